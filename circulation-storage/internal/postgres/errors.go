@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"checkoutlock/schemas/fault"
+)
+
+// SQLSTATE codes this package tells apart.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	invalidSchemaName    = "3F000"
+	undefinedTable       = "42P01"
+	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
+	foreignKeyViolation  = "23503"
+	uniqueViolation      = "23505"
+)
+
+var errNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
+
+// sqlState returns err's SQLSTATE and the constraint it names, "" when it did
+// not come from PostgreSQL.
+func sqlState(err error) (code, constraint string) {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code, pg.ConstraintName
+	}
+	return "", ""
+}
+
+func retryable(err error) bool {
+	code, _ := sqlState(err)
+	return code == serializationFailure || code == deadlockDetected
+}
+
+// toFault turns what is left of PostgreSQL's errors into faults, saying what was
+// being done. Faults pass unchanged, nil stays nil, and a cancelled context
+// stays recognisable. Constraints with a meaning for callers are told apart
+// where they are known, before this: an unknown one is Internal.
+func toFault(op string, err error) error {
+	var f *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", op, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
+	case errors.Is(err, pgx.ErrNoRows):
+		return fault.Wrap(err, fault.NotFound, "Not found")
+	}
+	switch code, _ := sqlState(err); code {
+	case undefinedTable, invalidSchemaName:
+		return fault.Wrap(err, fault.Malformed, "Unknown tenant: install it with POST /_/tenant")
+	case queryCanceled:
+		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
+	}
+	return fault.Wrap(err, fault.Internal, "Internal server error while %s", op)
+}

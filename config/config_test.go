@@ -1,0 +1,83 @@
+package config_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/config"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/tenant"
+)
+
+type settings struct {
+	HTTP config.HTTP
+	Log  config.Log
+}
+
+func (s *settings) Validate() error { return joined(s.HTTP.Validate(10*time.Second), s.Log.Validate()) }
+
+func joined(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return &two{a, b}
+}
+
+type two struct{ a, b error }
+
+func (t *two) Error() string { return t.a.Error() + "\n" + t.b.Error() }
+
+func TestEverySettingThatIsWrongIsNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := settings{HTTP: config.HTTP{Port: 8081}}
+	err := config.Load(&s, []string{"PORT=http", "REQUEST_TIMEOUT=1s", "DRAIN_DELAY=-1s", "LOG_LEVEL=loud"})
+	if err == nil {
+		t.Fatal("bad settings were accepted")
+	}
+	for _, want := range []string{`PORT is "http"`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s", "DRAIN_DELAY is -1s", `LOG_LEVEL is "loud", allowed: debug`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	s := settings{HTTP: config.HTTP{Port: 8081}}
+	if err := config.Load(&s, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.HTTP.Listen(); got != "127.0.0.1:8081" {
+		t.Errorf("listens on %s", got)
+	}
+	if s.HTTP.ShutdownTimeout <= s.HTTP.RequestTimeout {
+		t.Errorf("a stop (%s) cuts off requests (%s)", s.HTTP.ShutdownTimeout, s.HTTP.RequestTimeout)
+	}
+}
+
+func TestALogLineTellsCallAndTenant(t *testing.T) {
+	t.Parallel()
+	id, err := tenant.Parse("diku")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := tenant.NewContext(call.NewContext(context.Background(), call.Info{RequestID: "r-1"}), id)
+	var out bytes.Buffer
+	config.Log{Level: "info"}.New(&out, "circulation").InfoContext(ctx, "lent", "patron", call.Mask("77477611-ab44"))
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"request_id": "r-1", "tenant": "diku", "service": "circulation", "patron": "****ab44", "msg": "lent"} {
+		if line[key] != want {
+			t.Errorf("%s is %v, want %s", key, line[key], want)
+		}
+	}
+}

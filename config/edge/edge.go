@@ -1,0 +1,124 @@
+// Package edge is the HTTP edge that both services share: Echo with limits, the
+// headers of a call, one log line and one measurement per request, and the only
+// place that chooses the status of an error.
+package edge
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"checkoutlock/schemas/fault"
+)
+
+// Route is one endpoint: a service's routes stand in one table.
+type Route struct {
+	Method  string
+	Path    string
+	Handler echo.HandlerFunc
+	// Permission is the name that a gateway asks for; empty for platform
+	// endpoints.
+	Permission string
+	// NoTenant is for platform endpoints, which serve no tenant's records.
+	NoTenant bool
+}
+
+// Options configure New. All fields are required.
+type Options struct {
+	Log      *slog.Logger
+	Registry *prometheus.Registry
+	// RequestTimeout bounds the work for one request.
+	RequestTimeout time.Duration
+	// BodyLimit is the largest body in bytes.
+	BodyLimit int64
+	// JSONFaults answers 4xx as FOLIO's errors JSON also where a fault has no
+	// details, as mod-circulation does; otherwise those are text.
+	JSONFaults bool
+	// Ready tells what keeps the service from working; nil is ready.
+	Ready func(context.Context) error
+}
+
+// New returns the service's handler: its routes, and beside them /admin/health
+// (alive), /admin/health/ready and /metrics.
+func New(o Options, routes []Route) http.Handler {
+	e := echo.New()
+	e.IPExtractor = echo.ExtractIPDirect()
+	e.HTTPErrorHandler = o.writeError
+	m := newHTTPMetrics(o.Registry)
+	e.Use(
+		o.observe(m),
+		middleware.RecoverWithConfig(middleware.RecoverConfig{
+			DisableErrorHandler: true, // the panic goes on as an error, to writeError
+			LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
+				o.Log.ErrorContext(c.Request().Context(), "panic", "err", err, "stack", string(stack))
+				return err
+			},
+		}),
+		o.limitBody,
+		o.limitTime,
+	)
+	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})
+	routes = append(routes,
+		Route{Method: http.MethodGet, Path: "/admin/health", Handler: alive, NoTenant: true},
+		Route{Method: http.MethodGet, Path: "/admin/health/ready", Handler: o.ready, NoTenant: true},
+		Route{Method: http.MethodGet, Path: "/metrics", Handler: echo.WrapHandler(metrics), NoTenant: true},
+	)
+	for _, r := range routes {
+		h := r.Handler
+		if !r.NoTenant {
+			h = needTenant(h)
+		}
+		e.Add(r.Method, r.Path, h)
+	}
+	return e
+}
+
+// alive answers as FOLIO's RMB modules do: the JSON string "OK".
+func alive(c echo.Context) error { return c.JSON(http.StatusOK, "OK") }
+
+func (o Options) ready(c echo.Context) error {
+	if err := o.Ready(c.Request().Context()); err != nil {
+		o.Log.WarnContext(c.Request().Context(), "not ready", "err", err)
+		return c.String(http.StatusServiceUnavailable, "not ready: "+publicText(err))
+	}
+	return c.String(http.StatusOK, "ready")
+}
+
+func publicText(err error) string {
+	if f, ok := asFault(err); ok {
+		return f.Msg
+	}
+	return err.Error()
+}
+
+// limitBody refuses a body above the limit: at once when its length is
+// announced, otherwise while it is read (see ReadBody).
+func (o Options) limitBody(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if r.ContentLength > o.BodyLimit {
+			return tooLarge(o.BodyLimit)
+		}
+		r.Body = http.MaxBytesReader(c.Response(), r.Body, o.BodyLimit)
+		return next(c)
+	}
+}
+
+func tooLarge(limit int64) error {
+	return fault.New(fault.TooLarge, "The body is too large: at most %d bytes are allowed", limit)
+}
+
+func (o Options) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx, cancel := context.WithTimeout(c.Request().Context(), o.RequestTimeout)
+		defer cancel()
+		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	}
+}

@@ -1,0 +1,92 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// statusClientLeft is logged and counted for a client that left; nobody reads it.
+const statusClientLeft = 499
+
+func asFault(err error) (*fault.Error, bool) {
+	var f *fault.Error
+	ok := errors.As(err, &f)
+	return f, ok
+}
+
+// Errors is FOLIO's errors JSON.
+type Errors struct {
+	Errors       []fault.Detail `json:"errors"`
+	TotalRecords int            `json:"total_records,omitempty"`
+}
+
+// writeError is the only place that chooses the status of an error. Handlers
+// return errors as they got them. What went wrong inside is for the log alone;
+// a 500 carries the request id, by which the log line is found.
+func (o Options) writeError(err error, c echo.Context) {
+	if c.Response().Committed {
+		return
+	}
+	f := toFault(err)
+	status := fault.Status(f.Code)
+	if h := (*echo.HTTPError)(nil); errors.As(err, &h) {
+		status = h.Code // Echo's own: unknown path, method not allowed
+	}
+	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil {
+		status = statusClientLeft
+	}
+	header := c.Response().Header()
+	header.Set(fault.Header, string(f.Code))
+	if f.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	}
+	if err := o.writeFault(c, status, f); err != nil {
+		o.Log.DebugContext(c.Request().Context(), "error answer not written", "err", err)
+	}
+}
+
+func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {
+	details := f.Details
+	if o.JSONFaults && len(details) == 0 && (status < http.StatusInternalServerError || f.Code == fault.OutcomeUnknown) {
+		details = []fault.Detail{{Message: f.Msg, Code: string(f.Code), Parameters: []fault.Parameter{}}}
+	}
+	if len(details) > 0 {
+		for i := range details {
+			if details[i].Parameters == nil {
+				details[i].Parameters = []fault.Parameter{}
+			}
+		}
+		return c.JSON(status, Errors{Errors: details})
+	}
+	msg := f.Msg
+	if status == http.StatusInternalServerError {
+		msg += " (request id " + call.FromContext(c.Request().Context()).RequestID + ")"
+	}
+	return c.String(status, msg)
+}
+
+// toFault gives every error a code. An error that is no fault is a bug or an
+// outage; its text is not shown.
+func toFault(err error) *fault.Error {
+	if f, ok := asFault(err); ok {
+		return f
+	}
+	var h *echo.HTTPError
+	switch {
+	case errors.As(err, &h):
+		return fault.New(fault.CodeFromAnswer(h.Code, ""), "%s", http.StatusText(h.Code))
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(err, fault.Timeout, "The request took too long")
+	case errors.Is(err, context.Canceled):
+		return fault.Wrap(err, fault.Timeout, "The client left")
+	}
+	return fault.Wrap(err, fault.Internal, "Internal server error")
+}

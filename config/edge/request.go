@@ -1,0 +1,146 @@
+package edge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+// requestIDPattern is what a request id may look like: enough for Okapi's
+// "123456/circulation;654321/loan-storage", too little to forge log lines.
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
+
+// readCall takes the call's data from its headers. A request id that is missing
+// or unusable is replaced.
+func readCall(r *http.Request) call.Info {
+	info := call.Info{
+		RequestID: r.Header.Get(schemas.RequestIDHeader),
+		Token:     r.Header.Get(schemas.TokenHeader),
+	}
+	if !requestIDPattern.MatchString(info.RequestID) {
+		info.RequestID = uuid.NewString()
+	}
+	if id, err := uuid.Parse(r.Header.Get(schemas.UserIDHeader)); err == nil {
+		info.UserID = id.String()
+	}
+	// A header that is no JSON list grants nothing.
+	_ = json.Unmarshal([]byte(r.Header.Get(schemas.PermissionsHeader)), &info.Permissions)
+	return info
+}
+
+// needTenant refuses a call without a usable tenant; there is no default.
+func needTenant(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		name := c.Request().Header.Get(schemas.TenantHeader)
+		if name == "" {
+			return fault.New(fault.Malformed, "Unable to process request Tenant must be set")
+		}
+		id, err := tenant.Parse(name)
+		if err != nil {
+			return fault.New(fault.Malformed, "Header %s: %v", schemas.TenantHeader, err)
+		}
+		c.SetRequest(c.Request().WithContext(tenant.NewContext(c.Request().Context(), id)))
+		return next(c)
+	}
+}
+
+// ReadBody returns the request's JSON body. A body above the limit is TooLarge;
+// another content type, an empty body, or anything that is not exactly one JSON
+// value is Malformed.
+func ReadBody(c echo.Context) (json.RawMessage, error) {
+	if ct := c.Request().Header.Get(echo.HeaderContentType); ct != "" {
+		if media, _, err := mime.ParseMediaType(ct); err != nil || media != echo.MIMEApplicationJSON {
+			return nil, fault.New(fault.Malformed, "Content-type header must be [\"application/json\"] but it is %q", ct)
+		}
+	}
+	body, err := io.ReadAll(c.Request().Body)
+	var limit *http.MaxBytesError
+	switch {
+	case errors.As(err, &limit):
+		return nil, tooLarge(limit.Limit)
+	case err != nil:
+		return nil, fault.Wrap(err, fault.Malformed, "The body could not be read")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, fault.New(fault.Malformed, "The body is empty; a JSON object is expected")
+	}
+	if err := Unmarshal(body, new(json.RawMessage)); err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// Decode reads the request's JSON body into v. Unknown properties are tolerated,
+// as FOLIO tolerates them.
+func Decode(c echo.Context, v any) error {
+	body, err := ReadBody(c)
+	if err != nil {
+		return err
+	}
+	return Unmarshal(body, v)
+}
+
+// Unmarshal is json.Unmarshal with an error that tells the client where the
+// document is wrong and what was expected there.
+func Unmarshal(body []byte, v any) error {
+	err := json.Unmarshal(body, v)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return fault.New(fault.Malformed, "The body is not valid JSON: %v at byte %d", syntax, syntax.Offset)
+	case errors.As(err, &kind):
+		field := kind.Field
+		if field == "" {
+			field = "the body"
+		}
+		return fault.New(fault.Malformed, "%s must be of type %s, not %s", field, jsonType(kind.Type.Kind().String()), kind.Value)
+	}
+	return fault.Wrap(err, fault.Malformed, "The body cannot be read: %v", err)
+}
+
+// jsonType names a Go kind as JSON calls it.
+func jsonType(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "integer"
+	case strings.HasPrefix(kind, "float"):
+		return "number"
+	case kind == "bool":
+		return "boolean"
+	case kind == "struct", kind == "map":
+		return "object"
+	case kind == "slice":
+		return "array"
+	}
+	return kind
+}
+
+// QueryInt reads an integer query parameter between least and most; absent means
+// missing. Out of range or not a number is Malformed and says what is allowed.
+func QueryInt(c echo.Context, name string, missing, least, most int) (int, error) {
+	if !c.QueryParams().Has(name) {
+		return missing, nil
+	}
+	n, err := strconv.Atoi(c.QueryParam(name))
+	if err != nil || n < least || n > most {
+		return 0, fault.New(fault.Malformed, "Parameter %s is %q, allowed are integers from %d to %d", name, c.QueryParam(name), least, most)
+	}
+	return n, nil
+}

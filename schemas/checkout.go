@@ -1,0 +1,68 @@
+package schemas
+
+import "encoding/json"
+
+// CheckOut is the body of POST /loan-storage/check-outs (ours): everything one
+// check-out writes, in one transaction. Exactly one of LockID and
+// SettingsVersion is given.
+type CheckOut struct {
+	// Loan is the storage loan, id chosen by the caller: a repeat with the same
+	// id, patron and item answers the same loan again.
+	Loan json.RawMessage `json:"loan"`
+	// ItemVersion is the _version of the item that the caller judged.
+	ItemVersion int `json:"itemVersion"`
+	// LockID names the lock the caller holds for the loan's userId (never the
+	// proxy): the fence.
+	LockID string `json:"lockId,omitempty"`
+	// SettingsVersion is the version of the lock settings that told the caller
+	// to go without a lock.
+	SettingsVersion string `json:"settingsVersion,omitempty"`
+}
+
+// CheckOutResult is the answer to it: the loan and the item as stored.
+type CheckOutResult struct {
+	Loan json.RawMessage `json:"loan"`
+	Item json.RawMessage `json:"item"`
+}
+
+// CheckIn is the body of POST /loan-storage/check-ins (ours), the twin of
+// CheckOut. It needs no lock: a check-in only lowers a patron's count.
+type CheckIn struct {
+	ItemID         string `json:"itemId"`
+	ServicePointID string `json:"servicePointId"`
+	CheckInDate    string `json:"checkInDate"` // RFC 3339
+	// ItemVersion is the _version of the item that the caller judged.
+	ItemVersion int `json:"itemVersion"`
+	// ItemStatus is the status the item gets: Available, In transit, …
+	ItemStatus string `json:"itemStatus"`
+	// InTransitDestinationServicePointID goes with the status In transit.
+	InTransitDestinationServicePointID string `json:"inTransitDestinationServicePointId,omitempty"`
+	// StaffMemberID is who checked in, for the item's lastCheckIn.
+	StaffMemberID string `json:"staffMemberId,omitempty"`
+	// LoanAction is the closed loan's action: checkedin, or one of the two that
+	// resolve a claimed return (checkedInReturnedByPatron,
+	// checkedInFoundByLibrary); absent means checkedin.
+	LoanAction string `json:"loanAction,omitempty"`
+}
+
+// CheckInResult is the answer to it. Loan is absent when the item was not on
+// loan.
+type CheckInResult struct {
+	Loan json.RawMessage `json:"loan,omitempty"`
+	Item json.RawMessage `json:"item"`
+}
+
+// OpenLoanCount is the answer of GET /loan-storage/open-loan-count (ours): a
+// patron's open loans as FOLIO's item limit counts them, that is without items
+// claimed returned.
+type OpenLoanCount struct {
+	Count int `json:"count"`
+}
+
+// LockSettingsState is the answer of GET and PUT
+// /check-out-lock-settings-storage (ours): the tenant's entry, if there is one,
+// and the version that every change of it raises, also its removal.
+type LockSettingsState struct {
+	Version string          `json:"version"`
+	Entry   json.RawMessage `json:"entry,omitempty"` // FOLIO's settings entry
+}

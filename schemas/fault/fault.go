@@ -1,0 +1,139 @@
+// Package fault is the vocabulary of failures that one part of the pair must
+// tell apart from another's. A fault gets its code where it arises and its HTTP
+// status once, at the edge; everything between hands it on unchanged.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code says what kind of failure happened. Codes travel in the header
+// X-Fault-Code and in FOLIO's errors JSON, so they are part of the wire
+// contract: add new ones, never rename or reuse one.
+type Code string
+
+// The closed list of codes. Status maps each of them; a test fails when one is
+// forgotten.
+const (
+	// Internal is a bug, an outage of PostgreSQL, or a fault of stored
+	// configuration; its cause is for operators.
+	Internal Code = "INTERNAL"
+	// Malformed is a request that cannot be read at all: bad JSON, a bad id.
+	Malformed Code = "MALFORMED"
+	// Invalid is a readable request that breaks a rule and never succeeds as sent.
+	Invalid Code = "INVALID"
+	// NotFound is a named thing that does not exist.
+	NotFound Code = "NOT_FOUND"
+	// Conflict is a write against a version that is no longer the stored one.
+	Conflict Code = "VERSION_CONFLICT"
+	// Forbidden is a known caller without the permission.
+	Forbidden Code = "FORBIDDEN"
+	// TooLarge is a body above the limit.
+	TooLarge Code = "BODY_TOO_LARGE"
+	// Timeout is work that ran out of time in this service.
+	Timeout Code = "TIMEOUT"
+	// LockHeld is a patron's lock that somebody else holds, and nothing else.
+	LockHeld Code = "LOCK_HELD"
+	// LockQueueFull is a patron for whom too many callers wait already.
+	LockQueueFull Code = "LOCK_QUEUE_FULL"
+	// LockLost is a commit whose lock was released or taken over meanwhile.
+	LockLost Code = "LOCK_LOST"
+	// SettingsChanged is a commit without a lock that acted on old settings.
+	SettingsChanged Code = "SETTINGS_CHANGED"
+	// ItemChanged is a commit that acted on an old version of the item.
+	ItemChanged Code = "ITEM_CHANGED"
+	// OutcomeUnknown is a check-out of which nobody can say whether it happened.
+	OutcomeUnknown Code = "CHECK_OUT_OUTCOME_UNKNOWN"
+	// Unavailable is a service that was not reached; nothing was done there.
+	Unavailable Code = "UNAVAILABLE"
+)
+
+// Codes returns every code, in the order of declaration.
+func Codes() []Code {
+	return []Code{
+		Internal, Malformed, Invalid, NotFound, Conflict, Forbidden, TooLarge, Timeout,
+		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, OutcomeUnknown, Unavailable,
+	}
+}
+
+// Error is a failure that callers tell apart by Code.
+type Error struct {
+	Code       Code
+	Msg        string        // safe to show to the client
+	Details    []Detail      // FOLIO's errors list; empty means a plain text answer
+	RetryAfter time.Duration // earliest sensible retry; 0 means unknown
+	Err        error         // cause, for the log; never shown to the client
+}
+
+// Detail is one entry of FOLIO's errors JSON (error.schema).
+type Detail struct {
+	Message          string            `json:"message"`
+	Type             string            `json:"type,omitempty"`
+	Code             string            `json:"code,omitempty"`
+	Parameters       []Parameter       `json:"parameters"`
+	OverridableBlock *OverridableBlock `json:"overridableBlock,omitempty"`
+}
+
+// Parameter names what a Detail is about. A nil Value is JSON null.
+type Parameter struct {
+	Key   string  `json:"key"`
+	Value *string `json:"value"`
+}
+
+// OverridableBlock tells staff which block stands in the way and which
+// permissions would lift it (FOLIO's extended errors).
+type OverridableBlock struct {
+	Name               string   `json:"name"`
+	MissingPermissions []string `json:"missingPermissions"`
+}
+
+// Param is a Parameter with a value.
+func Param(key, value string) Parameter { return Parameter{Key: key, Value: &value} }
+
+// New returns a fault that is answered as text.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Wrap returns a fault that is answered as text and keeps its cause for the log.
+func Wrap(err error, code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Err: err}
+}
+
+// Validation returns an Invalid fault that is answered as FOLIO's errors JSON.
+func Validation(details ...Detail) *Error {
+	e := &Error{Code: Invalid, Details: details}
+	if len(details) > 0 {
+		e.Msg = details[0].Message
+	}
+	return e
+}
+
+// Error implements error: code, message and cause, for logs.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Msg, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Msg)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the first fault in err's chain, Internal when
+// there is none, and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var f *Error
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return Internal
+}
+
+// Is reports whether err's code is code.
+func Is(err error, code Code) bool { return CodeOf(err) == code }

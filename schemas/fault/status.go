@@ -1,0 +1,67 @@
+package fault
+
+import "net/http"
+
+// Header carries the Code of every error answer, because several codes share a
+// status.
+const Header = "X-Fault-Code"
+
+// Status returns the HTTP status of code; an unknown code is 500. 503 means a
+// held lock and nothing else, as FOLIO's checkout-lock-storage.raml says; a
+// service that cannot be reached is 502 and a time-out 504.
+func Status(code Code) int {
+	switch code {
+	case Malformed:
+		return http.StatusBadRequest
+	case Forbidden:
+		return http.StatusForbidden
+	case NotFound:
+		return http.StatusNotFound
+	case Conflict, LockLost, SettingsChanged, ItemChanged:
+		return http.StatusConflict
+	case TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case Invalid:
+		return http.StatusUnprocessableEntity
+	case LockQueueFull:
+		return http.StatusTooManyRequests
+	case LockHeld:
+		return http.StatusServiceUnavailable
+	case Unavailable:
+		return http.StatusBadGateway
+	case Timeout, OutcomeUnknown:
+		return http.StatusGatewayTimeout
+	case Internal:
+	}
+	return http.StatusInternalServerError
+}
+
+// CodeFromAnswer is the way back, for clients: the code of an error answer from
+// its status and its X-Fault-Code header. An answer without a known header came
+// from something in between, so a bare 503 is Unavailable, never LockHeld.
+func CodeFromAnswer(status int, header string) Code {
+	for _, c := range Codes() {
+		if string(c) == header && Status(c) == status {
+			return c
+		}
+	}
+	switch status {
+	case http.StatusBadRequest:
+		return Malformed
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return Forbidden
+	case http.StatusNotFound:
+		return NotFound
+	case http.StatusConflict:
+		return Conflict
+	case http.StatusRequestEntityTooLarge:
+		return TooLarge
+	case http.StatusUnprocessableEntity:
+		return Invalid
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return Unavailable
+	case http.StatusGatewayTimeout:
+		return Timeout
+	}
+	return Internal
+}

@@ -1,0 +1,176 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// FOLIO keeps the feature's settings of a tenant in mod-settings under this
+// scope and key, without a userId.
+const (
+	LockSettingsScope = "mod-circulation"
+	LockSettingsKey   = "checkoutLockFeature"
+)
+
+// Ranges of the lock settings. They are chosen so that time-outs nest whatever
+// a tenant sets: storage's request time-out is at least MaxLockWaitMs + 5 s, the
+// check-out's at least MaxLockWaits + 5 s.
+const (
+	MinLockTTLMs    = 250
+	MaxRetries      = 100
+	MaxLockWaits    = 25 * time.Second // sum of all waits
+	folioRetries    = 30               // FOLIO's noOfRetryAttempts when only retryInterval is set
+	folioIntervalMs = 250              // FOLIO's retryInterval when only noOfRetryAttempts is set
+)
+
+// LockSettings overrides the environment's lock settings field by field; a nil
+// field leaves the environment's value.
+type LockSettings struct {
+	Enabled *bool
+	TTL     *time.Duration
+	// Waits are the waits between tries, in order; tries = len(Waits)+1. An
+	// empty, non-nil list means one try.
+	Waits []time.Duration
+}
+
+// lockSettingsValue is the entry's value: FOLIO's four fields, and our
+// retryIntervals (ms), which wins over FOLIO's pair.
+type lockSettingsValue struct {
+	Enabled        *bool  `json:"checkOutLockFeatureEnabled,omitempty"`
+	LockTTL        *int   `json:"lockTtl,omitempty"`
+	RetryAttempts  *int   `json:"noOfRetryAttempts,omitempty"`
+	RetryInterval  *int   `json:"retryInterval,omitempty"`
+	RetryIntervals *[]int `json:"retryIntervals,omitempty"`
+}
+
+// ParseLockSettings reads the value of a checkoutLockFeature entry: an object,
+// or FOLIO's string that holds one. It refuses unknown fields, wrong types and
+// values out of range, naming each, so that a typo cannot switch the feature off.
+func ParseLockSettings(value json.RawMessage) (LockSettings, error) {
+	raw := bytes.TrimSpace(value)
+	if len(raw) > 0 && raw[0] == '"' {
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return LockSettings{}, fmt.Errorf("value is not a JSON string: %w", err)
+		}
+		raw = bytes.TrimSpace([]byte(s))
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return LockSettings{}, errors.New("value must be a JSON object, or a string that holds one")
+	}
+	var v lockSettingsValue
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		return LockSettings{}, fmt.Errorf("value cannot be read (fields: checkOutLockFeatureEnabled, lockTtl, "+
+			"noOfRetryAttempts, retryInterval, retryIntervals): %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return LockSettings{}, errors.New("value has something after its object")
+	}
+	s := LockSettings{Enabled: v.Enabled}
+	if v.LockTTL != nil {
+		ttl := time.Duration(*v.LockTTL) * time.Millisecond
+		s.TTL = &ttl
+	}
+	intervals, err := v.intervals()
+	if err != nil {
+		return LockSettings{}, err
+	}
+	if intervals != nil {
+		s.Waits = make([]time.Duration, len(intervals))
+		for i, ms := range intervals {
+			s.Waits[i] = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return s, s.Validate()
+}
+
+// intervals returns the waits in ms, nil when the value sets none.
+func (v lockSettingsValue) intervals() ([]int, error) {
+	if v.RetryIntervals != nil {
+		return append([]int{}, *v.RetryIntervals...), nil
+	}
+	if v.RetryAttempts == nil && v.RetryInterval == nil {
+		return nil, nil
+	}
+	n, interval := folioRetries, folioIntervalMs
+	if v.RetryAttempts != nil {
+		n = *v.RetryAttempts
+	}
+	if v.RetryInterval != nil {
+		interval = *v.RetryInterval
+	}
+	if n < 0 || n > MaxRetries {
+		return nil, fmt.Errorf("noOfRetryAttempts is %d, allowed are 0 to %d", n, MaxRetries)
+	}
+	list := make([]int, n)
+	for i := range list {
+		list[i] = interval
+	}
+	return list, nil
+}
+
+// Validate checks the ranges: TTL 250 to 600000 ms, at most 100 waits of 0 to
+// 10000 ms each and 25 s together. It reports everything that is wrong.
+func (s LockSettings) Validate() error {
+	var errs []error
+	if s.TTL != nil {
+		errs = append(errs, ValidateLockTTL(*s.TTL))
+	}
+	return errors.Join(append(errs, ValidateLockWaits(s.Waits))...)
+}
+
+// ValidateLockTTL checks a TTL setting.
+func ValidateLockTTL(ttl time.Duration) error {
+	if ms := ttl.Milliseconds(); ms < MinLockTTLMs || ms > MaxLockTTLMs {
+		return fmt.Errorf("lock TTL is %d ms, allowed are %d to %d", ms, MinLockTTLMs, MaxLockTTLMs)
+	}
+	return nil
+}
+
+// ValidateLockWaits checks a list of waits, each and together.
+func ValidateLockWaits(waits []time.Duration) error {
+	if len(waits) > MaxRetries {
+		return fmt.Errorf("there are %d retry intervals, allowed are 0 to %d", len(waits), MaxRetries)
+	}
+	var sum time.Duration
+	for i, w := range waits {
+		if ms := w.Milliseconds(); ms < 0 || ms > MaxLockWaitMs {
+			return fmt.Errorf("retry interval %d is %d ms, allowed are 0 to %d", i+1, ms, MaxLockWaitMs)
+		}
+		sum += w
+	}
+	if sum > MaxLockWaits {
+		return fmt.Errorf("the retry intervals are %s together, allowed are %s", sum, MaxLockWaits)
+	}
+	return nil
+}
+
+// Value is the way back: the entry's value as an object that FOLIO's readers
+// understand too (they see the number of waits and the longest of them).
+func (s LockSettings) Value() (json.RawMessage, error) {
+	v := lockSettingsValue{Enabled: s.Enabled}
+	if s.TTL != nil {
+		ms := int(s.TTL.Milliseconds())
+		v.LockTTL = &ms
+	}
+	if s.Waits != nil {
+		list, longest := make([]int, len(s.Waits)), 0
+		for i, w := range s.Waits {
+			list[i] = int(w.Milliseconds())
+			longest = max(longest, list[i])
+		}
+		n := len(list)
+		v.RetryIntervals, v.RetryAttempts, v.RetryInterval = &list, &n, &longest
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("writing lock settings: %w", err)
+	}
+	return raw, nil
+}
