@@ -1,0 +1,147 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+	_ "time/tzdata"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+func rolling(t *testing.T, duration, interval string) policy.LoanPolicy {
+	t.Helper()
+	return parsePolicy(t, fmt.Sprintf(
+		`{"id":"p1","name":"P","loanable":true,"loansPolicy":{"profileId":"Rolling","period":{"duration":%s,"intervalId":%q}}}`, duration, interval,
+	))
+}
+
+func at(t *testing.T, s string) time.Time {
+	t.Helper()
+	when, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return when
+}
+
+func TestDueDate_Rolling(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ lent, duration, interval, want string }{
+		"minutes":                            {"2026-03-01T10:00:00.123Z", "90", "Minutes", "2026-03-01T11:30:00.123Z"},
+		"hours":                              {"2026-03-01T23:30:00Z", "1", "Hours", "2026-03-02T00:30:00Z"},
+		"days":                               {"2026-02-27T10:00:00Z", "3", "Days", "2026-03-02T10:00:00Z"},
+		"weeks":                              {"2026-12-24T10:00:00Z", "2", "Weeks", "2027-01-07T10:00:00Z"},
+		"months":                             {"2026-11-15T10:00:00Z", "3", "Months", "2027-02-15T10:00:00Z"},
+		"a month from the 31st":              {"2026-01-31T10:00:00Z", "1", "Months", "2026-02-28T10:00:00Z"},
+		"a month from the 31st in leap year": {"2028-01-31T10:00:00Z", "1", "Months", "2028-02-29T10:00:00Z"},
+		"to a month of 30 days":              {"2026-08-31T23:59:59Z", "3", "Months", "2026-11-30T23:59:59Z"},
+		"over December":                      {"2026-12-31T10:00:00Z", "2", "Months", "2027-02-28T10:00:00Z"},
+		"twelve months from leap day":        {"2028-02-29T10:00:00Z", "12", "Months", "2029-02-28T10:00:00Z"},
+		"the offset stays":                   {"2026-01-31T23:30:00-05:00", "1", "Months", "2026-02-28T23:30:00-05:00"},
+		"1000 years of hours":                {"2026-01-01T00:00:00Z", "8765820", "Hours", "3026-01-01T12:00:00Z"},
+		"duration written 2.0":               {"2026-03-01T10:00:00Z", "2.0", "Days", "2026-03-03T10:00:00Z"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := rolling(t, tt.duration, tt.interval).DueDate(at(t, tt.lent), time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := got.Format(time.RFC3339Nano); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// When clocks change, a day ends at the same time of day and an hour after an hour.
+func TestDueDate_DaylightSaving(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lent := time.Date(2026, 3, 28, 12, 0, 0, 0, berlin)
+	for interval, want := range map[string]string{
+		"Days":   "2026-03-29T12:00:00+02:00",
+		"Months": "2026-04-28T12:00:00+02:00",
+	} {
+		if got, err := rolling(t, "1", interval).DueDate(lent, time.Time{}); err != nil || got.Format(time.RFC3339) != want {
+			t.Errorf("1 %s: got %v, %v, want %s", interval, got, err, want)
+		}
+	}
+	if got, err := rolling(t, "24", "Hours").DueDate(lent, time.Time{}); err != nil || got.Format(time.RFC3339) != "2026-03-29T13:00:00+02:00" {
+		t.Errorf("24 hours: got %v, %v, want 13:00", got, err)
+	}
+}
+
+func TestDueDate_NotAfterThePatronExpires(t *testing.T) {
+	t.Parallel()
+	lent, due := at(t, "2026-03-01T10:00:00Z"), "2026-03-31T10:00:00Z"
+	tests := map[string]struct{ expires, want string }{
+		"earlier":              {"2026-03-15T23:59:59Z", "2026-03-15T23:59:59Z"},
+		"a moment earlier":     {"2026-03-31T09:59:59.999Z", "2026-03-31T09:59:59.999Z"},
+		"at the same time":     {due, due},
+		"later":                {"2026-04-01T00:00:00Z", due},
+		"earlier, in its zone": {"2026-03-15T23:59:59-05:00", "2026-03-16T04:59:59Z"},
+	}
+	for name, tt := range tests {
+		got, err := rolling(t, "30", "Days").DueDate(lent, at(t, tt.expires))
+		if err != nil || got.Format(time.RFC3339Nano) != tt.want {
+			t.Errorf("%s: got %v, %v, want %s", name, got, err, tt.want)
+		}
+	}
+}
+
+func TestDueDate_Errors(t *testing.T) {
+	t.Parallel()
+	period := func(p string) string { return `{"profileId":"Rolling","period":` + p + `}` }
+	const noPeriod = "the loan period in the loan policy is not recognised"
+	tests := map[string]struct{ loansPolicy, want string }{
+		"no loans policy":         {`null`, `profile "" in the loan policy is not recognised`},
+		"unknown profile":         {`{"profileId":"Sliding"}`, `profile "Sliding" in the loan policy is not recognised`},
+		"fixed":                   {`{"profileId":"Fixed","fixedDueDateScheduleId":"s1"}`, `profile "Fixed" in the loan policy is not supported: this version has no fixed due date schedules`},
+		"fixed in small letters":  {`{"profileId":"fixed"}`, `profile "Fixed" in the loan policy is not supported: this version has no fixed due date schedules`},
+		"limited by a schedule":   {`{"profileId":"Rolling","period":{"duration":1,"intervalId":"Days"},"fixedDueDateScheduleId":"s1"}`, "the due date limit in the loan policy is not supported: this version has no fixed due date schedules"},
+		"no period":               {`{"profileId":"Rolling"}`, noPeriod},
+		"period is null":          {period(`null`), noPeriod},
+		"no duration":             {period(`{"intervalId":"Days"}`), noPeriod},
+		"no interval":             {period(`{"duration":3}`), noPeriod},
+		"no time":                 {period(`{"duration":0,"intervalId":"Days"}`), `the duration "0" in the loan policy is invalid`},
+		"negative":                {period(`{"duration":-3,"intervalId":"Days"}`), `the duration "-3" in the loan policy is invalid`},
+		"unknown interval":        {period(`{"duration":3,"intervalId":"Fortnights"}`), `the interval "Fortnights" in the loan policy is not recognised`},
+		"interval, small letters": {period(`{"duration":3,"intervalId":"days"}`), `the interval "days" in the loan policy is not recognised`},
+		"beyond the year 9999":    {period(`{"duration":120000,"intervalId":"Months"}`), `the duration "120000" in the loan policy is invalid`},
+		"largest duration":        {period(`{"duration":2147483647,"intervalId":"Weeks"}`), `the duration "2147483647" in the loan policy is invalid`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := parsePolicy(t, `{"id":"p1","loanable":true,"loansPolicy":`+tt.loansPolicy+`}`)
+			due, err := p.DueDate(at(t, "2026-03-01T10:00:00Z"), time.Time{})
+			var fault *policy.DueDateError
+			if !errors.As(err, &fault) || fault.Message != tt.want || err.Error() != tt.want {
+				t.Errorf("got %v, %v, want %q", due, err, tt.want)
+			}
+		})
+	}
+}
+
+// The largest period of every interval either gives a date that JSON can hold
+// or is refused.
+func TestDueDate_LargestPeriods(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []string{"Minutes", "Hours", "Days", "Weeks", "Months"} {
+		due, err := rolling(t, "2147483647", interval).DueDate(at(t, "2026-03-01T10:00:00Z"), time.Time{})
+		if interval == "Minutes" {
+			if want := "6109-03-24T12:07:00Z"; err != nil || due.Format(time.RFC3339) != want {
+				t.Errorf("%s: got %v, %v, want %s", interval, due, err, want)
+			}
+		} else if err == nil {
+			t.Errorf("%s: got %v, want an error", interval, due)
+		}
+	}
+}

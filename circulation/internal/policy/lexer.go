@@ -1,0 +1,187 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+type tokenKind int
+
+const (
+	tokenEnd        tokenKind = iota // end of the text
+	tokenNewline                     // end of a line that is not empty
+	tokenIndent                      // the next line stands deeper
+	tokenDedent                      // one level of nesting ends
+	tokenLetter                      // a criterion letter
+	tokenPolicyType                  // a policy letter
+	tokenName                        // any other word
+	tokenKeyword                     // a reserved word, or one of : , ( ) + !
+	tokenInvalid                     // the text cannot be read further; text holds the message
+)
+
+type token struct {
+	kind         tokenKind
+	text         string
+	line, column int
+}
+
+// is reports whether t is the given reserved word or sign.
+func (t token) is(keyword string) bool { return t.kind == tokenKeyword && t.text == keyword }
+
+// String describes the token in an error message.
+func (t token) String() string {
+	switch t.kind {
+	case tokenEnd:
+		return "end of text"
+	case tokenNewline:
+		return "end of line"
+	case tokenIndent:
+		return "indentation"
+	case tokenDedent:
+		return "end of indentation"
+	default:
+		return "'" + t.text + "'"
+	}
+}
+
+// lexer splits a text into tokens. Lines without a token (blank ones, comments)
+// leave no trace, their indentation means nothing.
+type lexer struct {
+	tokens  []token
+	indents []int // indentation of the open levels, outermost first; level 0 is not in it
+	line    int
+	rest    string // what is left of the current line
+	column  int    // where rest begins, in characters
+}
+
+// lex always returns a list that ends with tokenEnd or tokenInvalid.
+func lex(text string) []token {
+	l := &lexer{}
+	for more := true; more; {
+		l.line, l.column = l.line+1, 0
+		l.rest, text, more = cutLine(text)
+		if !l.lexLine() {
+			return l.tokens
+		}
+	}
+	l.indentTo(0)
+	l.emit(tokenEnd, "")
+	return l.tokens
+}
+
+// cutLine splits a text after its first line, which ends with \n, \r\n or \r.
+// more is false when there was no line end.
+func cutLine(text string) (line, rest string, more bool) {
+	i := strings.IndexAny(text, "\r\n")
+	if i < 0 {
+		return text, "", false
+	}
+	line, rest = text[:i], text[i+1:]
+	if text[i] == '\r' {
+		rest = strings.TrimPrefix(rest, "\n")
+	}
+	return line, rest, true
+}
+
+// lexLine reports whether the line could be read.
+func (l *lexer) lexLine() bool {
+	empty := true
+	for {
+		l.skip(len(l.rest) - len(strings.TrimLeft(l.rest, " ")))
+		if l.rest == "" || l.rest[0] == '#' || l.rest[0] == '/' {
+			l.skip(len(l.rest))
+			if !empty {
+				l.emit(tokenNewline, "")
+			}
+			return true
+		}
+		if message := invalid(l.rest); message != "" {
+			l.emit(tokenInvalid, message)
+			return false
+		}
+		if empty {
+			l.indentTo(l.column)
+			empty = false
+		}
+		l.lexToken()
+	}
+}
+
+const signs = ":,()+!"
+
+// invalid says what is wrong with the first character of the rest of a line, or
+// nothing. FOLIO drops a character it does not know without a word, so that a
+// typing error in a name names something else; the message is ANTLR's.
+func invalid(rest string) string {
+	switch {
+	case isWordByte(rest[0]), strings.IndexByte(signs, rest[0]) >= 0:
+		return ""
+	case rest[0] == '\t':
+		return "Tabulator character is not allowed, use spaces instead."
+	default:
+		r, _ := utf8.DecodeRuneInString(rest)
+		return fmt.Sprintf("token recognition error at: %q", r)
+	}
+}
+
+func (l *lexer) lexToken() {
+	n := 0
+	for n < len(l.rest) && isWordByte(l.rest[n]) {
+		n++
+	}
+	if n > 0 {
+		l.emit(wordKind(l.rest[:n]), l.rest[:n])
+	} else {
+		n = 1
+		l.emit(tokenKeyword, l.rest[:n])
+	}
+	l.skip(n)
+}
+
+func (l *lexer) emit(kind tokenKind, text string) {
+	l.tokens = append(l.tokens, token{kind: kind, text: text, line: l.line, column: l.column})
+}
+
+// skip passes over the next n bytes of the line.
+func (l *lexer) skip(n int) {
+	l.column += utf8.RuneCountInString(l.rest[:n])
+	l.rest = l.rest[n:]
+}
+
+// indentTo opens or closes levels until the innermost one has the given
+// indentation. A line that ends up between two levels gets both an end and a
+// beginning of indentation, which no statement allows.
+func (l *lexer) indentTo(indent int) {
+	for len(l.indents) > 0 && l.indents[len(l.indents)-1] > indent {
+		l.indents = l.indents[:len(l.indents)-1]
+		l.emit(tokenDedent, "")
+	}
+	current := 0
+	if len(l.indents) > 0 {
+		current = l.indents[len(l.indents)-1]
+	}
+	if current < indent {
+		l.indents = append(l.indents, indent)
+		l.emit(tokenIndent, "")
+	}
+}
+
+func wordKind(word string) tokenKind {
+	switch word {
+	case "priority", "first-line", "last-line", "criterium", "number-of-criteria", "all", "fallback-policy":
+		return tokenKeyword
+	}
+	switch {
+	case len(word) == 1 && strings.Contains(criteriaLetters, word):
+		return tokenLetter
+	case len(word) == 1 && strings.Contains(kindLetters, word):
+		return tokenPolicyType
+	default:
+		return tokenName
+	}
+}
+
+func isWordByte(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-'
+}

@@ -1,0 +1,83 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+func parsePolicy(t *testing.T, raw string) policy.LoanPolicy {
+	t.Helper()
+	p, err := policy.ParseLoanPolicy([]byte(raw))
+	if err != nil {
+		t.Fatalf("ParseLoanPolicy(%s): %v", raw, err)
+	}
+	return p
+}
+
+func TestParseLoanPolicy(t *testing.T) {
+	t.Parallel()
+	p := parsePolicy(t, `{
+		"id": "43198de5-f56a-4a53-a0bd-5a324418967a", "name": "One hour", "description": "unused", "loanable": true,
+		"loansPolicy": {
+			"profileId": "Rolling", "period": {"duration": 1, "intervalId": "Hours"}, "itemLimit": 5,
+			"closedLibraryDueDateManagementId": "CURRENT_DUE_DATE_TIME", "gracePeriod": {"duration": 7, "intervalId": "Days"}
+		},
+		"renewable": true, "renewalsPolicy": {"unlimited": false, "numberAllowed": 3.0}, "somethingNew": [1]
+	}`)
+	if p.ID != "43198de5-f56a-4a53-a0bd-5a324418967a" || p.Name != "One hour" || !p.Loanable || p.ItemLimit != 5 {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestParseLoanPolicy_ItemLimit(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		loansPolicy string
+		want        int
+		wantErr     string
+	}{
+		"absent":                {`{}`, 0, ""},
+		"null":                  {`{"itemLimit":null}`, 0, ""},
+		"no loans policy":       {`null`, 0, ""},
+		"smallest":              {`{"itemLimit":1}`, 1, ""},
+		"largest":               {`{"itemLimit":9999}`, 9999, ""},
+		"written with fraction": {`{"itemLimit":3.0}`, 3, ""},
+		"zero":                  {`{"itemLimit":0}`, 0, "itemLimit is 0, allowed are 1 to 9999"},
+		"negative":              {`{"itemLimit":-1}`, 0, "itemLimit is -1, allowed are 1 to 9999"},
+		"too large":             {`{"itemLimit":10000}`, 0, "itemLimit is 10000, allowed are 1 to 9999"},
+		"huge":                  {`{"itemLimit":1e300}`, 0, "not a whole number of 32 bits: 1e300"},
+		"not whole":             {`{"itemLimit":1.5}`, 0, "not a whole number of 32 bits: 1.5"},
+		"text":                  {`{"itemLimit":"5"}`, 0, "cannot unmarshal string"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := policy.ParseLoanPolicy([]byte(`{"id":"p1","loanable":true,"loansPolicy":` + tt.loansPolicy + `}`))
+			if (err != nil) != (tt.wantErr != "") || err != nil && !strings.Contains(err.Error(), tt.wantErr) {
+				t.Fatalf("got error %v, want %q", err, tt.wantErr)
+			}
+			if p.ItemLimit != tt.want {
+				t.Errorf("got limit %d, want %d", p.ItemLimit, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseLoanPolicy_Refuses(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{"", "[]", `"x"`, "{", `{"loanable":"yes"}`, `{"loansPolicy":[]}`, `{"loansPolicy":{"period":{"duration":"1"}}}`} {
+		if p, err := policy.ParseLoanPolicy([]byte(raw)); err == nil {
+			t.Errorf("%s: got %+v, want an error", raw, p)
+		}
+	}
+}
+
+// A policy that does not say that it lends must not lend.
+func TestParseLoanPolicy_LoanableMustBeSaid(t *testing.T) {
+	t.Parallel()
+	if p := parsePolicy(t, `{"name":"x"}`); p.Loanable {
+		t.Errorf("got %+v, want not loanable", p)
+	}
+}

@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+)
+
+// measure is what a priority line compares rules by before it looks at their
+// lines, as the text writes it.
+type measure string
+
+// The measures. A criterion counts by the place of its letter in criterium(…).
+const (
+	measureNothing   measure = ""
+	measureCriterion measure = "criterium"
+	measureNumber    measure = "number-of-criteria"
+)
+
+// priority is the priority line: how to order the rules that apply.
+type priority struct {
+	first, second measure
+	firstLine     bool
+	// weights holds 7 for the first letter of criterium(…) down to 1 for the
+	// last, by place in criteriaLetters.
+	weights [len(criteriaLetters)]int
+}
+
+// priority reads what follows `priority:`, except `first-line` alone.
+func (p *parser) priority() {
+	out := &p.out.priority
+	switch {
+	case p.accept("last-line"):
+		return
+	case p.peek().kind == tokenLetter:
+		out.first, out.second = measureCriterion, measureNumber
+		p.sevenLetters()
+		return
+	}
+	out.second = p.measure("'first-line'", "'last-line'", wantCriterion)
+	p.expect(",")
+	if p.linePriority() {
+		return
+	}
+	if p.peek().is(string(out.second)) {
+		p.fail(p.peek(), "Duplicate priority type")
+	}
+	out.first = out.second
+	out.second = p.measure("'first-line'", "'last-line'")
+	p.expect(",")
+	if !p.linePriority() {
+		p.unexpected("'first-line'", "'last-line'")
+	}
+}
+
+// linePriority reports whether first-line or last-line came next.
+func (p *parser) linePriority() bool {
+	p.out.priority.firstLine = p.accept("first-line")
+	return p.out.priority.firstLine || p.accept("last-line")
+}
+
+// measure reads criterium(…) or number-of-criteria. The message of a fault also
+// names the alternatives that the caller would have taken.
+func (p *parser) measure(alternatives ...string) measure {
+	switch {
+	case p.accept(string(measureNumber)):
+		return measureNumber
+	case p.accept(string(measureCriterion)):
+		p.expect("(")
+		p.sevenLetters()
+		p.expect(")")
+		return measureCriterion
+	default:
+		p.unexpected(append([]string{"'criterium'", "'number-of-criteria'"}, alternatives...)...)
+		return measureNothing
+	}
+}
+
+// sevenLetters reads each criterion letter once, with commas between them or
+// without, and weighs them from 7 down to 1.
+func (p *parser) sevenLetters() {
+	first := p.peek()
+	var letters []token
+	for more := true; more; more = p.accept(",") || p.peek().kind == tokenLetter {
+		if p.peek().kind != tokenLetter {
+			p.unexpected(wantCriterion)
+			return
+		}
+		letters = append(letters, p.advance())
+	}
+	weights := &p.out.priority.weights
+	switch n := len(letters); {
+	case n < len(weights):
+		p.fail(first, "7 letters expected, found only "+strconv.Itoa(n))
+		return
+	case n > len(weights):
+		p.fail(first, "Only 7 letters expected, found "+strconv.Itoa(n))
+		return
+	}
+	for i, t := range letters {
+		field := strings.Index(criteriaLetters, t.text)
+		if weights[field] != 0 {
+			p.fail(t, "Duplicate letter "+t.text)
+			return
+		}
+		weights[field] = len(weights) - i
+	}
+}
