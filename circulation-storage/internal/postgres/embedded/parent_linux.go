@@ -1,0 +1,7 @@
+package embedded
+
+import "syscall"
+
+// endWithParent lets the kernel ask the child for a fast shutdown (SIGINT) when its parent thread ends, so that a
+// launcher killed with SIGKILL leaves no server behind.
+func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGINT }
