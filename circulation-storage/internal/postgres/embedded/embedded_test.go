@@ -123,9 +123,7 @@ func TestStop_ThrowAwayLeavesNothing(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-s.Done():
-	default:
+	if !closed(s.Done()) {
 		t.Error("Done is open after Stop")
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {

@@ -37,13 +37,25 @@ func launchAndStay(dir string) {
 
 // lineRecorder collects what is logged.
 type lineRecorder struct {
-	mu  sync.Mutex
-	all strings.Builder
+	mu    sync.Mutex
+	all   strings.Builder
+	words string
+	do    func()
+}
+
+// on calls do whenever the words are logged.
+func (r *lineRecorder) on(words string, do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.words, r.do = words, do
 }
 
 func (r *lineRecorder) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.do != nil && strings.Contains(string(b), r.words) {
+		r.do()
+	}
 	return r.all.Write(b)
 }
 

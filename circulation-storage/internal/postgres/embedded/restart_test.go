@@ -23,7 +23,9 @@ func TestRestart_AfterKillRecoversWhatWasCommitted(t *testing.T) {
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
+	if !closed(ended) {
+		t.Error("Done is open after Kill")
+	}
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err == nil {
 		t.Error("a backend outlived the kill")
 	}
@@ -49,12 +51,18 @@ func TestRestart_AfterKillRecoversWhatWasCommitted(t *testing.T) {
 
 func TestRestart_StopsARunningServerFirst(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, Options{})
+	log := &lineRecorder{}
+	s := startServer(t, Options{Log: slog.New(slog.NewTextHandler(log, nil))})
 	ended := s.Done()
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
+	if !closed(ended) {
+		t.Error("the first server runs on")
+	}
+	if strings.Contains(log.String(), "ended unexpectedly") {
+		t.Error("a wanted end is logged as unexpected")
+	}
 	if got := text(t, s.URL(), "SELECT 'up'"); got != "up" {
 		t.Errorf("got %q, want up", got)
 	}
@@ -63,9 +71,10 @@ func TestRestart_StopsARunningServerFirst(t *testing.T) {
 // A start that is given up must not leave a server that holds the directory.
 func TestRestart_GivenUpLeavesNoServer(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, Options{})
 	gaveUp, cancel := context.WithCancel(t.Context())
-	cancel()
+	log := &lineRecorder{}
+	s := startServer(t, Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	log.on("starting PostgreSQL", cancel) // by then the new server holds the directory
 	if err := s.Restart(gaveUp); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
@@ -74,6 +83,15 @@ func TestRestart_GivenUpLeavesNoServer(t *testing.T) {
 	}
 	if err := s.Restart(t.Context()); err != nil {
 		t.Errorf("next Restart: %v", err)
+	}
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
 	}
 }
 
