@@ -66,3 +66,12 @@ type LockSettingsState struct {
 	Version string          `json:"version"`
 	Entry   json.RawMessage `json:"entry,omitempty"` // FOLIO's settings entry
 }
+
+// LockSettingsChange is the body of PUT /check-out-lock-settings-storage (ours).
+type LockSettingsChange struct {
+	// Value is the new entry's value; ParseLockSettings must accept it.
+	Value json.RawMessage `json:"value"`
+	// Version, if given, is the version that the change is based on: another
+	// stored one is a conflict.
+	Version string `json:"version,omitempty"`
+}

@@ -111,13 +111,11 @@ CREATE TABLE settings_entry (
 CREATE UNIQUE INDEX settings_entry_scope_key_user_id_key
     ON settings_entry ((jsonb->>'scope'), (jsonb->>'key'), coalesce(jsonb->>'userId', ''));
 
--- One text per tenant. version grows with every change, so that readers compile
--- a text once.
+-- One text per tenant.
 CREATE TABLE circulation_rules (
     only_row boolean NOT NULL DEFAULT true,
     id       uuid    NOT NULL DEFAULT gen_random_uuid(),
     rules    text    NOT NULL DEFAULT '',
-    version  bigint  NOT NULL DEFAULT 1,
     CONSTRAINT circulation_rules_pkey PRIMARY KEY (only_row),
     CONSTRAINT circulation_rules_only_row_check CHECK (only_row)
 );
