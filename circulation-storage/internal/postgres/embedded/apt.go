@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 )
 
 // apt installs Debian's package of PostgreSQL. That changes the machine, so it is done as root only and said aloud.
@@ -22,13 +23,17 @@ func (f *finder) apt(ctx context.Context, major int) (binaries, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	env := append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	f.log.Warn("installing PostgreSQL on this machine", "command", "apt-get install postgresql")
+	name := "postgresql"
+	if major != 0 {
+		name += "-" + strconv.Itoa(major)
+	}
+	f.log.Warn("installing PostgreSQL on this machine", "command", "apt-get install "+name)
 
 	// Lists may be stale and still do; then the installation tells.
 	_, uerr := f.run(ctx, "/", env, aptGet, "update")
 	// The package also sets up a cluster of Debian's own and starts it where it can. Neither is used here, and where
 	// that fails apt-get fails though the programs are in place: they decide.
-	_, ierr := f.run(ctx, "/", env, aptGet, "install", "-y", "--no-install-recommends", "postgresql")
+	_, ierr := f.run(ctx, "/", env, aptGet, "install", "-y", "--no-install-recommends", name)
 	b, err := f.local(ctx, major)
 	if err != nil {
 		return binaries{}, errors.Join(err, uerr, ierr)
@@ -40,7 +45,7 @@ func (f *finder) apt(ctx context.Context, major int) (binaries, error) {
 func (f *finder) advice(major int) string {
 	version := ""
 	if major != 0 {
-		version = fmt.Sprint(major)
+		version = strconv.Itoa(major)
 	}
 	if f.goos == "darwin" {
 		if version == "" {

@@ -157,12 +157,14 @@ func TestApt(t *testing.T) {
 		debian    bool
 		installs  bool
 		fails     bool
+		major     int
 		wantErr   string
 		wantCalls []string
 	}{
 		"as root on Debian":               {goos: "linux", root: true, debian: true, installs: true, wantCalls: []string{"update", "install -y --no-install-recommends postgresql"}},
 		"programs in place despite error": {goos: "linux", root: true, debian: true, installs: true, fails: true, wantCalls: []string{"update", "install -y --no-install-recommends postgresql"}},
 		"fails":                           {goos: "linux", root: true, debian: true, fails: true, wantErr: "no such mirror", wantCalls: []string{"update", "install -y --no-install-recommends postgresql"}},
+		"the version of the data":         {goos: "linux", root: true, debian: true, installs: true, major: 15, wantCalls: []string{"update", "install -y --no-install-recommends postgresql-15"}},
 		"not root":                        {goos: "linux", debian: true, installs: true, wantErr: "as root: apt-get install postgresql"},
 		"not Debian":                      {goos: "linux", root: true, installs: true, wantErr: "install the package postgresql of this system"},
 		"on a Mac":                        {goos: "darwin", root: true, debian: true, installs: true, wantErr: "brew install postgresql@17"},
@@ -194,7 +196,7 @@ func TestApt(t *testing.T) {
 				}
 				return nil, nil
 			}
-			b, err := f.find(t.Context(), "", 0)
+			b, err := f.find(t.Context(), "", tt.major)
 			switch {
 			case tt.wantErr != "":
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
