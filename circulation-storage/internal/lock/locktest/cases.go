@@ -1,0 +1,175 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas/fault"
+)
+
+const callers = 32
+
+// atOnce runs fn in as many goroutines as there are callers, started together.
+func atOnce(fn func(i int)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range callers {
+		wg.Go(func() {
+			<-start
+			fn(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+}
+
+func mustAcquire(ctx context.Context, t *testing.T, store lock.Store, req lock.Request) lock.Lock {
+	l, _, err := store.Acquire(ctx, req)
+	if err != nil {
+		t.Fatalf("Acquire(%+v): %v", req, err)
+	}
+	return l
+}
+
+// oneWinner is why locks exist: of many callers for one patron exactly one gets
+// the lock, whether there was none or an outdated one.
+func oneWinner(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	user := uuid.New()
+	for _, before := range []lock.Outcome{lock.Granted, lock.TakenOver} {
+		codes := make([]fault.Code, callers)
+		locks := make([]lock.Lock, callers)
+		atOnce(func(i int) {
+			l, outcome, err := store.Acquire(ctx, lock.Request{UserID: user, TTL: time.Hour})
+			locks[i], codes[i] = l, fault.CodeOf(err)
+			if err == nil && outcome != before {
+				t.Errorf("winner's lock was %s, want %s", outcome, before)
+			}
+		})
+		got := map[fault.Code]int{}
+		for i, c := range codes {
+			got[c]++
+			if c == "" {
+				ager.Age(ctx, t, locks[i].ID, 2*time.Hour)
+			}
+		}
+		if got[""] != 1 || got[fault.LockHeld] != callers-1 {
+			t.Errorf("%s: outcomes %v, want 1 success and %d %q", before, got, callers-1, fault.LockHeld)
+		}
+	}
+}
+
+func oneRequest(t *testing.T, newStore NewStore) {
+	ctx, store, _ := newStore(t)
+	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()}
+	ids := make([]uuid.UUID, callers)
+	outcomes := make([]lock.Outcome, callers)
+	atOnce(func(i int) {
+		l, outcome, err := store.Acquire(ctx, req)
+		if err != nil {
+			t.Errorf("copy %d: %v", i, err)
+		}
+		ids[i], outcomes[i] = l.ID, outcome
+	})
+	granted := 0
+	for i := range ids {
+		if ids[i] != ids[0] {
+			t.Fatalf("copies of one request got the locks %s and %s", ids[0], ids[i])
+		}
+		if outcomes[i] == lock.Granted {
+			granted++
+		}
+	}
+	if granted != 1 {
+		t.Errorf("%d copies were granted the lock, want 1 and the others renewed", granted)
+	}
+}
+
+func wholeLock(t *testing.T, newStore NewStore) {
+	ctx, store, _ := newStore(t)
+	req := lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "kiosk-7"}
+	got := mustAcquire(ctx, t, store, req)
+	want := lock.Lock{ID: got.ID, UserID: req.UserID, CreatedAt: got.CreatedAt, TTL: req.TTL, RequestID: req.RequestID, Holder: req.Holder}
+	if got != want || got.ID == uuid.Nil {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if read, err := store.Get(ctx, got.ID); err != nil || read != got {
+		t.Errorf("Get = %+v, %v, want %+v", read, err, got)
+	}
+	again := req
+	again.TTL, again.Holder = 30*time.Second, "kiosk-8"
+	renewed := mustAcquire(ctx, t, store, again)
+	if !renewed.CreatedAt.After(got.CreatedAt) || renewed.TTL != again.TTL || renewed.Holder != again.Holder {
+		t.Errorf("renewed lock is %+v, want a later one as the repeat asked", renewed)
+	}
+}
+
+func tenantsApart(t *testing.T, newStore NewStore) {
+	ctx, store, _ := newStore(t)
+	otherCtx, _, _ := newStore(t)
+	req := lock.Request{UserID: uuid.New(), TTL: time.Hour}
+	l := mustAcquire(ctx, t, store, req)
+	mustAcquire(otherCtx, t, store, req)
+	if _, err := store.Get(otherCtx, l.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another tenant reads the lock: %v", err)
+	}
+	if _, err := store.Release(otherCtx, l.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another tenant releases the lock: %v", err)
+	}
+}
+
+func leftBefore(t *testing.T, newStore NewStore) {
+	ctx, store, _ := newStore(t)
+	left, leave := context.WithCancel(ctx)
+	leave()
+	req := lock.Request{UserID: uuid.New(), TTL: time.Hour}
+	if _, _, err := store.Acquire(left, req); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	mustAcquire(ctx, t, store, req)
+}
+
+func peek(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()}
+	look := func(when string, ttl time.Duration, want lock.Peek) {
+		t.Helper()
+		got, err := store.Peek(ctx, lock.Request{UserID: req.UserID, TTL: ttl})
+		if err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
+		}
+	}
+	look("no lock", time.Hour, lock.Peek{Free: true})
+	l := mustAcquire(ctx, t, store, req)
+	look("held", time.Hour, lock.Peek{RequestID: req.RequestID})
+	look("for TTL 0", 0, lock.Peek{Free: true})
+	ager.Age(ctx, t, l.ID, 2*time.Hour)
+	look("outdated", 3*time.Hour, lock.Peek{Free: true})
+	if got, err := store.Get(ctx, l.ID); err != nil || got.ID != l.ID {
+		t.Errorf("looking changed the lock: %+v, %v", got, err)
+	}
+}
+
+func getOutdated(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	for _, tt := range []struct {
+		by   time.Duration
+		want bool
+	}{{0, false}, {2 * time.Hour, true}, {-4 * time.Hour, true}} {
+		ager.Age(ctx, t, l.ID, tt.by)
+		got, err := store.Get(ctx, l.ID)
+		if err != nil || got.ID != l.ID || got.Outdated != tt.want {
+			t.Errorf("aged by %s: got %+v, %v, want outdated %t", tt.by, got, err, tt.want)
+		}
+	}
+	if _, err := store.Get(ctx, uuid.New()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("an id that is none: %v, want %q", err, fault.NotFound)
+	}
+}

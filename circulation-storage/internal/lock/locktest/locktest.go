@@ -1,0 +1,96 @@
+// Package locktest is the contract of lock.Store as tests. Any store runs them.
+package locktest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas/fault"
+)
+
+// Ager makes a lock older, as if by had passed since it was granted; a negative
+// by dates it ahead.
+type Ager interface {
+	Age(ctx context.Context, t *testing.T, id uuid.UUID, by time.Duration)
+}
+
+// NewStore returns an empty store, the context that its calls need, and its Ager.
+type NewStore func(t *testing.T) (context.Context, lock.Store, Ager)
+
+// RunStore runs the suite. newStore is called for each case.
+func RunStore(t *testing.T, newStore NewStore) {
+	t.Helper()
+	for name, story := range stories {
+		t.Run("Acquire/"+name, func(t *testing.T) {
+			t.Parallel()
+			tell(t, newStore, story)
+		})
+	}
+	for name, test := range map[string]func(*testing.T, NewStore){
+		"Acquire/one winner of many":               oneWinner,
+		"Acquire/one request sent many times":      oneRequest,
+		"Acquire/a lock shows what was asked for":  wholeLock,
+		"Acquire/tenants do not meet":              tenantsApart,
+		"Acquire/nothing for one who left before":  leftBefore,
+		"Peek/tells what an acquire would find":    peek,
+		"Get/outdated locks too":                   getOutdated,
+		"List/oldest first, in pages":              listPages,
+		"List/of one patron":                       listOfOne,
+		"List/nothing there":                       listEmpty,
+		"Sweep/only what is outdated for long":     sweepOld,
+		"Sweep/in batches":                         sweepBatches,
+		"Sweep/never what is taken anew meanwhile": sweepBusy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newStore)
+		})
+	}
+}
+
+// tell plays the steps of one story against an empty store.
+func tell(t *testing.T, newStore NewStore, story []step) {
+	ctx, store, ager := newStore(t)
+	patrons := map[string]uuid.UUID{"ann": uuid.New(), "bob": uuid.New()}
+	requests := map[string]uuid.UUID{"": uuid.Nil, "R1": uuid.New(), "R2": uuid.New()}
+	locks := map[string]lock.Lock{}
+	ids := map[uuid.UUID]string{}
+
+	for i, s := range story {
+		var code fault.Code
+		switch {
+		case s.age != "":
+			ager.Age(ctx, t, locks[s.age].ID, s.by)
+		case s.release != "":
+			l, err := store.Release(ctx, locks[s.release].ID)
+			code = fault.CodeOf(err)
+			if err == nil && (l.ID != locks[s.release].ID || l.UserID != locks[s.release].UserID || l.Outdated != s.outdated) {
+				t.Errorf("step %d: released %+v, want %q, outdated %t", i, l, s.release, s.outdated)
+			}
+		case s.withdraw != "":
+			code = fault.CodeOf(store.Withdraw(ctx, locks[s.withdraw]))
+		default:
+			l, outcome, err := store.Acquire(ctx, lock.Request{UserID: patrons[s.acquire], TTL: s.ttl, RequestID: requests[s.request]})
+			if code = fault.CodeOf(err); code != "" {
+				break
+			}
+			if outcome != s.outcome {
+				t.Errorf("step %d: %s, want %q", i, outcome, s.outcome)
+			}
+			if first, used := ids[l.ID]; used && first != s.same {
+				t.Errorf("step %d: got the id of %q again", i, first)
+			}
+			if s.same != "" && l.ID != locks[s.same].ID {
+				t.Errorf("step %d: got a new id, want that of %q", i, s.same)
+			}
+			locks[s.as], ids[l.ID] = l, s.as
+		}
+		if code != s.want {
+			t.Fatalf("step %d %+v: code %q, want %q", i, s, code, s.want)
+		}
+	}
+}

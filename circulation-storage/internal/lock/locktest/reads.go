@@ -1,0 +1,133 @@
+package locktest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+)
+
+func listPages(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	var want []uuid.UUID // oldest first
+	for i := range 5 {
+		l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+		ager.Age(ctx, t, l.ID, time.Duration(i)*50*time.Minute) // the last ones are outdated
+		want = append([]uuid.UUID{l.ID}, want...)
+	}
+	for _, tt := range []struct {
+		offset, limit int
+		want          []uuid.UUID
+	}{
+		{0, 10, want},
+		{0, 2, want[:2]},
+		{2, 2, want[2:4]},
+		{4, 2, want[4:]},
+		{5, 2, nil},
+		{1000, 10, nil},
+		{0, 0, nil},
+	} {
+		locks, total, err := store.List(ctx, lock.Filter{Offset: tt.offset, Limit: tt.limit})
+		var got []uuid.UUID
+		for _, l := range locks {
+			got = append(got, l.ID)
+		}
+		if err != nil || total != 5 || !slices.Equal(got, tt.want) {
+			t.Errorf("offset %d, limit %d: %v, %d in all, %v, want %v, 5 in all", tt.offset, tt.limit, got, total, err, tt.want)
+		}
+	}
+}
+
+func listOfOne(t *testing.T, newStore NewStore) {
+	ctx, store, _ := newStore(t)
+	ann := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "kiosk-7"})
+	mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	got, total, err := store.List(ctx, lock.Filter{UserID: ann.UserID, Limit: 10})
+	if err != nil || total != 1 || !slices.Equal(got, []lock.Lock{ann}) {
+		t.Errorf("got %+v, %d in all, %v, want %+v alone", got, total, err, ann)
+	}
+}
+
+func listEmpty(t *testing.T, newStore NewStore) {
+	ctx, store, _ := newStore(t)
+	mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	got, total, err := store.List(ctx, lock.Filter{UserID: uuid.New(), Limit: 10})
+	if err != nil || total != 0 || len(got) != 0 {
+		t.Errorf("got %+v, %d in all, %v, want none", got, total, err)
+	}
+}
+
+const grace = 10 * time.Minute
+
+func sweepOld(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	kept := map[uuid.UUID]time.Duration{}
+	for _, by := range []time.Duration{0, 59 * time.Minute, 69 * time.Minute, -9 * time.Minute, 71 * time.Minute, -11 * time.Minute} {
+		l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+		ager.Age(ctx, t, l.ID, by)
+		kept[l.ID] = by
+	}
+	n, err := store.Sweep(ctx, grace, 100)
+	if err != nil || n != 2 {
+		t.Errorf("swept %d, %v, want 2", n, err)
+	}
+	locks, _, err := store.List(ctx, lock.Filter{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range locks {
+		if by := kept[l.ID]; by == 71*time.Minute || by == -11*time.Minute {
+			t.Errorf("a lock aged by %s is still there", by)
+		}
+	}
+	if len(locks) != 4 {
+		t.Errorf("%d locks are left, want 4", len(locks))
+	}
+}
+
+func sweepBatches(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	for range 5 {
+		l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Second})
+		ager.Age(ctx, t, l.ID, time.Hour)
+	}
+	for _, want := range []int{2, 2, 1, 0} {
+		if n, err := store.Sweep(ctx, grace, 2); err != nil || n != want {
+			t.Errorf("swept %d, %v, want %d", n, err, want)
+		}
+	}
+}
+
+// sweepBusy runs sweeps against takeovers of the same locks: whoever took one
+// over keeps it.
+func sweepBusy(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	users := make([]uuid.UUID, callers/2)
+	for i := range users {
+		users[i] = uuid.New()
+		l := mustAcquire(ctx, t, store, lock.Request{UserID: users[i], TTL: time.Second})
+		ager.Age(ctx, t, l.ID, time.Hour)
+	}
+	taken := make([]lock.Lock, len(users))
+	atOnce(func(i int) {
+		if i >= len(users) {
+			if _, err := store.Sweep(ctx, grace, 3); err != nil {
+				t.Errorf("Sweep: %v", err)
+			}
+			return
+		}
+		l, _, err := store.Acquire(ctx, lock.Request{UserID: users[i], TTL: time.Hour})
+		if err != nil {
+			t.Errorf("Acquire: %v", err)
+		}
+		taken[i] = l
+	})
+	for _, l := range taken {
+		if _, err := store.Get(ctx, l.ID); err != nil {
+			t.Errorf("a lock taken over during a sweep is gone: %v", err)
+		}
+	}
+}

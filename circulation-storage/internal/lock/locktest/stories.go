@@ -1,0 +1,153 @@
+package locktest
+
+import (
+	"time"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas/fault"
+)
+
+// step is one call against the store: an acquire, a release, a withdrawal, or a
+// lock that grows older.
+type step struct {
+	acquire string // patron
+	ttl     time.Duration
+	request string       // request id; "" for none
+	as      string       // name for the lock, for later steps
+	outcome lock.Outcome // of a successful acquire
+	same    string       // the lock whose id comes again; "" wants a new one
+
+	release  string // name of the lock
+	outdated bool   // the released lock was
+	withdraw string
+
+	age string
+	by  time.Duration
+
+	want fault.Code // "" means success
+}
+
+const (
+	second = time.Second
+	minute = time.Minute
+	hour   = time.Hour
+)
+
+var stories = map[string][]step{
+	"a free lock is granted": {
+		{acquire: "ann", ttl: minute, outcome: lock.Granted},
+	},
+	"the second caller is refused": {
+		{acquire: "ann", ttl: minute, outcome: lock.Granted},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+	"patrons do not block each other": {
+		{acquire: "ann", ttl: minute, outcome: lock.Granted},
+		{acquire: "bob", ttl: minute, outcome: lock.Granted},
+	},
+	"past its TTL a lock is taken over": {
+		{acquire: "ann", ttl: second, as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{acquire: "ann", ttl: minute, outcome: lock.TakenOver},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+	"within its TTL it is not": {
+		{acquire: "ann", ttl: hour, as: "first", outcome: lock.Granted},
+		{age: "first", by: 59 * minute},
+		{acquire: "ann", ttl: hour, want: fault.LockHeld},
+	},
+	"past the newcomer's TTL it is taken over too": {
+		{acquire: "ann", ttl: hour, as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * minute},
+		{acquire: "ann", ttl: 3 * minute, want: fault.LockHeld},
+		{acquire: "ann", ttl: minute, outcome: lock.TakenOver},
+	},
+	"TTL 0 takes over at once": {
+		{acquire: "ann", ttl: hour, outcome: lock.Granted},
+		{acquire: "ann", ttl: 0, outcome: lock.TakenOver},
+	},
+	"a lock with TTL 0 holds nobody up": {
+		{acquire: "ann", ttl: 0, outcome: lock.Granted},
+		{acquire: "ann", ttl: hour, outcome: lock.TakenOver},
+	},
+	"a lock from a clock that was set back is outdated": {
+		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},
+		{age: "first", by: -hour},
+		{acquire: "ann", ttl: minute, outcome: lock.TakenOver},
+	},
+	"a clock that is a little behind takes nothing": {
+		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},
+		{age: "first", by: -3 * second},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+	"a release frees": {
+		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},
+		{release: "first"},
+		{acquire: "ann", ttl: minute, outcome: lock.Granted},
+	},
+	"a second release finds nothing": {
+		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},
+		{release: "first"},
+		{release: "first", want: fault.NotFound},
+	},
+	"a release of an outdated lock tells so, and it goes": {
+		{acquire: "ann", ttl: second, as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{release: "first", outdated: true},
+		{release: "first", want: fault.NotFound},
+	},
+	"a late release does not free the next holder": {
+		{acquire: "ann", ttl: second, as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{acquire: "ann", ttl: minute, as: "second", outcome: lock.TakenOver},
+		{release: "first", want: fault.NotFound},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+	"the same request gets its lock again, renewed": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{age: "first", by: 50 * second},
+		{acquire: "ann", ttl: minute, request: "R1", as: "again", same: "first", outcome: lock.Renewed},
+		{age: "again", by: 50 * second},
+		{acquire: "ann", ttl: minute, request: "R2", want: fault.LockHeld},
+		{release: "first"},
+	},
+	"another request is refused": {
+		{acquire: "ann", ttl: minute, request: "R1", outcome: lock.Granted},
+		{acquire: "ann", ttl: minute, request: "R2", want: fault.LockHeld},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+	"the same request for another patron is another lock": {
+		{acquire: "ann", ttl: minute, request: "R1", outcome: lock.Granted},
+		{acquire: "bob", ttl: minute, request: "R1", outcome: lock.Granted},
+	},
+	"the same request gets a new id when its lock is outdated": {
+		{acquire: "ann", ttl: second, request: "R1", as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{acquire: "ann", ttl: minute, request: "R1", outcome: lock.TakenOver},
+		{release: "first", want: fault.NotFound},
+	},
+	"a request whose lock was taken over is refused": {
+		{acquire: "ann", ttl: second, request: "R1", as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{acquire: "ann", ttl: minute, request: "R2", outcome: lock.TakenOver},
+		{acquire: "ann", ttl: minute, request: "R1", want: fault.LockHeld},
+	},
+	"a withdrawn lock is free": {
+		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},
+		{withdraw: "first"},
+		{acquire: "ann", ttl: minute, outcome: lock.Granted},
+	},
+	"a lock that was renewed is not withdrawn": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{acquire: "ann", ttl: minute, request: "R1", as: "again", same: "first", outcome: lock.Renewed},
+		{withdraw: "first"},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+	"a lock that was taken over is not withdrawn": {
+		{acquire: "ann", ttl: second, as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{acquire: "ann", ttl: minute, outcome: lock.TakenOver},
+		{withdraw: "first"},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+}

@@ -1,0 +1,208 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	// The head of a line looks this often, evenly spread. A lock freed through
+	// another process is noticed after the longest at most.
+	shortestLook = 20 * time.Millisecond
+	longestLook  = 40 * time.Millisecond
+
+	// withdrawTimeout bounds giving back a lock whose caller has left.
+	withdrawTimeout = time.Second
+)
+
+// Service hands out locks, with a line of waiters per patron. It is safe for
+// concurrent use.
+type Service struct {
+	store Store
+	obs   Observer
+	log   *slog.Logger
+	queue *queue
+}
+
+// NewService returns a Service on store.
+func NewService(store Store, obs Observer, log *slog.Logger) *Service {
+	return &Service{store: store, obs: obs, log: log, queue: newQueue()}
+}
+
+// Stop answers all waiters at once that the lock is held. Acquires that come
+// later do not wait either.
+func (s *Service) Stop() { s.queue.stop() }
+
+// Get returns a lock, outdated or not. Fault: NotFound.
+func (s *Service) Get(ctx context.Context, id uuid.UUID) (Lock, error) { return s.store.Get(ctx, id) }
+
+// List returns a page of locks, oldest first, and how many match in all.
+func (s *Service) List(ctx context.Context, f Filter) ([]Lock, int, error) {
+	return s.store.List(ctx, f)
+}
+
+// Release gives a lock back and lets the first waiter look at once. An outdated
+// lock goes too, but its holder learns that it had lost it. Fault: NotFound.
+func (s *Service) Release(ctx context.Context, id uuid.UUID) error {
+	l, err := s.store.Release(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p, err := patronOf(ctx, l.UserID); err == nil {
+		s.queue.wakeHead(p)
+	}
+	if l.Outdated {
+		return fault.New(fault.NotFound, "Lock not found: it was outdated")
+	}
+	s.obs.Released()
+	return nil
+}
+
+// Acquire takes the patron's lock, waiting for at most req.Wait. Callers that
+// wait are served in the order in which they came; later ones do not overtake
+// them, whether they would wait or not. Only a repeat of the request that has the
+// lock waits for nobody. A caller whose ctx ends gets nothing, and a lock that it
+// was granted meanwhile is given back.
+//
+// Faults: LockHeld, LockQueueFull.
+func (s *Service) Acquire(ctx context.Context, req Request) (Lock, error) {
+	start := time.Now()
+	l, outcome, err := s.acquire(ctx, req)
+	s.obs.Acquired(outcomeOf(outcome, err), time.Since(start))
+	return l, err
+}
+
+func outcomeOf(o Outcome, err error) Outcome {
+	switch {
+	case err == nil:
+		return o
+	case fault.Is(err, fault.LockHeld):
+		return Held
+	case fault.Is(err, fault.LockQueueFull):
+		return QueueFull
+	case errors.Is(err, context.Canceled):
+		return Cancelled
+	}
+	return Failed
+}
+
+func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, error) {
+	p, err := patronOf(ctx, req.UserID)
+	if err != nil {
+		return Lock{}, "", err
+	}
+	w := newWaiter(req.RequestID)
+	var l Lock
+	var outcome Outcome
+	switch err = ErrHeld(); {
+	case s.queue.first(p, w):
+		l, outcome, err = s.take(ctx, req)
+	case req.RequestID != uuid.Nil:
+		l, outcome, err = s.look(ctx, p, w, req)
+	}
+	if !fault.Is(err, fault.LockHeld) || req.Wait <= 0 {
+		return l, outcome, err
+	}
+	if err := s.queue.join(p, w); err != nil {
+		return Lock{}, "", err
+	}
+	defer s.queue.leave(p, w)
+	return s.wait(ctx, p, w, req)
+}
+
+// wait looks for the lock until w has it, its time is up or the service stops.
+func (s *Service) wait(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
+	s.obs.Waiting(1)
+	defer s.obs.Waiting(-1)
+	timeUp := time.NewTimer(req.Wait)
+	defer timeUp.Stop()
+	next := time.NewTimer(untilNextLook())
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return Lock{}, "", fmt.Errorf("waiting for the lock: %w", ctx.Err())
+		case <-timeUp.C:
+			return Lock{}, "", ErrHeld()
+		case <-s.queue.stopped:
+			return Lock{}, "", ErrHeld()
+		case <-w.wake:
+		case <-next.C:
+			if !s.queue.first(p, w) {
+				continue // a new head is woken and winds its timer up again
+			}
+		}
+		if l, outcome, err := s.look(ctx, p, w, req); !fault.Is(err, fault.LockHeld) {
+			return l, outcome, err
+		}
+		next.Reset(untilNextLook())
+	}
+}
+
+func untilNextLook() time.Duration {
+	return shortestLook + rand.N(longestLook-shortestLook)
+}
+
+// look takes the lock if a plain read says that w's turn has come: the lock is
+// free and nobody is before, or w's own request has it. Fault: LockHeld.
+func (s *Service) look(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
+	seen, err := s.store.Peek(ctx, req)
+	switch {
+	case err != nil:
+		return Lock{}, "", err
+	case !seen.Free && w.repeats(seen.RequestID), seen.Free && s.queue.first(p, w):
+		return s.take(ctx, req)
+	}
+	s.queue.wakeOwner(p, seen.RequestID)
+	return Lock{}, "", ErrHeld()
+}
+
+// take asks the store. A caller that left meanwhile gives back what it got.
+func (s *Service) take(ctx context.Context, req Request) (Lock, Outcome, error) {
+	l, outcome, err := s.store.Acquire(ctx, req)
+	if err == nil && ctx.Err() != nil {
+		s.withdraw(ctx, l, outcome)
+		return Lock{}, "", fmt.Errorf("acquiring the lock: %w", ctx.Err())
+	}
+	return l, outcome, err
+}
+
+// withdraw gives back a lock whose caller has left, so that it blocks nobody for
+// the rest of its TTL. A renewed lock stays: the answer that granted it may have
+// reached its holder.
+func (s *Service) withdraw(ctx context.Context, l Lock, outcome Outcome) {
+	if outcome == Renewed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
+	defer cancel()
+	if err := s.store.Withdraw(ctx, l); err != nil {
+		s.log.WarnContext(ctx, "lock of a caller that left stays until it is outdated", "lock_id", l.ID, "ttl", l.TTL, "err", err)
+		return
+	}
+	if p, err := patronOf(ctx, l.UserID); err == nil {
+		s.queue.wakeHead(p)
+	}
+}
+
+// ErrHeld is the answer to whoever does not get the lock (FOLIO's text).
+func ErrHeld() error {
+	return &fault.Error{Code: fault.LockHeld, Msg: "Unable to acquire lock", RetryAfter: retryAfter}
+}
+
+func patronOf(ctx context.Context, user uuid.UUID) (patron, error) {
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return patron{}, fault.Wrap(err, fault.Malformed, "Unable to process request Tenant must be set")
+	}
+	return patron{tenant: id, user: user}, nil
+}

@@ -1,0 +1,264 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas/fault"
+)
+
+// acquireTimeout bounds an acquire once it is sent; it should take a millisecond,
+// or 250 behind a row lock.
+const acquireTimeout = 5 * time.Second
+
+// outdated is when a lock l equals no lock: strictly older than its {ttl}, or
+// dated so far ahead that the clock must have been set back since. {grace} is for
+// how long already. clock_timestamp(), because now() stands still while a
+// statement waits for a row. Lock dates compare the same in every time zone, as
+// the column is a timestamptz.
+const outdated = `(l.creation_date + {ttl} * interval '1 ms' < clock_timestamp() - {grace}
+    OR l.creation_date > clock_timestamp() + interval '5 s' + {grace})`
+
+func outdatedBy(ttl, grace string) string {
+	return strings.NewReplacer("{ttl}", ttl, "{grace}", grace).Replace(outdated)
+}
+
+// own judges a lock by its own TTL; forRequest also by the newcomer's in $2.
+var (
+	own        = outdatedBy("l.ttl_ms", "interval '0'")
+	forRequest = outdatedBy("least(l.ttl_ms, $2::integer)", "interval '0'")
+	longAgo    = outdatedBy("l.ttl_ms", "$1::interval")
+)
+
+// lockColumns are what scanLock reads.
+var lockColumns = `l.id, l.user_id, l.creation_date, l.ttl_ms, l.request_id, coalesce(l.holder, ''), ` + own
+
+// notDurable lets a statement return before its WAL is on disk: a lock that a
+// crash loses only refuses its holder's commit. It holds for its own transaction.
+const notDurable = `set_config('synchronous_commit', 'off', true)`
+
+// One statement decides, so no two callers can both look and then both write.
+//
+//   - The settings in the first part hold for this transaction alone, so the wait
+//     for a row that a commit has locked ends early, also behind PgBouncer.
+//   - A lock keeps its id only for the request that has it. Both conditions stand
+//     in the CASE too, because the clock moves on after the WHERE.
+//   - xmax is 0 only in a row that was inserted.
+var acquireSQL = `
+WITH settings AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '250ms', true), ` + notDurable + `, gen_random_uuid() AS fresh)
+INSERT INTO {schema}.check_out_lock AS l (id, user_id, creation_date, ttl_ms, request_id, holder)
+SELECT fresh, $1::uuid, clock_timestamp(), $2::integer, $3::uuid, nullif($4::text, '') FROM settings
+ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO UPDATE
+   SET id = CASE WHEN l.request_id = excluded.request_id AND NOT ` + forRequest + ` THEN l.id ELSE excluded.id END,
+       creation_date = clock_timestamp(),
+       ttl_ms = excluded.ttl_ms, request_id = excluded.request_id, holder = excluded.holder
+ WHERE l.request_id = excluded.request_id OR ` + forRequest + `
+RETURNING ` + lockColumns + `, l.xmax = 0, l.id = (SELECT fresh FROM settings)`
+
+// LockStore implements lock.Store on the table check_out_lock.
+type LockStore struct{ db *DB }
+
+var _ lock.Store = (*LockStore)(nil)
+
+// NewLockStore returns the lock store of all tenants in db.
+func NewLockStore(db *DB) *LockStore { return &LockStore{db: db} }
+
+// Acquire implements lock.Store.
+func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
+	l, outcome, err := s.acquire(ctx, req)
+	switch code, _ := sqlState(err); {
+	case errors.Is(err, pgx.ErrNoRows), code == lockNotAvailable:
+		return lock.Lock{}, "", lock.ErrHeld()
+	case err != nil:
+		return lock.Lock{}, "", toFault("acquiring a lock", err)
+	}
+	return l, outcome, nil
+}
+
+func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
+	statement, err := query(ctx, acquireSQL)
+	if err != nil {
+		return lock.Lock{}, "", err
+	}
+	conn, err := s.db.pool.Acquire(ctx)
+	if err != nil {
+		return lock.Lock{}, "", fmt.Errorf("getting a connection: %w", err)
+	}
+	defer conn.Release()
+	// From here on a caller that leaves is no reason to lose the answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
+	defer cancel()
+	var l lock.Lock
+	var inserted, fresh bool
+	err = scanLock(conn.QueryRow(ctx, statement, req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder),
+		&l, &inserted, &fresh)
+	switch {
+	case inserted:
+		return l, lock.Granted, err
+	case fresh:
+		return l, lock.TakenOver, err
+	}
+	return l, lock.Renewed, err
+}
+
+var peekSQL = `
+SELECT CASE WHEN NOT ` + forRequest + ` THEN l.request_id END, ` + forRequest + `
+  FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid`
+
+// Peek implements lock.Store.
+func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
+	statement, err := query(ctx, peekSQL)
+	if err != nil {
+		return lock.Peek{}, err
+	}
+	var requestID *uuid.UUID
+	var seen lock.Peek
+	err = s.db.pool.QueryRow(ctx, statement, req.UserID, req.TTL.Milliseconds()).Scan(&requestID, &seen.Free)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return lock.Peek{Free: true}, nil
+	}
+	if requestID != nil {
+		seen.RequestID = *requestID
+	}
+	return seen, toFault("looking at a lock", err)
+}
+
+const withdrawSQL = `
+DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid AND creation_date = $2::timestamptz RETURNING ` + notDurable
+
+// Withdraw implements lock.Store.
+func (s *LockStore) Withdraw(ctx context.Context, l lock.Lock) error {
+	statement, err := query(ctx, withdrawSQL)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.pool.Exec(ctx, statement, l.ID, l.CreatedAt)
+	return toFault("withdrawing a lock", err)
+}
+
+var releaseSQL = `
+DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockColumns + `, ` + notDurable
+
+// Release implements lock.Store.
+func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
+	var setting string
+	return s.one(ctx, "releasing a lock", releaseSQL, id, &setting)
+}
+
+var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.id = $1::uuid`
+
+// Get implements lock.Store.
+func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
+	return s.one(ctx, "reading a lock", getSQL, id)
+}
+
+func (s *LockStore) one(ctx context.Context, op, statement string, id uuid.UUID, more ...any) (lock.Lock, error) {
+	statement, err := query(ctx, statement)
+	if err != nil {
+		return lock.Lock{}, err
+	}
+	var l lock.Lock
+	err = scanLock(s.db.pool.QueryRow(ctx, statement, id), &l, more...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return lock.Lock{}, fault.New(fault.NotFound, "Lock not found")
+	}
+	return l, toFault(op, err)
+}
+
+// The count stands in a part of its own, so that a page past the end has it too.
+var listSQL = `
+WITH matching AS (SELECT * FROM {schema}.check_out_lock WHERE $1::uuid IS NULL OR user_id = $1::uuid)
+SELECT page.*, counted.total
+  FROM (SELECT count(*) AS total FROM matching) counted
+  LEFT JOIN (SELECT ` + lockColumns + ` FROM matching l
+              ORDER BY l.creation_date, l.id OFFSET $2::bigint LIMIT $3::bigint) page ON true
+ ORDER BY page.creation_date, page.id`
+
+// List implements lock.Store.
+func (s *LockStore) List(ctx context.Context, f lock.Filter) ([]lock.Lock, int, error) {
+	statement, err := query(ctx, listSQL)
+	if err != nil {
+		return nil, 0, err
+	}
+	var found []lock.Lock
+	var total int
+	rows, err := s.db.pool.Query(ctx, statement, nullable(f.UserID), f.Offset, f.Limit)
+	if err != nil {
+		return nil, 0, toFault("listing locks", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if rows.RawValues()[0] == nil { // a page past the end is one row with the count alone
+			if err := rows.Scan(nil, nil, nil, nil, nil, nil, nil, &total); err != nil {
+				return nil, 0, toFault("listing locks", err)
+			}
+			continue
+		}
+		var l lock.Lock
+		if err := scanLock(rows, &l, &total); err != nil {
+			return nil, 0, toFault("listing locks", err)
+		}
+		found = append(found, l)
+	}
+	return found, total, toFault("listing locks", rows.Err())
+}
+
+var sweepSQL = `
+WITH old AS (
+    SELECT l.id FROM {schema}.check_out_lock l WHERE ` + longAgo + ` LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
+DELETE FROM {schema}.check_out_lock l USING old WHERE l.id = old.id AND ` + longAgo + `
+RETURNING ` + notDurable
+
+// Sweep implements lock.Store.
+func (s *LockStore) Sweep(ctx context.Context, grace time.Duration, limit int) (int, error) {
+	statement, err := query(ctx, sweepSQL)
+	if err != nil {
+		return 0, err
+	}
+	tag, err := s.db.pool.Exec(ctx, statement, grace, limit)
+	return int(tag.RowsAffected()), toFault("sweeping locks", err)
+}
+
+var heldSQL = `SELECT count(*) FROM {schema}.check_out_lock l WHERE NOT ` + own
+
+// CountHeld returns how many locks of the tenant are held now, outdated ones not
+// counted.
+func (s *LockStore) CountHeld(ctx context.Context) (int, error) {
+	statement, err := query(ctx, heldSQL)
+	if err != nil {
+		return 0, err
+	}
+	var n int
+	err = s.db.pool.QueryRow(ctx, statement).Scan(&n)
+	return n, toFault("counting locks", err)
+}
+
+// nullable is SQL NULL for no id.
+func nullable(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}
+
+// scanLock reads lockColumns into l, and what a statement answers beside them
+// into more.
+func scanLock(row pgx.Row, l *lock.Lock, more ...any) error {
+	var ttlMs int64
+	var requestID *uuid.UUID
+	err := row.Scan(append([]any{&l.ID, &l.UserID, &l.CreatedAt, &ttlMs, &requestID, &l.Holder, &l.Outdated}, more...)...)
+	l.CreatedAt = l.CreatedAt.UTC()
+	l.TTL = time.Duration(ttlMs) * time.Millisecond
+	if requestID != nil {
+		l.RequestID = *requestID
+	}
+	return err
+}
