@@ -44,6 +44,8 @@ const (
 	SettingsChanged Code = "SETTINGS_CHANGED"
 	// ItemChanged is a commit that acted on an old version of the item.
 	ItemChanged Code = "ITEM_CHANGED"
+	// LockNotAcquired is a check-out that waited for the patron's lock in vain.
+	LockNotAcquired Code = "LOCK_NOT_ACQUIRED"
 	// OutcomeUnknown is a check-out of which nobody can say whether it happened.
 	OutcomeUnknown Code = "CHECK_OUT_OUTCOME_UNKNOWN"
 	// Unavailable is a service that was not reached; nothing was done there.
@@ -54,7 +56,8 @@ const (
 func Codes() []Code {
 	return []Code{
 		Internal, Malformed, Invalid, NotFound, Conflict, Forbidden, TooLarge, Timeout,
-		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, OutcomeUnknown, Unavailable,
+		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged,
+		LockNotAcquired, OutcomeUnknown, Unavailable,
 	}
 }
 

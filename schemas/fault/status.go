@@ -21,7 +21,7 @@ func Status(code Code) int {
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge
-	case Invalid:
+	case Invalid, LockNotAcquired:
 		return http.StatusUnprocessableEntity
 	case LockQueueFull:
 		return http.StatusTooManyRequests

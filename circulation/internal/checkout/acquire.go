@@ -1,0 +1,106 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas/fault"
+)
+
+// waits hands out the configured waits, one per try, and belongs to one
+// check-out: an acquisition that has to be repeated goes on where the last one
+// stopped, so that the budget holds. It implements backoff.BackOff.
+type waits struct {
+	left []time.Duration
+	// current is the wait that goes with the try under way, and tried when that
+	// began.
+	current time.Duration
+	tried   time.Time
+	last    bool
+}
+
+// begin starts a try and returns how long storage may wait for the lock: the
+// next wait, or 0 at the last try.
+func (w *waits) begin(now time.Time) time.Duration {
+	w.tried = now
+	if len(w.left) == 0 {
+		w.current, w.last = 0, true
+		return 0
+	}
+	w.current, w.left = w.left[0], w.left[1:]
+	return w.current
+}
+
+// NextBackOff implements backoff.BackOff: what is left of the try's wait, since
+// storage may have waited for all or part of it.
+func (w *waits) NextBackOff() time.Duration {
+	if w.last {
+		return backoff.Stop
+	}
+	return max(0, w.current-time.Since(w.tried))
+}
+
+// Reset implements backoff.BackOff. It keeps what was used up: see waits.
+func (w *waits) Reset() {}
+
+// acquire tries for the patron's lock: once per configured wait, and a last
+// time. A held lock and a full queue are tried again; a lost answer is asked for
+// again at once, with the same request id, which gets the same lock; anything
+// else ends it, since retrying an outage makes each check-out hang.
+//
+// Faults: LockNotAcquired, and those of Locker.Acquire but for the three above.
+func (s *Service) acquire(ctx context.Context, patron string, set settings.Settings, w *waits) (string, error) {
+	req := LockRequest{UserID: patron, TTL: set.TTL, RequestID: uuid.NewString()}
+	asked := false
+	try := func() (string, error) {
+		req.Wait = w.begin(time.Now())
+		id, err := s.Locker.Acquire(ctx, req)
+		if fault.Is(err, fault.Unavailable) && !asked {
+			asked = true
+			id, err = s.Locker.Acquire(ctx, req)
+		}
+		if err != nil && !heldByAnother(err) {
+			return "", backoff.Permanent(err)
+		}
+		return id, err
+	}
+	start := time.Now()
+	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
+	s.Observer.Waited(time.Since(start), err == nil)
+	if err != nil && heldByAnother(err) && ctx.Err() == nil {
+		return "", lockNotAcquired(err)
+	}
+	return id, unwrapPermanent(err)
+}
+
+func heldByAnother(err error) bool {
+	code := fault.CodeOf(err)
+	return code == fault.LockHeld || code == fault.LockQueueFull
+}
+
+func unwrapPermanent(err error) error {
+	var p *backoff.PermanentError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// lockNotAcquired is FOLIO's answer for a lock that was not obtained, with a code
+// of our own and the cause for the log.
+func lockNotAcquired(cause error) error {
+	return &fault.Error{
+		Code: fault.LockNotAcquired,
+		Msg:  "unable to acquire lock",
+		Details: []fault.Detail{
+			detail(string(fault.LockNotAcquired), "unable to acquire lock", fault.Param("", "")),
+		},
+		RetryAfter: time.Second,
+		Err:        cause,
+	}
+}

@@ -1,0 +1,154 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// Bounds of the part that no longer depends on the machine's connection. Together
+// they stay below the 10 s that the edge leaves beyond a request's time-out.
+const (
+	commitTimeout   = 2500 * time.Millisecond // one commit
+	commitBudget    = 3 * time.Second         // begins of repeated commits
+	releaseWait     = 2 * time.Second         // the release that waits for a commit in flight
+	readLoanTimeout = time.Second             // reading the loan after that
+)
+
+// commit writes the check-out. From here on the machine's connection does not
+// matter: a machine that leaves now finds its loan when it asks again.
+//
+// An item that changed since it was validated is read again, once.
+func (t *try) commit(ctx context.Context) (schemas.CheckOutResult, error) {
+	ctx = context.WithoutCancel(ctx)
+	result, err := t.commitItem(ctx)
+	if !fault.Is(err, fault.ItemChanged) {
+		return result, err
+	}
+	t.Observer.Again(string(fault.ItemChanged))
+	if err := t.readItemAgain(ctx); err != nil {
+		return schemas.CheckOutResult{}, err
+	}
+	return t.commitItem(ctx)
+}
+
+// readItemAgain repeats the checks of the item on what storage has now, the
+// policy and the limit with them: the change may be one of type or place.
+func (t *try) readItemAgain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	item, err := t.Library.Item(ctx, t.item.ID)
+	if err != nil {
+		return fmt.Errorf("reading the changed item again: %w", err)
+	}
+	t.item = item
+	g, gctx := errgroup.WithContext(ctx)
+	t.gatherItem(gctx, g, &t.facts)
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("reading what belongs to the changed item: %w", err)
+	}
+	wrong := t.checkItem()
+	more, err := t.applyPolicy(ctx, t.plan)
+	if err != nil {
+		return err
+	}
+	if wrong = append(wrong, more...); len(wrong) > 0 {
+		return fault.Validation(wrong...)
+	}
+	return t.makeLoan(t.plan)
+}
+
+// commitItem sends the commit, and sends it again while its outcome is unknown
+// and the budget lasts: storage recognises the loan's id, so it happens once.
+func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
+	loan, err := json.Marshal(t.loan)
+	if err != nil {
+		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
+	}
+	body := schemas.CheckOut{Loan: loan, ItemVersion: t.item.Version, LockID: t.lockID}
+	if t.lockID == "" {
+		body.SettingsVersion = t.set.Version
+	}
+	send := func() (schemas.CheckOutResult, error) {
+		sctx, cancel := context.WithTimeout(ctx, commitTimeout)
+		defer cancel()
+		result, err := t.Committer.CheckOut(sctx, body)
+		if err != nil && !unknown(err) {
+			return result, backoff.Permanent(err)
+		}
+		return result, err
+	}
+	again := func(err error, _ time.Duration) {
+		t.Observer.Again(string(fault.CodeOf(err)))
+		t.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", t.loan.ID,
+			"patron", call.Mask(t.loan.UserID), "err", err)
+	}
+	result, err := backoff.RetryNotifyWithData(send, backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(50*time.Millisecond),
+		backoff.WithMaxInterval(500*time.Millisecond),
+		backoff.WithMaxElapsedTime(commitBudget),
+	), again)
+	if err != nil && unknown(err) {
+		return t.findOut(ctx, err)
+	}
+	return result, unwrapPermanent(err)
+}
+
+// unknown tells whether a failed commit may have happened all the same. A code
+// that is not named as a refusal in Committer leaves it open.
+func unknown(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.Invalid,
+		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound:
+		return false
+	default:
+		return true
+	}
+}
+
+// findOut settles a commit whose outcome stayed unknown. Releasing the lock waits
+// for a commit in flight and fences off any that comes later; after that the loan
+// is there or never will be. Without a lock nothing keeps a late commit out, so a
+// missing loan proves nothing.
+func (t *try) findOut(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
+	fenced := false
+	if t.lockID != "" {
+		rctx, cancel := context.WithTimeout(ctx, releaseWait)
+		defer cancel()
+		if err := t.Locker.Release(rctx, t.lockID); err != nil {
+			return schemas.CheckOutResult{}, t.outcomeUnknown(errors.Join(cause, err))
+		}
+		fenced, t.lockID = true, ""
+	}
+	rctx, cancel := context.WithTimeout(ctx, readLoanTimeout)
+	defer cancel()
+	loan, err := t.Committer.Loan(rctx, t.loan.ID)
+	switch {
+	case err == nil:
+		t.item.Status = Status{Name: statusCheckedOut}
+		return schemas.CheckOutResult{Loan: loan}, nil
+	case fenced && fault.Is(err, fault.NotFound):
+		return schemas.CheckOutResult{}, fault.Wrap(cause, fault.Internal, "The item was not lent: storage failed")
+	}
+	return schemas.CheckOutResult{}, t.outcomeUnknown(errors.Join(cause, err))
+}
+
+func (t *try) outcomeUnknown(cause error) error {
+	return &fault.Error{
+		Code: fault.OutcomeUnknown,
+		Msg:  "Storage was lost: nobody can say yet whether the item was lent",
+		Details: []fault.Detail{detail(string(fault.OutcomeUnknown),
+			"Storage was lost: nobody can say yet whether the item was lent. The loan, if there is one, has this id",
+			fault.Param("loanId", t.loan.ID))},
+		Err: cause,
+	}
+}

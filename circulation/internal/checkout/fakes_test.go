@@ -1,0 +1,250 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	deskID     = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f"
+	annID      = "77477611-ab44-4082-a0d8-42f7acdfde11"
+	adultsID   = "503a81cd-6c26-400f-b620-14c08943697c"
+	bookItemID = "7212ba6a-8dcf-45a1-be9a-ffaa847c4423"
+	bookTypeID = "1a54b431-2e4f-452d-9cae-9cee66c9a892"
+	canLendID  = "2b94c631-fca9-4892-a730-03ee529ffe27"
+	mainID     = "fcd64ce1-6995-48f0-840e-89ffa2288371"
+	threeID    = "43198de5-f56a-4a53-a0bd-5a324418967a"
+	otherID    = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
+)
+
+const rulesText = "priority: last-line\n" +
+	"fallback-policy: l " + otherID + " r r1 n n1 o o1 i i1\n" +
+	"m " + bookTypeID + ": l " + threeID + " r r1 n n1 o o1 i i1\n"
+
+var today = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+// world is a library with one patron, one book and one storage, all in memory;
+// tests change what they are about.
+type world struct {
+	checkout.Library // methods that no check-out needs
+
+	user     checkout.User
+	item     checkout.Item
+	onLoan   bool
+	noUser   bool
+	noItem   bool
+	policy   string // JSON of the policy that the rules name for books
+	noPolicy bool
+	rules    string
+
+	mu       sync.Mutex
+	open     []int // answers of OpenLoans, the last one for ever
+	counted  []string
+	held     int     // so many tries find the lock held
+	acquire  []error // answers of Acquire before that
+	requests []checkout.LockRequest
+	released []string
+	lockGone error
+	commits  []schemas.CheckOut
+	commit   []error // answers of CheckOut; afterwards it succeeds
+	stored   map[string]json.RawMessage
+	loanErr  error
+	steps    []checkout.Step
+	outcomes []string
+	again    []string
+	set      settings.Settings
+	fresh    *settings.Settings
+	onStep   func(checkout.Step)
+}
+
+func newWorld() *world {
+	active := true
+	return &world{
+		user: checkout.User{
+			ID: annID, Barcode: "ann", Active: &active, PatronGroup: adultsID,
+			Personal: checkout.Personal{FirstName: "Ann", LastName: "Reader"},
+		},
+		item: checkout.Item{
+			ID: bookItemID, Version: 4, Barcode: "book", Status: checkout.Status{Name: "Available"}, HoldingsRecordID: "h",
+			MaterialTypeID: bookTypeID, PermanentLoanTypeID: canLendID, EffectiveLocationID: mainID,
+		},
+		policy: `{"id":"` + threeID + `","name":"Three","loanable":true,"renewable":true,"loansPolicy":{"profileId":"Rolling","itemLimit":3,"period":{"duration":2,"intervalId":"Weeks"}}}`,
+		rules:  rulesText,
+		stored: map[string]json.RawMessage{},
+		set:    settings.Settings{Enabled: true, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, time.Second}},
+	}
+}
+
+func (w *world) service() *checkout.Service {
+	return &checkout.Service{
+		Library: w, Locker: w, Committer: w, Settings: w, Observer: w,
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return today },
+	}
+}
+
+// checkOut lends the book to Ann.
+func (w *world) checkOut(t *testing.T) (checkout.Lent, error) {
+	t.Helper()
+	return w.service().CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+}
+
+var errNone = fault.New(fault.NotFound, "Not found")
+
+func (w *world) UserByBarcode(_ context.Context, barcode string) (checkout.User, error) {
+	if w.noUser || barcode != w.user.Barcode {
+		return checkout.User{}, errNone
+	}
+	return w.user, nil
+}
+
+func (w *world) ItemByBarcode(_ context.Context, barcode string) (checkout.Item, error) {
+	if w.noItem || barcode != w.item.Barcode {
+		return checkout.Item{}, errNone
+	}
+	return w.item, nil
+}
+
+func (w *world) Item(context.Context, string) (checkout.Item, error) { return w.item, nil }
+
+func (w *world) Holdings(context.Context, string) (checkout.Holdings, error) {
+	return checkout.Holdings{ID: "h", InstanceID: "i"}, nil
+}
+
+func (w *world) Instance(context.Context, string) (checkout.Instance, error) {
+	return checkout.Instance{ID: "i", Title: "Moby Dick"}, nil
+}
+
+func (w *world) Location(context.Context, string) (checkout.Location, error) {
+	return checkout.Location{ID: mainID, Name: "Main"}, nil
+}
+
+func (w *world) MaterialType(context.Context, string) (checkout.Named, error) {
+	return checkout.Named{ID: bookTypeID, Name: "book"}, nil
+}
+
+func (w *world) Group(context.Context, string) (checkout.Group, error) {
+	return checkout.Group{ID: adultsID, Group: "adults"}, nil
+}
+
+func (w *world) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
+	if w.noPolicy {
+		return policy.LoanPolicy{}, errNone
+	}
+	return policy.ParseLoanPolicy([]byte(w.policy))
+}
+
+func (w *world) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(w.rules) }
+
+func (w *world) HasOpenLoan(context.Context, string) (bool, error) { return w.onLoan, nil }
+
+func (w *world) OpenLoans(_ context.Context, user, material, loanType string) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counted = append(w.counted, user+"|"+material+"|"+loanType)
+	if len(w.open) == 0 {
+		return 0, nil
+	}
+	n := w.open[0]
+	if len(w.open) > 1 {
+		w.open = w.open[1:]
+	}
+	return n, nil
+}
+
+func (w *world) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests = append(w.requests, req)
+	if len(w.acquire) > 0 {
+		err := w.acquire[0]
+		w.acquire = w.acquire[1:]
+		if err != nil {
+			return "", err
+		}
+	}
+	if len(w.requests) <= w.held {
+		select { // storage waits as long as it was asked to
+		case <-time.After(req.Wait):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		return "", fault.New(fault.LockHeld, "Unable to acquire lock")
+	}
+	return "lock-" + req.RequestID, nil
+}
+
+func (w *world) Release(ctx context.Context, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.released = append(w.released, id)
+	return w.lockGone
+}
+
+func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commits = append(w.commits, c)
+	if err := ctx.Err(); err != nil {
+		return schemas.CheckOutResult{}, err
+	}
+	if len(w.commit) > 0 {
+		err := w.commit[0]
+		w.commit = w.commit[1:]
+		if err != nil {
+			return schemas.CheckOutResult{}, err
+		}
+	}
+	return schemas.CheckOutResult{Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`)}, nil
+}
+
+func (w *world) Loan(_ context.Context, id string) (json.RawMessage, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.loanErr != nil {
+		return nil, w.loanErr
+	}
+	var loan struct{ ID string }
+	for _, c := range w.commits {
+		if err := json.Unmarshal(c.Loan, &loan); err == nil && loan.ID == id {
+			return c.Loan, nil
+		}
+	}
+	return nil, errNone
+}
+
+func (w *world) Current(context.Context) settings.Settings { return w.set }
+
+func (w *world) Refresh(context.Context) settings.Settings {
+	if w.fresh != nil {
+		return *w.fresh
+	}
+	return w.set
+}
+
+func (w *world) Reached(_ context.Context, step checkout.Step, _ time.Duration) {
+	w.mu.Lock()
+	w.steps = append(w.steps, step)
+	w.mu.Unlock()
+	if w.onStep != nil {
+		w.onStep(step)
+	}
+}
+
+func (w *world) Waited(time.Duration, bool) {}
+
+func (w *world) Ended(outcome string) { w.outcomes = append(w.outcomes, outcome) }
+
+func (w *world) Again(reason string) { w.again = append(w.again, reason) }

@@ -1,0 +1,206 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// Service checks items out and in. All fields are required.
+type Service struct {
+	Library   Library
+	Locker    Locker
+	Committer Committer
+	Settings  Settings
+	Observer  Observer
+	Log       *slog.Logger
+	// Now is the time for loan dates and for judging a patron's expiration. No
+	// lock is judged by it.
+	Now func() time.Time
+}
+
+// releaseTimeout bounds the wait for a release. A lock that is not released is
+// outdated after its TTL.
+const releaseTimeout = time.Second
+
+// Lent is a check-out that happened: the stored loan, and the records that the
+// answer is made of.
+type Lent struct {
+	Loan     json.RawMessage
+	Item     Item
+	User     User
+	Group    Group
+	Holdings Holdings
+	Instance Instance
+	Location Location
+	Material Named
+	Policy   policy.LoanPolicy
+}
+
+// CheckOut lends an item to a patron.
+//
+// Faults: Invalid with FOLIO's list of everything that is wrong, the item limit
+// among it; LockNotAcquired; OutcomeUnknown when storage was lost and nobody can
+// say whether the loan exists; Internal for faults of stored configuration;
+// whatever else storage answered.
+//
+// Nothing is written before the lock is held, and what is written is written in
+// one transaction that the lock fences (POST /loan-storage/check-outs).
+func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
+	lent, err := s.checkOut(ctx, req)
+	s.Observer.Ended(outcome(ctx, err))
+	return lent, err
+}
+
+func (s *Service) checkOut(ctx context.Context, req Request) (Lent, error) {
+	steps := steps{observer: s.Observer, last: time.Now()}
+	p, err := s.validate(ctx, req)
+	if err != nil {
+		return Lent{}, err
+	}
+	steps.reached(ctx, Validated)
+	t := &try{Service: s, plan: p, steps: steps, set: s.Settings.Current(ctx)}
+	return t.lend(ctx)
+}
+
+// try is one check-out between its validation and its end.
+type try struct {
+	*Service
+	*plan
+	steps  steps
+	set    settings.Settings
+	lockID string // "" while no lock is held
+}
+
+// lend takes the lock, lends and releases, again and again while the lock was
+// lost or the settings changed under it and the wait budget lasts.
+func (t *try) lend(ctx context.Context) (Lent, error) {
+	start, w := time.Now(), &waits{left: t.set.Waits}
+	for {
+		lent, err := t.lendOnce(ctx, w)
+		switch {
+		case fault.Is(err, fault.LockLost):
+		case fault.Is(err, fault.SettingsChanged):
+			t.set = t.Settings.Refresh(ctx)
+		default:
+			return lent, err
+		}
+		if time.Since(start) > t.set.WaitBudget() || ctx.Err() != nil {
+			return Lent{}, lockNotAcquired(err)
+		}
+		t.Observer.Again(string(fault.CodeOf(err)))
+	}
+}
+
+// lendOnce is the part between acquire and release.
+func (t *try) lendOnce(ctx context.Context, w *waits) (Lent, error) {
+	if t.set.Enabled {
+		id, err := t.acquire(ctx, t.loan.UserID, t.set, w)
+		if err != nil {
+			return Lent{}, err
+		}
+		t.lockID = id
+		defer t.release(ctx)
+		t.steps.reached(ctx, Locked)
+		reached, err := t.checkLimit(ctx, t.plan) // begun after the acquire answered
+		if err != nil {
+			return Lent{}, err
+		}
+		if reached != nil {
+			return Lent{}, fault.Validation(*reached)
+		}
+		t.steps.reached(ctx, Recounted)
+	}
+	if err := ctx.Err(); err != nil {
+		return Lent{}, err // nothing is written for a machine that left
+	}
+	result, err := t.commit(ctx)
+	if err != nil {
+		return Lent{}, err
+	}
+	t.steps.reached(ctx, Committed)
+	return t.lent(result)
+}
+
+// release gives the lock back, on a context of its own: it must happen also when
+// the machine has left.
+func (t *try) release(ctx context.Context) {
+	if t.lockID == "" {
+		return
+	}
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := t.Locker.Release(rctx, t.lockID); err != nil {
+		t.Log.WarnContext(ctx, "lock not released; it will be outdated", "patron", call.Mask(t.loan.UserID),
+			"lock_id", t.lockID, "ttl", t.set.TTL, "err", err)
+	}
+	t.lockID = ""
+	t.steps.reached(ctx, Released)
+}
+
+func (t *try) lent(result schemas.CheckOutResult) (Lent, error) {
+	item := t.item
+	if len(result.Item) > 0 {
+		if err := json.Unmarshal(result.Item, &item); err != nil {
+			t.Log.Error("storage answered an item that cannot be read", "err", err)
+		}
+	}
+	return Lent{
+		Loan: result.Loan, Item: item, User: t.user, Group: t.group, Holdings: t.holdings,
+		Instance: t.instance, Location: t.location, Material: t.material, Policy: t.policy,
+	}, nil
+}
+
+// steps measures from one step to the next.
+type steps struct {
+	observer Observer
+	last     time.Time
+}
+
+func (s *steps) reached(ctx context.Context, step Step) {
+	now := time.Now()
+	s.observer.Reached(ctx, step, now.Sub(s.last))
+	s.last = time.Now()
+}
+
+// The outcomes of check-outs, as the metrics count them.
+const (
+	OutcomeLent            = "lent"
+	OutcomeRefused         = "refused"
+	OutcomeLimitReached    = "limit_reached"
+	OutcomeLockNotAcquired = "lock_not_acquired"
+	OutcomeUnknown         = "outcome_unknown"
+	OutcomeClientLeft      = "client_left"
+	OutcomeFailed          = "failed"
+)
+
+func outcome(ctx context.Context, err error) string {
+	var f *fault.Error
+	switch {
+	case err == nil:
+		return OutcomeLent
+	case errors.As(err, &f) && f.Code == fault.Invalid:
+		for _, d := range f.Details {
+			if strings.HasPrefix(d.Code, "ITEM_LIMIT_") {
+				return OutcomeLimitReached
+			}
+		}
+		return OutcomeRefused
+	case fault.Is(err, fault.LockNotAcquired):
+		return OutcomeLockNotAcquired
+	case fault.Is(err, fault.OutcomeUnknown):
+		return OutcomeUnknown
+	case errors.Is(ctx.Err(), context.Canceled):
+		return OutcomeClientLeft
+	}
+	return OutcomeFailed
+}

@@ -1,0 +1,326 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas/fault"
+)
+
+var (
+	errLost    = fault.New(fault.LockLost, "lock is gone")
+	errGone    = fault.New(fault.Unavailable, "connection reset")
+	errHeld    = fault.New(fault.LockHeld, "Unable to acquire lock")
+	errFull    = fault.New(fault.LockQueueFull, "too many wait")
+	errDown    = fault.New(fault.Internal, "storage is broken")
+	errChanged = fault.New(fault.ItemChanged, "item has another version")
+)
+
+func TestALoanIsLentUnderTheLockAndTheLockIsReleased(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	lent, err := w.checkOut(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []checkout.Step{checkout.Validated, checkout.Locked, checkout.Recounted, checkout.Committed, checkout.Released}
+	if !slices.Equal(w.steps, want) {
+		t.Errorf("steps %v, want %v", w.steps, want)
+	}
+	if len(w.commits) != 1 || w.commits[0].LockID == "" || w.commits[0].SettingsVersion != "" || w.commits[0].ItemVersion != 4 {
+		t.Errorf("committed %+v", w.commits)
+	}
+	if !slices.Equal(w.released, []string{w.commits[0].LockID}) {
+		t.Errorf("released %v, held %s", w.released, w.commits[0].LockID)
+	}
+	if w.requests[0].UserID != annID || w.requests[0].TTL != 3*time.Second {
+		t.Errorf("asked for %+v", w.requests[0])
+	}
+	var loan map[string]any
+	if err := json.Unmarshal(lent.Loan, &loan); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"userId": annID, "itemId": bookItemID, "loanDate": "2026-03-01T10:00:00.000Z", "dueDate": "2026-03-15T10:00:00.000Z",
+		"action": "checkedout", "loanPolicyId": threeID, "checkoutServicePointId": deskID, "itemEffectiveLocationIdAtCheckOut": mainID,
+	} {
+		if loan[key] != want {
+			t.Errorf("%s is %v, want %v", key, loan[key], want)
+		}
+	}
+	if lent.Item.Status.Name != "Checked out" || lent.Instance.Title != "Moby Dick" {
+		t.Errorf("answered %+v", lent)
+	}
+}
+
+func TestWithTheFeatureOffNoLockIsTakenAndTheCommitShowsTheSettingsVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.set = settings.Settings{Version: "7"}
+	if _, err := w.checkOut(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.requests) != 0 || w.commits[0].LockID != "" || w.commits[0].SettingsVersion != "7" {
+		t.Errorf("asked for %v, committed %+v", w.requests, w.commits[0])
+	}
+}
+
+func TestALimitReachedWhileWaitingForTheLockRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.open = []int{2, 3} // validation sees 2, the recount 3
+	_, err := w.checkOut(t)
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) != 1 || f.Details[0].Code != "ITEM_LIMIT_MATERIAL_TYPE" {
+		t.Fatalf("got %v", err)
+	}
+	if len(w.commits) != 0 || len(w.released) != 1 {
+		t.Errorf("%d commits, released %v", len(w.commits), w.released)
+	}
+	if w.outcomes[0] != checkout.OutcomeLimitReached {
+		t.Errorf("outcome %v", w.outcomes)
+	}
+}
+
+func TestWaitingForTheLock(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		held    int
+		acquire []error
+		waits   []time.Duration
+		code    fault.Code
+		tries   int
+		took    time.Duration
+	}{
+		"free at once":                          {tries: 1},
+		"held once":                             {held: 1, tries: 2, took: 500 * time.Millisecond},
+		"free at the last try":                  {held: 3, tries: 4, took: 2 * time.Second},
+		"never free":                            {held: 9, tries: 4, took: 2 * time.Second, code: fault.LockNotAcquired},
+		"no waits configured":                   {held: 9, waits: []time.Duration{}, tries: 1, code: fault.LockNotAcquired},
+		"an early answer is waited out":         {acquire: []error{errHeld, errFull}, tries: 3, took: time.Second},
+		"a lost answer is asked for again":      {acquire: []error{errGone}, tries: 2},
+		"two lost answers end it":               {acquire: []error{errGone, errGone}, tries: 2, code: fault.Unavailable},
+		"a broken storage ends it at once":      {acquire: []error{errDown}, tries: 1, code: fault.Internal},
+		"a lost answer does not cost more time": {acquire: []error{errHeld, errGone}, tries: 3, took: 500 * time.Millisecond},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.held, w.acquire = tt.held, tt.acquire
+				if tt.waits != nil {
+					w.set.Waits = tt.waits
+				}
+				start := time.Now()
+				_, err := w.checkOut(t)
+				if got := fault.CodeOf(err); got != tt.code {
+					t.Errorf("code %q, want %q", got, tt.code)
+				}
+				if took := time.Since(start); took != tt.took || len(w.requests) != tt.tries {
+					t.Errorf("%d tries in %s, want %d in %s", len(w.requests), took, tt.tries, tt.took)
+				}
+				for _, r := range w.requests {
+					if r.RequestID != w.requests[0].RequestID {
+						t.Errorf("request ids differ: %v", w.requests)
+					}
+				}
+				if lentOrRefused := tt.code == ""; lentOrRefused != (len(w.commits) == 1) || len(w.released) != len(w.commits) {
+					t.Errorf("%d commits, %d releases", len(w.commits), len(w.released))
+				}
+			})
+		})
+	}
+}
+
+func TestALockThatIsNotObtainedIsAnsweredInFoliosWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.held, w.set.Waits = 9, nil
+	_, err := w.checkOut(t)
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Details[0].Message != "unable to acquire lock" || f.Details[0].Code != "LOCK_NOT_ACQUIRED" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestALostLockIsTakenAnewWithTheSameLoan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.commit = []error{errLost}
+		if _, err := w.checkOut(t); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.commits) != 2 || string(w.commits[0].Loan) != string(w.commits[1].Loan) || w.commits[0].LockID == w.commits[1].LockID {
+			t.Errorf("committed %+v", w.commits)
+		}
+		if len(w.counted) != 3 {
+			t.Errorf("counted %d times, want at validation and under each lock", len(w.counted))
+		}
+		if len(w.released) != 2 {
+			t.Errorf("released %v", w.released)
+		}
+	})
+}
+
+func TestALockLostAgainAndAgainEndsWithTheBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.onStep = func(s checkout.Step) {
+			if s == checkout.Recounted {
+				<-time.After(700 * time.Millisecond) // a pause between recount and commit
+			}
+		}
+		w.commit = []error{errLost, errLost, errLost, errLost, errLost}
+		if _, err := w.checkOut(t); !fault.Is(err, fault.LockNotAcquired) {
+			t.Errorf("got %v", err)
+		}
+		if len(w.commits) != 3 {
+			t.Errorf("%d commits within a budget of 2 s and 700 ms each", len(w.commits))
+		}
+	})
+}
+
+func TestSwitchingTheFeatureOnReachesACheckOutUnderWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	on := w.set
+	w.set = settings.Settings{Version: "7", Waits: on.Waits}
+	w.fresh = &on
+	w.commit = []error{fault.New(fault.SettingsChanged, "settings have version 8")}
+	if _, err := w.checkOut(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.commits) != 2 || w.commits[0].SettingsVersion != "7" || w.commits[1].LockID == "" {
+		t.Errorf("committed %+v", w.commits)
+	}
+}
+
+func TestAnItemThatChangedIsReadAgainOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("still there", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld()
+		w.commit = []error{errChanged}
+		w.onStep = func(s checkout.Step) {
+			if s == checkout.Recounted {
+				w.item.Version = 5
+			}
+		}
+		if _, err := w.checkOut(t); err != nil || w.commits[1].ItemVersion != 5 {
+			t.Errorf("got %v, committed %+v", err, w.commits)
+		}
+	})
+	t.Run("lent to somebody else", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld()
+		w.commit = []error{errChanged}
+		w.onStep = func(s checkout.Step) {
+			if s == checkout.Recounted {
+				w.item.Status.Name, w.onLoan = "Checked out", true
+			}
+		}
+		_, err := w.checkOut(t)
+		if got := messages(err); !slices.Equal(got, []string{"Item is already checked out", "Cannot check out item that already has an open loan"}) {
+			t.Errorf("got %v", got)
+		}
+		if len(w.commits) != 1 || len(w.released) != 1 {
+			t.Errorf("%d commits, %d releases", len(w.commits), len(w.released))
+		}
+	})
+	t.Run("changed twice", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld()
+		w.commit = []error{errChanged, errChanged}
+		if _, err := w.checkOut(t); !fault.Is(err, fault.ItemChanged) || len(w.released) != 1 {
+			t.Errorf("got %v, released %v", err, w.released)
+		}
+	})
+}
+
+func TestACommitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	forever := slices.Repeat([]error{errGone}, 99)
+	tests := map[string]struct {
+		prepare func(*world)
+		code    fault.Code
+	}{
+		"the second try is answered":           {func(w *world) { w.commit = []error{errGone} }, ""},
+		"a broken storage may have committed":  {func(w *world) { w.commit = []error{errDown} }, ""},
+		"the loan is there":                    {func(w *world) { w.commit = forever }, ""},
+		"the loan is not there, fenced off":    {func(w *world) { w.commit, w.loanErr = forever, errNone }, fault.Internal},
+		"the loan cannot be read":              {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
+		"the lock cannot be released":          {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
+		"without a lock, a missing loan":       {func(w *world) { w.commit, w.loanErr, w.set.Enabled = forever, errNone, false }, fault.OutcomeUnknown},
+		"without a lock, the loan is there":    {func(w *world) { w.commit, w.set.Enabled = forever, false }, ""},
+		"refused after all: the lock was lost": {func(w *world) { w.commit = []error{errGone, errLost} }, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				tt.prepare(w)
+				start := time.Now()
+				lent, err := w.checkOut(t)
+				if got := fault.CodeOf(err); got != tt.code {
+					t.Errorf("code %q, want %q (%v)", got, tt.code, err)
+				}
+				if err == nil && len(lent.Loan) == 0 {
+					t.Error("no loan answered")
+				}
+				if took := time.Since(start); took > 9*time.Second {
+					t.Errorf("answered after %s, when the connection is gone", took)
+				}
+				for _, c := range w.commits {
+					if string(c.Loan) != string(w.commits[0].Loan) {
+						t.Errorf("the loan changed between tries: %s", c.Loan)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAMachineThatLeaves(t *testing.T) {
+	t.Parallel()
+	leaveAt := func(t *testing.T, at checkout.Step) (*world, error) {
+		t.Helper()
+		w := newWorld()
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		w.onStep = func(s checkout.Step) {
+			if s == at {
+				leave()
+			}
+		}
+		_, err := w.service().CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+		return w, err
+	}
+	t.Run("before the commit nothing is lent and the lock is released", func(t *testing.T) {
+		t.Parallel()
+		w, err := leaveAt(t, checkout.Recounted)
+		if !errors.Is(err, context.Canceled) || len(w.commits) != 0 || len(w.released) != 1 {
+			t.Errorf("got %v, %d commits, released %v", err, len(w.commits), w.released)
+		}
+		if w.outcomes[0] != checkout.OutcomeClientLeft {
+			t.Errorf("outcome %v", w.outcomes)
+		}
+	})
+	t.Run("after the commit the loan stands and the lock is released", func(t *testing.T) {
+		t.Parallel()
+		w, err := leaveAt(t, checkout.Committed)
+		if err != nil || len(w.commits) != 1 || len(w.released) != 1 {
+			t.Errorf("got %v, %d commits, released %v", err, len(w.commits), w.released)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+// Package checkout lends: it validates a check-out, takes the patron's lock,
+// counts again, commits, and releases. It also takes items back. What it needs of
+// the rest of the world stands here as small interfaces.
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+)
+
+// Library finds records. Every method returns a fault with code NotFound when
+// there is no such record; other faults end the check-out. Reference records
+// (locations, types, groups, policies, rules) may be up to two seconds old.
+type Library interface {
+	UserByBarcode(ctx context.Context, barcode string) (User, error)
+	ItemByBarcode(ctx context.Context, barcode string) (Item, error)
+	Item(ctx context.Context, id string) (Item, error)
+	Holdings(ctx context.Context, id string) (Holdings, error)
+	Instance(ctx context.Context, id string) (Instance, error)
+	Location(ctx context.Context, id string) (Location, error)
+	MaterialType(ctx context.Context, id string) (Named, error)
+	ServicePoint(ctx context.Context, id string) (Named, error)
+	Group(ctx context.Context, id string) (Group, error)
+	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
+
+	// Rules returns the tenant's compiled circulation rules. Its error is that of
+	// policy.Compile when the stored text does not compile.
+	Rules(ctx context.Context) (*policy.Rules, error)
+
+	// HasOpenLoan tells whether the item is on loan.
+	HasOpenLoan(ctx context.Context, itemID string) (bool, error)
+
+	// OpenLoans counts the patron's open loans as FOLIO's item limit does. Empty
+	// type ids do not narrow the count. It is never cached.
+	OpenLoans(ctx context.Context, userID, materialTypeID, loanTypeID string) (int, error)
+}
+
+// Locker is the patron's lock.
+type Locker interface {
+	// Acquire makes one try. Faults: LockHeld, LockQueueFull; Unavailable when the
+	// answer was lost, so that the lock may have been granted.
+	Acquire(ctx context.Context, req LockRequest) (lockID string, err error)
+
+	// Release gives the lock back, after any commit that is under way with it. A
+	// lock that is gone already counts as released.
+	Release(ctx context.Context, lockID string) error
+}
+
+// LockRequest is one try to get a patron's lock.
+type LockRequest struct {
+	UserID    string
+	TTL       time.Duration
+	RequestID string        // the same for all tries of one acquisition
+	Wait      time.Duration // how long storage may wait for the lock
+}
+
+// Committer writes a check-out wholly or not at all.
+type Committer interface {
+	// CheckOut commits. Faults that say it did not happen: LockLost,
+	// SettingsChanged, ItemChanged, Invalid, Malformed, TooLarge, Forbidden,
+	// NotFound. Every other error leaves the outcome open.
+	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
+
+	// Loan returns a stored loan. Fault: NotFound.
+	Loan(ctx context.Context, id string) (json.RawMessage, error)
+}
+
+// Settings tells the lock settings in force for the tenant.
+type Settings interface {
+	// Current may be a second old.
+	Current(ctx context.Context) settings.Settings
+	// Refresh asks storage.
+	Refresh(ctx context.Context) settings.Settings
+}
+
+// Step is a point between two parts of a check-out.
+type Step string
+
+// The steps, in order.
+const (
+	Validated Step = "validated" // all checks passed; nothing is locked or written
+	Locked    Step = "locked"    // the lock was granted
+	Recounted Step = "recounted" // the limit still allows; the commit comes next
+	Committed Step = "committed" // the loan is there; the lock is still held
+	Released  Step = "released"  // the lock was given back
+)
+
+// Observer watches check-outs. Its methods are called from many goroutines and
+// the check-out goes on when they return.
+type Observer interface {
+	// Reached is called at each step, with the time since the one before.
+	Reached(ctx context.Context, step Step, took time.Duration)
+	// Waited is called with the time from the first try for the lock to its end,
+	// and whether the lock was got.
+	Waited(wait time.Duration, got bool)
+	// Ended is called once per check-out with its outcome, one of few words.
+	Ended(outcome string)
+	// Again is called when a commit is repeated, with why: a fault code.
+	Again(reason string)
+}

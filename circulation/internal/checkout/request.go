@@ -1,0 +1,69 @@
+package checkout
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas/fault"
+)
+
+// Request is the body of POST /circulation/check-out-by-barcode. Unknown
+// properties are ignored, as FOLIO does.
+type Request struct {
+	ItemBarcode    string  `json:"itemBarcode"`
+	UserBarcode    string  `json:"userBarcode"`
+	ServicePointID string  `json:"servicePointId"`
+	LoanDate       Instant `json:"loanDate"` // zero means now
+
+	// Parts of FOLIO's request that this version refuses rather than ignores:
+	// lending as if they were not there would be wrong.
+	ProxyUserBarcode  string          `json:"proxyUserBarcode"`
+	ForceLoanPolicyID string          `json:"forceLoanPolicyId"`
+	OverrideBlocks    json.RawMessage `json:"overrideBlocks"`
+}
+
+// maxBarcode is the longest barcode that storage keeps.
+const maxBarcode = 1000
+
+// check returns what is wrong with the request by itself.
+func (r Request) check() []fault.Detail {
+	var found []fault.Detail
+	switch {
+	case strings.TrimSpace(r.ServicePointID) == "":
+		found = append(found, fault.Detail{
+			Message:    "Check out must be performed at a service point",
+			Parameters: []fault.Parameter{{Key: "servicePointId"}},
+		})
+	case uuid.Validate(r.ServicePointID) != nil:
+		found = append(found, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
+	}
+	for _, unsupported := range []struct {
+		key   string
+		given bool
+	}{
+		{"proxyUserBarcode", r.ProxyUserBarcode != ""},
+		{"forceLoanPolicyId", r.ForceLoanPolicyID != ""},
+		{"overrideBlocks", len(r.OverrideBlocks) > 0 && string(r.OverrideBlocks) != "null" && string(r.OverrideBlocks) != "{}"},
+	} {
+		if unsupported.given {
+			found = append(found, fault.Detail{
+				Message:    "This version does not support " + unsupported.key,
+				Parameters: []fault.Parameter{{Key: unsupported.key}},
+			})
+		}
+	}
+	return found
+}
+
+// plausible tells whether a record can have this barcode at all, so that a
+// request for any other need not reach storage.
+func plausible(barcode string) bool {
+	return barcode != "" && len(barcode) <= maxBarcode && !strings.ContainsFunc(barcode, unicode.IsControl)
+}
+
+func detail(code, message string, parameters ...fault.Parameter) fault.Detail {
+	return fault.Detail{Message: message, Code: code, Parameters: parameters}
+}
