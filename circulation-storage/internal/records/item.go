@@ -1,0 +1,78 @@
+package records
+
+import (
+	"context"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// prepareItem computes what an item takes from its holdings record, and keeps the
+// date since when it has its status.
+func prepareItem(ctx context.Context, r Reader, w Write) error {
+	item := w.Record
+	holdings, err := r.Read(ctx, holdingsTable, item.Text("holdingsRecordId"))
+	if fault.Is(err, fault.NotFound) {
+		return Item().Violation(itemHoldingsKey, item)
+	}
+	if err != nil {
+		return err
+	}
+	DeriveItem(item, holdings)
+	StampStatus(w)
+	return nil
+}
+
+// prepareHoldings computes where the items of a holdings record stand when they
+// say nothing else.
+func prepareHoldings(_ context.Context, _ Reader, w Write) error {
+	w.Record.set("effectiveLocationId", effectiveLocation(w.Record))
+	return nil
+}
+
+// DeriveItem writes into item what FOLIO computes from it and its holdings record
+// (mod-inventory-storage, EffectiveValuesService): effectiveLocationId is the
+// item's temporary location, else its permanent one, else the holdings'
+// temporary, else the holdings' permanent one; each part of
+// effectiveCallNumberComponents is the item's own, else the holdings'. It
+// replaces what item had there.
+func DeriveItem(item, holdings Record) {
+	location := effectiveLocation(item)
+	if location == "" {
+		location = effectiveLocation(holdings)
+	}
+	item.set("effectiveLocationId", location)
+
+	parts := Record{}
+	for _, part := range []struct{ name, ofItem, ofHoldings string }{
+		{"callNumber", "itemLevelCallNumber", "callNumber"},
+		{"prefix", "itemLevelCallNumberPrefix", "callNumberPrefix"},
+		{"suffix", "itemLevelCallNumberSuffix", "callNumberSuffix"},
+		{"typeId", "itemLevelCallNumberTypeId", "callNumberTypeId"},
+	} {
+		value := item.Text(part.ofItem)
+		if value == "" {
+			value = holdings.Text(part.ofHoldings)
+		}
+		parts.set(part.name, value)
+	}
+	item["effectiveCallNumberComponents"] = map[string]any(parts)
+}
+
+func effectiveLocation(r Record) string {
+	if id := r.Text("temporaryLocationId"); id != "" {
+		return id
+	}
+	return r.Text("permanentLocationId")
+}
+
+// StampStatus keeps an item's status.date: the time of the write that gave the
+// item its status.name, whatever the client sent.
+func StampStatus(w Write) {
+	status := w.Record.Object("status")
+	date := w.Stored.Text("status.date")
+	if date == "" || w.Stored.Text("status.name") != status.Text("name") {
+		date = w.Now.UTC().Format(schemas.FolioTime)
+	}
+	status["date"] = date
+}

@@ -1,0 +1,37 @@
+package records
+
+import (
+	"context"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// prepareLoan applies the rules of mod-circulation-storage's loans, with its
+// messages.
+func prepareLoan(_ context.Context, _ Reader, w Write) error {
+	loan := w.Record
+	for field, name := range map[string]string{"loanDate": "loan date", "returnDate": "return date"} {
+		if _, ok := loan[field]; !ok {
+			continue
+		}
+		if _, err := schemas.ParseTime(loan.Text(field)); err != nil {
+			return fault.New(fault.Malformed, "%s must be a date time (in RFC3339 format)", name)
+		}
+	}
+	if loan.Object("status") == nil {
+		loan["status"] = map[string]any{"name": openStatus}
+	}
+	if OpenLoan(loan) && loan.Text("userId") == "" {
+		return fault.Validation(fault.Detail{
+			Message: "Open loan must have a user ID", Type: "1", Code: "-1",
+			Parameters: []fault.Parameter{{Key: "userId"}},
+		})
+	}
+	return nil
+}
+
+const openStatus = "Open"
+
+// OpenLoan reports whether a loan still runs.
+func OpenLoan(loan Record) bool { return loan.Text("status.name") == openStatus }

@@ -1,0 +1,78 @@
+package records
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Record is one record as JSON decodes it, numbers as json.Number, so that they
+// keep their value. json.Marshal writes it.
+type Record map[string]any
+
+// Decode reads a record with schemas.Decode: what is null is dropped, what cannot
+// be stored is refused. Anything but an object is an Invalid fault.
+func Decode(doc []byte) (Record, error) {
+	v, err := schemas.Decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fault.Validation(fault.Detail{
+			Message: "the body must be a JSON object", Type: "1", Code: "type",
+			Parameters: []fault.Parameter{fault.Param("$", schemas.Shown(v))},
+		})
+	}
+	return object, nil
+}
+
+// Text returns the string at a path with dots, "" when there is none.
+func (r Record) Text(path string) string {
+	s, _ := r.value(path).(string)
+	return s
+}
+
+// ID returns the record's id.
+func (r Record) ID() string { return r.Text("id") }
+
+// Version returns _version, false when there is none.
+func (r Record) Version() (int, bool) {
+	switch n := r["_version"].(type) {
+	case int:
+		return n, true
+	case json.Number:
+		f, err := strconv.ParseFloat(n.String(), 64) // an integer may be written 2.0
+		return int(f), err == nil
+	}
+	return 0, false
+}
+
+// Object returns the object at key; writing to it writes to the record. It is
+// nil when there is none.
+func (r Record) Object(key string) Record {
+	object, _ := r[key].(map[string]any)
+	return object
+}
+
+// value returns what stands at a path with dots, nil when there is nothing.
+func (r Record) value(path string) any {
+	var v any = map[string]any(r)
+	for key := range strings.SplitSeq(path, ".") {
+		object, _ := v.(map[string]any)
+		v = object[key]
+	}
+	return v
+}
+
+// set stores value under key, and removes key when value is "".
+func (r Record) set(key, value string) {
+	if value == "" {
+		delete(r, key)
+		return
+	}
+	r[key] = value
+}

@@ -1,0 +1,41 @@
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// LockSettings reports whether a settings entry is the tenant's own settings of
+// the check-out lock.
+func LockSettings(entry Record) bool {
+	return entry.Text("scope") == schemas.LockSettingsScope && entry.Text("key") == schemas.LockSettingsKey &&
+		entry.Text("userId") == ""
+}
+
+// prepareSettingsEntry refuses lock settings that nobody could act on. FOLIO
+// stores them, and its circulation then takes the feature for switched off.
+func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
+	entry := w.Record
+	if id := entry.Text("userId"); id != "" {
+		entry["userId"] = strings.ToLower(id) // unique as text
+	}
+	if !LockSettings(entry) {
+		return nil
+	}
+	value, err := json.Marshal(entry["value"])
+	if err != nil {
+		return fmt.Errorf("writing the value of a settings entry: %w", err)
+	}
+	if _, err := schemas.ParseLockSettings(value); err != nil {
+		return fault.Validation(fault.Detail{
+			Message: "value is no valid setting of the check-out lock: " + strings.ReplaceAll(err.Error(), "\n", "; "),
+			Type:    "1", Code: "-1", Parameters: []fault.Parameter{fault.Param("value", schemas.Shown(entry["value"]))},
+		})
+	}
+	return nil
+}
