@@ -1,0 +1,164 @@
+// Package loanview makes the loan that FOLIO's clients are shown out of the
+// stored one: the same with its item, borrower, policy and places described.
+package loanview
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/policy"
+)
+
+// Known are the records around a loan. A zero record is one that does not exist,
+// or no longer; its part of the loan is left out.
+type Known struct {
+	Item         checkout.Item
+	Holdings     checkout.Holdings
+	Instance     checkout.Instance
+	Location     checkout.Location
+	Material     checkout.Named
+	Destination  checkout.Named // where the item is in transit to
+	User         checkout.User
+	Group        checkout.Group // of the patron when the item was lent
+	Policy       policy.LoanPolicy
+	ServicePoint checkout.Named // where it was lent
+}
+
+// KnownOf are the records that a check-out has at hand.
+func KnownOf(lent checkout.Lent) Known {
+	return Known{
+		Item: lent.Item, Holdings: lent.Holdings, Instance: lent.Instance, Location: lent.Location,
+		Material: lent.Material, User: lent.User, Group: lent.Group, Policy: lent.Policy,
+	}
+}
+
+// Item is the item as FOLIO describes it within a loan and in the answer to a
+// check-in.
+type Item struct {
+	ID                  string               `json:"id"`
+	HoldingsRecordID    string               `json:"holdingsRecordId,omitempty"`
+	InstanceID          string               `json:"instanceId,omitempty"`
+	InstanceHRID        string               `json:"instanceHrid,omitempty"`
+	Title               string               `json:"title,omitempty"`
+	Barcode             string               `json:"barcode,omitempty"`
+	Contributors        []name               `json:"contributors"`
+	PrimaryContributor  string               `json:"primaryContributor,omitempty"`
+	CallNumber          string               `json:"callNumber,omitempty"`
+	CallNumberParts     *checkout.CallNumber `json:"callNumberComponents,omitempty"`
+	CopyNumber          string               `json:"copyNumber,omitempty"`
+	Volume              string               `json:"volume,omitempty"`
+	Enumeration         string               `json:"enumeration,omitempty"`
+	Chronology          string               `json:"chronology,omitempty"`
+	DisplaySummary      string               `json:"displaySummary,omitempty"`
+	Status              checkout.Status      `json:"status"`
+	InTransitTo         string               `json:"inTransitDestinationServicePointId,omitempty"`
+	InTransitToDescribe *checkout.Named      `json:"inTransitDestinationServicePoint,omitempty"`
+	Location            *name                `json:"location,omitempty"`
+	MaterialType        *name                `json:"materialType,omitempty"`
+}
+
+// name describes a record by its name alone.
+type name struct {
+	Name string `json:"name"`
+}
+
+func named(n string) *name {
+	if n == "" {
+		return nil
+	}
+	return &name{n}
+}
+
+// borrower is the patron as FOLIO describes them within a loan.
+type borrower struct {
+	FirstName          string `json:"firstName,omitempty"`
+	LastName           string `json:"lastName,omitempty"`
+	MiddleName         string `json:"middleName,omitempty"`
+	PreferredFirstName string `json:"preferredFirstName,omitempty"`
+	Barcode            string `json:"barcode,omitempty"`
+	PatronGroup        string `json:"patronGroup,omitempty"`
+}
+
+// group is the patron group within a loan.
+type group struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// fees is what is to be paid for a loan. This version knows no fees.
+type fees struct {
+	AmountRemainingToPay float64 `json:"amountRemainingToPay"`
+}
+
+// hidden are the fields of the stored loan that FOLIO does not show.
+var hidden = [...]string{"itemStatus", "patronGroupIdAtCheckout"}
+
+// Render returns the loan with what is known around it. Every other stored field
+// goes out as it is. Source: folio.md 3.9, mod-circulation's LoanRepresentation.
+func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
+	var out map[string]json.RawMessage
+	if err := json.Unmarshal(loan, &out); err != nil || out == nil {
+		return nil, fmt.Errorf("the stored loan cannot be read: %w", err)
+	}
+	for _, field := range hidden {
+		delete(out, field)
+	}
+	parts := map[string]any{"feesAndFines": fees{}}
+	if k.Item.ID != "" {
+		parts["item"] = DescribeItem(k)
+	}
+	if k.User.ID != "" {
+		p := k.User.Personal
+		parts["borrower"] = borrower{
+			FirstName: p.FirstName, LastName: p.LastName, MiddleName: p.MiddleName,
+			PreferredFirstName: p.PreferredFirstName, Barcode: k.User.Barcode, PatronGroup: k.User.PatronGroup,
+		}
+	}
+	if k.Group.ID != "" {
+		parts["patronGroupAtCheckout"] = group{ID: k.Group.ID, Name: k.Group.Group}
+	}
+	if k.Policy.ID != "" {
+		parts["loanPolicy"] = name{k.Policy.Name}
+	}
+	if k.ServicePoint.ID != "" {
+		parts["checkoutServicePoint"] = k.ServicePoint
+	}
+	for field, part := range parts {
+		raw, err := json.Marshal(part)
+		if err != nil {
+			return nil, fmt.Errorf("describing the loan's %s: %w", field, err)
+		}
+		out[field] = raw
+	}
+	return json.Marshal(out)
+}
+
+// DescribeItem returns the item of k, which must not be zero.
+func DescribeItem(k Known) Item {
+	i := Item{
+		ID: k.Item.ID, HoldingsRecordID: k.Item.HoldingsRecordID, Barcode: k.Item.Barcode,
+		InstanceID: k.Holdings.InstanceID, InstanceHRID: k.Instance.HRID, Title: k.Instance.Title,
+		Contributors: []name{}, CopyNumber: k.Item.CopyNumber, Volume: k.Item.Volume,
+		Enumeration: k.Item.Enumeration, Chronology: k.Item.Chronology, DisplaySummary: k.Item.DisplaySummary,
+		CallNumber: k.Item.CallNumber.CallNumber, Status: k.Item.Status,
+		InTransitTo: k.Item.InTransitDestinationServicePointID,
+		Location:    named(k.Location.Name), MaterialType: named(k.Material.Name),
+	}
+	if i.CopyNumber == "" {
+		i.CopyNumber = k.Holdings.CopyNumber
+	}
+	for _, c := range k.Instance.Contributors {
+		i.Contributors = append(i.Contributors, name{c.Name})
+		if c.Primary && i.PrimaryContributor == "" {
+			i.PrimaryContributor = c.Name
+		}
+	}
+	if k.Item.CallNumber != (checkout.CallNumber{}) {
+		i.CallNumberParts = &k.Item.CallNumber
+	}
+	if k.Destination.ID != "" && i.InTransitTo != "" {
+		i.InTransitToDescribe = &k.Destination
+	}
+	return i
+}

@@ -1,0 +1,190 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// View is how the settings are shown: each value, where it comes from, and what
+// follows from them.
+type View struct {
+	Enabled          Field[bool]  `json:"enabled"`
+	LockTTLMs        Field[int]   `json:"lockTtlMs"`
+	RetryIntervalsMs Field[[]int] `json:"retryIntervalsMs"`
+	// Version is that of the tenant's entry; a change may show which one it is
+	// based on.
+	Version string `json:"version"`
+	// LongestWaitMs is how long a check-out waits for the lock at most.
+	LongestWaitMs int `json:"longestWaitMs"`
+	// Problem says why the tenant's stored entry is not in force, if so.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Field is one setting's value and its source.
+type Field[T any] struct {
+	Value  T      `json:"value"`
+	Source Source `json:"source"`
+}
+
+// View returns s as it is shown. problem may be nil.
+func (s Settings) View(problem error) View {
+	waits := make([]int, len(s.Waits))
+	for i, w := range s.Waits {
+		waits[i] = int(w.Milliseconds())
+	}
+	v := View{
+		Enabled:          Field[bool]{s.Enabled, s.EnabledSource},
+		LockTTLMs:        Field[int]{int(s.TTL.Milliseconds()), s.TTLSource},
+		RetryIntervalsMs: Field[[]int]{waits, s.WaitsSource},
+		Version:          s.Version,
+		LongestWaitMs:    int(s.WaitBudget().Milliseconds()),
+	}
+	if problem != nil {
+		v.Problem = problem.Error()
+	}
+	return v
+}
+
+// What each field of a change may be, for error messages.
+var (
+	ttlAllowed = fmt.Sprintf("an integer from %d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
+	// The sum is checked with the list as a whole.
+	waitsAllowed = fmt.Sprintf("a list of at most %d integers from 0 to %d, together at most %d",
+		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
+)
+
+// fieldNames are the fields that a change may have; the last two are shown by
+// View and passed over.
+var fieldNames = []string{"enabled", "lockTtlMs", "retryIntervalsMs", "version", "longestWaitMs", "problem"}
+
+// ParseChange reads a change of the tenant's settings: a JSON object with
+// enabled, lockTtlMs, retryIntervalsMs and version. A setting that is absent or
+// null falls back to the environment's. A setting may also be an object
+// {value, source} as View shows it, so that a View that was read, changed and
+// sent back does what was meant: a value that came from the environment and is
+// still the environment's stays the environment's.
+//
+// Its error is an Invalid fault that lists everything that is wrong.
+func (e Environment) ParseChange(body json.RawMessage) (change schemas.LockSettings, version string, err error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
+		return change, "", fault.Validation(fault.Detail{Message: "The body must be a JSON object", Parameters: []fault.Parameter{}})
+	}
+	var wrong []fault.Detail
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(fieldNames, name) {
+			wrong = append(wrong, *violation(name, fields[name], "is no setting; allowed are "+strings.Join(fieldNames[:4], ", ")))
+		}
+	}
+	note := func(d *fault.Detail) {
+		if d != nil {
+			wrong = append(wrong, *d)
+		}
+	}
+	var ttl *int
+	var waits *[]int
+	defaults := e.Settings().View(nil)
+	note(readField(fields, "enabled", "true or false", defaults.Enabled.Value, &change.Enabled))
+	note(readField(fields, "lockTtlMs", ttlAllowed, defaults.LockTTLMs.Value, &ttl))
+	note(readField(fields, "retryIntervalsMs", waitsAllowed, defaults.RetryIntervalsMs.Value, &waits))
+	note(readVersion(fields["version"], &version))
+	if ttl != nil {
+		d := time.Duration(*ttl) * time.Millisecond
+		if *ttl < schemas.MinLockTTLMs || *ttl > schemas.MaxLockTTLMs {
+			note(violation("lockTtlMs", fields["lockTtlMs"], "must be "+ttlAllowed))
+		}
+		change.TTL = &d
+	}
+	if waits != nil {
+		var ok bool
+		if change.Waits, ok = durations(*waits); !ok {
+			note(violation("retryIntervalsMs", fields["retryIntervalsMs"], "must be "+waitsAllowed))
+		}
+	}
+	if len(wrong) > 0 {
+		return schemas.LockSettings{}, "", fault.Validation(wrong...)
+	}
+	return change, version, nil
+}
+
+// readField reads one setting into *to, which stays nil when the environment's
+// value is to be used.
+func readField[T any](fields map[string]json.RawMessage, name, allowed string, environment T, to **T) *fault.Detail {
+	raw := fields[name]
+	var shown struct {
+		Value  json.RawMessage `json:"value"`
+		Source Source          `json:"source"`
+	}
+	if len(raw) > 0 && raw[0] == '{' {
+		if err := json.Unmarshal(raw, &shown); err != nil {
+			return violation(name, raw, "must be "+allowed+", or {value, source}")
+		}
+		raw = shown.Value
+	}
+	if isNull(raw) {
+		return nil
+	}
+	var value T
+	if err := json.Unmarshal(raw, &value); err != nil || hasNull(raw) {
+		return violation(name, raw, "must be "+allowed)
+	}
+	if shown.Source == FromEnvironment && fmt.Sprint(value) == fmt.Sprint(environment) {
+		return nil
+	}
+	*to = &value
+	return nil
+}
+
+// hasNull tells whether a list has a null in it, which would pass for 0.
+func hasNull(raw json.RawMessage) bool {
+	var list []*json.RawMessage
+	return json.Unmarshal(raw, &list) == nil && slices.Contains(list, nil)
+}
+
+func readVersion(raw json.RawMessage, to *string) *fault.Detail {
+	if isNull(raw) {
+		return nil
+	}
+	if err := json.Unmarshal(raw, to); err != nil || *to == "" {
+		return violation("version", raw, "must be the version that was read, a string")
+	}
+	return nil
+}
+
+// durations converts milliseconds; false when they are not allowed.
+func durations(list []int) ([]time.Duration, bool) {
+	waits := make([]time.Duration, len(list))
+	for i, ms := range list {
+		if ms < 0 || ms > schemas.MaxLockWaitMs {
+			return nil, false // before it could overflow
+		}
+		waits[i] = time.Duration(ms) * time.Millisecond
+	}
+	return waits, schemas.ValidateLockWaits(waits) == nil
+}
+
+// maxShown is how much of a wrong value an answer repeats.
+const maxShown = 100
+
+func violation(name string, value json.RawMessage, what string) *fault.Detail {
+	key := shorten(name)
+	return &fault.Detail{
+		Message:    key + " " + what,
+		Code:       string(fault.Invalid),
+		Parameters: []fault.Parameter{fault.Param(key, shorten(string(value)))},
+	}
+}
+
+func shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+}

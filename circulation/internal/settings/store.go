@@ -1,0 +1,260 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
+)
+
+const (
+	// maxAge is how old the settings that Current returns may be: half of the two
+	// seconds within which a change is in force everywhere.
+	maxAge = time.Second
+	// readTimeout bounds one reading of the settings. A check-out waits for it.
+	readTimeout = 2 * time.Second
+	// logEvery is how often the log repeats that a tenant's settings are unusable.
+	logEvery = 10 * time.Second
+	// maxTenants bounds the tenants remembered.
+	maxTenants = 1000
+)
+
+// Storage keeps each tenant's settings entry; the tenant is in the context.
+type Storage interface {
+	State(ctx context.Context) (schemas.LockSettingsState, error)
+	// Put replaces the entry's value. An expected version other than "" that is
+	// not the stored one is a Conflict.
+	Put(ctx context.Context, value json.RawMessage, expectedVersion string) (schemas.LockSettingsState, error)
+}
+
+// Reasons why a tenant's own settings were not used, as the metrics count them.
+const (
+	ReasonUnreadable = "storage_unreadable"
+	ReasonMalformed  = "entry_malformed"
+)
+
+// Store knows the settings in force for each tenant.
+//
+// When storage cannot be read, or holds an entry that makes no sense, the last
+// good values stay in force, else the environment's; that is logged as an error
+// and counted. So a failure never switches the feature off by itself.
+type Store struct {
+	storage  Storage
+	env      Environment
+	log      *slog.Logger
+	fallback func(reason string)
+
+	mu       sync.Mutex
+	tenants  map[tenant.ID]*known
+	readings uint64
+}
+
+// known is what is remembered of a tenant.
+type known struct {
+	settings Settings
+	reading  uint64    // the number of the reading that the settings come from
+	begun    time.Time // when that began
+	good     bool      // false until the tenant's own settings were read
+	logged   time.Time // when a failure was last logged
+	underway *reading  // nil while nobody reads for Current
+}
+
+// reading is one under way, for those who wait for it.
+type reading struct {
+	done   chan struct{}
+	result Settings
+}
+
+// NewStore returns the settings of all tenants. fallback is told each time the
+// tenant's own settings could not be used.
+func NewStore(storage Storage, env Environment, log *slog.Logger, fallback func(reason string)) *Store {
+	return &Store{storage: storage, env: env, log: log, fallback: fallback, tenants: map[tenant.ID]*known{}}
+}
+
+// Current returns the settings of the tenant in ctx, at most a second old.
+// Callers at the same time share one reading, which does not end with the caller
+// that began it.
+func (s *Store) Current(ctx context.Context) Settings {
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return s.env.Settings()
+	}
+	s.mu.Lock()
+	k := s.of(id)
+	// Settings without a version cannot be acted on, so they do not count as known.
+	if k.settings.Version != "" && time.Since(k.begun) < maxAge {
+		defer s.mu.Unlock()
+		return k.settings
+	}
+	r := k.underway
+	if r == nil {
+		r = &reading{done: make(chan struct{})}
+		k.underway = r
+		go func() {
+			defer close(r.done)
+			r.result = s.Refresh(context.WithoutCancel(ctx))
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			k.underway = nil
+		}()
+	}
+	s.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.result
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.lastGood(k)
+	}
+}
+
+// Refresh asks storage and returns the settings of the tenant in ctx.
+func (s *Store) Refresh(ctx context.Context) Settings {
+	settings, _, err := s.read(ctx)
+	if err != nil {
+		id, _ := tenant.FromContext(ctx) // no tenant: settings of nobody
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.lastGood(s.of(id))
+	}
+	return settings
+}
+
+// Read is Refresh for whoever wants to know: it fails when storage cannot be
+// read, and returns as problem why the tenant's entry is not in force, nil when
+// it is.
+func (s *Store) Read(ctx context.Context) (settings Settings, problem, err error) {
+	return s.read(ctx)
+}
+
+// Update replaces the tenant's own settings. Fields that change leaves nil fall
+// back to the environment's. An expectedVersion other than "" that is not the
+// stored one is a Conflict. The result is in force in this process when Update
+// returns, and everywhere else within two seconds.
+func (s *Store) Update(ctx context.Context, change schemas.LockSettings, expectedVersion string) (Settings, error) {
+	value, err := change.Value()
+	if err != nil {
+		return Settings{}, err
+	}
+	state, err := s.storage.Put(ctx, value, expectedVersion)
+	if err != nil {
+		return Settings{}, fmt.Errorf("storing the lock settings: %w", err)
+	}
+	// Numbered now: a reading that began before the change must not undo it.
+	settings, _, err := s.learn(ctx, state, s.number(), time.Now())
+	return settings, err
+}
+
+// read asks storage and remembers the answer. It does not end with the caller,
+// whose leaving says nothing about storage.
+func (s *Store) read(ctx context.Context) (settings Settings, problem, err error) {
+	begun, number := time.Now(), s.number()
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	state, err := s.storage.State(rctx)
+	if err == nil {
+		return s.learn(ctx, state, number, begun)
+	}
+	id, _ := tenant.FromContext(ctx) // no tenant: nobody's settings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.of(id)
+	if number > k.reading {
+		// What is known counts as fresh, so that an outage costs one reading a
+		// second and not one for each check-out.
+		k.reading, k.begun = number, begun
+	}
+	s.complain(ctx, k, ReasonUnreadable, err)
+	return Settings{}, nil, fmt.Errorf("reading the lock settings: %w", err)
+}
+
+// learn makes the settings out of what storage answered and remembers them,
+// unless a later reading was faster.
+func (s *Store) learn(ctx context.Context, state schemas.LockSettingsState, number uint64, begun time.Time) (settings Settings, problem, err error) {
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return Settings{}, nil, err
+	}
+	own, problem := parseEntry(state.Entry)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.of(id)
+	if problem == nil {
+		settings = s.env.merge(own)
+	} else {
+		s.complain(ctx, k, ReasonMalformed, problem)
+		settings = s.lastGood(k)
+	}
+	settings.Version = state.Version
+	if number > k.reading {
+		k.settings, k.reading, k.begun = settings, number, begun
+		k.good = k.good || problem == nil
+	}
+	return settings, problem, nil
+}
+
+// complain counts and logs that the tenant's own settings cannot be used. s.mu
+// is held.
+func (s *Store) complain(ctx context.Context, k *known, reason string, cause error) {
+	s.fallback(reason)
+	if time.Since(k.logged) < logEvery {
+		return
+	}
+	k.logged = time.Now()
+	using := "environment"
+	if k.good {
+		using = "last good"
+	}
+	s.log.ErrorContext(ctx, "the tenant's check-out lock settings cannot be used",
+		"reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
+}
+
+// number counts the readings in the order in which they begin.
+func (s *Store) number() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readings++
+	return s.readings
+}
+
+// lastGood returns the settings to use in want of better. s.mu is held.
+func (s *Store) lastGood(k *known) Settings {
+	if k.good {
+		return k.settings
+	}
+	settings := s.env.Settings()
+	settings.Version = k.settings.Version
+	return settings
+}
+
+// of returns what is known of the tenant. s.mu is held.
+func (s *Store) of(id tenant.ID) *known {
+	k, ok := s.tenants[id]
+	if !ok {
+		if len(s.tenants) >= maxTenants {
+			s.forgetOne()
+		}
+		k = &known{}
+		s.tenants[id] = k
+	}
+	return k
+}
+
+// forgetOne makes room: it drops a tenant of which nothing good is known (the
+// name may be anybody's invention), else the one read longest ago.
+func (s *Store) forgetOne() {
+	var victim tenant.ID
+	var oldest *known
+	for id, k := range s.tenants {
+		if oldest == nil || !k.good && oldest.good || k.good == oldest.good && k.begun.Before(oldest.begun) {
+			victim, oldest = id, k
+		}
+	}
+	delete(s.tenants, victim)
+}

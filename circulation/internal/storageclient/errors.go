@@ -1,0 +1,118 @@
+package storageclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"checkoutlock/schemas/fault"
+)
+
+// maxQuoted is how much of an error answer goes into the log or to the client.
+const maxQuoted = 1000
+
+// lostAnswer is the error of a call whose answer did not come whole. ctx is the
+// caller's context, without the call's own time-out. The URL is left out, since
+// its query may name a patron.
+func lostAnswer(ctx context.Context, r request, err error) error {
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err
+	}
+	err = fmt.Errorf("%s %s: %w", r.method, r.route, err)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s %s: %w", r.method, r.route, ctx.Err())
+	case errors.Is(err, errTooLong):
+		return fault.Wrap(err, fault.Invalid, "The answer would be too large: ask for less, with limit and offset")
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(err, fault.Timeout, "Storage did not answer in time")
+	}
+	return fault.Wrap(err, fault.Unavailable, "Storage was not reached")
+}
+
+// answerFault is the fault that storage answered. What the client is shown of it:
+// FOLIO's list of errors, and the text of a request that storage could not read
+// (an unknown tenant, bad CQL), which it writes for clients. All else is for the
+// log.
+//
+// A 404 says that there is no such record only when the path names one and the
+// answer carries storage's header. Any other comes from something in between or
+// from a storage of another version, and nobody may conclude from it that a
+// loan, a lock or a patron is not there.
+func answerFault(r request, status int, header http.Header, body []byte) error {
+	named := header.Get(fault.Header)
+	code := fault.CodeFromAnswer(status, named)
+	if code == fault.NotFound && (!r.record || named == "") {
+		code = fault.Unavailable
+	}
+	quoted := quote(body)
+	f := &fault.Error{
+		Code:       code,
+		Msg:        publicMessage(code),
+		RetryAfter: retryAfter(header),
+		Err:        fmt.Errorf("%s %s: storage answered %d %s: %s", r.method, r.route, status, named, quoted),
+	}
+	if status >= http.StatusInternalServerError {
+		return f
+	}
+	var list struct {
+		Errors []fault.Detail `json:"errors"`
+	}
+	switch {
+	case json.Unmarshal(body, &list) == nil && len(list.Errors) > 0:
+		f.Details, f.Msg = list.Errors, list.Errors[0].Message
+	case code == fault.Malformed && named != "" && quoted != "":
+		f.Msg = quoted
+	}
+	return f
+}
+
+func quote(body []byte) string {
+	if len(body) > maxQuoted {
+		body = body[:maxQuoted]
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
+}
+
+// publicMessage says for the client what became of a call to storage.
+func publicMessage(code fault.Code) string {
+	switch code {
+	case fault.NotFound:
+		return "Not found"
+	case fault.Conflict:
+		return "It was changed by somebody else meanwhile"
+	case fault.LockHeld, fault.LockQueueFull:
+		return "Another check-out of the same patron is under way"
+	case fault.LockLost:
+		return "The patron's lock was lost"
+	case fault.SettingsChanged:
+		return "The check-out lock's settings were changed meanwhile"
+	case fault.ItemChanged:
+		return "The item was changed meanwhile"
+	case fault.Unavailable:
+		return "Storage was not reached"
+	case fault.Timeout:
+		return "Storage did not answer in time"
+	case fault.Forbidden:
+		return "Storage refused access"
+	case fault.Malformed, fault.Invalid, fault.TooLarge:
+		return "Storage refused the request"
+	default:
+		return "Storage failed"
+	}
+}
+
+// retryAfter reads the header's seconds; 0 is unknown.
+func retryAfter(header http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}

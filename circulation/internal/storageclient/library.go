@@ -1,0 +1,202 @@
+package storageclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+// collection is where records of one type are.
+type collection struct{ path, key string }
+
+// The collections that check-outs read (FOLIO's paths and keys).
+var (
+	users         = collection{"/users", "users"}
+	groups        = collection{"/groups", "usergroups"}
+	items         = collection{"/item-storage/items", "items"}
+	holdings      = collection{"/holdings-storage/holdings", "holdingsRecords"}
+	instances     = collection{"/instance-storage/instances", "instances"}
+	locations     = collection{"/locations", "locations"}
+	materialTypes = collection{"/material-types", "mtypes"}
+	servicePoints = collection{"/service-points", "servicepoints"}
+	loanPolicies  = collection{"/loan-policy-storage/loan-policies", "loanPolicies"}
+	loans         = collection{"/loan-storage/loans", "loans"}
+)
+
+// UserByBarcode implements checkout.Library.
+func (c *Client) UserByBarcode(ctx context.Context, barcode string) (checkout.User, error) {
+	return first[checkout.User](ctx, c, users, equals("barcode", barcode))
+}
+
+// ItemByBarcode implements checkout.Library.
+func (c *Client) ItemByBarcode(ctx context.Context, barcode string) (checkout.Item, error) {
+	return first[checkout.Item](ctx, c, items, equals("barcode", barcode))
+}
+
+// Item implements checkout.Library.
+func (c *Client) Item(ctx context.Context, id string) (checkout.Item, error) {
+	return one[checkout.Item](ctx, c, items, id)
+}
+
+// Holdings implements checkout.Library.
+func (c *Client) Holdings(ctx context.Context, id string) (checkout.Holdings, error) {
+	return one[checkout.Holdings](ctx, c, holdings, id)
+}
+
+// Instance implements checkout.Library.
+func (c *Client) Instance(ctx context.Context, id string) (checkout.Instance, error) {
+	return one[checkout.Instance](ctx, c, instances, id)
+}
+
+// Location implements checkout.Library.
+func (c *Client) Location(ctx context.Context, id string) (checkout.Location, error) {
+	return kept(ctx, c, locations, id, parse[checkout.Location])
+}
+
+// MaterialType implements checkout.Library.
+func (c *Client) MaterialType(ctx context.Context, id string) (checkout.Named, error) {
+	return kept(ctx, c, materialTypes, id, parse[checkout.Named])
+}
+
+// ServicePoint implements checkout.Library.
+func (c *Client) ServicePoint(ctx context.Context, id string) (checkout.Named, error) {
+	return kept(ctx, c, servicePoints, id, parse[checkout.Named])
+}
+
+// Group implements checkout.Library.
+func (c *Client) Group(ctx context.Context, id string) (checkout.Group, error) {
+	return kept(ctx, c, groups, id, parse[checkout.Group])
+}
+
+// LoanPolicy implements checkout.Library.
+func (c *Client) LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error) {
+	return kept(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
+}
+
+// HasOpenLoan implements checkout.Library.
+func (c *Client) HasOpenLoan(ctx context.Context, itemID string) (bool, error) {
+	found, err := list[json.RawMessage](ctx, c, loans, equals("status.name", "Open")+" and "+equals("itemId", itemID), 1)
+	return len(found) > 0, err
+}
+
+// OpenLoans implements checkout.Library.
+func (c *Client) OpenLoans(ctx context.Context, userID, materialTypeID, loanTypeID string) (int, error) {
+	query := url.Values{"userId": {userID}}
+	if materialTypeID != "" {
+		query.Set("materialTypeId", materialTypeID)
+	}
+	if loanTypeID != "" {
+		query.Set("loanTypeId", loanTypeID)
+	}
+	r := get("/loan-storage/open-loan-count", query)
+	body, err := c.do(ctx, r)
+	if err != nil {
+		return 0, fmt.Errorf("counting the patron's open loans: %w", err)
+	}
+	// An answer without a count must not pass for a count of none.
+	var answer struct{ Count *int }
+	if err := decode(r, body, &answer); err != nil {
+		return 0, err
+	}
+	if answer.Count == nil || *answer.Count < 0 {
+		return 0, unreadable(r, errors.New("it has no count"))
+	}
+	return *answer.Count, nil
+}
+
+func keyFor(ctx context.Context, path string) (cacheKey, error) {
+	id, err := tenant.FromContext(ctx)
+	return cacheKey{tenant: id.String(), path: path}, err
+}
+
+// first returns the one record that matches query. None is NotFound.
+func first[T any](ctx context.Context, c *Client, from collection, query string) (T, error) {
+	var none T
+	found, err := list[T](ctx, c, from, query, 1)
+	switch {
+	case err != nil:
+		return none, err
+	case len(found) == 0:
+		return none, fault.New(fault.NotFound, "No record in %s matches", from.path)
+	}
+	return found[0], nil
+}
+
+// list returns at most limit records that match query.
+func list[T any](ctx context.Context, c *Client, from collection, query string, limit int) ([]T, error) {
+	r := get(from.path, url.Values{"query": {query}, "limit": {strconv.Itoa(limit)}})
+	body, err := c.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var envelope map[string]json.RawMessage
+	if err := decode(r, body, &envelope); err != nil {
+		return nil, err
+	}
+	raw, ok := envelope[from.key]
+	if !ok {
+		return nil, unreadable(r, fmt.Errorf("it has no %s", from.key))
+	}
+	var records []T
+	err = decode(r, raw, &records)
+	return records, err
+}
+
+// one returns a record by id. Rules and records may name it with anything: what
+// is no UUID is the id of no record.
+func one[T any](ctx context.Context, c *Client, from collection, id string) (T, error) {
+	return fetch(ctx, c, from, id, parse[T])
+}
+
+// kept is one for reference records: those change rarely and are kept for a
+// second.
+func kept[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
+	var none T
+	key, err := keyFor(ctx, from.path+"/"+id)
+	if err != nil {
+		return none, err
+	}
+	value, err := c.cache.get(ctx, key, func(ctx context.Context, _ any) (any, error) {
+		return fetch(ctx, c, from, id, parse)
+	})
+	if err != nil {
+		return none, err
+	}
+	return value.(T), nil // a path holds records of one type
+}
+
+func fetch[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
+	var none T
+	if !isUUID(id) {
+		return none, fault.New(fault.NotFound, "No record in %s has the id %q", from.path, id)
+	}
+	r := getRecord(from.path, id)
+	body, err := c.do(ctx, r)
+	if err != nil {
+		return none, err
+	}
+	record, err := parse(body)
+	if err != nil {
+		return none, unreadable(r, err)
+	}
+	return record, nil
+}
+
+func parse[T any](body []byte) (T, error) {
+	var record T
+	err := json.Unmarshal(body, &record)
+	return record, err
+}
+
+// isUUID takes the form with hyphens alone, since the id becomes part of a path.
+func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
