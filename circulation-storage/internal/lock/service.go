@@ -148,8 +148,11 @@ func (s *Service) wait(ctx context.Context, p patron, w *waiter, req Request) (L
 	}
 }
 
-func untilNextLook() time.Duration {
-	return shortestLook + rand.N(longestLook-shortestLook)
+func untilNextLook() time.Duration { return shortestLook + randomly(longestLook-shortestLook) }
+
+// randomly is a random time below most, so that instances do not move in step.
+func randomly(most time.Duration) time.Duration {
+	return rand.N(most) //nolint:gosec // spreads load, guards nothing
 }
 
 // look takes the lock if a plain read says that w's turn has come: the lock is

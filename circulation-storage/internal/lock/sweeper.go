@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"checkoutlock/circulation-storage/internal/tenant"
@@ -43,7 +42,7 @@ func NewSweeper(store Store, tenants Tenants, interval time.Duration, obs Observ
 // that instances started together do not sweep together. What fails is logged and
 // tried again at the next turn.
 func (s *Sweeper) Run(ctx context.Context) {
-	timer := time.NewTimer(rand.N(s.interval))
+	timer := time.NewTimer(randomly(s.interval))
 	defer timer.Stop()
 	for {
 		select {

@@ -1,0 +1,8 @@
+package lock
+
+// Lines is how many patrons have a line of waiters.
+func (s *Service) Lines() int {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return len(s.queue.lines)
+}

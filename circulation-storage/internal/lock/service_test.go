@@ -1,0 +1,284 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	long     = 10 * time.Second
+	lookSlot = 40 * time.Millisecond // the longest time between two looks
+)
+
+func TestAReleaseHereWakesTheWaiterAtOnce(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		other := uuid.New()
+		first := <-d.ask(d.ctx, lock.Request{UserID: other})
+		waiter := d.ask(d.ctx, lock.Request{UserID: other, Wait: long})
+		if err := d.Release(d.ctx, first.l.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-waiter; got.err != nil || got.took != 0 || got.l.ID == first.l.ID {
+			t.Errorf("got %+v, want a new lock without any delay", got)
+		}
+		if d.counts.released != 1 || d.counts.outcomes[lock.Granted] != 2 || d.counts.mostly != 1 {
+			t.Errorf("observed %+v, want 1 released, 2 granted, 1 waiting", d.counts)
+		}
+	})
+}
+
+func TestAReleaseElsewhereIsSeenSoon(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		waiter := d.ask(d.ctx, lock.Request{Wait: long})
+		<-time.After(time.Second)
+		d.store.free(d.ctx, d.patron)
+		if got := <-waiter; got.err != nil || got.took > time.Second+lookSlot {
+			t.Errorf("got %+v, want the lock %s after it was freed at most", got, lookSlot)
+		}
+	})
+}
+
+func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		var line []<-chan answer
+		for range 5 {
+			line = append(line, d.ask(d.ctx, lock.Request{Wait: long}))
+		}
+		d.store.free(d.ctx, d.patron)
+		for i := range line {
+			got := <-line[i]
+			synctest.Wait()
+			for j := i + 1; j < len(line); j++ {
+				if !waits(line[j]) {
+					t.Fatalf("waiter %d was served before %d had finished", j, i)
+				}
+			}
+			if err := errors.Join(got.err, d.Release(d.ctx, got.l.ID)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestOnlyTheHeadAsksAndFirstLooks(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		var line []<-chan answer
+		for range lock.MaxWaiting {
+			line = append(line, d.ask(d.ctx, lock.Request{Wait: time.Second}))
+		}
+		for _, waiter := range line {
+			if got := <-waiter; got.code != fault.LockHeld || got.took != time.Second {
+				t.Errorf("got %+v, want %q after 1s", got, fault.LockHeld)
+			}
+		}
+		synctest.Wait()
+		if d.store.asks != 1 {
+			t.Errorf("%d acquires for a held lock, want 1: only the first caller's", d.store.asks)
+		}
+		if most := int(time.Second/(20*time.Millisecond)) + lock.MaxWaiting; d.store.peeks > most || d.store.peeks < 25 {
+			t.Errorf("%d looks in a second, want 25 to %d", d.store.peeks, most)
+		}
+	})
+}
+
+func TestNewcomersDoNotOvertake(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		waiter := d.ask(d.ctx, lock.Request{Wait: long})
+		d.store.free(d.ctx, d.patron) // the waiter has not looked yet
+		for _, req := range []lock.Request{{}, {RequestID: uuid.New()}} {
+			if got := <-d.ask(d.ctx, req); got.code != fault.LockHeld || got.took != 0 {
+				t.Errorf("a newcomer that does not wait got %+v, want %q at once", got, fault.LockHeld)
+			}
+		}
+		later := d.ask(d.ctx, lock.Request{Wait: 100 * time.Millisecond, RequestID: uuid.New()})
+		if got := <-waiter; got.err != nil {
+			t.Errorf("the waiter got %v, want the lock", got.err)
+		}
+		if got := <-later; got.code != fault.LockHeld {
+			t.Errorf("a later waiter got %+v, want %q", got, fault.LockHeld)
+		}
+	})
+}
+
+func TestAFullLineRefusesTheNext(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		leave := context.CancelFunc(nil)
+		for i := range lock.MaxWaiting {
+			ctx := d.ctx
+			if i == 7 {
+				ctx, leave = context.WithCancel(ctx)
+			}
+			d.ask(ctx, lock.Request{Wait: time.Second})
+		}
+		got := <-d.ask(d.ctx, lock.Request{Wait: time.Second})
+		var f *fault.Error
+		if !errors.As(got.err, &f) || f.Code != fault.LockQueueFull || f.RetryAfter <= 0 {
+			t.Errorf("got %+v, want %q with a time to retry", got, fault.LockQueueFull)
+		}
+		if got := <-d.ask(d.ctx, lock.Request{}); got.code != fault.LockHeld {
+			t.Errorf("who does not wait got %+v, want %q", got, fault.LockHeld)
+		}
+		if got := <-d.ask(d.ctx, lock.Request{UserID: uuid.New(), Wait: time.Second}); got.err != nil {
+			t.Errorf("another patron is refused: %v", got.err)
+		}
+		if got := <-d.ask(tenant.NewContext(d.ctx, mustTenant(t, "other")), lock.Request{Wait: time.Second}); got.err != nil {
+			t.Errorf("the patron of another tenant is refused: %v", got.err)
+		}
+		leave()
+		synctest.Wait()
+		if !waits(d.ask(d.ctx, lock.Request{Wait: 100 * time.Millisecond})) {
+			t.Error("the place of a waiter that left is not given to the next")
+		}
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		want := map[lock.Outcome]int{lock.Held: 21, lock.QueueFull: 1, lock.Cancelled: 1, lock.Granted: 2}
+		for o, n := range want {
+			if d.counts.outcomes[o] != n {
+				t.Errorf("observed %d %s, want %d", d.counts.outcomes[o], o, n)
+			}
+		}
+	})
+}
+
+func TestAWaiterThatLeavesBlocksNobody(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		ctx, leave := context.WithCancel(d.ctx)
+		left := d.ask(ctx, lock.Request{Wait: long})
+		next := d.ask(d.ctx, lock.Request{Wait: long})
+		leave()
+		if got := <-left; !errors.Is(got.err, context.Canceled) {
+			t.Errorf("who left got %+v", got)
+		}
+		d.store.free(d.ctx, d.patron)
+		if got := <-next; got.err != nil || got.took > lookSlot {
+			t.Errorf("the next got %+v, want the lock", got)
+		}
+	})
+}
+
+// The caller leaves at the very moment in which it is granted the lock.
+func TestALockGrantedToWhoLeftIsGivenBack(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"at the first try": 0, "in line": long} {
+		t.Run(name, func(t *testing.T) {
+			atDesk(t, func(t *testing.T, d *desk) {
+				ctx, leave := context.WithCancel(d.ctx)
+				d.store.beforeAnswer = leave
+				if wait == 0 {
+					d.store.free(d.ctx, d.patron)
+				}
+				left := d.ask(ctx, lock.Request{Wait: wait})
+				next := d.ask(d.ctx, lock.Request{Wait: long})
+				d.store.free(d.ctx, d.patron)
+				if got := <-left; !errors.Is(got.err, context.Canceled) {
+					t.Errorf("who left got %+v", got)
+				}
+				if got := <-next; got.err != nil || got.took > lookSlot {
+					t.Errorf("the next got %+v, want the lock", got)
+				}
+			})
+		})
+	}
+}
+
+// The caller found nobody before it, so it stands in no line that it could hand on.
+func TestWhoCameWhileALockIsGivenBackGetsItAtOnce(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		granted := make(chan struct{})
+		d.store.free(d.ctx, d.patron)
+		d.store.beforeAnswer = func() { <-granted }
+		ctx, leave := context.WithCancel(d.ctx)
+		left := d.ask(ctx, lock.Request{})
+		next := d.ask(d.ctx, lock.Request{Wait: long})
+		leave()
+		close(granted)
+		<-left
+		if got := <-next; got.err != nil || got.took != 0 {
+			t.Errorf("got %+v, want the lock without any delay", got)
+		}
+	})
+}
+
+func TestALockFreedBetweenRefusalAndLineIsNotMissed(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		d.store.afterRefusal = func() { d.store.free(d.ctx, d.patron) }
+		if got := <-d.ask(d.ctx, lock.Request{Wait: long}); got.err != nil || got.took != 0 {
+			t.Errorf("got %+v, want the lock without any delay", got)
+		}
+	})
+}
+
+// Its first copy may have reached the holder, who counts on the lock.
+func TestARepeatThatLeavesTakesNothingAway(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+		first := <-d.ask(d.ctx, req)
+		ctx, leave := context.WithCancel(d.ctx)
+		d.store.beforeAnswer = leave
+		if got := <-d.ask(ctx, req); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("the repeat got %+v", got)
+		}
+		if err := d.Release(d.ctx, first.l.ID); err != nil {
+			t.Errorf("the first copy's lock is gone: %v", err)
+		}
+	})
+}
+
+func TestALockThatCannotBeGivenBackIsNoError(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		ctx, leave := context.WithCancel(d.ctx)
+		d.store.beforeAnswer, d.store.withdrawFailed = leave, true
+		if got := <-d.ask(ctx, lock.Request{UserID: uuid.New()}); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("got %+v, want %v", got, context.Canceled)
+		}
+	})
+}
+
+func TestStopAnswersAllWaitersAtOnce(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		var line []<-chan answer
+		for range 5 {
+			line = append(line, d.ask(d.ctx, lock.Request{Wait: long}))
+		}
+		d.Stop()
+		d.Stop() // a second time is fine
+		line = append(line, d.ask(d.ctx, lock.Request{Wait: long}))
+		for i, waiter := range line {
+			if got := <-waiter; got.code != fault.LockHeld || got.took != 0 {
+				t.Errorf("waiter %d got %+v, want %q at once", i, got, fault.LockHeld)
+			}
+		}
+	})
+}
+
+func TestAnOutageEndsTheWait(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		boom := errors.New("boom")
+		waiter := d.ask(d.ctx, lock.Request{Wait: long})
+		d.store.mu.Lock()
+		d.store.fail = boom
+		d.store.mu.Unlock()
+		if got := <-waiter; !errors.Is(got.err, boom) || got.took > lookSlot {
+			t.Errorf("got %+v, want %v at the next look", got, boom)
+		}
+		if d.counts.outcomes[lock.Failed] != 1 {
+			t.Errorf("observed %v, want 1 error", d.counts.outcomes)
+		}
+	})
+}
+
+func TestWithoutATenantNothingIsTaken(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		if got := <-d.ask(t.Context(), lock.Request{UserID: uuid.New()}); got.code != fault.Malformed || d.store.asks != 0 {
+			t.Errorf("got %+v after %d acquires, want %q", got, d.store.asks, fault.Malformed)
+		}
+	})
+}
