@@ -1,0 +1,248 @@
+package checkout
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// Statuses that a check-in gives or asks for.
+const (
+	statusAvailable = "Available"
+	statusInTransit = "In transit"
+)
+
+// resolutions maps FOLIO's claimedReturnedResolution to the action of the loan
+// that it closes.
+var resolutions = map[string]string{
+	"Found by library":   "checkedInFoundByLibrary",
+	"Returned by patron": "checkedInReturnedByPatron",
+}
+
+// CheckInRequest is the body of POST /circulation/check-in-by-barcode. Unknown
+// properties, FOLIO's sessionId among them, are ignored.
+type CheckInRequest struct {
+	ItemBarcode    string `json:"itemBarcode"`
+	ServicePointID string `json:"servicePointId"`
+	CheckInDate    string `json:"checkInDate"`
+	// ClaimedReturnedResolution says how a claimed return ended; only an item that
+	// is claimed returned needs it.
+	ClaimedReturnedResolution string `json:"claimedReturnedResolution"`
+}
+
+// CheckedIn is a check-in that happened: what is stored now, and the records
+// that the answer is made of.
+type CheckedIn struct {
+	Loan        json.RawMessage // the closed loan; empty when the item was not on loan
+	Item        Item
+	Holdings    Holdings
+	Instance    Instance
+	Location    Location
+	Material    Named
+	Destination Named // where the item is in transit to
+	InHouseUse  bool  // the item was at home and available: somebody used it there
+}
+
+// Returner writes a check-in wholly or not at all. Faults that say it did not
+// happen are those of Committer.CheckOut but for the two that are about locks.
+type Returner interface {
+	CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error)
+}
+
+// Returns takes items back. It needs no lock: a check-in only lowers a patron's
+// count. All fields are required.
+type Returns struct {
+	Library  Library
+	Returner Returner
+	Log      *slog.Logger
+}
+
+// CheckIn takes an item back. The item becomes Available at a service point that
+// serves its location, else In transit to the location's primary one.
+//
+// Faults: Invalid with FOLIO's messages; ItemChanged when the item keeps being
+// changed by others; whatever else storage answered. A check-in whose answer was
+// lost may be sent again.
+func (r *Returns) CheckIn(ctx context.Context, req CheckInRequest) (CheckedIn, error) {
+	date, err := req.check(call.FromContext(ctx).UserID)
+	if err != nil {
+		return CheckedIn{}, err
+	}
+	item, err := r.find(ctx, req.ItemBarcode)
+	if err != nil {
+		return CheckedIn{}, err
+	}
+	in, err := r.once(ctx, req, date, item)
+	if !fault.Is(err, fault.ItemChanged) {
+		return in, err
+	}
+	if item, err = r.Library.Item(ctx, item.ID); err != nil {
+		return CheckedIn{}, fmt.Errorf("reading the changed item again: %w", err)
+	}
+	return r.once(ctx, req, date, item)
+}
+
+// check returns the check-in date, or all that is wrong with the request by
+// itself.
+func (r CheckInRequest) check(userID string) (Instant, error) {
+	var wrong []fault.Detail
+	missing := func(key, message string) {
+		wrong = append(wrong, fault.Detail{Message: message, Parameters: []fault.Parameter{{Key: key}}})
+	}
+	if userID == "" {
+		missing("userId", "No logged-in user present")
+	}
+	if r.ItemBarcode == "" {
+		missing("itemBarcode", "Checkin request must have an item barcode")
+	}
+	switch {
+	case r.ServicePointID == "":
+		missing("servicePointId", "Checkin request must have a service point id")
+	case uuid.Validate(r.ServicePointID) != nil:
+		wrong = append(wrong, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
+	}
+	var date Instant
+	if r.CheckInDate == "" {
+		missing("checkInDate", "Checkin request must have an check in date")
+	} else if t, err := schemas.ParseTime(r.CheckInDate); err != nil {
+		wrong = append(wrong, detail("", "checkInDate "+err.Error(), fault.Param("checkInDate", r.CheckInDate)))
+	} else {
+		date = Instant{t}
+	}
+	if _, known := resolutions[r.ClaimedReturnedResolution]; !known && r.ClaimedReturnedResolution != "" {
+		wrong = append(wrong, detail("", "Unrecognized value provided for property",
+			fault.Param("claimedReturnedResolution", r.ClaimedReturnedResolution)))
+	}
+	if len(wrong) > 0 {
+		return Instant{}, fault.Validation(wrong...)
+	}
+	return date, nil
+}
+
+func (r *Returns) find(ctx context.Context, barcode string) (item Item, err error) {
+	exists := false
+	if plausible(barcode) {
+		if item, exists, err = found(r.Library.ItemByBarcode(ctx, barcode)); err != nil {
+			return Item{}, fmt.Errorf("finding the item: %w", err)
+		}
+	}
+	if !exists {
+		return Item{}, fault.Validation(detail("ITEM_BARCODE_NOT_FOUND",
+			fmt.Sprintf("No item with barcode %s exists", barcode), fault.Param("itemBarcode", barcode)))
+	}
+	return item, nil
+}
+
+// once judges the item as it was read, and commits.
+func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, item Item) (CheckedIn, error) {
+	in, err := r.around(ctx, item)
+	if err != nil {
+		return CheckedIn{}, err
+	}
+	if err := in.refuse(req); err != nil {
+		return CheckedIn{}, err
+	}
+	commit := schemas.CheckIn{
+		ItemID:         item.ID,
+		ServicePointID: req.ServicePointID,
+		CheckInDate:    date.UTC().Format(time.RFC3339Nano),
+		ItemVersion:    item.Version,
+		ItemStatus:     statusAvailable,
+		StaffMemberID:  call.FromContext(ctx).UserID,
+	}
+	if item.Status.Name == statusClaimed {
+		commit.LoanAction = resolutions[req.ClaimedReturnedResolution]
+	}
+	atHome := in.Location.serves(req.ServicePointID)
+	if !atHome {
+		commit.ItemStatus = statusInTransit
+		commit.InTransitDestinationServicePointID = in.Location.PrimaryServicePoint
+		if in.Destination, _, err = found(r.Library.ServicePoint(ctx, in.Location.PrimaryServicePoint)); err != nil {
+			return CheckedIn{}, fmt.Errorf("finding the item's home: %w", err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return CheckedIn{}, err // nothing is written for a machine that left
+	}
+	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	result, err := r.Returner.CheckIn(cctx, commit)
+	if err != nil {
+		return CheckedIn{}, err
+	}
+	if !bytes.Equal(bytes.TrimSpace(result.Loan), []byte("null")) {
+		in.Loan = result.Loan
+	}
+	in.InHouseUse = len(in.Loan) == 0 && atHome && item.Status.Name == statusAvailable
+	var stored Item // a fresh one, so that what storage removed is gone
+	if err := json.Unmarshal(result.Item, &stored); err != nil {
+		r.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
+		return in, nil
+	}
+	in.Item = stored
+	return in, nil
+}
+
+// around fetches what the item belongs to.
+func (r *Returns) around(ctx context.Context, item Item) (CheckedIn, error) {
+	in := CheckedIn{Item: item}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		if in.Holdings, _, err = found(r.Library.Holdings(gctx, item.HoldingsRecordID)); err != nil || in.Holdings.InstanceID == "" {
+			return err
+		}
+		in.Instance, _, err = found(r.Library.Instance(gctx, in.Holdings.InstanceID))
+		return err
+	})
+	if item.EffectiveLocationID != "" {
+		g.Go(func() (err error) {
+			in.Location, _, err = found(r.Library.Location(gctx, item.EffectiveLocationID))
+			return err
+		})
+	}
+	if item.MaterialTypeID != "" {
+		g.Go(func() (err error) {
+			in.Material, _, err = found(r.Library.MaterialType(gctx, item.MaterialTypeID))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return CheckedIn{}, fmt.Errorf("reading what the item belongs to: %w", err)
+	}
+	return in, nil
+}
+
+// refuse tells why the item cannot be checked in, if so.
+func (in *CheckedIn) refuse(req CheckInRequest) error {
+	switch in.Item.Status.Name {
+	case statusIntellect:
+		return fault.Validation(detail("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
+			in.Instance.Title, in.Material.Name, in.Item.Barcode, statusIntellect), fault.Param("itemBarcode", req.ItemBarcode)))
+	case statusClaimed:
+		if req.ClaimedReturnedResolution == "" {
+			return fault.Validation(detail("", "Item is claimed returned, a resolution is required to check in",
+				fault.Param("itemBarcode", req.ItemBarcode)))
+		}
+	}
+	return nil
+}
+
+// serves tells whether items of the location are at home at the service point. A
+// location that names no primary one, or no location at all, leaves nowhere to
+// send the item to, so it is at home everywhere.
+func (l Location) serves(servicePointID string) bool {
+	same := func(id string) bool { return strings.EqualFold(id, servicePointID) }
+	return l.PrimaryServicePoint == "" || same(l.PrimaryServicePoint) || slices.ContainsFunc(l.ServicePointIDs, same)
+}

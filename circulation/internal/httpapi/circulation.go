@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas/fault"
+)
+
+// circulation has the handlers of check-outs, check-ins and loans.
+type circulation struct{ Deps }
+
+// checkOut handles POST /circulation/check-out-by-barcode.
+func (h circulation) checkOut(c echo.Context) error {
+	var req checkout.Request
+	if err := edge.Decode(c, &req); err != nil {
+		return err
+	}
+	lent, err := h.CheckOuts.CheckOut(c.Request().Context(), req)
+	if err != nil {
+		return err
+	}
+	var stored struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(lent.Loan, &stored); err != nil {
+		return fmt.Errorf("the item was lent, but storage's answer cannot be read: %w", err)
+	}
+	view, err := loanview.Render(lent.Loan, loanview.KnownOf(lent))
+	if err != nil {
+		return fmt.Errorf("the item was lent as loan %s, but: %w", stored.ID, err)
+	}
+	c.Response().Header().Set(echo.HeaderLocation, "/circulation/loans/"+stored.ID)
+	return c.JSON(http.StatusCreated, view)
+}
+
+// checkedIn is the answer to a check-in.
+type checkedIn struct {
+	Loan             json.RawMessage `json:"loan,omitempty"`
+	Item             loanview.Item   `json:"item"`
+	StaffSlipContext struct{}        `json:"staffSlipContext"`
+	InHouseUse       bool            `json:"inHouseUse"`
+}
+
+// checkIn handles POST /circulation/check-in-by-barcode.
+func (h circulation) checkIn(c echo.Context) error {
+	var req checkout.CheckInRequest
+	if err := edge.Decode(c, &req); err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	in, err := h.CheckIns.CheckIn(ctx, req)
+	if err != nil {
+		return err
+	}
+	known := loanview.Known{
+		Item: in.Item, Holdings: in.Holdings, Instance: in.Instance, Location: in.Location,
+		Material: in.Material, Destination: in.Destination,
+	}
+	answer := checkedIn{Item: loanview.DescribeItem(known), InHouseUse: in.InHouseUse}
+	if len(in.Loan) > 0 {
+		// The item is back whatever happens now: what cannot be found out about
+		// the loan's surroundings is left out.
+		if answer.Loan, err = loanview.One(ctx, h.Loans, in.Loan); err != nil {
+			h.Log.WarnContext(ctx, "checked in, but the loan cannot be described in full", "err", err)
+			if answer.Loan, err = loanview.Render(in.Loan, known); err != nil {
+				return fmt.Errorf("the item was checked in, but: %w", err)
+			}
+		}
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+// loanPage is the answer of GET /circulation/loans.
+type loanPage struct {
+	Loans        []json.RawMessage `json:"loans"`
+	TotalRecords int               `json:"totalRecords"`
+}
+
+// listLoans handles GET /circulation/loans. Query, offset and limit mean what
+// they mean to storage.
+func (h circulation) listLoans(c echo.Context) error {
+	offset, err := edge.QueryInt(c, "offset", 0, 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	limit, err := edge.QueryInt(c, "limit", 10, 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	stored, total, err := h.Loans.Loans(ctx, c.QueryParam("query"), offset, limit)
+	if err != nil {
+		return err
+	}
+	views, err := loanview.Page(ctx, h.Loans, stored)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, loanPage{Loans: views, TotalRecords: total})
+}
+
+// getLoan handles GET /circulation/loans/{id}.
+func (h circulation) getLoan(c echo.Context) error {
+	id, err := uuid.Parse(c.Param("id"))
+	if err != nil {
+		return fault.New(fault.Malformed, "The loan's id must be a UUID, not %q", c.Param("id"))
+	}
+	ctx := c.Request().Context()
+	stored, err := h.Loans.Loan(ctx, id.String())
+	if fault.Is(err, fault.NotFound) {
+		return fault.Wrap(err, fault.NotFound, "There is no loan with the id %s", id)
+	}
+	if err != nil {
+		return err
+	}
+	view, err := loanview.One(ctx, h.Loans, stored)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, view)
+}

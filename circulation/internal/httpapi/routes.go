@@ -1,0 +1,84 @@
+// Package httpapi is circulation's HTTP front: which path does what, and how
+// requests and answers look. It knows the domain packages, not storage's client.
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+// CheckOuts lends.
+type CheckOuts interface {
+	CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error)
+}
+
+// CheckIns takes back.
+type CheckIns interface {
+	CheckIn(ctx context.Context, req checkout.CheckInRequest) (checkout.CheckedIn, error)
+}
+
+// Loans reads stored loans, and the records around them.
+type Loans interface {
+	loanview.Records
+	// Loan returns a loan. Fault: NotFound.
+	Loan(ctx context.Context, id string) (json.RawMessage, error)
+	// Loans returns a page of the loans that match a CQL query ("" is all), and
+	// how many match in all. Fault: Malformed for bad CQL.
+	Loans(ctx context.Context, query string, offset, limit int) (loans []json.RawMessage, total int, err error)
+}
+
+// Rules keeps the tenant's circulation rules.
+type Rules interface {
+	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
+	PutRules(ctx context.Context, text string) error
+	// LoanPolicies returns those of the ids that are of loan policies.
+	LoanPolicies(ctx context.Context, ids []string) ([]string, error)
+}
+
+// Settings keeps the check-out lock's settings.
+type Settings interface {
+	Read(ctx context.Context) (s settings.Settings, problem, err error)
+	Update(ctx context.Context, change schemas.LockSettings, expectedVersion string) (settings.Settings, error)
+}
+
+// Deps is what the handlers work with. All fields are required.
+type Deps struct {
+	CheckOuts CheckOuts
+	CheckIns  CheckIns
+	Loans     Loans
+	Rules     Rules
+	Settings  Settings
+	// Environment holds the settings of tenants that set none.
+	Environment settings.Environment
+	Log         *slog.Logger
+}
+
+// Routes returns circulation's endpoints. Those of check-outs, check-ins, loans
+// and rules are FOLIO's (mod-circulation, interfaces circulation and
+// circulation-rules); the lock settings' are ours.
+func Routes(d Deps) []edge.Route {
+	const (
+		loanPath     = "/circulation/loans"
+		rulesPath    = "/circulation/rules"
+		settingsPath = "/circulation/check-out-lock-settings"
+	)
+	circ, rules, lock := circulation{d}, rulesHandlers{d.Rules}, settingsHandlers{d.Settings, d.Environment}
+	return []edge.Route{
+		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
+		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
+		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},
+		{Method: http.MethodGet, Path: loanPath + "/:id", Handler: circ.getLoan, Permission: "circulation.loans.item.get"},
+		{Method: http.MethodGet, Path: rulesPath, Handler: rules.get, Permission: "circulation.rules.get"},
+		{Method: http.MethodPut, Path: rulesPath, Handler: rules.put, Permission: "circulation.rules.put"},
+		{Method: http.MethodGet, Path: settingsPath, Handler: lock.get, Permission: "circulation.check-out-lock-settings.item.get"},
+		{Method: http.MethodPut, Path: settingsPath, Handler: lock.put, Permission: "circulation.check-out-lock-settings.item.put"},
+	}
+}

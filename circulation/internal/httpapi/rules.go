@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas/fault"
+)
+
+type rulesHandlers struct{ rules Rules }
+
+// get handles GET /circulation/rules.
+func (h rulesHandlers) get(c echo.Context) error {
+	stored, err := h.rules.StoredRules(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, stored)
+}
+
+// refusedRules is how FOLIO answers rules that cannot be used: 422 with no list
+// of errors. Line and column, both counted from 1, are those of the fault; a
+// body that holds no rules has none.
+type refusedRules struct {
+	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+}
+
+// put handles PUT /circulation/rules: only rules that compile, and whose loan
+// policies exist, are stored. The other kinds of policies are not looked up, as
+// this version keeps none.
+func (h rulesHandlers) put(c echo.Context) error {
+	body, err := edge.ReadBody(c)
+	if fault.Is(err, fault.Malformed) {
+		return refuseRules(c, refusedRules{Message: publicMessage(err)})
+	}
+	if err != nil {
+		return err
+	}
+	var sent struct {
+		RulesAsText *string `json:"rulesAsText"`
+	}
+	if err := json.Unmarshal(body, &sent); err != nil || sent.RulesAsText == nil {
+		return refuseRules(c, refusedRules{Message: "The body must be a JSON object with the string rulesAsText"})
+	}
+	err = h.check(c, *sent.RulesAsText)
+	var syntax *policy.SyntaxError
+	if errors.As(err, &syntax) {
+		return refuseRules(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
+	}
+	if err != nil {
+		return err
+	}
+	if err := h.rules.PutRules(c.Request().Context(), *sent.RulesAsText); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// check returns a *policy.SyntaxError for what is wrong with the text.
+func (h rulesHandlers) check(c echo.Context, text string) error {
+	compiled, err := policy.Compile(text)
+	if err != nil {
+		return err
+	}
+	named := compiled.PolicyIDs(policy.KindLoan)
+	ids := make([]string, len(named))
+	for i, ref := range named {
+		ids[i] = ref.ID
+	}
+	existing, err := h.rules.LoanPolicies(c.Request().Context(), ids)
+	if err != nil {
+		return err
+	}
+	for _, ref := range named {
+		if !slices.Contains(existing, ref.ID) {
+			return ref.NotFound()
+		}
+	}
+	return nil
+}
+
+func refuseRules(c echo.Context, why refusedRules) error {
+	c.Response().Header().Set(fault.Header, string(fault.Invalid))
+	return c.JSON(http.StatusUnprocessableEntity, why)
+}
+
+// publicMessage is what a fault says to the client.
+func publicMessage(err error) string {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return f.Msg
+	}
+	return ""
+}
