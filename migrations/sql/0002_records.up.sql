@@ -100,8 +100,10 @@ CREATE TABLE loan (
 );
 CREATE UNIQUE INDEX loan_open_item_id_key ON loan (item_id) WHERE is_open;
 CREATE INDEX loan_open_user_id_idx ON loan (user_id) WHERE is_open;
-CREATE INDEX loan_user_id_idx ON loan (user_id);
-CREATE INDEX loan_item_id_idx ON loan (item_id);
+-- With the status, because FOLIO's modules ask for userId and status.name together
+-- and a patron's closed loans may be many.
+CREATE INDEX loan_user_id_idx ON loan (user_id, lower(jsonb->'status'->>'name'));
+CREATE INDEX loan_item_id_idx ON loan (item_id, lower(jsonb->'status'->>'name'));
 
 -- FOLIO's mod-settings entries. An entry without a user is the tenant's.
 CREATE TABLE settings_entry (
@@ -110,6 +112,7 @@ CREATE TABLE settings_entry (
 );
 CREATE UNIQUE INDEX settings_entry_scope_key_user_id_key
     ON settings_entry ((jsonb->>'scope'), (jsonb->>'key'), coalesce(jsonb->>'userId', ''));
+CREATE INDEX settings_entry_scope_key_idx ON settings_entry (lower(jsonb->>'scope'), lower(jsonb->>'key')); -- as CQL compares
 
 -- One text per tenant.
 CREATE TABLE circulation_rules (

@@ -22,7 +22,21 @@ const (
 	queryCanceled        = "57014"
 	foreignKeyViolation  = "23503"
 	uniqueViolation      = "23505"
+
+	// A value that cannot be stored or compared.
+	untranslatableCharacter   = "22P05"
+	characterNotInRepertoire  = "22021"
+	invalidTextRepresentation = "22P02"
+	numericValueOutOfRange    = "22003"
+	datetimeFieldOverflow     = "22008"
+	invalidDatetimeFormat     = "22007"
+	invalidTimeZone           = "22009"
+	programLimitExceeded      = "54000" // above all a value too long for an index
 )
+
+// errRunAgain is a transaction that met another one half-way and finds its result
+// when it runs again.
+var errRunAgain = errors.New("run the transaction again")
 
 var errNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
 
@@ -38,7 +52,7 @@ func sqlState(err error) (code, constraint string) {
 
 func retryable(err error) bool {
 	code, _ := sqlState(err)
-	return code == serializationFailure || code == deadlockDetected
+	return code == serializationFailure || code == deadlockDetected || errors.Is(err, errRunAgain)
 }
 
 // toFault turns what is left of PostgreSQL's errors into faults, saying what was
@@ -64,6 +78,10 @@ func toFault(op string, err error) error {
 		return fault.Wrap(err, fault.Malformed, "Unknown tenant: install it with POST /_/tenant")
 	case queryCanceled:
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
+	case untranslatableCharacter, characterNotInRepertoire, invalidTextRepresentation, numericValueOutOfRange,
+		datetimeFieldOverflow, invalidDatetimeFormat, invalidTimeZone, programLimitExceeded:
+		// The checks before should have caught it; a caller's value all the same.
+		return fault.Wrap(err, fault.Invalid, "A value is too long, too large or of a wrong form, found while %s", op)
 	}
 	return fault.Wrap(err, fault.Internal, "Internal server error while %s", op)
 }

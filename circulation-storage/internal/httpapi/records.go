@@ -1,0 +1,177 @@
+package httpapi
+
+import (
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas/fault"
+)
+
+const defaultLimit = 10 // RMB's
+
+// recordHandlers serves one type of records.
+type recordHandlers struct {
+	store records.Store
+	t     records.Type
+}
+
+// RecordRoutes are the endpoints of all types: a collection with GET and POST, a
+// record with GET, PUT and DELETE. FOLIO knows DELETE of a whole collection for
+// many types; here it is there for loans, where clients use it.
+func RecordRoutes(store records.Store) []edge.Route {
+	var routes []edge.Route
+	for _, t := range records.Types() {
+		h := recordHandlers{store: store, t: t}
+		one := t.Path + "/:id"
+		routes = append(routes,
+			edge.Route{Method: http.MethodGet, Path: t.Path, Handler: h.list, Permission: t.Permission + ".collection.get"},
+			edge.Route{Method: http.MethodPost, Path: t.Path, Handler: h.create, Permission: t.Permission + ".item.post"},
+			edge.Route{Method: http.MethodGet, Path: one, Handler: h.get, Permission: t.Permission + ".item.get"},
+			edge.Route{Method: http.MethodPut, Path: one, Handler: h.update, Permission: t.Permission + ".item.put"},
+			edge.Route{Method: http.MethodDelete, Path: one, Handler: h.delete, Permission: t.Permission + ".item.delete"},
+		)
+	}
+	loans := recordHandlers{store: store, t: records.Loan()}
+	return append(routes, edge.Route{
+		Method: http.MethodDelete, Path: loans.t.Path, Handler: loans.deleteAll, Permission: loans.t.Permission + ".collection.delete",
+	})
+}
+
+// list handles GET of a collection: 200 with a page of it.
+func (h recordHandlers) list(c echo.Context) error {
+	p, err := readPage(c)
+	if err != nil {
+		return err
+	}
+	list, err := h.store.List(c.Request().Context(), h.t, p)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, h.answer(list, p))
+}
+
+// readPage reads RMB's four query parameters of collections.
+func readPage(c echo.Context) (records.Page, error) {
+	p := records.Page{Query: c.QueryParam("query")}
+	var err error
+	if p.Offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
+		return p, err
+	}
+	if p.Limit, err = edge.QueryInt(c, "limit", defaultLimit, 0, math.MaxInt32); err != nil {
+		return p, err
+	}
+	switch mode := c.QueryParam("totalRecords"); mode {
+	case "", "auto", "exact", "estimated": // all exact: it is cheap enough
+	case "none":
+		p.NoTotal = true
+	default:
+		return p, fault.New(fault.Malformed, "Parameter totalRecords is %q, allowed are exact, estimated, none, auto", mode)
+	}
+	return p, nil
+}
+
+// answer is a page as FOLIO's module for the type writes it.
+func (h recordHandlers) answer(list records.List, p records.Page) map[string]any {
+	answer := map[string]any{h.t.Collection: list.Records}
+	switch {
+	case h.isSettings():
+		answer["resultInfo"] = map[string]any{"totalRecords": list.Total, "diagnostics": []string{}}
+	case !p.NoTotal:
+		answer["totalRecords"] = list.Total
+	}
+	return answer
+}
+
+// isSettings tells the one type whose module is not built on RMB: its envelope
+// and its POST are its own.
+func (h recordHandlers) isSettings() bool { return h.t.Path == records.SettingsEntry().Path }
+
+// create handles POST to a collection: 201 with the record, for settings 204.
+func (h recordHandlers) create(c echo.Context) error {
+	r, err := h.read(c, "")
+	if err != nil {
+		return err
+	}
+	stored, err := h.store.Create(c.Request().Context(), h.t, r)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, h.t.Path+"/"+r.ID())
+	if h.isSettings() {
+		return c.NoContent(http.StatusNoContent)
+	}
+	return c.JSON(http.StatusCreated, stored)
+}
+
+// get handles GET of a record: 200.
+func (h recordHandlers) get(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	doc, err := h.store.Get(c.Request().Context(), h.t, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, doc)
+}
+
+// update handles PUT of a record: 204.
+func (h recordHandlers) update(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	r, err := h.read(c, id)
+	if err != nil {
+		return err
+	}
+	if err := h.store.Update(c.Request().Context(), h.t, r); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// delete handles DELETE of a record: 204.
+func (h recordHandlers) delete(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	if err := h.store.Delete(c.Request().Context(), h.t, id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// deleteAll handles DELETE of a collection: 204.
+func (h recordHandlers) deleteAll(c echo.Context) error {
+	if err := h.store.DeleteAll(c.Request().Context(), h.t); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// read reads a record from the body; id is the one in the path, if any.
+func (h recordHandlers) read(c echo.Context, id string) (records.Record, error) {
+	body, err := edge.ReadBody(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.t.Parse(body, id)
+}
+
+// pathID returns the id in the path, in lower case as it is stored.
+func pathID(c echo.Context) (string, error) {
+	id := c.Param("id")
+	if len(id) != len(uuid.Nil.String()) || uuid.Validate(id) != nil {
+		return "", fault.New(fault.Malformed, "%q in the path is no UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378", id)
+	}
+	return strings.ToLower(id), nil
+}

@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/indexdata/cql-go/cql"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// Bounds of a CQL query. mod-circulation asks for 50 ids at once, some 2 KB.
+const (
+	maxQueryBytes   = 16 << 10
+	maxQueryClauses = 200 // comparisons, words and sort keys together
+)
+
+// selection is a CQL query as SQL: a condition and an order, whose parameters
+// $1, $2, … are args. Nothing that a caller sent stands in the SQL itself.
+type selection struct {
+	where string
+	order string // "" or sort expressions, each followed by a comma and a blank
+	args  []any
+}
+
+// parseCQL translates a CQL query on records of type t. The empty query selects
+// everything. The semantics are those of FOLIO's raml-module-builder, except that
+// only the type's indexes can be asked for, accents always count, and a value that
+// an index cannot hold is refused, unless the index is an id: an id that is none
+// matches nothing.
+//
+// Fault: Malformed, saying where or what.
+func parseCQL(t records.Type, query string) (selection, error) {
+	if strings.TrimSpace(query) == "" {
+		return selection{where: "true"}, nil
+	}
+	if len(query) > maxQueryBytes {
+		return selection{}, badCQL("the query has %d bytes, at most %d are allowed", len(query), maxQueryBytes)
+	}
+	if !utf8.ValidString(query) || strings.ContainsRune(query, 0) {
+		return selection{}, badCQL("the query holds a NUL character or is no valid UTF-8")
+	}
+	// Strict, since otherwise `a b` is taken for one value with a blank in it.
+	parser := cql.Parser{Strict: true}
+	tree, err := parser.Parse(query)
+	if err != nil {
+		var at *cql.ParseError
+		if errors.As(err, &at) {
+			return selection{}, badCQL("%s at position %d", at.Message(), at.Pos())
+		}
+		return selection{}, badCQL("%v", err)
+	}
+	// The parser takes the end of the query for a missing quotation mark. Then it
+	// also swallows a parenthesis too many.
+	if _, err := parser.Parse(query + ")"); err == nil {
+		return selection{}, badCQL("the query ends within a quoted value or after a backslash, at position %d", len(query))
+	}
+	w := cqlWriter{t: t}
+	where, err := w.clause(tree.Clause)
+	if err != nil {
+		return selection{}, err
+	}
+	order, err := w.order(tree.SortSpec)
+	if err != nil {
+		return selection{}, err
+	}
+	return selection{where: where, order: order, args: w.args}, nil
+}
+
+func badCQL(format string, args ...any) error {
+	return fault.New(fault.Malformed, "CQL: %s", fmt.Sprintf(format, args...))
+}
+
+// cqlWriter writes one query and collects its parameters.
+type cqlWriter struct {
+	t     records.Type
+	args  []any
+	count int
+}
+
+// bind adds a parameter and returns its place, with a cast: without one, a
+// connection in exec mode would have to guess its type.
+func (w *cqlWriter) bind(v any, sqlType string) string {
+	w.args = append(w.args, v)
+	return fmt.Sprintf("$%d::%s", len(w.args), sqlType)
+}
+
+func (w *cqlWriter) spend(n int) error {
+	if w.count += n; w.count > maxQueryClauses {
+		return badCQL("the query has more than %d comparisons, words and sort keys", maxQueryClauses)
+	}
+	return nil
+}
+
+func (w *cqlWriter) clause(c cql.Clause) (string, error) {
+	switch {
+	case len(c.PrefixMap) > 0:
+		return "", badCQL("prefix assignments (>) are not supported")
+	case c.BoolClause != nil:
+		return w.boolean(*c.BoolClause)
+	case c.SearchClause != nil:
+		if err := w.spend(1); err != nil {
+			return "", err
+		}
+		return w.search(*c.SearchClause)
+	}
+	return "true", nil
+}
+
+// boolean joins two clauses. A comparison with a field that a record lacks is
+// NULL in SQL and "does not match" in CQL, so "not" asks IS NOT TRUE.
+func (w *cqlWriter) boolean(b cql.BoolClause) (string, error) {
+	var join string
+	switch b.Operator {
+	case cql.AND:
+		join = "(%s AND %s)"
+	case cql.OR:
+		join = "(%s OR %s)"
+	case cql.NOT:
+		join = "(%s AND (%s) IS NOT TRUE)"
+	default:
+		return "", badCQL("operator %q is not supported; allowed are and, or, not", b.Operator)
+	}
+	if len(b.Modifiers) > 0 {
+		return "", badCQL("operator %s takes no modifiers", b.Operator)
+	}
+	left, err := w.clause(b.Left)
+	if err != nil {
+		return "", err
+	}
+	right, err := w.clause(b.Right)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(join, left, right), nil
+}
+
+// search writes one comparison.
+func (w *cqlWriter) search(s cql.SearchClause) (string, error) {
+	if strings.EqualFold(s.Index, string(cql.AllRecords)) {
+		return "true", nil
+	}
+	if s.Index == string(cql.ServerChoice) {
+		return "", badCQL("name the index to look for %q in; allowed are %s", s.Term, w.allowed())
+	}
+	f, err := w.field(s.Index)
+	if err != nil {
+		return "", err
+	}
+	foldCase, err := comparisonModifiers(s.Modifiers)
+	if err != nil {
+		return "", err
+	}
+	relation := strings.ToLower(string(s.Relation))
+	if f.kind == records.Text {
+		return w.text(f, relation, s.Term, foldCase)
+	}
+	return w.value(f, relation, s.Term)
+}
+
+// comparisonModifiers tells whether a comparison is to ignore case.
+func comparisonModifiers(modifiers []cql.Modifier) (foldCase bool, err error) {
+	foldCase = true
+	for _, m := range modifiers {
+		switch strings.ToLower(m.Name) {
+		case "respectcase":
+			foldCase = false
+		case "ignorecase", "respectaccents", "masked": // as always
+		default:
+			return false, badCQL("modifier %q is not supported; allowed are ignoreCase, respectCase, respectAccents, masked", m.Name)
+		}
+	}
+	return foldCase, nil
+}
+
+// order writes the sort keys.
+func (w *cqlWriter) order(keys []cql.Sort) (string, error) {
+	if err := w.spend(len(keys)); err != nil {
+		return "", err
+	}
+	var sb strings.Builder
+	for _, key := range keys {
+		f, err := w.field(key.Index)
+		if err != nil {
+			return "", err
+		}
+		sb.WriteString(f.comparand())
+		for _, m := range key.Modifiers {
+			switch strings.ToLower(m.Name) {
+			case "sort.descending", "descending":
+				sb.WriteString(" DESC")
+			case "sort.ascending", "ascending":
+			default:
+				return "", badCQL("sort modifier %q is not supported; allowed are sort.ascending, sort.descending", m.Name)
+			}
+		}
+		sb.WriteString(", ")
+	}
+	return sb.String(), nil
+}
+
+// field finds an index in the type's list.
+func (w *cqlWriter) field(name string) (field, error) {
+	index, ok := w.t.Indexes[name]
+	if !ok {
+		return field{}, badCQL("unknown index %q; allowed are %s", name, w.allowed())
+	}
+	return field{name: name, kind: index.Kind, column: index.Column}, nil
+}
+
+func (w *cqlWriter) allowed() string {
+	names := slices.Sorted(maps.Keys(w.t.Indexes))
+	return strings.Join(append(names, string(cql.AllRecords)), ", ")
+}

@@ -1,0 +1,45 @@
+package records
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Store keeps the records of the tenant in ctx. Every call is one transaction:
+// it happens wholly or not at all. Records handed in come from Type.Parse and are
+// not changed.
+type Store interface {
+	// Create stores a new record and returns it as stored. Faults: Invalid for a
+	// value that another record has or a reference to a missing one, those of the
+	// type's rules.
+	Create(ctx context.Context, t Type, r Record) (json.RawMessage, error)
+	// Get returns the record with that id. Fault: NotFound.
+	Get(ctx context.Context, t Type, id string) (json.RawMessage, error)
+	// List returns a page of the records that match. Fault: Malformed for a query
+	// that cannot be understood.
+	List(ctx context.Context, t Type, p Page) (List, error)
+	// Update replaces the record with r's id; if there is none and t.Upsert, it
+	// creates it. Faults: those of Create, NotFound, Conflict for an old _version.
+	Update(ctx context.Context, t Type, r Record) error
+	// Delete removes a record. Faults: NotFound, Malformed while another record
+	// refers to it.
+	Delete(ctx context.Context, t Type, id string) error
+	// DeleteAll removes all records of a type. Fault: Malformed while a record of
+	// another type refers to one.
+	DeleteAll(ctx context.Context, t Type) error
+}
+
+// Page says which records of a collection to list.
+type Page struct {
+	Query  string // CQL; empty means all
+	Offset int    // records to skip
+	Limit  int    // records to return at most
+	// NoTotal spares counting all matches; List.Total is 0 then.
+	NoTotal bool
+}
+
+// List is a page of records, in the order that the query asks for, else by id.
+type List struct {
+	Records []json.RawMessage
+	Total   int // how many match in all
+}
