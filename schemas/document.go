@@ -93,8 +93,11 @@ func codeUnit(digits []byte) uint64 {
 // storable drops what is null below v, which stands at path in doc, and refuses
 // what is too deep or too long a number.
 func storable(doc, v any, path []string) error {
-	if len(path) > MaxDocumentDepth {
-		return refuse(doc, path, "depth", "is nested too deeply: %d levels of objects and arrays are allowed", MaxDocumentDepth)
+	switch v.(type) {
+	case map[string]any, []any:
+		if len(path) >= MaxDocumentDepth {
+			return refuse(doc, path, "depth", "is nested too deeply: %d levels of objects and arrays are allowed", MaxDocumentDepth)
+		}
 	}
 	switch v := v.(type) {
 	case map[string]any:

@@ -6,6 +6,6 @@ const (
 	UserIDHeader      = "X-Okapi-User-Id"     // the acting user; absent for system calls
 	RequestIDHeader   = "X-Okapi-Request-Id"  // correlation id, passed on and logged
 	PermissionsHeader = "X-Okapi-Permissions" // JSON array of granted permissions
-	TokenHeader       = "X-Okapi-Token"       // passed on unchanged
+	TokenHeader       = "X-Okapi-Token"       //nolint:gosec // a header's name; passed on unchanged
 	HolderHeader      = "X-Lock-Holder"       // ours: the instance that asks for a lock, for whoever looks at locks
 )

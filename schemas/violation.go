@@ -69,7 +69,7 @@ func rule(k jsonschema.ErrorKind) string {
 		}
 		return k.Err.Error()
 	case *kind.MinLength:
-		return fmt.Sprintf("must have at least %d characters", k.Want)
+		return fmt.Sprintf("must have %d or more characters", k.Want)
 	case *kind.MaxLength:
 		return fmt.Sprintf("must have at most %d characters, not %d", k.Want, k.Got)
 	case *kind.MaxItems:

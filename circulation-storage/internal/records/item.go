@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"maps"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -69,10 +70,14 @@ func effectiveLocation(r Record) string {
 // StampStatus keeps an item's status.date: the time of the write that gave the
 // item its status.name, whatever the client sent.
 func StampStatus(w Write) {
-	status := w.Record.Object("status")
+	status := maps.Clone(w.Record.Object("status"))
+	if status == nil {
+		return // only a record that never met the schema
+	}
 	date := w.Stored.Text("status.date")
 	if date == "" || w.Stored.Text("status.name") != status.Text("name") {
 		date = w.Now.UTC().Format(schemas.FolioTime)
 	}
 	status["date"] = date
+	w.Record["status"] = map[string]any(status)
 }

@@ -11,13 +11,11 @@ import (
 // messages.
 func prepareLoan(_ context.Context, _ Reader, w Write) error {
 	loan := w.Record
-	for field, name := range map[string]string{"loanDate": "loan date", "returnDate": "return date"} {
-		if _, ok := loan[field]; !ok {
-			continue
-		}
-		if _, err := schemas.ParseTime(loan.Text(field)); err != nil {
-			return fault.New(fault.Malformed, "%s must be a date time (in RFC3339 format)", name)
-		}
+	if err := checkDate(loan, "loanDate", "loan date"); err != nil {
+		return err
+	}
+	if err := checkDate(loan, "returnDate", "return date"); err != nil {
+		return err
 	}
 	if loan.Object("status") == nil {
 		loan["status"] = map[string]any{"name": openStatus}
@@ -27,6 +25,16 @@ func prepareLoan(_ context.Context, _ Reader, w Write) error {
 			Message: "Open loan must have a user ID", Type: "1", Code: "-1",
 			Parameters: []fault.Parameter{{Key: "userId"}},
 		})
+	}
+	return nil
+}
+
+func checkDate(loan Record, field, name string) error {
+	if _, ok := loan[field]; !ok {
+		return nil
+	}
+	if _, err := schemas.ParseTime(loan.Text(field)); err != nil {
+		return fault.New(fault.Malformed, "%s must be a date time (in RFC3339 format)", name)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type Reader interface {
 
 // Write is one record about to be written.
 type Write struct {
-	Record Record    // as Parse returned it; Complete changes it in place
+	Record Record    // as Parse returned it; Complete sets its properties, changing none inside, so maps.Clone keeps a copy
 	Stored Record    // what it replaces, locked; nil when the record is created
 	Now    time.Time // the database's clock, read once for the whole write
 	UserID string    // the acting user, "" for a system call
@@ -101,9 +101,9 @@ func stampMetadata(w Write) {
 	m := Record{"createdDate": now, "updatedDate": now}
 	m.set("createdByUserId", w.UserID)
 	m.set("updatedByUserId", w.UserID)
-	if stored := w.Stored.Object("metadata"); stored != nil {
-		m.set("createdDate", stored.Text("createdDate"))
-		m.set("createdByUserId", stored.Text("createdByUserId"))
+	if date := w.Stored.Text("metadata.createdDate"); date != "" {
+		m.set("createdDate", date)
+		m.set("createdByUserId", w.Stored.Text("metadata.createdByUserId"))
 	}
 	w.Record["metadata"] = map[string]any(m)
 }

@@ -1,0 +1,154 @@
+package records_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/migrations"
+	"checkoutlock/schemas"
+)
+
+// schemaFields returns the paths, with dots, of the properties that a JSON Schema
+// names.
+func schemaFields(t *testing.T, name string) map[string]bool {
+	t.Helper()
+	raw, err := os.ReadFile("../../../schemas/json/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type node struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	paths := map[string]bool{}
+	var walk func(prefix string, raw json.RawMessage)
+	walk = func(prefix string, raw json.RawMessage) {
+		var n node
+		if json.Unmarshal(raw, &n) != nil {
+			return // true, which allows anything
+		}
+		for property, below := range n.Properties {
+			paths[prefix+property] = true
+			walk(prefix+property+".", below)
+		}
+	}
+	walk("", raw)
+	return paths
+}
+
+func TestTheTableOfTypesNamesWhatExists(t *testing.T) {
+	t.Parallel()
+	var sql strings.Builder
+	files, err := fs.Glob(migrations.SQL, "sql/*.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		raw, err := fs.ReadFile(migrations.SQL, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sql.Write(raw)
+	}
+	words := map[string]bool{}
+	for _, word := range strings.FieldsFunc(sql.String(), func(r rune) bool { return strings.ContainsRune(" \n(),;", r) }) {
+		words[word] = true
+	}
+	known := strings.Join(schemas.Names(), " ") + " "
+
+	seen := map[string]bool{}
+	for _, typ := range records.Types() {
+		if !strings.Contains(known, typ.Schema+" ") {
+			t.Errorf("%s: there is no schema %s", typ.Name, typ.Schema)
+			continue
+		}
+		fields := schemaFields(t, typ.Schema)
+		field := func(what, path string) {
+			shared := strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "effectiveCallNumberComponents.") || path == "tags.tagList"
+			if !fields[path] && !shared {
+				t.Errorf("%s: %s %s is not in the schema", typ.Name, what, path)
+			}
+		}
+		database := func(what, name string) {
+			if !words[name] {
+				t.Errorf("%s: no migration makes the %s %s", typ.Name, what, name)
+			}
+		}
+		database("table", typ.Table)
+		for name, index := range typ.Indexes {
+			field("index", name)
+			if index.Column != "" {
+				database("column", index.Column)
+			}
+		}
+		for _, u := range typ.Unique {
+			database("constraint", u.Constraint)
+			for _, path := range u.Fields {
+				field("unique field", path)
+			}
+		}
+		for _, ref := range typ.References {
+			database("constraint", ref.Constraint)
+			field("reference", ref.Field)
+			if typ.Indexes[ref.Field].Column == "" {
+				t.Errorf("%s: the reference %s has no index", typ.Name, ref.Field)
+			}
+			if !seen[ref.To] {
+				t.Errorf("%s comes before %s, which it refers to", typ.Name, ref.To)
+			}
+		}
+		seen[typ.Table] = true
+		if strings.Contains(typ.Permission, " ") || typ.Collection == "" || !strings.HasPrefix(typ.Path, "/") {
+			t.Errorf("%s: %+v", typ.Name, typ)
+		}
+	}
+}
+
+// FOLIO's names, as its clients use them.
+func TestPathsAndCollectionKeysAreFOLIOs(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"/users": "users", "/groups": "usergroups", "/item-storage/items": "items", "/holdings-storage/holdings": "holdingsRecords",
+		"/instance-storage/instances": "instances", "/locations": "locations", "/material-types": "mtypes", "/loan-types": "loantypes",
+		"/service-points": "servicepoints", "/loan-policy-storage/loan-policies": "loanPolicies", "/loan-storage/loans": "loans",
+		"/settings/entries": "items",
+	}
+	got := records.Types()
+	if len(got) != len(want) {
+		t.Errorf("got %d types, want %d", len(got), len(want))
+	}
+	for _, typ := range got {
+		if want[typ.Path] != typ.Collection {
+			t.Errorf("%s lists %q, want %q", typ.Path, typ.Collection, want[typ.Path])
+		}
+	}
+}
+
+// What mod-circulation and edge-sip2 ask for.
+func TestTheIndexesThatFOLIOsClientsUseExist(t *testing.T) {
+	t.Parallel()
+	used := map[string]string{
+		"/users":                             "id barcode username externalSystemId active patronGroup personal.lastName personal.firstName expirationDate",
+		"/groups":                            "id group",
+		"/item-storage/items":                "id barcode hrid holdingsRecordId status.name effectiveLocationId materialTypeId",
+		"/holdings-storage/holdings":         "id instanceId hrid permanentLocationId",
+		"/instance-storage/instances":        "id hrid title",
+		"/locations":                         "id code name primaryServicePoint institutionId",
+		"/material-types":                    "id name",
+		"/loan-types":                        "id name",
+		"/service-points":                    "id code name pickupLocation",
+		"/loan-policy-storage/loan-policies": "id name",
+		"/loan-storage/loans":                "id userId proxyUserId itemId status.name loanDate dueDate returnDate action itemStatus loanPolicyId checkoutServicePointId",
+		"/settings/entries":                  "id scope key userId",
+	}
+	for _, typ := range records.Types() {
+		for name := range strings.FieldsSeq(used[typ.Path] + " metadata.createdDate metadata.updatedDate") {
+			if _, ok := typ.Indexes[name]; !ok {
+				t.Errorf("%s has no index %s", typ.Path, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package records_test
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+func TestARecordGetsItsIDFromBodyOrPath(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, body, path, want string }{
+		{"body", `{"id":"` + idA + `"}`, "", idA},
+		{"body in capitals", `{"id":"` + strings.ToUpper(idA) + `"}`, "", idA},
+		{"path", `{}`, idA, idA},
+		{"null in the body", `{"id":null}`, idA, idA},
+		{"both", `{"id":"` + idA + `"}`, strings.ToUpper(idA), idA},
+		{"both and different", `{"id":"` + idA + `"}`, idB, ""},
+	}
+	for _, tc := range tests {
+		got, err := records.User().Parse([]byte(tc.body), tc.path)
+		if (err != nil) != (tc.want == "") || (err != nil && !fault.Is(err, fault.Invalid)) || got.ID() != tc.want {
+			t.Errorf("%s: got %q, %v, want %q", tc.name, got.ID(), err, tc.want)
+		}
+	}
+	first, _ := records.User().Parse([]byte(`{}`), "")
+	second, _ := records.User().Parse([]byte(`{}`), "")
+	if len(first.ID()) != 36 || first.ID()[14] != '4' || first.ID() == second.ID() {
+		t.Errorf("got ids %q and %q, want new ones of version 4", first.ID(), second.ID())
+	}
+}
+
+func TestABodyThatIsNoRecordIsTheClientsFault(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]fault.Code{
+		`[]`: fault.Invalid, `"x"`: fault.Invalid, `null`: fault.Invalid, `{`: fault.Malformed, ``: fault.Malformed,
+		`{"barcode":7}`: fault.Invalid, `{"barcode":"\u0000"}`: fault.Invalid,
+	} {
+		if _, err := records.User().Parse([]byte(body), ""); !fault.Is(err, want) {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+	}
+}
+
+func TestMetadataIsKeptByTheServer(t *testing.T) {
+	t.Parallel()
+	const sent = `{"group":"g","metadata":{"createdDate":"1999-01-01","createdByUserId":"idC","ours":1}}`
+	tests := []struct{ name, stored, want string }{
+		{"created", ``, `{"createdDate":"NOW","createdByUserId":"idD","updatedDate":"NOW","updatedByUserId":"idD"}`},
+		{
+			"updated", `{"metadata":{"createdDate":"THEN","createdByUserId":"idA","updatedDate":"THEN","updatedByUserId":"idA"}}`,
+			`{"createdDate":"THEN","createdByUserId":"idA","updatedDate":"NOW","updatedByUserId":"idD"}`,
+		},
+		{"created by the system", `{"metadata":{"createdDate":"THEN"}}`, `{"createdDate":"THEN","updatedDate":"NOW","updatedByUserId":"idD"}`},
+		{"stored without metadata", `{"group":"g"}`, `{"createdDate":"NOW","createdByUserId":"idD","updatedDate":"NOW","updatedByUserId":"idD"}`},
+	}
+	for _, tc := range tests {
+		got, err := complete(t, records.Usergroup(), shelf{}, sent, tc.stored)
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		if want := record(t, strings.ReplaceAll(tc.want, "NOW", clockText)); !reflect.DeepEqual(got.Object("metadata"), want) {
+			t.Errorf("%s: got %v, want %v", tc.name, got["metadata"], want)
+		}
+	}
+	system := record(t, `{"group":"g"}`)
+	if err := records.Usergroup().Complete(t.Context(), shelf{}, records.Write{Record: system, Now: clock()}); err != nil {
+		t.Fatal(err)
+	}
+	if want := record(t, `{"createdDate":"`+clockText+`","updatedDate":"`+clockText+`"}`); !reflect.DeepEqual(system.Object("metadata"), want) {
+		t.Errorf("a system call wrote %v, want %v", system["metadata"], want)
+	}
+}
+
+func TestAWriteMustShowTheStoredVersion(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, sent, stored, want string }{ // want is the new version, or the message
+		{"created", ``, ``, "1"},
+		{"created with a version", `,"_version":7`, ``, "1"},
+		{"the stored one", `,"_version":4`, `{"_version":4}`, "5"},
+		{"the stored one as a fraction", `,"_version":4.0`, `{"_version":4}`, "5"},
+		{"an old one", `,"_version":3`, `{"_version":4}`, "Stored _version is 4, _version of request is 3"},
+		{"a future one", `,"_version":5`, `{"_version":4}`, "Stored _version is 4, _version of request is 5"},
+		{"none", ``, `{"_version":4}`, "Stored _version is 4, _version of request is absent"},
+	}
+	for _, tc := range tests {
+		got, err := complete(t, records.Instance(), shelf{}, `{"title":"t"`+tc.sent+`}`, tc.stored)
+		if err != nil {
+			if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %s", tc.name, err, tc.want)
+			}
+			continue
+		}
+		if n, ok := got.Version(); !ok || strconv.Itoa(n) != tc.want {
+			t.Errorf("%s: got version %d, want %s", tc.name, n, tc.want)
+		}
+	}
+	user, err := complete(t, records.User(), shelf{}, `{"_version":3}`, `{}`)
+	if v, _ := user.Version(); err != nil || v != 3 {
+		t.Errorf("a type without versions: got %d, %v, want 3 unchanged", v, err)
+	}
+}
+
+func TestAViolatedConstraintIsExplained(t *testing.T) {
+	t.Parallel()
+	item := record(t, `{"id":"idA","barcode":"123","materialTypeId":"idB","itemId":"idC","scope":"s","key":"k"}`)
+	tests := []struct {
+		typ             records.Type
+		constraint, msg string
+		code            fault.Code
+		params          []fault.Parameter
+	}{
+		{
+			records.Item(), "item_barcode_key", "barcode value already exists in table item: 123", fault.Invalid,
+			[]fault.Parameter{fault.Param("barcode", "123")},
+		},
+		{
+			records.Item(), "item_pkey", "id value already exists in table item: " + idA, fault.Invalid,
+			[]fault.Parameter{fault.Param("id", idA)},
+		},
+		{
+			records.Item(), "item_material_type_id_fkey",
+			"Cannot set item.materialTypeId = " + idB + " because it does not exist in material_type.id.", fault.Invalid,
+			[]fault.Parameter{fault.Param("materialTypeId", idB)},
+		},
+		{
+			records.Loan(), "loan_open_item_id_key", "Cannot have more than one open loan for the same item", fault.Invalid,
+			[]fault.Parameter{fault.Param("itemId", idC)},
+		},
+		{
+			records.SettingsEntry(), "settings_entry_scope_key_user_id_key", "There is an entry with this scope, key and userId already",
+			fault.Forbidden, nil,
+		},
+		{records.SettingsEntry(), "settings_entry_pkey", "id value already exists in table settings_entry: " + idA, fault.Forbidden, nil},
+	}
+	for _, tc := range tests {
+		var f *fault.Error
+		if !errors.As(tc.typ.Violation(tc.constraint, item), &f) || f.Code != tc.code || f.Msg != tc.msg {
+			t.Errorf("%s: got %+v, want %s %s", tc.constraint, f, tc.code, tc.msg)
+			continue
+		}
+		if tc.params == nil {
+			if len(f.Details) != 0 {
+				t.Errorf("%s: got %+v, want plain text", tc.constraint, f.Details)
+			}
+			continue
+		}
+		want := []fault.Detail{{Message: tc.msg, Type: "1", Code: "-1", Parameters: tc.params}}
+		if !reflect.DeepEqual(f.Details, want) {
+			t.Errorf("%s: got %+v, want %+v", tc.constraint, f.Details, want)
+		}
+	}
+	if err := records.Item().Violation("loan_pkey", item); err != nil {
+		t.Errorf("another type's constraint: got %v, want nil", err)
+	}
+	for _, typ := range records.Types() {
+		for _, u := range typ.Unique {
+			if typ.Violation(u.Constraint, item) == nil {
+				t.Errorf("%s has no message", u.Constraint)
+			}
+		}
+	}
+}
+
+func TestADeleteSaysWhichTableStillRefers(t *testing.T) {
+	t.Parallel()
+	err := records.Holdings().StillReferenced("item_holdings_record_id_fkey", idA)
+	want := "Cannot delete holdings_record.id = " + idA + " because id is still referenced from table item."
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != fault.Malformed || f.Msg != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := records.Holdings().StillReferenced("nonsense", idA); err != nil {
+		t.Errorf("an unknown constraint: got %v, want nil", err)
+	}
+}
