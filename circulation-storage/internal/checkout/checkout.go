@@ -1,0 +1,184 @@
+// Package checkout is the commit of one check-out, and of one check-in: what must
+// hold in its transaction, and what is written then. It judges records that the
+// store has read and locked, and knows neither SQL nor HTTP.
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// CheckOut is a check-out to commit, as ParseCheckOut read it.
+type CheckOut struct {
+	LoanID uuid.UUID // chosen by the caller; the same one again is a repeat
+	UserID uuid.UUID // the patron who borrows, never the proxy
+	ItemID uuid.UUID
+	// ItemVersion is the _version of the item that the caller judged.
+	ItemVersion int
+	// LockID is the lock that the caller holds; Nil means none, and then
+	// SettingsVersion is the version of the settings that said so.
+	LockID          uuid.UUID
+	SettingsVersion string
+
+	loan records.Record
+}
+
+// ParseCheckOut reads the body of POST /loan-storage/check-outs. Faults:
+// Malformed for what is no JSON or a loan's date that is none, Invalid for
+// everything else, each with where it is wrong and what is allowed.
+func ParseCheckOut(body []byte) (CheckOut, error) {
+	doc, err := parse("check-out", body)
+	if err != nil {
+		return CheckOut{}, err
+	}
+	loan := doc.Object("loan")
+	c := CheckOut{
+		LoanID: id(loan, "id"), UserID: id(loan, "userId"), ItemID: id(loan, "itemId"),
+		ItemVersion: integer(doc["itemVersion"]),
+		LockID:      id(doc, "lockId"), SettingsVersion: doc.Text("settingsVersion"),
+		loan: loan,
+	}
+	if (c.LockID == uuid.Nil) == (c.SettingsVersion == "") {
+		return CheckOut{}, invalid("exactly one of lockId and settingsVersion is required", "lockId", doc.Text("lockId"))
+	}
+	if loan.Object("status") != nil && !records.OpenLoan(loan) {
+		return CheckOut{}, invalid("loan.status.name must be Open", "loan.status.name", loan.Text("status.name"))
+	}
+	if date, ok := loan["returnDate"]; ok {
+		return CheckOut{}, invalid("loan.returnDate must be absent in a check-out", "loan.returnDate", fmt.Sprint(date))
+	}
+	loan["id"] = c.LoanID.String()
+	return c, nil
+}
+
+// Seen is what the transaction of a check-out found, each row locked before the
+// next was looked for, in this order.
+type Seen struct {
+	// LockUser is whom the lock named by LockID is for; Nil means that there is no
+	// such lock.
+	LockUser uuid.UUID
+	// SettingsVersion is the stored one, read when there is no LockID.
+	SettingsVersion string
+	Item            records.Record // nil when there is none
+	Loan            records.Record // the one with the check-out's loan id; nil when there is none
+	OnLoan          bool           // the item has an open loan
+	Moment
+}
+
+// Lending is what to write for a check-out, or to answer again.
+type Lending struct {
+	Loan records.Record
+	Item records.Record // nil in a repeat whose item was deleted since
+	// Event tells others; zero in a repeat.
+	Event Event
+	// Repeated is a check-out that was committed before: nothing is to be written.
+	Repeated bool
+}
+
+// notLendable are the item statuses that FOLIO's circulation refuses.
+var notLendable = []string{checkedOut, "Declared lost", "Claimed returned", "Intellectual item", "Aged to lost"}
+
+const checkedOut = "Checked out"
+
+// Decide judges a check-out. A repeat is answered again whether or not its lock
+// still exists. Faults: LockLost, SettingsChanged, ItemChanged, Invalid.
+func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
+	if seen.Loan != nil {
+		return c.again(seen)
+	}
+	if err := c.checkFence(seen); err != nil {
+		return Lending{}, err
+	}
+	if err := c.checkItem(seen); err != nil {
+		return Lending{}, err
+	}
+	return c.lend(ctx, seen)
+}
+
+func (c CheckOut) again(seen Seen) (Lending, error) {
+	if id(seen.Loan, "userId") != c.UserID || id(seen.Loan, "itemId") != c.ItemID {
+		return Lending{}, c.LoanTaken()
+	}
+	return Lending{Loan: seen.Loan, Item: seen.Item, Repeated: true}, nil
+}
+
+// LoanTaken is the fault for a loan id that another patron's loan has, or
+// another item's.
+func (c CheckOut) LoanTaken() error {
+	return invalid("loan.id is already that of a loan to another patron or of another item", "loan.id", c.LoanID.String())
+}
+
+// checkFence refuses a commit whose lock was released or taken over. An outdated
+// lock that nobody took still counts: nobody else could have lent meanwhile.
+func (c CheckOut) checkFence(seen Seen) error {
+	locked := seen.LockUser != uuid.Nil && seen.LockUser == c.UserID
+	switch {
+	case c.LockID != uuid.Nil && !locked:
+		return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew and count again", c.LockID)
+	case c.LockID == uuid.Nil && seen.SettingsVersion != c.SettingsVersion:
+		return fault.New(fault.SettingsChanged, "The check-out lock settings have version %s, not %s: read them again",
+			seen.SettingsVersion, c.SettingsVersion)
+	}
+	return nil
+}
+
+func (c CheckOut) checkItem(seen Seen) error {
+	if seen.Item == nil {
+		return noItem("loan.itemId", c.ItemID)
+	}
+	if err := checkVersion(seen.Item, c.ItemVersion); err != nil {
+		return err
+	}
+	if status := seen.Item.Text("status.name"); slices.Contains(notLendable, status) {
+		return fault.New(fault.ItemChanged, "The item has the status %s and cannot be lent", status)
+	}
+	if seen.OnLoan {
+		return records.Loan().Violation(openLoanKey, c.loan)
+	}
+	return nil
+}
+
+// openLoanKey is the unique index that allows one open loan per item.
+const openLoanKey = "loan_open_item_id_key"
+
+func (c CheckOut) lend(ctx context.Context, seen Seen) (Lending, error) {
+	l := Lending{Loan: clone(c.loan), Item: clone(seen.Item)}
+	if err := seen.complete(ctx, records.Loan(), l.Loan, nil); err != nil {
+		return Lending{}, err
+	}
+	l.Item["status"] = map[string]any{"name": checkedOut}
+	delete(l.Item, "inTransitDestinationServicePointId")
+	if err := seen.completeItem(ctx, l.Item, seen.Item); err != nil {
+		return Lending{}, err
+	}
+	l.Event = newEvent(ctx, ItemCheckedOut, map[string]string{
+		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(),
+		"loanDate": l.Loan.Text("loanDate"), "dueDate": l.Loan.Text("dueDate"),
+	})
+	return l, nil
+}
+
+// Violation is the fault for writing the loan against a constraint that another
+// transaction's write made bite in between; nil for one that says nothing to the
+// caller.
+func (c CheckOut) Violation(constraint string) error {
+	if constraint == records.Loan().Table+"_pkey" {
+		return c.LoanTaken()
+	}
+	return records.Loan().Violation(constraint, c.loan)
+}
+
+func parse(schema string, body []byte) (records.Record, error) {
+	doc, err := records.Decode(body)
+	if err != nil {
+		return nil, err
+	}
+	return doc, schemas.Check(schema, map[string]any(doc))
+}
