@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/schemas"
+)
+
+// CommitStore implements checkout.Store. A commit takes four round trips: begin,
+// read and lock, write, commit.
+type CommitStore struct{ db *DB }
+
+var _ checkout.Store = (*CommitStore)(nil)
+
+// NewCommitStore returns the commits of all tenants in db.
+func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
+
+// The statements that read, in the order in which they lock. Each one sees what
+// was committed when it began, so after waiting for a lock the next ones see what
+// its holder did; that is why the loan is looked up last. The clock is read there
+// too: in a statement that waits, it would be read before the wait.
+const (
+	fenceSQL         = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
+	settingsFenceSQL = `SELECT version::text FROM {schema}.lock_settings_version FOR SHARE`
+	lockItemSQL      = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
+	lookSQL          = `
+SELECT clock_timestamp(),
+       (SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid),
+       EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
+)
+
+// The statements that write answer with what is stored then.
+const (
+	insertLoanSQL = `INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
+	updateLoanSQL = `UPDATE {schema}.loan SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
+	updateItemSQL = `UPDATE {schema}.item SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
+)
+
+// CheckOut implements checkout.Store.
+func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schemas.CheckOutResult, checkout.Outcome, error) {
+	var result schemas.CheckOutResult
+	var outcome checkout.Outcome
+	err := s.db.inTx(ctx, "committing a check-out", func(tx pgx.Tx) error {
+		seen, err := lookCheckOut(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		lending, err := c.Decide(ctx, seen)
+		if err != nil {
+			return err
+		}
+		if lending.Repeated {
+			outcome = checkout.Repeated
+			result, err = stored(lending)
+			return err
+		}
+		outcome = checkout.Committed
+		result, err = lend(ctx, tx, c, lending)
+		return err
+	})
+	return result, outcome, err
+}
+
+func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout.Seen, error) {
+	var seen checkout.Seen
+	var b batch
+	if c.LockID != uuid.Nil {
+		b.one(fenceSQL, []any{c.LockID}, &seen.LockUser)
+	} else {
+		b.one(settingsFenceSQL, nil, &seen.SettingsVersion)
+	}
+	var item, loan *string
+	b.one(lockItemSQL, []any{c.ItemID}, &item)
+	b.one(lookSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &loan, &seen.OnLoan)
+	if err := b.send(ctx, tx); err != nil {
+		return checkout.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
+	}
+	var err error
+	if seen.Item, err = decodeStored(item); err != nil {
+		return checkout.Seen{}, err
+	}
+	seen.Loan, err = decodeStored(loan)
+	return seen, err
+}
+
+// stored is the answer to a repeat: both records as they are now.
+func stored(l checkout.Lending) (schemas.CheckOutResult, error) {
+	loan, err := json.Marshal(l.Loan)
+	if err != nil {
+		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
+	}
+	item, err := json.Marshal(l.Item)
+	if err != nil {
+		return schemas.CheckOutResult{}, fmt.Errorf("writing the item: %w", err)
+	}
+	return schemas.CheckOutResult{Loan: loan, Item: item}, nil
+}
+
+func lend(ctx context.Context, tx pgx.Tx, c checkout.CheckOut, l checkout.Lending) (schemas.CheckOutResult, error) {
+	var loan, item *string
+	var b batch
+	b.write(insertLoanSQL, l.Loan, &loan)
+	b.write(updateItemSQL, l.Item, &item)
+	b.event(l.Event)
+	if err := b.send(ctx, tx); err != nil {
+		if _, constraint := sqlState(err); constraint != "" {
+			if refused := c.Violation(constraint); refused != nil {
+				return schemas.CheckOutResult{}, refused
+			}
+		}
+		return schemas.CheckOutResult{}, fmt.Errorf("writing a check-out: %w", err)
+	}
+	return schemas.CheckOutResult{Loan: raw(loan), Item: raw(item)}, nil
+}

@@ -1,0 +1,129 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// LockSettingsStore keeps each tenant's settings of the check-out lock: the entry
+// among its settings, and the version that every change of it raises. Whoever
+// changes the entry raises the version first, and so waits for the check-outs that
+// are committing without a lock; those that come later are refused.
+type LockSettingsStore struct{ db *DB }
+
+// NewLockSettingsStore returns the lock settings of all tenants in db.
+func NewLockSettingsStore(db *DB) *LockSettingsStore { return &LockSettingsStore{db: db} }
+
+const (
+	// The condition is written as the unique index is, so that it is used.
+	isLockSettings = `e.jsonb->>'scope' = '` + schemas.LockSettingsScope + `' AND e.jsonb->>'key' = '` + schemas.LockSettingsKey + `'
+   AND coalesce(e.jsonb->>'userId', '') = ''`
+
+	settingsStateSQL = `
+SELECT v.version::text, e.jsonb::text
+  FROM {schema}.lock_settings_version v LEFT JOIN {schema}.settings_entry e ON ` + isLockSettings
+	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
+	lockSettingsEntrySQL  = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
+	writeSettingsEntrySQL = `
+INSERT INTO {schema}.settings_entry (id, jsonb) VALUES ($1::uuid, $2::jsonb)
+ON CONFLICT ON CONSTRAINT settings_entry_pkey DO UPDATE SET jsonb = excluded.jsonb
+RETURNING jsonb::text`
+	removeSettingsEntrySQL = `DELETE FROM {schema}.settings_entry e WHERE ` + isLockSettings
+)
+
+// State returns the entry, if there is one, and the version, as of one moment.
+func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsState, error) {
+	statement, err := query(ctx, settingsStateSQL)
+	if err != nil {
+		return schemas.LockSettingsState{}, err
+	}
+	var state schemas.LockSettingsState
+	var entry *string
+	err = s.db.pool.QueryRow(ctx, statement).Scan(&state.Version, &entry)
+	state.Entry = raw(entry)
+	return state, toFault("reading the lock settings", err)
+}
+
+// Change writes the entry's value, keeping its id, and returns the new state. base
+// is the version that the change is based on; empty means any. Fault: Conflict
+// when another one is stored; those of the entry's rules.
+func (s *LockSettingsStore) Change(ctx context.Context, value json.RawMessage, base string) (schemas.LockSettingsState, error) {
+	var state schemas.LockSettingsState
+	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
+		var version int64
+		var text *string
+		w := records.Write{UserID: call.FromContext(ctx).UserID}
+		if err := raiseVersion(ctx, tx, &version, &text, &w.Now); err != nil {
+			return err
+		}
+		if before := strconv.FormatInt(version-1, 10); base != "" && base != before {
+			return fault.New(fault.Conflict, "The lock settings have version %s, not %.100s: read them again", before, base)
+		}
+		var err error
+		if w.Stored, err = decodeStored(text); err != nil {
+			return err
+		}
+		if w.Record, err = lockSettingsEntry(w.Stored, value); err != nil {
+			return err
+		}
+		if err := records.SettingsEntry().Complete(ctx, nil, w); err != nil { // its rules read no other record
+			return err
+		}
+		var b batch
+		b.write(writeSettingsEntrySQL, w.Record, &text)
+		if err := b.send(ctx, tx); err != nil {
+			return fmt.Errorf("writing the entry: %w", err)
+		}
+		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: raw(text)}
+		return nil
+	})
+	return state, err
+}
+
+func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry **string, now *time.Time) error {
+	var b batch
+	b.one(raiseVersionSQL, nil, version)
+	b.one(lockSettingsEntrySQL, nil, entry)
+	b.one(clockSQL, nil, now)
+	if err := b.send(ctx, tx); err != nil {
+		return fmt.Errorf("raising the version: %w", err)
+	}
+	return nil
+}
+
+// lockSettingsEntry is the entry with another value.
+func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Record, error) {
+	decoded, err := schemas.Decode(value)
+	if err != nil {
+		return nil, err
+	}
+	id := stored.ID()
+	if id == "" {
+		id = uuid.NewString()
+	}
+	return records.Record{
+		"id": id, "scope": schemas.LockSettingsScope, "key": schemas.LockSettingsKey, "value": decoded,
+	}, nil
+}
+
+// Remove deletes the entry, so that the environment's settings count again. No
+// entry is no error.
+func (s *LockSettingsStore) Remove(ctx context.Context) error {
+	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
+		var b batch
+		b.one(raiseVersionSQL, nil)
+		b.one(removeSettingsEntrySQL, nil)
+		return b.send(ctx, tx)
+	})
+}
