@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+// RulesStore keeps the circulation rules of the tenant in ctx.
+type RulesStore interface {
+	Rules(ctx context.Context) (schemas.CirculationRules, error)
+	// SetRules replaces the text. Whether it compiles is not its business.
+	SetRules(ctx context.Context, text string) error
+}
+
+type rulesHandlers struct{ store RulesStore }
+
+// RulesRoutes are FOLIO's /circulation-rules-storage.
+func RulesRoutes(store RulesStore) []edge.Route {
+	const path, permission = "/circulation-rules-storage", "circulation-storage.circulation-rules"
+	h := rulesHandlers{store: store}
+	return []edge.Route{
+		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
+		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
+	}
+}
+
+// get handles GET /circulation-rules-storage: 200 with the text.
+func (h rulesHandlers) get(c echo.Context) error {
+	r, err := h.store.Rules(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, r)
+}
+
+// put handles PUT /circulation-rules-storage: 204.
+func (h rulesHandlers) put(c echo.Context) error {
+	body, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	if err := schemas.Validate("circulation-rules", body); err != nil {
+		return err
+	}
+	var r schemas.CirculationRules
+	if err := edge.Unmarshal(body, &r); err != nil {
+		return err
+	}
+	if err := h.store.SetRules(c.Request().Context(), r.RulesAsText); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

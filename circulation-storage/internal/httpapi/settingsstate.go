@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// LockSettingsStore keeps the lock settings entry of the tenant in ctx, and the
+// version that every change of it raises.
+type LockSettingsStore interface {
+	State(ctx context.Context) (schemas.LockSettingsState, error)
+	// Change writes the entry's value, which ParseLockSettings accepts, and returns
+	// the new state. version is the one the change is based on; empty means any.
+	// Fault: Conflict.
+	Change(ctx context.Context, value json.RawMessage, version string) (schemas.LockSettingsState, error)
+	// Remove deletes the entry, so that the environment's settings count again.
+	Remove(ctx context.Context) error
+}
+
+type lockSettingsHandlers struct{ store LockSettingsStore }
+
+// LockSettingsRoutes are /check-out-lock-settings-storage (ours): the entry as
+// FOLIO stores it, with the version that a commit without a lock shows. Once a
+// change is answered, no check-out commits that acted on what was before.
+func LockSettingsRoutes(store LockSettingsStore) []edge.Route {
+	const path, permission = "/check-out-lock-settings-storage", "circulation-storage.check-out-lock-settings.item"
+	h := lockSettingsHandlers{store: store}
+	return []edge.Route{
+		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
+		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
+		{Method: http.MethodDelete, Path: path, Handler: h.delete, Permission: permission + ".delete"},
+	}
+}
+
+// get handles GET /check-out-lock-settings-storage: 200, without entry if there
+// is none.
+func (h lockSettingsHandlers) get(c echo.Context) error {
+	state, err := h.store.State(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, state)
+}
+
+// put handles PUT /check-out-lock-settings-storage: 200 with the new state, 422
+// for a value that cannot be used, 409 for a version that is no longer stored.
+func (h lockSettingsHandlers) put(c echo.Context) error {
+	body, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	if _, err := schemas.Decode(body); err != nil {
+		return err
+	}
+	var change schemas.LockSettingsChange
+	if err := edge.Unmarshal(body, &change); err != nil {
+		return err
+	}
+	if _, err := schemas.ParseLockSettings(change.Value); err != nil {
+		return fault.Validation(fault.Detail{
+			Message: err.Error(), Type: "1", Code: "-1",
+			Parameters: []fault.Parameter{fault.Param("value", fmt.Sprintf("%.100s", change.Value))},
+		})
+	}
+	state, err := h.store.Change(c.Request().Context(), change.Value, change.Version)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, state)
+}
+
+// delete handles DELETE /check-out-lock-settings-storage: 204, also when there
+// was no entry.
+func (h lockSettingsHandlers) delete(c echo.Context) error {
+	if err := h.store.Remove(c.Request().Context()); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Tenants installs and drops what the service keeps for a tenant.
+type Tenants interface {
+	// Install creates what the tenant lacks; installing again is an upgrade.
+	Install(ctx context.Context, id tenant.ID) error
+	// Purge drops everything of the tenant. One that is not there is no error.
+	Purge(ctx context.Context, id tenant.ID) error
+}
+
+// Loader writes records that come with the service, for the tenant in ctx. It may
+// be called again for the same tenant.
+type Loader interface {
+	LoadReference(ctx context.Context) error
+	LoadSample(ctx context.Context) error
+}
+
+// tenantAttributes is the body of POST /_/tenant (FOLIO's _tenant 2.0).
+type tenantAttributes struct {
+	ModuleTo   string `json:"module_to"`
+	ModuleFrom string `json:"module_from"`
+	Purge      bool   `json:"purge"`
+	Parameters []struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	} `json:"parameters"`
+}
+
+// wants tells whether the parameter key is "true".
+func (a tenantAttributes) wants(key string) bool {
+	for _, p := range a.Parameters {
+		if p.Key == key {
+			return p.Value == "true"
+		}
+	}
+	return false
+}
+
+type tenantHandlers struct {
+	tenants Tenants
+	loader  Loader
+}
+
+// TenantRoutes are the calls with which the platform installs, upgrades and
+// purges a tenant. The work is done before the answer, because not every caller
+// polls for a job; so there are no jobs to ask for.
+func TenantRoutes(tenants Tenants, loader Loader) []edge.Route {
+	h := tenantHandlers{tenants: tenants, loader: loader}
+	return []edge.Route{
+		{Method: http.MethodPost, Path: "/_/tenant", Handler: h.post, NoTenant: true},
+		{Method: http.MethodGet, Path: "/_/tenant/:id", Handler: h.noJob, NoTenant: true},
+		{Method: http.MethodDelete, Path: "/_/tenant/:id", Handler: h.noJob, NoTenant: true},
+	}
+}
+
+// post handles POST /_/tenant: 204 when the work is done.
+func (h tenantHandlers) post(c echo.Context) error {
+	id, err := tenant.Parse(c.Request().Header.Get(schemas.TenantHeader))
+	if err != nil {
+		return fault.New(fault.Malformed, "Header %s: %v", schemas.TenantHeader, err)
+	}
+	var a tenantAttributes
+	if err := edge.Decode(c, &a); err != nil {
+		return err
+	}
+	if err := h.apply(tenant.NewContext(c.Request().Context(), id), id, a); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (h tenantHandlers) apply(ctx context.Context, id tenant.ID, a tenantAttributes) error {
+	switch {
+	case a.ModuleTo != "" && a.Purge:
+		return tenantFault("purge", "module_to and purge exclude each other: install the tenant or drop it", "true")
+	case a.ModuleTo != "":
+		return h.install(ctx, id, a)
+	case a.Purge:
+		if err := h.tenants.Purge(ctx, id); err != nil {
+			return fmt.Errorf("purging: %w", err)
+		}
+		return nil
+	case a.ModuleFrom != "":
+		return nil // disabled: everything stays for the day it is enabled again
+	}
+	return tenantFault("module_to", "one of module_to (install or upgrade), module_from (disable) and purge is required", "")
+}
+
+func (h tenantHandlers) install(ctx context.Context, id tenant.ID, a tenantAttributes) error {
+	if err := h.tenants.Install(ctx, id); err != nil {
+		return fmt.Errorf("installing: %w", err)
+	}
+	if a.wants("loadReference") {
+		if err := h.loader.LoadReference(ctx); err != nil {
+			return fmt.Errorf("loading reference records: %w", err)
+		}
+	}
+	if a.wants("loadSample") {
+		if err := h.loader.LoadSample(ctx); err != nil {
+			return fmt.Errorf("loading sample records: %w", err)
+		}
+	}
+	return nil
+}
+
+func tenantFault(key, message, value string) error {
+	return fault.Validation(fault.Detail{
+		Message: message, Type: "1", Code: "-1", Parameters: []fault.Parameter{fault.Param(key, value)},
+	})
+}
+
+// noJob handles GET and DELETE /_/tenant/{id}: there are no jobs.
+func (h tenantHandlers) noJob(c echo.Context) error {
+	return fault.New(fault.NotFound, "There is no such job: tenant calls are done when they are answered")
+}

@@ -1,0 +1,117 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas"
+)
+
+// platform writes down what the tenant API asks for, and fails at one of them.
+type platform struct {
+	done   []string
+	failAt string
+}
+
+func (p *platform) note(what string) error {
+	p.done = append(p.done, what)
+	if what == p.failAt {
+		return errors.New("password=secret in SELECT 1")
+	}
+	return nil
+}
+
+func (p *platform) Install(_ context.Context, id tenant.ID) error {
+	return p.note("install " + id.String())
+}
+
+func (p *platform) Purge(_ context.Context, id tenant.ID) error {
+	return p.note("purge " + id.String())
+}
+func (p *platform) LoadReference(ctx context.Context) error { return p.load(ctx, "reference") }
+func (p *platform) LoadSample(ctx context.Context) error    { return p.load(ctx, "sample") }
+
+func (p *platform) load(ctx context.Context, what string) error {
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return err
+	}
+	return p.note(what + " " + id.String())
+}
+
+func TestTenantCalls(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		body   string
+		failAt string
+		status int
+		done   []string
+	}{
+		"install": {`{"module_to":"mod-x-1.0.0"}`, "", 204, []string{"install diku"}},
+		"upgrade": {`{"module_to":"mod-x-1.1.0","module_from":"mod-x-1.0.0"}`, "", 204, []string{"install diku"}},
+		"with records": {
+			`{"module_to":"mod-x-1.0.0","parameters":[{"key":"loadSample","value":"true"},{"key":"loadReference","value":"true"}]}`, "",
+			204,
+			[]string{"install diku", "reference diku", "sample diku"},
+		},
+		"without records": {`{"module_to":"m","parameters":[{"key":"loadSample","value":"false"},{"key":"other","value":"true"}]}`, "", 204, []string{"install diku"}},
+		"disable":         {`{"module_from":"mod-x-1.0.0"}`, "", 204, nil},
+		"purge":           {`{"module_from":"mod-x-1.0.0","purge":true}`, "", 204, []string{"purge diku"}},
+		"purge alone":     {`{"purge":true}`, "", 204, []string{"purge diku"}},
+
+		"install and purge at once": {`{"module_to":"mod-x-1.0.0","purge":true}`, "", 422, nil},
+		"nothing asked for":         {`{}`, "", 422, nil},
+		"null":                      {`null`, "", 422, nil},
+		"purge is no boolean":       {`{"purge":"yes"}`, "", 400, nil},
+		"parameters are no list":    {`{"module_to":"m","parameters":{"loadSample":"true"}}`, "", 400, nil},
+		"no object":                 {`[]`, "", 400, nil},
+		"no JSON":                   {`{"module_to":`, "", 400, nil},
+		"no body":                   {``, "", 400, nil},
+		"install fails":             {`{"module_to":"m","parameters":[{"key":"loadSample","value":"true"}]}`, "install diku", 500, []string{"install diku"}},
+		"reference fails":           {`{"module_to":"m","parameters":[{"key":"loadReference","value":"true"},{"key":"loadSample","value":"true"}]}`, "reference diku", 500, []string{"install diku", "reference diku"}},
+		"sample fails":              {`{"module_to":"m","parameters":[{"key":"loadSample","value":"true"}]}`, "sample diku", 500, []string{"install diku", "sample diku"}},
+		"purge fails":               {`{"purge":true}`, "purge diku", 500, []string{"purge diku"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &platform{failAt: tt.failAt}
+			a := newAPI(t, httpapi.TenantRoutes(p, p))
+			got := a.call(http.MethodPost, "/_/tenant", tt.body, nil)
+			if got.Code != tt.status || !slices.Equal(p.done, tt.done) {
+				t.Errorf("got %d %s after %q, want %d after %q", got.Code, got.Body, p.done, tt.status, tt.done)
+			}
+			if strings.Contains(got.Body.String(), "secret") {
+				t.Errorf("the answer shows the cause: %s", got.Body)
+			}
+		})
+	}
+}
+
+func TestTenantCalls_NeedATenant(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "Diku", "di ku", `d"; DROP SCHEMA x`, strings.Repeat("d", 32)} {
+		p := &platform{}
+		a := newAPI(t, httpapi.TenantRoutes(p, p))
+		got := a.call(http.MethodPost, "/_/tenant", `{"module_to":"m"}`, map[string]string{schemas.TenantHeader: name})
+		if got.Code != http.StatusBadRequest || len(p.done) > 0 {
+			t.Errorf("tenant %q: got %d after %q, want 400 and nothing done", name, got.Code, p.done)
+		}
+	}
+}
+
+func TestTenantCalls_HaveNoJobs(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, httpapi.TenantRoutes(&platform{}, &platform{}))
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		if got := a.call(method, "/_/tenant/0bab56e5-1ab6-4ac2-afdf-8b2df0434378", "", nil); got.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", method, got.Code)
+		}
+	}
+}
