@@ -40,6 +40,10 @@ func (b *batch) write(sql string, r records.Record, stored **string) {
 
 const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($1::text, $2::jsonb)`
 
+// clockSQL reads the database's clock. It stands in a statement of its own after
+// those that wait for a row: in one that waits, it would be read before the wait.
+const clockSQL = `SELECT clock_timestamp()`
+
 // event adds a row of the outbox.
 func (b *batch) event(e checkout.Event) {
 	payload, err := json.Marshal(e.Payload)
