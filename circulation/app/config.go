@@ -1,0 +1,117 @@
+// Package app wires circulation together: settings, storage's client, the flows
+// and HTTP. It is the only package that knows all the others.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/config"
+	"checkoutlock/schemas"
+)
+
+// Config is every setting of circulation.
+type Config struct {
+	HTTP config.HTTP
+	Log  config.Log
+
+	// StorageURL is the address of circulation-storage, or of the gateway before it.
+	StorageURL string `env:"STORAGE_URL" envDefault:"http://127.0.0.1:8081"`
+	// InstanceName tells this process from its siblings, for whoever looks at the
+	// locks it holds. Empty means the host's name and the process id.
+	InstanceName string `env:"INSTANCE_NAME"`
+
+	// LockEnabled, LockTTLMs and RetryIntervalsMs are the check-out lock's settings
+	// for tenants that set none of their own.
+	LockEnabled bool `env:"CHECKOUT_LOCK_FEATURE_ENABLED" envDefault:"false"`
+	// LockTTLMs is how long a lock lives when its holder dies, in ms.
+	LockTTLMs int `env:"LOCK_TTL_MS" envDefault:"3000"`
+	// RetryIntervalsMs are the waits between tries for the lock, in ms; with n of
+	// them there are n+1 tries. An empty variable means one try.
+	RetryIntervalsMs []int `env:"RETRY_INTERVAL_MS" envSeparator:"|" envDefault:"500|500|1000"`
+}
+
+// DefaultConfig is what config.Load starts from.
+func DefaultConfig() Config {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	name := host[:min(len(host), maxInstanceName-len(":4294967295"))] + ":" + strconv.Itoa(os.Getpid())
+	return Config{HTTP: config.HTTP{Port: 9801}, InstanceName: name}
+}
+
+// leastRequestTimeout lets a check-out wait for the lock as long as any tenant
+// may set.
+const leastRequestTimeout = schemas.MaxLockWaits + 5*time.Second
+
+// maxInstanceName is the longest name that storage keeps with a lock.
+const maxInstanceName = 100
+
+// Validate implements config.Validator.
+func (c *Config) Validate() error {
+	errs := []error{c.HTTP.Validate(leastRequestTimeout), c.Log.Validate()}
+	if _, err := c.storageURL(); err != nil {
+		errs = append(errs, err)
+	}
+	if !printable(c.InstanceName) {
+		errs = append(errs, config.OutOfRange("INSTANCE_NAME", strconv.Quote(c.InstanceName),
+			fmt.Sprintf("1 to %d printable ASCII characters", maxInstanceName)))
+	}
+	if c.LockTTLMs < schemas.MinLockTTLMs || c.LockTTLMs > schemas.MaxLockTTLMs {
+		errs = append(errs, config.OutOfRange("LOCK_TTL_MS", c.LockTTLMs, fmt.Sprintf("%d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)))
+	}
+	return errors.Join(append(errs, c.validateWaits())...)
+}
+
+func (c *Config) validateWaits() error {
+	outside := func(ms int) bool { return ms < 0 || ms > schemas.MaxLockWaitMs }
+	if !slices.ContainsFunc(c.RetryIntervalsMs, outside) && schemas.ValidateLockWaits(c.environment().Waits) == nil {
+		return nil
+	}
+	list := make([]string, len(c.RetryIntervalsMs))
+	for i, ms := range c.RetryIntervalsMs {
+		list[i] = strconv.Itoa(ms)
+	}
+	return config.OutOfRange("RETRY_INTERVAL_MS", strings.Join(list, "|"),
+		fmt.Sprintf("at most %d numbers from 0 to %d, separated by |, together at most %d",
+			schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds()))
+}
+
+// storageURL refuses what would only fail at the first check-out. A user or
+// password in it is never repeated.
+func (c *Config) storageURL() (*url.URL, error) {
+	const allowed = "an absolute http or https URL without query, such as http://127.0.0.1:8081"
+	u, err := url.Parse(c.StorageURL)
+	if err != nil {
+		return nil, errors.New("STORAGE_URL is no URL, allowed: " + allowed)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, config.OutOfRange("STORAGE_URL", strconv.Quote(u.Redacted()), allowed)
+	}
+	return u, nil
+}
+
+func printable(name string) bool {
+	return name != "" && len(name) <= maxInstanceName && strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// environment are the lock's settings of a tenant that has none of its own.
+func (c *Config) environment() settings.Environment {
+	e := settings.Environment{
+		Enabled: c.LockEnabled,
+		TTL:     time.Duration(c.LockTTLMs) * time.Millisecond,
+		Waits:   make([]time.Duration, len(c.RetryIntervalsMs)),
+	}
+	for i, ms := range c.RetryIntervalsMs {
+		e.Waits[i] = time.Duration(ms) * time.Millisecond
+	}
+	return e
+}

@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"checkoutlock/circulation/internal/checkout"
+)
+
+// metrics counts what the flows report. Labels are bounded: they are outcomes,
+// steps and path templates, never tenants, patrons or ids.
+type metrics struct {
+	checkOuts *prometheus.CounterVec
+	wait      *prometheus.HistogramVec
+	steps     *prometheus.HistogramVec
+	again     *prometheus.CounterVec
+	fallbacks *prometheus.CounterVec
+	calls     *prometheus.HistogramVec
+}
+
+var _ checkout.Observer = (*metrics)(nil)
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+	m := &metrics{
+		checkOuts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "circulation_checkouts_total", Help: "Check-outs ended, by outcome.",
+		}, []string{"outcome"}),
+		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "circulation_lock_wait_seconds", Help: "Time from a check-out's first try for the patron's lock to its end, by whether it got it.", Buckets: buckets,
+		}, []string{"got"}),
+		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "circulation_checkout_step_seconds", Help: "Time from one step of a check-out to the named one.", Buckets: buckets,
+		}, []string{"step"}),
+		again: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "circulation_commit_repeats_total", Help: "Commits sent again, by the fault that was the reason.",
+		}, []string{"reason"}),
+		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "circulation_settings_fallbacks_total", Help: "Readings of a tenant's lock settings that could not be used, by reason.",
+		}, []string{"reason"}),
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "circulation_storage_call_seconds", Help: "Calls to storage, by route and status; none is a call without an answer.", Buckets: buckets,
+		}, []string{"method", "route", "status"}),
+	}
+	reg.MustRegister(m.checkOuts, m.wait, m.steps, m.again, m.fallbacks, m.calls,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, outcome := range []string{ // so that a rate exists before the first event
+		checkout.OutcomeLent, checkout.OutcomeRefused, checkout.OutcomeLimitReached, checkout.OutcomeLockNotAcquired,
+		checkout.OutcomeUnknown, checkout.OutcomeClientLeft, checkout.OutcomeFailed,
+	} {
+		m.checkOuts.WithLabelValues(outcome)
+	}
+	return m
+}
+
+// Reached implements checkout.Observer.
+func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Duration) {
+	m.steps.WithLabelValues(string(step)).Observe(took.Seconds())
+}
+
+// Waited implements checkout.Observer.
+func (m *metrics) Waited(wait time.Duration, got bool) {
+	m.wait.WithLabelValues(strconv.FormatBool(got)).Observe(wait.Seconds())
+}
+
+// Ended implements checkout.Observer.
+func (m *metrics) Ended(outcome string) { m.checkOuts.WithLabelValues(outcome).Inc() }
+
+// Again implements checkout.Observer.
+func (m *metrics) Again(reason string) { m.again.WithLabelValues(reason).Inc() }
+
+// settingsFallback is what settings.NewStore reports to.
+func (m *metrics) settingsFallback(reason string) { m.fallbacks.WithLabelValues(reason).Inc() }
+
+// storageCall is what storageclient.New reports to.
+func (m *metrics) storageCall(method, route string, status int, took time.Duration) {
+	label := "none"
+	if status != 0 {
+		label = strconv.Itoa(status)
+	}
+	m.calls.WithLabelValues(method, route, label).Observe(took.Seconds())
+}
+
+// observers tells several observers, in order.
+type observers []checkout.Observer
+
+// Reached implements checkout.Observer.
+func (o observers) Reached(ctx context.Context, step checkout.Step, took time.Duration) {
+	for _, each := range o {
+		each.Reached(ctx, step, took)
+	}
+}
+
+// Waited implements checkout.Observer.
+func (o observers) Waited(wait time.Duration, got bool) {
+	for _, each := range o {
+		each.Waited(wait, got)
+	}
+}
+
+// Ended implements checkout.Observer.
+func (o observers) Ended(outcome string) {
+	for _, each := range o {
+		each.Ended(outcome)
+	}
+}
+
+// Again implements checkout.Observer.
+func (o observers) Again(reason string) {
+	for _, each := range o {
+		each.Again(reason)
+	}
+}

@@ -1,0 +1,82 @@
+// Command circulation lends a library's items and takes them back. Its settings
+// are environment variables; see README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"checkoutlock/circulation/app"
+	"checkoutlock/config"
+	"checkoutlock/config/edge"
+)
+
+const usage = `circulation lends a library's items and takes them back.
+
+  circulation [serve]        run the service
+  circulation -healthcheck   exit with 0 if the service on this machine is ready
+
+Settings are environment variables: STORAGE_URL, CHECKOUT_LOCK_FEATURE_ENABLED, LOCK_TTL_MS, RETRY_INTERVAL_MS,
+INSTANCE_NAME, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(os.Stdout, usage)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "circulation:", err)
+		os.Exit(1)
+	}
+}
+
+// run is main without the process: tests call it with an environment of their own.
+func run(ctx context.Context, args, environ []string, stderr io.Writer) error {
+	command := "serve"
+	if len(args) > 0 {
+		command = args[0]
+	}
+	if len(args) > 1 {
+		return fmt.Errorf("%s takes no arguments, but got %q", command, args[1:])
+	}
+	switch command {
+	case "-h", "-help", "--help", "help":
+		return flag.ErrHelp
+	case "-healthcheck", "--healthcheck":
+		cfg := app.DefaultConfig()
+		if err := config.Load(&portOnly{&cfg.HTTP}, environ); err != nil {
+			return err
+		}
+		return edge.Healthcheck(ctx, cfg.HTTP)
+	case "serve":
+		return serve(ctx, environ, stderr)
+	}
+	return fmt.Errorf("there is no command %q; circulation help lists them", command)
+}
+
+// portOnly is what the health check needs of the settings.
+type portOnly struct{ *config.HTTP }
+
+// Validate implements config.Validator; the service itself checks its settings.
+func (portOnly) Validate() error { return nil }
+
+func serve(ctx context.Context, environ []string, stderr io.Writer) error {
+	cfg := app.DefaultConfig()
+	if err := config.Load(&cfg, environ); err != nil {
+		return err
+	}
+	a, err := app.New(ctx, cfg, cfg.Log.New(stderr, "circulation"))
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
