@@ -25,21 +25,6 @@ type App struct {
 	storage *storageclient.Client
 }
 
-// Observer watches check-outs, for those outside this module.
-type Observer = checkout.Observer
-
-// Step is the point that a check-out has reached.
-type Step = checkout.Step
-
-// The steps of a check-out, in order.
-const (
-	Validated = checkout.Validated
-	Locked    = checkout.Locked
-	Recounted = checkout.Recounted
-	Committed = checkout.Committed
-	Released  = checkout.Released
-)
-
 // Option changes New.
 type Option func(*options)
 

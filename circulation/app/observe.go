@@ -3,23 +3,6 @@ package app
 import (
 	"context"
 	"time"
-
-	"checkoutlock/circulation/internal/checkout"
-)
-
-// Observer watches check-outs; see WithObserver.
-type Observer = checkout.Observer
-
-// Step is a point between two parts of a check-out.
-type Step = checkout.Step
-
-// The steps of a check-out, in order.
-const (
-	StepValidated = checkout.Validated
-	StepLocked    = checkout.Locked
-	StepRecounted = checkout.Recounted
-	StepCommitted = checkout.Committed
-	StepReleased  = checkout.Released
 )
 
 // NoObserver sees everything and does nothing: embed it to watch a part.
