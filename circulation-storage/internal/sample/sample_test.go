@@ -1,0 +1,184 @@
+package sample
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/fault"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// fixture is a loader for a tenant of the test's own.
+type fixture struct {
+	*Loader
+	records *postgres.RecordStore
+	rules   *postgres.RulesStore
+}
+
+func newFixture(t *testing.T) (context.Context, fixture) {
+	t.Helper()
+	db, id := pgtest.New(t)
+	f := fixture{
+		records: postgres.NewRecordStore(db, func() { t.Error("the library has an open loan") }),
+		rules:   postgres.NewRulesStore(db),
+	}
+	f.Loader = New(f.records, f.rules)
+	return tenant.NewContext(t.Context(), id), f
+}
+
+// all returns everything that is stored, by table, and the rules.
+func (f fixture) all(ctx context.Context, t *testing.T) map[string][]string {
+	t.Helper()
+	stored := map[string][]string{}
+	for _, typ := range records.Types() {
+		list, err := f.records.List(ctx, typ, records.Page{Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, doc := range list.Records {
+			stored[typ.Table] = append(stored[typ.Table], string(doc))
+		}
+	}
+	r, err := f.rules.Rules(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored["rules"] = []string{r.RulesAsText}
+	return stored
+}
+
+func (f fixture) loadAll(ctx context.Context) error {
+	if err := f.LoadReference(ctx); err != nil {
+		return err
+	}
+	return f.LoadSample(ctx)
+}
+
+func TestLoadingTwiceChangesNothing(t *testing.T) {
+	t.Parallel()
+	ctx, f := newFixture(t)
+	if err := f.loadAll(ctx); err != nil {
+		t.Fatal(err)
+	}
+	first := f.all(ctx, t)
+	for table, list := range readLibrary(t) {
+		if got := len(first[table]); got != len(list) {
+			t.Errorf("got %d records in %s, want the %d of the files", got, table, len(list))
+		}
+	}
+	if got := first["rules"][0]; got != readRules(t) {
+		t.Errorf("got rules %q, want those of the file", got)
+	}
+	if err := f.loadAll(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if second := f.all(ctx, t); !reflect.DeepEqual(second, first) {
+		t.Errorf("loading again changed the library: got %v, want %v", second, first)
+	}
+}
+
+func TestWhatALibrarianChangedStays(t *testing.T) {
+	t.Parallel()
+	ctx, f := newFixture(t)
+	const rules = "priority: last-line\nfallback-policy: l a r b n c o d i e"
+	if err := f.rules.SetRules(ctx, rules); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.LoadReference(ctx); err != nil {
+		t.Fatal(err)
+	}
+	staff := readLibrary(t).named(t, "usergroup", "group", "staff")
+	group, err := records.Usergroup().Parse([]byte(`{"group":"staff","desc":"Colleagues"}`), staff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.records.Update(ctx, records.Usergroup(), group); err != nil {
+		t.Fatal(err)
+	}
+	before := f.all(ctx, t)
+	if err := f.LoadReference(ctx); err != nil {
+		t.Fatal(err)
+	}
+	after := f.all(ctx, t)
+	if !reflect.DeepEqual(after, before) {
+		t.Errorf("got %v, want %v", after, before)
+	}
+	if !slices.ContainsFunc(after["usergroup"], func(doc string) bool { return strings.Contains(doc, "Colleagues") }) {
+		t.Errorf("got groups %v, want the changed one among them", after["usergroup"])
+	}
+	if got := after["rules"][0]; got != rules {
+		t.Errorf("got rules %q, want %q", got, rules)
+	}
+}
+
+func TestInstancesMayLoadAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, f := newFixture(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := f.loadAll(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	stored := f.all(ctx, t)
+	for table, list := range readLibrary(t) {
+		if got := len(stored[table]); got != len(list) {
+			t.Errorf("got %d records in %s, want %d", got, table, len(list))
+		}
+	}
+}
+
+func TestTheSampleNeedsTheReferenceRecords(t *testing.T) {
+	t.Parallel()
+	ctx, f := newFixture(t)
+	if err := f.LoadSample(ctx); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "users.json") {
+		t.Errorf("got %v, want an Invalid fault that names the file", err)
+	}
+}
+
+func TestAnotherRecordWithTheNameIsToldApart(t *testing.T) {
+	t.Parallel()
+	ctx, f := newFixture(t)
+	own, err := records.Usergroup().Parse([]byte(`{"group":"Staff"}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.records.Create(ctx, records.Usergroup(), own); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.LoadReference(ctx); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "groups.json") {
+		t.Errorf("got %v, want an Invalid fault that names the file", err)
+	}
+}
+
+// broken is a database that is out of order.
+type broken struct{ Store }
+
+var errBroken = errors.New("out of order")
+
+// Get implements Store.
+func (broken) Get(context.Context, records.Type, string) (json.RawMessage, error) {
+	return nil, errBroken
+}
+
+func TestABrokenDatabaseIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	if err := New(broken{}, nil).LoadReference(t.Context()); !errors.Is(err, errBroken) {
+		t.Errorf("got %v, want %v", err, errBroken)
+	}
+}
