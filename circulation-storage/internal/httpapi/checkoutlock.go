@@ -1,0 +1,228 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// folioUUID is what FOLIO takes as a patron's or lock's id (raml-util,
+// uuid.schema): versions 1 to 5.
+const folioUUID = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$`
+
+var folioUUIDPattern = regexp.MustCompile(folioUUID)
+
+const (
+	defaultListLimit = 10
+	maxListLimit     = 1000
+	maxHolder        = 100 // characters
+)
+
+type lockHandlers struct {
+	locks      *lock.Service
+	defaultTTL time.Duration
+}
+
+// CheckoutLockRoutes are FOLIO's /check-out-lock-storage
+// (ramls/checkout-lock-storage.raml). defaultTTL is for requests without ttlMs.
+func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Route {
+	const path, permission = "/check-out-lock-storage", "checkout-lock-storage.checkout-locks"
+	h := lockHandlers{locks: locks, defaultTTL: defaultTTL}
+	return []edge.Route{
+		{Method: http.MethodGet, Path: path, Handler: h.list, Permission: permission + ".collection.get"},
+		{Method: http.MethodPost, Path: path, Handler: h.create, Permission: permission + ".item.post"},
+		{Method: http.MethodGet, Path: path + "/:lockId", Handler: h.get, Permission: permission + ".item.get"},
+		{Method: http.MethodDelete, Path: path + "/:lockId", Handler: h.delete, Permission: permission + ".item.delete"},
+	}
+}
+
+// create handles POST /check-out-lock-storage: 201 with the lock, 503 when
+// somebody else has it, 429 when too many wait for it already.
+func (h lockHandlers) create(c echo.Context) error {
+	var body schemas.CheckoutLockRequest
+	if err := edge.Decode(c, &body); err != nil {
+		return err
+	}
+	req, err := h.request(body)
+	if err != nil {
+		return err
+	}
+	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
+	l, err := h.locks.Acquire(c.Request().Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, lockToWire(l))
+}
+
+// request checks the body, and names everything that is wrong with it at once.
+func (h lockHandlers) request(body schemas.CheckoutLockRequest) (lock.Request, error) {
+	var wrong []fault.Detail
+	ttl := h.defaultTTL
+	if body.TTLMs != nil {
+		wrong = append(wrong, checkRange("ttlMs", *body.TTLMs, schemas.MaxLockTTLMs)...)
+		ttl = time.Duration(*body.TTLMs) * time.Millisecond
+	}
+	wrong = append(wrong, checkRange("waitMs", body.WaitMs, schemas.MaxLockWaitMs)...)
+	user, ok := folioID(body.UserID)
+	if !ok {
+		wrong = append(wrong, fault.Detail{
+			Message: fmt.Sprintf("must match %q", folioUUID), Type: "1",
+			Code:       "jakarta.validation.constraints.Pattern.message", // FOLIO's
+			Parameters: []fault.Parameter{fault.Param("userId", schemas.Shown(body.UserID))},
+		})
+	}
+	request, ok := requestID(body.RequestID)
+	if !ok {
+		wrong = append(wrong, invalid("requestId", "must be a UUID and not the nil one", schemas.Shown(body.RequestID)))
+	}
+	if len(wrong) > 0 {
+		return lock.Request{}, fault.Validation(wrong...)
+	}
+	return lock.Request{
+		UserID: user, TTL: ttl, RequestID: request,
+		Wait: time.Duration(body.WaitMs) * time.Millisecond,
+	}, nil
+}
+
+func checkRange(key string, value, most int) []fault.Detail {
+	if value >= 0 && value <= most {
+		return nil
+	}
+	return []fault.Detail{invalid(key, fmt.Sprintf("must be from 0 to %d milliseconds", most), strconv.Itoa(value))}
+}
+
+func invalid(key, rule, value string) fault.Detail {
+	return fault.Detail{
+		Message: key + " " + rule, Type: "1", Code: string(fault.Invalid),
+		Parameters: []fault.Parameter{fault.Param(key, value)},
+	}
+}
+
+func folioID(s string) (uuid.UUID, bool) {
+	if !folioUUIDPattern.MatchString(s) {
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(s)
+	return id, err == nil
+}
+
+// requestID reads a UUID of any version in its usual form. Empty is none.
+func requestID(s string) (uuid.UUID, bool) {
+	if s == "" {
+		return uuid.Nil, true
+	}
+	id, err := uuid.Parse(s)
+	return id, err == nil && id != uuid.Nil && strings.EqualFold(s, id.String())
+}
+
+// holder is the name of the asking instance, which is only for people to read:
+// one that is too long or not printable is ignored.
+func holder(s string) string {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxHolder || strings.ContainsFunc(s, unprintable) {
+		return ""
+	}
+	return s
+}
+
+// get handles GET /check-out-lock-storage/{lockId}: 200 with the lock, outdated
+// or not.
+func (h lockHandlers) get(c echo.Context) error {
+	id, err := lockID(c)
+	if err != nil {
+		return err
+	}
+	l, err := h.locks.Get(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, lockToWire(l))
+}
+
+// delete handles DELETE /check-out-lock-storage/{lockId}: 204, or 404 when there
+// is no such lock or it was outdated.
+func (h lockHandlers) delete(c echo.Context) error {
+	id, err := lockID(c)
+	if err != nil {
+		return err
+	}
+	if err := h.locks.Release(c.Request().Context(), id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func lockID(c echo.Context) (uuid.UUID, error) {
+	id, ok := folioID(c.Param("lockId"))
+	if !ok {
+		return uuid.Nil, fault.New(fault.Malformed, "Invalid lock id")
+	}
+	return id, nil
+}
+
+// list handles GET /check-out-lock-storage?userId=&offset=&limit=: 200 with a
+// page of locks, oldest first, and the number of all that match.
+func (h lockHandlers) list(c echo.Context) error {
+	f, err := lockFilter(c)
+	if err != nil {
+		var why *fault.Error
+		errors.As(err, &why)
+		return fault.New(fault.Invalid, "Invalid Parameters: %s", why.Msg)
+	}
+	locks, total, err := h.locks.List(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	page := schemas.CheckoutLocks{CheckoutLocks: make([]schemas.CheckoutLock, len(locks)), TotalRecords: total}
+	for i, l := range locks {
+		page.CheckoutLocks[i] = lockToWire(l)
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+func lockFilter(c echo.Context) (f lock.Filter, err error) {
+	if c.QueryParams().Has("userId") {
+		id, ok := folioID(c.QueryParam("userId"))
+		if !ok {
+			return f, fault.New(fault.Malformed, "userId is %s, but must match %s", schemas.Shown(c.QueryParam("userId")), folioUUID)
+		}
+		f.UserID = id
+	}
+	if f.Offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
+		return f, err
+	}
+	f.Limit, err = edge.QueryInt(c, "limit", defaultListLimit, 0, maxListLimit)
+	return f, err
+}
+
+// lockToWire is the only place where a lock becomes JSON.
+func lockToWire(l lock.Lock) schemas.CheckoutLock {
+	wire := schemas.CheckoutLock{
+		ID: l.ID.String(), UserID: l.UserID.String(),
+		CreationDate:   l.CreatedAt.UTC().Format(schemas.FolioTime),
+		TTLMs:          int(l.TTL.Milliseconds()),
+		ExpirationDate: l.ExpiresAt().UTC().Format(schemas.FolioTime),
+		Outdated:       l.Outdated,
+		Holder:         l.Holder,
+	}
+	if l.RequestID != uuid.Nil {
+		wire.RequestID = l.RequestID.String()
+	}
+	return wire
+}

@@ -1,0 +1,210 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+const patronID = "77477611-ab44-4a36-9d41-2f6ffb9e6e41"
+
+const userIDPattern = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$`
+
+// countLocks is how many rows the tenant's table has.
+func (a *lockAPI) countLocks(t *testing.T) int {
+	t.Helper()
+	_, total, err := postgres.NewLockStore(a.db).List(tenant.NewContext(context.WithoutCancel(t.Context()), a.tenant), lock.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total
+}
+
+func TestABadRequestForALockSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	a := newLockAPI(t)
+	with := func(more string) string { return `{"userId":"` + patronID + `",` + more + `}` }
+	tests := map[string]struct {
+		body   string
+		status int
+		want   []string // parts of the answer
+	}{
+		"no body":                      {"", 400, []string{"empty"}},
+		"no JSON":                      {"userId=1", 400, []string{"not valid JSON"}},
+		"JSON cut off":                 {`{"userId":`, 400, []string{"not valid JSON"}},
+		"two documents":                {with(`"ttlMs":1`) + `{}`, 400, []string{"not valid JSON"}},
+		"a list":                       {`[]`, 400, []string{"the body must be of type object, not array"}},
+		"a string":                     {`"x"`, 400, []string{"the body must be of type object"}},
+		"deep nesting":                 {with(`"a":` + strings.Repeat("[", 11_000) + strings.Repeat("]", 11_000)), 400, []string{"not valid JSON"}},
+		"a huge body":                  {with(`"x":"` + strings.Repeat("x", bodyLimit) + `"`), 413, []string{"at most 65536 bytes"}},
+		"null":                         {`null`, 422, []string{`"userId"`}},
+		"no userId":                    {`{"ttlMs":1000}`, 422, []string{`"userId"`}},
+		"null as userId":               {`{"userId":null}`, 422, []string{`"userId"`}},
+		"a number as userId":           {`{"userId":7}`, 400, []string{"userId must be of type string, not number"}},
+		"a userId without version":     {`{"userId":"77477611-ab44-0a36-9d41-2f6ffb9e6e41"}`, 422, []string{`"userId"`, "must match"}},
+		"the nil UUID as userId":       {`{"userId":"00000000-0000-0000-0000-000000000000"}`, 422, []string{`"userId"`}},
+		"a userId with a line feed":    {`{"userId":"` + patronID + `\n"}`, 422, []string{`"userId"`}},
+		"a userId with a NUL":          {`{"userId":"\u0000"}`, 422, []string{`"userId"`}},
+		"a text as ttlMs":              {with(`"ttlMs":"5"`), 400, []string{"ttlMs must be of type integer, not string"}},
+		"a fraction as ttlMs":          {with(`"ttlMs":1.5`), 400, []string{"ttlMs must be of type integer, not number 1.5"}},
+		"an exponent as ttlMs":         {with(`"ttlMs":1e3`), 400, []string{"ttlMs must be of type integer, not number 1e3"}},
+		"a boolean as ttlMs":           {with(`"ttlMs":true`), 400, []string{"ttlMs must be of type integer, not bool"}},
+		"an object as ttlMs":           {with(`"ttlMs":{}`), 400, []string{"ttlMs must be of type integer, not object"}},
+		"NaN as ttlMs":                 {with(`"ttlMs":NaN`), 400, []string{"not valid JSON"}},
+		"a ttlMs that fits no integer": {with(`"ttlMs":99999999999999999999`), 400, []string{"ttlMs", "99999999999999999999"}},
+		"a negative ttlMs":             {with(`"ttlMs":-1`), 422, []string{"ttlMs must be from 0 to 600000", `"value":"-1"`}},
+		"a ttlMs above the limit":      {with(`"ttlMs":600001`), 422, []string{"ttlMs must be from 0 to 600000", `"value":"600001"`}},
+		"the largest integer as ttlMs": {with(`"ttlMs":9223372036854775807`), 422, []string{"ttlMs must be from 0 to 600000"}},
+		"a negative waitMs":            {with(`"waitMs":-1`), 422, []string{"waitMs must be from 0 to 10000", `"value":"-1"`}},
+		"a waitMs above the limit":     {with(`"waitMs":10001`), 422, []string{"waitMs must be from 0 to 10000"}},
+		"a text as waitMs":             {with(`"waitMs":"500"`), 400, []string{"waitMs must be of type integer, not string"}},
+		"a requestId that is none":     {with(`"requestId":"abc"`), 422, []string{"requestId must be a UUID", `"value":"abc"`}},
+		"a requestId in braces":        {with(`"requestId":"{` + patronID + `}"`), 422, []string{"requestId must be a UUID"}},
+		"the nil UUID as requestId":    {with(`"requestId":"00000000-0000-0000-0000-000000000000"`), 422, []string{"requestId"}},
+		"a number as requestId":        {with(`"requestId":5`), 400, []string{"requestId must be of type string"}},
+		"everything wrong":             {`{"userId":"x","ttlMs":-5,"waitMs":-6,"requestId":"y"}`, 422, []string{`"userId"`, `"ttlMs"`, `"waitMs"`, `"requestId"`}},
+	}
+	for name, tt := range tests {
+		w := a.do(http.MethodPost, "", tt.body)
+		for _, want := range tt.want {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %q is missing in %s", name, want, w.Body)
+			}
+		}
+		wantStatus(t, name, w, tt.status)
+	}
+	if n := a.countLocks(t); n != 0 {
+		t.Errorf("bad requests wrote %d locks", n)
+	}
+}
+
+func TestABadPatronIsAnsweredAsFolioDoes(t *testing.T) {
+	t.Parallel()
+	a := newLockAPI(t)
+	w := a.do(http.MethodPost, "", `{"userId":"not-an-id","ttlMs":1000}`)
+	got := decode[edge.Errors](t, w)
+	if w.Code != 422 || len(got.Errors) != 1 {
+		t.Fatalf("got %d %s, want 422 with one error", w.Code, w.Body)
+	}
+	e := got.Errors[0]
+	if e.Message != `must match "`+userIDPattern+`"` || e.Type != "1" || e.Code != "jakarta.validation.constraints.Pattern.message" {
+		t.Errorf("the error is %+v", e)
+	}
+	if len(e.Parameters) != 1 || e.Parameters[0].Key != "userId" || *e.Parameters[0].Value != "not-an-id" {
+		t.Errorf("its parameters are %+v", e.Parameters)
+	}
+}
+
+func TestBadParametersOfLocks(t *testing.T) {
+	t.Parallel()
+	a := newLockAPI(t)
+	for _, query := range []string{
+		"?userId=", "?userId=abc", "?userId=null", "?userId=" + patronID + "x",
+		"?offset=-1", "?offset=x", "?offset=", "?offset=1.5", "?offset=1e3", "?offset=2147483648", "?offset=99999999999999999999",
+		"?limit=-1", "?limit=x", "?limit=", "?limit=1001", "?limit=99999999999999999999", "?limit=0x10",
+	} {
+		w := a.do(http.MethodGet, query, "")
+		if w.Code != 422 || !strings.HasPrefix(w.Body.String(), "Invalid Parameters") || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+			t.Errorf("%s: %d %s, want 422 with a text on Invalid Parameters", query, w.Code, w.Body)
+		}
+		if name := query[1:strings.Index(query, "=")]; !strings.Contains(w.Body.String(), name) {
+			t.Errorf("%s: %s does not name %s", query, w.Body, name)
+		}
+	}
+	for _, id := range []string{"abcd", "00000000-0000-0000-0000-000000000000", patronID + "x", "%00", "%0a" + patronID, "{" + patronID + "}", strings.Repeat("a", 5000)} {
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			wantText(t, method+" "+id, a.do(method, "/"+id, ""), 400, "Invalid lock id")
+		}
+	}
+}
+
+func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	a := newLockAPI(t)
+	body := `{"userId":"` + patronID + `"}`
+	for what, tt := range map[string]struct {
+		method, path string
+		headers      map[string]string
+		status       int
+	}{
+		"no tenant":                {http.MethodPost, "", map[string]string{schemas.TenantHeader: ""}, 400},
+		"a tenant that is none":    {http.MethodPost, "", map[string]string{schemas.TenantHeader: "Ä"}, 400},
+		"a tenant never installed": {http.MethodPost, "", map[string]string{schemas.TenantHeader: "nobody"}, 400},
+		"a body of another kind":   {http.MethodPost, "", map[string]string{"Content-Type": "text/plain"}, 400},
+		"PUT":                      {http.MethodPut, "/" + patronID, nil, 405},
+		"DELETE of all":            {http.MethodDelete, "", nil, 405},
+		"a path below":             {http.MethodGet, "/" + patronID + "/x", nil, 400},
+	} {
+		wantStatus(t, what, a.do(tt.method, tt.path, body, tt.headers), tt.status)
+	}
+	if n := a.countLocks(t); n != 0 {
+		t.Errorf("bad requests wrote %d locks", n)
+	}
+}
+
+func TestSQLInAParameterIsJustText(t *testing.T) {
+	t.Parallel()
+	a := newLockAPI(t)
+	a.mustPost(t, uuid.New(), `,"ttlMs":60000`)
+	for _, sql := range []string{
+		`'; DROP TABLE check_out_lock; --`,
+		`' OR '1'='1`,
+		patronID + `' OR 'a'='a`,
+		`0 UNION SELECT 1`,
+		`$1`, `\`, `"`, `%`,
+	} {
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(sql)
+		for what, got := range map[string]int{
+			"userId":    a.do(http.MethodPost, "", `{"userId":"`+quoted+`"}`).Code,
+			"requestId": a.do(http.MethodPost, "", `{"userId":"`+patronID+`","requestId":"`+quoted+`"}`).Code,
+			"ttlMs":     a.do(http.MethodPost, "", `{"userId":"`+patronID+`","ttlMs":"`+quoted+`"}`).Code,
+			"waitMs":    a.do(http.MethodPost, "", `{"userId":"`+patronID+`","waitMs":"`+quoted+`"}`).Code,
+			"id":        a.do(http.MethodGet, "/"+escaped(sql), "").Code,
+			"DELETE id": a.do(http.MethodDelete, "/"+escaped(sql), "").Code,
+			"filter":    a.do(http.MethodGet, "?userId="+escaped(sql), "").Code,
+			"offset":    a.do(http.MethodGet, "?offset="+escaped(sql), "").Code,
+			"limit":     a.do(http.MethodGet, "?limit="+escaped(sql), "").Code,
+			"tenant":    a.do(http.MethodGet, "", "", map[string]string{schemas.TenantHeader: sql}).Code,
+		} {
+			if got < 400 || got > 499 {
+				t.Errorf("%s %s: %d, want 4xx", what, sql, got)
+			}
+		}
+		w := a.do(http.MethodPost, "", `{"userId":"`+patronID+`","ttlMs":0}`, map[string]string{schemas.HolderHeader: sql})
+		if got := decode[schemas.CheckoutLock](t, w); w.Code != 201 || got.Holder != sql {
+			t.Errorf("holder %s: %d, stored as %s", sql, w.Code, got.Holder)
+		}
+	}
+	if n := a.countLocks(t); n != 2 {
+		t.Errorf("%d locks are there, want 2", n)
+	}
+}
+
+func TestAHolderThatIsNoNameIsIgnored(t *testing.T) {
+	t.Parallel()
+	a := newLockAPI(t)
+	for holder, want := range map[string]string{
+		"":                       "",
+		strings.Repeat("ü", 100): strings.Repeat("ü", 100),
+		strings.Repeat("ü", 101): "",
+		"a\x00b":                 "",
+		"a\tb":                   "",
+		"a\nb":                   "",
+		"\xff":                   "",
+		"a\u202eb":               "",
+	} {
+		w := a.do(http.MethodPost, "", `{"userId":"`+uuid.NewString()+`"}`, map[string]string{schemas.HolderHeader: holder})
+		if got := decode[schemas.CheckoutLock](t, w); w.Code != 201 || got.Holder != want {
+			t.Errorf("%q: %d, holder %q, want %q", holder, w.Code, got.Holder, want)
+		}
+	}
+}
