@@ -29,9 +29,12 @@ const commitAttempts = 4
 
 // Config says where the database is.
 type Config struct {
-	// URL is a pgx connection URL; pool_* parameters set the pool's size.
-	// Behind PgBouncer in transaction mode it needs default_query_exec_mode=exec.
+	// URL is a pgx connection URL. Behind PgBouncer in transaction mode it needs
+	// default_query_exec_mode=exec.
 	URL string
+	// MaxConns is the size of the pool; 0 leaves it to the URL's pool_max_conns,
+	// else to pgx.
+	MaxConns int32
 	// MigrateURL is a direct connection for migrations, which need a session of
 	// their own; empty means URL.
 	MigrateURL string
@@ -51,6 +54,9 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
+	}
+	if cfg.MaxConns > 0 {
+		pc.MaxConns = cfg.MaxConns
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {

@@ -1,0 +1,156 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/sample"
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/config/edge"
+)
+
+// bodyLimit is the largest request body in bytes; FOLIO's largest records are
+// instances of some ten kilobytes.
+const bodyLimit = 1 << 20
+
+// App is one instance of the service.
+type App struct {
+	cfg     Config
+	log     *slog.Logger
+	db      *postgres.DB
+	server  *edge.Server
+	metrics *metrics
+	reg     *prometheus.Registry
+	locks   *lock.Service
+	sweeper *lock.Sweeper
+}
+
+// New opens the port and the connection pool and installs the configured tenants,
+// so that every reason not to start shows up here. On error nothing is left open.
+func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
+	db, err := open(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			db.Close()
+		}
+	}()
+	if err := db.Ping(ctx); err != nil {
+		return nil, fmt.Errorf("DATABASE_URL leads to no PostgreSQL that answers: %w", err)
+	}
+	if err := install(ctx, db, cfg.Tenants, nil); err != nil {
+		return nil, err
+	}
+	server, err := edge.Listen(ctx, cfg.HTTP, log)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{cfg: cfg, log: log, db: db, server: server, reg: prometheus.NewRegistry()}
+	a.metrics = newMetrics(a.reg)
+	store := postgres.NewLockStore(db)
+	a.reg.MustRegister(newHeldCollector(a.held(store)))
+	a.locks = lock.NewService(store, a.metrics, log)
+	a.sweeper = lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log)
+	return a, nil
+}
+
+func open(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
+	return postgres.Open(ctx, postgres.Config{URL: cfg.URL, MigrateURL: cfg.MigrateURL, MaxConns: cfg.MaxConns}, log)
+}
+
+// install installs or upgrades the tenants, and does more for each if there is
+// more to do.
+func install(ctx context.Context, db *postgres.DB, names []string, more func(context.Context) error) error {
+	for _, name := range names {
+		id, err := tenant.Parse(name)
+		if err != nil {
+			return fmt.Errorf("tenant %q: %w", name, err)
+		}
+		if err := db.Install(ctx, id); err != nil {
+			return err
+		}
+		if more == nil {
+			continue
+		}
+		if err := more(tenant.NewContext(ctx, id)); err != nil {
+			return fmt.Errorf("tenant %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// URL is the address to reach the instance at.
+func (a *App) URL() string { return a.server.URL() }
+
+// Run serves until ctx is done, then stops in order: readiness says no, waiters
+// for locks are answered, running requests finish, the pool is closed. It returns
+// nil after an orderly stop.
+func (a *App) Run(ctx context.Context) error {
+	defer a.db.Close() // last: requests still use it while they finish
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return a.server.Run(ctx, edge.New(edge.Options{
+			Log: a.log, Registry: a.reg, RequestTimeout: a.cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, Ready: a.ready,
+		}, a.routes()), a.locks.Stop)
+	})
+	g.Go(func() error {
+		a.sweeper.Run(ctx)
+		return nil
+	})
+	return g.Wait()
+}
+
+func (a *App) routes() []edge.Route {
+	records := postgres.NewRecordStore(a.db, a.metrics.unfenced.Inc)
+	rules := postgres.NewRulesStore(a.db)
+	var all []edge.Route
+	for _, some := range [][]edge.Route{
+		httpapi.CheckoutLockRoutes(a.locks, a.cfg.lockTTL()),
+		httpapi.CheckOutRoutes(checkout.NewService(postgres.NewCommitStore(a.db), a.metrics)),
+		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(a.db)),
+		httpapi.RulesRoutes(rules),
+		httpapi.TenantRoutes(a.db, sample.New(records, rules)),
+		httpapi.RecordRoutes(records),
+	} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// ready says no while the service stops, PostgreSQL does not answer, or a
+// tenant's schema lacks migrations.
+func (a *App) ready(ctx context.Context) error {
+	if err := a.server.Draining(); err != nil {
+		return err
+	}
+	return a.db.Ready(ctx)
+}
+
+// held counts the live locks of all tenants.
+func (a *App) held(store *postgres.LockStore) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		ids, err := a.db.Tenants(ctx)
+		if err != nil {
+			return 0, err
+		}
+		sum := 0
+		for _, id := range ids {
+			n, err := store.CountHeld(tenant.NewContext(ctx, id))
+			if err != nil {
+				return 0, err
+			}
+			sum += n
+		}
+		return sum, nil
+	}
+}

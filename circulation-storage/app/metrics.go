@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/lock"
+)
+
+// metrics counts what the domain packages report. Labels are bounded: they are
+// outcomes, never tenants or patrons.
+type metrics struct {
+	acquires   *prometheus.CounterVec
+	wait       *prometheus.HistogramVec
+	waiting    prometheus.Gauge
+	released   prometheus.Counter
+	swept      prometheus.Counter
+	commits    *prometheus.CounterVec
+	commitTime *prometheus.HistogramVec
+	unfenced   prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	counter := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
+	m := &metrics{
+		acquires: prometheus.NewCounterVec(counter("checkout_lock_acquires_total", "Acquires answered, by outcome."), []string{"outcome"}),
+		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "checkout_lock_acquire_duration_seconds", Help: "Time from an acquire's arrival to its answer, waiting included.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"outcome"}),
+		waiting:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "checkout_lock_waiting", Help: "Callers that wait for a lock in this process."}),
+		released: prometheus.NewCounter(counter("checkout_lock_releases_total", "Live locks released by their holders.")),
+		swept:    prometheus.NewCounter(counter("checkout_lock_swept_total", "Locks deleted long after they were outdated.")),
+		commits: prometheus.NewCounterVec(counter("checkout_commits_total",
+			"Commits of check-outs and check-ins, by outcome; lock_lost is the fence refusing."), []string{"kind", "outcome"}),
+		commitTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "checkout_commit_duration_seconds", Help: "Time for one commit, refused ones too.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}, []string{"kind"}),
+		unfenced: prometheus.NewCounter(counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints.")),
+	}
+	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
+		m.acquires.WithLabelValues(string(o))
+	}
+	for _, o := range checkout.Outcomes() {
+		m.commits.WithLabelValues("check-out", string(o))
+	}
+	return m
+}
+
+// Acquired implements lock.Observer.
+func (m *metrics) Acquired(o lock.Outcome, took time.Duration) {
+	m.acquires.WithLabelValues(string(o)).Inc()
+	m.wait.WithLabelValues(string(o)).Observe(took.Seconds())
+}
+
+// Waiting implements lock.Observer.
+func (m *metrics) Waiting(delta int) { m.waiting.Add(float64(delta)) }
+
+// Released implements lock.Observer.
+func (m *metrics) Released() { m.released.Inc() }
+
+// Swept implements lock.Observer.
+func (m *metrics) Swept(n int) { m.swept.Add(float64(n)) }
+
+// CheckedOut implements checkout.Observer.
+func (m *metrics) CheckedOut(o checkout.Outcome, took time.Duration) {
+	m.committed("check-out", o, took)
+}
+
+// CheckedIn implements checkout.Observer.
+func (m *metrics) CheckedIn(o checkout.Outcome, took time.Duration) { m.committed("check-in", o, took) }
+
+func (m *metrics) committed(kind string, o checkout.Outcome, took time.Duration) {
+	m.commits.WithLabelValues(kind, string(o)).Inc()
+	m.commitTime.WithLabelValues(kind).Observe(took.Seconds())
+}
+
+// heldTimeout bounds the database work for one scrape.
+const heldTimeout = 2 * time.Second
+
+// heldCollector counts the live locks of all tenants when it is scraped.
+type heldCollector struct {
+	desc  *prometheus.Desc
+	count func(context.Context) (int, error)
+}
+
+func newHeldCollector(count func(context.Context) (int, error)) heldCollector {
+	return heldCollector{
+		desc:  prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil),
+		count: count,
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c heldCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
+
+// Collect implements prometheus.Collector. Without a database there is no value.
+func (c heldCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), heldTimeout)
+	defer cancel()
+	n, err := c.count(ctx)
+	if err != nil {
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n))
+}

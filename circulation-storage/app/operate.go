@@ -1,0 +1,125 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/sample"
+	"checkoutlock/circulation-storage/internal/tenant"
+)
+
+// Migrate installs or upgrades the configured tenants, and loads the demo library
+// into them if withSample is set.
+func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger) error {
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
+		load := func(ctx context.Context) error {
+			log.InfoContext(ctx, "tenant is up to date")
+			if !withSample {
+				return nil
+			}
+			loader := sample.New(postgres.NewRecordStore(db, func() {}), postgres.NewRulesStore(db))
+			if err := loader.LoadReference(ctx); err != nil {
+				return err
+			}
+			return loader.LoadSample(ctx)
+		}
+		return install(ctx, db, cfg.Tenants, load)
+	})
+}
+
+// MigrateDown undoes all migrations of the tenants: their records are lost.
+func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logger) error {
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
+		for _, name := range names {
+			id, err := tenant.Parse(name)
+			if err != nil {
+				return fmt.Errorf("tenant %q: %w", name, err)
+			}
+			if err := db.MigrateDown(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// listed is how many locks ListLocks shows at most.
+const listed = 1000
+
+// ListLocks prints the tenant's locks, oldest first; user narrows them to one
+// patron, "" does not.
+func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.Writer) error {
+	filter := lock.Filter{Limit: listed}
+	if user != "" {
+		id, err := uuid.Parse(user)
+		if err != nil {
+			return fmt.Errorf("-user must be a UUID: %w", err)
+		}
+		filter.UserID = id
+	}
+	return withLocks(ctx, cfg, tenantName, func(ctx context.Context, store *postgres.LockStore) error {
+		locks, total, err := store.List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(w, "LOCK\tPATRON\tSINCE\tTTL\tSTATE\tHOLDER\tREQUEST")
+		for _, l := range locks {
+			state := "held"
+			if l.Outdated {
+				state = "outdated"
+			}
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.UserID, l.CreatedAt.Format(time.RFC3339), l.TTL, state, l.Holder, l.RequestID)
+		}
+		_, _ = fmt.Fprintf(w, "%d of %d\n", len(locks), total)
+		return w.Flush()
+	})
+}
+
+// ReleaseLock releases a lock by its id. That is safe at any time: the commit of
+// whoever held it is refused.
+func ReleaseLock(ctx context.Context, cfg Config, tenantName, id string, out io.Writer) error {
+	lockID, err := uuid.Parse(id)
+	if err != nil {
+		return fmt.Errorf("-release must be a lock's UUID: %w", err)
+	}
+	return withLocks(ctx, cfg, tenantName, func(ctx context.Context, store *postgres.LockStore) error {
+		l, err := store.Release(ctx, lockID)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "released the lock of patron %s, held since %s by %s\n", l.UserID, l.CreatedAt.Format(time.RFC3339), l.Holder)
+		return err
+	})
+}
+
+func withLocks(ctx context.Context, cfg Config, tenantName string, f func(context.Context, *postgres.LockStore) error) error {
+	if tenantName == "" {
+		return errors.New("name a tenant with -tenant")
+	}
+	id, err := tenant.Parse(tenantName)
+	if err != nil {
+		return fmt.Errorf("tenant %q: %w", tenantName, err)
+	}
+	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
+		return f(tenant.NewContext(ctx, id), postgres.NewLockStore(db))
+	})
+}
+
+func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*postgres.DB) error) error {
+	db, err := open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return f(db)
+}

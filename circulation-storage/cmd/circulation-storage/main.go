@@ -1,0 +1,142 @@
+// Command circulation-storage keeps a library's records and the patrons' check-out
+// locks in PostgreSQL. Its settings are environment variables; see README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"checkoutlock/circulation-storage/app"
+	"checkoutlock/config"
+	"checkoutlock/config/edge"
+)
+
+const usage = `circulation-storage keeps a library's records and the patrons' check-out locks.
+
+  circulation-storage [serve]                   run the service
+  circulation-storage migrate [-sample] [-tenant NAME]...
+                                                install or upgrade tenants, those of TENANTS if none is named
+  circulation-storage migrate -down -tenant NAME
+                                                undo all migrations of a tenant; its records are lost
+  circulation-storage locks -tenant NAME [-user ID]
+                                                list the locks, oldest first
+  circulation-storage locks -tenant NAME -release ID
+                                                release a lock; the check-out that held it will be refused
+  circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
+
+Settings are environment variables: DATABASE_URL (required), MIGRATE_DATABASE_URL, DATABASE_MAX_CONNS, TENANTS,
+PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(os.Stdout, usage)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "circulation-storage:", err)
+		os.Exit(1)
+	}
+}
+
+// run is main without the process: tests call it with an environment of their own.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	command := "serve"
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "-h", "-help", "--help", "help":
+		return flag.ErrHelp
+	case "-healthcheck", "--healthcheck":
+		cfg := app.DefaultConfig()
+		if err := config.Load(&portOnly{&cfg.HTTP}, environ); err != nil {
+			return err
+		}
+		return edge.Healthcheck(ctx, cfg.HTTP)
+	}
+	cfg := app.DefaultConfig()
+	if err := config.Load(&cfg, environ); err != nil {
+		return err
+	}
+	switch command {
+	case "serve":
+		return serve(ctx, cfg, args, stderr)
+	case "migrate":
+		return migrate(ctx, cfg, args, stderr)
+	case "locks":
+		return locks(ctx, cfg, args, stdout)
+	}
+	return fmt.Errorf("there is no command %q; circulation-storage help lists them", command)
+}
+
+// portOnly is what the health check needs of the settings.
+type portOnly struct{ *config.HTTP }
+
+// Validate implements config.Validator; the service itself checks its settings.
+func (portOnly) Validate() error { return nil }
+
+func serve(ctx context.Context, cfg app.Config, args []string, stderr io.Writer) error {
+	if len(args) > 0 {
+		return fmt.Errorf("serve takes no arguments, but got %q", args)
+	}
+	a, err := app.New(ctx, cfg, cfg.Log.New(stderr, "circulation-storage"))
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+// flags returns a flag set that leaves messages to run.
+func flags(command string) *flag.FlagSet {
+	fs := flag.NewFlagSet(command, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	return fs
+}
+
+func migrate(ctx context.Context, cfg app.Config, args []string, stderr io.Writer) error {
+	fs := flags("migrate")
+	var named []string
+	fs.Func("tenant", "", func(name string) error {
+		named = append(named, name)
+		return nil
+	})
+	sample, down := fs.Bool("sample", false, ""), fs.Bool("down", false, "")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	log := cfg.Log.New(stderr, "circulation-storage")
+	if *down {
+		if len(named) == 0 {
+			return errors.New("migrate -down loses all records, so it needs -tenant NAME")
+		}
+		return app.MigrateDown(ctx, cfg, named, log)
+	}
+	if len(named) > 0 {
+		cfg.Tenants = named
+	}
+	if len(cfg.Tenants) == 0 {
+		return errors.New("no tenant: name some with -tenant or TENANTS")
+	}
+	return app.Migrate(ctx, cfg, *sample, log)
+}
+
+func locks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
+	fs := flags("locks")
+	tenant, user, release := fs.String("tenant", "", ""), fs.String("user", "", ""), fs.String("release", "", "")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *release != "" {
+		return app.ReleaseLock(ctx, cfg, *tenant, *release, stdout)
+	}
+	return app.ListLocks(ctx, cfg, *tenant, *user, stdout)
+}

@@ -1,0 +1,41 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"checkoutlock/config"
+)
+
+const healthcheckTimeout = 5 * time.Second
+
+// Healthcheck asks the service that runs on this machine with the same settings
+// whether it is ready, for containers without a shell. nil means ready.
+func Healthcheck(ctx context.Context, cfg config.HTTP) error {
+	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
+	defer cancel()
+	host := cfg.Addr
+	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+	}
+	url := "http://" + net.JoinHostPort(host, strconv.Itoa(cfg.Port)) + "/admin/health/ready"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", url, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+		return fmt.Errorf("%s answered %d: %s", url, resp.StatusCode, text)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Command dev runs the pair for a person who wants to try it: PostgreSQL, both
+// services and a demo library, until Ctrl-C. docs: README.md, "Run it".
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/caarlos0/env/v10"
+
+	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/config"
+	"checkoutlock/integration-tests/stack"
+)
+
+// settings of make run, beside those of the two services.
+type settings struct {
+	StoragePort     int    `env:"STORAGE_PORT" envDefault:"8081"`
+	CirculationPort int    `env:"CIRCULATION_PORT" envDefault:"9801"`
+	Tenant          string `env:"TENANT" envDefault:"diku"`
+	DatabaseURL     string `env:"DATABASE_URL"`
+	Sample          string `env:"SAMPLE" envDefault:"demo"`
+	PgBin           string `env:"PG_BIN"`
+}
+
+// Validate implements config.Validator.
+func (s *settings) Validate() error {
+	var errs []error
+	for name, port := range map[string]int{"STORAGE_PORT": s.StoragePort, "CIRCULATION_PORT": s.CirculationPort} {
+		if port < 0 || port > 65535 {
+			errs = append(errs, config.OutOfRange(name, port, "0 to 65535; 0 picks a free one"))
+		}
+	}
+	if !slices.Contains([]string{"demo", "none"}, s.Sample) {
+		errs = append(errs, config.OutOfRange("SAMPLE", s.Sample, "demo, none"))
+	}
+	return errors.Join(errs...)
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, environ []string, out, errOut io.Writer) (err error) {
+	var s settings
+	if err := config.Load(&s, environ); err != nil {
+		return err
+	}
+	log := config.Log{Level: "info"}.New(errOut, "dev")
+	database, stopped, stop, err := openDatabase(ctx, s, out, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+
+	pair, err := stack.Start(ctx, stack.Options{
+		DatabaseURL: database, Log: log,
+		StorageEnv:     with(environ, "PORT", s.StoragePort),
+		CirculationEnv: with(environ, "PORT", s.CirculationPort),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, pair.Stop())
+		fmt.Fprintln(out, "\nEverything is stopped.")
+	}()
+
+	st := stack.Client{Base: pair.Storages[0], Tenant: s.Tenant}
+	if err := st.InstallTenant(ctx, s.Sample == "demo"); err != nil {
+		return fmt.Errorf("installing tenant %s: %w", s.Tenant, err)
+	}
+	if err := greet(ctx, out, pair, st, s); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-stopped:
+		return errors.New("PostgreSQL ended by itself; its log lines stand above")
+	}
+}
+
+// with returns the settings for one of the services: those of environ, the
+// feature on unless environ says otherwise, and the service's own port.
+func with(environ []string, name string, value int) []string {
+	all := slices.Clone(environ)
+	if env.ToMap(environ)["CHECKOUT_LOCK_FEATURE_ENABLED"] == "" {
+		all = append(all, "CHECKOUT_LOCK_FEATURE_ENABLED=true")
+	}
+	return append(all, fmt.Sprintf("%s=%d", name, value))
+}
+
+// openDatabase returns the address of the database to use, a channel that is
+// closed when a server of our own ends by itself, and how to stop it.
+func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logger) (string, <-chan struct{}, func() error, error) {
+	if s.DatabaseURL != "" {
+		return s.DatabaseURL, nil, func() error { return nil }, nil
+	}
+	fmt.Fprintln(out, "Starting PostgreSQL ...")
+	pg, err := storage.StartPostgreSQL(ctx, "check-out-lock-pair", s.PgBin, log)
+	if err != nil {
+		return "", nil, nil, fmt.Errorf("starting PostgreSQL: %w", err)
+	}
+	return pg.URL(), pg.Done(), pg.Stop, nil
+}

@@ -1,0 +1,63 @@
+// Command withdb runs another command with a throw-away PostgreSQL, whose address
+// the command finds in TEST_DATABASE_URL:
+//
+//	go run ./integration-tests/cmd/withdb -- go test ./...
+//
+// With TEST_DATABASE_URL already set it starts none. PG_BIN names the folder of
+// PostgreSQL's binaries; without it they are searched. The exit code is the
+// command's.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	storage "checkoutlock/circulation-storage/app"
+)
+
+const urlVariable = "TEST_DATABASE_URL"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		os.Exit(exit.ExitCode())
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "withdb:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return errors.New("usage: withdb -- command [argument ...]")
+	}
+	environ := os.Environ()
+	if os.Getenv(urlVariable) == "" {
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		pg, err := storage.StartPostgreSQL(ctx, "", os.Getenv("PG_BIN"), log)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, pg.Stop()) }()
+		environ = append(environ, urlVariable+"="+pg.URL())
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // running what the user names is its purpose
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd.Run()
+}

@@ -1,0 +1,135 @@
+package integration_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	circulation "checkoutlock/circulation/app"
+	"checkoutlock/integration-tests/stack"
+)
+
+// The size of the limit race: enough for every interleaving to come up.
+const (
+	racePatrons   = 20
+	raceCheckOuts = 24
+	raceLimit     = 3
+	raceTTL       = 300 * time.Millisecond
+)
+
+// pauses makes a share of all check-outs pause between recount and commit.
+type pauses struct {
+	circulation.NoObserver
+	percent int
+	pause   time.Duration
+}
+
+func (p pauses) Reached(ctx context.Context, step circulation.Step, _ time.Duration) {
+	if step == circulation.Recounted && rand.N(100) < p.percent {
+		select {
+		case <-time.After(p.pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// The races have the machine to themselves (no t.Parallel): with a TTL this short,
+// a machine busy with other tests would mostly show that locks outlive it.
+
+// race sends all check-outs of all patrons at once to four circulation instances
+// on two storages, and returns the patrons' open loans and what was answered.
+func race(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int, sum stack.Summary) {
+	t.Helper()
+	p = start(t, stack.Options{
+		Storages: 2, Circulations: 4, Observe: observe,
+		CirculationEnv: on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled), fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds())),
+	}, raceLimit)
+	var all []stack.CheckOut
+	ids := make([]string, racePatrons)
+	for i := range ids {
+		id, patron := p.patron(t)
+		ids[i] = id
+		for _, book := range p.books(t, raceCheckOuts) {
+			all = append(all, p.checkOut(book, patron))
+		}
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	outcomes := stack.Burst(t.Context(), p.machines, all)
+	for _, o := range outcomes {
+		if o.Err != nil || o.Status >= http.StatusInternalServerError {
+			t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
+		}
+	}
+	for _, id := range ids {
+		loans = append(loans, p.open(t, id))
+	}
+	return p, loans, stack.Sum(outcomes)
+}
+
+func TestTheLimitHoldsHoweverManyMachinesAskAtOnce(t *testing.T) {
+	p, loans, sum := race(t, true, nil)
+	for _, n := range loans {
+		if n != raceLimit {
+			t.Errorf("patrons have %v books, want %d each", loans, raceLimit)
+			break
+		}
+	}
+	p.noLocksLeft(t)
+	t.Logf("longest wait %s, refused %v", sum.Longest, sum.Refused)
+}
+
+func TestTheLimitHoldsWhenHoldersPauseLongerThanTheirLockLives(t *testing.T) {
+	p, loans, sum := race(t, true, func(int) circulation.Observer {
+		return pauses{percent: 15, pause: 2 * raceTTL}
+	})
+	for _, n := range loans {
+		if n != raceLimit {
+			t.Errorf("patrons have %v books, want %d each", loans, raceLimit)
+			break
+		}
+	}
+	p.noLocksLeft(t)
+	fenced := metric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`)
+	if fenced < 1 {
+		t.Error("the fence refused nobody: the test did not see what it is for")
+	}
+	t.Logf("longest wait %s, refused %v, fenced %v", sum.Longest, sum.Refused, fenced)
+}
+
+func TestWithTheFeatureOffTheSameBurstExceedsTheLimit(t *testing.T) {
+	_, loans, _ := race(t, false, nil)
+	most := 0
+	for _, n := range loans {
+		most = max(most, n)
+	}
+	if most <= raceLimit {
+		t.Errorf("patrons have %v books: without the lock nothing went wrong, so the tests with it prove nothing", loans)
+	}
+}
+
+// metric sums one series over the storages.
+func metric(t *testing.T, p *pair, series string) float64 {
+	t.Helper()
+	sum := 0.0
+	for _, base := range p.Storages {
+		a := do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/metrics", nil)
+		lines := bufio.NewScanner(bytes.NewReader(a.Body))
+		for lines.Scan() {
+			if value, ok := strings.CutPrefix(lines.Text(), series+" "); ok {
+				n, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += n
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,186 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/integration-tests/stack"
+)
+
+// TestMain stops the PostgreSQL that the first test may have started.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if pg, err := database(); pg != nil {
+		if err := errors.Join(err, pg.Stop()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// database starts a throw-away PostgreSQL, once, unless TEST_DATABASE_URL names
+// one; then it returns nil.
+var database = sync.OnceValues(func() (*storage.PostgreSQL, error) {
+	if os.Getenv("TEST_DATABASE_URL") != "" {
+		return nil, nil
+	}
+	return storage.StartPostgreSQL(context.Background(), "", os.Getenv("PG_BIN"), slog.New(slog.DiscardHandler))
+})
+
+func databaseURL(t *testing.T) string {
+	t.Helper()
+	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
+		return url
+	}
+	pg, err := database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pg.URL()
+}
+
+// quick is a client for tests that send much at once.
+var quick = &http.Client{
+	Timeout:   time.Minute,
+	Transport: &http.Transport{MaxIdleConnsPerHost: 100, MaxIdleConns: 1000},
+}
+
+// pair is a running stack with a library of its own in it.
+type pair struct {
+	*stack.Stack
+	*stack.Library
+	machines []stack.Client // one per circulation instance
+}
+
+// start runs a stack and makes a library with that limit in a tenant of its own.
+// Both are gone when the test ends.
+func start(t *testing.T, o stack.Options, limit int) *pair {
+	t.Helper()
+	if o.DatabaseURL == "" {
+		o.DatabaseURL = databaseURL(t)
+	}
+	o.StorageEnv = append([]string{"DATABASE_MAX_CONNS=16"}, o.StorageEnv...)
+	s, err := stack.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	tenant := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
+	st := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: quick}
+	lib, err := stack.NewLibrary(t.Context(), st, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := st.Must(context.Background(), http.MethodPost, "/_/tenant", map[string]any{"purge": true}); err != nil {
+			t.Errorf("purging: %v", err)
+		}
+	})
+	p := &pair{Stack: s, Library: lib}
+	for _, base := range s.Circulations {
+		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: quick})
+	}
+	return p
+}
+
+// on are circulation's settings with the feature on and room for long queues.
+func on(more ...string) []string {
+	return append([]string{"CHECKOUT_LOCK_FEATURE_ENABLED=true", "RETRY_INTERVAL_MS=5000|5000|5000|5000|5000"}, more...)
+}
+
+// patron registers a patron and returns id and barcode.
+func (p *pair) patron(t *testing.T) (id, barcode string) {
+	t.Helper()
+	barcode = "p-" + uuid.NewString()
+	id, err := p.Patron(t.Context(), barcode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id, barcode
+}
+
+// books adds n books and returns their barcodes.
+func (p *pair) books(t *testing.T, n int) []string {
+	t.Helper()
+	barcodes := make([]string, n)
+	for i := range barcodes {
+		barcodes[i] = "b-" + uuid.NewString()
+		if _, err := p.Book(t.Context(), barcodes[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return barcodes
+}
+
+func (p *pair) checkOut(book, patron string) stack.CheckOut {
+	return stack.CheckOut{ItemBarcode: book, UserBarcode: patron, ServicePointID: p.ServicePointID}
+}
+
+// lend checks one book out on instance i.
+func (p *pair) lend(t *testing.T, i int, book, patron string) stack.Answer {
+	t.Helper()
+	return do(t, p.machines[i], http.MethodPost, "/circulation/check-out-by-barcode", p.checkOut(book, patron))
+}
+
+// do calls and fails the test when no answer came.
+func do(t *testing.T, c stack.Client, method, path string, body any) stack.Answer {
+	t.Helper()
+	a, err := c.Do(t.Context(), method, path, body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+// open is the number of the patron's open loans.
+func (p *pair) open(t *testing.T, userID string) int {
+	t.Helper()
+	n, err := p.Open(t.Context(), userID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// noLocksLeft fails the test when a lock is stored.
+func (p *pair) noLocksLeft(t *testing.T) {
+	t.Helper()
+	n, err := p.Locks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+}
+
+// eventually waits until f is true, at most for limit.
+func eventually(t *testing.T, limit time.Duration, what string, f func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s: not within %s", what, limit)
+		}
+	}
+}

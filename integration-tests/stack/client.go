@@ -1,0 +1,109 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"checkoutlock/schemas"
+)
+
+// Client calls one instance on behalf of a tenant, as a machine or a librarian
+// would. The zero HTTP is http.DefaultClient's transport with a time-out above
+// every time-out of the services.
+type Client struct {
+	Base   string
+	Tenant string
+	HTTP   *http.Client
+	// Header is sent with every call, beside the tenant's.
+	Header http.Header
+}
+
+// clientTimeout is longer than any answer of the services may take.
+const clientTimeout = 45 * time.Second
+
+// Answer is what came back.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// JSON decodes the answer's body into v.
+func (a Answer) JSON(v any) error {
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		return fmt.Errorf("reading the answer %d %q: %w", a.Status, a.Body, err)
+	}
+	return nil
+}
+
+// Do sends body, a []byte as it is and anything else as JSON; nil sends none. The
+// error is the network's: a refusal is an Answer.
+func (c Client) Do(ctx context.Context, method, path string, body any) (Answer, error) {
+	raw, given := body.([]byte)
+	if !given && body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return Answer{}, fmt.Errorf("writing the body: %w", err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(raw))
+	if err != nil {
+		return Answer{}, err
+	}
+	for name, values := range c.Header {
+		req.Header[name] = values
+	}
+	if c.Tenant != "" {
+		req.Header.Set(schemas.TenantHeader, c.Tenant)
+	}
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	client := c.HTTP
+	if client == nil {
+		client = &http.Client{Timeout: clientTimeout}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: answer}, err
+}
+
+// Must is Do for calls that have to succeed: any other status than 2xx is an
+// error that tells what came back.
+func (c Client) Must(ctx context.Context, method, path string, body any) (Answer, error) {
+	a, err := c.Do(ctx, method, path, body)
+	if err != nil {
+		return a, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if a.Status/100 != 2 {
+		return a, fmt.Errorf("%s %s: answered %d %s", method, path, a.Status, a.Body)
+	}
+	return a, nil
+}
+
+// InstallTenant installs the client's tenant, with the demo library if sample is
+// set. The client must be one of circulation-storage.
+func (c Client) InstallTenant(ctx context.Context, sample bool) error {
+	type parameter struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	}
+	attributes := struct {
+		ModuleTo   string      `json:"module_to"`
+		Parameters []parameter `json:"parameters"`
+	}{ModuleTo: "mod-circulation-storage-1.0.0"}
+	if sample {
+		attributes.Parameters = []parameter{{"loadReference", "true"}, {"loadSample", "true"}}
+	}
+	_, err := c.Must(ctx, http.MethodPost, "/_/tenant", attributes)
+	return err
+}

@@ -1,0 +1,127 @@
+// Package stack runs the pair inside one process: any number of
+// circulation-storage and circulation instances on free or chosen ports, on one
+// database, as make run, make demo and the tests use it.
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	circulation "checkoutlock/circulation/app"
+
+	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/config"
+)
+
+// Options say what to run. DatabaseURL is required.
+type Options struct {
+	DatabaseURL string
+	// Storages and Circulations are how many instances to run; 0 means 1.
+	// Circulation i talks to storage i modulo Storages.
+	Storages, Circulations int
+	// StorageURL, if set, is what all circulation instances talk to instead.
+	StorageURL string
+	// StorageEnv and CirculationEnv are settings in the form of os.Environ. Ports
+	// are free ones unless PORT is among them.
+	StorageEnv, CirculationEnv []string
+	// Observe, if set, gives circulation instance i an observer.
+	Observe func(i int) circulation.Observer
+	// Log receives both services' logs; nil discards them.
+	Log *slog.Logger
+}
+
+// Stack is a running pair.
+type Stack struct {
+	Storages     []string // base URLs
+	Circulations []string
+
+	stops []func() error // in the order of starting
+}
+
+// Start runs the instances and returns when all of them listen. The context ends
+// the start only; the caller stops the stack.
+func Start(ctx context.Context, o Options) (_ *Stack, err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Stack{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
+	for range max(1, o.Storages) {
+		if err := s.startStorage(ctx, o); err != nil {
+			return nil, fmt.Errorf("starting circulation-storage: %w", err)
+		}
+	}
+	for i := range max(1, o.Circulations) {
+		if err := s.startCirculation(ctx, o, i); err != nil {
+			return nil, fmt.Errorf("starting circulation: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Stack) startStorage(ctx context.Context, o Options) error {
+	cfg := storage.DefaultConfig()
+	cfg.HTTP.Port = 0
+	if err := config.Load(&cfg, append([]string{"DATABASE_URL=" + o.DatabaseURL}, o.StorageEnv...)); err != nil {
+		return err
+	}
+	a, err := storage.New(ctx, cfg, o.Log.With("service", "circulation-storage", "instance", len(s.Storages)))
+	if err != nil {
+		return err
+	}
+	s.Storages = append(s.Storages, a.URL())
+	s.run(ctx, a.Run)
+	return nil
+}
+
+func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
+	url := o.StorageURL
+	if url == "" {
+		url = s.Storages[i%len(s.Storages)]
+	}
+	cfg := circulation.DefaultConfig()
+	cfg.HTTP.Port = 0
+	environ := append([]string{"STORAGE_URL=" + url, fmt.Sprintf("INSTANCE_NAME=circulation-%d", i+1)}, o.CirculationEnv...)
+	if err := config.Load(&cfg, environ); err != nil {
+		return err
+	}
+	var opts []circulation.Option
+	if o.Observe != nil {
+		opts = append(opts, circulation.WithObserver(o.Observe(i)))
+	}
+	a, err := circulation.New(ctx, cfg, o.Log.With("service", "circulation", "instance", i), opts...)
+	if err != nil {
+		return err
+	}
+	s.Circulations = append(s.Circulations, a.URL())
+	s.run(ctx, a.Run)
+	return nil
+}
+
+// run runs f until it is stopped.
+func (s *Stack) run(ctx context.Context, f func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- f(ctx) }()
+	s.stops = append(s.stops, sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	}))
+}
+
+// Stop stops the instances in the opposite order, circulation first, and waits
+// for them.
+func (s *Stack) Stop() error {
+	var errs []error
+	for i := len(s.stops) - 1; i >= 0; i-- {
+		errs = append(errs, s.stops[i]())
+	}
+	return errors.Join(errs...)
+}
