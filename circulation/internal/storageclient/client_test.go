@@ -1,0 +1,300 @@
+package storageclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+const (
+	someID    = "0b96a642-5e7f-452d-9cae-9cee66c9a892"
+	anotherID = "1a54b431-2e4f-452d-9cae-9cee66c9a892"
+)
+
+// clientOf returns a client of a storage that answers as handler does.
+func clientOf(t *testing.T, handler http.HandlerFunc) *Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return clientFor(t, server.URL)
+}
+
+func clientFor(t *testing.T, address string) *Client {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{URL: u, Instance: "circ-1", Observe: func(string, string, int, time.Duration) {}})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// inTenant returns the context of a call for the tenant.
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	id, err := tenant.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.NewContext(t.Context(), id)
+}
+
+// answer writes an answer as storage does; code may be "".
+func answer(w http.ResponseWriter, status int, code fault.Code, body string) {
+	if code != "" {
+		w.Header().Set(fault.Header, string(code))
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+func TestACallCarriesWhatTheServedCallCameWith(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		answer(w, 201, "", `{"id":"`+someID+`"}`)
+	})
+	ctx := call.NewContext(inTenant(t, "diku"), call.Info{
+		RequestID: "r-1", UserID: anotherID, Token: "secret", Permissions: []string{"a.get", "b.put"},
+	})
+	if _, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		schemas.TenantHeader: "diku", schemas.RequestIDHeader: "r-1", schemas.UserIDHeader: anotherID,
+		schemas.TokenHeader: "secret", schemas.PermissionsHeader: `["a.get","b.put"]`, schemas.HolderHeader: "circ-1",
+		"Content-Type": "application/json",
+	} {
+		if got.Get(name) != want {
+			t.Errorf("%s is %q, want %q", name, got.Get(name), want)
+		}
+	}
+}
+
+func TestWithoutATenantNothingIsSent(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	c := clientOf(t, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	if _, err := c.ItemByBarcode(t.Context(), "1"); !errors.Is(err, tenant.ErrMissing) {
+		t.Errorf("got %v, want %v", err, tenant.ErrMissing)
+	}
+	if _, err := c.Location(t.Context(), someID); !errors.Is(err, tenant.ErrMissing) {
+		t.Errorf("got %v, want %v", err, tenant.ErrMissing)
+	}
+	if calls.Load() != 0 {
+		t.Errorf("storage was asked %d times", calls.Load())
+	}
+}
+
+func TestAnErrorAnswerBecomesItsFault(t *testing.T) {
+	t.Parallel()
+	const list = `{"errors":[{"message":"limit","code":"X","parameters":[{"key":"k","value":null}]}]}`
+	tests := map[string]struct {
+		status  int
+		header  fault.Code
+		body    string
+		want    fault.Code
+		message string
+		details int
+	}{
+		"held":                               {503, fault.LockHeld, "Unable to acquire lock", fault.LockHeld, "Another check-out of the same patron is under way", 0},
+		"a proxy's 503":                      {503, "", "Unable to acquire lock", fault.Unavailable, "Storage was not reached", 0},
+		"queue full":                         {429, fault.LockQueueFull, "", fault.LockQueueFull, "Another check-out of the same patron is under way", 0},
+		"fence":                              {409, fault.LockLost, "", fault.LockLost, "The patron's lock was lost", 0},
+		"settings changed":                   {409, fault.SettingsChanged, "", fault.SettingsChanged, "The check-out lock's settings were changed meanwhile", 0},
+		"item changed":                       {409, fault.ItemChanged, "", fault.ItemChanged, "The item was changed meanwhile", 0},
+		"other conflict":                     {409, fault.Conflict, "", fault.Conflict, "It was changed by somebody else meanwhile", 0},
+		"FOLIO's errors":                     {422, fault.Invalid, list, fault.Invalid, "limit", 1},
+		"errors of a failure are not shown":  {500, fault.Internal, list, fault.Internal, "Storage failed", 0},
+		"a refusal in plain text":            {422, fault.Invalid, "SELECT 1", fault.Invalid, "Storage refused the request", 0},
+		"what storage could not read":        {400, fault.Malformed, "Unknown tenant", fault.Malformed, "Unknown tenant", 0},
+		"what a proxy could not read":        {400, "", "<html>", fault.Malformed, "Storage refused the request", 0},
+		"failure":                            {500, fault.Internal, "pq: secret", fault.Internal, "Storage failed", 0},
+		"storage's time-out":                 {504, fault.Timeout, "", fault.Timeout, "Storage did not answer in time", 0},
+		"no storage behind the proxy":        {502, "", "", fault.Unavailable, "Storage was not reached", 0},
+		"forbidden":                          {403, "", "", fault.Forbidden, "Storage refused access", 0},
+		"too large":                          {413, fault.TooLarge, "", fault.TooLarge, "Storage refused the request", 0},
+		"an unknown path":                    {404, fault.NotFound, "", fault.Unavailable, "Storage was not reached", 0},
+		"a redirect":                         {302, "", "", fault.Internal, "Storage failed", 0},
+		"a success that is another than 201": {200, "", `{"id":"` + someID + `"}`, fault.Internal, "Storage failed", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "2")
+				w.Header().Set("Location", "/elsewhere")
+				answer(w, tt.status, tt.header, tt.body)
+			})
+			_, err := c.Acquire(inTenant(t, "diku"), checkout.LockRequest{UserID: someID})
+			var f *fault.Error
+			if !errors.As(err, &f) {
+				t.Fatalf("got %v, want a fault", err)
+			}
+			if f.Code != tt.want || f.Msg != tt.message || len(f.Details) != tt.details {
+				t.Errorf("got %s %q with %d details, want %s %q with %d", f.Code, f.Msg, len(f.Details), tt.want, tt.message, tt.details)
+			}
+			if f.RetryAfter != 2*time.Second {
+				t.Errorf("retry after %s, want 2s", f.RetryAfter)
+			}
+			if tt.body != "" && !strings.Contains(err.Error(), tt.body[:3]) {
+				t.Errorf("the log does not tell what storage said: %v", err)
+			}
+		})
+	}
+}
+
+func TestALostAnswerIsUnavailableAndAPostIsSentOnce(t *testing.T) {
+	t.Parallel()
+	tests := map[string]http.HandlerFunc{
+		"before the answer": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"within the answer": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"loan":`)
+		},
+	}
+	for name, lose := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var posts atomic.Int32
+			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					answer(w, 200, "", `{"id":"`+someID+`"}`)
+					return
+				}
+				posts.Add(1)
+				lose(w, r)
+			})
+			ctx := inTenant(t, "diku")
+			if _, err := c.Item(ctx, someID); err != nil { // so that the POST goes over a kept connection
+				t.Fatal(err)
+			}
+			_, err := c.CheckOut(ctx, schemas.CheckOut{Loan: json.RawMessage(`{}`)})
+			if !fault.Is(err, fault.Unavailable) {
+				t.Errorf("got %v, want %s", err, fault.Unavailable)
+			}
+			if posts.Load() != 1 {
+				t.Errorf("the commit was sent %d times, want once", posts.Load())
+			}
+		})
+	}
+}
+
+func TestAReleaseSurvivesAConnectionThatDied(t *testing.T) {
+	t.Parallel()
+	var deletes atomic.Int32
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Values("Idempotency-Key") != nil {
+			t.Error("the transport's mark was sent")
+		}
+		if r.Method == http.MethodDelete && deletes.Add(1) == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		if r.Method == http.MethodDelete {
+			answer(w, 204, "", "")
+			return
+		}
+		answer(w, 200, "", `{"id":"`+someID+`"}`)
+	})
+	ctx := inTenant(t, "diku")
+	if _, err := c.Item(ctx, someID); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Release(ctx, someID); err != nil {
+		t.Errorf("got %v, want the lock released at the second try", err)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	_, err := clientFor(t, server.URL).UserByBarcode(inTenant(t, "diku"), "patron-4711")
+	if !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want %s", err, fault.Unavailable)
+	}
+	if strings.Contains(fmt.Sprint(err), "4711") {
+		t.Errorf("the log names the patron: %v", err)
+	}
+}
+
+func TestTheCallersContextStaysRecognisableAndTheOwnTimeOutIsAFault(t *testing.T) {
+	t.Parallel()
+	stop := make(chan struct{})
+	c := clientOf(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-stop:
+		case <-r.Context().Done():
+		}
+	})
+	t.Cleanup(func() { close(stop) })
+	cancelled, cancel := context.WithCancel(inTenant(t, "diku"))
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := c.Item(cancelled, someID); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	late, cancel := context.WithTimeout(inTenant(t, "diku"), 20*time.Millisecond)
+	defer cancel()
+	_, err := c.Item(late, someID)
+	if f := (*fault.Error)(nil); !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &f) {
+		t.Errorf("got %v, want %v and no fault", err, context.DeadlineExceeded)
+	}
+	r := getRecord(items.path, someID)
+	r.timeout = 20 * time.Millisecond
+	if _, err := c.do(inTenant(t, "diku"), r); !fault.Is(err, fault.Timeout) {
+		t.Errorf("got %v, want %s", err, fault.Timeout)
+	}
+}
+
+func TestAnAnswerWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		piece := make([]byte, 1<<20)
+		for range maxAnswer>>20 + 2 {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	})
+	if _, _, err := c.Loans(inTenant(t, "diku"), "", 0, 1); !fault.Is(err, fault.Invalid) {
+		t.Errorf("got %v, want %s", err, fault.Invalid)
+	}
+}
+
+func TestEveryCallIsMeasuredByItsTemplate(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			panic(http.ErrAbortHandler)
+		}
+		answer(w, 404, fault.NotFound, "")
+	})
+	var got []string
+	c.options.Observe = func(method, route string, status int, _ time.Duration) {
+		got = append(got, fmt.Sprint(method, " ", route, " ", status))
+	}
+	_, _ = c.Item(inTenant(t, "diku"), someID)
+	_ = c.Release(inTenant(t, "diku"), someID)
+	want := []string{"GET /item-storage/items/{id} 404", "DELETE /check-out-lock-storage/{id} 0"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

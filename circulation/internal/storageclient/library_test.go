@@ -1,0 +1,306 @@
+package storageclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestABarcodeIsAskedForExactlyAsItIs(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		`036000291452`:     `barcode=="036000291452"`,
+		`two words & more`: `barcode=="two words & more"`,
+		`with"quote`:       `barcode=="with\"quote"`,
+		`with*star?`:       `barcode=="with\*star\?"`,
+		`back\slash`:       `barcode=="back\\slash"`,
+		`\"`:               `barcode=="\\\""`,
+		`^anchor`:          `barcode=="\^anchor"`,
+		`" or id=="*`:      `barcode=="\" or id==\"\*"`,
+		`Bücher+100%`:      `barcode=="Bücher+100%"`,
+	}
+	for barcode, want := range tests {
+		t.Run(barcode, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+				if got := r.URL.Query().Get("query"); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				if got := r.URL.Query().Get("limit"); got != "1" {
+					t.Errorf("limit is %q, want 1", got)
+				}
+				answer(w, 200, "", `{"items":[{"id":"`+someID+`","_version":3}],"totalRecords":1}`)
+			})
+			item, err := c.ItemByBarcode(inTenant(t, "diku"), barcode)
+			if err != nil || item.ID != someID || item.Version != 3 {
+				t.Errorf("got %+v, %v", item, err)
+			}
+		})
+	}
+}
+
+func TestNoMatchIsNotFoundButAnOddAnswerIsNot(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status int
+		code   fault.Code
+		body   string
+		want   fault.Code
+	}{
+		"no match":             {200, "", `{"users":[],"totalRecords":0}`, fault.NotFound},
+		"another collection":   {200, "", `{"items":[]}`, fault.Internal},
+		"no JSON":              {200, "", `<html>`, fault.Internal},
+		"nothing":              {200, "", ``, fault.Internal},
+		"a list of no records": {200, "", `{"users":[1]}`, fault.Internal},
+		"no such path":         {404, fault.NotFound, ``, fault.Unavailable},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, tt.status, tt.code, tt.body) })
+			if _, err := c.UserByBarcode(inTenant(t, "diku"), "1"); !fault.Is(err, tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestARecordByIDThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if strings.HasSuffix(r.URL.Path, someID) {
+			answer(w, 404, fault.NotFound, "Not found")
+			return
+		}
+		answer(w, 404, "", "404 page of a proxy")
+	})
+	ctx := inTenant(t, "diku")
+	if _, err := c.LoanPolicy(ctx, someID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("got %v, want %s", err, fault.NotFound)
+	}
+	if _, err := c.Loan(ctx, anotherID); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want %s: a proxy knows of no loan", err, fault.Unavailable)
+	}
+	before := asked.Load()
+	for _, id := range []string{"", "lost-policy", "../users", "urn:uuid:" + someID, someID + "?x"} {
+		if _, err := c.LoanPolicy(ctx, id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%q: got %v, want %s", id, err, fault.NotFound)
+		}
+	}
+	if asked.Load() != before {
+		t.Error("storage was asked for what is no id")
+	}
+}
+
+func TestACountThatIsMissingIsNotACountOfNone(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		body string
+		want int
+		ok   bool
+	}{
+		"none": {`{"count":0}`, 0, true}, "three": {`{"count":3}`, 3, true},
+		"missing": {`{}`, 0, false}, "null": {`{"count":null}`, 0, false},
+		"negative": {`{"count":-1}`, 0, false}, "text": {`{"count":"3"}`, 0, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+				if got, want := r.URL.RawQuery, "materialTypeId="+anotherID+"&userId="+someID; got != want {
+					t.Errorf("asked %s, want %s", got, want)
+				}
+				answer(w, 200, "", tt.body)
+			})
+			n, err := c.OpenLoans(inTenant(t, "diku"), someID, anotherID, "")
+			if n != tt.want || (err == nil) != tt.ok {
+				t.Errorf("got %d, %v", n, err)
+			}
+		})
+	}
+}
+
+func TestALockIsAskedForAndReleased(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, someID):
+			answer(w, 404, fault.NotFound, "")
+		case r.Method == http.MethodDelete:
+			answer(w, 404, "", "no such page")
+		default:
+			var got schemas.CheckoutLockRequest
+			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+				t.Error(err)
+			}
+			if got.UserID != someID || *got.TTLMs != 3000 || got.RequestID != anotherID || got.WaitMs != 500 {
+				t.Errorf("asked for %+v", got)
+			}
+			answer(w, 201, "", `{"id":"`+someID+`"}`)
+		}
+	})
+	ctx := inTenant(t, "diku")
+	id, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: 3 * time.Second, RequestID: anotherID, Wait: 500 * time.Millisecond})
+	if err != nil || id != someID {
+		t.Errorf("got %q, %v", id, err)
+	}
+	if err := c.Release(ctx, someID); err != nil {
+		t.Errorf("a lock that is gone: got %v, want it released", err)
+	}
+	if err := c.Release(ctx, anotherID); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a proxy's 404: got %v, want %s", err, fault.Unavailable)
+	}
+}
+
+func TestRecordsAreFetchedFiftyAtATime(t *testing.T) {
+	t.Parallel()
+	ids := []string{"", "no-uuid"}
+	for range 120 {
+		ids = append(ids, uuid.NewString())
+	}
+	var mu sync.Mutex
+	var sizes []int
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		n := strings.Count(r.URL.Query().Get("query"), " or ") + 1
+		mu.Lock()
+		sizes = append(sizes, n)
+		mu.Unlock()
+		if got := r.URL.Query().Get("limit"); got != fmt.Sprint(n) {
+			t.Errorf("limit is %s for %d ids", got, n)
+		}
+		answer(w, 200, "", `{"users":[{"id":"`+someID+`"}]}`)
+	})
+	users, err := c.Users(inTenant(t, "diku"), ids)
+	if err != nil || len(users) != 3 {
+		t.Errorf("got %d users, %v; want one of each of 3 queries", len(users), err)
+	}
+	total := 0
+	for _, n := range sizes {
+		total += n
+		if n > 50 {
+			t.Errorf("%d ids in one query", n)
+		}
+	}
+	if total != 120 {
+		t.Errorf("asked for %d ids, want 120", total)
+	}
+}
+
+const rulesText = `priority: first-line
+m book: l ` + someID + ` r r1 n n1 o o1 i i1
+fallback-policy: l ` + anotherID + ` r r1 n n1 o o1 i i1
+`
+
+func TestRulesAreCompiledOnceAndChangedAtOnce(t *testing.T) {
+	t.Parallel()
+	var text atomic.Value
+	text.Store(rulesText)
+	var reads atomic.Int32
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			var sent schemas.CirculationRules
+			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+				t.Error(err)
+			}
+			text.Store(sent.RulesAsText)
+			answer(w, 204, "", "")
+			return
+		}
+		reads.Add(1)
+		raw, err := json.Marshal(schemas.CirculationRules{RulesAsText: text.Load().(string)})
+		if err != nil {
+			t.Error(err)
+		}
+		answer(w, 200, "", string(raw))
+	})
+	ctx := inTenant(t, "diku")
+	read := func() *policy.Rules {
+		t.Helper()
+		rules, err := c.Rules(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rules
+	}
+	first := read()
+	if read() != first || reads.Load() != 1 {
+		t.Errorf("%d reads for two check-outs at once, want 1", reads.Load())
+	}
+	// The next reading finds the same text.
+	c.cache.entries[cacheKey{"diku", rulesPath}].begun = time.Now().Add(-time.Hour)
+	if read() != first {
+		t.Error("the same text was compiled again")
+	}
+	if reads.Load() != 2 {
+		t.Errorf("%d reads after an hour, want 2", reads.Load())
+	}
+	if err := c.PutRules(ctx, strings.Replace(rulesText, "m book", "m dvd", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if read().Match(policy.KindLoan, policy.Criteria{MaterialType: "dvd"}).PolicyID != someID {
+		t.Error("the old rules are still in force")
+	}
+	if err := c.PutRules(ctx, " "); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Rules(ctx); !errors.Is(err, policy.ErrBlank) {
+		t.Errorf("got %v, want %v", err, policy.ErrBlank)
+	}
+}
+
+func TestTenantsDoNotShareReferenceRecords(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, 200, "", `{"id":"`+someID+`","name":"`+r.Header.Get(schemas.TenantHeader)+`"}`)
+	})
+	for _, name := range []string{"diku", "other"} {
+		got, err := c.MaterialType(inTenant(t, name), someID)
+		if err != nil || got.Name != name {
+			t.Errorf("got %+v, %v; want %s", got, err, name)
+		}
+	}
+}
+
+func TestWhatMustBeFreshIsNeverKept(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		answer(w, 200, "", `{"id":"`+someID+`","count":1,"loans":[],"users":[{}],"items":[{}]}`)
+	})
+	calls := []func(context.Context) error{
+		func(ctx context.Context) error { _, err := c.UserByBarcode(ctx, "1"); return err },
+		func(ctx context.Context) error { _, err := c.ItemByBarcode(ctx, "1"); return err },
+		func(ctx context.Context) error { _, err := c.Item(ctx, someID); return err },
+		func(ctx context.Context) error { _, err := c.HasOpenLoan(ctx, someID); return err },
+		func(ctx context.Context) error { _, err := c.OpenLoans(ctx, someID, "", ""); return err },
+		func(ctx context.Context) error { _, err := c.Loan(ctx, someID); return err },
+	}
+	for i, ask := range calls {
+		before := asked.Load()
+		for range 2 {
+			if err := ask(inTenant(t, "diku")); err != nil {
+				t.Errorf("call %d: %v", i, err)
+			}
+		}
+		if got := asked.Load() - before; got != 2 {
+			t.Errorf("call %d reached storage %d times of 2", i, got)
+		}
+	}
+}
