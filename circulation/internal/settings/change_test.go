@@ -1,0 +1,146 @@
+package settings_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// told says what a change sets.
+func told(s schemas.LockSettings) string {
+	enabled, ttl, waits := "-", "-", "-"
+	if s.Enabled != nil {
+		enabled = fmt.Sprint(*s.Enabled)
+	}
+	if s.TTL != nil {
+		ttl = s.TTL.String()
+	}
+	if s.Waits != nil {
+		waits = fmt.Sprint(s.Waits)
+	}
+	return enabled + " " + ttl + " " + waits
+}
+
+func TestAChangeSetsWhatItNames(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ body, want, version string }{
+		"everything":         {`{"enabled":true,"lockTtlMs":2500,"retryIntervalsMs":[500,0]}`, "true 2.5s [500ms 0s]", ""},
+		"nothing":            {`{}`, "- - -", ""},
+		"null is nothing":    {`{"enabled":null,"lockTtlMs":null,"retryIntervalsMs":null,"version":null}`, "- - -", ""},
+		"one try":            {`{"retryIntervalsMs":[]}`, "- - []", ""},
+		"with a version":     {`{"enabled":false,"version":"7"}`, "false - -", "7"},
+		"the bounds":         {`{"lockTtlMs":250,"retryIntervalsMs":[10000,10000,5000]}`, "- 250ms [10s 10s 5s]", ""},
+		"as it is shown":     {`{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},"retryIntervalsMs":{"value":[500,1000],"source":"environment"},"version":"7","longestWaitMs":1500}`, "true - -", "7"},
+		"shown, and changed": {`{"enabled":{"value":true,"source":"environment"},"lockTtlMs":{"value":4000,"source":"environment"}}`, "true 4s -", ""},
+		"a value that happens to be the environment's": {`{"lockTtlMs":3000}`, "- 3s -", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change, version, err := environment.ParseChange(json.RawMessage(tt.body))
+			if err != nil || told(change) != tt.want || version != tt.version {
+				t.Errorf("got %s, version %q, %v; want %s, version %q", told(change), version, err, tt.want, tt.version)
+			}
+		})
+	}
+}
+
+func TestWhatIsShownCanBeSentBackUnchanged(t *testing.T) {
+	t.Parallel()
+	b := newBench(`{"checkOutLockFeatureEnabled":true,"retryIntervals":[1,2]}`)
+	ctx := inTenant(t, "diku")
+	s, problem, err := b.Read(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.View(problem)
+	raw, err := json.Marshal(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, version, err := environment.ParseChange(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = b.Update(ctx, change, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := s.View(nil)
+	before.Version = after.Version // it is a change all the same
+	if fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("got  %v\nwant %v", after, before)
+	}
+}
+
+func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	const (
+		ttl   = "lockTtlMs must be an integer from 250 to 600000"
+		waits = "retryIntervalsMs must be a list of at most 100 integers from 0 to 10000, together at most 25000"
+	)
+	tests := map[string]struct {
+		body string
+		want []string
+	}{
+		"no object":         {`[]`, []string{"The body must be a JSON object"}},
+		"null":              {`null`, []string{"The body must be a JSON object"}},
+		"unknown":           {`{"lockTtl":3000}`, []string{"lockTtl is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version"}},
+		"wrong case":        {`{"Enabled":true}`, []string{"Enabled is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version"}},
+		"enabled as text":   {`{"enabled":"true"}`, []string{"enabled must be true or false"}},
+		"enabled as number": {`{"enabled":1}`, []string{"enabled must be true or false"}},
+		"TTL too short":     {`{"lockTtlMs":249}`, []string{ttl}},
+		"TTL too long":      {`{"lockTtlMs":600001}`, []string{ttl}},
+		"TTL that wraps":    {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
+		"TTL huge":          {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
+		"TTL as text":       {`{"lockTtlMs":"3000"}`, []string{ttl}},
+		"TTL with fraction": {`{"lockTtlMs":3000.5}`, []string{ttl}},
+		"waits as number":   {`{"retryIntervalsMs":500}`, []string{waits}},
+		"wait too long":     {`{"retryIntervalsMs":[10001]}`, []string{waits}},
+		"wait negative":     {`{"retryIntervalsMs":[-1]}`, []string{waits}},
+		"wait null":         {`{"retryIntervalsMs":[500,null]}`, []string{waits}},
+		"waits too long":    {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
+		"too many waits":    {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
+		"version as number": {`{"version":7}`, []string{"version must be the version that was read, a string"}},
+		"wrong when shown":  {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},
+		"everything at once": {
+			`{"enabled":0,"lockTtlMs":0,"retryIntervalsMs":0,"x":0}`,
+			[]string{"x is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version", "enabled must be true or false", waits, ttl},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change, _, err := environment.ParseChange(json.RawMessage(tt.body))
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != fault.Invalid {
+				t.Fatalf("got %s, %v, want it refused", told(change), err)
+			}
+			var got []string
+			for _, d := range f.Details {
+				got = append(got, d.Message)
+			}
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAViewTellsTheLongestWait(t *testing.T) {
+	t.Parallel()
+	v := environment.Settings().View(errors.New("no good"))
+	if v.LongestWaitMs != 1500 || v.Problem != "no good" || v.LockTTLMs.Value != 3000 || v.Enabled.Source != settings.FromEnvironment {
+		t.Errorf("got %+v", v)
+	}
+	if one := (settings.Settings{TTL: time.Second}).View(nil); one.RetryIntervalsMs.Value == nil {
+		t.Error("no waits are shown as null, want an empty list")
+	}
+}

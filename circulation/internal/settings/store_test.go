@@ -1,0 +1,349 @@
+package settings_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
+
+// storage is a hand-made Storage for one tenant.
+type storage struct {
+	mu      sync.Mutex
+	value   string // of the entry; "" is no entry
+	version int
+	err     error
+	delay   time.Duration // between reading and answering
+	reads   int
+}
+
+func (s *storage) State(ctx context.Context) (schemas.LockSettingsState, error) {
+	s.mu.Lock()
+	s.reads++
+	state, err, delay := s.state(), s.err, s.delay
+	s.mu.Unlock()
+	select {
+	case <-time.After(delay):
+		return state, err
+	case <-ctx.Done():
+		return schemas.LockSettingsState{}, ctx.Err()
+	}
+}
+
+func (s *storage) state() schemas.LockSettingsState {
+	state := schemas.LockSettingsState{Version: fmt.Sprint(s.version)}
+	if s.value != "" {
+		state.Entry = json.RawMessage(`{"id":"1","scope":"mod-circulation","key":"checkoutLockFeature","value":` + s.value + `}`)
+	}
+	return state
+}
+
+func (s *storage) Put(_ context.Context, value json.RawMessage, expected string) (schemas.LockSettingsState, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if expected != "" && expected != fmt.Sprint(s.version) {
+		return schemas.LockSettingsState{}, fault.New(fault.Conflict, "changed")
+	}
+	s.value = string(value)
+	s.version++
+	return s.state(), s.err
+}
+
+// set changes the entry behind the store's back, as another instance does.
+func (s *storage) set(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.value = value
+	s.version++
+}
+
+func (s *storage) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *storage) timesRead() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads
+}
+
+// bench is a store with everything around it.
+type bench struct {
+	*settings.Store
+	storage   *storage
+	log       *bytes.Buffer
+	fallbacks map[string]int
+}
+
+func newBench(value string) *bench {
+	b := &bench{storage: &storage{value: value, version: 1}, log: &bytes.Buffer{}, fallbacks: map[string]int{}}
+	b.Store = settings.NewStore(b.storage, environment, slog.New(slog.NewTextHandler(b.log, nil)),
+		func(reason string) { b.fallbacks[reason]++ })
+	return b
+}
+
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	id, err := tenant.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.NewContext(t.Context(), id)
+}
+
+const on = `{"checkOutLockFeatureEnabled":true}`
+
+func TestATenantOverridesFieldByField(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		value string
+		want  string
+	}{
+		"no entry":     {"", "false environment 3s environment [500ms 1s] environment"},
+		"enabled only": {on, "true tenant 3s environment [500ms 1s] environment"},
+		"FOLIO's string": {
+			`"{\"checkOutLockFeatureEnabled\":true,\"noOfRetryAttempts\":2,\"retryInterval\":250,\"lockTtl\":2500}"`,
+			"true tenant 2.5s tenant [250ms 250ms] tenant",
+		},
+		"our list":              {`{"retryIntervals":[100,0]}`, "false environment 3s environment [100ms 0s] tenant"},
+		"one try":               {`{"retryIntervals":[]}`, "false environment 3s environment [] tenant"},
+		"an empty object":       {`{}`, "false environment 3s environment [500ms 1s] environment"},
+		"off, said so":          {`{"checkOutLockFeatureEnabled":false}`, "false tenant 3s environment [500ms 1s] environment"},
+		"a TTL of its own only": {`{"lockTtl":300}`, "false environment 300ms tenant [500ms 1s] environment"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, problem, err := newBench(tt.value).Read(inTenant(t, "diku"))
+			if problem != nil || err != nil {
+				t.Fatal(problem, err)
+			}
+			got := fmt.Sprint(s.Enabled, " ", s.EnabledSource, " ", s.TTL, " ", s.TTLSource, " ", s.Waits, " ", s.WaitsSource)
+			if got != tt.want || s.Version != "1" {
+				t.Errorf("got %s, version %q\nwant %s, version 1", got, s.Version, tt.want)
+			}
+		})
+	}
+}
+
+func TestAChangeElsewhereIsInForceWithinTwoSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench("")
+		b.storage.delay = 200 * time.Millisecond
+		ctx := inTenant(t, "diku")
+		for range 10 {
+			if b.Current(ctx).Enabled {
+				t.Fatal("enabled too early")
+			}
+		}
+		if n := b.storage.timesRead(); n != 1 {
+			t.Errorf("10 check-outs read the settings %d times, want once", n)
+		}
+		b.storage.set(on)
+		changed := time.Now()
+		for !b.Current(ctx).Enabled {
+			<-time.After(10 * time.Millisecond)
+		}
+		if took := time.Since(changed); took > 2*time.Second {
+			t.Errorf("in force after %s", took)
+		}
+	})
+}
+
+func TestManyCheckOutsShareOneReading(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(on)
+		b.storage.delay = 100 * time.Millisecond
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if !b.Current(inTenant(t, "diku")).Enabled {
+					t.Error("not enabled")
+				}
+			})
+		}
+		wg.Wait()
+		if n := b.storage.timesRead(); n != 1 {
+			t.Errorf("read %d times, want once", n)
+		}
+	})
+}
+
+func TestAnOutageNeverSwitchesTheFeatureOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(on)
+		ctx := inTenant(t, "diku")
+		if !b.Current(ctx).Enabled {
+			t.Fatal("not enabled")
+		}
+		b.storage.fail(errors.New("down"))
+		for range 250 { // 25 s
+			<-time.After(100 * time.Millisecond)
+			if s := b.Current(ctx); !s.Enabled || s.Version != "1" {
+				t.Fatalf("got %+v, want the last good values", s)
+			}
+		}
+		if n := strings.Count(b.log.String(), "level=ERROR"); n < 2 || n > 3 {
+			t.Errorf("logged %d times in 25 s, want every 10 s:\n%s", n, b.log)
+		}
+		if n := b.storage.timesRead(); n > 30 {
+			t.Errorf("read %d times in 25 s, want about once a second", n)
+		}
+		if b.fallbacks[settings.ReasonUnreadable] < 20 {
+			t.Errorf("counted %v", b.fallbacks)
+		}
+		b.storage.fail(nil)
+		b.storage.set("")
+		<-time.After(1100 * time.Millisecond)
+		if s := b.Current(ctx); s.Enabled || s.Version != "2" {
+			t.Errorf("got %+v after the outage, want what is stored", s)
+		}
+	})
+}
+
+func TestAMalformedEntryLeavesTheLastGoodValuesAndItsVersionCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(on)
+		ctx := inTenant(t, "diku")
+		b.Current(ctx)
+		b.storage.set(`{"checkoutlockfeatureenabled":"yes"}`)
+		s, problem, err := b.Read(ctx)
+		if err != nil || problem == nil || !s.Enabled || s.Version != "2" {
+			t.Errorf("got %+v, problem %v, error %v", s, problem, err)
+		}
+		if s := b.Current(ctx); !s.Enabled || s.Version != "2" {
+			t.Errorf("got %+v, want the last good values with the stored version", s)
+		}
+		if b.fallbacks[settings.ReasonMalformed] == 0 || !strings.Contains(b.log.String(), `using="last good"`) {
+			t.Errorf("not told: %v %s", b.fallbacks, b.log)
+		}
+	})
+}
+
+func TestWithoutAnythingGoodTheEnvironmentIsInForce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(`17`)
+		ctx := inTenant(t, "diku")
+		if s := b.Current(ctx); s.TTL != environment.TTL || s.TTLSource != settings.FromEnvironment || s.Version != "1" {
+			t.Errorf("malformed: got %+v", s)
+		}
+		b = newBench(on)
+		b.storage.fail(errors.New("down"))
+		if s := b.Current(ctx); s.Enabled || s.Version != "" {
+			t.Errorf("unreadable: got %+v, want the environment's and no version", s)
+		}
+		b.storage.fail(nil)
+		if s := b.Current(ctx); !s.Enabled {
+			t.Errorf("got %+v, want storage asked again at once, since nothing is known", s)
+		}
+	})
+}
+
+func TestAnUpdateIsInForceHereAtOnceAndNoOlderReadingUndoesIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench("")
+		b.storage.delay = 500 * time.Millisecond
+		ctx := inTenant(t, "diku")
+		var wg sync.WaitGroup
+		wg.Go(func() { b.Refresh(ctx) }) // has read "off" and is on its way
+		synctest.Wait()
+		enabled := true
+		s, err := b.Update(ctx, schemas.LockSettings{Enabled: &enabled}, "1")
+		if err != nil || !s.Enabled || s.EnabledSource != settings.FromTenant || s.Version != "2" {
+			t.Fatalf("got %+v, %v", s, err)
+		}
+		if !b.Current(ctx).Enabled {
+			t.Error("not in force at once")
+		}
+		wg.Wait()
+		if !b.Current(ctx).Enabled {
+			t.Error("a reading from before the change undid it")
+		}
+		if _, err := b.Update(ctx, schemas.LockSettings{}, "1"); !fault.Is(err, fault.Conflict) {
+			t.Errorf("got %v, want %s for a change of an old version", err, fault.Conflict)
+		}
+	})
+}
+
+func TestRefreshDoesNotSettleForAReadingUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench("")
+		b.storage.delay = 500 * time.Millisecond
+		ctx := inTenant(t, "diku")
+		var wg sync.WaitGroup
+		wg.Go(func() { b.Current(ctx) })
+		synctest.Wait()
+		b.storage.set(on)
+		if s := b.Refresh(ctx); !s.Enabled || s.Version != "2" {
+			t.Errorf("got %+v, want what is stored now", s)
+		}
+		wg.Wait()
+	})
+}
+
+func TestACallerThatLeavesIsNoOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(on)
+		b.storage.delay = 100 * time.Millisecond
+		ctx, cancel := context.WithCancel(inTenant(t, "diku"))
+		cancel()
+		b.Current(ctx)
+		synctest.Wait()
+		<-time.After(200 * time.Millisecond)
+		if !b.Current(inTenant(t, "diku")).Enabled || b.storage.timesRead() != 1 || len(b.fallbacks) != 0 {
+			t.Errorf("read %d times, fallbacks %v", b.storage.timesRead(), b.fallbacks)
+		}
+	})
+}
+
+func TestAStorageThatHangsIsWaitedForTwoSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(on)
+		b.storage.delay = time.Hour
+		start := time.Now()
+		b.Current(inTenant(t, "diku"))
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("waited %s, want 2s", took)
+		}
+	})
+}
+
+func TestTenantsDoNotShareSettings(t *testing.T) {
+	t.Parallel()
+	b := newBench(on)
+	if !b.Current(inTenant(t, "diku")).Enabled {
+		t.Error("diku: not enabled")
+	}
+	b.storage.set("")
+	if b.Current(inTenant(t, "other")).Enabled {
+		t.Error("other: got diku's settings")
+	}
+	for i := range 1500 { // more than are remembered
+		b.Current(inTenant(t, fmt.Sprintf("t%d", i)))
+	}
+}
