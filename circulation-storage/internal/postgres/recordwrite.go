@@ -98,6 +98,9 @@ func (s *RecordStore) write(ctx context.Context, t records.Type, op string, fn f
 	opened := false
 	err := s.db.inTx(ctx, op, func(tx pgx.Tx) error {
 		w := &recordWrite{tx: tx, t: t, read: map[string]records.Record{}}
+		if err := w.lockSettingsVersion(ctx); err != nil {
+			return err
+		}
 		err := fn(w)
 		opened = w.opened
 		return err
@@ -216,6 +219,22 @@ func (w *recordWrite) stillReferenced(err error, id string) error {
 			return violation{fault: f, cause: err}
 		}
 	}
+	return err
+}
+
+const lockSettingsVersionSQL = `SELECT FROM {schema}.lock_settings_version FOR UPDATE`
+
+// lockSettingsVersion locks the version of the lock settings before any settings
+// entry, as LockSettingsStore does: the other way round, the two deadlock.
+func (w *recordWrite) lockSettingsVersion(ctx context.Context) error {
+	if w.t.Table != records.SettingsEntry().Table {
+		return nil
+	}
+	statement, err := query(ctx, lockSettingsVersionSQL)
+	if err != nil {
+		return err
+	}
+	_, err = w.tx.Exec(ctx, statement)
 	return err
 }
 
