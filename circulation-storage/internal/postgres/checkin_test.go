@@ -1,0 +1,117 @@
+package postgres_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas/fault"
+)
+
+func TestCheckIn_ClosesTheLoanAndFreesTheItem(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", "")
+	c := l.withLock(uuid.New(), item)
+	l.lend(c)
+	got, err := l.takeBack(item, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		what       string
+		got, value any
+	}{
+		{"the loan", field(t, got.Loan, "id"), c.loan.String()},
+		{"its status", field(t, got.Loan, "status", "name"), "Closed"},
+		{"its action", field(t, got.Loan, "action"), "checkedin"},
+		{"its return date", field(t, got.Loan, "returnDate"), "2026-03-10T00:00:00Z"},
+		{"its due date", field(t, got.Loan, "dueDate"), "2026-03-25T00:00:00Z"},
+		{"a property nobody knows", field(t, got.Loan, "future"), 1.10},
+		{"the item's status", field(t, got.Item, "status", "name"), "Available"},
+		{"its version", field(t, got.Item, "_version"), 3.0},
+		{"its place", field(t, got.Item, "lastCheckIn", "servicePointId"), field(t, got.Loan, "checkinServicePointId")},
+	} {
+		if want.got != want.value {
+			t.Errorf("%s: got %v, want %v", want.what, want.got, want.value)
+		}
+	}
+	now, _ := field(t, got.Loan, "systemReturnDate").(string)
+	if at, err := time.Parse(time.RFC3339, now); err != nil || time.Since(at).Abs() > time.Minute {
+		t.Errorf("systemReturnDate is %q, want now", now)
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE NOT is_open`); n != 1 {
+		t.Errorf("got %d closed loans, want 1", n)
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_IN' AND payload->>'loanId' = $1::text`, c.loan); n != 1 {
+		t.Errorf("got %d events, want 1", n)
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.check_out_lock WHERE id = $1`, c.lock); n != 1 {
+		t.Error("the check-in touched the patron's lock")
+	}
+
+	next := l.withLock(uuid.New(), item)
+	next.version = 3
+	l.lend(next) // the item can be lent again
+}
+
+func TestCheckIn_OfAnItemThatIsNotOnLoan(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Missing", "")
+	got, err := l.takeBack(item, 1)
+	if err != nil || got.Loan != nil || field(t, got.Item, "status", "name") != "Available" {
+		t.Errorf("got loan %s, item %s, %v, want an available item alone", got.Loan, got.Item, err)
+	}
+}
+
+func TestCheckIn_Refusals(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	if _, err := l.takeBack(uuid.New(), 1); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "no item") {
+		t.Errorf("unknown item: got %v, want %s", err, fault.Invalid)
+	}
+	item := l.addItem("Available", "")
+	if _, err := l.takeBack(item, 2); !fault.Is(err, fault.ItemChanged) {
+		t.Errorf("another version: got %v, want %s", err, fault.ItemChanged)
+	}
+	l.wantUntouched(item)
+}
+
+func TestCheckIn_SentManyTimesAtOnceCountsOnce(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", "")
+	l.lend(l.withLock(uuid.New(), item))
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[fault.Code]int{}
+	for range 20 {
+		wg.Go(func() {
+			_, err := l.takeBack(item, 2)
+			mu.Lock()
+			defer mu.Unlock()
+			got[fault.CodeOf(err)]++
+		})
+	}
+	wg.Wait()
+	if got[""] != 1 || got[fault.ItemChanged] != 19 {
+		t.Errorf("got %v, want one check-in and 19 told that the item changed", got)
+	}
+}
+
+// The lock must not stand in the way of a return, nor of other patrons.
+func TestCheckIn_WaitsForNoLock(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", "")
+	c := l.withLock(uuid.New(), item)
+	l.lend(c)
+	l.begin(`SELECT FROM {schema}.check_out_lock WHERE id = $1 FOR UPDATE`, c.lock)
+	if _, err := l.takeBack(item, 2); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,176 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas/fault"
+)
+
+const lockItem = `SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`
+
+// sent is how a commit in another goroutine ended.
+type sent struct {
+	outcome checkout.Outcome
+	err     error
+}
+
+// start sends a check-out in another goroutine.
+func (l desk) start(c lending) <-chan sent {
+	done := make(chan sent, 1)
+	go func() {
+		_, outcome, err := l.send(c)
+		done <- sent{outcome, err}
+	}()
+	return done
+}
+
+func (l desk) wantCommitted(done <-chan sent) {
+	l.t.Helper()
+	if got := <-done; got.err != nil || got.outcome != checkout.Committed {
+		l.t.Errorf("commit: got %s, %v, want it to stand", got.outcome, got.err)
+	}
+}
+
+func TestTakeoverDuringACommitWaits(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", "")
+	c := l.withLock(uuid.New(), item)
+	pause := l.begin(lockItem, item)
+	done := l.start(c)
+	l.waitUntilBlocked(1) // the commit has the lock row and waits for the item
+
+	takeover := lock.Request{UserID: c.user, TTL: 0}
+	if _, _, err := l.locks.Acquire(l.ctx(), takeover); !fault.Is(err, fault.LockHeld) {
+		t.Errorf("takeover during the commit: got %v, want %s", err, fault.LockHeld)
+	}
+	released := make(chan error, 1)
+	go func() {
+		_, err := l.locks.Release(l.ctx(), c.lock)
+		released <- err
+	}()
+	l.waitUntilBlocked(2)
+	if err := pause.Rollback(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	l.wantCommitted(done)
+	if err := <-released; err != nil {
+		t.Errorf("release during the commit: got %v, want it to wait and succeed", err)
+	}
+	if _, outcome, err := l.locks.Acquire(l.ctx(), takeover); err != nil || outcome != lock.Granted {
+		t.Errorf("acquire after the commit: got %s, %v, want %s", outcome, err, lock.Granted)
+	}
+}
+
+func TestCommitDuringATakeoverIsRefused(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", "")
+	c := l.withLock(uuid.New(), item)
+	takeover := l.begin(`UPDATE {schema}.check_out_lock SET id = gen_random_uuid() WHERE id = $1`, c.lock)
+	done := l.start(c)
+	l.waitUntilBlocked(1)
+	if err := takeover.Commit(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; !fault.Is(got.err, fault.LockLost) {
+		t.Errorf("got %s, %v, want %s", got.outcome, got.err, fault.LockLost)
+	}
+	l.wantUntouched(item)
+}
+
+func TestSwitchingTheFeatureOnWaitsForCommitsWithoutALock(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", "")
+	pause := l.begin(lockItem, item)
+	done := l.start(l.withoutLock(item))
+	l.waitUntilBlocked(1) // the commit has judged the settings and waits for the item
+
+	changed := make(chan error, 1)
+	go func() {
+		_, err := l.settings.Change(l.ctx(), []byte(`{"checkOutLockFeatureEnabled":true}`), "")
+		changed <- err
+	}()
+	l.waitUntilBlocked(2)
+	select {
+	case err := <-changed:
+		t.Errorf("the change was answered while a commit without a lock was under way (%v)", err)
+	default:
+	}
+	if err := pause.Rollback(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	l.wantCommitted(done)
+	if err := <-changed; err != nil {
+		t.Errorf("change: %v", err)
+	}
+}
+
+func TestCommitWithoutALockDuringAChangeIsRefused(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", "")
+	c := l.withoutLock(item)
+	change := l.begin(`UPDATE {schema}.lock_settings_version SET version = version + 1`)
+	done := l.start(c)
+	l.waitUntilBlocked(1)
+	if err := change.Commit(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; !fault.Is(got.err, fault.SettingsChanged) {
+		t.Errorf("got %s, %v, want %s", got.outcome, got.err, fault.SettingsChanged)
+	}
+	l.wantUntouched(item)
+}
+
+// However busy the desk is, the switch is thrown, and from its answer on nobody
+// lends without a lock.
+func TestSwitchingTheFeatureOnUnderLoad(t *testing.T) {
+	t.Parallel()
+	const workers, each, before = 6, 150, 20
+	l := newDesk(t)
+	version := l.withoutLock(uuid.Nil).settings
+	busy, refused := make(chan struct{}, workers), make(chan int, workers)
+	for range workers {
+		var items []uuid.UUID
+		for range each {
+			items = append(items, l.addItem("Available", ""))
+		}
+		go func() {
+			n := 0
+			for i, item := range items {
+				if i == before {
+					busy <- struct{}{}
+				}
+				_, _, err := l.send(lending{loan: uuid.New(), user: uuid.New(), item: item, settings: version, version: 1})
+				if fault.Is(err, fault.SettingsChanged) {
+					n++
+				}
+			}
+			refused <- n
+		}()
+	}
+	for range workers {
+		<-busy
+	}
+	start := time.Now()
+	state, err := l.settings.Change(l.ctx(), []byte(`{"checkOutLockFeatureEnabled":true}`), version)
+	took := time.Since(start)
+	lent := l.count(`SELECT count(*) FROM {schema}.loan`)
+	sum := 0
+	for range workers {
+		sum += <-refused
+	}
+	if err != nil || state.Version == version || took > 10*time.Second {
+		t.Errorf("got %v, %v after %s, want a new version soon", state, err, took)
+	}
+	if after := l.count(`SELECT count(*) FROM {schema}.loan`); after != lent || sum != workers*each-lent {
+		t.Errorf("got %d loans at the answer, %d in the end, %d refused, want all refused after the answer", lent, after, sum)
+	}
+}

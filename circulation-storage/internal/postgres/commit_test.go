@@ -1,0 +1,198 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas"
+)
+
+// desk is a tenant of its own, with what lends and takes back there.
+type desk struct {
+	t        *testing.T
+	id       tenant.ID
+	db       *postgres.DB
+	commits  *postgres.CommitStore
+	locks    *postgres.LockStore
+	settings *postgres.LockSettingsStore
+}
+
+func newDesk(t *testing.T) desk {
+	db, id := pgtest.New(t)
+	return desk{t: t, id: id, db: db}.on(db)
+}
+
+// on is the same desk through another pool.
+func (l desk) on(db *postgres.DB) desk {
+	l.commits, l.locks, l.settings = postgres.NewCommitStore(db), postgres.NewLockStore(db), postgres.NewLockSettingsStore(db)
+	return l
+}
+
+func (l desk) ctx() context.Context { return tenant.NewContext(l.t.Context(), l.id) }
+
+// sql puts the tenant's schema into a statement.
+func (l desk) sql(statement string) string {
+	return strings.ReplaceAll(statement, "{schema}", l.id.Schema())
+}
+
+func (l desk) exec(statement string, args ...any) {
+	l.t.Helper()
+	if _, err := l.db.Pool().Exec(l.ctx(), l.sql(statement), args...); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// count returns the one number that a query answers.
+func (l desk) count(statement string, args ...any) (n int) {
+	l.t.Helper()
+	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(statement), args...).Scan(&n); err != nil {
+		l.t.Fatal(err)
+	}
+	return n
+}
+
+// begin starts a transaction that the test drives by hand.
+func (l desk) begin(statement string, args ...any) pgx.Tx {
+	l.t.Helper()
+	tx, err := l.db.Pool().Begin(l.ctx())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(l.ctx())) })
+	if _, err := tx.Exec(l.ctx(), l.sql(statement), args...); err != nil {
+		l.t.Fatal(err)
+	}
+	return tx
+}
+
+// waitUntilBlocked returns when n statements wait for a row of the tenant.
+func (l desk) waitUntilBlocked(n int) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.ctx(), 10*time.Second)
+	defer cancel()
+	for blocked := 0; blocked < n; {
+		err := l.db.Pool().QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid()`, l.id.Schema()).Scan(&blocked)
+		if err != nil {
+			l.t.Fatalf("%d statements do not wait: %v", n, err)
+		}
+	}
+}
+
+// addItem stores an item with version 1; more are its other properties.
+func (l desk) addItem(status, more string) uuid.UUID {
+	l.t.Helper()
+	id := uuid.New()
+	l.exec(`INSERT INTO {schema}.item (id, jsonb) VALUES ($1, $2)`, id,
+		fmt.Sprintf(`{"id":%q,"_version":1,"status":{"name":%q,"date":"2020-01-01T00:00:00.000+00:00"}%s}`, id, status, more))
+	return id
+}
+
+func (l desk) lock(user uuid.UUID) uuid.UUID {
+	l.t.Helper()
+	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: user, TTL: time.Minute})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return got.ID
+}
+
+// lending is a check-out to send.
+type lending struct {
+	loan, user, item, lock uuid.UUID
+	settings               string
+	version                int
+}
+
+// withLock is a check-out of a new loan by a patron who holds the lock.
+func (l desk) withLock(user, item uuid.UUID) lending {
+	l.t.Helper()
+	return lending{loan: uuid.New(), user: user, item: item, lock: l.lock(user), version: 1}
+}
+
+// withoutLock is a check-out by a new patron, with the feature off as stored now.
+func (l desk) withoutLock(item uuid.UUID) lending {
+	l.t.Helper()
+	state, err := l.settings.State(l.ctx())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return lending{loan: uuid.New(), user: uuid.New(), item: item, settings: state.Version, version: 1}
+}
+
+func (c lending) body() []byte {
+	fence := fmt.Sprintf(`"lockId":%q`, c.lock)
+	if c.settings != "" {
+		fence = fmt.Sprintf(`"settingsVersion":%q`, c.settings)
+	}
+	return fmt.Appendf(nil, `{"loan":{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T00:00:00Z",
+		"action":"checkedout","future":1.10},"itemVersion":%d,%s}`, c.loan, c.user, c.item, c.version, fence)
+}
+
+// send commits a check-out. It may be called from any goroutine.
+func (l desk) send(c lending) (schemas.CheckOutResult, checkout.Outcome, error) {
+	parsed, err := checkout.ParseCheckOut(c.body())
+	if err != nil {
+		l.t.Error(err)
+	}
+	return l.commits.CheckOut(l.ctx(), parsed)
+}
+
+// lend commits a check-out that must succeed.
+func (l desk) lend(c lending) schemas.CheckOutResult {
+	l.t.Helper()
+	got, outcome, err := l.send(c)
+	if err != nil || outcome != checkout.Committed {
+		l.t.Fatalf("got %s, %v, want %s", outcome, err, checkout.Committed)
+	}
+	return got
+}
+
+// takeBack commits a check-in of an item at that version. It may be called from
+// any goroutine.
+func (l desk) takeBack(item uuid.UUID, version int) (schemas.CheckInResult, error) {
+	parsed, err := checkout.ParseCheckIn(fmt.Appendf(nil, `{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z",
+		"itemVersion":%d,"itemStatus":"Available"}`, item, uuid.New(), version))
+	if err != nil {
+		l.t.Error(err)
+	}
+	return l.commits.CheckIn(l.ctx(), parsed)
+}
+
+// wantUntouched checks that an item is as addItem left it and nothing was written
+// beside it.
+func (l desk) wantUntouched(item uuid.UUID) {
+	l.t.Helper()
+	loans := l.count(`SELECT count(*) FROM {schema}.loan WHERE item_id = $1`, item)
+	events := l.count(`SELECT count(*) FROM {schema}.outbox WHERE payload->>'itemId' = $1::text`, item.String())
+	lent := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND (jsonb->>'_version' <> '1' OR jsonb->'status'->>'name' <> 'Available')`, item)
+	if loans+events+lent != 0 {
+		l.t.Errorf("got %d loans, %d events, %d changed items, want nothing written", loans, events, lent)
+	}
+}
+
+// field reads a property of a JSON document by its path.
+func field(t *testing.T, doc json.RawMessage, path ...string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(doc, &v); err != nil {
+		t.Fatalf("%s: %v", doc, err)
+	}
+	for _, key := range path {
+		object, _ := v.(map[string]any)
+		v = object[key]
+	}
+	return v
+}

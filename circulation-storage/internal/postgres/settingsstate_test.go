@@ -1,0 +1,164 @@
+package postgres_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func (l desk) state() schemas.LockSettingsState {
+	l.t.Helper()
+	state, err := l.settings.State(l.ctx())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return state
+}
+
+func TestLockSettings_ChangeAndRemove(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	first := l.state()
+	if first.Version == "" || first.Entry != nil {
+		t.Errorf("a new tenant has %+v, want a version and no entry", first)
+	}
+	// Another entry with the same key, and one of a user, are somebody else's.
+	l.exec(`INSERT INTO {schema}.settings_entry (id, jsonb) VALUES
+		(gen_random_uuid(), '{"scope":"mod-circulation","key":"checkoutLockFeature","userId":"6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77","value":1}'),
+		(gen_random_uuid(), '{"scope":"other","key":"checkoutLockFeature","value":2}')`)
+
+	made, err := l.settings.Change(l.ctx(), []byte(`{"checkOutLockFeatureEnabled":true,"lockTtl":null}`), first.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if field(t, made.Entry, "value", "checkOutLockFeatureEnabled") != true || field(t, made.Entry, "scope") != "mod-circulation" ||
+		field(t, made.Entry, "key") != "checkoutLockFeature" || made.Version == first.Version {
+		t.Errorf("got %+v %s, want the entry and a new version", made, made.Entry)
+	}
+	if got := l.state(); got.Version != made.Version || string(got.Entry) != string(made.Entry) {
+		t.Errorf("got %+v afterwards, want what was answered", got)
+	}
+
+	const folio = `"{\"checkOutLockFeatureEnabled\":false}"`
+	changed, err := l.settings.Change(l.ctx(), []byte(folio), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if field(t, changed.Entry, "value") != `{"checkOutLockFeatureEnabled":false}` || field(t, changed.Entry, "id") != field(t, made.Entry, "id") ||
+		field(t, changed.Entry, "metadata", "createdDate") != field(t, made.Entry, "metadata", "createdDate") || changed.Version == made.Version {
+		t.Errorf("got %+v %s, want the same entry with FOLIO's string", changed, changed.Entry)
+	}
+
+	if err := l.settings.Remove(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.state(); got.Entry != nil || got.Version == changed.Version {
+		t.Errorf("got %+v after the removal, want a new version and no entry", got)
+	}
+	if err := l.settings.Remove(l.ctx()); err != nil {
+		t.Errorf("removing nothing: %v", err)
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.settings_entry`); n != 2 {
+		t.Errorf("got %d entries of others, want 2", n)
+	}
+}
+
+func TestLockSettings_OldVersionIsAConflict(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	before := l.state()
+	for _, version := range []string{"0", "abc", before.Version + "0", "1' OR '1'='1", strings.Repeat("9", 1000)} {
+		if _, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":300}`), version); !fault.Is(err, fault.Conflict) {
+			t.Errorf("version %.20s: got %v, want %s", version, err, fault.Conflict)
+		}
+	}
+	if got := l.state(); got.Version != before.Version || got.Entry != nil {
+		t.Errorf("got %+v, want what was before", got)
+	}
+}
+
+func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	version := l.state().Version
+	got := parallel(20, func() error {
+		_, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":300}`), version)
+		return err
+	})
+	if got[""] != 1 || got[fault.Conflict] != 19 {
+		t.Errorf("got %v, want one change and 19 conflicts", got)
+	}
+}
+
+// The same entry can be written among the other settings.
+func TestLockSettings_BothWaysAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	made, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":300}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := postgres.NewRecordStore(l.db, func() {})
+	before := l.count(`SELECT version FROM {schema}.lock_settings_version`)
+	generic := func() error {
+		entry, err := records.SettingsEntry().Parse(made.Entry, "")
+		if err != nil {
+			return err
+		}
+		return entries.Update(l.ctx(), records.SettingsEntry(), entry)
+	}
+	ours := func() error {
+		_, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":500}`), "")
+		return err
+	}
+	var wg sync.WaitGroup
+	var gotGeneric, gotOurs map[fault.Code]int
+	wg.Go(func() { gotGeneric = parallel(10, generic) })
+	wg.Go(func() { gotOurs = parallel(10, ours) })
+	wg.Wait()
+	if gotGeneric[""] != 10 || gotOurs[""] != 10 {
+		t.Errorf("got %v and %v, want 10 changes each", gotGeneric, gotOurs)
+	}
+	if raised := l.count(`SELECT version FROM {schema}.lock_settings_version`) - before; raised != 20 {
+		t.Errorf("the version was raised %d times, want 20", raised)
+	}
+}
+
+// parallel runs fn n times at once and counts the fault codes; "" is success.
+func parallel(n int, fn func() error) map[fault.Code]int {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	got := map[fault.Code]int{}
+	for range n {
+		wg.Go(func() {
+			err := fn()
+			mu.Lock()
+			defer mu.Unlock()
+			got[fault.CodeOf(err)]++
+		})
+	}
+	wg.Wait()
+	return got
+}
+
+func TestRules_AreKept(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	store := postgres.NewRulesStore(l.db)
+	first, err := store.Rules(l.ctx())
+	if err != nil || first.ID == "" || first.RulesAsText != "" {
+		t.Errorf("a new tenant has %+v, %v, want an id and no text", first, err)
+	}
+	const text = "priority: last-line\nfallback-policy: l 'x\\ ü\t; DROP TABLE item; --"
+	if err := store.SetRules(l.ctx(), text); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Rules(l.ctx()); err != nil || got.RulesAsText != text || got.ID != first.ID {
+		t.Errorf("got %+v, %v, want the text under the same id", got, err)
+	}
+}
