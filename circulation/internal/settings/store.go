@@ -97,7 +97,7 @@ func (s *Store) Current(ctx context.Context) Settings {
 		k.underway = r
 		go func() {
 			defer close(r.done)
-			r.result = s.Refresh(context.WithoutCancel(ctx))
+			r.result = s.Refresh(ctx)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			k.underway = nil

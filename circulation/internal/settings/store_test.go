@@ -343,7 +343,20 @@ func TestTenantsDoNotShareSettings(t *testing.T) {
 	if b.Current(inTenant(t, "other")).Enabled {
 		t.Error("other: got diku's settings")
 	}
-	for i := range 1500 { // more than are remembered
+}
+
+func TestInventedTenantsPushNoRealOneOut(t *testing.T) {
+	t.Parallel()
+	b := newBench(on)
+	b.Current(inTenant(t, "diku"))
+	b.storage.fail(errors.New("unknown tenant"))
+	for i := range 1500 {
 		b.Current(inTenant(t, fmt.Sprintf("t%d", i)))
+	}
+	if n := b.Remembered(); n > 1000 {
+		t.Errorf("%d tenants are remembered, want at most 1000", n)
+	}
+	if !b.Refresh(inTenant(t, "diku")).Enabled {
+		t.Error("the last good values of a real tenant were forgotten")
 	}
 }
