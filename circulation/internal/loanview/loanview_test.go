@@ -1,0 +1,247 @@
+package loanview_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas/fault"
+)
+
+// storedLoan has fields that this version does not know, which go out all the same.
+const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
+	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","checkoutServicePointId":"desk1",
+	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"}}`
+
+var (
+	someItem = checkout.Item{
+		ID: "item1", Barcode: "036", HoldingsRecordID: "holdings1", EffectiveLocationID: "loc1", MaterialTypeID: "book",
+		Status: checkout.Status{Name: "Checked out", Date: "2026-03-18"}, Volume: "v1",
+		CallNumber: checkout.CallNumber{CallNumber: "PS3", Prefix: "A"}, InTransitDestinationServicePointID: "desk2",
+	}
+	someHoldings = checkout.Holdings{ID: "holdings1", InstanceID: "instance1", CopyNumber: "c2"}
+	someInstance = checkout.Instance{
+		ID: "instance1", HRID: "in01", Title: "Semantic web",
+		Contributors: []checkout.Contributor{{Name: "Antoniou"}, {Name: "Harmelen", Primary: true}},
+	}
+	someUser = checkout.User{
+		ID: "user1", Barcode: "569", PatronGroup: "group2",
+		Personal: checkout.Personal{FirstName: "Jessica", LastName: "Pond"},
+	}
+	someGroup = checkout.Group{ID: "group1", Group: "staff"}
+)
+
+const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
+	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","renewalCount":0,
+	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},
+	"item":{"id":"item1","holdingsRecordId":"holdings1","instanceId":"instance1","instanceHrid":"in01","title":"Semantic web",
+		"barcode":"036","contributors":[{"name":"Antoniou"},{"name":"Harmelen"}],"primaryContributor":"Harmelen",
+		"callNumber":"PS3","callNumberComponents":{"callNumber":"PS3","prefix":"A"},"copyNumber":"c2","volume":"v1",
+		"status":{"name":"Checked out","date":"2026-03-18"},"inTransitDestinationServicePointId":"desk2",
+		"inTransitDestinationServicePoint":{"id":"desk2","name":"Desk 2"},"location":{"name":"Main"},"materialType":{"name":"Book"}},
+	"borrower":{"firstName":"Jessica","lastName":"Pond","barcode":"569","patronGroup":"group2"},
+	"patronGroupAtCheckout":{"id":"group1","name":"staff"},"loanPolicy":{"name":"Three weeks"},
+	"checkoutServicePoint":{"id":"desk1","name":"Desk 1"},"feesAndFines":{"amountRemainingToPay":0}}`
+
+const bareLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
+	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","renewalCount":0,
+	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},"feesAndFines":{"amountRemainingToPay":0}}`
+
+// same fails unless got and want are the same JSON, its numbers digit by digit.
+func same(t *testing.T, got json.RawMessage, want string) {
+	t.Helper()
+	if a, b := compact(t, got), compact(t, json.RawMessage(want)); a != b {
+		t.Errorf("got  %s\nwant %s", a, b)
+	}
+}
+
+func compact(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	for key, field := range fields {
+		if len(field) > 0 && field[0] == '{' {
+			fields[key] = json.RawMessage(compact(t, field))
+		}
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func parsedPolicy(t *testing.T) policy.LoanPolicy {
+	t.Helper()
+	p, err := policy.ParseLoanPolicy([]byte(`{"id":"policy1","name":"Three weeks","loanable":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestALoanIsShownWithEverythingAroundIt(t *testing.T) {
+	t.Parallel()
+	got, err := loanview.Render(json.RawMessage(storedLoan), loanview.Known{
+		Item: someItem, Holdings: someHoldings, Instance: someInstance, User: someUser, Group: someGroup,
+		Location: checkout.Location{ID: "loc1", Name: "Main"}, Material: checkout.Named{ID: "book", Name: "Book"},
+		Destination: checkout.Named{ID: "desk2", Name: "Desk 2"}, ServicePoint: checkout.Named{ID: "desk1", Name: "Desk 1"},
+		Policy: parsedPolicy(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, fullLoan)
+}
+
+func TestWhatIsGoneIsLeftOut(t *testing.T) {
+	t.Parallel()
+	got, err := loanview.Render(json.RawMessage(storedLoan), loanview.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, bareLoan)
+	if _, err := loanview.Render(json.RawMessage(`null`), loanview.Known{}); err == nil {
+		t.Error("null passed for a loan")
+	}
+}
+
+func TestAnItemsOwnCopyNumberWins(t *testing.T) {
+	t.Parallel()
+	item := someItem
+	item.CopyNumber = "c1"
+	if got := loanview.DescribeItem(loanview.Known{Item: item, Holdings: someHoldings}).CopyNumber; got != "c1" {
+		t.Errorf("got %s, want c1", got)
+	}
+}
+
+// library has the records above, and notes who asked for what.
+type library struct {
+	mu    sync.Mutex
+	asked map[string][]string
+	gone  bool  // no record exists
+	err   error // of everything
+	t     *testing.T
+}
+
+func (l *library) note(what string, ids ...string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked == nil {
+		l.asked = map[string][]string{}
+	}
+	l.asked[what] = append(l.asked[what], fmt.Sprint(ids))
+	return l.err
+}
+
+func bulk[T any](l *library, what string, ids []string, all ...T) ([]T, error) {
+	err := l.note(what, ids...)
+	if l.gone {
+		return nil, err
+	}
+	return all, err
+}
+
+func single[T any](l *library, what, id string, record T) (T, error) {
+	err := l.note(what, id)
+	if l.gone && err == nil {
+		var none T
+		return none, fault.New(fault.NotFound, "gone")
+	}
+	return record, err
+}
+
+func (l *library) Users(_ context.Context, ids []string) ([]checkout.User, error) {
+	return bulk(l, "users", ids, someUser)
+}
+
+func (l *library) Items(_ context.Context, ids []string) ([]checkout.Item, error) {
+	return bulk(l, "items", ids, someItem)
+}
+
+func (l *library) HoldingsRecords(_ context.Context, ids []string) ([]checkout.Holdings, error) {
+	return bulk(l, "holdings", ids, someHoldings)
+}
+
+func (l *library) Instances(_ context.Context, ids []string) ([]checkout.Instance, error) {
+	return bulk(l, "instances", ids, someInstance)
+}
+
+func (l *library) Location(_ context.Context, id string) (checkout.Location, error) {
+	return single(l, "location", id, checkout.Location{ID: id, Name: "Main"})
+}
+
+func (l *library) MaterialType(_ context.Context, id string) (checkout.Named, error) {
+	return single(l, "material type", id, checkout.Named{ID: id, Name: "Book"})
+}
+
+func (l *library) ServicePoint(_ context.Context, id string) (checkout.Named, error) {
+	return single(l, "service point", id, checkout.Named{ID: id, Name: "Desk " + id[4:]})
+}
+
+func (l *library) Group(_ context.Context, id string) (checkout.Group, error) {
+	return single(l, "group", id, someGroup)
+}
+
+func (l *library) LoanPolicy(_ context.Context, id string) (policy.LoanPolicy, error) {
+	return single(l, "policy", id, parsedPolicy(l.t))
+}
+
+func TestAPageIsDescribedWithOneQuestionForEachKindOfRecord(t *testing.T) {
+	t.Parallel()
+	l := &library{t: t}
+	other := `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1","checkoutServicePointId":"desk1"}`
+	views, err := loanview.Page(t.Context(), l, []json.RawMessage{json.RawMessage(storedLoan), json.RawMessage(other), json.RawMessage(storedLoan)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, views[0], fullLoan)
+	same(t, views[1], `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1","loanPolicy":{"name":"Three weeks"},
+		"checkoutServicePointId":"desk1","checkoutServicePoint":{"id":"desk1","name":"Desk 1"},"feesAndFines":{"amountRemainingToPay":0}}`)
+	same(t, views[2], fullLoan)
+	slices.Sort(l.asked["service point"])
+	want := map[string][]string{
+		"users": {"[user1 user9]"}, "items": {"[item1 item9]"}, "holdings": {"[holdings1]"}, "instances": {"[instance1]"},
+		"location": {"[loc1]"}, "material type": {"[book]"}, "service point": {"[desk1]", "[desk2]"},
+		"group": {"[group1]"}, "policy": {"[policy1]"},
+	}
+	if !reflect.DeepEqual(l.asked, want) {
+		t.Errorf("asked %v\nwant  %v", l.asked, want)
+	}
+}
+
+func TestALoanWhoseSurroundingsAreGoneIsShownAllTheSame(t *testing.T) {
+	t.Parallel()
+	got, err := loanview.One(t.Context(), &library{t: t, gone: true}, json.RawMessage(storedLoan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, bareLoan)
+}
+
+func TestAFailureToAskIsNoAbsence(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	if _, err := loanview.One(t.Context(), &library{t: t, err: down}, json.RawMessage(storedLoan)); !errors.Is(err, down) {
+		t.Errorf("got %v, want %v", err, down)
+	}
+}
+
+func TestNoLoansAskForNothing(t *testing.T) {
+	t.Parallel()
+	l := &library{t: t}
+	views, err := loanview.Page(t.Context(), l, nil)
+	if err != nil || views == nil || len(views) != 0 || len(l.asked) != 0 {
+		t.Errorf("got %v, %v, asked %v; want an empty list", views, err, l.asked)
+	}
+}
