@@ -86,13 +86,17 @@ func (c Log) level() (slog.Level, error) {
 	return l, err
 }
 
-// New returns a JSON logger that adds service to every line, and request id and
-// tenant to those of a call.
+// New returns a JSON logger that adds service, unless empty, to every line, and
+// request id and tenant to those of a call.
 func (c Log) New(w io.Writer, service string) *slog.Logger {
 	level, err := c.level()
 	if err != nil {
 		level = slog.LevelInfo
 	}
 	h := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
-	return slog.New(callHandler{h}).With("service", service)
+	log := slog.New(callHandler{h})
+	if service == "" {
+		return log
+	}
+	return log.With("service", service)
 }

@@ -40,7 +40,7 @@ func (o Options) writeError(err error, c echo.Context) {
 	if h := (*echo.HTTPError)(nil); errors.As(err, &h) {
 		status = h.Code // Echo's own: unknown path, method not allowed
 	}
-	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil {
+	if errors.Is(err, context.Canceled) {
 		status = statusClientLeft
 	}
 	header := c.Response().Header()

@@ -13,7 +13,6 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
 )
 
 type httpMetrics struct {
@@ -88,12 +87,7 @@ func (o Options) logRequest(c echo.Context, route string, took time.Duration, er
 	ctx := c.Request().Context()
 	attrs := []slog.Attr{
 		slog.String("method", c.Request().Method), slog.String("route", route),
-		slog.Int("status", status), slog.Duration("took", took),
-	}
-	if _, missing := tenant.FromContext(ctx); missing != nil {
-		if id, err := tenant.Parse(c.Request().Header.Get(schemas.TenantHeader)); err == nil {
-			attrs = append(attrs, slog.String("tenant", id.String()))
-		}
+		slog.Int("status", status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("code", string(fault.CodeOf(err))), slog.String("err", err.Error()))

@@ -6,6 +6,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -107,11 +108,11 @@ func Wrap(err error, code Code, format string, args ...any) *Error {
 
 // Validation returns an Invalid fault that is answered as FOLIO's errors JSON.
 func Validation(details ...Detail) *Error {
-	e := &Error{Code: Invalid, Details: details}
-	if len(details) > 0 {
-		e.Msg = details[0].Message
+	messages := make([]string, len(details))
+	for i, d := range details {
+		messages[i] = d.Message
 	}
-	return e
+	return &Error{Code: Invalid, Msg: strings.Join(messages, "; "), Details: details}
 }
 
 // Error implements error: code, message and cause, for logs.

@@ -56,9 +56,24 @@ type Lent struct {
 // Nothing is written before the lock is held, and what is written is written in
 // one transaction that the lock fences (POST /loan-storage/check-outs).
 func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
+	start := time.Now()
 	lent, err := s.checkOut(ctx, req)
-	s.Observer.Ended(outcome(ctx, err))
+	how := outcome(ctx, err)
+	s.Observer.Ended(how)
+	s.log(ctx, req, how, time.Since(start), err)
 	return lent, err
+}
+
+// log writes the line that tells why somebody was refused at 14:03.
+func (s *Service) log(ctx context.Context, req Request, outcome string, took time.Duration, err error) {
+	attrs := []slog.Attr{
+		slog.String("outcome", outcome), slog.String("patron", call.Mask(req.UserBarcode)),
+		slog.String("item", req.ItemBarcode), slog.Float64("took_ms", float64(took.Microseconds())/1000),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("why", err.Error()))
+	}
+	s.Log.LogAttrs(ctx, slog.LevelInfo, "check-out", attrs...)
 }
 
 func (s *Service) checkOut(ctx context.Context, req Request) (Lent, error) {

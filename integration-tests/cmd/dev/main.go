@@ -28,11 +28,13 @@ type settings struct {
 	DatabaseURL     string `env:"DATABASE_URL"`
 	Sample          string `env:"SAMPLE" envDefault:"demo"`
 	PgBin           string `env:"PG_BIN"`
+	// LogLevel is quieter here than in the services, for a person's terminal.
+	LogLevel string `env:"LOG_LEVEL" envDefault:"warn"`
 }
 
 // Validate implements config.Validator.
 func (s *settings) Validate() error {
-	var errs []error
+	errs := []error{config.Log{Level: s.LogLevel}.Validate()}
 	for name, port := range map[string]int{"STORAGE_PORT": s.StoragePort, "CIRCULATION_PORT": s.CirculationPort} {
 		if port < 0 || port > 65535 {
 			errs = append(errs, config.OutOfRange(name, port, "0 to 65535; 0 picks a free one"))
@@ -59,7 +61,7 @@ func run(ctx context.Context, environ []string, out, errOut io.Writer) (err erro
 	if err := config.Load(&s, environ); err != nil {
 		return err
 	}
-	log := config.Log{Level: "info"}.New(errOut, "dev")
+	log := config.Log{Level: s.LogLevel}.New(errOut, "")
 	database, stopped, stop, err := openDatabase(ctx, s, out, log)
 	if err != nil {
 		return err

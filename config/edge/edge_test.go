@@ -1,0 +1,246 @@
+package edge_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+// service runs one handler behind the edge, at POST /thing/:id.
+func service(handler echo.HandlerFunc, change func(*edge.Options)) http.Handler {
+	o := edge.Options{
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Second, BodyLimit: 100,
+		Ready: func(context.Context) error { return nil },
+	}
+	if change != nil {
+		change(&o)
+	}
+	return edge.New(o, []edge.Route{{Method: http.MethodPost, Path: "/thing/:id", Handler: handler}})
+}
+
+// post sends body for tenant diku.
+func post(t *testing.T, h http.Handler, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Okapi-Tenant", "diku")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func echoBody(c echo.Context) error {
+	var v struct {
+		N int    `json:"n"`
+		S string `json:"s"`
+	}
+	if err := edge.Decode(c, &v); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, v)
+}
+
+func TestABodyThatCannotBeReadSaysWhereAndWhy(t *testing.T) {
+	t.Parallel()
+	h := service(echoBody, nil)
+	tests := map[string]struct {
+		body, contentType string
+		status            int
+		want              string
+	}{
+		"good":                    {`{"n":1,"s":"x","more":true}`, "application/json; charset=utf-8", 200, `"n":1`},
+		"not JSON":                {`{"n":1`, "application/json", 400, "not valid JSON"},
+		"two values":              {`{"n":1}{"n":2}`, "application/json", 400, "not valid JSON"},
+		"empty":                   {" ", "application/json", 400, "The body is empty"},
+		"a string for a number":   {`{"n":"1"}`, "application/json", 400, "n must be of type integer, not string"},
+		"a fraction":              {`{"n":1.5}`, "application/json", 400, "n must be of type integer, not number 1.5"},
+		"too large a number":      {`{"n":99999999999999999999}`, "application/json", 400, "n must be of type integer"},
+		"a number for a string":   {`{"s":1}`, "application/json", 400, "s must be of type string, not number"},
+		"an array":                {`[1]`, "application/json", 400, "the body must be of type object, not array"},
+		"another content type":    {`n=1`, "application/x-www-form-urlencoded", 400, "Content-type header must be"},
+		"a broken content type":   {`{}`, "application/json;;;=", 400, "Content-type header must be"},
+		"an announced huge body":  {`{"s":"` + strings.Repeat("x", 200) + `"}`, "application/json", 413, "at most 100 bytes"},
+		"deeper than Go goes":     {strings.Repeat("[", 99), "application/json", 400, "not valid JSON"},
+		"no content type at all":  {`{"n":2}`, "", 200, `"n":2`},
+		"invalid UTF-8 is no 5xx": {"{\"s\":\"\xff\"}", "application/json", 200, `"s"`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := post(t, h, tt.body, "Content-Type", tt.contentType)
+			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
+				t.Errorf("got %d %s, want %d with %q", w.Code, w.Body, tt.status, tt.want)
+			}
+		})
+	}
+}
+
+func TestAHugeBodyOfUnknownLengthIsCutOff(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", io.MultiReader(strings.NewReader(`{"s":"`), strings.NewReader(strings.Repeat("x", 1000))))
+	r.ContentLength = -1
+	r.Header.Set("X-Okapi-Tenant", "diku")
+	w := httptest.NewRecorder()
+	service(echoBody, nil).ServeHTTP(w, r)
+	if w.Code != http.StatusRequestEntityTooLarge || w.Header().Get("X-Fault-Code") != "BODY_TOO_LARGE" {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+func TestACallNeedsAUsableTenant(t *testing.T) {
+	t.Parallel()
+	h := service(func(c echo.Context) error {
+		id, err := tenant.FromContext(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		return c.String(http.StatusOK, id.String())
+	}, nil)
+	for header, want := range map[string]int{"diku": 200, "": 400, "Diku": 400, `a";--`: 400, "../x": 400, strings.Repeat("a", 99): 400} {
+		if w := post(t, h, "{}", "X-Okapi-Tenant", header); w.Code != want || w.Body.Len() == 0 {
+			t.Errorf("tenant %q: %d %s, want %d", header, w.Code, w.Body, want)
+		}
+	}
+}
+
+func TestErrorsBecomeAnswersInOnePlace(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		err    error
+		json   bool
+		status int
+		code   string
+		want   string
+	}{
+		"text":                     {fault.New(fault.LockHeld, "Unable to acquire lock"), false, 503, "LOCK_HELD", "Unable to acquire lock"},
+		"text as FOLIO's JSON":     {fault.New(fault.NotFound, "no loan"), true, 404, "NOT_FOUND", `{"errors":[{"message":"no loan","code":"NOT_FOUND","parameters":[]}]}`},
+		"details":                  {fault.Validation(fault.Detail{Message: "wrong"}), false, 422, "INVALID", `{"errors":[{"message":"wrong","parameters":[]}]}`},
+		"configuration":            {fault.New(fault.Internal, "Loan policy x could not be found"), true, 500, "INTERNAL", "Loan policy x could not be found (request id r-1)"},
+		"a bug keeps its secrets":  {errors.New("password=secret"), true, 500, "INTERNAL", "Internal server error (request id r-1)"},
+		"time-out":                 {context.DeadlineExceeded, false, 504, "TIMEOUT", "The request took too long"},
+		"storage is away":          {fault.New(fault.Unavailable, "storage is away"), false, 502, "UNAVAILABLE", "storage is away"},
+		"the client left":          {fmt.Errorf("waiting: %w", context.Canceled), false, 499, "TIMEOUT", "The client left"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := service(func(echo.Context) error { return tt.err }, func(o *edge.Options) { o.JSONFaults = tt.json })
+			w := post(t, h, "{}", "X-Okapi-Request-Id", "r-1")
+			if got := strings.TrimSpace(w.Body.String()); w.Code != tt.status || got != tt.want || w.Header().Get("X-Fault-Code") != tt.code {
+				t.Errorf("got %d %s %s", w.Code, w.Header().Get("X-Fault-Code"), got)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
+	t.Parallel()
+	h := service(func(echo.Context) error {
+		return &fault.Error{Code: fault.LockHeld, Msg: "held", RetryAfter: 1100 * time.Millisecond}
+	}, nil)
+	if got := post(t, h, "{}").Header().Get("Retry-After"); got != "2" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAPanicIsA500AndTheNextRequestIsServed(t *testing.T) {
+	t.Parallel()
+	h := service(func(c echo.Context) error {
+		if c.Request().Header.Get("X-Panic") != "" {
+			panic("at the desk")
+		}
+		return c.NoContent(http.StatusNoContent)
+	}, nil)
+	if w := post(t, h, "{}", "X-Panic", "1"); w.Code != 500 || strings.Contains(w.Body.String(), "desk") {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	if w := post(t, h, "{}"); w.Code != 204 {
+		t.Errorf("got %d", w.Code)
+	}
+}
+
+func TestARequestThatTakesTooLongIsATimeOutNotAHeldLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := service(func(c echo.Context) error {
+			<-c.Request().Context().Done()
+			return c.Request().Context().Err()
+		}, nil)
+		if w := post(t, h, "{}"); w.Code != http.StatusGatewayTimeout {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	var seen call.Info
+	h := service(func(c echo.Context) error {
+		seen = call.FromContext(c.Request().Context())
+		return c.NoContent(http.StatusNoContent)
+	}, func(o *edge.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	post(t, h, "{}", "X-Okapi-Request-Id", "a\nb", "X-Okapi-Permissions", `["x.y"]`, "X-Okapi-User-Id", "9AD09B01-7429-455F-9F64-E3897027DB61", "X-Okapi-Token", "t")
+	if strings.ContainsAny(seen.RequestID, "\n") || len(seen.RequestID) != 36 {
+		t.Errorf("request id %q was not replaced", seen.RequestID)
+	}
+	if !seen.Has("x.y") || seen.UserID != "9ad09b01-7429-455f-9f64-e3897027db61" || seen.Token != "t" {
+		t.Errorf("got %+v", seen)
+	}
+	var line map[string]any
+	if err := json.Unmarshal(log.Bytes(), &line); err != nil || line["route"] != "/thing/:id" || line["status"] != 204.0 {
+		t.Errorf("logged %s (%v)", log.String(), err)
+	}
+}
+
+func TestPlatformEndpointsNeedNoTenant(t *testing.T) {
+	t.Parallel()
+	down := errors.New("PostgreSQL is away")
+	var broken error
+	h := service(echoBody, func(o *edge.Options) { o.Ready = func(context.Context) error { return broken } })
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return w
+	}
+	if w := get("/admin/health"); w.Code != 200 || strings.TrimSpace(w.Body.String()) != `"OK"` {
+		t.Errorf("health: %d %s", w.Code, w.Body)
+	}
+	if w := get("/admin/health/ready"); w.Code != 200 {
+		t.Errorf("ready: %d %s", w.Code, w.Body)
+	}
+	broken = down
+	if w := get("/admin/health/ready"); w.Code != 503 || !strings.Contains(w.Body.String(), "PostgreSQL is away") {
+		t.Errorf("not ready: %d %s", w.Code, w.Body)
+	}
+	get("/no/such/path/1")
+	get("/no/such/path/2")
+	metrics := get("/metrics").Body.String()
+	if !strings.Contains(metrics, `http_requests_total{method="GET",route="unknown",status="404"} 2`) {
+		t.Errorf("unknown paths are not counted as one route:\n%s", metrics)
+	}
+	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("a known path with another method: %d", w.Code)
+	}
+}
