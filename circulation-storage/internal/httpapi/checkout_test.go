@@ -1,0 +1,242 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// silent is an observer that nobody asks.
+type silent struct{}
+
+func (silent) CheckedOut(checkout.Outcome, time.Duration) {}
+func (silent) CheckedIn(checkout.Outcome, time.Duration)  {}
+
+// commitAPI is the commits and the small endpoints beside them, on a tenant of
+// its own.
+type commitAPI struct {
+	api
+	t  *testing.T
+	db *postgres.DB
+	id tenant.ID
+}
+
+func newCommitAPI(t *testing.T) commitAPI {
+	db, id := pgtest.New(t)
+	return commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
+}
+
+func commitRoutes(db *postgres.DB) []edge.Route {
+	return slices.Concat(
+		httpapi.CheckOutRoutes(checkout.NewService(postgres.NewCommitStore(db), silent{})),
+		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
+		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
+	)
+}
+
+func (a commitAPI) do(method, target, body string) *httptest.ResponseRecorder {
+	return a.call(method, target, body, map[string]string{schemas.TenantHeader: a.id.String()})
+}
+
+// add stores a row by SQL, in which S is the tenant's schema.
+func (a commitAPI) add(statement string, args ...any) {
+	a.t.Helper()
+	if _, err := a.db.Pool().Exec(a.t.Context(), strings.ReplaceAll(statement, "S.", a.id.Schema()+"."), args...); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a commitAPI) addItem() uuid.UUID {
+	a.t.Helper()
+	id := uuid.New()
+	a.add(`INSERT INTO S.item (id, jsonb) VALUES ($1, $2)`, id, fmt.Sprintf(`{"id":%q,"_version":1,"status":{"name":"Available"}}`, id))
+	return id
+}
+
+// wantNothingWritten checks that no request of a test left anything.
+func (a commitAPI) wantNothingWritten() {
+	a.t.Helper()
+	var n int
+	err := a.db.Pool().QueryRow(a.t.Context(), strings.ReplaceAll(`SELECT (SELECT count(*) FROM S.loan) + (SELECT count(*) FROM S.outbox)
+		+ (SELECT count(*) FROM S.settings_entry) + (SELECT count(*) FROM S.circulation_rules WHERE rules <> '')
+		+ (SELECT count(*) FROM S.item WHERE jsonb->>'_version' <> '1')`, "S.", a.id.Schema()+".")).Scan(&n)
+	if err != nil || n != 0 {
+		a.t.Errorf("got %d rows written, %v, want none", n, err)
+	}
+}
+
+func (a commitAPI) settingsVersion() string {
+	a.t.Helper()
+	return decode[schemas.LockSettingsState](a.t, a.do(http.MethodGet, "/check-out-lock-settings-storage", "")).Version
+}
+
+func (a commitAPI) wantCount(what string, w *httptest.ResponseRecorder, want int) {
+	a.t.Helper()
+	wantStatus(a.t, what, w, http.StatusOK)
+	if got := decode[schemas.OpenLoanCount](a.t, w).Count; got != want {
+		a.t.Errorf("%s: got %d, want %d", what, got, want)
+	}
+}
+
+func checkOutBody(loan, user, item uuid.UUID, fence string) string {
+	return fmt.Sprintf(`{"loan":{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","action":"checkedout"},"itemVersion":1,%s}`,
+		loan, user, item, fence)
+}
+
+func TestCheckOutAndCheckIn(t *testing.T) {
+	t.Parallel()
+	a := newCommitAPI(t)
+	loan, user, item, lockID := uuid.New(), uuid.New(), a.addItem(), uuid.New()
+	a.add(`INSERT INTO S.check_out_lock (id, user_id, ttl_ms) VALUES ($1, $2, 3000)`, lockID, user)
+	body := checkOutBody(loan, user, item, fmt.Sprintf(`"lockId":%q`, lockID))
+
+	for _, what := range []string{"check-out", "the same again"} {
+		w := a.do(http.MethodPost, "/loan-storage/check-outs", body)
+		wantStatus(t, what, w, http.StatusCreated)
+		if got, want := w.Header().Get("Location"), "/loan-storage/loans/"+loan.String(); got != want {
+			t.Errorf("%s: Location is %q, want %q", what, got, want)
+		}
+		if got := w.Body.String(); !strings.Contains(got, loan.String()) || !strings.Contains(got, `"Checked out"`) {
+			t.Errorf("%s: got %s, want the loan and the lent item", what, got)
+		}
+	}
+	count := "/loan-storage/open-loan-count?userId=" + user.String()
+	a.wantCount("count", a.do(http.MethodGet, count, ""), 1)
+	a.wantCount("count of a type", a.do(http.MethodGet, count+"&materialTypeId="+uuid.NewString()+"&loanTypeId="+uuid.NewString(), ""), 0)
+
+	checkIn := fmt.Sprintf(`{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":2,"itemStatus":"Available"}`, item, uuid.New())
+	w := a.do(http.MethodPost, "/loan-storage/check-ins", checkIn)
+	wantStatus(t, "check-in", w, http.StatusOK)
+	if got := w.Body.String(); !strings.Contains(got, `"Closed"`) || !strings.Contains(got, `"Available"`) {
+		t.Errorf("check-in: got %s, want the closed loan and the item", got)
+	}
+	wantStatus(t, "check-in of an old version", a.do(http.MethodPost, "/loan-storage/check-ins", checkIn), http.StatusConflict)
+	a.wantCount("count", a.do(http.MethodGet, count, ""), 0)
+}
+
+func TestRefusedCommitsNameTheirCause(t *testing.T) {
+	t.Parallel()
+	a := newCommitAPI(t)
+	item, version := a.addItem(), a.settingsVersion()
+	tests := map[string]struct {
+		body   string
+		status int
+		code   fault.Code
+	}{
+		"lock lost":        {checkOutBody(uuid.New(), uuid.New(), item, fmt.Sprintf(`"lockId":%q`, uuid.New())), 409, fault.LockLost},
+		"settings changed": {checkOutBody(uuid.New(), uuid.New(), item, `"settingsVersion":"0"`), 409, fault.SettingsChanged},
+		"item changed": {
+			strings.Replace(checkOutBody(uuid.New(), uuid.New(), item, fmt.Sprintf(`"settingsVersion":%q`, version)), `"itemVersion":1`, `"itemVersion":9`, 1),
+			409, fault.ItemChanged,
+		},
+		"unknown item": {checkOutBody(uuid.New(), uuid.New(), uuid.New(), fmt.Sprintf(`"settingsVersion":%q`, version)), 422, fault.Invalid},
+	}
+	for name, tt := range tests {
+		w := a.do(http.MethodPost, "/loan-storage/check-outs", tt.body)
+		if w.Code != tt.status || w.Header().Get(fault.Header) != string(tt.code) {
+			t.Errorf("%s: got %d %s %s, want %d %s", name, w.Code, w.Header().Get(fault.Header), w.Body, tt.status, tt.code)
+		}
+	}
+	a.wantNothingWritten()
+}
+
+func TestLockSettingsOverHTTP(t *testing.T) {
+	t.Parallel()
+	const path = "/check-out-lock-settings-storage"
+	a := newCommitAPI(t)
+	version := a.settingsVersion()
+	w := a.do(http.MethodPut, path, fmt.Sprintf(`{"value":{"checkOutLockFeatureEnabled":true},"version":%q}`, version))
+	wantStatus(t, "put", w, http.StatusOK)
+	made := decode[schemas.LockSettingsState](t, w)
+	if made.Version == version || !strings.Contains(string(made.Entry), `"checkOutLockFeatureEnabled"`) {
+		t.Errorf("put: got %s, want the entry and a new version", w.Body)
+	}
+	w = a.do(http.MethodPut, path, fmt.Sprintf(`{"value":{"lockTtl":300},"version":%q}`, version))
+	wantStatus(t, "put on an old version", w, http.StatusConflict)
+	if got := w.Header().Get(fault.Header); got != string(fault.Conflict) {
+		t.Errorf("put on an old version: got %s, want %s", got, fault.Conflict)
+	}
+	wantStatus(t, "delete", a.do(http.MethodDelete, path, ""), http.StatusNoContent)
+	if got := decode[schemas.LockSettingsState](t, a.do(http.MethodGet, path, "")); got.Entry != nil || got.Version == made.Version {
+		t.Errorf("after delete: got %+v, want a new version and no entry", got)
+	}
+}
+
+func TestRulesOverHTTP(t *testing.T) {
+	t.Parallel()
+	const path = "/circulation-rules-storage"
+	a := newCommitAPI(t)
+	wantStatus(t, "put", a.do(http.MethodPut, path, `{"rulesAsText":"priority: last-line\n# ü"}`), http.StatusNoContent)
+	got := decode[schemas.CirculationRules](t, a.do(http.MethodGet, path, ""))
+	if got.RulesAsText != "priority: last-line\n# ü" || uuid.Validate(got.ID) != nil {
+		t.Errorf("got %+v, want the text and an id", got)
+	}
+}
+
+func TestEveryRouteNamesItsPermission(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"POST /loan-storage/check-outs":           "circulation-storage.check-outs.item.post",
+		"POST /loan-storage/check-ins":            "circulation-storage.check-ins.item.post",
+		"GET /loan-storage/open-loan-count":       "circulation-storage.loans.open-count.get",
+		"GET /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.get",
+		"PUT /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.put",
+		"DELETE /check-out-lock-settings-storage": "circulation-storage.check-out-lock-settings.item.delete",
+		"GET /circulation-rules-storage":          "circulation-storage.circulation-rules.get",
+		"PUT /circulation-rules-storage":          "circulation-storage.circulation-rules.put",
+	}
+	for _, r := range commitRoutes(nil) {
+		route := r.Method + " " + r.Path
+		if r.Permission != want[route] || r.NoTenant {
+			t.Errorf("%s: got permission %q, tenant needed %t, want %q and a tenant", route, r.Permission, !r.NoTenant, want[route])
+		}
+		delete(want, route)
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+}
+
+func TestTenantIsInstalledAndPurged(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	p := &platform{}
+	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, p), commitRoutes(db)))
+	of := map[string]string{schemas.TenantHeader: id.String()}
+	for _, step := range []struct {
+		what, method, path, body string
+		status                   int
+	}{
+		{"install again", http.MethodPost, "/_/tenant", `{"module_to":"mod-circulation-storage-1.0.0"}`, 204},
+		{"write", http.MethodPut, "/circulation-rules-storage", `{"rulesAsText":"kept"}`, 204},
+		{"upgrade", http.MethodPost, "/_/tenant", `{"module_from":"mod-circulation-storage-1.0.0","module_to":"mod-circulation-storage-1.1.0"}`, 204},
+		{"disable", http.MethodPost, "/_/tenant", `{"module_from":"mod-circulation-storage-1.1.0"}`, 204},
+		{"read", http.MethodGet, "/circulation-rules-storage", "", 200},
+		{"purge", http.MethodPost, "/_/tenant", `{"module_from":"mod-circulation-storage-1.1.0","purge":true}`, 204},
+		{"purge again", http.MethodPost, "/_/tenant", `{"purge":true}`, 204},
+		{"read after the purge", http.MethodGet, "/circulation-rules-storage", "", 400},
+		{"install after the purge", http.MethodPost, "/_/tenant", `{"module_to":"mod-circulation-storage-1.1.0"}`, 204},
+		{"read what is new", http.MethodGet, "/circulation-rules-storage", "", 200},
+	} {
+		w := a.call(step.method, step.path, step.body, of)
+		wantStatus(t, step.what, w, step.status)
+		if step.what == "read" && !strings.Contains(w.Body.String(), "kept") {
+			t.Errorf("after upgrade and disable: got %s, want what was written", w.Body)
+		}
+	}
+}
