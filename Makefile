@@ -1,0 +1,58 @@
+# The list of modules stands in go.work alone.
+MODULES := $(shell sed -n 's,^[[:space:]]*\./,,p' go.work)
+PACKAGES := $(MODULES:%=./%/...)
+
+# Linters change their minds between versions, so the version is part of the path.
+LINT_VERSION := v2.15.0
+LINT := $(CURDIR)/.tools/golangci-lint-$(LINT_VERSION)/golangci-lint
+
+# Runs a command with TEST_DATABASE_URL set to one PostgreSQL for all packages,
+# which would each start their own otherwise.
+WITH_DB := go run ./integration-tests/cmd/withdb --
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test bench lint fmt build tools compiler go-lines
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## start PostgreSQL, both services and the demo library; Ctrl-C stops all
+	go run ./integration-tests/cmd/dev
+
+demo: ## 20 check-outs at once against a limit of 15, without and with the lock
+	go run ./integration-tests/cmd/demo
+
+test: compiler ## run all tests with the race detector on a real PostgreSQL
+	CGO_ENABLED=1 $(WITH_DB) go test -race -count=1 $(PACKAGES)
+
+bench: ## run the benchmarks
+	$(WITH_DB) go test -run '^$$' -bench . -benchmem $(PACKAGES)
+
+lint: $(LINT) go-lines ## check style, import directions and go.mod files
+	@failed=; for m in $(MODULES); do \
+		echo "lint $$m"; \
+		(cd $$m && $(LINT) run ./... && go mod tidy -diff) || failed="$$failed $$m"; \
+	done; \
+	test -z "$$failed" || { echo "lint failed in:$$failed" >&2; exit 1; }
+
+fmt: $(LINT) ## format all Go code
+	@set -e; for m in $(MODULES); do (cd $$m && $(LINT) fmt ./...); done
+
+build: ## build both services into bin/
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./circulation-storage/cmd/circulation-storage ./circulation/cmd/circulation
+
+tools: $(LINT) ## install the linter into .tools/
+
+$(LINT):
+	@echo "installing golangci-lint $(LINT_VERSION), which takes some minutes once"
+	GOBIN=$(@D) CGO_ENABLED=0 GOFLAGS= go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+# The race detector is C code, so cgo has to be on.
+compiler:
+	@cc=$$(go env CC); command -v $${cc%% *} >/dev/null || { \
+		echo "The race detector needs a C compiler and there is no $$cc here. On Debian, as root: apt-get install gcc libc6-dev" >&2; exit 1; }
+
+# A newer go line in one module would raise what all who build the pair need.
+go-lines:
+	@test "$$(grep -h '^go ' go.work $(MODULES:%=%/go.mod) | sort -u | wc -l)" -eq 1 || { \
+		echo "The go lines differ:" >&2; grep '^go ' go.work $(MODULES:%=%/go.mod) >&2; exit 1; }
