@@ -41,7 +41,7 @@ func TestEverySettingThatIsWrongIsNamedAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("bad settings were accepted")
 	}
-	for _, want := range []string{`PORT is "http"`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s", "DRAIN_DELAY is -1s", `LOG_LEVEL is "loud", allowed: debug`} {
+	for _, want := range []string{`PORT is "http", allowed: a whole number`, "REQUEST_TIMEOUT is 1s, allowed: 10s to 5m0s", "DRAIN_DELAY is -1s", `LOG_LEVEL is "loud", allowed: debug`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}

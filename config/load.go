@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v10"
 )
@@ -42,7 +43,7 @@ func parseErrors(err error, variables, values map[string]string) []error {
 		var pe env.ParseError
 		if errors.As(err, &pe) {
 			name := variables[pe.Name]
-			list[i] = OutOfRange(name, fmt.Sprintf("%q", values[name]), "a value of type "+pe.Type.String())
+			list[i] = OutOfRange(name, fmt.Sprintf("%q", values[name]), kindOf(pe.Type))
 		}
 	}
 	return list
@@ -67,4 +68,19 @@ func variables(t reflect.Type) map[string]string {
 		}
 	}
 	return found
+}
+
+// kindOf says in words what a setting of type t takes.
+func kindOf(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "a duration such as 250ms or 2s"
+	case t.Kind() == reflect.Slice:
+		return "a list, each " + kindOf(t.Elem())
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case reflect.Zero(t).CanInt():
+		return "a whole number"
+	}
+	return "a value of type " + t.String()
 }

@@ -133,14 +133,14 @@ func TestErrorsBecomeAnswersInOnePlace(t *testing.T) {
 		code   string
 		want   string
 	}{
-		"text":                     {fault.New(fault.LockHeld, "Unable to acquire lock"), false, 503, "LOCK_HELD", "Unable to acquire lock"},
-		"text as FOLIO's JSON":     {fault.New(fault.NotFound, "no loan"), true, 404, "NOT_FOUND", `{"errors":[{"message":"no loan","code":"NOT_FOUND","parameters":[]}]}`},
-		"details":                  {fault.Validation(fault.Detail{Message: "wrong"}), false, 422, "INVALID", `{"errors":[{"message":"wrong","parameters":[]}]}`},
-		"configuration":            {fault.New(fault.Internal, "Loan policy x could not be found"), true, 500, "INTERNAL", "Loan policy x could not be found (request id r-1)"},
-		"a bug keeps its secrets":  {errors.New("password=secret"), true, 500, "INTERNAL", "Internal server error (request id r-1)"},
-		"time-out":                 {context.DeadlineExceeded, false, 504, "TIMEOUT", "The request took too long"},
-		"storage is away":          {fault.New(fault.Unavailable, "storage is away"), false, 502, "UNAVAILABLE", "storage is away"},
-		"the client left":          {fmt.Errorf("waiting: %w", context.Canceled), false, 499, "TIMEOUT", "The client left"},
+		"text":                    {fault.New(fault.LockHeld, "Unable to acquire lock"), false, 503, "LOCK_HELD", "Unable to acquire lock"},
+		"text as FOLIO's JSON":    {fault.New(fault.NotFound, "no loan"), true, 404, "NOT_FOUND", `{"errors":[{"message":"no loan","code":"NOT_FOUND","parameters":[]}]}`},
+		"details":                 {fault.Validation(fault.Detail{Message: "wrong"}), false, 422, "INVALID", `{"errors":[{"message":"wrong","parameters":[]}]}`},
+		"configuration":           {fault.New(fault.Internal, "Loan policy x could not be found"), true, 500, "INTERNAL", "Loan policy x could not be found (request id r-1)"},
+		"a bug keeps its secrets": {errors.New("password=secret"), true, 500, "INTERNAL", "Internal server error (request id r-1)"},
+		"time-out":                {context.DeadlineExceeded, false, 504, "TIMEOUT", "The request took too long"},
+		"storage is away":         {fault.New(fault.Unavailable, "storage is away"), false, 502, "UNAVAILABLE", "storage is away"},
+		"the client left":         {fmt.Errorf("waiting: %w", context.Canceled), false, 499, "TIMEOUT", "The client left"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestPlatformEndpointsNeedNoTenant(t *testing.T) {
 	if !strings.Contains(metrics, `http_requests_total{method="GET",route="unknown",status="404"} 2`) {
 		t.Errorf("unknown paths are not counted as one route:\n%s", metrics)
 	}
-	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed {
+	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed || w.Header().Get("X-Fault-Code") != "MALFORMED" {
 		t.Errorf("a known path with another method: %d", w.Code)
 	}
 }

@@ -82,7 +82,11 @@ func toFault(err error) *fault.Error {
 	var h *echo.HTTPError
 	switch {
 	case errors.As(err, &h):
-		return fault.New(fault.CodeFromAnswer(h.Code, ""), "%s", http.StatusText(h.Code))
+		code := fault.CodeFromAnswer(h.Code, "")
+		if code == fault.Internal && h.Code < http.StatusInternalServerError {
+			code = fault.Malformed // a method that the path does not know, say
+		}
+		return fault.New(code, "%s", http.StatusText(h.Code))
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(err, fault.Timeout, "The request took too long")
 	case errors.Is(err, context.Canceled):
