@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -160,50 +161,79 @@ func (w *cqlWriter) text(f field, relation, term string, foldCase bool) (string,
 	case "<", "<=", ">", ">=":
 		return value + " " + relation + " " + fold(w.bind(unescape(term), "text")), nil
 	case "adj":
-		return w.words(f, []string{wordTerm(term)}, " AND ", fold)
+		return w.words(f, phrase(splitWords(term)), " AND ", fold)
 	case "any":
-		return w.words(f, strings.Fields(wordTerm(term)), " OR ", fold)
+		return w.words(f, splitWords(term), " OR ", fold)
 	case "=", "all", "scr":
-		return w.words(f, strings.Fields(wordTerm(term)), " AND ", fold)
+		return w.words(f, splitWords(term), " AND ", fold)
 	}
 	return "", badCQL("relation %q is not supported; allowed are =, ==, <>, <, <=, >, >=, all, any, adj", relation)
 }
 
-// words matches words anywhere in the text. Both sides are cut into words by the
-// database, so that its collation alone decides what a letter is. "*" stands for
-// any letters at an end of a word, and for any characters within one.
+// words matches words anywhere in the text. A wildcard stands for letters at an
+// end of a word, and for any characters within one.
 func (w *cqlWriter) words(f field, words []string, join string, fold func(string) string) (string, error) {
 	if err := w.spend(len(words)); err != nil {
 		return "", err
 	}
-	var parts []string
-	for _, word := range words {
-		if strings.Trim(word, " -") == "" {
-			continue
-		}
-		parts = append(parts, fmt.Sprintf(`(' ' || regexp_replace(%s, '[^[:alnum:]]+', ' ', 'g') || ' ')`+
-			` LIKE ('%% ' || translate(btrim(regexp_replace(%s, '[^[:alnum:]*?]+', ' ', 'g')), '*?', '%%_') || ' %%')`,
-			fold(f.asText()), fold(w.bind(word, "text"))))
-	}
-	if len(parts) == 0 { // no word at all: any record that has the field
+	if len(words) == 0 { // any record that has the field
 		return f.asText() + " IS NOT NULL", nil
+	}
+	text := fmt.Sprintf("(' ' || regexp_replace(%s, '[%s]+', ' ', 'g') || ' ')", fold(f.asText()), separatorClass())
+	parts := make([]string, len(words))
+	for i, word := range words {
+		pattern, _ := likePattern(word)
+		parts[i] = text + " LIKE " + fold(w.bind("% "+pattern+" %", "text"))
 	}
 	return "(" + strings.Join(parts, join) + ")", nil
 }
 
-// wordTerm prepares a term for word matching: what is escaped is meant literally,
-// so an escaped mark is punctuation, which separates words.
-func wordTerm(term string) string {
-	return eachRune(term, func(sb *strings.Builder, r rune, escaped bool) {
+// separators are the characters that separate words, as ranges: ASCII's and
+// Latin-1's marks and the punctuation of Unicode. They stand here, and not as a
+// character class of PostgreSQL, because the database's locale decides what that
+// holds: in the C locale, ü is no letter.
+func separators() [][2]rune {
+	return [][2]rune{{0x01, '/'}, {':', '@'}, {'[', '`'}, {'{', 0xBF}, {0x2000, 0x206F}, {0x3000, 0x303F}}
+}
+
+func separatorClass() string {
+	var sb strings.Builder
+	for _, r := range separators() {
+		fmt.Fprintf(&sb, `\u%04X-\u%04X`, r[0], r[1])
+	}
+	return sb.String()
+}
+
+// splitWords cuts a term into groups of words that belong together: at blanks,
+// and each group at the other separators. A wildcard belongs to its word, unless
+// it is escaped.
+func splitWords(term string) []string {
+	term = eachRune(term, func(sb *strings.Builder, r rune, escaped bool) {
+		separates := slices.ContainsFunc(separators(), func(s [2]rune) bool { return s[0] <= r && r <= s[1] })
 		switch {
-		case unicode.IsLetter(r), unicode.IsNumber(r), unicode.IsMark(r), !escaped && (r == '*' || r == '?'):
+		case !escaped && (r == '*' || r == '?'), !separates:
 			sb.WriteRune(r)
 		case unicode.IsSpace(r):
 			sb.WriteByte(' ')
 		default:
-			sb.WriteByte('-') // any punctuation: it keeps the parts of a word next to each other
+			sb.WriteByte('-')
 		}
 	})
+	var groups []string
+	for group := range strings.FieldsSeq(term) {
+		if parts := strings.FieldsFunc(group, func(r rune) bool { return r == '-' }); len(parts) > 0 {
+			groups = append(groups, strings.Join(parts, " "))
+		}
+	}
+	return groups
+}
+
+// phrase makes one group of all.
+func phrase(groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	return []string{strings.Join(groups, " ")}
 }
 
 // likePattern turns a term into a LIKE pattern and tells whether it has wildcards.

@@ -1,0 +1,257 @@
+package postgres_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	annID   = "11111111-1111-4111-8111-111111111111"
+	benID   = "22222222-2222-4222-8222-222222222222"
+	cleoID  = "33333333-3333-4333-8333-333333333333"
+	staffID = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+)
+
+// patrons are ann, ben and cleo, by username.
+func patrons(tb testing.TB) library {
+	tb.Helper()
+	l := newLibrary(tb)
+	l.create(tb, records.Usergroup(), object{"id": staffID, "group": "staff", "expirationOffsetInDays": 365})
+	l.create(tb, records.Usergroup(), object{"group": "guest", "expirationOffsetInDays": 9})
+	l.create(tb, records.User(), object{
+		"id": annID, "username": "ann", "barcode": "Ab-100%", "active": true, "patronGroup": staffID,
+		"expirationDate": "2026-06-01T00:00:00.000+00:00", "enrollmentDate": "2020-01-01",
+		"personal": object{"lastName": "O'Brien-Smith", "firstName": "Ann Marie", "email": "ann@example.org"},
+	})
+	l.create(tb, records.User(), object{
+		"id": benID, "username": "ben", "barcode": "AB-1000", "active": false, "externalSystemId": "",
+		"expirationDate": "2026-06-01T01:30:00.000+0200",
+		"personal":       object{"lastName": "Müller", "firstName": "Marie*Ben"},
+	})
+	l.create(tb, records.User(), object{
+		"id": cleoID, "username": "cleo", "barcode": `a\b"c`, "active": true,
+		"personal": object{"lastName": "Smithson", "firstName": "Cleo"},
+	})
+	return l
+}
+
+func TestCQLFindsWhatFOLIOFinds(t *testing.T) {
+	t.Parallel()
+	l := patrons(t)
+	tests := []struct{ query, want string }{
+		{``, "ann ben cleo"},
+		{`   `, "ann ben cleo"},
+		{`cql.allRecords=1`, "ann ben cleo"},
+
+		// == is the whole value, without regard to case.
+		{`username==ANN`, "ann"},
+		{`username=="an"`, ""},
+		{`barcode=="ab-100%"`, "ann"},
+		{`barcode=="ab_1000"`, ""},
+		{`barcode=="ab-1*"`, "ann ben"},
+		{`barcode=="AB-100?"`, "ann ben"},
+		{`barcode=="AB-100\?"`, ""},
+		{`personal.firstName=="marie\*ben"`, "ben"},
+		{`personal.firstName=="marie*ben"`, "ben"},
+		{`barcode=="a\\b\"c"`, "cleo"},
+		{`barcode==*`, "ann ben cleo"},
+		{`username==/respectCase ANN`, ""},
+		{`username==/respectCase ann`, "ann"},
+		{`username exact ann`, "ann"},
+		{`externalSystemId==""`, "ben"},
+		{`externalSystemId=="*"`, "ben"},
+		{`personal.lastName=="müller"`, "ben"},
+
+		// Lists and booleans, as mod-circulation sends them.
+		{`username==("ann" or "cleo" or "nobody")`, "ann cleo"},
+		{`id==("` + annID + `" or "` + benID + `")`, "ann ben"},
+		{`username==ann and active==true`, "ann"},
+		{`username==ann and active==false`, ""},
+		{`username==ann or username==ben and active==true`, "ann"}, // no precedence: left to right
+		{`username==ann or (username==ben and active==false)`, "ann ben"},
+		{`cql.allRecords=1 NOT username==ann`, "ben cleo"},
+		{`cql.allRecords=1 not externalSystemId=""`, "ann cleo"}, // a field that is missing
+		{`active==TRUE`, "ann cleo"},
+		{`active<>true`, "ben"},
+
+		// = is words, all of them, in any order.
+		{`personal.lastName=smith`, "ann"},
+		{`personal.lastName="smith o'brien"`, "ann"},
+		{`personal.lastName="brien, smith"`, "ann"},
+		{`personal.lastName="smith*"`, "ann cleo"},
+		{`personal.lastName="*son"`, "cleo"},
+		{`personal.lastName="smith?on"`, "cleo"},
+		{`personal.lastName=smiths`, ""},
+		{`personal.lastName=müller`, "ben"},
+		{`personal.lastName=mäller`, ""},
+		{`personal.email="example.org"`, "ann"},
+		{`personal.email="org.example"`, ""},
+		{`personal.email=""`, "ann"},
+		{`personal.lastName="-"`, "ann ben cleo"},
+		{`personal.firstName all "marie ann"`, "ann"},
+		{`personal.firstName any "ben ann"`, "ann ben"},
+		{`personal.firstName adj "ann marie"`, "ann"},
+		{`personal.firstName adj "marie ann"`, ""},
+
+		// Order.
+		{`username<>ann`, "ben cleo"},
+		{`username<>"a*"`, "ben cleo"},
+		{`externalSystemId<>x`, "ben"}, // only records that have the field
+		{`username>"ann" and username<="ben"`, "ben"},
+		{`username<"BEN"`, "ann"},
+
+		// Ids: anything else matches nothing.
+		{`id=="` + strings.ToUpper(annID) + `"`, "ann"},
+		{`id==ann`, ""},
+		{`id<>ann`, "ann ben cleo"},
+		{`id<>"` + annID + `"`, "ben cleo"},
+		{`id>"` + annID + `" sortBy id`, "ben cleo"},
+		{`patronGroup=="` + staffID + `"`, "ann"},
+		{`patronGroup=*`, "ann"},
+		{`patronGroup=""`, "ann"},
+		{`patronGroup=="' or true --"`, ""},
+
+		// Dates are instants, whatever their zone. Without one they are UTC.
+		{`expirationDate<"2026-06-01T00:00:00Z"`, "ben"},
+		{`expirationDate=="2026-05-31T23:30:00.000+00:00"`, "ben"},
+		{`expirationDate>="2026-06-01"`, "ann"},
+		{`enrollmentDate=="2020-01-01T01:00:00+01:00"`, "ann"},
+		{`expirationDate=""`, "ann ben"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.query, func(t *testing.T) {
+			t.Parallel()
+			if got := usernames(t, l, tt.query, true); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// usernames lists who matches.
+func usernames(t *testing.T, l library, query string, sorted bool) string {
+	list, err := l.store.List(l.in(t), records.User(), records.Page{Query: query, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list.Total != len(list.Records) {
+		t.Errorf("total is %d with %d records", list.Total, len(list.Records))
+	}
+	names := []string{}
+	for _, doc := range list.Records {
+		r, err := records.Decode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, r.Text("username"))
+	}
+	if sorted {
+		slices.Sort(names)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestCQLSorts(t *testing.T) {
+	t.Parallel()
+	l := patrons(t)
+	tests := []struct{ query, want string }{
+		{`cql.allRecords=1 sortBy username`, "ann ben cleo"},
+		{`cql.allRecords=1 sortby username/sort.descending`, "cleo ben ann"},
+		{`cql.allRecords=1 sortBy active/sort.ascending username/sort.descending`, "ben cleo ann"},
+		{`cql.allRecords=1 sortBy expirationDate`, "ben ann cleo"}, // without the field last
+		{`username==("ann" or "cleo") sortBy personal.lastName/sort.descending`, "cleo ann"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.query, func(t *testing.T) {
+			t.Parallel()
+			if got := usernames(t, l, tt.query, false); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCQLComparesNumbersAsNumbers(t *testing.T) {
+	t.Parallel()
+	l := patrons(t)
+	for query, want := range map[string]int{
+		`expirationOffsetInDays>9`: 1, `expirationOffsetInDays==9.0`: 1, `expirationOffsetInDays<400`: 2, `expirationOffsetInDays<>365`: 1,
+	} {
+		list, err := l.store.List(l.in(t), records.Usergroup(), records.Page{Query: query})
+		if err != nil || list.Total != want {
+			t.Errorf("%s: got %d, %v, want %d", query, list.Total, err, want)
+		}
+	}
+}
+
+func TestCQLThatCannotBeUnderstood(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	tests := map[string]struct{ query, want string }{
+		"nothing to look for":     {`username==`, "search term expected at position 10"},
+		"a missing parenthesis":   {`(username==a`, "missing ) at position 12"},
+		"a parenthesis too many":  {`username==a)`, "EOF expected at position 12"},
+		"a missing quote":         {`username=="a and active==true`, "within a quoted value"},
+		"a backslash at the end":  {`username==a\`, "after a backslash"},
+		"words without relation":  {`username a b`, "relation expected"},
+		"no index":                {`"smith"`, `name the index to look for "smith" in; allowed are active, barcode, `},
+		"an unknown index":        {`shoeSize==43`, `unknown index "shoeSize"; allowed are active, barcode, `},
+		"an unknown sort key":     {`username==a sortBy shoeSize`, `unknown index "shoeSize"`},
+		"SQL as an index":         {`"jsonb') or true --"==1`, "unknown index"},
+		"an unknown relation":     {`username within "a b"`, `relation "within" is not supported`},
+		"a list of words for ids": {`id any "a b"`, `index "id" cannot be compared by "any"`},
+		"prox":                    {`username==a prox username==b`, `operator "prox" is not supported`},
+		"a modifier":              {`username==/fuzzy a`, `modifier "fuzzy" is not supported`},
+		"a modifier of and":       {`username==a and/x username==b`, "takes no modifiers"},
+		"a sort modifier":         {`username==a sortBy username/upwards`, `sort modifier "upwards"`},
+		"a prefix":                {`>dc="x" username==a`, "prefix assignments"},
+		"no boolean":              {`active==maybe`, "allowed are true and false"},
+		"no date":                 {`expirationDate<yesterday`, "must be a date"},
+		"a date in year 0":        {`expirationDate<"0000-01-01"`, "must be a date"},
+		"a 13th month":            {`expirationDate<"2026-13-01"`, "must be a date"},
+		"NUL":                     {"username==a\x00b", "NUL"},
+		"no UTF-8":                {"username==\xff", "UTF-8"},
+		"too long":                {`username=="` + strings.Repeat("a", 17000) + `"`, "at most 16384"},
+		"too many comparisons":    {"username==(" + strings.Repeat("a or ", 200) + "a)", "more than 200"},
+		"too many words":          {`username="` + strings.Repeat("a ", 201) + `"`, "more than 200"},
+		"too many sort keys":      {"username==a sortBy" + strings.Repeat(" username", 201), "more than 200"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := l.store.List(l.in(t), records.User(), records.Page{Query: tt.query, Limit: 1})
+			wantCode(t, err, fault.Malformed)
+			if err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want it to say %q", err, tt.want)
+			}
+		})
+	}
+	_, err := l.store.List(l.in(t), records.Usergroup(), records.Page{Query: "expirationOffsetInDays>many"})
+	wantCode(t, err, fault.Malformed)
+}
+
+// FuzzCQL asks a real database: whatever a caller sends is answered with records
+// or refused as the caller's mistake.
+func FuzzCQL(f *testing.F) {
+	for _, query := range []string{
+		`username==ann`, `personal.lastName="o'brien*" sortBy username/sort.descending`, `id<>x not active==true`,
+		`username="\\%_'*?^" or barcode==("a" or "\"")`, `expirationDate<2026-01-31T00:00:00+15:59`, `username any "a b"`,
+		`expirationDate>"9999-12-31T23:59:59-15:00"`, `username="` + strings.Repeat("*a", 90) + `"`,
+		`username=="` + strings.Repeat("%_", 900) + `*"`, `barcode<"\\" and barcode adj "[[:alnum:]]"`, "username==\ufffd", "((((((id==*))))))",
+	} {
+		f.Add(query)
+	}
+	l := patrons(f)
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, typ := range []records.Type{records.User(), records.Loan(), records.Usergroup()} {
+			_, err := l.store.List(l.in(t), typ, records.Page{Query: query, Limit: 2})
+			if code := fault.CodeOf(err); code != "" && code != fault.Malformed {
+				t.Errorf("%s %q: %v", typ.Collection, query, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+func TestAnItemFollowsItsHoldings(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	main, annex := l.location(t, "main"), l.location(t, "annex")
+	holdings := l.holdings(t, main)
+	plain := l.create(t, records.Item(), l.newItem(t, holdings, "plain"))
+	own := l.newItem(t, holdings, "own")
+	own["permanentLocationId"], own["itemLevelCallNumber"] = main, "X 1"
+	stays := l.create(t, records.Item(), own)
+	if got := plain.Text("effectiveLocationId"); got != main {
+		t.Fatalf("effectiveLocationId is %q, want the holdings' %q", got, main)
+	}
+
+	h := l.get(t, records.Holdings(), holdings)
+	h["temporaryLocationId"], h["callNumberPrefix"] = annex, "fol"
+	if err := l.update(t, records.Holdings(), h); err != nil {
+		t.Fatal(err)
+	}
+	moved := l.get(t, records.Item(), plain.ID())
+	if got := moved.Text("effectiveLocationId"); got != annex {
+		t.Errorf("effectiveLocationId is %q after the holdings moved, want %q", got, annex)
+	}
+	if got := moved.Text("effectiveCallNumberComponents.prefix"); got != "fol" {
+		t.Errorf("the call number's prefix is %q, want fol", got)
+	}
+	if got := moved.Text("status.date"); got != plain.Text("status.date") {
+		t.Errorf("status.date went from %s to %s without a change of status", plain.Text("status.date"), got)
+	}
+	if v, _ := moved.Version(); v != 2 {
+		t.Errorf("_version of an item that moved is %d, want 2", v)
+	}
+	unmoved := l.get(t, records.Item(), stays.ID())
+	if got := unmoved.Text("effectiveLocationId"); got != main {
+		t.Errorf("an item with a location of its own moved to %q", got)
+	}
+	if got := unmoved.Text("effectiveCallNumberComponents.prefix"); got != "fol" {
+		t.Errorf("the call number's prefix is %q, want the holdings' fol", got)
+	}
+}
+
+func TestAHoldingsUpdateThatChangesNothingForItemsLeavesThemAlone(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	holdings := l.holdings(t, l.location(t, "main"))
+	item := l.create(t, records.Item(), l.newItem(t, holdings, "b"))
+	h := l.get(t, records.Holdings(), holdings)
+	h["shelvingTitle"] = "Down, Watership"
+	if err := l.update(t, records.Holdings(), h); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := l.get(t, records.Item(), item.ID()).Version(); v != 1 {
+		t.Errorf("_version of the item is %d, want 1", v)
+	}
+}
+
+func TestLoansWrittenPastTheFenceAreReported(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	item, user := uuid.NewString(), uuid.NewString()
+	steps := []struct {
+		name string
+		do   func() error
+		want int32
+	}{
+		{"an open loan", func() error {
+			_, err := l.tryCreate(t, records.Loan(), newLoan(item, user))
+			return err
+		}, 1},
+		{"a second one for the item is refused", func() error {
+			_, err := l.tryCreate(t, records.Loan(), newLoan(item, user))
+			wantCode(t, err, fault.Invalid)
+			return nil
+		}, 1},
+		{"a change of the open loan", func() error { return l.changeLoan(t, "Open", "renewed") }, 1},
+		{"its end", func() error { return l.changeLoan(t, "Closed", "checkedin") }, 1},
+		{"its reopening", func() error { return l.changeLoan(t, "Open", "checkedout") }, 2},
+		{"a PUT that creates one", func() error {
+			o := newLoan(uuid.NewString(), user)
+			o["id"] = uuid.NewString()
+			return l.update(t, records.Loan(), o)
+		}, 3},
+		{"a closed loan", func() error {
+			o := newLoan(uuid.NewString(), user)
+			o["status"] = object{"name": "Closed"}
+			_, err := l.tryCreate(t, records.Loan(), o)
+			return err
+		}, 3},
+	}
+	for _, s := range steps { // in order: each builds on the one before
+		if err := s.do(); err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if got := l.unfenced.Load(); got != s.want {
+			t.Fatalf("after %s: %d loans reported, want %d", s.name, got, s.want)
+		}
+	}
+}
+
+// changeLoan updates the tenant's first loan.
+func (l library) changeLoan(t *testing.T, status, action string) error {
+	list, err := l.store.List(l.in(t), records.Loan(), records.Page{Query: "loanDate>2000-01-01 sortBy metadata.createdDate", Limit: 1})
+	if err != nil {
+		return err
+	}
+	loan, err := records.Decode(list.Records[0])
+	if err != nil {
+		return err
+	}
+	loan["status"], loan["action"] = object{"name": status}, action
+	return l.update(t, records.Loan(), loan)
+}
+
+func (l library) settingsVersion(t *testing.T) (version int) {
+	err := l.db.Pool().QueryRow(l.in(t), `SELECT version FROM `+l.id.Schema()+`.lock_settings_version`).Scan(&version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
+}
+
+func TestEveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	typ := records.SettingsEntry()
+	entry := object{"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature", "value": object{"checkOutLockFeatureEnabled": true}}
+	other := object{"id": uuid.NewString(), "scope": "mod-circulation", "key": "otherFeature", "value": 1}
+	change := func(o object, key string) func() error {
+		return func() error {
+			o["key"] = key
+			return l.update(t, typ, o)
+		}
+	}
+	steps := []struct {
+		name   string
+		do     func() error
+		raises int
+	}{
+		{"creating another entry", func() error { _, err := l.tryCreate(t, typ, other); return err }, 0},
+		{"creating the entry", func() error { _, err := l.tryCreate(t, typ, entry); return err }, 1},
+		{"changing it", change(entry, "checkoutLockFeature"), 1},
+		{"renaming it away", change(entry, "somethingElse"), 1},
+		{"changing it there", change(entry, "somethingElse"), 0},
+		{"renaming it back", change(entry, "checkoutLockFeature"), 1},
+		{"deleting the other entry", func() error { return l.store.Delete(l.in(t), typ, other["id"].(string)) }, 0},
+		{"deleting the entry", func() error { return l.store.Delete(l.in(t), typ, entry["id"].(string)) }, 1},
+	}
+	for _, s := range steps {
+		before := l.settingsVersion(t)
+		if err := s.do(); err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if got := l.settingsVersion(t) - before; got != s.raises {
+			t.Errorf("%s raised the version by %d, want %d", s.name, got, s.raises)
+		}
+	}
+}
+
+func TestAPageAndItsTotal(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	for i := range 7 {
+		l.create(t, records.MaterialType(), object{"name": fmt.Sprintf("type %d", i)})
+	}
+	tests := map[string]struct {
+		page        records.Page
+		wantRecords int
+		wantTotal   int
+	}{
+		"the first page":                 {records.Page{Limit: 3}, 3, 7},
+		"the last page":                  {records.Page{Offset: 6, Limit: 3}, 1, 7},
+		"behind the last":                {records.Page{Offset: 7, Limit: 3}, 0, 7},
+		"nothing but the total":          {records.Page{Limit: 0}, 0, 7},
+		"nothing matches":                {records.Page{Query: `name=="nothing"`, Limit: 3}, 0, 0},
+		"everything, as FOLIO asks":      {records.Page{Query: "cql.allRecords=1 sortby name", Limit: 1<<31 - 1}, 7, 7},
+		"without counting":               {records.Page{Limit: 3, NoTotal: true}, 3, 0},
+		"without counting, on no record": {records.Page{Offset: 1<<31 - 1, Limit: 3, NoTotal: true}, 0, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list, err := l.store.List(l.in(t), records.MaterialType(), tt.page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list.Records) != tt.wantRecords || list.Total != tt.wantTotal {
+				t.Errorf("got %d records of %d, want %d of %d", len(list.Records), list.Total, tt.wantRecords, tt.wantTotal)
+			}
+		})
+	}
+}
+
+func TestPagesWithoutSortKeysNeitherRepeatNorSkip(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	seen := map[string]bool{}
+	for i := range 10 {
+		l.create(t, records.MaterialType(), object{"name": fmt.Sprint(i), "source": "local"})
+	}
+	for offset := range 10 {
+		list, err := l.store.List(l.in(t), records.MaterialType(), records.Page{Query: "source==local sortBy source", Offset: offset, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _ := records.Decode(list.Records[0])
+		seen[r.ID()] = true
+	}
+	if len(seen) != 10 {
+		t.Errorf("ten pages of one record showed %d different ones, want 10", len(seen))
+	}
+}
+
+func TestDeletingWhatIsStillReferenced(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	group := l.create(t, records.Usergroup(), object{"group": "staff"})
+	l.create(t, records.User(), object{"username": "a", "patronGroup": group.ID()})
+	err := l.store.Delete(l.in(t), records.Usergroup(), group.ID())
+	wantCode(t, err, fault.Malformed)
+	want := "Cannot delete usergroup.id = " + group.ID() + " because id is still referenced from table users."
+	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Msg != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	wantCode(t, l.store.DeleteAll(l.in(t), records.Usergroup()), fault.Malformed)
+}
