@@ -1,0 +1,319 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	homeID   = "c4c90014-c8c9-4ade-8f24-b5e313319f4b"
+	branchID = "7068e104-aa14-4f30-a8bf-71f71cc15e07"
+	staffID  = "0b8bb1c8-0ae9-4b0d-9e2b-8d3d2b0f3c11"
+)
+
+// desk is a world whose book comes back.
+type desk struct {
+	*world
+	location checkout.Location
+	loan     json.RawMessage // what the check-in closes
+	answers  []error         // of CheckIn; afterwards it succeeds
+	checkIns []schemas.CheckIn
+	later    *checkout.Item // what the item has become when it is read again
+	leaves   bool           // the machine leaves while storage commits
+	left     context.CancelFunc
+}
+
+func newDesk() *desk {
+	d := &desk{
+		world: newWorld(), loan: json.RawMessage(`{"id":"loan"}`),
+		location: checkout.Location{ID: mainID, Name: "Main", PrimaryServicePoint: homeID, ServicePointIDs: []string{homeID, deskID}},
+	}
+	d.item.Status.Name = "Checked out"
+	return d
+}
+
+// back is the request that brings the book back to the desk.
+func back() checkout.CheckInRequest {
+	return checkout.CheckInRequest{ItemBarcode: "book", ServicePointID: deskID, CheckInDate: "2026-03-02T09:00:00.000+01:00"}
+}
+
+func (d *desk) checkIn(t *testing.T, req checkout.CheckInRequest) (checkout.CheckedIn, error) {
+	t.Helper()
+	r := &checkout.Returns{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithCancel(call.NewContext(t.Context(), call.Info{UserID: staffID}))
+	defer cancel()
+	d.left = cancel
+	return r.CheckIn(ctx, req)
+}
+
+func (d *desk) Item(context.Context, string) (checkout.Item, error) {
+	if d.later == nil {
+		return d.item, nil
+	}
+	return *d.later, nil
+}
+
+func (d *desk) Location(context.Context, string) (checkout.Location, error) {
+	if d.location.ID == "" {
+		return checkout.Location{}, errNone
+	}
+	return d.location, nil
+}
+
+func (d *desk) ServicePoint(_ context.Context, id string) (checkout.Named, error) {
+	return checkout.Named{ID: id, Name: "Home"}, nil
+}
+
+func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
+	d.checkIns = append(d.checkIns, c)
+	if d.leaves {
+		d.left()
+	}
+	if err := ctx.Err(); err != nil {
+		return schemas.CheckInResult{}, err
+	}
+	if len(d.answers) > 0 {
+		err := d.answers[0]
+		d.answers = d.answers[1:]
+		if err != nil {
+			return schemas.CheckInResult{}, err
+		}
+	}
+	item := fmt.Sprintf(`{"id":%q,"status":{"name":%q}}`, c.ItemID, c.ItemStatus)
+	return schemas.CheckInResult{Loan: d.loan, Item: json.RawMessage(item)}, nil
+}
+
+func TestABookComesBack(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	d.item.InTransitDestinationServicePointID = homeID // from before; storage takes it out
+	in, err := d.checkIn(t, back())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := schemas.CheckIn{
+		ItemID: bookItemID, ServicePointID: deskID, CheckInDate: "2026-03-02T08:00:00Z", ItemVersion: 4,
+		ItemStatus: "Available", StaffMemberID: staffID,
+	}
+	if len(d.checkIns) != 1 || d.checkIns[0] != want {
+		t.Errorf("committed %+v\nwant %+v", d.checkIns, want)
+	}
+	if string(in.Loan) != string(d.loan) || in.Item.Status.Name != "Available" || in.Item.InTransitDestinationServicePointID != "" ||
+		in.InHouseUse || in.Instance.Title != "Moby Dick" || in.Material.Name != "book" {
+		t.Errorf("answered %+v", in)
+	}
+	if len(d.requests) != 0 {
+		t.Error("a check-in took the patron's lock")
+	}
+}
+
+func TestWhereABookGoesFromHere(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		at       string
+		location checkout.Location
+		status   string
+		to       string
+	}{
+		"at a desk of its location": {deskID, checkout.Location{ID: mainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{deskID}}, "Available", ""},
+		"at its primary desk":       {homeID, checkout.Location{ID: mainID, PrimaryServicePoint: homeID}, "Available", ""},
+		"upper case is the same":    {strings.ToUpper(homeID), checkout.Location{ID: mainID, PrimaryServicePoint: homeID}, "Available", ""},
+		"elsewhere":                 {branchID, checkout.Location{ID: mainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{deskID}}, "In transit", homeID},
+		"its location is gone":      {branchID, checkout.Location{}, "Available", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk()
+			d.location = tt.location
+			req := back()
+			req.ServicePointID = tt.at
+			in, err := d.checkIn(t, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := d.checkIns[0]
+			if got.ItemStatus != tt.status || got.InTransitDestinationServicePointID != tt.to || in.Destination.ID != tt.to {
+				t.Errorf("got %s to %q (%+v), want %s to %q", got.ItemStatus, got.InTransitDestinationServicePointID, in.Destination, tt.status, tt.to)
+			}
+		})
+	}
+}
+
+func TestABookThatWasNotOnLoan(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status, at string
+		loan       string
+		want       bool
+	}{
+		"used in the house":       {"Available", deskID, "", true},
+		"null is no loan":         {"Available", deskID, "null", true},
+		"found in another branch": {"Available", branchID, "", false},
+		"back from transit":       {"In transit", deskID, "", false},
+		"on loan all the same":    {"Available", deskID, `{"id":"loan"}`, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk()
+			d.item.Status.Name, d.loan = tt.status, json.RawMessage(tt.loan)
+			req := back()
+			req.ServicePointID = tt.at
+			in, err := d.checkIn(t, req)
+			if err != nil || in.InHouseUse != tt.want {
+				t.Errorf("in-house use %t, %v; want %t", in.InHouseUse, err, tt.want)
+			}
+			if tt.want && len(in.Loan) != 0 {
+				t.Errorf("got the loan %s, want none", in.Loan)
+			}
+		})
+	}
+}
+
+func TestCheckInsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(d *desk, r *checkout.CheckInRequest)
+		want   []string // message | code | key=value
+	}{
+		"nothing given": {
+			func(_ *desk, r *checkout.CheckInRequest) { *r = checkout.CheckInRequest{} },
+			[]string{
+				"Checkin request must have an item barcode||itemBarcode=null",
+				"Checkin request must have a service point id||servicePointId=null",
+				"Checkin request must have an check in date||checkInDate=null",
+			},
+		},
+		"a service point that is no id": {
+			func(_ *desk, r *checkout.CheckInRequest) { r.ServicePointID = "desk" },
+			[]string{"servicePointId must be a UUID||servicePointId=desk"},
+		},
+		"a date that is none": {
+			func(_ *desk, r *checkout.CheckInRequest) { r.CheckInDate = "yesterday" },
+			[]string{"checkInDate must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z, or a date||checkInDate=yesterday"},
+		},
+		"an unknown resolution": {
+			func(_ *desk, r *checkout.CheckInRequest) { r.ClaimedReturnedResolution = "Lost" },
+			[]string{"Unrecognized value provided for property||claimedReturnedResolution=Lost"},
+		},
+		"an unknown item": {
+			func(_ *desk, r *checkout.CheckInRequest) { r.ItemBarcode = "nope" },
+			[]string{"No item with barcode nope exists|ITEM_BARCODE_NOT_FOUND|itemBarcode=nope"},
+		},
+		"a barcode that cannot be": {
+			func(d *desk, r *checkout.CheckInRequest) { r.ItemBarcode, d.item.Barcode = "a\x00b", "a\x00b" },
+			[]string{"No item with barcode a\x00b exists|ITEM_BARCODE_NOT_FOUND|itemBarcode=a\x00b"},
+		},
+		"an intellectual item": {
+			func(d *desk, _ *checkout.CheckInRequest) { d.item.Status.Name = "Intellectual item" },
+			[]string{"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked in||itemBarcode=book"},
+		},
+		"claimed returned, and nobody says how it ended": {
+			func(d *desk, _ *checkout.CheckInRequest) { d.item.Status.Name = "Claimed returned" },
+			[]string{"Item is claimed returned, a resolution is required to check in||itemBarcode=book"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, req := newDesk(), back()
+			tt.change(d, &req)
+			_, err := d.checkIn(t, req)
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != fault.Invalid {
+				t.Fatalf("got %v, want it refused", err)
+			}
+			var got []string
+			for _, detail := range f.Details {
+				p := detail.Parameters[0]
+				value := "null"
+				if p.Value != nil {
+					value = *p.Value
+				}
+				got = append(got, detail.Message+"|"+detail.Code+"|"+p.Key+"="+value)
+			}
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+			if len(d.checkIns) != 0 {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+func TestNobodyLoggedInChecksNothingIn(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	r := &checkout.Returns{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
+	_, err := r.CheckIn(t.Context(), back())
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "No logged-in user present") || len(d.checkIns) != 0 {
+		t.Errorf("got %v and %d commits", err, len(d.checkIns))
+	}
+}
+
+func TestAClaimedReturnIsResolved(t *testing.T) {
+	t.Parallel()
+	for resolution, want := range map[string]string{
+		"Found by library": "checkedInFoundByLibrary", "Returned by patron": "checkedInReturnedByPatron",
+	} {
+		d, req := newDesk(), back()
+		d.item.Status.Name, req.ClaimedReturnedResolution = "Claimed returned", resolution
+		if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].LoanAction != want {
+			t.Errorf("%s: got %+v, %v, want action %s", resolution, d.checkIns, err, want)
+		}
+	}
+	d, req := newDesk(), back() // not claimed returned: the resolution resolves nothing
+	req.ClaimedReturnedResolution = "Found by library"
+	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].LoanAction != "" {
+		t.Errorf("got %+v, %v, want an ordinary check-in", d.checkIns, err)
+	}
+}
+
+func TestAReturnedItemThatChangedIsReadAgainOnce(t *testing.T) {
+	t.Parallel()
+	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.ItemChanged} {
+		d := newDesk()
+		changed := d.item
+		changed.Version = 5
+		d.later = &changed
+		for range refusals {
+			d.answers = append(d.answers, errChanged)
+		}
+		_, err := d.checkIn(t, back())
+		if fault.CodeOf(err) != wanted || len(d.checkIns) != 2 || d.checkIns[1].ItemVersion != 5 {
+			t.Errorf("changed %d times: got %v, committed %+v; want %q after 2 commits", refusals, err, d.checkIns, wanted)
+		}
+	}
+}
+
+func TestAReturnedItemThatChangedIsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	claimed := d.item
+	claimed.Version, claimed.Status.Name = 5, "Claimed returned"
+	d.later, d.answers = &claimed, []error{errChanged}
+	if _, err := d.checkIn(t, back()); !fault.Is(err, fault.Invalid) || len(d.checkIns) != 1 {
+		t.Errorf("got %v after %d commits, want it refused after 1", err, len(d.checkIns))
+	}
+}
+
+func TestAMachineThatLeavesDoesNotStopTheCommit(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	d.leaves = true
+	if in, err := d.checkIn(t, back()); err != nil || len(in.Loan) == 0 {
+		t.Errorf("got %+v, %v, want the book checked in", in, err)
+	}
+}
