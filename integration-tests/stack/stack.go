@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
-	circulation "checkoutlock/circulation/app"
-
 	storage "checkoutlock/circulation-storage/app"
+	circulation "checkoutlock/circulation/app"
 	"checkoutlock/config"
 )
 
@@ -22,8 +22,9 @@ type Options struct {
 	// Storages and Circulations are how many instances to run; 0 means 1.
 	// Circulation i talks to storage i modulo Storages.
 	Storages, Circulations int
-	// StorageURL, if set, is what all circulation instances talk to instead.
-	StorageURL string
+	// Via, if set, returns the address at which circulation instance i reaches the
+	// storage whose address is given: that of a proxy in between, say.
+	Via func(i int, storage string) string
 	// StorageEnv and CirculationEnv are settings in the form of os.Environ. Ports
 	// are free ones unless PORT is among them.
 	StorageEnv, CirculationEnv []string
@@ -38,7 +39,7 @@ type Stack struct {
 	Storages     []string // base URLs
 	Circulations []string
 
-	stops []func() error // in the order of starting
+	stopStorage, stopCirculation []func() error
 }
 
 // Start runs the instances and returns when all of them listen. The context ends
@@ -77,14 +78,14 @@ func (s *Stack) startStorage(ctx context.Context, o Options) error {
 		return err
 	}
 	s.Storages = append(s.Storages, a.URL())
-	s.run(ctx, a.Run)
+	s.stopStorage = append(s.stopStorage, run(ctx, a.Run))
 	return nil
 }
 
 func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
-	url := o.StorageURL
-	if url == "" {
-		url = s.Storages[i%len(s.Storages)]
+	url := s.Storages[i%len(s.Storages)]
+	if o.Via != nil {
+		url = o.Via(i, url)
 	}
 	cfg := circulation.DefaultConfig()
 	cfg.HTTP.Port = 0
@@ -101,27 +102,35 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 		return err
 	}
 	s.Circulations = append(s.Circulations, a.URL())
-	s.run(ctx, a.Run)
+	s.stopCirculation = append(s.stopCirculation, run(ctx, a.Run))
 	return nil
 }
 
-// run runs f until it is stopped.
-func (s *Stack) run(ctx context.Context, f func(context.Context) error) {
+// run runs f until the returned function is called, which waits for its end.
+func run(ctx context.Context, f func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- f(ctx) }()
-	s.stops = append(s.stops, sync.OnceValue(func() error {
+	return sync.OnceValue(func() error {
 		cancel()
 		return <-ended
-	}))
+	})
 }
 
-// Stop stops the instances in the opposite order, circulation first, and waits
-// for them.
+// StopStorage stops storage i and waits for it; once stopped it stays so.
+func (s *Stack) StopStorage(i int) error { return s.stopStorage[i]() }
+
+// StopCirculation stops circulation i and waits for it; once stopped it stays so.
+func (s *Stack) StopCirculation(i int) error { return s.stopCirculation[i]() }
+
+// Stop stops the instances that still run in the opposite order of their start,
+// circulation first, and waits for them.
 func (s *Stack) Stop() error {
 	var errs []error
-	for i := len(s.stops) - 1; i >= 0; i-- {
-		errs = append(errs, s.stops[i]())
+	for _, stops := range [][]func() error{s.stopCirculation, s.stopStorage} {
+		for _, stop := range slices.Backward(stops) {
+			errs = append(errs, stop())
+		}
 	}
 	return errors.Join(errs...)
 }
