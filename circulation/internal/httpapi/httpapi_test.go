@@ -1,0 +1,351 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/httpapi"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	loanID   = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	policyID = "43198de5-f56a-4a53-a0bd-5a324418967a"
+)
+
+// backend is everything behind the handlers.
+type backend struct {
+	err error // of every call
+
+	asked    checkout.Request
+	returned checkout.CheckInRequest
+	in       checkout.CheckedIn
+	query    string
+	offset   int
+	limit    int
+	noUsers  error // of reading the records around a loan
+	rules    string
+	current  settings.Settings
+	problem  error
+	change   schemas.LockSettings
+	version  string
+}
+
+const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
+
+func (b *backend) CheckOut(_ context.Context, req checkout.Request) (checkout.Lent, error) {
+	b.asked = req
+	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.err
+}
+
+func (b *backend) CheckIn(_ context.Context, req checkout.CheckInRequest) (checkout.CheckedIn, error) {
+	b.returned = req
+	return b.in, b.err
+}
+
+func (b *backend) Loan(_ context.Context, id string) (json.RawMessage, error) {
+	if id != loanID {
+		return nil, fault.New(fault.NotFound, "Not found")
+	}
+	return json.RawMessage(storedLoan), b.err
+}
+
+func (b *backend) Loans(_ context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
+	b.query, b.offset, b.limit = query, offset, limit
+	return []json.RawMessage{json.RawMessage(storedLoan)}, 17, b.err
+}
+
+func (b *backend) Users(context.Context, []string) ([]checkout.User, error) {
+	return []checkout.User{{ID: "u", Barcode: "569"}}, b.noUsers
+}
+
+func (b *backend) Items(context.Context, []string) ([]checkout.Item, error) {
+	return []checkout.Item{{ID: "i"}}, nil
+}
+
+func (b *backend) HoldingsRecords(context.Context, []string) ([]checkout.Holdings, error) {
+	return nil, nil
+}
+
+func (b *backend) Instances(context.Context, []string) ([]checkout.Instance, error) { return nil, nil }
+
+var errNone = fault.New(fault.NotFound, "Not found")
+
+func (b *backend) Location(context.Context, string) (checkout.Location, error) {
+	return checkout.Location{}, errNone
+}
+
+func (b *backend) MaterialType(context.Context, string) (checkout.Named, error) {
+	return checkout.Named{}, errNone
+}
+
+func (b *backend) ServicePoint(context.Context, string) (checkout.Named, error) {
+	return checkout.Named{}, errNone
+}
+
+func (b *backend) Group(context.Context, string) (checkout.Group, error) {
+	return checkout.Group{}, errNone
+}
+
+func (b *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
+	return policy.LoanPolicy{}, errNone
+}
+
+func (b *backend) StoredRules(context.Context) (schemas.CirculationRules, error) {
+	return schemas.CirculationRules{ID: "1", RulesAsText: b.rules}, b.err
+}
+
+func (b *backend) PutRules(_ context.Context, text string) error {
+	b.rules = text
+	return b.err
+}
+
+func (b *backend) LoanPolicies(_ context.Context, ids []string) ([]string, error) {
+	if slices.Contains(ids, policyID) {
+		return []string{policyID}, b.err
+	}
+	return nil, b.err
+}
+
+func (b *backend) Read(context.Context) (settings.Settings, error, error) {
+	return b.current, b.problem, b.err
+}
+
+func (b *backend) Update(_ context.Context, change schemas.LockSettings, version string) (settings.Settings, error) {
+	b.change, b.version = change, version
+	return b.current, b.err
+}
+
+var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond}}
+
+// send makes a request of a service with this backend.
+func (b *backend) send(t *testing.T, method, target, body string) (status int, header http.Header, answer string) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	handler := edge.New(edge.Options{
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true,
+		Ready: func(context.Context) error { return nil },
+	}, httpapi.Routes(httpapi.Deps{
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Settings: b, Environment: environment, Log: log,
+	}))
+	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	r.Header.Set(schemas.TenantHeader, "diku")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	raw, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, w.Header(), strings.TrimSpace(string(raw))
+}
+
+const shownLoan = `{"borrower":{"barcode":"569"},"feesAndFines":{"amountRemainingToPay":0},"id":"` + loanID +
+	`","item":{"id":"i","contributors":[],"status":{"name":""}},"itemId":"i","userId":"u"}`
+
+func TestACheckOutIsAnsweredWithTheLoanAndItsPlace(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	status, header, body := b.send(t, "POST", "/circulation/check-out-by-barcode",
+		`{"itemBarcode":"036","userBarcode":"569","servicePointId":"s","unknown":1}`)
+	if status != http.StatusCreated || header.Get("Location") != "/circulation/loans/"+loanID || body != shownLoan {
+		t.Errorf("got %d, Location %q\n%s\nwant 201 and\n%s", status, header.Get("Location"), body, shownLoan)
+	}
+	if b.asked.ItemBarcode != "036" || b.asked.UserBarcode != "569" || b.asked.ServicePointID != "s" {
+		t.Errorf("asked for %+v", b.asked)
+	}
+}
+
+func TestACheckInIsAnsweredWithOrWithoutALoan(t *testing.T) {
+	t.Parallel()
+	const (
+		item   = `"item":{"id":"i","contributors":[],"status":{"name":"Available"}},"staffSlipContext":{},"inHouseUse":`
+		gone   = `{"feesAndFines":{"amountRemainingToPay":0},"id":"` + loanID + `","item":{"id":"i","contributors":[],"status":{"name":"Available"}},"itemId":"i","userId":"u"}`
+		method = "POST"
+		path   = "/circulation/check-in-by-barcode"
+	)
+	returned := checkout.Item{ID: "i", Status: checkout.Status{Name: "Available"}}
+	tests := map[string]struct {
+		b    *backend
+		want string
+	}{
+		"on loan":     {&backend{in: checkout.CheckedIn{Loan: json.RawMessage(storedLoan), Item: returned}}, `{"loan":` + shownLoan + `,` + item + `false}`},
+		"not on loan": {&backend{in: checkout.CheckedIn{Item: returned, InHouseUse: true}}, `{` + item + `true}`},
+		"storage failed after the commit": {
+			&backend{in: checkout.CheckedIn{Loan: json.RawMessage(storedLoan), Item: returned}, noUsers: fault.New(fault.Unavailable, "down")},
+			`{"loan":` + gone + `,` + item + `false}`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, _, body := tt.b.send(t, method, path, `{"itemBarcode":"036","servicePointId":"s","checkInDate":"d"}`)
+			if status != http.StatusOK || body != tt.want {
+				t.Errorf("got %d\n%s\nwant 200\n%s", status, body, tt.want)
+			}
+			if tt.b.returned != (checkout.CheckInRequest{ItemBarcode: "036", ServicePointID: "s", CheckInDate: "d"}) {
+				t.Errorf("asked for %+v", tt.b.returned)
+			}
+		})
+	}
+}
+
+func TestLoansAreListedAndFound(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	status, _, body := b.send(t, "GET", "/circulation/loans?query=userId%3D%3D%22u%22&offset=3&limit=7", "")
+	if want := `{"loans":[` + shownLoan + `],"totalRecords":17}`; status != http.StatusOK || body != want {
+		t.Errorf("got %d %s, want %s", status, body, want)
+	}
+	if b.query != `userId=="u"` || b.offset != 3 || b.limit != 7 {
+		t.Errorf("asked for %q from %d, %d of them", b.query, b.offset, b.limit)
+	}
+	if b.send(t, "GET", "/circulation/loans", ""); b.query != "" || b.offset != 0 || b.limit != 10 {
+		t.Errorf("asked for %q from %d, %d of them, want FOLIO's defaults", b.query, b.offset, b.limit)
+	}
+	for _, id := range []string{loanID, strings.ToUpper(loanID)} {
+		if status, _, body = b.send(t, "GET", "/circulation/loans/"+id, ""); status != http.StatusOK || body != shownLoan {
+			t.Errorf("got %d %s, want %s", status, body, shownLoan)
+		}
+	}
+}
+
+func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	const other = "11111111-1ab6-4ac2-afdf-8b2df0434378"
+	tests := map[string]struct {
+		method, path, body string
+		status             int
+		want               string // part of the answer
+	}{
+		"check-out, no JSON":        {"POST", "/circulation/check-out-by-barcode", `{`, 400, "not valid JSON"},
+		"check-out, wrong type":     {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":5}`, 400, "itemBarcode must be of type string, not number"},
+		"check-out, no object":      {"POST", "/circulation/check-out-by-barcode", `[]`, 400, "must be of type object"},
+		"check-out, nothing":        {"POST", "/circulation/check-out-by-barcode", ``, 400, "The body is empty"},
+		"check-out, huge":           {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":"` + strings.Repeat("1", 2000) + `"}`, 413, "at most 1000 bytes"},
+		"check-in, wrong type":      {"POST", "/circulation/check-in-by-barcode", `{"checkInDate":1}`, 400, "checkInDate must be of type string"},
+		"loans, negative offset":    {"GET", "/circulation/loans?offset=-1", "", 400, "allowed are integers from 0"},
+		"loans, huge limit":         {"GET", "/circulation/loans?limit=99999999999", "", 400, "allowed are integers from 0"},
+		"loans, limit in words":     {"GET", "/circulation/loans?limit=ten", "", 400, "ten"},
+		"loan, an id that is none":  {"GET", "/circulation/loans/1%27%20OR%201=1", "", 400, "must be a UUID"},
+		"loan, unknown":             {"GET", "/circulation/loans/" + other, "", 404, "There is no loan with the id " + other},
+		"rules, no JSON":            {"PUT", "/circulation/rules", `priority: t`, 422, `{"message":"The body is not valid JSON`},
+		"rules, nothing":            {"PUT", "/circulation/rules", ``, 422, `{"message":"The body is empty`},
+		"rules, no text":            {"PUT", "/circulation/rules", `{}`, 422, `{"message":"The body must be a JSON object with the string rulesAsText"}`},
+		"rules, null":               {"PUT", "/circulation/rules", `{"rulesAsText":null}`, 422, `rulesAsText"}`},
+		"rules, a number":           {"PUT", "/circulation/rules", `{"rulesAsText":5}`, 422, `rulesAsText"}`},
+		"rules, huge":               {"PUT", "/circulation/rules", `{"rulesAsText":"` + strings.Repeat("#", 2000) + `"}`, 413, "at most 1000 bytes"},
+		"settings, wrong type":      {"PUT", "/circulation/check-out-lock-settings", `{"enabled":"yes"}`, 422, "enabled must be true or false"},
+		"settings, no JSON":         {"PUT", "/circulation/check-out-lock-settings", `enabled`, 400, "not valid JSON"},
+		"settings, no object":       {"PUT", "/circulation/check-out-lock-settings", `true`, 422, "The body must be a JSON object"},
+		"another method":            {"DELETE", "/circulation/rules", ``, 405, ""},
+		"a path that is not served": {"GET", "/circulation/requests", ``, 404, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, _, body := (&backend{}).send(t, tt.method, tt.path, tt.body)
+			if status != tt.status || !strings.Contains(body, tt.want) {
+				t.Errorf("got %d %s, want %d with %s", status, body, tt.status, tt.want)
+			}
+		})
+	}
+}
+
+func TestFaultsKeepTheirStatus(t *testing.T) {
+	t.Parallel()
+	requests := []struct{ method, path, body string }{
+		{"POST", "/circulation/check-out-by-barcode", `{}`},
+		{"POST", "/circulation/check-in-by-barcode", `{}`},
+		{"GET", "/circulation/loans", ``},
+		{"GET", "/circulation/loans/" + loanID, ``},
+		{"GET", "/circulation/rules", ``},
+		{"PUT", "/circulation/rules", `{"rulesAsText":` + quoted(goodRules) + `}`},
+		{"GET", "/circulation/check-out-lock-settings", ``},
+		{"PUT", "/circulation/check-out-lock-settings", `{}`},
+	}
+	for _, r := range requests {
+		for _, code := range []fault.Code{fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout} {
+			status, header, _ := (&backend{err: fault.New(code, "x")}).send(t, r.method, r.path, r.body)
+			if status != fault.Status(code) || header.Get(fault.Header) != string(code) {
+				t.Errorf("%s %s: got %d %s, want %d %s", r.method, r.path, status, header.Get(fault.Header), fault.Status(code), code)
+			}
+		}
+	}
+}
+
+const goodRules = "priority: first-line\nm book: l " + policyID + " r r1 n n1 o o1 i i1\nfallback-policy: l " + policyID + " r r1 n n1 o o1 i i1\n"
+
+func quoted(s string) string {
+	raw, _ := json.Marshal(s) // a string can always be written
+	return string(raw)
+}
+
+func TestRulesAreStoredOnlyWhenTheyCanBeUsed(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		text   string
+		status int
+		want   string
+	}{
+		"good":                {goodRules, 204, ""},
+		"a tab":               {"\t" + goodRules, 422, `{"message":"Tabulator character is not allowed, use spaces instead.","line":1,"column":1}`},
+		"blank":               {" \n", 422, `{"message":"Cannot apply blank circulation rules","line":1,"column":1}`},
+		"an unknown policy":   {strings.Replace(goodRules, policyID, loanID, 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
+		"a policy without id": {strings.Replace(goodRules, policyID, "mine", 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{rules: "old"}
+			status, _, body := b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(tt.text)+`}`)
+			if status != tt.status || body != tt.want {
+				t.Errorf("got %d %s, want %d %s", status, body, tt.status, tt.want)
+			}
+			stored := "old"
+			if tt.status == http.StatusNoContent {
+				stored = tt.text
+			}
+			if b.rules != stored {
+				t.Errorf("stored %q, want %q", b.rules, stored)
+			}
+		})
+	}
+	if status, _, body := (&backend{rules: "text"}).send(t, "GET", "/circulation/rules", ""); status != 200 || body != `{"id":"1","rulesAsText":"text"}` {
+		t.Errorf("got %d %s", status, body)
+	}
+}
+
+func TestLockSettingsAreShownWithTheirSourcesAndReplaced(t *testing.T) {
+	t.Parallel()
+	now := environment.Settings()
+	now.Enabled, now.EnabledSource, now.Version = true, settings.FromTenant, "7"
+	b := &backend{current: now}
+	const want = `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},` +
+		`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500}`
+	status, _, shown := b.send(t, "GET", "/circulation/check-out-lock-settings", "")
+	if status != http.StatusOK || shown != want {
+		t.Errorf("got %d %s, want %s", status, shown, want)
+	}
+	status, _, answer := b.send(t, "PUT", "/circulation/check-out-lock-settings", shown) // read, modify, write
+	if status != http.StatusOK || answer != want {
+		t.Errorf("got %d %s, want %s", status, answer, want)
+	}
+	if b.change.Enabled == nil || !*b.change.Enabled || b.change.TTL != nil || b.change.Waits != nil || b.version != "7" {
+		t.Errorf("changed to %+v based on %q", b.change, b.version)
+	}
+}
