@@ -3,6 +3,8 @@ package checkout
 import (
 	"encoding/json"
 	"time"
+
+	"checkoutlock/schemas"
 )
 
 // The parts of FOLIO's records that a check-out judges or answers.
@@ -132,29 +134,9 @@ type Loan struct {
 	PatronGroupIDAtCheckout           string  `json:"patronGroupIdAtCheckout,omitempty"`
 }
 
-// Instant is a point in time as FOLIO's records hold it: RFC 3339, or a bare date,
-// which means midnight UTC. It is written with milliseconds, in UTC.
+// Instant is a point in time as FOLIO's records hold it, see schemas.ParseTime. It
+// is written with milliseconds, in UTC.
 type Instant struct{ time.Time }
-
-// instantLayouts are the forms that FOLIO's clients send; the third has a numeric
-// offset without a colon.
-var instantLayouts = []string{time.RFC3339Nano, time.DateOnly, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999"}
-
-// ParseInstant reads any of FOLIO's forms of a date-time. A date-time without an
-// offset is UTC.
-func ParseInstant(s string) (Instant, error) {
-	var firstErr error
-	for _, layout := range instantLayouts {
-		t, err := time.Parse(layout, s)
-		if err == nil {
-			return Instant{t}, nil
-		}
-		if firstErr == nil {
-			firstErr = err
-		}
-	}
-	return Instant{}, firstErr
-}
 
 // UnmarshalJSON implements json.Unmarshaler; null and "" are the zero Instant.
 func (i *Instant) UnmarshalJSON(b []byte) error {
@@ -166,8 +148,8 @@ func (i *Instant) UnmarshalJSON(b []byte) error {
 		*i = Instant{}
 		return nil
 	}
-	parsed, err := ParseInstant(*s)
-	*i = parsed
+	t, err := schemas.ParseTime(*s)
+	i.Time = t
 	return err
 }
 

@@ -176,20 +176,3 @@ func TestALoanEndsWithThePatronsExpiration(t *testing.T) {
 		t.Errorf("lent %s", w.commits[0].Loan)
 	}
 }
-
-func TestFoliosFormsOfADate(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"2018-03-18T11:43:54.000Z":      "2018-03-18T11:43:54Z",
-		"2018-03-18T11:43:54.000+00:00": "2018-03-18T11:43:54Z",
-		"2018-03-18T11:43:54+0200":      "2018-03-18T09:43:54Z",
-		"2018-03-18T11:43:54":           "2018-03-18T11:43:54Z",
-		"2019-11-27":                    "2019-11-27T00:00:00Z",
-		"yesterday":                     "",
-	} {
-		got, err := checkout.ParseInstant(in)
-		if (err != nil) != (want == "") || (err == nil && got.UTC().Format(time.RFC3339) != want) {
-			t.Errorf("%s: got %v %v, want %s", in, got, err, want)
-		}
-	}
-}
