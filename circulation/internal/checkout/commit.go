@@ -134,7 +134,7 @@ func (t *try) findOut(ctx context.Context, cause error) (schemas.CheckOutResult,
 	loan, err := t.Committer.Loan(rctx, t.loan.ID)
 	switch {
 	case err == nil:
-		t.item.Status = Status{Name: statusCheckedOut}
+		t.item.Status, t.item.InTransitDestinationServicePointID = Status{Name: statusCheckedOut}, ""
 		return schemas.CheckOutResult{Loan: loan}, nil
 	case fenced && fault.Is(err, fault.NotFound):
 		return schemas.CheckOutResult{}, fault.Wrap(cause, fault.Internal, "The item was not lent: storage failed")

@@ -165,8 +165,11 @@ func (t *try) release(ctx context.Context) {
 func (t *try) lent(result schemas.CheckOutResult) (Lent, error) {
 	item := t.item
 	if len(result.Item) > 0 {
-		if err := json.Unmarshal(result.Item, &item); err != nil {
+		var stored *Item // a fresh one, so that what storage removed is gone
+		if err := json.Unmarshal(result.Item, &stored); err != nil {
 			t.Log.Error("storage answered an item that cannot be read", "err", err)
+		} else if stored != nil {
+			item = *stored
 		}
 	}
 	return Lent{
