@@ -1,0 +1,189 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
+)
+
+// shelf is an item with everything around it that a loan shows.
+func (p *pair) shelf(t *testing.T) (itemID, holdingsID, instanceID, barcode string) {
+	t.Helper()
+	instanceID = p.add(t, "/instance-storage/instances", record{
+		"title": "Interesting Times", "hrid": "in77", "source": "local", "instanceTypeId": uuid.NewString(),
+		"contributors": []record{
+			{"name": "Kidby, Paul", "contributorNameTypeId": uuid.NewString()},
+			{"name": "Pratchett, Terry", "contributorNameTypeId": uuid.NewString(), "primary": true},
+		},
+	})
+	holdingsID = p.add(t, "/holdings-storage/holdings", record{
+		"instanceId": instanceID, "permanentLocationId": p.LocationID, "sourceId": uuid.NewString(), "callNumber": "PR6066",
+	})
+	itemID, barcode = p.item(t, record{
+		"holdingsRecordId": holdingsID, "copyNumber": "c.2", "volume": "17", "enumeration": "v.17", "chronology": "1994",
+		"status": record{"name": "In transit"}, "inTransitDestinationServicePointId": p.ServicePointID,
+	})
+	return itemID, holdingsID, instanceID, barcode
+}
+
+func TestACheckOutIsAnsweredAsFOLIODoesWithAndWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	for _, enabled := range []bool{true, false} {
+		t.Run(fmt.Sprintf("lock enabled is %t", enabled), func(t *testing.T) {
+			t.Parallel()
+			p := start(t, stack.Options{CirculationEnv: on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 5)
+			itemID, holdingsID, instanceID, barcode := p.shelf(t)
+			userID, patron := p.patron(t)
+			before, staff := p.stored(t, "/item-storage/items/"+itemID), uuid.NewString()
+			desk := p.machines[0]
+			desk.Header = http.Header{schemas.UserIDHeader: {staff}}
+
+			a := do(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", record{
+				"itemBarcode": barcode, "userBarcode": patron, "servicePointId": p.ServicePointID, "loanDate": "2026-03-18T11:43:54.000Z",
+				"somethingUnknown": true,
+			})
+			loan := object(t, a, http.StatusCreated)
+			id := fmt.Sprint(loan["id"])
+			if got := a.Header.Get("Location"); got != "/circulation/loans/"+id {
+				t.Errorf("Location is %q", got)
+			}
+			want := record{
+				"userId": userID, "itemId": itemID, "status.name": "Open", "action": "checkedout",
+				"loanPolicyId": p.PolicyID, "loanPolicy.name": "Limited", "checkoutServicePointId": p.ServicePointID,
+				"itemEffectiveLocationIdAtCheckOut": p.LocationID, "feesAndFines.amountRemainingToPay": 0.0,
+				"patronGroupAtCheckout.id": p.GroupID, "patronGroupAtCheckout.name": "readers",
+				"borrower.lastName": "Reader", "borrower.firstName": patron, "borrower.barcode": patron,
+				"item.id": itemID, "item.holdingsRecordId": holdingsID, "item.instanceId": instanceID, "item.instanceHrid": "in77",
+				"item.title": "Interesting Times", "item.barcode": barcode, "item.primaryContributor": "Pratchett, Terry",
+				"item.callNumber": "PR6066", "item.copyNumber": "c.2", "item.volume": "17", "item.enumeration": "v.17",
+				"item.chronology": "1994", "item.status.name": "Checked out", "item.location.name": "Main", "item.materialType.name": "book",
+				"item.inTransitDestinationServicePointId": nil, "item.inTransitDestinationServicePoint": nil,
+				"metadata.createdByUserId": staff, "itemStatus": nil, "patronGroupIdAtCheckout": nil,
+			}
+			checkAt(t, "answer", loan, want)
+			checkTime(t, loan, "loanDate", "2026-03-18T11:43:54Z")
+			checkTime(t, loan, "dueDate", "2026-04-15T11:43:54Z")
+			if contributors, _ := at(loan, "item.contributors").([]any); len(contributors) != 2 {
+				t.Errorf("contributors are %v, want 2", contributors)
+			}
+
+			want["checkoutServicePoint.name"] = "Desk"
+			checkAt(t, "loan by id", object(t, do(t, desk, http.MethodGet, "/circulation/loans/"+id, nil), http.StatusOK), want)
+			page := object(t, do(t, desk, http.MethodGet, "/circulation/loans?query="+url.QueryEscape(`userId=="`+userID+`"`), nil), http.StatusOK)
+			list, _ := page["loans"].([]any)
+			if page["totalRecords"] != 1.0 || len(list) != 1 {
+				t.Fatalf("the patron's loans are %v", page)
+			}
+			checkAt(t, "loan in a list", list[0].(record), want)
+
+			checkAt(t, "item", p.stored(t, "/item-storage/items/"+itemID), record{
+				"status.name": "Checked out", "_version": before["_version"].(float64) + 1, "inTransitDestinationServicePointId": nil,
+			})
+			p.noLocksLeft(t)
+		})
+	}
+}
+
+// checkTime compares a date, however it is written.
+func checkTime(t *testing.T, r record, field, want string) {
+	t.Helper()
+	got, err := time.Parse(time.RFC3339, fmt.Sprint(at(r, field)))
+	if err != nil {
+		t.Errorf("%s: %v", field, err)
+		return
+	}
+	if wanted, err := time.Parse(time.RFC3339, want); err != nil || !got.Equal(wanted) {
+		t.Errorf("%s is %v, want %s (%v)", field, at(r, field), want, err)
+	}
+}
+
+func TestALoanIsDatedNowWhenTheMachineGivesNoDate(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	_, patron := p.patron(t)
+	before := time.Now()
+	loan := object(t, p.lend(t, 0, p.books(t, 1)[0], patron), http.StatusCreated)
+	lent, err := time.Parse(time.RFC3339, fmt.Sprint(loan["loanDate"]))
+	if err != nil || lent.Before(before.Add(-time.Second)) || lent.After(time.Now().Add(time.Second)) {
+		t.Errorf("loanDate is %v (%v), want about %s", loan["loanDate"], err, before)
+	}
+}
+
+func TestBarcodesWithBlanksQuotesAndWildcardsAreFoundAsTheyAre(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 50)
+	patron := p.user(t, record{"barcode": `o'brien "*" \?^`})
+	p.user(t, record{"barcode": `o'brien "xx" \y^`}) // what the wildcards would match as well
+	patron = `o'brien "*" \?^`
+	for _, barcode := range []string{"a b  c", `say "hi"`, `back\slash`, "st*r", "w?at", "^anchor^", "ÄÖÜ/é", "1=1; --", "%41+&x=y#z"} {
+		p.item(t, record{"barcode": barcode})
+		loan := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+		checkAt(t, barcode, loan, record{"item.barcode": barcode, "borrower.barcode": patron})
+	}
+	for _, pattern := range []string{"*", "st*", "w??t", "a b c"} {
+		got := text(refusals(t, p.lend(t, 0, pattern, patron), http.StatusUnprocessableEntity))
+		if want := "No item with barcode " + pattern + " could be found"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestRollingLoansAreDueAfterTheirPeriod(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	tests := []struct {
+		interval string
+		duration int
+		patron   record // beside the usual
+		want     string
+	}{
+		{"Minutes", 90, nil, "2026-01-31T11:30:00Z"},
+		{"Hours", 5, nil, "2026-01-31T15:00:00Z"},
+		{"Days", 30, nil, "2026-03-02T10:00:00Z"},
+		{"Weeks", 3, nil, "2026-02-21T10:00:00Z"},
+		{"Months", 1, nil, "2026-02-28T10:00:00Z"},
+	}
+	var rules []string
+	items := make([]string, len(tests))
+	for i, tt := range tests {
+		material := p.materialType(t, tt.interval)
+		rules = append(rules, "m "+material, p.loanPolicy(t, tt.interval, record{"period": record{"duration": tt.duration, "intervalId": tt.interval}}))
+		_, items[i] = p.item(t, record{"materialTypeId": material})
+	}
+	p.setRules(t, p.rules(rules...))
+	for i, tt := range tests {
+		loan := object(t, do(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", record{
+			"itemBarcode": items[i], "userBarcode": p.user(t, tt.patron), "servicePointId": p.ServicePointID, "loanDate": "2026-01-31T10:00:00.000Z",
+		}), http.StatusCreated)
+		checkTime(t, loan, "dueDate", tt.want)
+		checkAt(t, tt.interval, loan, record{"loanPolicy.name": tt.interval})
+	}
+}
+
+func TestALoanEndsNoLaterThanThePatronsMembership(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	ends := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
+	loan := object(t, p.lend(t, 0, p.books(t, 1)[0], p.user(t, record{"expirationDate": ends})), http.StatusCreated)
+	checkTime(t, loan, "dueDate", ends)
+}
+
+func TestItemsOfEveryLendableStatusAreLent(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 100)
+	_, patron := p.patron(t)
+	for _, status := range []string{
+		"Available", "Awaiting pickup", "Awaiting delivery", "In transit", "Missing", "Paged", "On order", "In process",
+		"In process (non-requestable)", "Withdrawn", "Lost and paid", "Long missing", "Unavailable", "Unknown", "Restricted", "Order closed",
+	} {
+		_, barcode := p.item(t, record{"status": record{"name": status}})
+		checkAt(t, status, object(t, p.lend(t, 0, barcode, patron), http.StatusCreated), record{"item.status.name": "Checked out"})
+	}
+}

@@ -1,0 +1,212 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// record is a FOLIO record as it is sent and answered.
+type record = map[string]any
+
+// add stores a record of its own making and returns its id.
+func (p *pair) add(t *testing.T, path string, r record) string {
+	t.Helper()
+	id := uuid.NewString()
+	r["id"] = id
+	if _, err := p.Storage.Must(t.Context(), http.MethodPost, path, r); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// with returns the record with more properties; a nil one is taken away.
+func with(r record, more ...record) record {
+	for _, m := range more {
+		for name, value := range m {
+			if r[name] = value; value == nil {
+				delete(r, name)
+			}
+		}
+	}
+	return r
+}
+
+// user registers a patron who differs from others by more, and returns the barcode.
+func (p *pair) user(t *testing.T, more ...record) string {
+	t.Helper()
+	barcode := "u-" + uuid.NewString()
+	p.add(t, "/users", with(record{
+		"barcode": barcode, "active": true, "patronGroup": p.GroupID,
+		"personal": record{"lastName": "Reader", "firstName": "Rita"},
+	}, more...))
+	return barcode
+}
+
+// item adds an item that differs from others by more, and returns id and barcode.
+func (p *pair) item(t *testing.T, more ...record) (id, barcode string) {
+	t.Helper()
+	barcode = "i-" + uuid.NewString()
+	id = p.add(t, "/item-storage/items", with(record{
+		"barcode": barcode, "holdingsRecordId": p.HoldingsID, "materialTypeId": p.MaterialTypeID,
+		"permanentLoanTypeId": p.LoanTypeID, "status": record{"name": "Available"},
+	}, more...))
+	return id, barcode
+}
+
+// materialType adds one and returns its id.
+func (p *pair) materialType(t *testing.T, name string) string {
+	t.Helper()
+	return p.add(t, "/material-types", record{"name": name})
+}
+
+// loanPolicy adds a policy of rolling loans and returns its id.
+func (p *pair) loanPolicy(t *testing.T, name string, loansPolicy record, more ...record) string {
+	t.Helper()
+	return p.add(t, "/loan-policy-storage/loan-policies", with(record{
+		"name": name, "loanable": true, "renewable": false,
+		"loansPolicy": with(record{"profileId": "Rolling", "period": record{"duration": 4, "intervalId": "Weeks"}}, loansPolicy),
+	}, more...))
+}
+
+// policies are the five policies that a line of rules names. Only the loan policy
+// is looked up in this version.
+func policies(loanPolicyID string) string {
+	const other = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	return "l " + loanPolicyID + " r " + other + " n " + other + " o " + other + " i " + other
+}
+
+// rules makes rules out of criteria and loan policies, given in turn; the library's
+// own policy is the fallback.
+func (p *pair) rules(criteriaAndPolicies ...string) string {
+	var text strings.Builder
+	text.WriteString("priority: t, s, c, b, a, m, g\nfallback-policy: " + policies(p.PolicyID) + "\n")
+	for i := 0; i+1 < len(criteriaAndPolicies); i += 2 {
+		text.WriteString(criteriaAndPolicies[i] + ": " + policies(criteriaAndPolicies[i+1]) + "\n")
+	}
+	return text.String()
+}
+
+// setRules stores rules through circulation instance 0.
+func (p *pair) setRules(t *testing.T, text string) {
+	t.Helper()
+	if _, err := p.machines[0].Must(t.Context(), http.MethodPut, "/circulation/rules", record{"rulesAsText": text}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stored reads a record, or any other JSON object, from storage.
+func (p *pair) stored(t *testing.T, path string) record {
+	t.Helper()
+	return object(t, do(t, p.Storage, http.MethodGet, path, nil), http.StatusOK)
+}
+
+// byQuery returns the records of a collection that match.
+func (p *pair) byQuery(t *testing.T, path, collection, query string) []any {
+	t.Helper()
+	list, _ := p.stored(t, path+"?limit=1000&query="+url.QueryEscape(query))[collection].([]any)
+	return list
+}
+
+// object is the answer's JSON object; the test fails when the status is another.
+func object(t *testing.T, a stack.Answer, status int) record {
+	t.Helper()
+	if a.Status != status {
+		t.Fatalf("got %d %s, want status %d", a.Status, a.Body, status)
+	}
+	var r record
+	if err := a.JSON(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// at is what stands in the record at a path with dots, nil when there is nothing.
+func at(r record, path string) any {
+	var v any = r
+	for name := range strings.SplitSeq(path, ".") {
+		o, _ := v.(record)
+		v = o[name]
+	}
+	return v
+}
+
+// checkAt compares parts of a record, by their paths.
+func checkAt(t *testing.T, what string, got, want record) {
+	t.Helper()
+	for path, value := range want {
+		if is := at(got, path); is != value {
+			t.Errorf("%s: %s is %v, want %v", what, path, is, value)
+		}
+	}
+}
+
+// refusal is one entry of FOLIO's errors.
+type refusal struct {
+	Message, Code string
+	Parameters    []struct {
+		Key   string
+		Value *string
+	}
+	OverridableBlock struct {
+		Name               string
+		MissingPermissions []string
+	}
+}
+
+// refusals are the errors of an answer, which must have that status.
+func refusals(t *testing.T, a stack.Answer, status int) []refusal {
+	t.Helper()
+	if a.Status != status {
+		t.Fatalf("got %d %s, want status %d", a.Status, a.Body, status)
+	}
+	var list struct{ Errors []refusal }
+	if err := a.JSON(&list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Errors) == 0 {
+		t.Fatalf("got %s, want FOLIO's errors", a.Body)
+	}
+	return list.Errors
+}
+
+// text is all messages with codes, for comparisons.
+func text(list []refusal) string {
+	var lines []string
+	for _, r := range list {
+		line := r.Message
+		if r.Code != "" {
+			line += " [" + r.Code + "]"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// holdLock takes the patron's lock by hand, through storage instance i, and
+// returns its id.
+func (p *pair) holdLock(t *testing.T, i int, userID string) string {
+	t.Helper()
+	id, _ := object(t, do(t, p.at(i), http.MethodPost, "/check-out-lock-storage", record{"userId": userID, "ttlMs": 600000}),
+		http.StatusCreated)["id"].(string)
+	return id
+}
+
+// releaseLock gives a lock back through storage instance i.
+func (p *pair) releaseLock(t *testing.T, i int, lockID string) {
+	t.Helper()
+	if _, err := p.at(i).Must(context.WithoutCancel(t.Context()), http.MethodDelete, "/check-out-lock-storage/"+lockID, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// at is a client of storage instance i.
+func (p *pair) at(i int) stack.Client {
+	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: quick}
+}
