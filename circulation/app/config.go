@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,8 +71,7 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validateWaits() error {
-	outside := func(ms int) bool { return ms < 0 || ms > schemas.MaxLockWaitMs }
-	if !slices.ContainsFunc(c.RetryIntervalsMs, outside) && schemas.ValidateLockWaits(c.environment().Waits) == nil {
+	if schemas.ValidateLockWaits(c.environment().Waits) == nil {
 		return nil
 	}
 	list := make([]string, len(c.RetryIntervalsMs))

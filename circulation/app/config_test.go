@@ -1,0 +1,79 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/app"
+	"checkoutlock/config"
+)
+
+func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		environ []string
+		want    []string // nil is accepted
+	}{
+		"nothing set":         {nil, nil},
+		"everything set":      {[]string{"PORT=0", "STORAGE_URL=https://okapi.example.org/x/", "CHECKOUT_LOCK_FEATURE_ENABLED=true", "LOCK_TTL_MS=250", "RETRY_INTERVAL_MS=0|10000", "INSTANCE_NAME=kiosk-1", "LOG_LEVEL=debug"}, nil},
+		"one try":             {[]string{"RETRY_INTERVAL_MS="}, nil},
+		"storage as a path":   {[]string{"STORAGE_URL=/storage"}, []string{`STORAGE_URL is "/storage", allowed: an absolute http or https URL`}},
+		"storage by ftp":      {[]string{"STORAGE_URL=ftp://x"}, []string{`STORAGE_URL is "ftp://x"`}},
+		"storage by port":     {[]string{"STORAGE_URL=localhost:8081"}, []string{"STORAGE_URL is"}},
+		"storage, no host":    {[]string{"STORAGE_URL=http://:8081"}, []string{"STORAGE_URL is"}},
+		"storage with query":  {[]string{"STORAGE_URL=http://x?a=b"}, []string{"STORAGE_URL is"}},
+		"storage is no URL":   {[]string{"STORAGE_URL=http://u:secret@x:port"}, []string{"STORAGE_URL is no URL, allowed: an absolute http or https URL"}},
+		"TTL too short":       {[]string{"LOCK_TTL_MS=249"}, []string{"LOCK_TTL_MS is 249, allowed: 250 to 600000"}},
+		"TTL in words":        {[]string{"LOCK_TTL_MS=3s"}, []string{`LOCK_TTL_MS is "3s"`}},
+		"waits with commas":   {[]string{"RETRY_INTERVAL_MS=500,500"}, []string{`RETRY_INTERVAL_MS is "500,500"`}},
+		"a wait too long":     {[]string{"RETRY_INTERVAL_MS=500|10001"}, []string{"RETRY_INTERVAL_MS is 500|10001, allowed: at most 100 numbers from 0 to 10000, separated by |, together at most 25000"}},
+		"a negative wait":     {[]string{"RETRY_INTERVAL_MS=-1"}, []string{"RETRY_INTERVAL_MS is -1"}},
+		"a wait that wraps":   {[]string{"RETRY_INTERVAL_MS=18446744073710"}, []string{`RETRY_INTERVAL_MS is "18446744073710"`}},
+		"waits too long":      {[]string{"RETRY_INTERVAL_MS=10000|10000|5001"}, []string{"RETRY_INTERVAL_MS is 10000|10000|5001"}},
+		"a name with a break": {[]string{"INSTANCE_NAME=a\nb"}, []string{`INSTANCE_NAME is "a\nb", allowed: 1 to 100 printable ASCII characters`}},
+		"time-outs that do not nest": {
+			[]string{"REQUEST_TIMEOUT=29s"},
+			[]string{"REQUEST_TIMEOUT is 29s, allowed: 30s to 5m0s"},
+		},
+		"several at once": {
+			[]string{"LOCK_TTL_MS=1", "STORAGE_URL=x", "RETRY_INTERVAL_MS=-5", "LOG_LEVEL=loud", "PORT=-1", "CHECKOUT_LOCK_FEATURE_ENABLED=maybe"},
+			[]string{"LOCK_TTL_MS is 1", "STORAGE_URL is", "RETRY_INTERVAL_MS is -5", "LOG_LEVEL is", "PORT is -1", `CHECKOUT_LOCK_FEATURE_ENABLED is "maybe"`},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := app.DefaultConfig()
+			err := config.Load(&cfg, tt.environ)
+			if (err == nil) != (tt.want == nil) {
+				t.Fatalf("got %v, want %q", err, tt.want)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is missing in:\n%v", want, err)
+				}
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("a password is repeated: %v", err)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	cfg := app.DefaultConfig()
+	if err := config.Load(&cfg, []string{"INSTANCE_NAME="}); err != nil {
+		t.Fatal(err)
+	}
+	if cfg.HTTP.Listen() != "127.0.0.1:9801" || cfg.StorageURL != "http://127.0.0.1:8081" || cfg.LockEnabled || cfg.LockTTLMs != 3000 {
+		t.Errorf("got %+v", cfg)
+	}
+	if len(cfg.RetryIntervalsMs) != 3 || cfg.RetryIntervalsMs[2] != 1000 || cfg.HTTP.RequestTimeout < 30*time.Second {
+		t.Errorf("got %+v", cfg)
+	}
+	if !strings.Contains(cfg.InstanceName, ":") {
+		t.Errorf("the instance is called %q, want host and process", cfg.InstanceName)
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args, environ []string
+		want          string // part of the error
+	}{
+		"a typo":               {[]string{"serv"}, nil, `there is no command "serv"`},
+		"too much":             {[]string{"serve", "now"}, nil, `serve takes no arguments, but got ["now"]`},
+		"settings that are no": {nil, []string{"STORAGE_URL=x", "LOCK_TTL_MS=0"}, "LOCK_TTL_MS is 0"},
+		"nobody to be healthy": {[]string{"--healthcheck"}, []string{"PORT=1"}, "refused"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(t.Context(), tt.args, tt.environ, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+	for _, arg := range []string{"help", "-h", "--help"} {
+		if err := run(t.Context(), []string{arg}, nil, io.Discard); !errors.Is(err, flag.ErrHelp) {
+			t.Errorf("%s: got %v, want the usage", arg, err)
+		}
+	}
+}
+
+func TestAStopThatIsAskedForIsNoError(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"serve"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out, in := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx, args, []string{"PORT=0"}, in) }()
+		line := make([]byte, 1000)
+		n, err := out.Read(line)
+		if err != nil || !strings.Contains(string(line[:n]), `"serving"`) {
+			t.Errorf("the first line of the log is %s, %v", line[:n], err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, out) }()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("got %v, want an orderly stop", err)
+		}
+	}
+}
