@@ -1,0 +1,155 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/httpapi"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	loanID   = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	policyID = "43198de5-f56a-4a53-a0bd-5a324418967a"
+)
+
+// backend is everything behind the handlers.
+type backend struct {
+	err error // of every call
+
+	asked    checkout.Request
+	returned checkout.CheckInRequest
+	in       checkout.CheckedIn
+	query    string
+	offset   int
+	limit    int
+	noUsers  error // of reading the records around a loan
+	rules    string
+	current  settings.Settings
+	problem  error
+	change   schemas.LockSettings
+	version  string
+}
+
+const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
+
+func (b *backend) CheckOut(_ context.Context, req checkout.Request) (checkout.Lent, error) {
+	b.asked = req
+	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.err
+}
+
+func (b *backend) CheckIn(_ context.Context, req checkout.CheckInRequest) (checkout.CheckedIn, error) {
+	b.returned = req
+	return b.in, b.err
+}
+
+func (b *backend) Loan(_ context.Context, id string) (json.RawMessage, error) {
+	if id != loanID {
+		return nil, fault.New(fault.NotFound, "Not found")
+	}
+	return json.RawMessage(storedLoan), b.err
+}
+
+func (b *backend) Loans(_ context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
+	b.query, b.offset, b.limit = query, offset, limit
+	return []json.RawMessage{json.RawMessage(storedLoan)}, 17, b.err
+}
+
+func (b *backend) Users(context.Context, []string) ([]checkout.User, error) {
+	return []checkout.User{{ID: "u", Barcode: "569"}}, b.noUsers
+}
+
+func (b *backend) Items(context.Context, []string) ([]checkout.Item, error) {
+	return []checkout.Item{{ID: "i"}}, nil
+}
+
+func (b *backend) HoldingsRecords(context.Context, []string) ([]checkout.Holdings, error) {
+	return nil, nil
+}
+
+func (b *backend) Instances(context.Context, []string) ([]checkout.Instance, error) { return nil, nil }
+
+var errNone = fault.New(fault.NotFound, "Not found")
+
+func (b *backend) Location(context.Context, string) (checkout.Location, error) {
+	return checkout.Location{}, errNone
+}
+
+func (b *backend) MaterialType(context.Context, string) (checkout.Named, error) {
+	return checkout.Named{}, errNone
+}
+
+func (b *backend) ServicePoint(context.Context, string) (checkout.Named, error) {
+	return checkout.Named{}, errNone
+}
+
+func (b *backend) Group(context.Context, string) (checkout.Group, error) {
+	return checkout.Group{}, errNone
+}
+
+func (b *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
+	return policy.LoanPolicy{}, errNone
+}
+
+func (b *backend) StoredRules(context.Context) (schemas.CirculationRules, error) {
+	return schemas.CirculationRules{ID: "1", RulesAsText: b.rules}, b.err
+}
+
+func (b *backend) PutRules(_ context.Context, text string) error {
+	b.rules = text
+	return b.err
+}
+
+func (b *backend) LoanPolicies(_ context.Context, ids []string) ([]string, error) {
+	if slices.Contains(ids, policyID) {
+		return []string{policyID}, b.err
+	}
+	return nil, b.err
+}
+
+func (b *backend) Read(context.Context) (settings.Settings, error, error) {
+	return b.current, b.problem, b.err
+}
+
+func (b *backend) Update(_ context.Context, change schemas.LockSettings, version string) (settings.Settings, error) {
+	b.change, b.version = change, version
+	return b.current, b.err
+}
+
+var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond}}
+
+// send makes a request of a service with this backend.
+func (b *backend) send(t *testing.T, method, target, body string) (status int, header http.Header, answer string) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	handler := edge.New(edge.Options{
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true,
+		Ready: func(context.Context) error { return nil },
+	}, httpapi.Routes(httpapi.Deps{
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Settings: b, Environment: environment, Log: log,
+	}))
+	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	r.Header.Set(schemas.TenantHeader, "diku")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	raw, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, w.Header(), strings.TrimSpace(string(raw))
+}

@@ -1,0 +1,105 @@
+package settings_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
+
+// storage is a hand-made Storage for one tenant.
+type storage struct {
+	mu      sync.Mutex
+	value   string // of the entry; "" is no entry
+	version int
+	err     error
+	delay   time.Duration // between reading and answering
+	reads   int
+}
+
+func (s *storage) State(ctx context.Context) (schemas.LockSettingsState, error) {
+	s.mu.Lock()
+	s.reads++
+	state, err, delay := s.state(), s.err, s.delay
+	s.mu.Unlock()
+	select {
+	case <-time.After(delay):
+		return state, err
+	case <-ctx.Done():
+		return schemas.LockSettingsState{}, ctx.Err()
+	}
+}
+
+func (s *storage) state() schemas.LockSettingsState {
+	state := schemas.LockSettingsState{Version: fmt.Sprint(s.version)}
+	if s.value != "" {
+		state.Entry = json.RawMessage(`{"id":"1","scope":"mod-circulation","key":"checkoutLockFeature","value":` + s.value + `}`)
+	}
+	return state
+}
+
+func (s *storage) Put(_ context.Context, value json.RawMessage, expected string) (schemas.LockSettingsState, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if expected != "" && expected != fmt.Sprint(s.version) {
+		return schemas.LockSettingsState{}, fault.New(fault.Conflict, "changed")
+	}
+	s.value = string(value)
+	s.version++
+	return s.state(), s.err
+}
+
+// set changes the entry behind the store's back, as another instance does.
+func (s *storage) set(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.value = value
+	s.version++
+}
+
+func (s *storage) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *storage) timesRead() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads
+}
+
+// bench is a store with everything around it.
+type bench struct {
+	*settings.Store
+	storage   *storage
+	log       *bytes.Buffer
+	fallbacks map[string]int
+}
+
+func newBench(value string) *bench {
+	b := &bench{storage: &storage{value: value, version: 1}, log: &bytes.Buffer{}, fallbacks: map[string]int{}}
+	b.Store = settings.NewStore(b.storage, environment, slog.New(slog.NewTextHandler(b.log, nil)),
+		func(reason string) { b.fallbacks[reason]++ })
+	return b
+}
+
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	id, err := tenant.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.NewContext(t.Context(), id)
+}
