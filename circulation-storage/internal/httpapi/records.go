@@ -3,6 +3,7 @@ package httpapi
 import (
 	"math"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -56,10 +57,15 @@ func (h recordHandlers) list(c echo.Context) error {
 	return c.JSON(http.StatusOK, h.answer(list, p))
 }
 
-// readPage reads RMB's four query parameters of collections.
+// readPage reads RMB's four query parameters of collections. It refuses a query
+// string that cannot be read: net/url only leaves out the broken parameters, and
+// a search whose query is left out finds every record.
 func readPage(c echo.Context) (records.Page, error) {
 	p := records.Page{Query: c.QueryParam("query")}
-	var err error
+	_, err := url.ParseQuery(c.QueryString())
+	if err != nil {
+		return p, fault.Wrap(err, fault.Malformed, "The parameters in the URL cannot be read: %v", err)
+	}
 	if p.Offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
 		return p, err
 	}

@@ -1,0 +1,192 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/records"
+)
+
+// wantRefusal checks an answer to a caller's mistake: it has that status, says
+// want, and shows nothing of the inside.
+func wantRefusal(t *testing.T, w *httptest.ResponseRecorder, status int, want string) {
+	t.Helper()
+	if w.Code != status || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("got %d %s, want %d and %q", w.Code, w.Body, status, want)
+	}
+	for _, inside := range []string{"SQLSTATE", "jsonb", "SELECT ", "INSERT ", "pgx", "goroutine"} {
+		if strings.Contains(w.Body.String(), inside) {
+			t.Errorf("the answer shows %q: %s", inside, w.Body)
+		}
+	}
+}
+
+// item is the sample item with one field replaced or added.
+func itemWith(field string) string {
+	return strings.Replace(samples()["/item-storage/items"], `"volume":"1"`, field, 1)
+}
+
+func TestABadRecordIsRefusedAndNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	a.fill(t)
+	const items, missing = "/item-storage/items", "99999999-9999-4999-8999-999999999999"
+	fresh := func(doc string) string { // another id and barcode than the sample's
+		return strings.NewReplacer(itemID, missing, `b\\\"1`, "other").Replace(doc)
+	}
+	tests := map[string]struct {
+		path, body string
+		status     int
+		want       string
+	}{
+		"no body":                       {items, ``, 400, "The body is empty"},
+		"no JSON":                       {items, `{"barcode":`, 400, "not valid JSON"},
+		"two values":                    {items, `{} {}`, 400, "not valid JSON"},
+		"no object":                     {items, `[]`, 422, "must be a JSON object"},
+		"null":                          {items, `null`, 422, "must be a JSON object"},
+		"no UTF-8":                      {items, "{\"barcode\":\"\xff\"}", 400, "UTF-8"},
+		"nothing of what is required":   {items, `{}`, 422, "materialTypeId is required"},
+		"null for what is required":     {items, fresh(itemWith(`"status":null`)), 422, "status is required"},
+		"NUL":                           {items, fresh(itemWith(`"volume":"\u0000"`)), 422, "cannot be stored"},
+		"NUL in a name":                 {items, fresh(itemWith(`"a\u0000":1`)), 422, "cannot be stored"},
+		"half a character":              {items, fresh(itemWith(`"volume":"\ud800"`)), 422, "cannot be stored"},
+		"a wrong type":                  {items, fresh(itemWith(`"volume":1`)), 422, "volume must be of type string, not number"},
+		"an unknown status":             {items, fresh(strings.Replace(samples()[items], "Available", "Gone", 1)), 422, "status.name must be one of: "},
+		"an id that is none":            {items, fresh(itemWith(`"temporaryLocationId":"here"`)), 422, "temporaryLocationId must be a UUID"},
+		"a location that is not there":  {items, fresh(itemWith(`"temporaryLocationId":"` + missing + `"`)), 422, "does not exist in location.id"},
+		"holdings that are not there":   {items, strings.Replace(fresh(samples()[items]), holdingsID, missing, 1), 422, "does not exist in holdings_record.id"},
+		"a barcode that is taken":       {items, strings.Replace(samples()[items], itemID, missing, 1), 422, `barcode value already exists in table item: b\\\"1`},
+		"an id that is taken":           {items, strings.Replace(samples()[items], `b\\\"1`, "other", 1), 422, "id value already exists in table item: " + itemID},
+		"a barcode too long to index":   {items, strings.Replace(fresh(samples()[items]), "other", strings.Repeat("x", 9000), 1), 422, "barcode must have at most 600 characters, not 9000"},
+		"a number too large":            {items, fresh(itemWith(`"ours":1e999999999`)), 422, "too long a number"},
+		"nested too deeply":             {items, fresh(itemWith(`"ours":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000))), 422, "nested too deeply"},
+		"too large":                     {items, `"` + strings.Repeat("x", bodyLimit) + `"`, 413, "too large"},
+		"a second open loan":            {"/loan-storage/loans", strings.Replace(samples()["/loan-storage/loans"], loanID, missing, 1), 422, `{"errors":[{"message":"Cannot have more than one open loan for the same item","type":"1","code":"-1","parameters":[{"key":"itemId","value":"` + itemID + `"}]}]}`},
+		"an open loan without a user":   {"/loan-storage/loans", `{"itemId":"` + missing + `","loanDate":"2026-01-01T00:00:00Z","action":"checkedout"}`, 422, "Open loan must have a user ID"},
+		"a loan of no date":             {"/loan-storage/loans", `{"itemId":"` + missing + `","loanDate":"soon","action":"checkedout","userId":"` + userID + `"}`, 400, "loan date must be a date time (in RFC3339 format)"},
+		"a return on no date":           {"/loan-storage/loans", `{"itemId":"` + missing + `","loanDate":"2026-01-01T00:00:00Z","returnDate":"soon","action":"checkedin","status":{"name":"Closed"}}`, 400, "return date must be a date time (in RFC3339 format)"},
+		"a setting that exists":         {"/settings/entries", `{"id":"` + missing + `","scope":"ui","key":"colours","value":1}`, 403, "already"},
+		"a setting's id that exists":    {"/settings/entries", `{"id":"` + entryID + `","scope":"ui","key":"new","value":1}`, 403, "already"},
+		"lock settings with a typo":     {"/settings/entries", `{"id":"` + missing + `","scope":"mod-circulation","key":"checkoutLockFeature","value":{"enabled":true}}`, 422, "no valid setting of the check-out lock"},
+		"a user name taken, other case": {"/users", `{"username":"JANE"}`, 422, "username value already exists in table users: JANE"},
+		"a group that is not there":     {"/users", `{"patronGroup":"` + missing + `"}`, 422, "does not exist in usergroup.id"},
+	}
+	before := a.everything(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { wantRefusal(t, a.do(http.MethodPost, tt.path, tt.body), tt.status, tt.want) })
+	}
+	if after := a.everything(t); after != before {
+		t.Errorf("something was written: before %s, after %s", before, after)
+	}
+}
+
+// everything is all records of all types.
+func (a recordAPI) everything(t *testing.T) string {
+	t.Helper()
+	var sb strings.Builder
+	for _, typ := range records.Types() {
+		sb.WriteString(a.must(t, http.MethodGet, typ.Path+"?limit=1000", "", http.StatusOK).Body.String())
+	}
+	return sb.String()
+}
+
+func TestABadUpdateIsRefusedAndNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	a.fill(t)
+	a.must(t, http.MethodPost, "/item-storage/items", strings.NewReplacer(itemID, groupID, `b\\\"1`, "other").Replace(samples()["/item-storage/items"]), http.StatusCreated)
+	const item = "/item-storage/items/" + itemID
+	tests := map[string]struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		"no _version":                  {"PUT", item, samples()["/item-storage/items"], 409, "Stored _version is 1, _version of request is absent"},
+		"an old _version":              {"PUT", item, itemWith(`"_version":0`), 409, "Stored _version is 1, _version of request is 0"},
+		"_version as text":             {"PUT", item, itemWith(`"_version":"1"`), 422, "_version must be of type integer"},
+		"another id than the path's":   {"PUT", item, strings.Replace(itemWith(`"_version":1`), itemID, userID, 1), 422, "id in the body must be the id in the path"},
+		"a barcode that is taken":      {"PUT", item, strings.Replace(itemWith(`"_version":1`), `b\\\"1`, "OTHER", 1), 422, "barcode value already exists in table item: OTHER"},
+		"a record that is not there":   {"PUT", "/users/" + loanID, `{}`, 404, "Not found: there is no user with id " + loanID},
+		"no id in the path":            {"PUT", "/users/jane", `{}`, 400, `\"jane\" in the path is no UUID`},
+		"SQL in the path":              {"GET", "/users/1'%20or%20true--", ``, 400, "is no UUID"},
+		"NUL in the path":              {"GET", "/users/%00", ``, 400, "is no UUID"},
+		"a UUID in other clothes":      {"DELETE", "/users/%7B" + userID + "%7D", ``, 400, "is no UUID"},
+		"deleting a group with users":  {"DELETE", "/groups/" + groupID, ``, 400, "Cannot delete usergroup.id = " + groupID + " because id is still referenced from table users."},
+		"deleting holdings with items": {"DELETE", "/holdings-storage/holdings/" + holdingsID, ``, 400, "still referenced from table item."},
+		"a method that is not there":   {"PATCH", item, `{}`, 405, "Method Not Allowed"},
+		"deleting all users":           {"DELETE", "/users", ``, 405, "Method Not Allowed"},
+	}
+	before := a.everything(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			wantRefusal(t, a.do(tt.method, tt.path, tt.body), tt.status, strings.ReplaceAll(tt.want, `\"`, `"`))
+		})
+	}
+	if after := a.everything(t); after != before {
+		t.Errorf("something was written: before %s, after %s", before, after)
+	}
+}
+
+func TestBadParametersOfCollections(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	tests := map[string]struct{ parameters, want string }{
+		"a negative offset":          {"offset=-1", "allowed are integers from 0 to 2147483647"},
+		"a huge offset":              {"offset=2147483648", "allowed are integers"},
+		"an offset beyond integers":  {"offset=99999999999999999999", "allowed are integers"},
+		"an offset in words":         {"offset=ten", "allowed are integers"},
+		"an empty limit":             {"limit=", "allowed are integers"},
+		"a negative limit":           {"limit=-1", "allowed are integers"},
+		"a broken limit":             {"limit=1.5", "allowed are integers"},
+		"SQL in limit":               {"limit=1;drop%20table%20users", "semicolon"},
+		"SQL in limit, escaped":      {"limit=1%3Bdrop%20table%20users", "allowed are integers"},
+		"SQL in offset":              {"offset=0%20union%20select%201", "allowed are integers"},
+		"an unknown totalRecords":    {"totalRecords=maybe", "allowed are exact, estimated, none, auto"},
+		"a query that is cut off":    {"query=username==", "search term expected at position 10"},
+		"an unknown index":           {"query=shoeSize==43", "unknown index"},
+		"SQL as an index":            {"query=" + escaped(`"x')) or true --"==1`), "unknown index"},
+		"SQL as a relation":          {"query=" + escaped(`username or 1=1`), "name the index"},
+		"SQL as a sort key":          {"query=" + escaped(`username==a sortBy "id; drop table users"`), "unknown index"},
+		"NUL in the query":           {"query=username==%00", "NUL"},
+		"bytes that are no UTF-8":    {"query=username==%ff", "UTF-8"},
+		"a semicolon not escaped":    {"query=barcode==a;b", "semicolon"},
+		"a broken escape":            {"query=barcode==%zz", "invalid URL escape"},
+		"a query longer than 16 KiB": {"query=username==" + strings.Repeat("a", 17000), "at most 16384"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantRefusal(t, a.do(http.MethodGet, "/users?"+tt.parameters, ""), http.StatusBadRequest, tt.want)
+		})
+	}
+}
+
+func TestSQLInAQuerysValueIsJustText(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	a.fill(t)
+	for _, typ := range records.Types() {
+		for _, query := range []string{`id=="' or '1'='1"`, `id=="${jndi}" or id=="$1::uuid"`, `metadata.createdByUserId=="x') or (true"`} {
+			page := parseJSON(t, a.must(t, http.MethodGet, typ.Path+"?query="+escaped(query), "", http.StatusOK).Body.String())
+			if got := page[typ.Collection].([]any); len(got) != 0 {
+				t.Errorf("%s?query=%s: got %v, want nothing", typ.Path, query, got)
+			}
+		}
+	}
+	query := `username=="'; DROP TABLE users; --" or barcode="{table} {where} $1 %s"`
+	a.must(t, http.MethodGet, "/users?query="+escaped(query), "", http.StatusOK)
+	a.must(t, http.MethodGet, "/users/"+userID, "", http.StatusOK)
+}
+
+func TestRecordsOfATenantThatIsNotInstalled(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	call := func(tenantName string) *httptest.ResponseRecorder {
+		return a.call(http.MethodGet, "/users", "", map[string]string{"X-Okapi-Tenant": tenantName})
+	}
+	wantRefusal(t, call("nobody"), http.StatusBadRequest, "Unknown tenant")
+	wantRefusal(t, call(""), http.StatusBadRequest, "Tenant must be set")
+	wantRefusal(t, call("x;drop"), http.StatusBadRequest, "X-Okapi-Tenant")
+}

@@ -1,0 +1,41 @@
+package httpapi_test
+
+// ids of the sample records, one per type.
+const (
+	groupID    = "00000000-0000-4000-8000-000000000001"
+	userID     = "00000000-0000-4000-8000-000000000002"
+	mtypeID    = "00000000-0000-4000-8000-000000000003"
+	ltypeID    = "00000000-0000-4000-8000-000000000004"
+	deskID     = "00000000-0000-4000-8000-000000000005"
+	shelfID    = "00000000-0000-4000-8000-000000000006"
+	titleID    = "00000000-0000-4000-8000-000000000007"
+	holdingsID = "00000000-0000-4000-8000-000000000008"
+	itemID     = "00000000-0000-4000-8000-000000000009"
+	policyID   = "00000000-0000-4000-8000-00000000000a"
+	loanID     = "00000000-0000-4000-8000-00000000000b"
+	entryID    = "00000000-0000-4000-8000-00000000000c"
+)
+
+// samples are one record of each type, by its path: known fields and unknown
+// ones, nulls, text and numbers that are easily spoilt.
+func samples() map[string]string {
+	return map[string]string{
+		"/groups": `{"id":"` + groupID + `","group":"Kinder & Jugend <\"x\">","desc":"","expirationOffsetInDays":365,"source":null,"ours":{"a":[1,null,{"b":null,"c":2}]}}`,
+		"/users": `{"id":"` + userID + `","username":"jane","barcode":"00123","active":true,"patronGroup":"` + groupID + `",
+			"personal":{"lastName":"Þórsdóttir 🐇","firstName":"line\nbreak\ttab","addresses":[{"countryId":"IS","primaryAddress":true}]},
+			"expirationDate":"2027-01-31T00:00:00.000+0000","customFields":{"shoeSize":43.50,"huge":123456789012345678901234567890,"small":1.5e-7},"type":"patron"}`,
+		"/material-types": `{"id":"` + mtypeID + `","name":"book","source":"folio"}`,
+		"/loan-types":     `{"id":"` + ltypeID + `","name":"can circulate"}`,
+		"/service-points": `{"id":"` + deskID + `","name":"Desk","code":"d1","discoveryDisplayName":"The desk","pickupLocation":true,"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`,
+		"/locations": `{"id":"` + shelfID + `","name":"Main","code":"m","isActive":true,"institutionId":"` + deskID + `","campusId":"` + deskID + `",
+			"libraryId":"` + deskID + `","primaryServicePoint":"` + deskID + `","servicePointIds":["` + deskID + `"]}`,
+		"/instance-storage/instances": `{"id":"` + titleID + `","title":"Watership Down","source":"FOLIO","instanceTypeId":"` + deskID + `","hrid":"in1","contributors":[{"name":"Adams, Richard","primary":true}]}`,
+		"/holdings-storage/holdings":  `{"id":"` + holdingsID + `","instanceId":"` + titleID + `","permanentLocationId":"` + shelfID + `","sourceId":"` + deskID + `","callNumber":"PR6051"}`,
+		"/item-storage/items": `{"id":"` + itemID + `","holdingsRecordId":"` + holdingsID + `","materialTypeId":"` + mtypeID + `","permanentLoanTypeId":"` + ltypeID + `",
+			"barcode":"b\\\"1","status":{"name":"Available"},"volume":"1","notes":[{"note":"torn","staffOnly":false}]}`,
+		"/loan-policy-storage/loan-policies": `{"id":"` + policyID + `","name":"three","loanable":true,"renewable":false,
+			"loansPolicy":{"profileId":"Rolling","period":{"duration":14,"intervalId":"Days"},"itemLimit":3}}`,
+		"/loan-storage/loans": `{"id":"` + loanID + `","itemId":"` + itemID + `","userId":"` + userID + `","loanDate":"2026-08-22T10:11:12.345+02:00","action":"checkedout","status":{"name":"Open"}}`,
+		"/settings/entries":   `{"id":"` + entryID + `","scope":"ui","key":"colours","value":["red",{"x":0}]}`,
+	}
+}
