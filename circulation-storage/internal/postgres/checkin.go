@@ -27,7 +27,10 @@ func (s *CommitStore) CheckIn(ctx context.Context, c checkout.CheckIn) (schemas.
 		result, err = takeBack(ctx, tx, returning)
 		return err
 	})
-	return result, err
+	if err != nil {
+		return schemas.CheckInResult{}, err
+	}
+	return result, nil
 }
 
 func lookCheckIn(ctx context.Context, tx pgx.Tx, c checkout.CheckIn) (checkout.SeenReturn, error) {

@@ -68,6 +68,18 @@ func TestCheckIn_OfAnItemThatIsNotOnLoan(t *testing.T) {
 	}
 }
 
+func TestCheckIn_KeepsTheDateOfAStatusThatStays(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	got, err := l.takeBack(l.addItem("Available", ""), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if date := field(t, got.Item, "status", "date"); date != "2020-01-01T00:00:00.000+00:00" {
+		t.Errorf("got the status date %v, want that since when the item is available", date)
+	}
+}
+
 func TestCheckIn_Refusals(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)

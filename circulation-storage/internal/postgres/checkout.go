@@ -64,7 +64,10 @@ func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schema
 		result, err = lend(ctx, tx, c, lending)
 		return err
 	})
-	return result, outcome, err
+	if err != nil { // also one that came after the writes
+		return schemas.CheckOutResult{}, "", err
+	}
+	return result, outcome, nil
 }
 
 func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout.Seen, error) {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -127,6 +128,39 @@ func TestCommitWithoutALockDuringAChangeIsRefused(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", got.outcome, got.err, fault.SettingsChanged)
 	}
 	l.wantUntouched(item)
+}
+
+// The plain loan endpoint writes loans without locking the item, so only the
+// unique indexes keep such a loan and a commit apart.
+func TestCommitBesideAnUnfencedLoanIsRefused(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	tests := map[string]struct {
+		beside func(c lending) (loan, item uuid.UUID)
+		says   string
+	}{
+		"same item":    {func(c lending) (uuid.UUID, uuid.UUID) { return uuid.New(), c.item }, "Cannot have more than one open loan for the same item"},
+		"same loan id": {func(c lending) (uuid.UUID, uuid.UUID) { return c.loan, uuid.New() }, "loan.id is already"},
+	}
+	for name, tt := range tests {
+		item := l.addItem("Available", "")
+		c := l.withLock(uuid.New(), item)
+		loan, of := tt.beside(c)
+		unfenced := l.begin(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid,
+			jsonb_build_object('id', $1::uuid, 'itemId', $2::uuid, 'userId', $1::uuid, 'status', '{"name":"Open"}'::jsonb))`, loan, of)
+		done := l.start(c)
+		l.waitUntilBlocked(1)
+		if err := unfenced.Commit(l.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		got := <-done
+		if !fault.Is(got.err, fault.Invalid) || !strings.Contains(got.err.Error(), tt.says) || got.outcome != "" {
+			t.Errorf("%s: got %q, %v, want %s saying %q", name, got.outcome, got.err, fault.Invalid, tt.says)
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND jsonb->>'_version' = '1'`, item); n != 1 {
+			t.Errorf("%s: the item was changed", name)
+		}
+	}
 }
 
 // However busy the desk is, the switch is thrown, and from its answer on nobody

@@ -88,7 +88,10 @@ func (s *LockSettingsStore) Change(ctx context.Context, value json.RawMessage, b
 		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: raw(text)}
 		return nil
 	})
-	return state, err
+	if err != nil {
+		return schemas.LockSettingsState{}, err
+	}
+	return state, nil
 }
 
 func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry **string, now *time.Time) error {

@@ -95,37 +95,33 @@ func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
 	}
 }
 
-// The same entry can be written among the other settings.
-func TestLockSettings_BothWaysAtOnce(t *testing.T) {
+// The same entry can be written among the other settings, which must lock in the
+// same order: the version first, the entry second.
+func TestLockSettings_PlainEndpointWaitsForTheVersionFirst(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	made, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":300}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := postgres.NewRecordStore(l.db, func() {})
-	before := l.count(`SELECT version FROM {schema}.lock_settings_version`)
-	generic := func() error {
-		entry, err := records.SettingsEntry().Parse(made.Entry, "")
-		if err != nil {
-			return err
-		}
-		return entries.Update(l.ctx(), records.SettingsEntry(), entry)
+	entry, err := records.SettingsEntry().Parse(made.Entry, "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	ours := func() error {
-		_, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":500}`), "")
-		return err
+	change := l.begin(`UPDATE {schema}.lock_settings_version SET version = version + 1`)
+	updated := make(chan error, 1)
+	go func() {
+		updated <- postgres.NewRecordStore(l.db, func() {}).Update(l.ctx(), records.SettingsEntry(), entry)
+	}()
+	l.waitUntilBlocked(1)
+	if _, err := change.Exec(l.ctx(), l.sql(`SELECT FROM {schema}.settings_entry FOR UPDATE NOWAIT`)); err != nil {
+		t.Errorf("the entry is locked by somebody who waits for the version: %v", err)
 	}
-	var wg sync.WaitGroup
-	var gotGeneric, gotOurs map[fault.Code]int
-	wg.Go(func() { gotGeneric = parallel(10, generic) })
-	wg.Go(func() { gotOurs = parallel(10, ours) })
-	wg.Wait()
-	if gotGeneric[""] != 10 || gotOurs[""] != 10 {
-		t.Errorf("got %v and %v, want 10 changes each", gotGeneric, gotOurs)
+	if err := change.Rollback(l.ctx()); err != nil {
+		t.Fatal(err)
 	}
-	if raised := l.count(`SELECT version FROM {schema}.lock_settings_version`) - before; raised != 20 {
-		t.Errorf("the version was raised %d times, want 20", raised)
+	if err := <-updated; err != nil {
+		t.Errorf("plain update: %v", err)
 	}
 }
 
