@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
 )
 
@@ -160,6 +161,10 @@ func (s *Store) read(ctx context.Context) (settings Settings, problem, err error
 	state, err := s.storage.State(rctx)
 	if err == nil {
 		return s.learn(ctx, state, number, begun)
+	}
+	if fault.Is(err, fault.Malformed) {
+		// An unknown tenant, that is a caller's mistake and no outage.
+		return Settings{}, nil, err
 	}
 	id, _ := tenant.FromContext(ctx) // no tenant: nobody's settings
 	s.mu.Lock()

@@ -253,6 +253,19 @@ func TestTenantsDoNotShareSettings(t *testing.T) {
 	}
 }
 
+func TestAnUnknownTenantIsNoOutage(t *testing.T) {
+	t.Parallel()
+	b := newBench("")
+	b.storage.fail(fault.New(fault.Malformed, "Unknown tenant"))
+	ctx := inTenant(t, "nobody")
+	if _, _, err := b.Read(ctx); !fault.Is(err, fault.Malformed) {
+		t.Errorf("got %v, want %s", err, fault.Malformed)
+	}
+	if s := b.Current(ctx); s.Version != "" || b.log.Len() != 0 || len(b.fallbacks) != 0 {
+		t.Errorf("got %+v, log %s, fallbacks %v", s, b.log, b.fallbacks)
+	}
+}
+
 func TestInventedTenantsPushNoRealOneOut(t *testing.T) {
 	t.Parallel()
 	b := newBench(on)
