@@ -61,7 +61,8 @@ var quick = &http.Client{
 type pair struct {
 	*stack.Stack
 	*stack.Library
-	machines []stack.Client // one per circulation instance
+	machines    []stack.Client // one per circulation instance
+	databaseURL string
 }
 
 // start runs a stack and makes a library with that limit in a tenant of its own.
@@ -92,7 +93,7 @@ func start(t *testing.T, o stack.Options, limit int) *pair {
 			t.Errorf("purging: %v", err)
 		}
 	})
-	p := &pair{Stack: s, Library: lib}
+	p := &pair{Stack: s, Library: lib, databaseURL: o.DatabaseURL}
 	for _, base := range s.Circulations {
 		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: quick})
 	}

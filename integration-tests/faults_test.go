@@ -1,0 +1,297 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	circulation "checkoutlock/circulation/app"
+	"checkoutlock/integration-tests/stack"
+)
+
+// In these tests a lock lives for a minute and a check-out waits 200 ms for it,
+// so that whatever leaves a lock behind, or needs one that is, fails the test.
+var patient = on("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=200")
+
+func TestWhatAPatronSeesOfALinkThatFails(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		fault  linkFault
+		status int
+		says   string
+		leaves state
+	}{
+		{"a lost request for the lock is sent again", linkFault{method: http.MethodPost, path: acquirePath, times: 1, befall: loseRequest}, 201, "", lentOnce},
+		{"a lost answer of the lock costs no TTL", linkFault{method: http.MethodPost, path: acquirePath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
+		{"a commit whose answer is lost lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
+		{"a commit that a proxy answers lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, befall: answer(http.StatusBadGateway)}, 201, "", lentOnce},
+		{"a commit of which no answer ever comes is read back", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseAnswer}, 201, "", lentOnce},
+		{"a commit that never arrives lends nothing", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 500, "The item was not lent", untouched},
+		{"a release whose answer is lost is a release", linkFault{method: http.MethodDelete, path: acquirePath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
+		{"a lock that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: loseRequest}, 502, "Storage was not reached", untouched},
+		{"a lock request that hangs lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: hang}, 504, "Storage did not answer in time", untouched},
+	}
+	p, links := linked(t, stack.Options{Circulations: len(tests), CirculationEnv: patient}, 1)
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			id, patron := p.patron(t)
+			book := p.books(t, 1)[0]
+			links[i].add(tt.fault)
+			a := p.lend(t, i, book, patron)
+			links[i].mend()
+			if a.Status != tt.status || !strings.Contains(string(a.Body), tt.says) {
+				t.Errorf("answered %d %s, want %d %s", a.Status, a.Body, tt.status, tt.says)
+			}
+			if got := p.state(t, id, book); got != tt.leaves {
+				t.Errorf("left %+v, want %+v", got, tt.leaves)
+			}
+			if a.Status == http.StatusCreated {
+				return
+			}
+			if a := p.lend(t, i, book, patron); a.Status != http.StatusCreated {
+				t.Errorf("the next try was answered %d %s", a.Status, a.Body)
+			}
+		})
+	}
+}
+
+func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
+	t.Parallel()
+	const (
+		settings = "GET /check-out-lock-settings-storage"
+		release  = "DELETE /check-out-lock-storage/{id}"
+	)
+	// Every call of a check-out. The settings fall back to the environment's; a
+	// lock that is not released is outdated after its TTL.
+	calls := []string{
+		"GET /users", "GET /groups/{id}", "GET /item-storage/items", "GET /loan-storage/loans", "GET /holdings-storage/holdings/{id}",
+		"GET /instance-storage/instances/{id}", "GET /locations/{id}", "GET /material-types/{id}", "GET /circulation-rules-storage",
+		"GET /loan-policy-storage/loan-policies/{id}", "GET /loan-storage/open-loan-count", settings,
+		"POST " + acquirePath, "GET /loan-storage/open-loan-count", "POST " + commitPath, release,
+	}
+	p, links := linked(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: patient}, 1)
+	_, patron := p.patron(t)
+	if a := p.lend(t, len(calls), p.books(t, 1)[0], patron); a.Status != http.StatusCreated {
+		t.Fatalf("a check-out without faults: %d %s", a.Status, a.Body)
+	}
+	made := links[len(calls)].calls()
+	slices.Sort(made)
+	if want := slices.Sorted(slices.Values(calls)); !slices.Equal(made, want) {
+		t.Fatalf("a check-out makes the calls\n%q\nbut failing ones are tried of\n%q", made, want)
+	}
+	for i, name := range calls {
+		method, path, _ := strings.Cut(strings.TrimSuffix(name, "{id}"), " ")
+		earlier := 0
+		for _, other := range calls[:i] {
+			if other == name {
+				earlier++
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			id, patron := p.patron(t)
+			book := p.books(t, 1)[0]
+			links[i].add(linkFault{method: method, path: path, spare: earlier, times: always, befall: answer(http.StatusInternalServerError)})
+			wantStatus, want := http.StatusInternalServerError, untouched
+			switch name {
+			case settings:
+				wantStatus, want = http.StatusCreated, lentOnce
+			case release:
+				wantStatus, want = http.StatusCreated, lentOnce
+				want.Locks = 1
+			}
+			if a := p.lend(t, i, book, patron); a.Status != wantStatus {
+				t.Errorf("answered %d %s, want %d", a.Status, a.Body, wantStatus)
+			}
+			if got := p.state(t, id, book); got != want {
+				t.Errorf("left %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestASidecars503IsNoHeldLock(t *testing.T) {
+	t.Parallel()
+	p, links := linked(t, stack.Options{CirculationEnv: on()}, 1) // waits of 5 s
+	id, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	links[0].add(linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: answer(http.StatusServiceUnavailable)})
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusBadGateway {
+		t.Errorf("answered %d %s, want 502", a.Status, a.Body)
+	}
+	tries := 0
+	for _, c := range links[0].calls() {
+		if c == "POST "+acquirePath {
+			tries++
+		}
+	}
+	if tries != 2 {
+		t.Errorf("asked %d times, want 2: once more in case an answer was lost, and no waiting", tries)
+	}
+	if got := p.state(t, id, book); got != untouched {
+		t.Errorf("left %+v, want %+v", got, untouched)
+	}
+}
+
+func TestStorageThatGoesAwayFailsTheCheckOutAtOnce(t *testing.T) {
+	t.Parallel()
+	var links []*link
+	p, links := linked(t, stack.Options{
+		CirculationEnv: on(), // waits of 25 s in all
+		Observe: func(int) circulation.Observer {
+			return stepHook{step: circulation.Validated, do: func() { links[0].add(linkFault{times: always, befall: loseRequest}) }}
+		},
+	}, 1)
+	id, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	began := time.Now()
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusBadGateway {
+		t.Errorf("answered %d %s, want 502", a.Status, a.Body)
+	}
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("that took %s", took)
+	}
+	if got := p.state(t, id, book); got != untouched {
+		t.Errorf("left %+v, want %+v", got, untouched)
+	}
+}
+
+func TestACommitThatArrivesTooLateIsFencedOff(t *testing.T) {
+	t.Parallel()
+	p, links := linked(t, stack.Options{CirculationEnv: patient}, 1)
+	id, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	open := make(chan struct{})
+	arrive := sync.OnceFunc(func() { close(open) })
+	t.Cleanup(arrive)
+	var late sync.WaitGroup
+	links[0].add(linkFault{method: http.MethodPost, path: commitPath, times: always, befall: holdUp(open, &late)})
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "was not lent") {
+		t.Fatalf("answered %d %s, want 500: the item was not lent", a.Status, a.Body)
+	}
+	arrive()
+	late.Wait()
+	if got := p.state(t, id, book); got != untouched {
+		t.Errorf("left %+v, want %+v", got, untouched)
+	}
+	if n := metric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`); n < 1 {
+		t.Error("no commit came late: the test did not see what it is for")
+	}
+}
+
+func TestALostReleaseHoldsThePatronUpForATTLAtMost(t *testing.T) {
+	t.Parallel()
+	p, links := linked(t, stack.Options{CirculationEnv: on("LOCK_TTL_MS=500")}, 2)
+	id, patron := p.patron(t)
+	books := p.books(t, 2)
+	links[0].add(linkFault{method: http.MethodDelete, path: acquirePath, times: always, befall: loseRequest})
+	if a := p.lend(t, 0, books[0], patron); a.Status != http.StatusCreated {
+		t.Fatalf("answered %d %s", a.Status, a.Body)
+	}
+	want := lentOnce
+	want.Locks = 1
+	if got := p.state(t, id, books[0]); got != want {
+		t.Errorf("left %+v, want %+v", got, want)
+	}
+	links[0].mend()
+	if a := p.lend(t, 0, books[1], patron); a.Status != http.StatusCreated {
+		t.Errorf("the next check-out was answered %d %s", a.Status, a.Body)
+	}
+	p.noLocksLeft(t)
+}
+
+func TestAMachineThatLeavesWhileItWaitsBlocksNobody(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Circulations: 2, CirculationEnv: on()}, 2)
+	id, patron := p.patron(t)
+	books := p.books(t, 2)
+	held := p.lock(t, id, time.Minute)
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	leaves := p.lendLater(ctx, t, 0, books[0], patron)
+	p.waiting(t, 1)
+	stays := p.lendLater(t.Context(), t, 1, books[1], patron)
+	p.waiting(t, 2)
+	hangUp()
+	leaves.wait()
+	p.waiting(t, 1)
+	p.unlock(t, held)
+	if a := stays.wait(); a.Status != http.StatusCreated {
+		t.Errorf("the machine behind it was answered %d %s", a.Status, a.Body)
+	}
+	got := p.state(t, id, books[0])
+	want := untouched
+	want.Loans = 1 // the other book's
+	if got != want {
+		t.Errorf("the book of the machine that left: %+v, want %+v", got, want)
+	}
+}
+
+func TestAHolderWhoseLockWasTakenOverLendsWithANewOne(t *testing.T) {
+	t.Parallel()
+	var p *pair
+	var id string
+	var once sync.Once
+	takeOver := func() { once.Do(func() { p.lock(t, id, 0) }) }
+	p = start(t, stack.Options{
+		CirculationEnv: patient,
+		Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Recounted, do: takeOver} },
+	}, 1)
+	id, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusCreated {
+		t.Errorf("answered %d %s", a.Status, a.Body)
+	}
+	if got := p.state(t, id, book); got != lentOnce {
+		t.Errorf("left %+v, want %+v", got, lentOnce)
+	}
+	if n := metric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`); n != 1 {
+		t.Errorf("the fence refused %v commits, want 1", n)
+	}
+}
+
+func TestAHolderThatSleptThroughALendingIsRefused(t *testing.T) {
+	t.Parallel()
+	var p *pair
+	var id string
+	recounted, wakeUp := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	sleep := func() {
+		once.Do(func() {
+			close(recounted)
+			<-wakeUp
+		})
+	}
+	p = start(t, stack.Options{
+		Circulations: 2, CirculationEnv: patient,
+		Observe: func(i int) circulation.Observer {
+			if i == 1 {
+				return circulation.NoObserver{}
+			}
+			return stepHook{step: circulation.Recounted, do: sleep}
+		},
+	}, 1)
+	id, patron := p.patron(t)
+	books := p.books(t, 2)
+	sleeper := p.lendLater(t.Context(), t, 0, books[0], patron)
+	<-recounted
+	p.lock(t, id, 0)
+	if a := p.lend(t, 1, books[1], patron); a.Status != http.StatusCreated {
+		t.Errorf("the second machine was answered %d %s", a.Status, a.Body)
+	}
+	close(wakeUp)
+	if a := sleeper.wait(); a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), "maximum limit of 1 items") {
+		t.Errorf("the sleeper was answered %d %s, want 422 and the limit", a.Status, a.Body)
+	}
+	want := untouched
+	want.Loans = 1
+	if got := p.state(t, id, books[0]); got != want {
+		t.Errorf("the sleeper left %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,195 @@
+package integration_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// The calls of a check-out that faults are about.
+const (
+	acquirePath = "/check-out-lock-storage"
+	commitPath  = "/loan-storage/check-outs"
+)
+
+// always is more often than any test calls.
+const always = 1 << 30
+
+// link is what lies between a circulation instance and its storage. It passes
+// everything on until a test makes it fail.
+type link struct {
+	url   string
+	proxy *httputil.ReverseProxy
+
+	mu     sync.Mutex
+	target *url.URL
+	faults []*linkFault
+	seen   []string
+}
+
+// linkFault befalls the calls of one method to a path or below it, but for the
+// first few; both empty mean every call.
+type linkFault struct {
+	method, path string
+	spare, times int // how many calls pass before, and how many it befalls
+	befall       befall
+}
+
+// befall answers a call in the place of storage, or not at all. pass makes the
+// call whatever has become of the caller, who hears nothing of it.
+type befall func(w http.ResponseWriter, r *http.Request, pass func())
+
+// linked is start with a link before each circulation instance.
+func linked(t *testing.T, o stack.Options, limit int) (*pair, []*link) {
+	t.Helper()
+	var links []*link
+	o.Via = func(_ int, storage string) string {
+		l := newLink(t, storage)
+		links = append(links, l)
+		return l.url
+	}
+	return start(t, o, limit), links
+}
+
+func newLink(t *testing.T, target string) *link {
+	t.Helper()
+	l := &link{}
+	l.lead(t, target)
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	l.proxy = &httputil.ReverseProxy{
+		Transport: transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			r.SetURL(l.target)
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	server := httptest.NewServer(l)
+	l.url = server.URL
+	t.Cleanup(func() {
+		server.Close()
+		transport.CloseIdleConnections()
+	})
+	return l
+}
+
+// lead leads the link to another storage.
+func (l *link) lead(t *testing.T, target string) {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = u
+}
+
+// add makes the link fail.
+func (l *link) add(f linkFault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = append(l.faults, &f)
+}
+
+// mend ends all faults, but not what has befallen a call already.
+func (l *link) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = nil
+}
+
+// calls are the calls that came, ids left out.
+func (l *link) calls() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.seen)
+}
+
+// ServeHTTP implements http.Handler.
+func (l *link) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	happens := l.next(r)
+	if happens == nil {
+		l.proxy.ServeHTTP(w, r)
+		return
+	}
+	happens(w, r, func() {
+		l.proxy.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
+	})
+}
+
+// next notes the call and returns what befalls it, nil for nothing.
+func (l *link) next(r *http.Request) befall {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	called := r.URL.Path
+	if uuid.Validate(path.Base(called)) == nil {
+		called = path.Dir(called) + "/{id}"
+	}
+	l.seen = append(l.seen, r.Method+" "+called)
+	for _, f := range l.faults {
+		if (f.method != "" && f.method != r.Method) || !strings.HasPrefix(r.URL.Path, f.path) {
+			continue
+		}
+		switch {
+		case f.spare > 0:
+			f.spare--
+		case f.times > 0:
+			f.times--
+			return f.befall
+		}
+	}
+	return nil
+}
+
+// loseRequest: the call never gets there.
+func loseRequest(http.ResponseWriter, *http.Request, func()) { panic(http.ErrAbortHandler) }
+
+// loseAnswer: storage does what it was asked, and nobody hears of it.
+func loseAnswer(_ http.ResponseWriter, _ *http.Request, pass func()) {
+	pass()
+	panic(http.ErrAbortHandler)
+}
+
+// hang: nothing comes back until the caller gives up.
+func hang(_ http.ResponseWriter, r *http.Request, _ func()) {
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+// answer: something else than storage answers, which knows no fault codes.
+func answer(status int) befall {
+	return func(w http.ResponseWriter, _ *http.Request, _ func()) {
+		http.Error(w, http.StatusText(status), status)
+	}
+}
+
+// holdUp: the call gets there once open is closed, long after the caller gave up;
+// done tells when.
+func holdUp(open <-chan struct{}, done *sync.WaitGroup) befall {
+	return func(_ http.ResponseWriter, _ *http.Request, pass func()) {
+		done.Add(1)
+		defer done.Done()
+		<-open
+		loseAnswer(nil, nil, pass)
+	}
+}

@@ -1,0 +1,160 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	circulation "checkoutlock/circulation/app"
+	"checkoutlock/integration-tests/stack"
+)
+
+// state is everything that a check-out of one book by one patron may leave
+// behind.
+type state struct {
+	Loans   int // of the patron, closed ones too
+	Status  string
+	Version int // of the item
+	Events  int // that say the book was lent
+	Locks   int // of the patron
+}
+
+// A book that nobody touched, and one that was lent once.
+var (
+	untouched = state{Status: "Available", Version: 1}
+	lentOnce  = state{Loans: 1, Status: "Checked out", Version: 2, Events: 1}
+)
+
+// state reads what is stored about a book and a patron.
+func (p *pair) state(t *testing.T, userID, book string) state {
+	t.Helper()
+	var items struct {
+		Items []struct {
+			ID      string
+			Status  struct{ Name string }
+			Version int `json:"_version"`
+		}
+	}
+	p.get(t, "/item-storage/items?query="+url.QueryEscape(`barcode=="`+book+`"`), &items)
+	if len(items.Items) != 1 {
+		t.Fatalf("%d items have the barcode %s", len(items.Items), book)
+	}
+	item := items.Items[0]
+	return state{
+		Status: item.Status.Name, Version: item.Version, Events: p.events(t, item.ID),
+		Loans: p.total(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
+		Locks: p.total(t, "/check-out-lock-storage?userId="+userID),
+	}
+}
+
+// get reads a document of storage's.
+func (p *pair) get(t *testing.T, path string, into any) {
+	t.Helper()
+	a := do(t, p.Storage, http.MethodGet, path, nil)
+	if a.Status != http.StatusOK {
+		t.Fatalf("GET %s: %d %s", path, a.Status, a.Body)
+	}
+	if err := a.JSON(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pair) total(t *testing.T, path string) int {
+	t.Helper()
+	var list struct{ TotalRecords int }
+	p.get(t, path, &list)
+	return list.TotalRecords
+}
+
+// events counts the outbox's events that say an item was lent; no endpoint shows
+// them.
+func (p *pair) events(t *testing.T, itemID string) int {
+	t.Helper()
+	var n int
+	query(t, p.databaseURL, &n, `SELECT count(*) FROM `+pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", "outbox"}.Sanitize()+
+		` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
+	return n
+}
+
+// query asks a database for one value.
+func query(t *testing.T, database string, into any, sql string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := conn.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lock takes a patron's lock by hand and returns its id.
+func (p *pair) lock(t *testing.T, userID string, ttl time.Duration) string {
+	t.Helper()
+	a, err := p.Storage.Must(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": userID, "ttlMs": ttl.Milliseconds()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lock struct{ ID string }
+	if err := a.JSON(&lock); err != nil {
+		t.Fatal(err)
+	}
+	return lock.ID
+}
+
+// unlock gives a lock back.
+func (p *pair) unlock(t *testing.T, id string) {
+	t.Helper()
+	if _, err := p.Storage.Must(t.Context(), http.MethodDelete, acquirePath+"/"+id, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waiting waits until n callers wait for locks in all storages together.
+func (p *pair) waiting(t *testing.T, n float64) {
+	t.Helper()
+	eventually(t, 10*time.Second, "callers that wait for a lock", func() bool { return metric(t, p, "checkout_lock_waiting") == n })
+}
+
+// stepHook does something each time a check-out reaches a step; the check-out goes on
+// when that returns.
+type stepHook struct {
+	circulation.NoObserver
+	step circulation.Step
+	do   func()
+}
+
+func (h stepHook) Reached(_ context.Context, step circulation.Step, _ time.Duration) {
+	if step == h.step {
+		h.do()
+	}
+}
+
+// lending is a check-out under way.
+type lending struct{ answered chan stack.Answer }
+
+// lendLater begins a check-out on instance i. Leaving ctx hangs up.
+func (p *pair) lendLater(ctx context.Context, t *testing.T, i int, book, patron string) lending {
+	t.Helper()
+	l := lending{answered: make(chan stack.Answer, 1)}
+	go func() {
+		a, err := p.machines[i].Do(ctx, http.MethodPost, "/circulation/check-out-by-barcode", p.checkOut(book, patron))
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("check-out: %v", err)
+		}
+		l.answered <- a
+	}()
+	return l
+}
+
+// wait returns the answer; its zero value is that of a machine that hung up.
+func (l lending) wait() stack.Answer { return <-l.answered }
