@@ -134,6 +134,9 @@ func (t *try) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 			return Lent{}, fault.Validation(*reached)
 		}
 		t.steps.reached(ctx, Recounted)
+	} else if t.set.Version == "" {
+		// Storage refuses a commit that shows neither a lock nor a version.
+		return Lent{}, fault.New(fault.Unavailable, "The check-out lock's settings could not be read from storage")
 	}
 	if err := ctx.Err(); err != nil {
 		return Lent{}, err // nothing is written for a machine that left

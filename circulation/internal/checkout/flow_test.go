@@ -73,6 +73,15 @@ func TestWithTheFeatureOffNoLockIsTakenAndTheCommitShowsTheSettingsVersion(t *te
 	}
 }
 
+func TestWithTheFeatureOffAndSettingsThatWereNeverReadNothingIsLent(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.set = settings.Settings{}
+	if _, err := w.checkOut(t); !fault.Is(err, fault.Unavailable) || len(w.commits) != 0 {
+		t.Errorf("got %v, committed %+v", err, w.commits)
+	}
+}
+
 func TestALimitReachedWhileWaitingForTheLockRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
