@@ -14,9 +14,19 @@ import (
 
 const healthcheckTimeout = 5 * time.Second
 
-// Healthcheck asks the service that runs on this machine with the same settings
-// whether it is ready, for containers without a shell. nil means ready.
-func Healthcheck(ctx context.Context, cfg config.HTTP) error {
+// listener is what Healthcheck needs of a service's settings.
+type listener struct{ *config.HTTP }
+
+// Validate implements config.Validator; the service itself checks its settings.
+func (listener) Validate() error { return nil }
+
+// Healthcheck asks the service that runs on this machine with the settings in
+// environ, over those in cfg, whether it is ready: for containers without a
+// shell. nil means ready.
+func Healthcheck(ctx context.Context, cfg config.HTTP, environ []string) error {
+	if err := config.Load(&listener{&cfg}, environ); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
 	host := cfg.Addr

@@ -52,22 +52,12 @@ func run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 	case "-h", "-help", "--help", "help":
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
-		cfg := app.DefaultConfig()
-		if err := config.Load(&portOnly{&cfg.HTTP}, environ); err != nil {
-			return err
-		}
-		return edge.Healthcheck(ctx, cfg.HTTP)
+		return edge.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
 	case "serve":
 		return serve(ctx, environ, stderr)
 	}
 	return fmt.Errorf("there is no command %q; circulation help lists them", command)
 }
-
-// portOnly is what the health check needs of the settings.
-type portOnly struct{ *config.HTTP }
-
-// Validate implements config.Validator; the service itself checks its settings.
-func (portOnly) Validate() error { return nil }
 
 func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 	cfg := app.DefaultConfig()

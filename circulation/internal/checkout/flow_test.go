@@ -270,8 +270,8 @@ func TestACommitWithoutAnAnswer(t *testing.T) {
 		"the loan is not there, fenced off":    {func(w *world) { w.commit, w.loanErr = forever, errNone }, fault.Internal},
 		"the loan cannot be read":              {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
 		"the lock cannot be released":          {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
-		"without a lock, a missing loan":       {func(w *world) { w.commit, w.loanErr, w.set.Enabled = forever, errNone, false }, fault.OutcomeUnknown},
-		"without a lock, the loan is there":    {func(w *world) { w.commit, w.set.Enabled = forever, false }, ""},
+		"without a lock, a missing loan":       {func(w *world) { w.commit, w.loanErr, w.set = forever, errNone, settings.Settings{Version: "7"} }, fault.OutcomeUnknown},
+		"without a lock, the loan is there":    {func(w *world) { w.commit, w.set = forever, settings.Settings{Version: "7"} }, ""},
 		"refused after all: the lock was lost": {func(w *world) { w.commit = []error{errGone, errLost} }, ""},
 	}
 	for name, tt := range tests {
