@@ -1,9 +1,7 @@
 package integration_test
 
 import (
-	"context"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -104,14 +102,9 @@ func (p *pair) setRules(t *testing.T, text string) {
 // stored reads a record, or any other JSON object, from storage.
 func (p *pair) stored(t *testing.T, path string) record {
 	t.Helper()
-	return object(t, do(t, p.Storage, http.MethodGet, path, nil), http.StatusOK)
-}
-
-// byQuery returns the records of a collection that match.
-func (p *pair) byQuery(t *testing.T, path, collection, query string) []any {
-	t.Helper()
-	list, _ := p.stored(t, path+"?limit=1000&query="+url.QueryEscape(query))[collection].([]any)
-	return list
+	var r record
+	p.get(t, path, &r)
+	return r
 }
 
 // object is the answer's JSON object; the test fails when the status is another.
@@ -127,8 +120,8 @@ func object(t *testing.T, a stack.Answer, status int) record {
 	return r
 }
 
-// at is what stands in the record at a path with dots, nil when there is nothing.
-func at(r record, path string) any {
+// part is what stands in the record at a path with dots, nil when there is nothing.
+func part(r record, path string) any {
 	var v any = r
 	for name := range strings.SplitSeq(path, ".") {
 		o, _ := v.(record)
@@ -137,11 +130,11 @@ func at(r record, path string) any {
 	return v
 }
 
-// checkAt compares parts of a record, by their paths.
-func checkAt(t *testing.T, what string, got, want record) {
+// checkParts compares parts of a record, by their paths.
+func checkParts(t *testing.T, what string, got, want record) {
 	t.Helper()
 	for path, value := range want {
-		if is := at(got, path); is != value {
+		if is := part(got, path); is != value {
 			t.Errorf("%s: %s is %v, want %v", what, path, is, value)
 		}
 	}
@@ -187,26 +180,4 @@ func text(list []refusal) string {
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// holdLock takes the patron's lock by hand, through storage instance i, and
-// returns its id.
-func (p *pair) holdLock(t *testing.T, i int, userID string) string {
-	t.Helper()
-	id, _ := object(t, do(t, p.at(i), http.MethodPost, "/check-out-lock-storage", record{"userId": userID, "ttlMs": 600000}),
-		http.StatusCreated)["id"].(string)
-	return id
-}
-
-// releaseLock gives a lock back through storage instance i.
-func (p *pair) releaseLock(t *testing.T, i int, lockID string) {
-	t.Helper()
-	if _, err := p.at(i).Must(context.WithoutCancel(t.Context()), http.MethodDelete, "/check-out-lock-storage/"+lockID, nil); err != nil {
-		t.Error(err)
-	}
-}
-
-// at is a client of storage instance i.
-func (p *pair) at(i int) stack.Client {
-	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: quick}
 }

@@ -1,0 +1,142 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
+)
+
+// takeBack checks an item in at circulation instance 0, by a member of staff.
+func (p *pair) takeBack(t *testing.T, barcode, servicePointID string, more ...record) stack.Answer {
+	t.Helper()
+	desk := p.machines[0]
+	desk.Header = http.Header{schemas.UserIDHeader: {uuid.NewString()}}
+	return do(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", with(record{
+		"itemBarcode": barcode, "servicePointId": servicePointID, "checkInDate": "2026-10-01T09:30:00.000Z",
+	}, more...))
+}
+
+func TestACheckInClosesTheLoanAndFreesTheItem(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	itemID, _, _, barcode := p.shelf(t)
+	userID, patron := p.patron(t)
+	lent := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+
+	in := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+	checkParts(t, "answer", in, record{
+		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedin", "loan.checkinServicePointId": p.ServicePointID,
+		"loan.borrower.barcode": patron, "loan.item.title": "Interesting Times", "item.id": itemID, "item.barcode": barcode,
+		"item.status.name": "Available", "item.location.name": "Main", "inHouseUse": false,
+	})
+	checkTime(t, in, "loan.returnDate", "2026-10-01T09:30:00Z")
+	checkParts(t, "item", p.stored(t, "/item-storage/items/"+itemID), record{
+		"status.name": "Available", "lastCheckIn.servicePointId": p.ServicePointID,
+	})
+	checkParts(t, "loan", p.stored(t, fmt.Sprintf("/loan-storage/loans/%v", lent["id"])), record{"status.name": "Closed", "itemStatus": "Available"})
+	if n := p.open(t, userID); n != 0 {
+		t.Errorf("the patron has %d loans, want 0", n)
+	}
+	object(t, p.lend(t, 0, barcode, patron), http.StatusCreated) // at limit 1
+}
+
+func TestAnItemCheckedInElsewhereIsOnItsWayHome(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	elsewhere := p.add(t, "/service-points", record{
+		"name": "Branch", "code": "branch", "discoveryDisplayName": "Branch", "pickupLocation": true,
+		"holdShelfExpiryPeriod": record{"duration": 3, "intervalId": "Weeks"},
+	})
+	id, barcode := p.item(t)
+	_, patron := p.patron(t)
+	object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+	in := object(t, p.takeBack(t, barcode, elsewhere), http.StatusOK)
+	checkParts(t, "answer", in, record{
+		"loan.status.name": "Closed", "item.status.name": "In transit", "item.inTransitDestinationServicePointId": p.ServicePointID,
+		"item.inTransitDestinationServicePoint.name": "Desk", "inHouseUse": false,
+	})
+	checkParts(t, "item", p.stored(t, "/item-storage/items/"+id), record{
+		"status.name": "In transit", "inTransitDestinationServicePointId": p.ServicePointID,
+	})
+	home := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+	checkParts(t, "answer at home", home, record{
+		"loan": nil, "item.status.name": "Available", "item.inTransitDestinationServicePointId": nil, "inHouseUse": false,
+	})
+}
+
+func TestAnItemNotOnLoanIsTakenBackAllTheSame(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	_, barcode := p.item(t)
+	in := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+	checkParts(t, "answer", in, record{"item.status.name": "Available", "inHouseUse": true})
+	if loan, given := in["loan"]; given {
+		t.Errorf("the answer has a loan: %v", loan)
+	}
+	_, missing := p.item(t, record{"status": record{"name": "Missing"}})
+	checkParts(t, "a missing item", object(t, p.takeBack(t, missing, p.ServicePointID), http.StatusOK),
+		record{"loan": nil, "item.status.name": "Available", "inHouseUse": false})
+}
+
+func TestAClaimedReturnNeedsAResolutionAndThenClosesItsLoan(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	id, barcode := p.item(t)
+	_, patron := p.patron(t)
+	lent := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+	item := with(p.stored(t, "/item-storage/items/"+id), record{"status": record{"name": "Claimed returned"}})
+	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/item-storage/items/"+id, item); err != nil {
+		t.Fatal(err)
+	}
+	list := refusals(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusUnprocessableEntity)
+	if got, want := text(list), "Item is claimed returned, a resolution is required to check in"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	in := object(t, p.takeBack(t, barcode, p.ServicePointID, record{"claimedReturnedResolution": "Found by library"}), http.StatusOK)
+	checkParts(t, "answer", in, record{
+		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedInFoundByLibrary", "item.status.name": "Available",
+	})
+}
+
+func TestCheckInsThatCannotBeAreRefusedAsInFOLIO(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	_, book := p.item(t)
+	_, work := p.item(t, record{"status": record{"name": "Intellectual item"}})
+	const noItem, noDesk = "Checkin request must have an item barcode", "Checkin request must have a service point id"
+	const noDate = "Checkin request must have an check in date"
+	for name, tt := range map[string]struct {
+		body record
+		want string
+	}{
+		"no barcode":          {record{"itemBarcode": nil}, noItem},
+		"no service point":    {record{"servicePointId": nil}, noDesk},
+		"no date":             {record{"checkInDate": nil}, noDate},
+		"all missing":         {record{"itemBarcode": nil, "servicePointId": nil, "checkInDate": nil}, noItem + "\n" + noDesk + "\n" + noDate},
+		"unknown item":        {record{"itemBarcode": "nothing"}, "No item with barcode nothing exists [ITEM_BARCODE_NOT_FOUND]"},
+		"a work, not a copy":  {record{"itemBarcode": work}, "A Book of Many Copies (book) (Barcode: " + work + ") has the item status Intellectual item and cannot be checked in"},
+		"unknown resolution":  {record{"claimedReturnedResolution": "Under the sofa"}, "Unrecognized value provided for property"},
+		"a date that is none": {record{"checkInDate": "2026-02-30"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := text(refusals(t, p.takeBack(t, book, p.ServicePointID, tt.body), http.StatusUnprocessableEntity))
+			if got != tt.want && tt.want != "" {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	t.Run("nobody logged in", func(t *testing.T) {
+		t.Parallel()
+		a := do(t, p.machines[0], http.MethodPost, "/circulation/check-in-by-barcode",
+			record{"itemBarcode": book, "servicePointId": p.ServicePointID, "checkInDate": "2026-10-01T09:30:00Z"})
+		if got := text(refusals(t, a, http.StatusUnprocessableEntity)); got != "No logged-in user present" {
+			t.Errorf("got %q", got)
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package integration_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// storageAt is a client of storage instance i.
+func (p *pair) storageAt(i int) stack.Client {
+	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: quick}
+}
+
+// freed is the most that a waiter may need to notice that a lock was freed
+// through another storage.
+const freed = 50 * time.Millisecond
+
+// It has the machine to itself (no t.Parallel), because it measures.
+func TestAWaiterGetsALockFreedThroughTheOtherStorageAtOnce(t *testing.T) {
+	p := start(t, stack.Options{Storages: 2}, 1)
+	userID := uuid.NewString()
+	took := make([]time.Duration, 15)
+	for i := range took {
+		held := p.lock(t, userID, time.Minute) // through storage 0
+		got := make(chan stack.Answer, 1)
+		go func() {
+			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": 60000, "waitMs": 10000})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- a
+		}()
+		p.waiting(t, 1)
+		p.unlock(t, held)
+		start := time.Now()
+		lock := object(t, <-got, http.StatusCreated)
+		took[i] = time.Since(start)
+		if lock["id"] == held {
+			t.Error("the waiter got the id of the lock before its own")
+		}
+		p.unlock(t, lock["id"].(string))
+	}
+	slices.Sort(took)
+	if median := took[len(took)/2]; median > freed {
+		t.Errorf("waiters needed %s (median; %v), want at most %s", median, took, freed)
+	}
+}
+
+func TestACheckOutWaitsForALockHeldThroughTheOtherStorage(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=60000")}, 1)
+	userID, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	held := p.lock(t, userID, time.Minute)
+	lending := p.lendLater(t.Context(), t, 1, book, patron)
+	p.waiting(t, 1)
+	if got, want := p.state(t, userID, book), (state{Status: "Available", Version: 1, Locks: 1}); got != want {
+		t.Errorf("while it waits: got %+v, want %+v", got, want)
+	}
+	p.unlock(t, held)
+	object(t, lending.wait(), http.StatusCreated)
+	if got := p.state(t, userID, book); got != lentOnce {
+		t.Errorf("got %+v, want %+v", got, lentOnce)
+	}
+}
+
+func TestARepeatedAcquireThroughTheOtherStorageGetsTheSameLock(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Storages: 2}, 1)
+	body := record{"userId": uuid.NewString(), "ttlMs": 60000, "waitMs": 10000, "requestId": uuid.NewString()}
+	acquire := func(i int, body record) stack.Answer {
+		t.Helper()
+		return do(t, p.storageAt(i), http.MethodPost, acquirePath, body)
+	}
+	first := object(t, acquire(0, body), http.StatusCreated)
+	again := object(t, acquire(1, body), http.StatusCreated)
+	if first["id"] != again["id"] || again["requestId"] != body["requestId"] {
+		t.Errorf("got %v, and again %v", first, again)
+	}
+	other := with(record{"requestId": uuid.NewString()}, record{"userId": body["userId"], "ttlMs": 60000})
+	if a := acquire(1, other); a.Status != http.StatusServiceUnavailable || string(a.Body) != "Unable to acquire lock" {
+		t.Errorf("another request got %d %s", a.Status, a.Body)
+	}
+	// After its release the same request id is a new request: ids are never reused.
+	p.unlock(t, first["id"].(string))
+	if third := object(t, acquire(1, body), http.StatusCreated); third["id"] == first["id"] {
+		t.Error("a released lock came back with its id")
+	}
+}
