@@ -13,8 +13,8 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/sample"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/config/edge"
+	"checkoutlock/schemas/tenant"
 )
 
 // bodyLimit is the largest request body in bytes; FOLIO's largest records are

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
 )
 
 // Config is every setting of circulation-storage.

@@ -15,10 +15,10 @@ import (
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 // silent is an observer that nobody asks.

@@ -10,9 +10,9 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
 )
 
 const patronID = "77477611-ab44-4a36-9d41-2f6ffb9e6e41"

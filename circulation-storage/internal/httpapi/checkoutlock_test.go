@@ -19,9 +19,9 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 const (

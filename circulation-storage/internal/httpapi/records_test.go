@@ -16,8 +16,8 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
 )
 
 // recordAPI is all record endpoints, on PostgreSQL, as one tenant sees them.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 // Tenants installs and drops what the service keeps for a tenant.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
 )
 
 // platform writes down what the tenant API asks for, and fails at one of them.

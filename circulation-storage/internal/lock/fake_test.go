@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 type owner struct {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 // MaxWaiting is how many callers may wait for one patron in one process. A

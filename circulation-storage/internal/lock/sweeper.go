@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/tenant"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/tenant"
 )
 
 // dusty is a store with old locks of some tenants; a negative number fails.

@@ -12,8 +12,8 @@ import (
 	"checkoutlock/circulation-storage/internal/checkout"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 func TestCheckOut_WritesLoanItemAndEvent(t *testing.T) {

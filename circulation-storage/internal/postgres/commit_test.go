@@ -15,8 +15,8 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
 )
 
 // desk is a tenant of its own, with what lends and takes back there.

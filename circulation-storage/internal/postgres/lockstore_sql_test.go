@@ -12,8 +12,8 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 // openWith opens the tests' database with URL parameters of its own.

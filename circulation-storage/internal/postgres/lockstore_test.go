@@ -12,7 +12,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock/locktest"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/tenant"
 )
 
 // lockTable ages locks in the tenant's own schema.

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/migrations"
+	"checkoutlock/schemas/tenant"
 )
 
 const versionTable = "schema_migrations"

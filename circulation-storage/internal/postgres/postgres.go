@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/tenant"
 )
 
 // rollbackTimeout bounds the rollback that follows a cancelled request.

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 // library is a tenant's records as a test sees them.

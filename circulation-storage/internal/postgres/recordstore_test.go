@@ -1,9 +1,11 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -58,8 +60,18 @@ func TestAHoldingsUpdateThatChangesNothingForItemsLeavesThemAlone(t *testing.T) 
 	item := l.create(t, records.Item(), l.newItem(t, holdings, "b"))
 	h := l.get(t, records.Holdings(), holdings)
 	h["shelvingTitle"] = "Down, Watership"
-	if err := l.update(t, records.Holdings(), h); err != nil {
+	tx, err := l.db.Pool().Begin(l.in(t)) // a check-out that holds the item
+	if err != nil {
 		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(l.in(t)) }()
+	if _, err := tx.Exec(l.in(t), `SELECT FROM `+l.id.Schema()+`.item FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(l.in(t), 10*time.Second)
+	defer cancel()
+	if err := l.store.Update(ctx, records.Holdings(), parse(t, records.Holdings(), h, holdings)); err != nil {
+		t.Fatalf("the update waits for an item that it leaves alone: %v", err)
 	}
 	if v, _ := l.get(t, records.Item(), item.ID()).Version(); v != 1 {
 		t.Errorf("_version of the item is %d, want 1", v)

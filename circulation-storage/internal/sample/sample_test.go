@@ -14,8 +14,8 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/circulation-storage/internal/tenant"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

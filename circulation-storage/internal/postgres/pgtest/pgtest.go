@@ -20,7 +20,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/embedded"
-	"checkoutlock/circulation-storage/internal/tenant"
+	"checkoutlock/schemas/tenant"
 )
 
 const (
