@@ -1,0 +1,292 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+const (
+	settingsPath = "/circulation/check-out-lock-settings"
+	entriesPath  = "/settings/entries"
+	// inForce is within which a change of the settings is in force everywhere.
+	inForce = 2 * time.Second
+)
+
+// off are circulation's settings with the feature off, and one try when a tenant
+// switches it on.
+func off() []string { return []string{"CHECKOUT_LOCK_FEATURE_ENABLED=false", "RETRY_INTERVAL_MS="} }
+
+// set changes the lock settings on circulation instance i.
+func (p *pair) set(t *testing.T, i int, body record) record {
+	t.Helper()
+	return object(t, do(t, p.machines[i], http.MethodPut, settingsPath, body), http.StatusOK)
+}
+
+// refusedForLock tells whether a check-out was refused because somebody has the
+// patron's lock; what is neither that nor a loan fails the test.
+func refusedForLock(t *testing.T, a stack.Answer) bool {
+	t.Helper()
+	if a.Status == http.StatusCreated {
+		return false
+	}
+	if got := text(refusals(t, a, http.StatusUnprocessableEntity)); got != "unable to acquire lock [LOCK_NOT_ACQUIRED]" {
+		t.Errorf("got %q", got)
+	}
+	return true
+}
+
+func TestSettingsChangedOnOneInstanceAreInForceOnAllOthers(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: off()}, 1000)
+	userID, patron := p.patron(t)
+	p.lock(t, userID, time.Minute)
+	lend := func() stack.Answer { return p.lend(t, 1, p.books(t, 1)[0], patron) }
+	if refusedForLock(t, lend()) {
+		t.Fatal("with the feature off the lock counted")
+	}
+
+	now := p.set(t, 0, record{"enabled": true, "lockTtlMs": 60000, "retryIntervalsMs": []int{1, 2}})
+	want := record{
+		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.value": 60000.0, "lockTtlMs.source": "tenant",
+		"retryIntervalsMs.source": "tenant", "longestWaitMs": 3.0, "version": now["version"], "problem": nil,
+	}
+	checkParts(t, "PUT", now, want)
+	// No poll here: no check-out that commits after the answer does so without a
+	// lock, whatever its instance had read before.
+	if !refusedForLock(t, lend()) {
+		t.Error("a check-out on the other instance went past the lock")
+	}
+	checkParts(t, "GET on the other instance", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), want)
+
+	entries := p.stored(t, entriesPath+"?query="+url.QueryEscape(`scope=="mod-circulation" and key==("checkoutLockFeature")`))
+	list, _ := entries["items"].([]any)
+	if len(list) != 1 {
+		t.Fatalf("the entries are %v", entries)
+	}
+	checkParts(t, "entry as FOLIO reads it", list[0].(record), record{
+		"value.checkOutLockFeatureEnabled": true, "value.lockTtl": 60000.0, "value.noOfRetryAttempts": 2.0, "value.retryInterval": 2.0,
+	})
+
+	p.set(t, 0, record{"enabled": false})
+	eventually(t, inForce, "the feature is off on the other instance", func() bool { return !refusedForLock(t, lend()) })
+	checkParts(t, "GET", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{
+		"enabled.value": false, "enabled.source": "tenant", "lockTtlMs.value": 3000.0, "lockTtlMs.source": "environment",
+	})
+}
+
+func TestAChangeBasedOnOldSettingsIsAConflictAndWhatWasReadCanBeSentBack(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Circulations: 2, CirculationEnv: off()}, 1)
+	shown := object(t, do(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
+	shown["enabled"] = true
+	checkParts(t, "sent back", p.set(t, 0, shown), record{
+		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.source": "environment", "retryIntervalsMs.source": "environment",
+	})
+	if a := do(t, p.machines[1], http.MethodPut, settingsPath, with(shown, record{"enabled": false})); a.Status != http.StatusConflict {
+		t.Errorf("got %d %s, want a conflict", a.Status, a.Body)
+	}
+	checkParts(t, "after the conflict", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{"enabled.value": true})
+}
+
+func TestSwitchingTheLockOnStopsCheckOutsThatAreAboutToCommitWithoutIt(t *testing.T) {
+	t.Parallel()
+	p, links := linked(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, 2)
+	userID, patron := p.patron(t)
+	books := p.books(t, 6)
+	open, held := make(chan struct{}), sync.WaitGroup{}
+	for _, l := range links {
+		l.add(linkFault{method: http.MethodPost, path: commitPath, times: len(books) / 2, befall: holdUp(open, &held)})
+	}
+	lendings := make([]lending, len(books))
+	for i, book := range books {
+		lendings[i] = p.lendLater(t.Context(), t, i%2, book, patron)
+	}
+	commits := func() (n int) {
+		for _, l := range links {
+			n += strings.Count(strings.Join(l.calls(), "\n"), "POST "+commitPath)
+		}
+		return n
+	}
+	eventually(t, 10*time.Second, "all are about to commit without a lock", func() bool { return commits() == len(books) })
+	p.set(t, 0, record{"enabled": true})
+	close(open)
+	lent := 0
+	for _, l := range lendings {
+		switch a := l.wait(); a.Status {
+		case http.StatusCreated:
+			lent++
+		default:
+			if got := text(refusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {
+				t.Errorf("refused with %q", got)
+			}
+		}
+	}
+	held.Wait()
+	if n := p.open(t, userID); lent != 2 || n != 2 {
+		t.Errorf("%d were lent, %d loans are open, want the limit of 2", lent, n)
+	}
+	p.noLocksLeft(t)
+}
+
+func TestSwitchingTheLockOnUnderLoadKeepsTheLimitFromThenOn(t *testing.T) {
+	t.Parallel()
+	const limit, patrons, each = 2, 4, 12
+	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, limit)
+	burst := func() (ids []string, all []stack.CheckOut) {
+		for range patrons {
+			id, patron := p.patron(t)
+			ids = append(ids, id)
+			for _, book := range p.books(t, each) {
+				all = append(all, p.checkOut(book, patron))
+			}
+		}
+		return ids, all
+	}
+	earlyIDs, early := burst()
+	laterIDs, later := burst()
+	var running sync.WaitGroup
+	send := func(all []stack.CheckOut) {
+		running.Go(func() {
+			for _, o := range stack.Burst(t.Context(), p.machines, all) {
+				if o.Err != nil || o.Status >= http.StatusInternalServerError {
+					t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
+				}
+			}
+		})
+	}
+	send(early)
+	eventually(t, 10*time.Second, "check-outs run", func() bool {
+		return metric(t, p, `checkout_commits_total{kind="check-out",outcome="committed"}`) > 0
+	})
+	p.set(t, 0, record{"enabled": true})
+	before := make([]int, len(earlyIDs))
+	for i, id := range earlyIDs {
+		before[i] = p.open(t, id)
+	}
+	send(later)
+	running.Wait()
+	for i, id := range earlyIDs {
+		if n := p.open(t, id); n > max(limit, before[i]) {
+			t.Errorf("a patron had %d loans when the lock was switched on, and has %d", before[i], n)
+		}
+	}
+	for _, id := range laterIDs {
+		if n := p.open(t, id); n != limit {
+			t.Errorf("a patron has %d loans, want %d", n, limit)
+		}
+	}
+	p.noLocksLeft(t)
+}
+
+// The scenario of FOLIO's own test (folio.md 2.9), with a longer time to live so
+// that a slow machine sees the same.
+func TestFOLIOsOwnScenarioOfTheFeature(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: off()}, 10)
+	userID, patron := p.patron(t)
+	books := p.books(t, 5)
+	object(t, p.lend(t, 0, books[0], patron), http.StatusCreated)
+
+	entry := record{
+		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature",
+		"value": `{"checkOutLockFeatureEnabled":true,"noOfRetryAttempts":10,"retryInterval":5,"lockTtl":30000}`,
+	}
+	if a := do(t, p.Storage, http.MethodPost, entriesPath, entry); a.Status != http.StatusNoContent {
+		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
+	}
+	object(t, p.lend(t, 0, books[1], patron), http.StatusCreated)
+	p.noLocksLeft(t)
+
+	held := p.lock(t, userID, 30*time.Second)
+	list := refusals(t, p.lend(t, 0, books[2], patron), http.StatusUnprocessableEntity)
+	if list[0].Message != "unable to acquire lock" || len(list) != 1 || len(list[0].Parameters) != 1 ||
+		list[0].Parameters[0].Key != "" || *list[0].Parameters[0].Value != "" {
+		t.Errorf("got %+v", list)
+	}
+	if got := p.state(t, userID, books[2]); got.Status != "Available" || got.Version != 1 || got.Loans != 2 {
+		t.Errorf("a refused check-out left %+v", got)
+	}
+	p.unlock(t, held)
+	object(t, p.lend(t, 0, books[3], patron), http.StatusCreated)
+
+	// Without the entry the environment's settings count again.
+	p.lock(t, userID, 30*time.Second)
+	if a := do(t, p.Storage, http.MethodDelete, fmt.Sprintf("%s/%v", entriesPath, entry["id"]), nil); a.Status != http.StatusNoContent {
+		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
+	}
+	checkParts(t, "settings", object(t, do(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK), record{
+		"enabled.value": false, "enabled.source": "environment", "lockTtlMs.value": 3000.0, "lockTtlMs.source": "environment",
+	})
+	eventually(t, inForce, "the environment's settings are in force", func() bool {
+		return !refusedForLock(t, p.lend(t, 0, p.books(t, 1)[0], patron))
+	})
+}
+
+func TestSettingsThatCannotBeUsedAreRefusedWithFieldAndRange(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: off()}, 1)
+	good := p.set(t, 0, record{"enabled": true})
+	entry := p.stored(t, entriesPath)["items"].([]any)[0].(record)
+	entryID := fmt.Sprint(entry["id"])
+
+	for body, want := range map[string]string{
+		`{"enabled":"yes"}`:                           "enabled must be true or false",
+		`{"enabled":1}`:                               "enabled must be true or false",
+		`{"lockTtlMs":249}`:                           "lockTtlMs must be an integer from 250 to 600000",
+		`{"lockTtlMs":600001}`:                        "lockTtlMs must be an integer from 250 to 600000",
+		`{"lockTtlMs":2.5}`:                           "lockTtlMs must be an integer from 250 to 600000",
+		`{"lockTtlMs":1e99}`:                          "lockTtlMs must be an integer from 250 to 600000",
+		`{"retryIntervalsMs":[-1]}`:                   "retryIntervalsMs must be a list of at most 100 integers from 0 to 10000, together at most 25000",
+		`{"retryIntervalsMs":[9000,9000,9000]}`:       "retryIntervalsMs must be a list",
+		`{"retryIntervalsMs":500}`:                    "retryIntervalsMs must be a list",
+		`{"retryIntervalsMs":[null]}`:                 "retryIntervalsMs must be a list",
+		`{"lockTTL":3000}`:                            "lockTTL is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version",
+		`{"enabled":"on","lockTtlMs":0}`:              "lockTtlMs must be",
+		`[]`:                                          "The body must be a JSON object",
+		`{"version":7}`:                               "version must be the version that was read",
+		`{"enabled":{"value":"x","source":"tenant"}}`: "enabled must be true or false",
+	} {
+		a := do(t, p.machines[0], http.MethodPut, settingsPath, []byte(body))
+		if got := text(refusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+
+	for value, want := range map[string]string{
+		`{"lockTtl":100}`:                               "100 ms, allowed are 250 to 600000",
+		`{"noOfRetryAttempts":101}`:                     "noOfRetryAttempts is 101, allowed are 0 to 100",
+		`{"noOfRetryAttempts":-1}`:                      "noOfRetryAttempts is -1, allowed are 0 to 100",
+		`{"retryIntervals":[10001]}`:                    "10001 ms, allowed are 0 to 10000",
+		`{"retryInterval":1000,"noOfRetryAttempts":30}`: "together",
+		`{"checkOutLockFeatureEnabled":"true"}`:         "checkOutLockFeatureEnabled",
+		`{"checkoutLockFeatureEnabled ":true}`:          "checkOutLockFeatureEnabled",
+		`"{\"lockTtl\":"`:                               "value",
+		`"on"`:                                          "value must be a JSON object, or a string that holds one",
+		`true`:                                          "value must be a JSON object, or a string that holds one",
+	} {
+		body := fmt.Sprintf(`{"id":%q,"scope":"mod-circulation","key":"checkoutLockFeature","value":%s}`, entryID, value)
+		for _, a := range []stack.Answer{
+			do(t, p.Storage, http.MethodPut, entriesPath+"/"+entryID, []byte(body)),
+			do(t, p.Storage, http.MethodPost, entriesPath, []byte(strings.Replace(body, entryID, uuid.NewString(), 1))),
+			do(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", []byte(`{"value":`+value+`}`)),
+		} {
+			if got := text(refusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, want) {
+				t.Errorf("%s: got %q, want %q", value, got, want)
+			}
+		}
+	}
+	after := object(t, do(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
+	checkParts(t, "after all that", after, record{"enabled.value": true, "version": good["version"], "problem": nil})
+	if a := do(t, p.Storage, http.MethodPost, entriesPath, with(entry, record{"id": uuid.NewString()})); a.Status != http.StatusForbidden {
+		t.Errorf("a second entry: got %d %s, want 403 as in FOLIO", a.Status, a.Body)
+	}
+}
