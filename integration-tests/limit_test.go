@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -119,8 +118,7 @@ func metric(t *testing.T, p *pair, series string) float64 {
 	t.Helper()
 	sum := 0.0
 	for _, base := range p.Storages {
-		a := do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/metrics", nil)
-		lines := bufio.NewScanner(bytes.NewReader(a.Body))
+		lines := bufio.NewScanner(strings.NewReader(p.metrics(t, base)))
 		for lines.Scan() {
 			if value, ok := strings.CutPrefix(lines.Text(), series+" "); ok {
 				n, err := strconv.ParseFloat(value, 64)
@@ -132,4 +130,10 @@ func metric(t *testing.T, p *pair, series string) float64 {
 		}
 	}
 	return sum
+}
+
+// metrics is what an instance tells Prometheus.
+func (p *pair) metrics(t *testing.T, base string) string {
+	t.Helper()
+	return string(do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/metrics", nil).Body)
 }

@@ -75,9 +75,13 @@ func (p *pair) total(t *testing.T, path string) int {
 func (p *pair) events(t *testing.T, itemID string) int {
 	t.Helper()
 	var n int
-	query(t, p.databaseURL, &n, `SELECT count(*) FROM `+pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", "outbox"}.Sanitize()+
-		` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
+	query(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.table("outbox")+` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
 	return n
+}
+
+// table is the full name of one of the tenant's tables.
+func (p *pair) table(name string) string {
+	return pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", name}.Sanitize()
 }
 
 // query asks a database for one value.

@@ -1,0 +1,167 @@
+package integration_test
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	circulation "checkoutlock/circulation/app"
+	"checkoutlock/integration-tests/stack"
+)
+
+func TestAStorageThatStopsAnswersItsWaitersAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Storages: 2}, 1)
+	id, _ := p.patron(t)
+	p.lock(t, id, time.Minute)
+	c := stack.Client{Base: p.Storages[1], Tenant: p.Storage.Tenant, HTTP: quick}
+	answered := make(chan stack.Answer, 1)
+	go func() {
+		a, err := c.Do(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": id, "waitMs": 10_000})
+		if err != nil {
+			t.Errorf("the waiter got no answer: %v", err)
+		}
+		answered <- a
+	}()
+	p.waiting(t, 1)
+	began := time.Now()
+	if err := p.StopStorage(1); err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+	a := <-answered
+	if a.Status != http.StatusServiceUnavailable || a.Header.Get("X-Fault-Code") != "LOCK_HELD" {
+		t.Errorf("the waiter was answered %d %s", a.Status, a.Body)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it waited for %s more", took)
+	}
+}
+
+func TestACheckOutThatWaitsInAStorageThatStopsGoesOnInAnother(t *testing.T) {
+	t.Parallel()
+	p, links := linked(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("RETRY_INTERVAL_MS=500|500|10000")}, 1)
+	id, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	held := p.lock(t, id, time.Minute)
+	later := p.lendLater(t.Context(), t, 1, book, patron)
+	p.waiting(t, 1)
+	links[1].lead(t, p.Storages[0])
+	if err := p.StopStorage(1); err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+	eventually(t, 5*time.Second, "a wait in the other storage", func() bool {
+		return strings.Contains(p.metrics(t, p.Storages[0]), "checkout_lock_waiting 1\n")
+	})
+	p.unlock(t, held)
+	if a := later.wait(); a.Status != http.StatusCreated {
+		t.Errorf("answered %d %s", a.Status, a.Body)
+	}
+	if got := p.state(t, id, book); got != lentOnce {
+		t.Errorf("left %+v, want %+v", got, lentOnce)
+	}
+}
+
+func TestWithoutAnyStorageACheckOutFailsClearly(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on()}, 1)
+	_, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	if err := p.StopStorage(1); err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+	a := p.lend(t, 1, book, patron)
+	if a.Status != http.StatusBadGateway || !strings.Contains(string(a.Body), "Storage was not reached") {
+		t.Errorf("answered %d %s", a.Status, a.Body)
+	}
+	checkHealth(t, p.Circulations[1], http.StatusServiceUnavailable)
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusCreated {
+		t.Errorf("the other instance answered %d %s", a.Status, a.Body)
+	}
+}
+
+func TestACirculationThatStopsFinishesItsCheckOuts(t *testing.T) {
+	t.Parallel()
+	recounted, goOn := make(chan struct{}), make(chan struct{})
+	proceed := sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(proceed)
+	p := start(t, stack.Options{
+		CirculationEnv: on("LOCK_TTL_MS=60000"),
+		Observe: func(int) circulation.Observer {
+			return stepHook{step: circulation.Recounted, do: func() {
+				close(recounted)
+				<-goOn
+			}}
+		},
+	}, 1)
+	id, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	running := p.lendLater(t.Context(), t, 0, book, patron)
+	<-recounted
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.StopCirculation(0) }()
+	u, err := url.Parse(p.Circulations[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, "no new connections", func() bool {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host)
+		if err != nil {
+			return true
+		}
+		return conn.Close() != nil
+	})
+	proceed()
+	if a := running.wait(); a.Status != http.StatusCreated {
+		t.Errorf("answered %d %s", a.Status, a.Body)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+	if got := p.state(t, id, book); got != lentOnce {
+		t.Errorf("left %+v, want %+v", got, lentOnce)
+	}
+}
+
+// It compares goroutines before and after, so nothing may run beside it.
+func TestAStoppedPairLeavesNothingRunning(t *testing.T) {
+	database := databaseURL(t)
+	before := goleak.IgnoreCurrent()
+	s, err := stack.Start(t.Context(), stack.Options{DatabaseURL: database, Storages: 2, Circulations: 2, CirculationEnv: on()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 10}
+	client := &http.Client{Transport: transport}
+	tenant := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
+	lib, err := stack.NewLibrary(t.Context(), stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: client}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pair{Stack: s, Library: lib, databaseURL: database}
+	var all []stack.CheckOut
+	for _, base := range s.Circulations {
+		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: client})
+	}
+	_, patron := p.patron(t)
+	for _, book := range p.books(t, 6) {
+		all = append(all, p.checkOut(book, patron))
+	}
+	if sum := stack.Sum(stack.Burst(t.Context(), p.machines, all)); sum.Lent != 2 {
+		t.Errorf("lent %d, refused %v, failed %d", sum.Lent, sum.Refused, sum.Failed)
+	}
+	if _, err := lib.Storage.Must(t.Context(), http.MethodPost, "/_/tenant", map[string]any{"purge": true}); err != nil {
+		t.Error(err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	transport.CloseIdleConnections()
+	goleak.VerifyNone(t, before)
+}

@@ -1,0 +1,204 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	storage "checkoutlock/circulation-storage/app"
+	circulation "checkoutlock/circulation/app"
+	"checkoutlock/config"
+	"checkoutlock/integration-tests/stack"
+)
+
+// ownDatabase makes an empty database, for tests that look at all tenants of one.
+// It is gone when the test ends.
+func ownDatabase(t *testing.T) string {
+	t.Helper()
+	server := databaseURL(t)
+	name := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	exec(t, server, "CREATE DATABASE "+name)
+	t.Cleanup(func() { exec(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func exec(t *testing.T, database, sql string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // clean-up calls too
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Exec(ctx, sql)
+	if cerr := conn.Close(ctx); err != nil || cerr != nil {
+		t.Fatalf("%s: %v, %v", sql, err, cerr)
+	}
+}
+
+func TestEightInstancesThatStartAtOnceOnAnEmptyDatabaseAllWork(t *testing.T) {
+	t.Parallel()
+	database, tenants := ownDatabase(t), []string{"north", "south", "east_2"}
+	var mu sync.Mutex
+	var running []*stack.Stack
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			s, err := stack.Start(t.Context(), stack.Options{
+				DatabaseURL: database,
+				StorageEnv:  []string{"DATABASE_MAX_CONNS=2", "TENANTS=" + strings.Join(tenants, ",")},
+			})
+			if err != nil {
+				t.Errorf("starting: %v", err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			running = append(running, s)
+		})
+	}
+	wg.Wait()
+	t.Cleanup(func() {
+		for _, s := range running {
+			if err := s.Stop(); err != nil {
+				t.Errorf("stopping: %v", err)
+			}
+		}
+	})
+	for i, s := range running {
+		checkHealth(t, s.Storages[0], http.StatusOK)
+		checkHealth(t, s.Circulations[0], http.StatusOK)
+		for _, tenant := range tenants {
+			c := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: quick}
+			if a := do(t, c, http.MethodPost, "/groups", map[string]any{"group": fmt.Sprint("group ", i)}); a.Status != http.StatusCreated {
+				t.Errorf("%s, instance %d: %d %s", tenant, i, a.Status, a.Body)
+			}
+		}
+	}
+}
+
+func TestATenantGoesDownAndUpAgainWithoutARestart(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{DatabaseURL: ownDatabase(t), CirculationEnv: on()}, 1)
+	_, patron := p.patron(t)
+	if a := p.lend(t, 0, p.books(t, 1)[0], patron); a.Status != http.StatusCreated {
+		t.Fatalf("answered %d %s", a.Status, a.Body)
+	}
+	cfg, log := storage.DefaultConfig(), slog.New(slog.DiscardHandler)
+	if err := config.Load(&cfg, []string{"DATABASE_URL=" + p.databaseURL, "TENANTS=" + p.Storage.Tenant}); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := storage.MigrateDown(t.Context(), cfg, cfg.Tenants, log); err != nil {
+		t.Fatal(err)
+	}
+	checkHealth(t, p.Storages[0], http.StatusServiceUnavailable)
+	for _, c := range []stack.Client{p.Storage, p.machines[0]} {
+		path := "/loan-storage/loans"
+		if c.Base != p.Storage.Base {
+			path = "/circulation/loans"
+		}
+		if a := do(t, c, http.MethodGet, path, nil); a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "Unknown tenant") {
+			t.Errorf("a tenant without tables: GET %s: %d %s", path, a.Status, a.Body)
+		}
+	}
+
+	if err := storage.Migrate(t.Context(), cfg, false, log); err != nil {
+		t.Fatal(err)
+	}
+	checkHealth(t, p.Storages[0], http.StatusOK)
+	if n := p.total(t, "/loan-storage/loans"); n != 0 {
+		t.Errorf("%d loans came back with the tables", n)
+	}
+	if a := do(t, p.Storage, http.MethodPost, "/groups", map[string]any{"group": "readers"}); a.Status != http.StatusCreated {
+		t.Errorf("a record after that: %d %s", a.Status, a.Body)
+	}
+}
+
+func TestAMigrationThatFailedHalfWayKeepsStorageFromBeingReady(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{DatabaseURL: ownDatabase(t)}, 1)
+	checkHealth(t, p.Storages[0], http.StatusOK)
+	exec(t, p.databaseURL, "UPDATE "+p.table("schema_migrations")+" SET dirty = true")
+	checkHealth(t, p.Storages[0], http.StatusServiceUnavailable)
+	checkHealth(t, p.Circulations[0], http.StatusServiceUnavailable)
+}
+
+func TestEverySettingThatKeepsAServiceFromStartingIsNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	store, circ := storage.DefaultConfig(), circulation.DefaultConfig()
+	tests := map[string]struct {
+		cfg     config.Validator
+		environ []string
+	}{
+		"circulation-storage": {&store, []string{
+			"PORT=70000", "REQUEST_TIMEOUT=1s", "LOG_LEVEL=loud", "DATABASE_URL=", "DATABASE_MAX_CONNS=1",
+			"TENANTS=diku,Robert'); DROP", "LOCK_TTL_MS=10", "LOCK_SWEEP_INTERVAL=often",
+		}},
+		"circulation": {&circ, []string{
+			"PORT=web", "REQUEST_TIMEOUT=1s", "SHUTDOWN_TIMEOUT=1s", "STORAGE_URL=storage:8081", "INSTANCE_NAME=desk 1", "CHECKOUT_LOCK_FEATURE_ENABLED=maybe",
+			"LOCK_TTL_MS=-1", "RETRY_INTERVAL_MS=500|20000",
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := config.Load(tt.cfg, tt.environ)
+			if err == nil {
+				t.Fatal("it would start")
+			}
+			for _, setting := range tt.environ {
+				if variable, _, _ := strings.Cut(setting, "="); !strings.Contains(err.Error(), variable) {
+					t.Errorf("%s is not named in:\n%v", setting, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAServiceThatCannotStartSaysWhatToChangeAndNoSecret(t *testing.T) {
+	t.Parallel()
+	s, err := stack.Start(t.Context(), stack.Options{DatabaseURL: databaseURL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	port := func(base string) string { return "PORT=" + base[strings.LastIndex(base, ":")+1:] }
+	tests := map[string]struct {
+		options stack.Options
+		says    string
+	}{
+		"no PostgreSQL there":              {stack.Options{DatabaseURL: "postgres://u:s3cret@127.0.0.1:1/x"}, "DATABASE_URL"},
+		"no database address":              {stack.Options{DatabaseURL: "postgres://u:s3cret@host:port/x"}, "DATABASE_URL"},
+		"the port of storage is taken":     {stack.Options{DatabaseURL: databaseURL(t), StorageEnv: []string{port(s.Storages[0])}}, "PORT"},
+		"the port of circulation is taken": {stack.Options{DatabaseURL: databaseURL(t), CirculationEnv: []string{port(s.Circulations[0])}}, "PORT"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := stack.Start(t.Context(), tt.options)
+			if err == nil {
+				t.Fatalf("it started: %v", s.Stop())
+			}
+			if !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("got %q, want it to name %s and no password", err, tt.says)
+			}
+		})
+	}
+}
