@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -173,11 +172,11 @@ func (h recordHandlers) read(c echo.Context, id string) (records.Record, error) 
 	return h.t.Parse(body, id)
 }
 
-// pathID returns the id in the path, in lower case as it is stored.
+// pathID returns the id in the path. In which case it is written does not matter.
 func pathID(c echo.Context) (string, error) {
 	id := c.Param("id")
 	if len(id) != len(uuid.Nil.String()) || uuid.Validate(id) != nil {
 		return "", fault.New(fault.Malformed, "%q in the path is no UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378", id)
 	}
-	return strings.ToLower(id), nil
+	return id, nil
 }

@@ -53,6 +53,8 @@ func TestCQLFindsWhatFOLIOFinds(t *testing.T) {
 		{`barcode=="ab-100%"`, "ann"},
 		{`barcode=="ab_1000"`, ""},
 		{`barcode=="ab-1*"`, "ann ben"},
+		{`barcode=="ab_1*"`, ""},
+		{`barcode=="*0%"`, "ann"},
 		{`barcode=="AB-100?"`, "ann ben"},
 		{`barcode=="AB-100\?"`, ""},
 		{`personal.firstName=="marie\*ben"`, "ben"},
@@ -74,7 +76,8 @@ func TestCQLFindsWhatFOLIOFinds(t *testing.T) {
 		{`username==ann or username==ben and active==true`, "ann"}, // no precedence: left to right
 		{`username==ann or (username==ben and active==false)`, "ann ben"},
 		{`cql.allRecords=1 NOT username==ann`, "ben cleo"},
-		{`cql.allRecords=1 not externalSystemId=""`, "ann cleo"}, // a field that is missing
+		{`cql.allRecords=1 not externalSystemId=""`, "ann cleo"},
+		{`cql.allRecords=1 not externalSystemId==x`, "ann ben cleo"}, // a missing field is not x
 		{`active==TRUE`, "ann cleo"},
 		{`active<>true`, "ben"},
 
@@ -185,6 +188,18 @@ func TestCQLComparesNumbersAsNumbers(t *testing.T) {
 		if err != nil || list.Total != want {
 			t.Errorf("%s: got %d, %v, want %d", query, list.Total, err, want)
 		}
+	}
+}
+
+func TestCQLComparesIDsWithoutRegardToCase(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	loan := newLoan(annID, benID)
+	loan["proxyUserId"] = strings.ToUpper(staffID)
+	l.create(t, records.Loan(), loan)
+	list, err := l.store.List(l.in(t), records.Loan(), records.Page{Query: "proxyUserId==" + staffID})
+	if err != nil || list.Total != 1 {
+		t.Errorf("got %d, %v, want 1", list.Total, err)
 	}
 }
 

@@ -71,7 +71,7 @@ func (w *recordWrite) deriveItems(ctx context.Context, before records.Record) er
 		if err != nil {
 			return fmt.Errorf("writing JSON: %w", err)
 		}
-		updates.Queue(statement, stored.ID(), doc)
+		updates.Queue(statement, stored.ID(), string(doc))
 	}
 	return w.tx.SendBatch(ctx, updates).Close()
 }

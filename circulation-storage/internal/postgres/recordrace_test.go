@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -104,27 +105,35 @@ func TestOfParallelOpenLoansOfOneItemOneIsStored(t *testing.T) {
 	}
 }
 
-func TestAPutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
-	t.Parallel()
-	l := newLibrary(t)
-	l.warm(t)
-	item, user := uuid.NewString(), uuid.NewString()
-	loan := parse(t, records.Loan(), newLoan(item, user), "")
+// behind runs write while another transaction has done statement and commits only
+// when write waits for it.
+func (l library) behind(t *testing.T, statement string, write func() error) error {
+	t.Helper()
 	tx, err := l.db.Pool().Begin(l.in(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(l.in(t)) }()
-	if _, err := tx.Exec(l.in(t), `INSERT INTO `+l.id.Schema()+`.loan (id, jsonb) VALUES ($1, '{"status": {"name": "Open"}}')`, loan.ID()); err != nil {
+	if _, err := tx.Exec(l.in(t), strings.ReplaceAll(statement, "{schema}", l.id.Schema())); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- l.store.Update(l.in(t), records.Loan(), loan) }()
+	go func() { done <- write() }()
 	waitUntilBlocked(l.in(t), t, lockTable{l.db, l.id})
 	if err := tx.Commit(l.in(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
+	return <-done
+}
+
+func TestAPutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	item := uuid.NewString()
+	loan := parse(t, records.Loan(), newLoan(item, uuid.NewString()), "")
+	err := l.behind(t, `INSERT INTO {schema}.loan (id, jsonb) VALUES ('`+loan.ID()+`', '{"status": {"name": "Open"}}')`,
+		func() error { return l.store.Update(l.in(t), records.Loan(), loan) })
+	if err != nil {
 		t.Fatalf("got %v, want the loan updated", err)
 	}
 	if got := l.get(t, records.Loan(), loan.ID()).Text("itemId"); got != item {
@@ -132,6 +141,32 @@ func TestAPutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
 	}
 	if got := l.unfenced.Load(); got != 0 {
 		t.Errorf("%d loans reported as opened, want 0: it was open already", got)
+	}
+}
+
+func TestAPutOfAnItemThatAnotherChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	item := l.create(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
+	err := l.behind(t, `UPDATE {schema}.item SET jsonb = jsonb || '{"_version": 2}'`,
+		func() error { return l.update(t, records.Item(), item) })
+	wantCode(t, err, fault.Conflict)
+}
+
+func TestAnItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	annex := l.location(t, "annex")
+	item := parse(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"), "")
+	err := l.behind(t, `UPDATE {schema}.holdings_record SET jsonb = jsonb || '{"temporaryLocationId": "`+annex+`"}'`, func() error {
+		_, err := l.store.Create(l.in(t), records.Item(), item)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.get(t, records.Item(), item.ID()).Text("effectiveLocationId"); got != annex {
+		t.Errorf("the item is at %s, want the annex %s", got, annex)
 	}
 }
 

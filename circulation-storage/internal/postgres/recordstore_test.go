@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -75,6 +76,44 @@ func TestAHoldingsUpdateThatChangesNothingForItemsLeavesThemAlone(t *testing.T) 
 	}
 	if v, _ := l.get(t, records.Item(), item.ID()).Version(); v != 1 {
 		t.Errorf("_version of the item is %d, want 1", v)
+	}
+}
+
+// Behind PgBouncer, pgx must guess the types of parameters from Go's.
+func TestRecordsBehindAPooler(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.db = openWith(t, map[string]string{"default_query_exec_mode": "exec"})
+	l.store = postgres.NewRecordStore(l.db, func() {})
+	item := l.create(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
+	h := l.get(t, records.Holdings(), item.Text("holdingsRecordId"))
+	h["callNumber"] = "new"
+	if err := l.update(t, records.Holdings(), h); err != nil {
+		t.Fatal(err)
+	}
+	query := `effectiveCallNumberComponents.callNumber==new and metadata.createdDate>2020-01-01 and holdingsRecordId==` + h.ID() +
+		` and status.name any "available unknown" not order>3 sortBy status.date`
+	list, err := l.store.List(l.in(t), records.Item(), records.Page{Query: query, Limit: 5})
+	if err != nil || len(list.Records) != 1 || list.Total != 1 {
+		t.Errorf("got %d of %d, %v, want the one item", len(list.Records), list.Total, err)
+	}
+	if err := l.store.Delete(l.in(t), records.Item(), item.ID()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A transaction that runs again begins with the same record.
+func TestARecordHandedInIsNotChanged(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	r := parse(t, records.Instance(), object{"title": "Watership Down", "_version": 7, "metadata": object{"createdDate": "2020-01-01"}}, "")
+	sent := fmt.Sprint(r)
+	if _, err := l.store.Create(l.in(t), records.Instance(), r); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, l.store.Update(l.in(t), records.Instance(), r), fault.Conflict)
+	if got := fmt.Sprint(r); got != sent {
+		t.Errorf("the record became %s, was %s", got, sent)
 	}
 }
 

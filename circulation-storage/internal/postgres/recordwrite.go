@@ -160,7 +160,6 @@ func (w *recordWrite) lock(ctx context.Context, id string) (records.Record, erro
 const (
 	insertRecordSQL = `INSERT INTO {table} (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb`
 	updateRecordSQL = `UPDATE {table} SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb`
-	writeClockSQL   = `SELECT clock_timestamp()`
 )
 
 // put completes a record by its type's rules and writes it over stored, which is
@@ -175,7 +174,8 @@ func (w *recordWrite) put(ctx context.Context, statement string, r, stored recor
 		return nil, fmt.Errorf("writing JSON: %w", err)
 	}
 	var written json.RawMessage
-	if err := w.queryRow(ctx, statement, w.t.Table, &written, r.ID(), doc); err != nil {
+	// As a string: a connection in exec mode takes []byte for a bytea.
+	if err := w.queryRow(ctx, statement, w.t.Table, &written, r.ID(), string(doc)); err != nil {
 		return nil, w.violated(err, r)
 	}
 	w.opened = w.t.Table == records.Loan().Table && records.OpenLoan(r) && !records.OpenLoan(stored)
@@ -185,7 +185,7 @@ func (w *recordWrite) put(ctx context.Context, statement string, r, stored recor
 // complete applies the rules of t to a record that replaces stored.
 func (w *recordWrite) complete(ctx context.Context, t records.Type, r, stored records.Record) error {
 	if w.now.IsZero() {
-		if err := w.tx.QueryRow(ctx, writeClockSQL).Scan(&w.now); err != nil {
+		if err := w.tx.QueryRow(ctx, clockSQL).Scan(&w.now); err != nil {
 			return fmt.Errorf("reading the clock: %w", err)
 		}
 	}
@@ -238,8 +238,6 @@ func (w *recordWrite) lockSettingsVersion(ctx context.Context) error {
 	return err
 }
 
-const raiseSettingsVersionSQL = `UPDATE {schema}.lock_settings_version SET version = version + 1`
-
 // settingsChanged raises the version of the lock settings when one of the given
 // states of a record is the entry that holds them.
 func (w *recordWrite) settingsChanged(ctx context.Context, states ...records.Record) error {
@@ -248,7 +246,7 @@ func (w *recordWrite) settingsChanged(ctx context.Context, states ...records.Rec
 	}
 	for _, r := range states {
 		if records.LockSettings(r) {
-			statement, err := query(ctx, raiseSettingsVersionSQL)
+			statement, err := query(ctx, raiseVersionSQL)
 			if err != nil {
 				return err
 			}
