@@ -15,3 +15,6 @@ func ListStatement(ctx context.Context, t records.Type, p records.Page) (string,
 	statement, err = tableQuery(ctx, statement, t.Table)
 	return statement, args, err
 }
+
+// ToFault is the last translation of PostgreSQL's errors.
+var ToFault = toFault
