@@ -60,6 +60,7 @@ func New(o Options, routes []Route) http.Handler {
 				return err
 			},
 		}),
+		needQuery,
 		o.limitBody,
 		o.limitTime,
 	)

@@ -69,21 +69,21 @@ func TestABodyThatCannotBeReadSaysWhereAndWhy(t *testing.T) {
 		status            int
 		want              string
 	}{
-		"good":                    {`{"n":1,"s":"x","more":true}`, "application/json; charset=utf-8", 200, `"n":1`},
-		"not JSON":                {`{"n":1`, "application/json", 400, "not valid JSON"},
-		"two values":              {`{"n":1}{"n":2}`, "application/json", 400, "not valid JSON"},
-		"empty":                   {" ", "application/json", 400, "The body is empty"},
-		"a string for a number":   {`{"n":"1"}`, "application/json", 400, "n must be of type integer, not string"},
-		"a fraction":              {`{"n":1.5}`, "application/json", 400, "n must be of type integer, not number 1.5"},
-		"too large a number":      {`{"n":99999999999999999999}`, "application/json", 400, "n must be of type integer"},
-		"a number for a string":   {`{"s":1}`, "application/json", 400, "s must be of type string, not number"},
-		"an array":                {`[1]`, "application/json", 400, "the body must be of type object, not array"},
-		"another content type":    {`n=1`, "application/x-www-form-urlencoded", 400, "Content-type header must be"},
-		"a broken content type":   {`{}`, "application/json;;;=", 400, "Content-type header must be"},
-		"an announced huge body":  {`{"s":"` + strings.Repeat("x", 200) + `"}`, "application/json", 413, "at most 100 bytes"},
-		"deeper than Go goes":     {strings.Repeat("[", 99), "application/json", 400, "not valid JSON"},
-		"no content type at all":  {`{"n":2}`, "", 200, `"n":2`},
-		"invalid UTF-8 is no 5xx": {"{\"s\":\"\xff\"}", "application/json", 200, `"s"`},
+		"good":                   {`{"n":1,"s":"x","more":true}`, "application/json; charset=utf-8", 200, `"n":1`},
+		"not JSON":               {`{"n":1`, "application/json", 400, "not valid JSON"},
+		"two values":             {`{"n":1}{"n":2}`, "application/json", 400, "not valid JSON"},
+		"empty":                  {" ", "application/json", 400, "The body is empty"},
+		"a string for a number":  {`{"n":"1"}`, "application/json", 400, "n must be of type integer, not string"},
+		"a fraction":             {`{"n":1.5}`, "application/json", 400, "n must be of type integer, not number 1.5"},
+		"too large a number":     {`{"n":99999999999999999999}`, "application/json", 400, "n must be of type integer"},
+		"a number for a string":  {`{"s":1}`, "application/json", 400, "s must be of type string, not number"},
+		"an array":               {`[1]`, "application/json", 400, "the body must be of type object, not array"},
+		"another content type":   {`n=1`, "application/x-www-form-urlencoded", 400, "Content-type header must be"},
+		"a broken content type":  {`{}`, "application/json;;;=", 400, "Content-type header must be"},
+		"an announced huge body": {`{"s":"` + strings.Repeat("x", 200) + `"}`, "application/json", 413, "at most 100 bytes"},
+		"deeper than Go goes":    {strings.Repeat("[", 99), "application/json", 400, "not valid JSON"},
+		"no content type at all": {`{"n":2}`, "", 200, `"n":2`},
+		"no UTF-8":               {"{\"s\":\"\xff\"}", "application/json", 400, "not valid UTF-8"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +105,23 @@ func TestAHugeBodyOfUnknownLengthIsCutOff(t *testing.T) {
 	service(echoBody, nil).ServeHTTP(w, r)
 	if w.Code != http.StatusRequestEntityTooLarge || w.Header().Get("X-Fault-Code") != "BODY_TOO_LARGE" {
 		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+func TestAQueryStringThatCannotBeReadIsRefusedAndNotPassedOver(t *testing.T) {
+	t.Parallel()
+	h := service(func(c echo.Context) error { return c.String(http.StatusOK, c.QueryParam("query")) }, nil)
+	for query, want := range map[string]int{
+		"": 200, "query=a%20b": 200, "query=a+b&x": 200, "query=%zz": 400, "query=%": 400, "query=a;b": 400, "limit=1&query=%e": 400,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", nil)
+		r.URL.RawQuery = query
+		r.Header.Set("X-Okapi-Tenant", "diku")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want || want != http.StatusOK && !strings.Contains(w.Body.String(), "The query string cannot be read") {
+			t.Errorf("?%s: got %d %s, want %d", query, w.Code, w.Body, want)
+		}
 	}
 }
 

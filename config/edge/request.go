@@ -7,9 +7,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -58,9 +60,20 @@ func needTenant(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// needQuery refuses a query string that is not well escaped. net/url drops such
+// parameters, so a list that was to be narrowed would be the whole one.
+func needQuery(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
+			return fault.Wrap(err, fault.Malformed, "The query string cannot be read: %v", err)
+		}
+		return next(c)
+	}
+}
+
 // ReadBody returns the request's JSON body. A body above the limit is TooLarge;
 // another content type, an empty body, or anything that is not exactly one JSON
-// value is Malformed.
+// value in UTF-8 is Malformed.
 func ReadBody(c echo.Context) (json.RawMessage, error) {
 	if ct := c.Request().Header.Get(echo.HeaderContentType); ct != "" {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != echo.MIMEApplicationJSON {
@@ -77,6 +90,9 @@ func ReadBody(c echo.Context) (json.RawMessage, error) {
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, fault.New(fault.Malformed, "The body is empty; a JSON object is expected")
+	}
+	if !utf8.Valid(body) { // encoding/json would change it without a word
+		return nil, fault.New(fault.Malformed, "The body is not valid UTF-8")
 	}
 	if err := Unmarshal(body, new(json.RawMessage)); err != nil {
 		return nil, err
