@@ -123,7 +123,7 @@ func readField[T any](fields map[string]json.RawMessage, name, allowed string, e
 		Source Source          `json:"source"`
 	}
 	if len(raw) > 0 && raw[0] == '{' {
-		if err := json.Unmarshal(raw, &shown); err != nil {
+		if err := json.Unmarshal(raw, &shown); err != nil || len(shown.Value) == 0 {
 			return violation(name, raw, "must be "+allowed+", or {value, source}")
 		}
 		raw = shown.Value

@@ -109,6 +109,7 @@ func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
 		"waits too long":    {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
 		"too many waits":    {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
 		"version as number": {`{"version":7}`, []string{"version must be the version that was read, a string"}},
+		"no value":          {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
 		"wrong when shown":  {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},
 		"everything at once": {
 			`{"enabled":0,"lockTtlMs":0,"retryIntervalsMs":0,"x":0}`,
