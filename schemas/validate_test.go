@@ -213,3 +213,20 @@ func TestValidateServesManyCallersAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestARefusedValueIsRepeatedReadablyAndNotInFull(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{"as it is", "as it is"},
+		{"a\xff\xfeb", "a\uFFFDb"},
+		{[]any{1, "x"}, `[1,"x"]`},
+		{strings.Repeat("ä", 5000), strings.Repeat("ä", 100) + "…"},
+	} {
+		if got := schemas.Shown(tt.value); got != tt.want {
+			t.Errorf("got %.200q, want %.200q", got, tt.want)
+		}
+	}
+}

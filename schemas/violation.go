@@ -126,8 +126,8 @@ func element(list []any, index string) any {
 	return nil
 }
 
-// Shown is a value as an error repeats it: strings as they are, everything else
-// as JSON, shortened.
+// Shown is a value as an error repeats it: strings as they are but in UTF-8,
+// everything else as JSON, shortened.
 func Shown(v any) string {
 	if s, ok := v.(string); ok {
 		return shorten(s)
@@ -140,6 +140,7 @@ func Shown(v any) string {
 }
 
 func shorten(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD") // also what came in a URL goes out as text
 	if runes := []rune(s); len(runes) > shownLength {
 		return string(runes[:shownLength]) + "…"
 	}
