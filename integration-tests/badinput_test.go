@@ -1,0 +1,278 @@
+package integration_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	injection = `'; DROP TABLE loan; --`
+	bodyLimit = 1 << 20 // of both services
+)
+
+// refused fails the test unless the answer is a 4xx that explains itself and
+// shows nothing of the inside.
+func refused(t *testing.T, what string, a stack.Answer) {
+	t.Helper()
+	body := string(a.Body)
+	if len(what) > 200 {
+		what = what[:200] + "…"
+	}
+	if a.Status < 400 || a.Status > 499 || strings.TrimSpace(body) == "" || !utf8.ValidString(body) {
+		t.Errorf("%s: got %d %.300q, want a 4xx that says why", what, a.Status, body)
+	}
+	if code := a.Header.Get(fault.Header); code == string(fault.Internal) {
+		t.Errorf("%s: %d has the code %s", what, a.Status, code)
+	}
+	for _, inside := range []string{"SQLSTATE", "pgx", "goroutine", "runtime error", "ERROR:", ".go:"} {
+		if strings.Contains(body, inside) {
+			t.Errorf("%s: the answer shows %s: %.300s", what, inside, body)
+		}
+	}
+}
+
+// badInput runs f for each endpoint, and then fails the test when anything was
+// written meanwhile, or check-outs no longer work.
+func badInput(t *testing.T, f func(t *testing.T, e endpoint)) {
+	t.Helper()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	_, patron := p.patron(t)
+	object(t, p.lend(t, 0, p.books(t, 1)[0], patron), http.StatusCreated)
+	endpoints := p.endpoints(t)
+	last := p.books(t, 1)[0]
+	before := p.everything(t)
+	t.Run("at", func(t *testing.T) {
+		for _, e := range endpoints {
+			t.Run(e.String(), func(t *testing.T) {
+				t.Parallel()
+				f(t, e)
+			})
+		}
+	})
+	after := p.everything(t)
+	for path, were := range before {
+		if are := after[path]; are != were {
+			t.Errorf("%s was\n%.2000s\nand is\n%.2000s", path, were, are)
+		}
+	}
+	object(t, p.lend(t, 0, last, patron), http.StatusCreated)
+}
+
+// everything is what is stored, by path.
+func (p *pair) everything(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, c := range p.collections(t) {
+		list, _ := p.stored(t, c.path+"?limit=1000")[c.key].([]any)
+		if len(list) == 0 && c.key != "items" {
+			t.Errorf("%s is empty", c.path)
+		}
+		records := make([]string, len(list))
+		for i, r := range list {
+			records[i] = fmt.Sprint(r)
+		}
+		slices.Sort(records)
+		all[c.path] = strings.Join(records, "\n")
+	}
+	for _, path := range []string{"/circulation-rules-storage", "/check-out-lock-settings-storage", "/check-out-lock-storage"} {
+		all[path] = fmt.Sprint(p.stored(t, path))
+	}
+	var events int
+	query(t, p.databaseURL, &events, "SELECT count(*) FROM "+pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", "outbox"}.Sanitize())
+	all["outbox"] = fmt.Sprint(events)
+	return all
+}
+
+func TestBodiesThatAreNoneAreRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
+	bodies := []string{
+		"", " \n", "{", `{"a":1`, `{"a" 1}`, "{'a':1}", "nonsense", "<xml/>", "[]", `[{}]`, "[[[[", `"text"`, "17", "true", "null", "NaN", "{}",
+		"{}{}", "{} x", "\ufeff{}", "\x00", "{\"a\x00\":1}", "{\"a\":\"\x00\"}", "{\"\xff\xfe\":\"\xff\"}", "{\"a\":1,}", "/* */ {}",
+		deep(20000), strings.Repeat("[", 50000), `{"a":"` + strings.Repeat("x", 100000), injection,
+	}
+	badInput(t, func(t *testing.T, e endpoint) {
+		if e.body == nil {
+			return
+		}
+		path := e.at(uuid.NewString())
+		for _, body := range bodies {
+			if body == "{}" && (e.path == "/users" || e.path == settingsPath) {
+				continue // nothing is required there
+			}
+			refused(t, fmt.Sprintf("%q", body), do(t, e.client, e.method, path, []byte(body)))
+		}
+		good, err := json.Marshal(e.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := e.client
+		c.Header = http.Header{"Content-Type": {"text/plain"}}
+		refused(t, "a body of another content type", do(t, c, e.method, path, good))
+		refused(t, "a body in the middle of a letter", do(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
+		if e.ofStorage && !e.noTenant && e.path != acquirePath {
+			refused(t, "a deep one", do(t, e.client, e.method, path, slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
+		}
+		huge := []byte(`{"x":"` + strings.Repeat("x", bodyLimit) + `"}`)
+		for _, announced := range []bool{true, false} {
+			a := sendHuge(t, e, path, huge, announced)
+			if refused(t, "a huge body", a); a.Status != http.StatusRequestEntityTooLarge {
+				t.Errorf("a huge body, announced is %t: got %d, want 413", announced, a.Status)
+			}
+		}
+	})
+}
+
+// sendHuge sends a body either with its length announced, and then waits for leave
+// to send it, or in chunks.
+func sendHuge(t *testing.T, e endpoint, path string, body []byte, announced bool) stack.Answer {
+	t.Helper()
+	var content io.Reader = struct{ io.Reader }{bytes.NewReader(body)}
+	if announced {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), e.method, e.client.Base+path, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(schemas.TenantHeader, e.client.Tenant)
+	req.Header.Set("Content-Type", "application/json")
+	if announced {
+		req.Header.Set("Expect", "100-continue")
+	}
+	resp, err := asked.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stack.Answer{Status: resp.StatusCode, Header: resp.Header, Body: answer}
+}
+
+// asked is a client that sends a body when storage asks for it.
+var asked = &http.Client{Timeout: time.Minute, Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}
+
+func TestPropertiesOfTheWrongTypeAreRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	values := map[string][]string{ // by the JSON type
+		"boolean": {"true"},
+		"number":  {"17", "-1", "1.5", "1e400", "99999999999999999999999", "-0.0e-400"},
+		"string":  {`""`, `"x"`, `"17"`, `"true"`, `"2026-13-45"`, `"'; DROP TABLE loan; --"`, `"00000000"`},
+		"array":   {"[]", "[null]", `["x"]`, "[[]]", "[17]"},
+		"object":  {"{}", `{"x":1}`, `{"name":17}`, `{"name":"x"}`, `{"lockTtl":"x"}`},
+	}
+	unstorable := []string{`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00x"`, "\"\xff\""}
+	badInput(t, func(t *testing.T, e endpoint) {
+		for _, name := range slices.Sorted(maps.Keys(e.body)) {
+			kind := jsonKind(e.body[name])
+			optional := name == "loanDate" && !e.ofStorage // an empty one means now
+			var bad []string
+			for other, list := range values {
+				switch {
+				case other != kind:
+					bad = append(bad, list...)
+				case kind == "string" && !slices.Contains(e.texts, name) && name != "requestId" && name != "version":
+					bad = append(bad, list...) // an id or a date, which these are not
+				case kind == "number":
+					bad = append(bad, list[1:5]...)
+				}
+			}
+			if kind == "string" && e.ofStorage && !e.noTenant {
+				bad = append(bad, unstorable...)
+			}
+			for _, value := range bad {
+				if optional && value == `""` {
+					continue
+				}
+				body := with(maps.Clone(e.body), record{name: json.RawMessage("0")})
+				raw, err := json.Marshal(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw = bytes.Replace(raw, fmt.Appendf(nil, "%q:0", name), fmt.Appendf(nil, "%q:%s", name, value), 1)
+				refused(t, string(raw), do(t, e.client, e.method, e.at(uuid.NewString()), raw))
+			}
+		}
+	})
+}
+
+func jsonKind(v any) string {
+	switch v.(type) {
+	case bool:
+		return "boolean"
+	case int:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+func TestCallsWithoutAUsableTenantAreRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	names := []string{
+		"", "nobody_here", "Diku", "1diku", "di-ku", "di ku", "diku;", "pg_catalog", strings.Repeat("a", 32), strings.Repeat("a", 4000), "../diku", "*", "\xff", "ä",
+		"diku\"", "diku'", injection, `"; DROP SCHEMA public CASCADE; --`, "%00", "null",
+	}
+	badInput(t, func(t *testing.T, e endpoint) {
+		for _, name := range names {
+			if e.noTenant && (name == "nobody_here" || name == "pg_catalog" || name == "null") {
+				continue // may be installed
+			}
+			c := e.client
+			c.Tenant = name
+			refused(t, fmt.Sprintf("tenant %q", name), do(t, c, e.method, e.at(uuid.NewString()), body(e)))
+		}
+	})
+}
+
+// body is the endpoint's body for Do, nil when it takes none.
+func body(e endpoint) any {
+	if e.body == nil {
+		return nil
+	}
+	return e.body
+}
+
+func TestIDsThatAreNoneAreRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	id := uuid.NewString()
+	ids := []string{
+		"abc", "1", "-1", "null", "*", "%25", "%00", "%ff%fe", "..%2f..", url.PathEscape(injection), strings.ReplaceAll(id, "-", ""), "%7B" + id + "%7D",
+		"urn:uuid:" + id, id + "x", id[1:], strings.Replace(id, "-", "g", 1), strings.Repeat("a", 8000), strings.Repeat("%00", 1000), id + "/" + id,
+		"%F0%9F%92%A5", strings.Repeat("a", 40000),
+	}
+	badInput(t, func(t *testing.T, e endpoint) {
+		if !strings.Contains(e.path, ":id") {
+			return
+		}
+		for _, bad := range ids {
+			refused(t, bad, do(t, e.client, e.method, e.at(bad), body(e)))
+		}
+		if e.body == nil { // a PUT of an unknown loan creates it, as in FOLIO
+			refused(t, "an id that nothing has", do(t, e.client, e.method, e.at(id), nil))
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package integration_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
+)
+
+// badParameter are values that a query parameter cannot have, by its name.
+func badParameter(name string) []string {
+	all := []string{"\x00", "\xff\xfe"}
+	switch name {
+	case "offset", "limit":
+		return append(all, "", "-1", "abc", "1.5", "1e3", "0x10", "99999999999999999999999", "-99999999999999999999999", "2147483648", " 1", "1,000", "NaN", "١", injection)
+	case "totalRecords":
+		return append(all, "maybe", "1", injection)
+	case "query":
+		return append(all,
+			"(", ")", `"`, `\`, "==", "id==", `id=="`, "a b c", "id==x and", "and", "not id==x", "id==(", "sortby id", "id==x sortby nothing",
+			"nothing==1", "id.x==1", "jsonb==1", "id prox x", "id==x prox id==x", `> dc = "info" id==x`, "id within x", "id==x) or (id==y", injection,
+			`metadata.createdDate > "the day before"`, `metadata.createdDate > "'; SELECT 1; --"`, "id==x; DELETE FROM loan",
+			strings.Repeat("(", 5000), strings.Repeat("id==x or ", 1500)+"id==x", "id=="+strings.Repeat("x", 17000), "id==\x00", "id==\"\xff\"")
+	}
+	return append(all, "", "abc", "-1", "%", injection, strings.ReplaceAll(uuid.NewString(), "-", ""), "{"+uuid.NewString()+"}")
+}
+
+func TestQueryParametersThatCannotBeAreRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	badInput(t, func(t *testing.T, e endpoint) {
+		good := url.Values{}
+		if slices.Contains(e.query, "userId") {
+			good.Set("userId", uuid.NewString())
+		}
+		for _, name := range e.query {
+			for _, value := range badParameter(name) {
+				values := url.Values{}
+				for k, v := range good {
+					values[k] = v
+				}
+				values.Set(name, value)
+				c := e.client
+				refused(t, name+"="+value, do(t, c, e.method, e.path+"?"+values.Encode(), nil))
+			}
+			refused(t, name+" badly escaped", do(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=%zz", nil))
+			refused(t, name+" with a semicolon", do(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=1;2", nil))
+		}
+	})
+}
+
+func TestSQLInAValueIsAValue(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	for _, c := range p.collections(t) {
+		for _, value := range []string{injection, `x' OR '1'='1`, `$1`, `%`, `\'; SELECT pg_sleep(10); --`, `{}`, `x") or (1==1`} {
+			quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
+			for _, relation := range []string{"==", "=", "<", "<>", "any"} {
+				found := p.stored(t, c.path+"?limit=0&query="+url.QueryEscape(c.index+" "+relation+` "`+quoted+`"`))
+				if total := part(found, "totalRecords"); relation == "==" && total != nil && total != 0.0 {
+					t.Errorf("%s: %v records match %q", c.path, total, value)
+				}
+			}
+		}
+	}
+	// What is no id is stored as it is, and found again.
+	id := p.add(t, "/groups", record{"group": injection, "desc": `"; DROP TABLE users; --`})
+	checkParts(t, "group", p.stored(t, "/groups/"+id), record{"group": injection, "desc": `"; DROP TABLE users; --`})
+	found := p.stored(t, "/groups?query="+url.QueryEscape(`group=="`+injection+`"`))
+	checkParts(t, "found by it", found, record{"totalRecords": 1.0})
+}
+
+func TestHostileHeadersAndPathsChangeNothing(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	for _, c := range []stack.Client{p.Storage, p.machines[0]} {
+		path := "/groups"
+		if c.Base != p.Storage.Base {
+			path = "/circulation/loans"
+		}
+		for _, value := range []string{injection, "\xff", `["unfinished`, "[[[[", "null", `{"a":1}`, "17", strings.Repeat("x", 8000), strings.Repeat("[", 8000)} {
+			for _, name := range []string{schemas.UserIDHeader, schemas.PermissionsHeader, schemas.RequestIDHeader, schemas.TokenHeader, schemas.HolderHeader, "Accept"} {
+				c.Header = http.Header{name: {value}}
+				if a := do(t, c, http.MethodGet, path, nil); a.Status != http.StatusOK {
+					t.Errorf("%s: %.50q: got %d %s", name, value, a.Status, a.Body)
+				}
+			}
+		}
+		c.Header = http.Header{schemas.TokenHeader: {strings.Repeat("x", 40000)}}
+		refused(t, "headers without end", do(t, c, http.MethodGet, path, nil))
+		c.Header = nil
+		refused(t, "a path without end", do(t, c, http.MethodGet, "/"+strings.Repeat("x", 40000), nil))
+		for _, unknown := range []string{"/", "/nothing", path + "/", "//", "/%00", "/.." + path, path + "%2f", "/" + url.PathEscape(injection)} {
+			refused(t, unknown, do(t, c, http.MethodGet, unknown, nil))
+		}
+		for _, method := range []string{http.MethodPatch, http.MethodTrace, "NONSENSE"} {
+			refused(t, method, do(t, c, method, path, nil))
+		}
+	}
+}

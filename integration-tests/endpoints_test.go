@@ -1,0 +1,147 @@
+package integration_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// endpoint is a route of one of the two services, with what it takes.
+type endpoint struct {
+	client       stack.Client
+	method, path string // ":id" stands for an id
+	// body is one that would be taken; nil when the route takes none.
+	body record
+	// texts are the body's properties that may hold any text.
+	texts []string
+	// query are the parameters that it knows.
+	query []string
+	// noTenant routes serve no tenant's records.
+	noTenant bool
+	// ofStorage routes refuse what PostgreSQL could not store.
+	ofStorage bool
+}
+
+func (e endpoint) String() string { return e.method + " " + e.path }
+
+// at is the endpoint's path for an id, which must be escaped.
+func (e endpoint) at(id string) string { return strings.Replace(e.path, ":id", id, 1) }
+
+// collection is a type of records, for the endpoints that all types have.
+type collection struct {
+	path, key string
+	index     string // one of text, for CQL
+	body      record
+	texts     []string
+}
+
+// collections are the types of records of circulation-storage.
+func (p *pair) collections(t *testing.T) []collection {
+	t.Helper()
+	id := uuid.NewString
+	instance := p.stored(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"]
+	return []collection{
+		{"/groups", "usergroups", "group", record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, []string{"group", "desc"}},
+		{"/users", "users", "username", record{
+			"username": "new " + id(), "barcode": id(), "active": true, "patronGroup": p.GroupID, "expirationDate": "2030-01-01T00:00:00Z",
+			"personal": record{"lastName": "New"},
+		}, []string{"username", "barcode"}},
+		{"/material-types", "mtypes", "name", record{"name": "new " + id(), "source": "local"}, []string{"name", "source"}},
+		{"/loan-types", "loantypes", "name", record{"name": "new " + id()}, []string{"name"}},
+		{"/service-points", "servicepoints", "name", record{
+			"name": "new " + id(), "code": id(), "discoveryDisplayName": "New", "pickupLocation": false,
+		}, []string{"name", "code", "discoveryDisplayName"}},
+		{"/locations", "locations", "name", record{
+			"name": "new " + id(), "code": id(), "institutionId": id(), "campusId": id(), "libraryId": id(),
+			"primaryServicePoint": p.ServicePointID, "servicePointIds": []any{p.ServicePointID}, "isActive": true,
+		}, []string{"name", "code"}},
+		{"/instance-storage/instances", "instances", "title", record{
+			"title": "New", "source": "local", "instanceTypeId": id(), "contributors": []any{},
+		}, []string{"title", "source"}},
+		{"/holdings-storage/holdings", "holdingsRecords", "callNumber", record{
+			"instanceId": instance, "permanentLocationId": p.LocationID, "sourceId": id(), "callNumber": "A 1",
+		}, []string{"callNumber"}},
+		{"/item-storage/items", "items", "barcode", record{
+			"barcode": id(), "holdingsRecordId": p.HoldingsID, "materialTypeId": p.MaterialTypeID, "permanentLoanTypeId": p.LoanTypeID,
+			"status": record{"name": "Available"},
+		}, []string{"barcode"}},
+		{"/loan-policy-storage/loan-policies", "loanPolicies", "name", record{
+			"name": "new " + id(), "loanable": true, "renewable": false,
+			"loansPolicy": record{"profileId": "Rolling", "itemLimit": 3, "period": record{"duration": 1, "intervalId": "Days"}},
+		}, []string{"name"}},
+		{"/loan-storage/loans", "loans", "action", record{
+			"userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "dueDate": "2026-04-01T10:00:00Z", "action": "checkedout",
+			"status": record{"name": "Closed"}, "renewalCount": 1, "isDcb": false,
+		}, []string{"action"}},
+		{"/settings/entries", "items", "scope", record{"scope": "new", "key": id(), "userId": id()}, []string{"scope", "key"}},
+	}
+}
+
+// endpoints are all routes of both services, but for those that take no input.
+func (p *pair) endpoints(t *testing.T) []endpoint {
+	t.Helper()
+	var all []endpoint
+	for _, c := range p.collections(t) {
+		page := []string{"query", "offset", "limit", "totalRecords"}
+		all = append(all,
+			endpoint{method: http.MethodGet, path: c.path, query: page},
+			endpoint{method: http.MethodPost, path: c.path, body: c.body, texts: c.texts},
+			endpoint{method: http.MethodGet, path: c.path + "/:id"},
+			endpoint{method: http.MethodPut, path: c.path + "/:id", body: c.body, texts: c.texts},
+			endpoint{method: http.MethodDelete, path: c.path + "/:id"},
+		)
+	}
+	const locks, settings, rules = "/check-out-lock-storage", "/check-out-lock-settings-storage", "/circulation-rules-storage"
+	id := uuid.NewString
+	all = append(all,
+		endpoint{method: http.MethodDelete, path: "/loan-storage/loans"},
+		endpoint{method: http.MethodGet, path: locks, query: []string{"userId", "offset", "limit"}},
+		endpoint{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
+		endpoint{method: http.MethodGet, path: locks + "/:id"},
+		endpoint{method: http.MethodDelete, path: locks + "/:id"},
+		endpoint{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
+			"loan":        record{"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout"},
+			"itemVersion": 1, "lockId": id(),
+		}},
+		endpoint{method: http.MethodPost, path: "/loan-storage/check-ins", body: record{
+			"itemId": id(), "servicePointId": id(), "checkInDate": "2026-03-01T10:00:00Z", "itemVersion": 1, "itemStatus": "Available",
+			"staffMemberId": id(), "loanAction": "checkedin",
+		}},
+		endpoint{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
+		endpoint{method: http.MethodGet, path: settings},
+		endpoint{method: http.MethodPut, path: settings, body: record{"value": record{"lockTtl": 3000}, "version": "0"}},
+		endpoint{method: http.MethodDelete, path: settings},
+		endpoint{method: http.MethodGet, path: rules},
+		endpoint{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
+		endpoint{method: http.MethodPost, path: "/_/tenant", noTenant: true, body: record{"module_to": "m-1.0.0", "parameters": []any{}}, texts: []string{"module_to"}},
+		endpoint{method: http.MethodGet, path: "/_/tenant/:id", noTenant: true},
+		endpoint{method: http.MethodDelete, path: "/_/tenant/:id", noTenant: true},
+	)
+	for i := range all {
+		all[i].client, all[i].ofStorage = p.Storage, true
+	}
+	ours := []endpoint{
+		{method: http.MethodPost, path: "/circulation/check-out-by-barcode", body: record{
+			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
+		}, texts: []string{}},
+		{method: http.MethodPost, path: "/circulation/check-in-by-barcode", body: record{
+			"itemBarcode": p.books(t, 1)[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z",
+		}},
+		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},
+		{method: http.MethodGet, path: "/circulation/loans/:id"},
+		{method: http.MethodGet, path: "/circulation/rules"},
+		{method: http.MethodPut, path: "/circulation/rules", body: record{"rulesAsText": p.rules()}},
+		{method: http.MethodGet, path: settingsPath},
+		{method: http.MethodPut, path: settingsPath, body: record{"enabled": false, "lockTtlMs": 3000, "retryIntervalsMs": []any{500}}},
+	}
+	for _, e := range ours {
+		e.client = p.machines[0]
+		e.client.Header = http.Header{"X-Okapi-User-Id": {uuid.NewString()}}
+		all = append(all, e)
+	}
+	return all
+}
