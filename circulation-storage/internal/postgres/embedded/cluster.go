@@ -97,7 +97,7 @@ func initCluster(ctx context.Context, bin binaries, dir string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, bin.initdb(), "-D", made, "-U", superuser, //nolint:gosec // the binary was found by the search
-		"--auth=scram-sha-256", "--pwfile="+pw, "--locale=C", "--encoding=UTF8")
+		"--auth=scram-sha-256", "--pwfile="+pw, "--locale=C", "--lc-ctype="+ctype, "--encoding=UTF8")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), serverAttr(acc)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		text := strings.TrimSpace(string(out))

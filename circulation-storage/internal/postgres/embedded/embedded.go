@@ -2,7 +2,7 @@
 //
 // [Start] finds the binaries on the machine or fetches them, makes a cluster in a directory, starts the server on the
 // loopback interface and returns once it accepts connections. The cluster is a real one: durable, password
-// protected, in UTC, with the C locale. It is no way to run a library's production database.
+// protected, in UTC, sorting as the C locale does. It is no way to run a library's production database.
 //
 // Linux and macOS are supported. On Linux the server ends with the process that started it, however that one dies;
 // on macOS a launcher killed with SIGKILL leaves its server behind, and the next Start on that directory names its pid.
