@@ -168,7 +168,11 @@ func (db *DB) checkVersion(ctx context.Context, latest uint) error {
 	}
 	var version uint
 	var dirty bool
-	switch err := db.pool.QueryRow(ctx, statement).Scan(&version, &dirty); {
+	err = db.pool.QueryRow(ctx, statement).Scan(&version, &dirty)
+	code, _ := sqlState(err)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows), code == undefinedTable:
+		return fmt.Errorf("the schema has no migrations, this build needs %d", latest)
 	case err != nil:
 		return toFault("reading the schema version", err)
 	case dirty:
