@@ -141,15 +141,18 @@ func TestWhenPostgreSQLDiesUnderLoadNothingThatWasLentIsLost(t *testing.T) {
 }
 
 // checkHealth asks an instance for its health: it lives, and is as ready as that.
-func checkHealth(t *testing.T, base string, ready int) {
+// It returns what readiness says.
+func checkHealth(t *testing.T, base string, ready int) string {
 	t.Helper()
 	c := stack.Client{Base: base, HTTP: quick}
 	if a := do(t, c, http.MethodGet, "/admin/health", nil); a.Status != http.StatusOK {
 		t.Errorf("%s says that it does not live: %d %s", base, a.Status, a.Body)
 	}
-	if a := do(t, c, http.MethodGet, "/admin/health/ready", nil); a.Status != ready || len(a.Body) == 0 {
+	a := do(t, c, http.MethodGet, "/admin/health/ready", nil)
+	if a.Status != ready || len(a.Body) == 0 {
 		t.Errorf("readiness of %s: %d %s, want %d", base, a.Status, a.Body, ready)
 	}
+	return string(a.Body)
 }
 
 // checkLoansAndItemsAgree fails the test when an item is checked out without an

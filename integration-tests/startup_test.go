@@ -104,7 +104,9 @@ func TestATenantGoesDownAndUpAgainWithoutARestart(t *testing.T) {
 	if err := storage.MigrateDown(t.Context(), cfg, cfg.Tenants, log); err != nil {
 		t.Fatal(err)
 	}
-	checkHealth(t, p.Storages[0], http.StatusServiceUnavailable)
+	if says := checkHealth(t, p.Storages[0], http.StatusServiceUnavailable); !strings.Contains(says, p.Storage.Tenant) {
+		t.Errorf("readiness says %q and not which tenant is to blame", says)
+	}
 	for _, c := range []stack.Client{p.Storage, p.machines[0]} {
 		path := "/loan-storage/loans"
 		if c.Base != p.Storage.Base {
