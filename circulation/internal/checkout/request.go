@@ -18,6 +18,10 @@ type Request struct {
 	ServicePointID string  `json:"servicePointId"`
 	LoanDate       Instant `json:"loanDate"` // zero means now
 
+	// LoanID is the loan's id, a UUID, for callers that repeat a check-out: the
+	// same one never lends twice. Empty means a new id. It is not part of the body.
+	LoanID string `json:"-"`
+
 	// Parts of FOLIO's request that this version refuses rather than ignores:
 	// lending as if they were not there would be wrong.
 	ProxyUserBarcode  string          `json:"proxyUserBarcode"`

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,7 +211,7 @@ func (s *Service) makeLoan(p *plan) error {
 		return fmt.Errorf("computing the due date: %w", err)
 	}
 	if p.loan.ID == "" {
-		p.loan.ID = uuid.NewString()
+		p.loan.ID = cmp.Or(p.req.LoanID, uuid.NewString())
 	}
 	p.loan = Loan{
 		ID:                                p.loan.ID,
