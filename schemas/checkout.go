@@ -17,6 +17,15 @@ type CheckOut struct {
 	// SettingsVersion is the version of the lock settings that told the caller
 	// to go without a lock.
 	SettingsVersion string `json:"settingsVersion,omitempty"`
+	// RequestID names the first open request that the item can fill, which is the
+	// borrower's: it is closed as filled and those behind it move up. It is absent
+	// when nobody waits for the item.
+	RequestID string `json:"requestId,omitempty"`
+	// TitleLevel makes the requests of the item's instance the queue, not those of
+	// the item alone (FOLIO's title-level requests).
+	TitleLevel bool `json:"titleLevelRequests,omitempty"`
+	// SessionID names the session at the desk, for the record of it.
+	SessionID string `json:"sessionId,omitempty"`
 }
 
 // CheckOutResult is the answer to it: the loan and the item as stored.
@@ -43,6 +52,19 @@ type CheckIn struct {
 	// resolve a claimed return (checkedInReturnedByPatron,
 	// checkedInFoundByLibrary); absent means checkedin.
 	LoanAction string `json:"loanAction,omitempty"`
+	// RequestID names the first open request that the item can fill: the item now
+	// serves it. It is absent when nobody waits for the item.
+	RequestID string `json:"requestId,omitempty"`
+	// RequestStatus is the status which that request gets: Open - Awaiting pickup,
+	// Open - In transit or Open - Awaiting delivery.
+	RequestStatus string `json:"requestStatus,omitempty"`
+	// HoldShelfExpirationDate is until when the item waits for the patron, RFC
+	// 3339; absent means that the request has no such date.
+	HoldShelfExpirationDate string `json:"holdShelfExpirationDate,omitempty"`
+	// TitleLevel means what it does in CheckOut.
+	TitleLevel bool `json:"titleLevelRequests,omitempty"`
+	// SessionID names the session at the desk, for the record of it.
+	SessionID string `json:"sessionId,omitempty"`
 }
 
 // CheckInResult is the answer to it. Loan is absent when the item was not on

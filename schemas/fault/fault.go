@@ -45,6 +45,9 @@ const (
 	SettingsChanged Code = "SETTINGS_CHANGED"
 	// ItemChanged is a commit that acted on an old version of the item.
 	ItemChanged Code = "ITEM_CHANGED"
+	// RequestChanged is a commit or a new request that acted on an old state of
+	// the item's queue of requests.
+	RequestChanged Code = "REQUEST_CHANGED"
 	// LockNotAcquired is a check-out that waited for the patron's lock in vain.
 	LockNotAcquired Code = "LOCK_NOT_ACQUIRED"
 	// OutcomeUnknown is a check-out of which nobody can say whether it happened.
@@ -57,7 +60,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		Internal, Malformed, Invalid, NotFound, Conflict, Forbidden, TooLarge, Timeout,
-		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged,
+		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged,
 		LockNotAcquired, OutcomeUnknown, Unavailable,
 	}
 }

@@ -17,7 +17,7 @@ func Status(code Code) int {
 		return http.StatusForbidden
 	case NotFound:
 		return http.StatusNotFound
-	case Conflict, LockLost, SettingsChanged, ItemChanged:
+	case Conflict, LockLost, SettingsChanged, ItemChanged, RequestChanged:
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge
