@@ -1,0 +1,74 @@
+package schemas
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// The statuses of open requests (request-storage, request.json).
+const (
+	RequestNotYetFilled     = "Open - Not yet filled"
+	RequestAwaitingPickup   = "Open - Awaiting pickup"
+	RequestInTransit        = "Open - In transit"
+	RequestAwaitingDelivery = "Open - Awaiting delivery"
+)
+
+// OpenRequestStatuses returns the statuses of requests that wait in a queue.
+func OpenRequestStatuses() []string {
+	return []string{RequestNotYetFilled, RequestAwaitingPickup, RequestInTransit, RequestAwaitingDelivery}
+}
+
+// QueuedRequest is what a queue is judged by: part of the stored request. Both
+// services judge, the caller of a commit before it and storage within it, so the
+// rule stands here.
+type QueuedRequest struct {
+	ID           string `json:"id"`
+	RequesterID  string `json:"requesterId"`
+	ItemID       string `json:"itemId"` // empty for a request that any item of the title may fill
+	InstanceID   string `json:"instanceId"`
+	RequestType  string `json:"requestType"`  // Hold, Recall or Page
+	RequestLevel string `json:"requestLevel"` // Item or Title
+	Status       string `json:"status"`
+	Position     int    `json:"position"`
+	// PickupServicePointID and FulfillmentPreference (Hold Shelf or Delivery) say
+	// where the item goes when it comes back.
+	PickupServicePointID  string `json:"pickupServicePointId"`
+	FulfillmentPreference string `json:"fulfillmentPreference"`
+}
+
+// Open tells whether the request still waits for an item or the patron.
+func (r QueuedRequest) Open() bool { return slices.Contains(OpenRequestStatuses(), r.Status) }
+
+// FilledBy tells whether the request is open and the item, one of the instance,
+// may fill it. A request for the title is filled by any item until one is set
+// aside for it: a page names its item from the beginning, a hold or a recall when
+// the item is on its way (a recall that is not yet filled names the item that
+// was called back, and takes another too). Without titleLevel, which is FOLIO's
+// title-level requests switched off, requests for titles are passed over.
+//
+// Source: FOLIO's RequestQueue and Request.canBeFulfilledByItem.
+func (r QueuedRequest) FilledBy(itemID, instanceID string, titleLevel bool) bool {
+	switch {
+	case !r.Open():
+		return false
+	case r.RequestLevel != "Title":
+		return strings.EqualFold(r.ItemID, itemID)
+	case !titleLevel || !strings.EqualFold(r.InstanceID, instanceID):
+		return false
+	}
+	return r.ItemID == "" || strings.EqualFold(r.ItemID, itemID) ||
+		r.RequestType == "Recall" && r.Status == RequestNotYetFilled
+}
+
+// FirstFilledBy returns the request of the lowest position that FilledBy allows.
+// It is false when there is none. The queue may be in any order.
+func FirstFilledBy(queue []QueuedRequest, itemID, instanceID string, titleLevel bool) (QueuedRequest, bool) {
+	fitting := slices.DeleteFunc(slices.Clone(queue), func(r QueuedRequest) bool { return !r.FilledBy(itemID, instanceID, titleLevel) })
+	if len(fitting) == 0 {
+		return QueuedRequest{}, false
+	}
+	return slices.MinFunc(fitting, func(a, b QueuedRequest) int {
+		return cmp.Or(cmp.Compare(a.Position, b.Position), strings.Compare(a.ID, b.ID))
+	}), true
+}
