@@ -29,6 +29,8 @@ func valid() map[string]string {
 		"loan-policy":           `{"name":"Two weeks","loanable":true,"renewable":false}`,
 		"loan":                  `{"itemId":"ID","loanDate":"2026-08-22T10:11:12Z","action":"checkedout"}`,
 		"settings-entry":        `{"scope":"s","key":"k","value":false}`,
+		"request":               `{"instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Closed - Filled"}`,
+		"patron-action-session": `{"patronId":"ID","loanId":"ID","actionType":"Check-in"}`,
 		"circulation-rules":     `{"rulesAsText":""}`,
 		"checkout-lock-request": `{"userId":"ID"}`,
 		"check-out":             `{"loan":` + loan + `,"itemVersion":1}`,
@@ -74,7 +76,9 @@ func TestEachRequiredFieldIsMissed(t *testing.T) {
 		"holdings-record": "instanceId permanentLocationId", "item": "materialTypeId permanentLoanTypeId holdingsRecordId status",
 		"loan-policy": "name loanable renewable", "loan": "itemId loanDate action", "settings-entry": "scope key value",
 		"circulation-rules": "rulesAsText", "checkout-lock-request": "userId", "check-out": "loan itemVersion",
-		"check-in": "itemId servicePointId checkInDate itemVersion itemStatus", "user": "",
+		"request":               "instanceId requesterId requestType requestLevel requestDate fulfillmentPreference status",
+		"patron-action-session": "patronId loanId actionType",
+		"check-in":              "itemId servicePointId checkInDate itemVersion itemStatus", "user": "",
 	}
 	for _, name := range schemas.Names() {
 		err := schemas.Validate(name, []byte(`{"id":null}`))

@@ -14,6 +14,8 @@ const (
 	policyID   = "00000000-0000-4000-8000-00000000000a"
 	loanID     = "00000000-0000-4000-8000-00000000000b"
 	entryID    = "00000000-0000-4000-8000-00000000000c"
+	requestID  = "00000000-0000-4000-8000-00000000000d"
+	sessionID  = "00000000-0000-4000-8000-00000000000e"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -37,5 +39,9 @@ func samples() map[string]string {
 			"loansPolicy":{"profileId":"Rolling","period":{"duration":14,"intervalId":"Days"},"itemLimit":3}}`,
 		"/loan-storage/loans": `{"id":"` + loanID + `","itemId":"` + itemID + `","userId":"` + userID + `","loanDate":"2026-08-22T10:11:12.345+02:00","action":"checkedout","status":{"name":"Open"}}`,
 		"/settings/entries":   `{"id":"` + entryID + `","scope":"ui","key":"colours","value":["red",{"x":0}]}`,
+		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID + `","holdingsRecordId":"` + holdingsID + `",
+			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
+			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","item":{"barcode":"b1"}}`,
+		"/patron-action-session-storage/patron-action-sessions": `{"id":"` + sessionID + `","patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Check-out"}`,
 	}
 }

@@ -251,8 +251,11 @@ func TestFOLIOsSampleRecordsComeBackWhole(t *testing.T) {
 	}
 	a := newRecordAPI(t)
 	for _, typ := range records.Types() {
+		if _, err := os.Stat(filepath.Join(dir, typ.Path)); err != nil {
+			continue // FOLIO has no sample of it
+		}
 		files, err := filepath.Glob(filepath.Join(dir, typ.Path, "*.json"))
-		if err != nil || (len(files) == 0 && typ.Path != "/settings/entries") {
+		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d samples, %v", typ.Path, len(files), err)
 		}
 		for _, file := range files {
@@ -264,7 +267,7 @@ func TestFOLIOsSampleRecordsComeBackWhole(t *testing.T) {
 			wantWhole(t, string(doc), a.must(t, http.MethodGet, w.Header().Get("Location"), "", http.StatusOK).Body.String())
 		}
 		page := parseJSON(t, a.must(t, http.MethodGet, typ.Path+"?limit=0", "", http.StatusOK).Body.String())
-		if got := page["totalRecords"]; typ.Path != "/settings/entries" && got != json.Number(fmt.Sprint(len(files))) {
+		if got := page["totalRecords"]; got != json.Number(fmt.Sprint(len(files))) {
 			t.Errorf("%s: totalRecords is %v, want %d", typ.Path, got, len(files))
 		}
 	}

@@ -7,8 +7,8 @@ type fields map[Kind][]string
 type columns map[string]string
 
 // index builds a type's allow-list: what it lists, and what every record has.
-func index(listed fields, generated ...columns) map[string]Index {
-	all := map[string]Index{
+func index(listed fields, generated ...columns) indexes {
+	all := indexes{
 		"id":                       {Kind: UUID, Column: "id"},
 		"metadata.createdDate":     {Kind: Time},
 		"metadata.updatedDate":     {Kind: Time},
@@ -25,5 +25,14 @@ func index(listed fields, generated ...columns) map[string]Index {
 			all[name] = Index{Kind: UUID, Column: column}
 		}
 	}
+	return all
+}
+
+// indexes is an allow-list.
+type indexes map[string]Index
+
+// inColumn names the generated column of an index that is no id.
+func (all indexes) inColumn(name, column string) indexes {
+	all[name] = Index{Kind: all[name].Kind, Column: column}
 	return all
 }

@@ -49,7 +49,7 @@ func TestFOLIOsSampleRecordsPass(t *testing.T) {
 	dir := sampleDir(t)
 	stored := shelf{}
 	for _, typ := range records.Types() {
-		if typ.Table == "settings_entry" {
+		if _, err := os.Stat(filepath.Join(dir, typ.Path)); err != nil {
 			continue // FOLIO has no sample of it
 		}
 		docs := readSample(t, dir, typ.Path)

@@ -14,6 +14,7 @@ func Types() []Type {
 	return []Type{
 		Usergroup(), User(), MaterialType(), LoanType(), ServicePoint(), Location(),
 		Instance(), Holdings(), Item(), LoanPolicy(), Loan(), SettingsEntry(),
+		Request(), PatronActionSession(),
 	}
 }
 

@@ -114,7 +114,8 @@ func TestPathsAndCollectionKeysAreFOLIOs(t *testing.T) {
 		"/users": "users", "/groups": "usergroups", "/item-storage/items": "items", "/holdings-storage/holdings": "holdingsRecords",
 		"/instance-storage/instances": "instances", "/locations": "locations", "/material-types": "mtypes", "/loan-types": "loantypes",
 		"/service-points": "servicepoints", "/loan-policy-storage/loan-policies": "loanPolicies", "/loan-storage/loans": "loans",
-		"/settings/entries": "items",
+		"/settings/entries":         "items",
+		"/request-storage/requests": "requests", "/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
 	}
 	got := records.Types()
 	if len(got) != len(want) {
@@ -143,6 +144,9 @@ func TestTheIndexesThatFOLIOsClientsUseExist(t *testing.T) {
 		"/loan-policy-storage/loan-policies": "id name",
 		"/loan-storage/loans":                "id userId proxyUserId itemId status.name loanDate dueDate returnDate action itemStatus loanPolicyId checkoutServicePointId",
 		"/settings/entries":                  "id scope key userId",
+		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType requestLevel requestDate " +
+			"pickupServicePointId holdShelfExpirationDate requestExpirationDate",
+		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",
 	}
 	for _, typ := range records.Types() {
 		for name := range strings.FieldsSeq(used[typ.Path] + " metadata.createdDate metadata.updatedDate") {

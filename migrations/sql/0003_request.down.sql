@@ -1,0 +1,2 @@
+-- Drops every request of the tenant.
+DROP TABLE request;

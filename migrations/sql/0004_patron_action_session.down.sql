@@ -1,0 +1,2 @@
+-- Drops every patron action session of the tenant.
+DROP TABLE patron_action_session;
