@@ -26,6 +26,9 @@ type CheckOut struct {
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
 	// SessionID names the session at the desk, for the record of it.
 	SessionID string `json:"sessionId,omitempty"`
+	// ClaimID names the caller's claim on the Idempotency-Key of the check-out, if
+	// it has one: a second fence, see CheckOutRequest.
+	ClaimID string `json:"claimId,omitempty"`
 }
 
 // CheckOutResult is the answer to it: the loan and the item as stored.

@@ -8,4 +8,6 @@ const (
 	PermissionsHeader = "X-Okapi-Permissions" // JSON array of granted permissions
 	TokenHeader       = "X-Okapi-Token"       //nolint:gosec // a header's name; passed on unchanged
 	HolderHeader      = "X-Lock-Holder"       // ours: the instance that asks for a lock, for whoever looks at locks
+
+	IdempotencyKeyHeader = "Idempotency-Key" // makes a check-out repeatable; draft-ietf-httpapi-idempotency-key-header
 )

@@ -48,6 +48,14 @@ const (
 	// RequestChanged is a commit or a new request that acted on an old state of
 	// the item's queue of requests.
 	RequestChanged Code = "REQUEST_CHANGED"
+	// ClaimLost is a commit or an answer of a check-out whose Idempotency-Key
+	// somebody else has taken up meanwhile.
+	ClaimLost Code = "CLAIM_LOST"
+	// RequestRunning is a check-out that another request with the same
+	// Idempotency-Key is still working on.
+	RequestRunning Code = "REQUEST_RUNNING"
+	// KeyReused is an Idempotency-Key that was used for another body.
+	KeyReused Code = "IDEMPOTENCY_KEY_REUSED"
 	// LockNotAcquired is a check-out that waited for the patron's lock in vain.
 	LockNotAcquired Code = "LOCK_NOT_ACQUIRED"
 	// OutcomeUnknown is a check-out of which nobody can say whether it happened.
@@ -61,6 +69,7 @@ func Codes() []Code {
 	return []Code{
 		Internal, Malformed, Invalid, NotFound, Conflict, Forbidden, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged,
+		ClaimLost, RequestRunning, KeyReused,
 		LockNotAcquired, OutcomeUnknown, Unavailable,
 	}
 }

@@ -17,11 +17,11 @@ func Status(code Code) int {
 		return http.StatusForbidden
 	case NotFound:
 		return http.StatusNotFound
-	case Conflict, LockLost, SettingsChanged, ItemChanged, RequestChanged:
+	case Conflict, LockLost, SettingsChanged, ItemChanged, RequestChanged, ClaimLost, RequestRunning:
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge
-	case Invalid, LockNotAcquired:
+	case Invalid, LockNotAcquired, KeyReused:
 		return http.StatusUnprocessableEntity
 	case LockQueueFull:
 		return http.StatusTooManyRequests

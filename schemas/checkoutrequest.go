@@ -1,0 +1,55 @@
+package schemas
+
+import "encoding/json"
+
+// Bounds of /check-out-request-storage.
+const (
+	MaxIdempotencyKey = 255     // characters, printable ones
+	MinClaimLeaseMs   = 100     // leaseMs of a claim: this to the next
+	MaxClaimLeaseMs   = 600_000 // ten minutes
+	MaxClaimWaitMs    = 2_000   // waitMs: 0 to this
+)
+
+// CheckOutRequest is the body of POST /check-out-request-storage (ours): it
+// claims the check-out that an Idempotency-Key stands for, so that one at a time
+// works on it.
+type CheckOutRequest struct {
+	Key string `json:"key"`
+	// BodyHash is the SHA-256 of the check-out's canonical body, in hexadecimal:
+	// the same key with another hash is refused.
+	BodyHash string `json:"bodyHash"`
+	// ClaimID is chosen by the caller, new for each claim: a repeat with the same
+	// one gets the same claim. It is the fence that the commit shows.
+	ClaimID string `json:"claimId"`
+	// LeaseMs is how long the claim lives unless it is renewed.
+	LeaseMs int `json:"leaseMs"`
+	// WaitMs is how long storage waits while somebody else has the claim.
+	WaitMs int `json:"waitMs,omitempty"`
+}
+
+// CheckOutClaim is the answer to it: a claim, or the answer that was given.
+type CheckOutClaim struct {
+	// LoanID is the loan's id, chosen when the key was first seen: whoever finishes
+	// the check-out commits this loan.
+	LoanID string `json:"loanId"`
+	// Taken says that somebody claimed the key before, so that the loan may exist.
+	Taken bool `json:"taken,omitempty"`
+	// Answer is given when the check-out is finished; then nothing was claimed.
+	Answer *CheckOutAnswer `json:"answer,omitempty"`
+}
+
+// CheckOutAnswer is what a check-out was answered, word for word.
+type CheckOutAnswer struct {
+	Status   int             `json:"status"`
+	Location string          `json:"location,omitempty"`
+	Body     json.RawMessage `json:"body"`
+}
+
+// CheckOutClaimChange is the body of PUT /check-out-request-storage/{claimId}
+// (ours). It has one of the two.
+type CheckOutClaimChange struct {
+	// LeaseMs renews the claim; 0 gives it up, so that a repeat may try again.
+	LeaseMs *int `json:"leaseMs,omitempty"`
+	// Answer ends the check-out: repeats get this answer.
+	Answer *CheckOutAnswer `json:"answer,omitempty"`
+}
