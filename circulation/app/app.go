@@ -58,13 +58,14 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	storage := storageclient.New(storageclient.Options{URL: storageURL, Instance: cfg.InstanceName, Observe: m.storageCall})
 	env := cfg.environment()
 	store := settings.NewStore(storage, env, log, m.settingsFallback)
+	checkOuts := &checkout.Service{
+		Library: storage, Locker: storage, Committer: storage,
+		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
+	}
 	routes := httpapi.Routes(httpapi.Deps{
-		CheckOuts: &checkout.Service{
-			Library: storage, Locker: storage, Committer: storage,
-			Settings: store, Observer: o.observers, Log: log, Now: time.Now,
-		},
-		CheckIns: &checkout.Returns{Library: storage, Returner: storage, Log: log},
-		Loans:    storage, Rules: storage, Settings: store, Environment: env, Log: log,
+		CheckOuts: checkOuts,
+		CheckIns:  &checkout.Returns{Library: storage, Returner: storage, Log: log},
+		Loans:     storage, Rules: storage, Matching: checkOuts, Settings: store, Environment: env, Log: log,
 	})
 	handler := edge.New(edge.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,

@@ -141,7 +141,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true,
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
-		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Settings: b, Environment: environment, Log: log,
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, Settings: b, Environment: environment, Log: log,
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	r.Header.Set(schemas.TenantHeader, "diku")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
@@ -55,6 +56,7 @@ type Deps struct {
 	CheckIns  CheckIns
 	Loans     Loans
 	Rules     Rules
+	Matching  RuleMatching
 	Settings  Settings
 	// Environment holds the settings of tenants that set none.
 	Environment settings.Environment
@@ -71,7 +73,7 @@ func Routes(d Deps) []edge.Route {
 		settingsPath = "/circulation/check-out-lock-settings"
 	)
 	circ, rules, lock := circulation{d}, rulesHandlers{d.Rules}, settingsHandlers{d.Settings, d.Environment}
-	return []edge.Route{
+	return slices.Concat(rulePolicyRoutes(d.Matching), []edge.Route{
 		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
 		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
 		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},
@@ -80,5 +82,5 @@ func Routes(d Deps) []edge.Route {
 		{Method: http.MethodPut, Path: rulesPath, Handler: rules.put, Permission: "circulation.rules.put"},
 		{Method: http.MethodGet, Path: settingsPath, Handler: lock.get, Permission: "circulation.check-out-lock-settings.item.get"},
 		{Method: http.MethodPut, Path: settingsPath, Handler: lock.put, Permission: "circulation.check-out-lock-settings.item.put"},
-	}
+	})
 }
