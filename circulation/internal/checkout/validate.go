@@ -201,7 +201,7 @@ func (s *Service) makeLoan(p *plan) error {
 	if loanDate.IsZero() {
 		loanDate = Instant{s.Now()}
 	}
-	due, err := p.policy.DueDate(loanDate.UTC(), p.user.ExpirationDate.Time)
+	due, err := p.policy.DueDate(policy.Terms{LoanDate: loanDate.UTC(), PatronExpires: p.user.ExpirationDate.Time})
 	var wrong *policy.DueDateError
 	if errors.As(err, &wrong) {
 		return fault.Validation(detail("", wrong.Message,

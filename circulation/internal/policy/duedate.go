@@ -16,32 +16,71 @@ func (e *DueDateError) Error() string { return e.Message }
 // lastYear is the last one that a date-time in JSON (RFC 3339) can have.
 const lastYear = 9999
 
-// DueDate returns when an item lent at loanDate is due: loanDate plus the
-// policy's period, but not later than patronExpires (zero for never). Days,
-// weeks and months are those of the calendar in loanDate's time zone, and the
-// result is in that zone. The opening hours of libraries are not regarded.
+// Terms are what a due date depends on besides the policy.
+type Terms struct {
+	LoanDate time.Time
+	// PatronExpires is when the patron's card does; zero for never.
+	PatronExpires time.Time
+	// Schedule is the record that the policy's ScheduleID names.
+	Schedule FixedSchedule
+	// HoldWaits says that a hold which no item is set aside for yet waits for the
+	// item, besides the request that the check-out fills.
+	HoldWaits bool
+}
+
+// DueDate returns when an item lent at t.LoanDate is due: on the date of the
+// schedule (profile Fixed), or after the policy's period (Rolling), which is the
+// alternate one, if the policy has one, when a hold waits, and ends no later than
+// the schedule allows. It is never later than t.PatronExpires. Days, weeks and
+// months are those of the calendar in the loan date's time zone, and the result
+// is in that zone. Libraries count as always open: opening hours are not regarded.
 //
-// The error is always a *DueDateError. Fixed due date schedules do not exist in
-// this version: a policy that names one, be it as its profile or as a limit to
-// a rolling period, is refused, as without it the item would be lent too long.
+// The error is always a *DueDateError.
 //
-// Source: FOLIO's RollingCheckOutDueDateStrategy, with its messages.
-func (p LoanPolicy) DueDate(loanDate, patronExpires time.Time) (time.Time, error) {
+// Source: FOLIO's RollingCheckOutDueDateStrategy and
+// FixedScheduleCheckOutDueDateStrategy, with their messages.
+func (p LoanPolicy) DueDate(t Terms) (time.Time, error) {
+	var due time.Time
+	var err error
 	switch {
 	case strings.EqualFold(p.profile, "Fixed"):
-		return time.Time{}, &DueDateError{`profile "Fixed" in the loan policy is not supported: this version has no fixed due date schedules`}
-	case !strings.EqualFold(p.profile, "Rolling"):
-		return time.Time{}, &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", p.profile)}
+		due, err = t.fixed()
+	case strings.EqualFold(p.profile, "Rolling"):
+		due, err = p.rolling(t)
+	default:
+		err = &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", p.profile)}
 	}
-	due, err := p.period.after(loanDate)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if p.scheduleID != "" {
-		return time.Time{}, &DueDateError{"the due date limit in the loan policy is not supported: this version has no fixed due date schedules"}
+	if !t.PatronExpires.IsZero() && due.After(t.PatronExpires) {
+		due = t.PatronExpires.In(t.LoanDate.Location())
 	}
-	if !patronExpires.IsZero() && due.After(patronExpires) {
-		due = patronExpires.In(loanDate.Location())
+	return due, nil
+}
+
+func (p LoanPolicy) rolling(t Terms) (time.Time, error) {
+	span := p.period
+	if t.HoldWaits && p.alternate != nil {
+		span = *p.alternate
+	}
+	due, err := span.after(t.LoanDate)
+	if err != nil || p.ScheduleID == "" {
+		return due, err
+	}
+	limit, err := t.fixed()
+	if err == nil && limit.Before(due) {
+		due = limit
+	}
+	return due, err
+}
+
+// fixed is the schedule's date. A schedule without a range for the loan date
+// must not pass for one that does not limit.
+func (t Terms) fixed() (time.Time, error) {
+	due, found := t.Schedule.dueFor(t.LoanDate)
+	if !found {
+		return time.Time{}, &DueDateError{"loan date falls outside of the date ranges in the loan policy"}
 	}
 	return due, nil
 }

@@ -46,7 +46,7 @@ func TestDueDate_Rolling(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := rolling(t, tt.duration, tt.interval).DueDate(at(t, tt.lent), time.Time{})
+			got, err := rolling(t, tt.duration, tt.interval).DueDate(policy.Terms{LoanDate: at(t, tt.lent)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,11 +69,11 @@ func TestDueDate_DaylightSaving(t *testing.T) {
 		"Days":   "2026-03-29T12:00:00+02:00",
 		"Months": "2026-04-28T12:00:00+02:00",
 	} {
-		if got, err := rolling(t, "1", interval).DueDate(lent, time.Time{}); err != nil || got.Format(time.RFC3339) != want {
+		if got, err := rolling(t, "1", interval).DueDate(policy.Terms{LoanDate: lent}); err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("1 %s: got %v, %v, want %s", interval, got, err, want)
 		}
 	}
-	if got, err := rolling(t, "24", "Hours").DueDate(lent, time.Time{}); err != nil || got.Format(time.RFC3339) != "2026-03-29T13:00:00+02:00" {
+	if got, err := rolling(t, "24", "Hours").DueDate(policy.Terms{LoanDate: lent}); err != nil || got.Format(time.RFC3339) != "2026-03-29T13:00:00+02:00" {
 		t.Errorf("24 hours: got %v, %v, want 13:00", got, err)
 	}
 }
@@ -89,7 +89,7 @@ func TestDueDate_NotAfterThePatronExpires(t *testing.T) {
 		"earlier, in its zone": {"2026-03-15T23:59:59-05:00", "2026-03-16T04:59:59Z"},
 	}
 	for name, tt := range tests {
-		got, err := rolling(t, "30", "Days").DueDate(lent, at(t, tt.expires))
+		got, err := rolling(t, "30", "Days").DueDate(policy.Terms{LoanDate: lent, PatronExpires: at(t, tt.expires)})
 		if err != nil || got.Format(time.RFC3339Nano) != tt.want {
 			t.Errorf("%s: got %v, %v, want %s", name, got, err, tt.want)
 		}
@@ -100,28 +100,28 @@ func TestDueDate_Errors(t *testing.T) {
 	t.Parallel()
 	period := func(p string) string { return `{"profileId":"Rolling","period":` + p + `}` }
 	const noPeriod = "the loan period in the loan policy is not recognised"
+	const outside = "loan date falls outside of the date ranges in the loan policy"
 	tests := map[string]struct{ loansPolicy, want string }{
-		"no loans policy":         {`null`, `profile "" in the loan policy is not recognised`},
-		"unknown profile":         {`{"profileId":"Sliding"}`, `profile "Sliding" in the loan policy is not recognised`},
-		"fixed":                   {`{"profileId":"Fixed","fixedDueDateScheduleId":"s1"}`, `profile "Fixed" in the loan policy is not supported: this version has no fixed due date schedules`},
-		"fixed in small letters":  {`{"profileId":"fixed"}`, `profile "Fixed" in the loan policy is not supported: this version has no fixed due date schedules`},
-		"limited by a schedule":   {`{"profileId":"Rolling","period":{"duration":1,"intervalId":"Days"},"fixedDueDateScheduleId":"s1"}`, "the due date limit in the loan policy is not supported: this version has no fixed due date schedules"},
-		"no period":               {`{"profileId":"Rolling"}`, noPeriod},
-		"period is null":          {period(`null`), noPeriod},
-		"no duration":             {period(`{"intervalId":"Days"}`), noPeriod},
-		"no interval":             {period(`{"duration":3}`), noPeriod},
-		"no time":                 {period(`{"duration":0,"intervalId":"Days"}`), `the duration "0" in the loan policy is invalid`},
-		"negative":                {period(`{"duration":-3,"intervalId":"Days"}`), `the duration "-3" in the loan policy is invalid`},
-		"unknown interval":        {period(`{"duration":3,"intervalId":"Fortnights"}`), `the interval "Fortnights" in the loan policy is not recognised`},
-		"interval, small letters": {period(`{"duration":3,"intervalId":"days"}`), `the interval "days" in the loan policy is not recognised`},
-		"beyond the year 9999":    {period(`{"duration":120000,"intervalId":"Months"}`), `the duration "120000" in the loan policy is invalid`},
-		"largest duration":        {period(`{"duration":2147483647,"intervalId":"Weeks"}`), `the duration "2147483647" in the loan policy is invalid`},
+		"no loans policy":           {`null`, `profile "" in the loan policy is not recognised`},
+		"fixed without schedule":    {`{"profileId":"Fixed"}`, outside},
+		"a schedule, not handed in": {`{"profileId":"Rolling","period":{"duration":1,"intervalId":"Days"},"fixedDueDateScheduleId":"s1"}`, outside},
+		"unknown profile":           {`{"profileId":"Sliding"}`, `profile "Sliding" in the loan policy is not recognised`},
+		"no period":                 {`{"profileId":"Rolling"}`, noPeriod},
+		"period is null":            {period(`null`), noPeriod},
+		"no duration":               {period(`{"intervalId":"Days"}`), noPeriod},
+		"no interval":               {period(`{"duration":3}`), noPeriod},
+		"no time":                   {period(`{"duration":0,"intervalId":"Days"}`), `the duration "0" in the loan policy is invalid`},
+		"negative":                  {period(`{"duration":-3,"intervalId":"Days"}`), `the duration "-3" in the loan policy is invalid`},
+		"unknown interval":          {period(`{"duration":3,"intervalId":"Fortnights"}`), `the interval "Fortnights" in the loan policy is not recognised`},
+		"interval, small letters":   {period(`{"duration":3,"intervalId":"days"}`), `the interval "days" in the loan policy is not recognised`},
+		"beyond the year 9999":      {period(`{"duration":120000,"intervalId":"Months"}`), `the duration "120000" in the loan policy is invalid`},
+		"largest duration":          {period(`{"duration":2147483647,"intervalId":"Weeks"}`), `the duration "2147483647" in the loan policy is invalid`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := parsePolicy(t, `{"id":"p1","loanable":true,"loansPolicy":`+tt.loansPolicy+`}`)
-			due, err := p.DueDate(at(t, "2026-03-01T10:00:00Z"), time.Time{})
+			due, err := p.DueDate(policy.Terms{LoanDate: at(t, "2026-03-01T10:00:00Z")})
 			var fault *policy.DueDateError
 			if !errors.As(err, &fault) || fault.Message != tt.want || err.Error() != tt.want {
 				t.Errorf("got %v, %v, want %q", due, err, tt.want)
@@ -135,7 +135,7 @@ func TestDueDate_Errors(t *testing.T) {
 func TestDueDate_LargestPeriods(t *testing.T) {
 	t.Parallel()
 	for _, interval := range []string{"Minutes", "Hours", "Days", "Weeks", "Months"} {
-		due, err := rolling(t, "2147483647", interval).DueDate(at(t, "2026-03-01T10:00:00Z"), time.Time{})
+		due, err := rolling(t, "2147483647", interval).DueDate(policy.Terms{LoanDate: at(t, "2026-03-01T10:00:00Z")})
 		if interval == "Minutes" {
 			if want := "6109-03-24T12:07:00Z"; err != nil || due.Format(time.RFC3339) != want {
 				t.Errorf("%s: got %v, %v, want %s", interval, due, err, want)

@@ -17,9 +17,13 @@ type LoanPolicy struct {
 	Loanable  bool
 	ItemLimit int // 1 to 9999; 0 is unlimited. See ItemLimitFor for when it counts
 
-	profile    string
-	period     period
-	scheduleID string // fixed due date schedule, or "" for none
+	// ScheduleID names the fixed due date schedule that DueDate needs: the due
+	// dates of the profile Fixed, the limit of the profile Rolling. Empty is none.
+	ScheduleID string
+
+	profile   string
+	period    period
+	alternate *period // the one while a hold waits; nil for the usual one
 }
 
 // period is the time a rolling loan lasts. duration is nil and interval empty
@@ -27,6 +31,17 @@ type LoanPolicy struct {
 type period struct {
 	duration *int
 	interval string
+}
+
+// UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
+func (p *period) UnmarshalJSON(raw []byte) error {
+	var record struct {
+		Duration   *wholeNumber `json:"duration"`
+		IntervalID string       `json:"intervalId"`
+	}
+	err := json.Unmarshal(raw, &record)
+	*p = period{duration: (*int)(record.Duration), interval: record.IntervalID}
+	return err
 }
 
 // ParseLoanPolicy reads a record of FOLIO's /loan-policy-storage/loan-policies.
@@ -40,14 +55,16 @@ func ParseLoanPolicy(raw []byte) (LoanPolicy, error) {
 		Name        string `json:"name"`
 		Loanable    bool   `json:"loanable"`
 		LoansPolicy struct {
-			ProfileID string `json:"profileId"`
-			Period    struct {
-				Duration   *wholeNumber `json:"duration"`
-				IntervalID string       `json:"intervalId"`
-			} `json:"period"`
+			ProfileID              string       `json:"profileId"`
+			Period                 period       `json:"period"`
 			FixedDueDateScheduleID string       `json:"fixedDueDateScheduleId"`
 			ItemLimit              *wholeNumber `json:"itemLimit"`
 		} `json:"loansPolicy"`
+		RequestManagement struct {
+			Holds struct {
+				AlternateCheckoutLoanPeriod *period `json:"alternateCheckoutLoanPeriod"`
+			} `json:"holds"`
+		} `json:"requestManagement"`
 	}
 	if err := json.Unmarshal(raw, &record); err != nil {
 		return LoanPolicy{}, fmt.Errorf("read loan policy: %w", err)
@@ -57,9 +74,10 @@ func ParseLoanPolicy(raw []byte) (LoanPolicy, error) {
 		ID:         record.ID,
 		Name:       record.Name,
 		Loanable:   record.Loanable,
+		ScheduleID: loans.FixedDueDateScheduleID,
 		profile:    loans.ProfileID,
-		period:     period{duration: (*int)(loans.Period.Duration), interval: loans.Period.IntervalID},
-		scheduleID: loans.FixedDueDateScheduleID,
+		period:     loans.Period,
+		alternate:  record.RequestManagement.Holds.AlternateCheckoutLoanPeriod,
 	}
 	if limit := loans.ItemLimit; limit != nil {
 		if *limit < 1 || *limit > maxItemLimit {

@@ -1,0 +1,113 @@
+package policy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+// terms is the schedule of an academic year.
+const terms = `{"id":"s1","name":"Terms","schedules":[
+	{"from":"2026-01-01T00:00:00.000+0000","to":"2026-06-30T23:59:59.000+0000","due":"2026-07-15T22:00:00.000+0000"},
+	{"from":"2026-07-01T00:00:00Z","to":"2026-12-31T23:59:59Z","due":"2027-01-15T23:00:00+01:00"}]}`
+
+func schedule(t *testing.T, raw string) policy.FixedSchedule {
+	t.Helper()
+	s, err := policy.ParseFixedSchedule([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestDueDate_Schedules(t *testing.T) {
+	t.Parallel()
+	const (
+		fixed   = `{"profileId":"Fixed","fixedDueDateScheduleId":"s1"}`
+		limited = `{"profileId":"Rolling","period":{"duration":8,"intervalId":"Weeks"},"fixedDueDateScheduleId":"s1"}`
+		outside = "loan date falls outside of the date ranges in the loan policy"
+	)
+	tests := map[string]struct{ loansPolicy, lent, expires, want string }{
+		"fixed":                               {fixed, "2026-03-01T10:00:00Z", "", "2026-07-15T22:00:00Z"},
+		"fixed, written in small letters":     {strings.Replace(fixed, "Fixed", "fixed", 1), "2026-03-01T10:00:00Z", "", "2026-07-15T22:00:00Z"},
+		"fixed, at the first moment":          {fixed, "2026-01-01T00:00:00Z", "", "2026-07-15T22:00:00Z"},
+		"fixed, at the last moment":           {fixed, "2026-06-30T23:59:59Z", "", "2026-07-15T22:00:00Z"},
+		"fixed, between two ranges":           {fixed, "2026-06-30T23:59:59.5Z", "", outside},
+		"fixed, in the next range":            {fixed, "2026-07-01T00:00:00Z", "", "2027-01-15T22:00:00Z"},
+		"fixed, before all":                   {fixed, "2025-12-31T23:59:59Z", "", outside},
+		"fixed, the instant is in the range":  {fixed, "2025-12-31T20:00:00-05:00", "", "2026-07-15T17:00:00-05:00"},
+		"fixed, the patron expires before":    {fixed, "2026-03-01T10:00:00Z", "2026-04-01T00:00:00Z", "2026-04-01T00:00:00Z"},
+		"rolling, ends before the limit":      {limited, "2026-03-01T10:00:00Z", "", "2026-04-26T10:00:00Z"},
+		"rolling, limited":                    {limited, "2026-06-20T10:00:00Z", "", "2026-07-15T22:00:00Z"},
+		"rolling, limited and patron expires": {limited, "2026-06-20T10:00:00Z", "2026-07-01T00:00:00Z", "2026-07-01T00:00:00Z"},
+		"rolling, outside of the ranges":      {limited, "2027-01-01T00:00:00Z", "", outside},
+		"rolling, a bad period comes first": {
+			strings.Replace(limited, "Weeks", "Terms", 1), "2027-01-01T00:00:00Z", "", `the interval "Terms" in the loan policy is not recognised`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := policy.Terms{LoanDate: at(t, tt.lent), Schedule: schedule(t, terms)}
+			if tt.expires != "" {
+				in.PatronExpires = at(t, tt.expires)
+			}
+			due, err := parsePolicy(t, `{"id":"p1","loanable":true,"loansPolicy":`+tt.loansPolicy+`}`).DueDate(in)
+			got := due.Format(time.RFC3339Nano)
+			if wrong := (*policy.DueDateError)(nil); errors.As(err, &wrong) {
+				got = wrong.Message
+			}
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDueDate_WhileAHoldWaits(t *testing.T) {
+	t.Parallel()
+	const rolling = `{"profileId":"Rolling","period":{"duration":3,"intervalId":"Weeks"}}`
+	const fixed = `{"profileId":"Fixed","fixedDueDateScheduleId":"s1"}`
+	const alternate = `{"holds":{"alternateCheckoutLoanPeriod":{"duration":2,"intervalId":"Days"}}}`
+	tests := map[string]struct {
+		loansPolicy, requests string
+		waits                 bool
+		want                  string
+	}{
+		"nobody waits":             {rolling, alternate, false, "2026-03-22T10:00:00Z"},
+		"a hold waits":             {rolling, alternate, true, "2026-03-03T10:00:00Z"},
+		"no alternate period":      {rolling, `{"holds":{}}`, true, "2026-03-22T10:00:00Z"},
+		"the alternate one is nil": {rolling, `{"holds":{"alternateCheckoutLoanPeriod":null}}`, true, "2026-03-22T10:00:00Z"},
+		"nothing about requests":   {rolling, `null`, true, "2026-03-22T10:00:00Z"},
+		"fixed takes no period":    {fixed, alternate, true, "2026-07-15T22:00:00Z"},
+	}
+	for name, tt := range tests {
+		p := parsePolicy(t, `{"id":"p1","loansPolicy":`+tt.loansPolicy+`,"requestManagement":`+tt.requests+`}`)
+		due, err := p.DueDate(policy.Terms{LoanDate: at(t, "2026-03-01T10:00:00Z"), Schedule: schedule(t, terms), HoldWaits: tt.waits})
+		if got := due.Format(time.RFC3339); err != nil || got != tt.want {
+			t.Errorf("%s: got %s, %v, want %s", name, got, err, tt.want)
+		}
+	}
+	broken := parsePolicy(t, `{"loansPolicy":`+rolling+`,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2}}}}`)
+	if due, err := broken.DueDate(policy.Terms{LoanDate: at(t, "2026-03-01T10:00:00Z"), HoldWaits: true}); err == nil {
+		t.Errorf("got %s from an alternate period without interval", due)
+	}
+}
+
+func TestParseFixedSchedule_Refuses(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		``:                   "unexpected end",
+		`[]`:                 "cannot unmarshal array",
+		`{"schedules":[{}]}`: "schedules[0].from must be a date",
+		`{"schedules":[{"from":"2026-01-01","to":"soon"}]}`:                      "schedules[0].to must be a date",
+		`{"schedules":[{"from":"2026-01-01","to":"2026-02-01","due":"monday"}]}`: "schedules[0].due must be a date",
+	} {
+		if s, err := policy.ParseFixedSchedule([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, %v, want %s", raw, s, err, want)
+		}
+	}
+}
