@@ -35,6 +35,7 @@ func valid() map[string]string {
 		"checkout-lock-request": `{"userId":"ID"}`,
 		"check-out":             `{"loan":` + loan + `,"itemVersion":1}`,
 		"check-in":              `{"itemId":"ID","servicePointId":"ID","checkInDate":"2026-08-22T10:11:12Z","itemVersion":1,"itemStatus":"Available"}`,
+		"renewal":               `{"loanId":"ID","itemId":"ID","itemVersion":1,"judgedRenewalCount":0,"dueDate":"2026-08-22T10:11:12Z","loanPolicyId":"ID"}`,
 	}
 	for name, doc := range documents {
 		documents[name] = strings.ReplaceAll(doc, "ID", someID)

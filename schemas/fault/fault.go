@@ -48,6 +48,8 @@ const (
 	// RequestChanged is a commit or a new request that acted on an old state of
 	// the item's queue of requests.
 	RequestChanged Code = "REQUEST_CHANGED"
+	// LoanChanged is a renewal that judged another state of the loan.
+	LoanChanged Code = "LOAN_CHANGED"
 	// ClaimLost is a commit or an answer of a check-out whose Idempotency-Key
 	// somebody else has taken up meanwhile.
 	ClaimLost Code = "CLAIM_LOST"
@@ -68,7 +70,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		Internal, Malformed, Invalid, NotFound, Conflict, Forbidden, TooLarge, Timeout,
-		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged,
+		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged,
 		ClaimLost, RequestRunning, KeyReused,
 		LockNotAcquired, OutcomeUnknown, Unavailable,
 	}

@@ -17,7 +17,7 @@ func Status(code Code) int {
 		return http.StatusForbidden
 	case NotFound:
 		return http.StatusNotFound
-	case Conflict, LockLost, SettingsChanged, ItemChanged, RequestChanged, ClaimLost, RequestRunning:
+	case Conflict, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged, ClaimLost, RequestRunning:
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge
