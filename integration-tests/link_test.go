@@ -68,7 +68,8 @@ func newLink(t *testing.T, target string) *link {
 	t.Helper()
 	l := &link{}
 	l.lead(t, target)
-	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	// Connections kept for later would hold up the stop of storage.
+	transport := &http.Transport{DisableKeepAlives: true}
 	l.proxy = &httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -80,10 +81,7 @@ func newLink(t *testing.T, target string) *link {
 	}
 	server := httptest.NewServer(l)
 	l.url = server.URL
-	t.Cleanup(func() {
-		server.Close()
-		transport.CloseIdleConnections()
-	})
+	t.Cleanup(server.Close)
 	return l
 }
 

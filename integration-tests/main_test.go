@@ -78,6 +78,7 @@ func start(t *testing.T, o stack.Options, limit int) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		quick.CloseIdleConnections() // one that was never used would hold up the stop for 5 s
 		if err := s.Stop(); err != nil {
 			t.Errorf("stopping: %v", err)
 		}
