@@ -80,6 +80,7 @@ func TestEachRequiredFieldIsMissed(t *testing.T) {
 		"request":               "instanceId requesterId requestType requestLevel requestDate fulfillmentPreference status",
 		"patron-action-session": "patronId loanId actionType",
 		"check-in":              "itemId servicePointId checkInDate itemVersion itemStatus", "user": "",
+		"renewal":               "loanId itemId itemVersion judgedRenewalCount dueDate loanPolicyId",
 	}
 	for _, name := range schemas.Names() {
 		err := schemas.Validate(name, []byte(`{"id":null}`))
