@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 )
@@ -30,7 +31,7 @@ type QueuedRequest struct {
 	RequestType  string `json:"requestType"`  // Hold, Recall or Page
 	RequestLevel string `json:"requestLevel"` // Item or Title
 	Status       string `json:"status"`
-	Position     int    `json:"position"`
+	Position     int    `json:"position"`     // from 1; 0, which is none, comes last
 	// PickupServicePointID and FulfillmentPreference (Hold Shelf or Delivery) say
 	// where the item goes when it comes back.
 	PickupServicePointID  string `json:"pickupServicePointId"`
@@ -69,6 +70,13 @@ func FirstFilledBy(queue []QueuedRequest, itemID, instanceID string, titleLevel 
 		return QueuedRequest{}, false
 	}
 	return slices.MinFunc(fitting, func(a, b QueuedRequest) int {
-		return cmp.Or(cmp.Compare(a.Position, b.Position), strings.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.ID, b.ID))
 	}), true
+}
+
+func place(r QueuedRequest) int {
+	if r.Position <= 0 {
+		return math.MaxInt
+	}
+	return r.Position
 }

@@ -24,6 +24,7 @@ func TestTheFirstRequestThatAnItemFills(t *testing.T) {
 	}{
 		"an empty queue":                         {nil, true, ""},
 		"the lowest position, in whatever order": {[]schemas.QueuedRequest{request("b", "Item", "Hold", open, item, 2), request("a", "Item", "Page", open, item, 1)}, false, "a"},
+		"one without position comes last":        {[]schemas.QueuedRequest{request("b", "Item", "Hold", open, item, 0), request("a", "Item", "Page", open, item, 7)}, false, "a"},
 		"an id in capitals":                      {[]schemas.QueuedRequest{request("a", "Item", "Hold", waits, "AAAAAAAA-0000-4000-8000-000000000001", 1)}, false, "a"},
 		"closed ones do not wait":                {[]schemas.QueuedRequest{request("a", "Item", "Hold", "Closed - Filled", item, 1)}, false, ""},
 		"one for another item":                   {[]schemas.QueuedRequest{request("a", "Item", "Hold", open, "x", 1)}, true, ""},
