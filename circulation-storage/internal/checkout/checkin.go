@@ -15,6 +15,11 @@ type CheckIn struct {
 	ItemID uuid.UUID
 	// ItemVersion is the _version of the item that the caller judged.
 	ItemVersion int
+	// RequestID is the request that the caller saw first in the queue; Nil means
+	// that nobody waits for the item.
+	RequestID uuid.UUID
+	// TitleLevel makes the requests of the item's instance the queue.
+	TitleLevel bool
 
 	servicePointID string
 	date           string // as sent; it becomes the loan's returnDate
@@ -22,6 +27,9 @@ type CheckIn struct {
 	destinationID  string // "" unless the item goes in transit
 	staffMemberID  string // "" when nobody is named
 	loanAction     string
+	requestStatus  string // of the request that the item now serves
+	holdShelfUntil string // "" takes the date away
+	sessionID      string // "" when the desk keeps none
 }
 
 const (
@@ -42,6 +50,9 @@ func ParseCheckIn(body []byte) (CheckIn, error) {
 		servicePointID: doc.Text("servicePointId"), date: doc.Text("checkInDate"),
 		itemStatus: doc.Text("itemStatus"), destinationID: doc.Text("inTransitDestinationServicePointId"),
 		staffMemberID: doc.Text("staffMemberId"), loanAction: doc.Text("loanAction"),
+		RequestID: id(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
+		requestStatus: doc.Text("requestStatus"), holdShelfUntil: doc.Text("holdShelfExpirationDate"),
+		sessionID: doc.Text("sessionId"),
 	}
 	if c.loanAction == "" {
 		c.loanAction = defaultCheckIn
@@ -53,25 +64,40 @@ func ParseCheckIn(body []byte) (CheckIn, error) {
 		return CheckIn{}, invalid("inTransitDestinationServicePointId is allowed with the itemStatus In transit only",
 			"inTransitDestinationServicePointId", c.destinationID)
 	}
-	return c, nil
+	return c, c.checkRequest()
+}
+
+// checkRequest refuses half of what is said about a request.
+func (c CheckIn) checkRequest() error {
+	switch {
+	case (c.RequestID == uuid.Nil) != (c.requestStatus == ""):
+		return invalid("requestId and requestStatus go together", "requestStatus", c.requestStatus)
+	case c.holdShelfUntil != "" && c.requestStatus != awaitingPickup:
+		return invalid("holdShelfExpirationDate is allowed with the requestStatus Open - Awaiting pickup only",
+			"holdShelfExpirationDate", c.holdShelfUntil)
+	}
+	return nil
 }
 
 // SeenReturn is what the transaction of a check-in found, the item locked before
-// its loan.
+// its loan, and that before the queue.
 type SeenReturn struct {
-	Item records.Record // nil when there is none
-	Loan records.Record // the item's open loan; nil when it is not on loan
+	Item  records.Record // nil when there is none
+	Loan  records.Record // the item's open loan; nil when it is not on loan
+	Queue Queue          // the open requests of the item or, for TitleLevel, of its instance
 	Moment
 }
 
 // Returning is what to write for a check-in.
 type Returning struct {
-	Loan  records.Record // nil when the item was not on loan
-	Item  records.Record
-	Event Event
+	Loan     records.Record // nil when the item was not on loan
+	Item     records.Record
+	Requests []records.Record // those of the queue that change
+	Session  records.Record   // nil when the item was not on loan
+	Event    Event
 }
 
-// Decide judges a check-in. Faults: ItemChanged, Invalid.
+// Decide judges a check-in. Faults: ItemChanged, RequestChanged, Invalid.
 func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error) {
 	if seen.Item == nil {
 		return Returning{}, noItem("itemId", c.ItemID)
@@ -79,10 +105,23 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 	if err := checkVersion(seen.Item, c.ItemVersion); err != nil {
 		return Returning{}, err
 	}
+	served, err := seen.Queue.expect(c.RequestID, seen.Item, c.TitleLevel)
+	if err != nil {
+		return Returning{}, err
+	}
 	r := Returning{}
+	if served != nil {
+		if r.Requests, err = seen.completeRequests(ctx, seen.Queue, c.serve(served, seen)); err != nil {
+			return Returning{}, err
+		}
+	}
 	if seen.Loan != nil {
 		r.Loan = c.closeLoan(seen)
 		if err := seen.complete(ctx, records.Loan(), r.Loan, seen.Loan); err != nil {
+			return Returning{}, err
+		}
+		r.Session = newSession(didCheckIn, c.sessionID, r.Loan)
+		if err := seen.complete(ctx, records.PatronActionSession(), r.Session, nil); err != nil {
 			return Returning{}, err
 		}
 	}
@@ -93,6 +132,7 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 	r.Event = newEvent(ctx, ItemCheckedIn, map[string]string{
 		"itemId": c.ItemID.String(), "itemStatus": c.itemStatus, "servicePointId": c.servicePointID, "returnDate": c.date,
 		"loanId": seen.Loan.ID(), "userId": seen.Loan.Text("userId"),
+		"servedRequestId": served.ID(),
 	})
 	return r, nil
 }
@@ -106,6 +146,17 @@ func (c CheckIn) closeLoan(seen SeenReturn) records.Record {
 	loan["checkinServicePointId"] = c.servicePointID
 	loan["itemStatus"] = c.itemStatus
 	return loan
+}
+
+// serve is the queue after the item was set aside for the request.
+func (c CheckIn) serve(request records.Record, seen SeenReturn) []records.Record {
+	request = assign(request, seen.Item)
+	request["status"] = c.requestStatus
+	delete(request, "holdShelfExpirationDate")
+	if c.holdShelfUntil != "" {
+		request["holdShelfExpirationDate"] = c.holdShelfUntil
+	}
+	return seen.Queue.serve(request)
 }
 
 // receive gives the item its new place. lastCheckIn has the time at which the

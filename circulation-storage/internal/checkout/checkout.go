@@ -26,8 +26,14 @@ type CheckOut struct {
 	// SettingsVersion is the version of the settings that said so.
 	LockID          uuid.UUID
 	SettingsVersion string
+	// RequestID is the borrower's request that the caller saw first in the queue;
+	// Nil means that nobody waits for the item.
+	RequestID uuid.UUID
+	// TitleLevel makes the requests of the item's instance the queue.
+	TitleLevel bool
 
-	loan records.Record
+	loan      records.Record
+	sessionID string // "" when the desk keeps none
 }
 
 // ParseCheckOut reads the body of POST /loan-storage/check-outs. Faults:
@@ -43,7 +49,8 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 		LoanID: id(loan, "id"), UserID: id(loan, "userId"), ItemID: id(loan, "itemId"),
 		ItemVersion: integer(doc["itemVersion"]),
 		LockID:      id(doc, "lockId"), SettingsVersion: doc.Text("settingsVersion"),
-		loan: loan,
+		RequestID: id(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
+		loan: loan, sessionID: doc.Text("sessionId"),
 	}
 	if (c.LockID == uuid.Nil) == (c.SettingsVersion == "") {
 		return CheckOut{}, invalid("exactly one of lockId and settingsVersion is required", "lockId", doc.Text("lockId"))
@@ -69,6 +76,7 @@ type Seen struct {
 	Item            records.Record // nil when there is none
 	Loan            records.Record // the one with the check-out's loan id; nil when there is none
 	OnLoan          bool           // the item has an open loan
+	Queue           Queue          // the open requests of the item or, for TitleLevel, of its instance
 	Moment
 }
 
@@ -76,6 +84,10 @@ type Seen struct {
 type Lending struct {
 	Loan records.Record
 	Item records.Record // nil in a repeat whose item was deleted since
+	// Requests are those of the queue that change; Session says what the patron
+	// did. Both are nil in a repeat.
+	Requests []records.Record
+	Session  records.Record
 	// Event tells others; zero in a repeat.
 	Event Event
 	// Repeated is a check-out that was committed before: nothing is to be written.
@@ -88,7 +100,8 @@ var notLendable = []string{checkedOut, "Declared lost", "Claimed returned", "Int
 const checkedOut = "Checked out"
 
 // Decide judges a check-out. A repeat is answered again whether or not its lock
-// still exists. Faults: LockLost, SettingsChanged, ItemChanged, Invalid.
+// still exists. Faults: LockLost, SettingsChanged, ItemChanged, RequestChanged,
+// Invalid.
 func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
 	if seen.Loan != nil {
 		return c.again(seen)
@@ -99,7 +112,11 @@ func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
 	if err := c.checkItem(seen); err != nil {
 		return Lending{}, err
 	}
-	return c.lend(ctx, seen)
+	own, err := c.ownRequest(seen)
+	if err != nil {
+		return Lending{}, err
+	}
+	return c.lend(ctx, seen, own)
 }
 
 func (c CheckOut) again(seen Seen) (Lending, error) {
@@ -145,10 +162,20 @@ func (c CheckOut) checkItem(seen Seen) error {
 	return nil
 }
 
+// ownRequest returns the borrower's request that the check-out fills, nil when
+// nobody waits for the item. Who is not first in the queue gets no item.
+func (c CheckOut) ownRequest(seen Seen) (records.Record, error) {
+	own, err := seen.Queue.expect(c.RequestID, seen.Item, c.TitleLevel)
+	if err == nil && own != nil && id(own, "requesterId") != c.UserID {
+		return nil, fault.New(fault.RequestChanged, "The request %s is another patron's: read the queue again", c.RequestID)
+	}
+	return own, err
+}
+
 // openLoanKey is the unique index that allows one open loan per item.
 const openLoanKey = "loan_open_item_id_key"
 
-func (c CheckOut) lend(ctx context.Context, seen Seen) (Lending, error) {
+func (c CheckOut) lend(ctx context.Context, seen Seen, own records.Record) (Lending, error) {
 	l := Lending{Loan: clone(c.loan), Item: clone(seen.Item)}
 	if err := seen.complete(ctx, records.Loan(), l.Loan, nil); err != nil {
 		return Lending{}, err
@@ -158,9 +185,20 @@ func (c CheckOut) lend(ctx context.Context, seen Seen) (Lending, error) {
 	if err := seen.completeItem(ctx, l.Item, seen.Item); err != nil {
 		return Lending{}, err
 	}
+	if own != nil {
+		var err error
+		if l.Requests, err = seen.completeRequests(ctx, seen.Queue, seen.Queue.fill(own, seen.Item)); err != nil {
+			return Lending{}, err
+		}
+	}
+	l.Session = newSession(didCheckOut, c.sessionID, l.Loan)
+	if err := seen.complete(ctx, records.PatronActionSession(), l.Session, nil); err != nil {
+		return Lending{}, err
+	}
 	l.Event = newEvent(ctx, ItemCheckedOut, map[string]string{
 		"loanId": c.LoanID.String(), "userId": c.UserID.String(), "itemId": c.ItemID.String(),
 		"loanDate": l.Loan.Text("loanDate"), "dueDate": l.Loan.Text("dueDate"),
+		"filledRequestId": own.ID(),
 	})
 	return l, nil
 }

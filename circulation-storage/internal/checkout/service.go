@@ -21,13 +21,14 @@ const (
 	LockLost        Outcome = "lock_lost"        // refused by the fence
 	SettingsChanged Outcome = "settings_changed" // without a lock, on old settings
 	ItemChanged     Outcome = "item_changed"
-	Refused         Outcome = "refused" // everything else that is the caller's mistake
+	RequestChanged  Outcome = "request_changed" // another queue than the caller saw
+	Refused         Outcome = "refused"         // everything else that is the caller's mistake
 	Failed          Outcome = "error"
 )
 
 // Outcomes returns every outcome, in the order of declaration.
 func Outcomes() []Outcome {
-	return []Outcome{Committed, Repeated, LockLost, SettingsChanged, ItemChanged, Refused, Failed}
+	return []Outcome{Committed, Repeated, LockLost, SettingsChanged, ItemChanged, RequestChanged, Refused, Failed}
 }
 
 // Observer is told how commits end, for metrics. Its methods are called from many
@@ -121,6 +122,8 @@ func outcomeOf(o Outcome, err error) Outcome {
 		return SettingsChanged
 	case fault.ItemChanged:
 		return ItemChanged
+	case fault.RequestChanged:
+		return RequestChanged
 	case fault.Invalid, fault.Malformed:
 		return Refused
 	default:

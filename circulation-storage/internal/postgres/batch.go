@@ -23,11 +23,17 @@ type batched struct {
 	sql  string
 	args []any
 	dest []any
+	all  *[]string // of a statement with any number of rows, each one text
 }
 
 // one adds a statement whose row, if there is one, is read into dest.
 func (b *batch) one(sql string, args []any, dest ...any) {
-	b.statements = append(b.statements, batched{sql, args, dest})
+	b.statements = append(b.statements, batched{sql: sql, args: args, dest: dest})
+}
+
+// many adds a statement whose rows, one text each, are read into all.
+func (b *batch) many(sql string, args []any, all *[]string) {
+	b.statements = append(b.statements, batched{sql: sql, args: args, all: all})
 }
 
 // write adds a statement that stores a record, id in $1 and JSON in $2, and
@@ -64,6 +70,12 @@ func (b *batch) send(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 		queued := queue.Queue(sql, s.args...)
+		if s.all != nil {
+			queued.Query(func(rows pgx.Rows) (err error) {
+				*s.all, err = pgx.CollectRows(rows, pgx.RowTo[string])
+				return err
+			})
+		}
 		if len(s.dest) == 0 {
 			continue
 		}

@@ -37,8 +37,12 @@ func lookCheckIn(ctx context.Context, tx pgx.Tx, c checkout.CheckIn) (checkout.S
 	var seen checkout.SeenReturn
 	var item, loan *string
 	var b batch
+	if c.TitleLevel {
+		b.lockTitle(c.ItemID)
+	}
 	b.one(lockItemSQL, []any{c.ItemID}, &item)
 	b.one(lockOpenLoanSQL, []any{c.ItemID}, &loan)
+	queue := b.lockQueue(c.ItemID, c.TitleLevel)
 	b.one(clockSQL, nil, &seen.Now)
 	if err := b.send(ctx, tx); err != nil {
 		return checkout.SeenReturn{}, fmt.Errorf("reading what a check-in changes: %w", err)
@@ -47,7 +51,10 @@ func lookCheckIn(ctx context.Context, tx pgx.Tx, c checkout.CheckIn) (checkout.S
 	if seen.Item, err = decodeStored(item); err != nil {
 		return checkout.SeenReturn{}, err
 	}
-	seen.Loan, err = decodeStored(loan)
+	if seen.Loan, err = decodeStored(loan); err != nil {
+		return checkout.SeenReturn{}, err
+	}
+	seen.Queue, err = decodeQueue(*queue)
 	return seen, err
 }
 
@@ -57,9 +64,14 @@ func takeBack(ctx context.Context, tx pgx.Tx, r checkout.Returning) (schemas.Che
 	b.write(updateItemSQL, r.Item, &item)
 	if r.Loan != nil {
 		b.write(updateLoanSQL, r.Loan, &loan)
+		b.session(r.Session)
 	}
+	b.requests(r.Requests)
 	b.event(r.Event)
 	if err := b.send(ctx, tx); err != nil {
+		if taken := placeTaken(err); taken != nil {
+			return schemas.CheckInResult{}, taken
+		}
 		return schemas.CheckInResult{}, fmt.Errorf("writing a check-in: %w", err)
 	}
 	return schemas.CheckInResult{Loan: raw(loan), Item: raw(item)}, nil

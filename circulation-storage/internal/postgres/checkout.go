@@ -79,7 +79,11 @@ func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout
 		b.one(settingsFenceSQL, nil, &seen.SettingsVersion)
 	}
 	var item, loan *string
+	if c.TitleLevel {
+		b.lockTitle(c.ItemID)
+	}
 	b.one(lockItemSQL, []any{c.ItemID}, &item)
+	queue := b.lockQueue(c.ItemID, c.TitleLevel)
 	b.one(lookSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &loan, &seen.OnLoan)
 	if err := b.send(ctx, tx); err != nil {
 		return checkout.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
@@ -88,7 +92,10 @@ func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout
 	if seen.Item, err = decodeStored(item); err != nil {
 		return checkout.Seen{}, err
 	}
-	seen.Loan, err = decodeStored(loan)
+	if seen.Loan, err = decodeStored(loan); err != nil {
+		return checkout.Seen{}, err
+	}
+	seen.Queue, err = decodeQueue(*queue)
 	return seen, err
 }
 
@@ -110,8 +117,13 @@ func lend(ctx context.Context, tx pgx.Tx, c checkout.CheckOut, l checkout.Lendin
 	var b batch
 	b.write(insertLoanSQL, l.Loan, &loan)
 	b.write(updateItemSQL, l.Item, &item)
+	b.requests(l.Requests)
+	b.session(l.Session)
 	b.event(l.Event)
 	if err := b.send(ctx, tx); err != nil {
+		if taken := placeTaken(err); taken != nil {
+			return schemas.CheckOutResult{}, taken
+		}
 		if _, constraint := sqlState(err); constraint != "" {
 			if refused := c.Violation(constraint); refused != nil {
 				return schemas.CheckOutResult{}, refused
