@@ -31,7 +31,7 @@ bench: ## run the benchmarks
 lint: $(LINT) go-lines ## check style, import directions and go.mod files
 	@failed=; for m in $(MODULES); do \
 		echo "lint $$m"; \
-		(cd $$m && $(LINT) run ./... && go mod tidy -diff) || failed="$$failed $$m"; \
+		(cd $$m && $(LINT) run --allow-parallel-runners ./... && go mod tidy -diff) || failed="$$failed $$m"; \
 	done; \
 	test -z "$$failed" || { echo "lint failed in:$$failed" >&2; exit 1; }
 
