@@ -72,6 +72,8 @@ func rule(k jsonschema.ErrorKind) string {
 		return fmt.Sprintf("must have %d or more characters", k.Want)
 	case *kind.MaxLength:
 		return fmt.Sprintf("must have at most %d characters, not %d", k.Want, k.Got)
+	case *kind.MinItems:
+		return fmt.Sprintf("must have %d or more elements", k.Want)
 	case *kind.MaxItems:
 		return fmt.Sprintf("must have at most %d elements, not %d", k.Want, k.Got)
 	case *kind.Minimum:

@@ -2,20 +2,28 @@ package httpapi_test
 
 // ids of the sample records, one per type.
 const (
-	groupID    = "00000000-0000-4000-8000-000000000001"
-	userID     = "00000000-0000-4000-8000-000000000002"
-	mtypeID    = "00000000-0000-4000-8000-000000000003"
-	ltypeID    = "00000000-0000-4000-8000-000000000004"
-	deskID     = "00000000-0000-4000-8000-000000000005"
-	shelfID    = "00000000-0000-4000-8000-000000000006"
-	titleID    = "00000000-0000-4000-8000-000000000007"
-	holdingsID = "00000000-0000-4000-8000-000000000008"
-	itemID     = "00000000-0000-4000-8000-000000000009"
-	policyID   = "00000000-0000-4000-8000-00000000000a"
-	loanID     = "00000000-0000-4000-8000-00000000000b"
-	entryID    = "00000000-0000-4000-8000-00000000000c"
-	requestID  = "00000000-0000-4000-8000-00000000000d"
-	sessionID  = "00000000-0000-4000-8000-00000000000e"
+	groupID         = "00000000-0000-4000-8000-000000000001"
+	userID          = "00000000-0000-4000-8000-000000000002"
+	mtypeID         = "00000000-0000-4000-8000-000000000003"
+	ltypeID         = "00000000-0000-4000-8000-000000000004"
+	deskID          = "00000000-0000-4000-8000-000000000005"
+	shelfID         = "00000000-0000-4000-8000-000000000006"
+	titleID         = "00000000-0000-4000-8000-000000000007"
+	holdingsID      = "00000000-0000-4000-8000-000000000008"
+	itemID          = "00000000-0000-4000-8000-000000000009"
+	policyID        = "00000000-0000-4000-8000-00000000000a"
+	loanID          = "00000000-0000-4000-8000-00000000000b"
+	entryID         = "00000000-0000-4000-8000-00000000000c"
+	requestID       = "00000000-0000-4000-8000-00000000000d"
+	sessionID       = "00000000-0000-4000-8000-00000000000e"
+	proxyID         = "00000000-0000-4000-8000-00000000000f"
+	blockID         = "00000000-0000-4000-8000-000000000010"
+	settingID       = "00000000-0000-4000-8000-000000000011"
+	instID          = "00000000-0000-4000-8000-000000000012"
+	campusID        = "00000000-0000-4000-8000-000000000013"
+	libraryID       = "00000000-0000-4000-8000-000000000014"
+	scheduleID      = "00000000-0000-4000-8000-000000000015"
+	requestPolicyID = "00000000-0000-4000-8000-000000000016"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -39,6 +47,16 @@ func samples() map[string]string {
 			"loansPolicy":{"profileId":"Rolling","period":{"duration":14,"intervalId":"Days"},"itemLimit":3}}`,
 		"/loan-storage/loans": `{"id":"` + loanID + `","itemId":"` + itemID + `","userId":"` + userID + `","loanDate":"2026-08-22T10:11:12.345+02:00","action":"checkedout","status":{"name":"Open"}}`,
 		"/settings/entries":   `{"id":"` + entryID + `","scope":"ui","key":"colours","value":["red",{"x":0}]}`,
+		"/proxiesfor": `{"id":"` + proxyID + `","userId":"` + userID + `","proxyUserId":"` + groupID + `","status":"Active","requestForSponsor":"Yes",
+			"notificationsTo":"Sponsor","accrueTo":"Sponsor","expirationDate":"2039-01-31T00:00:00.000+0000"}`,
+		"/manualblocks": `{"id":"` + blockID + `","userId":"` + userID + `","type":"Manual","desc":"Owes a book","borrowing":true,"renewals":false,"requests":true}`,
+		"/circulation-settings-storage/circulation-settings": `{"id":"` + settingID + `","name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}`,
+		"/location-units/institutions":                       `{"id":"` + instID + `","name":"Universität","code":"U"}`,
+		"/location-units/campuses":                           `{"id":"` + campusID + `","name":"City","code":"C","institutionId":"` + instID + `"}`,
+		"/location-units/libraries":                          `{"id":"` + libraryID + `","name":"Main","code":"M","campusId":"` + campusID + `"}`,
+		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": `{"id":"` + scheduleID + `","name":"Terms","description":"of a year","schedules":[
+			{"from":"2026-07-01T00:00:00.000Z","to":"2026-12-31T23:59:59Z","due":"2027-01-15T00:00:00.000+0100"},{"from":"2026-01-01","to":"2026-06-30","due":"2026-06-30"}]}`,
+		"/request-policy-storage/request-policies": `{"id":"` + requestPolicyID + `","name":"Hold only","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + deskID + `"]}}`,
 		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID + `","holdingsRecordId":"` + holdingsID + `",
 			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
 			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","item":{"barcode":"b1"}}`,

@@ -12,9 +12,9 @@ const (
 // are created in this order find what they name.
 func Types() []Type {
 	return []Type{
-		Usergroup(), User(), MaterialType(), LoanType(), ServicePoint(), Location(),
-		Instance(), Holdings(), Item(), LoanPolicy(), Loan(), SettingsEntry(),
-		Request(), PatronActionSession(),
+		Usergroup(), User(), MaterialType(), LoanType(), ServicePoint(), Institution(), Campus(), Library(), Location(),
+		Instance(), Holdings(), Item(), FixedDueDateSchedule(), LoanPolicy(), RequestPolicy(), CirculationSetting(), SettingsEntry(),
+		ProxyFor(), ManualBlock(), Loan(), Request(), PatronActionSession(),
 	}
 }
 

@@ -114,8 +114,11 @@ func TestPathsAndCollectionKeysAreFOLIOs(t *testing.T) {
 		"/users": "users", "/groups": "usergroups", "/item-storage/items": "items", "/holdings-storage/holdings": "holdingsRecords",
 		"/instance-storage/instances": "instances", "/locations": "locations", "/material-types": "mtypes", "/loan-types": "loantypes",
 		"/service-points": "servicepoints", "/loan-policy-storage/loan-policies": "loanPolicies", "/loan-storage/loans": "loans",
-		"/settings/entries":         "items",
-		"/request-storage/requests": "requests", "/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
+		"/settings/entries": "items",
+		"/proxiesfor":       "proxiesFor", "/manualblocks": "manualblocks", "/circulation-settings-storage/circulation-settings": "circulationSettings",
+		"/location-units/institutions": "locinsts", "/location-units/campuses": "loccamps", "/location-units/libraries": "loclibs",
+		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "fixedDueDateSchedules",
+		"/request-policy-storage/request-policies":                  "requestPolicies", "/request-storage/requests": "requests", "/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
 	}
 	got := records.Types()
 	if len(got) != len(want) {
@@ -144,6 +147,13 @@ func TestTheIndexesThatFOLIOsClientsUseExist(t *testing.T) {
 		"/loan-policy-storage/loan-policies": "id name",
 		"/loan-storage/loans":                "id userId proxyUserId itemId status.name loanDate dueDate returnDate action itemStatus loanPolicyId checkoutServicePointId",
 		"/settings/entries":                  "id scope key userId",
+		"/proxiesfor":                        "id userId proxyUserId status expirationDate",
+		"/manualblocks":                      "id userId borrowing expirationDate",
+		"/circulation-settings-storage/circulation-settings":        "id name",
+		"/location-units/campuses":                                  "id name code institutionId",
+		"/location-units/libraries":                                 "id name code campusId",
+		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "id name",
+		"/request-policy-storage/request-policies":                  "id name",
 		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType requestLevel requestDate " +
 			"pickupServicePointId holdShelfExpirationDate requestExpirationDate",
 		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",

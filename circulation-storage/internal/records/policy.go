@@ -1,0 +1,103 @@
+package records
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// RequestPolicy says which kinds of requests are allowed
+// (mod-circulation-storage).
+func RequestPolicy() Type {
+	return Type{
+		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
+		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
+		Indexes: index(fields{Text: {"name", "description", "requestTypes"}}),
+		Unique:  []Unique{{Constraint: "request_policy_name_key", Fields: []string{"name"}}},
+	}
+}
+
+// CirculationSetting is a named setting of the tenant (mod-circulation-storage):
+// generalTlr, for one, switches title-level requests.
+func CirculationSetting() Type {
+	return Type{
+		Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
+		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings",
+		Indexes: index(fields{Text: {"name"}}),
+		Unique:  []Unique{{Constraint: "circulation_settings_name_key", Fields: []string{"name"}}},
+	}
+}
+
+// FixedDueDateSchedule says when items are due that are lent within given dates
+// (mod-circulation-storage).
+func FixedDueDateSchedule() Type {
+	return Type{
+		Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
+		Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules",
+		Prepare: prepareSchedule,
+		Indexes: index(fields{Text: {"name", "description"}}),
+		Unique:  []Unique{{Constraint: "fixed_due_date_schedule_name_key", Fields: []string{"name"}}},
+	}
+}
+
+// span is one entry of a schedule.
+type span struct {
+	at            int // its place in the list
+	from, to, due time.Time
+}
+
+// prepareSchedule refuses dates that no loan could get, with
+// mod-circulation-storage's messages, and dates of which a loan could get two.
+// One range may end at the moment when the next begins.
+func prepareSchedule(_ context.Context, _ Reader, w Write) error {
+	spans := readSpans(w.Record)
+	var details []fault.Detail
+	refuse := func(s span, field string, at time.Time, format string, args ...any) {
+		details = append(details, fault.Detail{
+			Message: "Unable to save fixed loan date. Date range not valid " + fmt.Sprintf(format, args...), Type: "1", Code: "-1",
+			Parameters: []fault.Parameter{fault.Param(fmt.Sprintf("schedules[%d].%s", s.at, field), at.UTC().Format(schemas.FolioTime))},
+		})
+	}
+	for _, s := range spans {
+		switch {
+		case s.from.After(s.due):
+			refuse(s, "from", s.from, "from date after due date")
+		case s.from.After(s.to):
+			refuse(s, "from", s.from, "from date after to date")
+		case s.to.After(s.due):
+			refuse(s, "to", s.to, "to date after due date")
+		}
+	}
+	if details == nil {
+		slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+		for i := 1; i < len(spans); i++ {
+			if earlier := spans[i-1]; spans[i].from.Before(earlier.to) {
+				refuse(spans[i], "from", spans[i].from, "from date before the to date of schedules[%d]", earlier.at)
+			}
+		}
+	}
+	if details != nil {
+		return fault.Validation(details...)
+	}
+	return nil
+}
+
+// readSpans reads what the schema has checked.
+func readSpans(schedule Record) []span {
+	list, _ := schedule["schedules"].([]any)
+	spans := make([]span, 0, len(list))
+	for i, v := range list {
+		object, _ := v.(map[string]any)
+		s := span{at: i}
+		for field, at := range map[string]*time.Time{"from": &s.from, "to": &s.to, "due": &s.due} {
+			text := Record(object).Text(field)
+			*at, _ = schemas.ParseTime(text)
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}

@@ -1,0 +1,2 @@
+-- Drops every proxy relationship of the tenant.
+DROP TABLE proxyfor;

@@ -1,0 +1,2 @@
+-- Drops every manual block of the tenant.
+DROP TABLE manualblocks;

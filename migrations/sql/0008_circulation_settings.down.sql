@@ -1,0 +1,2 @@
+-- Drops every circulation setting of the tenant.
+DROP TABLE circulation_settings;

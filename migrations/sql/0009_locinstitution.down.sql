@@ -1,0 +1,2 @@
+-- Drops every institution of the tenant.
+DROP TABLE locinstitution;

@@ -1,0 +1,2 @@
+-- Drops every campus of the tenant.
+DROP TABLE loccampus;

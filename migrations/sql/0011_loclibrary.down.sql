@@ -1,0 +1,2 @@
+-- Drops every library of the tenant.
+DROP TABLE loclibrary;

@@ -1,0 +1,2 @@
+-- Drops every request policy of the tenant.
+DROP TABLE request_policy;
