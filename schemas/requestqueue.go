@@ -31,7 +31,7 @@ type QueuedRequest struct {
 	RequestType  string `json:"requestType"`  // Hold, Recall or Page
 	RequestLevel string `json:"requestLevel"` // Item or Title
 	Status       string `json:"status"`
-	Position     int    `json:"position"`     // from 1; 0, which is none, comes last
+	Position     int    `json:"position"` // from 1; 0, which is none, comes last
 	// PickupServicePointID and FulfillmentPreference (Hold Shelf or Delivery) say
 	// where the item goes when it comes back.
 	PickupServicePointID  string `json:"pickupServicePointId"`
