@@ -72,7 +72,7 @@ func (c CheckIn) checkRequest() error {
 	switch {
 	case (c.RequestID == uuid.Nil) != (c.requestStatus == ""):
 		return invalid("requestId and requestStatus go together", "requestStatus", c.requestStatus)
-	case c.holdShelfUntil != "" && c.requestStatus != awaitingPickup:
+	case c.holdShelfUntil != "" && c.requestStatus != schemas.RequestAwaitingPickup:
 		return invalid("holdShelfExpirationDate is allowed with the requestStatus Open - Awaiting pickup only",
 			"holdShelfExpirationDate", c.holdShelfUntil)
 	}

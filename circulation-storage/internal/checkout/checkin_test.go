@@ -32,20 +32,30 @@ func TestParseCheckIn_Refusals(t *testing.T) {
 		replace map[string]any
 		says    string
 	}{
-		"no item":                        {map[string]any{"itemId": nil}, "itemId is required"},
-		"item id is none":                {map[string]any{"itemId": "' OR 1=1"}, "itemId must be a UUID"},
-		"no service point":               {map[string]any{"servicePointId": nil}, "servicePointId is required"},
-		"no date":                        {map[string]any{"checkInDate": nil}, "checkInDate is required"},
-		"date is none":                   {map[string]any{"checkInDate": "today"}, "checkInDate must be a date and time"},
-		"no version":                     {map[string]any{"itemVersion": nil}, "itemVersion is required"},
-		"version is text":                {map[string]any{"itemVersion": "3"}, "itemVersion must be of type integer"},
-		"no status":                      {map[string]any{"itemStatus": nil}, "itemStatus is required"},
-		"unknown status":                 {map[string]any{"itemStatus": "Lent"}, "itemStatus must be one of"},
-		"status Checked out":             {map[string]any{"itemStatus": "Checked out"}, "itemStatus must not be Checked out"},
-		"staff member is none":           {map[string]any{"staffMemberId": "me"}, "staffMemberId must be a UUID"},
-		"unknown action":                 {map[string]any{"loanAction": "renewed"}, "loanAction must be one of"},
-		"destination is none":            {map[string]any{"itemStatus": "In transit", "inTransitDestinationServicePointId": "x"}, "must be a UUID"},
-		"destination of a resting item":  {map[string]any{"inTransitDestinationServicePointId": deskID}, "with the itemStatus In transit only"},
+		"no item":                       {map[string]any{"itemId": nil}, "itemId is required"},
+		"item id is none":               {map[string]any{"itemId": "' OR 1=1"}, "itemId must be a UUID"},
+		"no service point":              {map[string]any{"servicePointId": nil}, "servicePointId is required"},
+		"no date":                       {map[string]any{"checkInDate": nil}, "checkInDate is required"},
+		"date is none":                  {map[string]any{"checkInDate": "today"}, "checkInDate must be a date and time"},
+		"no version":                    {map[string]any{"itemVersion": nil}, "itemVersion is required"},
+		"version is text":               {map[string]any{"itemVersion": "3"}, "itemVersion must be of type integer"},
+		"no status":                     {map[string]any{"itemStatus": nil}, "itemStatus is required"},
+		"unknown status":                {map[string]any{"itemStatus": "Lent"}, "itemStatus must be one of"},
+		"status Checked out":            {map[string]any{"itemStatus": "Checked out"}, "itemStatus must not be Checked out"},
+		"staff member is none":          {map[string]any{"staffMemberId": "me"}, "staffMemberId must be a UUID"},
+		"unknown action":                {map[string]any{"loanAction": "renewed"}, "loanAction must be one of"},
+		"destination is none":           {map[string]any{"itemStatus": "In transit", "inTransitDestinationServicePointId": "x"}, "must be a UUID"},
+		"destination of a resting item": {map[string]any{"inTransitDestinationServicePointId": deskID}, "with the itemStatus In transit only"},
+		"request id is none":            {map[string]any{"requestId": "first", "requestStatus": "Open - In transit"}, "requestId must be a UUID"},
+		"request without status":        {map[string]any{"requestId": otherID}, "requestId and requestStatus go together"},
+		"status without request":        {map[string]any{"requestStatus": "Open - In transit"}, "requestId and requestStatus go together"},
+		"closing a request":             {map[string]any{"requestId": otherID, "requestStatus": "Closed - Filled"}, "requestStatus must be one of"},
+		"hold shelf of one in transit": {
+			map[string]any{"requestId": otherID, "requestStatus": "Open - In transit", "holdShelfExpirationDate": "2026-04-01T00:00:00Z"},
+			"with the requestStatus Open - Awaiting pickup only",
+		},
+		"title level is text":            {map[string]any{"titleLevelRequests": "true"}, "titleLevelRequests must be of type boolean"},
+		"session is none":                {map[string]any{"sessionId": 1}, "sessionId must be of type string"},
 		"NUL in a property nobody knows": {map[string]any{"note": "\x00"}, `\u0000`},
 	}
 	for name, tt := range tests {
@@ -65,7 +75,7 @@ func TestCheckIn_Decide(t *testing.T) {
 	stamp := fmt.Sprintf(`"updatedDate":%q,"updatedByUserId":%q`, at, staffID)
 	item := func(status, more string) string {
 		return fmt.Sprintf(`{"id":%q,"_version":4,"barcode":"1","effectiveLocationId":"e","status":{"name":%q,"date":%q},%s
-			"metadata":{"createdDate":"2020","createdByUserId":"c",%s}}`, itemID, status, at, more, stamp)
+			"holdingsRecordId":%q,"metadata":{"createdDate":"2020","createdByUserId":"c",%s}}`, itemID, status, at, more, deskID, stamp)
 	}
 	loan := func(action, status string) string {
 		return fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-01T00:00:00Z","status":{"name":"Closed"},"action":%q,

@@ -65,7 +65,7 @@ func decode(t *testing.T, doc string, args ...any) records.Record {
 
 func storedItem(t *testing.T, status string) records.Record {
 	return decode(t, `{"id":%q,"_version":3,"barcode":"1","status":{"name":%q,"date":"2020-01-01T00:00:00.000+00:00"},
-		"effectiveLocationId":"e","inTransitDestinationServicePointId":"d","metadata":{"createdDate":"2020","createdByUserId":"c"}}`, itemID, status)
+		"holdingsRecordId":%q,"effectiveLocationId":"e","inTransitDestinationServicePointId":"d","metadata":{"createdDate":"2020","createdByUserId":"c"}}`, itemID, status, deskID)
 }
 
 func storedLoan(t *testing.T, user, item uuid.UUID) records.Record {
@@ -105,6 +105,9 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 		"version is broken":            {map[string]any{"itemVersion": 3.5}, fault.Invalid, "itemVersion must be of type integer"},
 		"version is negative":          {map[string]any{"itemVersion": -1}, fault.Invalid, "itemVersion must be at least 0"},
 		"version is huge":              {map[string]any{"itemVersion": 1e30}, fault.Invalid, "itemVersion must be at most"},
+		"request id is none":           {map[string]any{"requestId": "first"}, fault.Invalid, "requestId must be a UUID"},
+		"title level is a number":      {map[string]any{"titleLevelRequests": 1}, fault.Invalid, "titleLevelRequests must be of type boolean"},
+		"session id is none":           {map[string]any{"sessionId": "s"}, fault.Invalid, "sessionId must be a UUID"},
 		"NUL in the loan":              {map[string]any{"loan.actionComment": "a\x00b"}, fault.Invalid, `\u0000`},
 	}
 	for name, tt := range tests {
@@ -241,7 +244,7 @@ func TestCheckOut_Writes(t *testing.T) {
 		"action":"checkedout","itemStatus":"Checked out","status":{"name":"Open"},"vendorField":{"a":1.5},
 		"metadata":{"createdDate":%[4]q,"createdByUserId":%[5]q,"updatedDate":%[4]q,"updatedByUserId":%[5]q}}`, loanID, patronID, itemID, at, staffID))
 	wantJSON(t, "item", got.Item, fmt.Sprintf(`{"id":%q,"_version":4,"barcode":"1","status":{"name":"Checked out","date":%q},"effectiveLocationId":"e",
-		"metadata":{"createdDate":"2020","createdByUserId":"c","updatedDate":%[2]q,"updatedByUserId":%[3]q}}`, itemID, at, staffID))
+		"holdingsRecordId":%[4]q,"metadata":{"createdDate":"2020","createdByUserId":"c","updatedDate":%[2]q,"updatedByUserId":%[3]q}}`, itemID, at, staffID, deskID))
 	wantJSON(t, "event", got.Event, fmt.Sprintf(`{"Type":"ITEM_CHECKED_OUT","Payload":{"loanId":%q,"userId":%q,"itemId":%q,
 		"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z","requestId":"12/circulation"}}`, loanID, patronID, itemID))
 }

@@ -10,18 +10,12 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-// The statuses of a request that the commits give, or look for.
-const (
-	notYetFilled   = "Open - Not yet filled"
-	awaitingPickup = "Open - Awaiting pickup"
-	closedFilled   = "Closed - Filled"
-)
-
-// titleLevel is the requestLevel of a request that any copy of a title can fill.
-const titleLevel = "Title"
+// closedFilled is the status of a request whose patron got the item.
+const closedFilled = "Closed - Filled"
 
 // Queue is the open requests that one item, or one title, has. The store may hand
 // it over in any order: position decides.
@@ -30,13 +24,20 @@ type Queue []records.Record
 // sorted is the queue in the order of positions. A request without one comes
 // last, as if it had just been placed.
 func (q Queue) sorted() Queue {
-	return slices.SortedStableFunc(slices.Values(q), func(a, b records.Record) int { return cmp.Compare(position(a), position(b)) })
+	return slices.SortedFunc(slices.Values(q), func(a, b records.Record) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.ID(), b.ID()))
+	})
 }
 
-func position(request records.Record) int {
-	if request["position"] == nil {
-		return math.MaxInt
+func order(request records.Record) int {
+	if n := position(request); n > 0 {
+		return n
 	}
+	return math.MaxInt
+}
+
+// position is 0 when the request has none.
+func position(request records.Record) int {
 	if n, ok := request["position"].(int); ok {
 		return n
 	}
@@ -44,21 +45,20 @@ func position(request records.Record) int {
 }
 
 // first returns the first request that the item can fill, nil when there is none.
-// A request for the item can be, and with title-level requests one for the title
-// that no other copy was set aside for (mod-circulation, RequestQueue).
 func (q Queue) first(item records.Record, titles bool) records.Record {
-	for _, request := range q.sorted() {
-		of, itself := id(request, "itemId"), id(item, "id")
-		switch {
-		case request.Text("requestLevel") != titleLevel:
-			if of == itself {
-				return request
-			}
-		case titles && (of == uuid.Nil || of == itself):
-			return request
+	queued := make([]schemas.QueuedRequest, len(q))
+	for i, r := range q {
+		// Without the instance: a queue of a title has no other's requests.
+		queued[i] = schemas.QueuedRequest{
+			ID: r.ID(), ItemID: r.Text("itemId"), RequestType: r.Text("requestType"), RequestLevel: r.Text("requestLevel"),
+			Status: r.Text("status"), Position: position(r),
 		}
 	}
-	return nil
+	first, ok := schemas.FirstFilledBy(queued, item.ID(), "", titles)
+	if !ok {
+		return nil
+	}
+	return q[place(q, first.ID)]
 }
 
 // expect returns the first request that the item can fill, provided that it is the
@@ -81,7 +81,7 @@ func (q Queue) fill(request, item records.Record) Queue {
 	filled["status"] = closedFilled
 	delete(filled, "position")
 	queue := q.sorted()
-	own := place(queue, request)
+	own := place(queue, request.ID())
 	return append(slices.Delete(queue, own, own+1).numbered(), filled)
 }
 
@@ -89,17 +89,17 @@ func (q Queue) fill(request, item records.Record) Queue {
 // as it is then: it goes before all that nothing was set aside for.
 func (q Queue) serve(request records.Record) Queue {
 	queue := q.sorted()
-	own := place(queue, request)
+	own := place(queue, request.ID())
 	rest := slices.Delete(queue, own, own+1)
-	at := slices.IndexFunc(rest, func(r records.Record) bool { return r.Text("status") == notYetFilled })
+	at := slices.IndexFunc(rest, func(r records.Record) bool { return r.Text("status") == schemas.RequestNotYetFilled })
 	if at < 0 || at > own {
 		at = own
 	}
 	return slices.Insert(rest, at, request).numbered()
 }
 
-func place(q Queue, request records.Record) int {
-	return slices.IndexFunc(q, func(r records.Record) bool { return r.ID() == request.ID() })
+func place(q Queue, id string) int {
+	return slices.IndexFunc(q, func(r records.Record) bool { return r.ID() == id })
 }
 
 // numbered gives the positions 1, 2, …; a record that has its own stays the same.
@@ -129,7 +129,7 @@ func assign(request, item records.Record) records.Record {
 func (m Moment) completeRequests(ctx context.Context, stored, after Queue) ([]records.Record, error) {
 	var changed []records.Record
 	for _, request := range after {
-		before := stored[place(stored, request)]
+		before := stored[place(stored, request.ID())]
 		if reflect.DeepEqual(request, before) {
 			continue
 		}

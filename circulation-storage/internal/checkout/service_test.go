@@ -47,6 +47,7 @@ func TestService_TellsHowCommitsEnd(t *testing.T) {
 		"lock lost":        {fixedStore{err: fault.New(fault.LockLost, "")}, false, checkout.LockLost, checkout.LockLost},
 		"settings changed": {fixedStore{err: fault.New(fault.SettingsChanged, "")}, false, checkout.SettingsChanged, checkout.SettingsChanged},
 		"item changed":     {fixedStore{err: fault.New(fault.ItemChanged, "")}, false, checkout.ItemChanged, checkout.ItemChanged},
+		"request changed":  {fixedStore{err: fault.New(fault.RequestChanged, "")}, false, checkout.RequestChanged, checkout.RequestChanged},
 		"refused":          {fixedStore{err: fault.Validation()}, false, checkout.Refused, checkout.Refused},
 		"bad body":         {fixedStore{err: errors.New("not reached")}, true, checkout.Refused, checkout.Refused},
 		"broken":           {fixedStore{err: errors.New("boom")}, false, checkout.Failed, checkout.Failed},
