@@ -1,6 +1,11 @@
 package schemas
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Bounds of /check-out-request-storage.
 const (
@@ -9,6 +14,14 @@ const (
 	MaxClaimLeaseMs   = 600_000 // ten minutes
 	MaxClaimWaitMs    = 2_000   // waitMs: 0 to this
 )
+
+// IsIdempotencyKey tells whether key may be an Idempotency-Key: 1 to
+// MaxIdempotencyKey printable characters, spaces among them.
+func IsIdempotencyKey(key string) bool {
+	n := utf8.RuneCountInString(key)
+	return n > 0 && n <= MaxIdempotencyKey && utf8.ValidString(key) &&
+		!strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) })
+}
 
 // CheckOutRequest is the body of POST /check-out-request-storage (ours): it
 // claims the check-out that an Idempotency-Key stands for, so that one at a time

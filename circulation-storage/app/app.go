@@ -10,9 +10,11 @@ import (
 
 	"checkoutlock/circulation-storage/internal/checkout"
 	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/idempotency"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/sample"
+	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas/tenant"
 )
@@ -23,14 +25,14 @@ const bodyLimit = 1 << 20
 
 // App is one instance of the service.
 type App struct {
-	cfg     Config
-	log     *slog.Logger
-	db      *postgres.DB
-	server  *edge.Server
-	metrics *metrics
-	reg     *prometheus.Registry
-	locks   *lock.Service
-	sweeper *lock.Sweeper
+	cfg      Config
+	log      *slog.Logger
+	db       *postgres.DB
+	server   *edge.Server
+	metrics  *metrics
+	reg      *prometheus.Registry
+	locks    *lock.Service
+	sweepers []*sweep.Sweeper
 }
 
 // New opens the port and the connection pool and installs the configured tenants,
@@ -60,7 +62,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	store := postgres.NewLockStore(db)
 	a.reg.MustRegister(newHeldCollector(a.held(store)))
 	a.locks = lock.NewService(store, a.metrics, log)
-	a.sweeper = lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log)
+	a.sweepers = []*sweep.Sweeper{
+		lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log),
+		idempotency.NewSweeper(postgres.NewIdempotencyStore(db), db, cfg.LockSweepInterval, a.metrics.keysSwept, log),
+	}
 	return a, nil
 }
 
@@ -103,10 +108,12 @@ func (a *App) Run(ctx context.Context) error {
 			Log: a.log, Registry: a.reg, RequestTimeout: a.cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, Ready: a.ready,
 		}, a.routes()), a.locks.Stop)
 	})
-	g.Go(func() error {
-		a.sweeper.Run(ctx)
-		return nil
-	})
+	for _, s := range a.sweepers {
+		g.Go(func() error {
+			s.Run(ctx)
+			return nil
+		})
+	}
 	return g.Wait()
 }
 
@@ -117,6 +124,7 @@ func (a *App) routes() []edge.Route {
 	for _, some := range [][]edge.Route{
 		httpapi.CheckoutLockRoutes(a.locks, a.cfg.lockTTL()),
 		httpapi.CheckOutRoutes(checkout.NewService(postgres.NewCommitStore(a.db), a.metrics)),
+		httpapi.CheckOutRequestRoutes(idempotency.NewService(postgres.NewIdempotencyStore(a.db))),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(a.db)),
 		httpapi.RulesRoutes(rules),
 		httpapi.TenantRoutes(a.db, sample.New(records, rules)),

@@ -22,6 +22,7 @@ type metrics struct {
 	commits    *prometheus.CounterVec
 	commitTime *prometheus.HistogramVec
 	unfenced   prometheus.Counter
+	forgotten  prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -41,9 +42,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "checkout_commit_duration_seconds", Help: "Time for one commit, refused ones too.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}, []string{"kind"}),
-		unfenced: prometheus.NewCounter(counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints.")),
+		unfenced:  prometheus.NewCounter(counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints.")),
+		forgotten: prometheus.NewCounter(counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after they were used.")),
 	}
-	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced,
+	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced, m.forgotten,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
 		m.acquires.WithLabelValues(string(o))
@@ -68,6 +70,9 @@ func (m *metrics) Released() { m.released.Inc() }
 
 // Swept implements lock.Observer.
 func (m *metrics) Swept(n int) { m.swept.Add(float64(n)) }
+
+// keysSwept is what idempotency.NewSweeper reports to.
+func (m *metrics) keysSwept(n int) { m.forgotten.Add(float64(n)) }
 
 // CheckedOut implements checkout.Observer.
 func (m *metrics) CheckedOut(o checkout.Outcome, took time.Duration) {

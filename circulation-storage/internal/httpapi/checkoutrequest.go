@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/idempotency"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// CheckOutRequests keeps the Idempotency-Keys of the tenant in ctx; see
+// idempotency.Store.
+type CheckOutRequests interface {
+	Claim(ctx context.Context, req idempotency.Request) (idempotency.Claim, error)
+	Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error
+	Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error
+}
+
+type checkOutRequestHandlers struct{ requests CheckOutRequests }
+
+// CheckOutRequestRoutes are /check-out-request-storage (ours): who works on the
+// check-out that an Idempotency-Key stands for, and what it was answered.
+func CheckOutRequestRoutes(requests CheckOutRequests) []edge.Route {
+	const path, permission = "/check-out-request-storage", "circulation-storage.check-out-requests.item"
+	h := checkOutRequestHandlers{requests: requests}
+	return []edge.Route{
+		{Method: http.MethodPost, Path: path, Handler: h.claim, Permission: permission + ".post"},
+		{Method: http.MethodPut, Path: path + "/:claimId", Handler: h.change, Permission: permission + ".put"},
+	}
+}
+
+// claim handles POST /check-out-request-storage: 201 for a claim, 200 with the
+// answer of a check-out that is finished, 409 while somebody else works on it, 422
+// for a key that was used with another body.
+func (h checkOutRequestHandlers) claim(c echo.Context) error {
+	var body schemas.CheckOutRequest
+	if err := edge.Decode(c, &body); err != nil {
+		return err
+	}
+	req, err := claimRequest(body)
+	if err != nil {
+		return err
+	}
+	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
+	claim, err := h.requests.Claim(c.Request().Context(), req)
+	if err != nil {
+		return err
+	}
+	answer := schemas.CheckOutClaim{LoanID: claim.LoanID.String(), Taken: claim.Taken}
+	if claim.Answer == nil {
+		return c.JSON(http.StatusCreated, answer)
+	}
+	if err := json.Unmarshal(claim.Answer, &answer.Answer); err != nil {
+		return fmt.Errorf("reading a stored answer: %w", err)
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+// claimRequest checks the body, and names everything that is wrong with it at
+// once.
+func claimRequest(body schemas.CheckOutRequest) (idempotency.Request, error) {
+	var wrong []fault.Detail
+	if !schemas.IsIdempotencyKey(body.Key) {
+		wrong = append(wrong, invalid("key", "must have 1 to "+strconv.Itoa(schemas.MaxIdempotencyKey)+" printable characters", schemas.Shown(body.Key)))
+	}
+	req := idempotency.Request{
+		Key: body.Key, Lease: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
+	}
+	hash, err := hex.DecodeString(body.BodyHash)
+	if err != nil || len(hash) != len(req.BodyHash) {
+		wrong = append(wrong, invalid("bodyHash", "must be a SHA-256 of 64 hexadecimal digits", schemas.Shown(body.BodyHash)))
+	}
+	copy(req.BodyHash[:], hash)
+	claim, ok := requestID(body.ClaimID)
+	if !ok || claim == uuid.Nil {
+		wrong = append(wrong, invalid("claimId", "must be a UUID and not the nil one", schemas.Shown(body.ClaimID)))
+	}
+	req.ClaimID = claim
+	if body.LeaseMs < schemas.MinClaimLeaseMs || body.LeaseMs > schemas.MaxClaimLeaseMs {
+		wrong = append(wrong, invalid("leaseMs", fmt.Sprintf("must be from %d to %d milliseconds", schemas.MinClaimLeaseMs, schemas.MaxClaimLeaseMs), strconv.Itoa(body.LeaseMs)))
+	}
+	wrong = append(wrong, checkRange("waitMs", body.WaitMs, schemas.MaxClaimWaitMs)...)
+	if len(wrong) > 0 {
+		return idempotency.Request{}, fault.Validation(wrong...)
+	}
+	return req, nil
+}
+
+// change handles PUT /check-out-request-storage/{claimId}: 204, or 409 when the
+// claim is no longer the caller's.
+func (h checkOutRequestHandlers) change(c echo.Context) error {
+	id, ok := requestID(c.Param("claimId"))
+	if !ok || id == uuid.Nil {
+		return fault.New(fault.Malformed, "The claim's id must be a UUID, not %s", schemas.Shown(c.Param("claimId")))
+	}
+	var body schemas.CheckOutClaimChange
+	if err := edge.Decode(c, &body); err != nil {
+		return err
+	}
+	if err := h.apply(c.Request().Context(), id, body); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (h checkOutRequestHandlers) apply(ctx context.Context, id uuid.UUID, change schemas.CheckOutClaimChange) error {
+	switch {
+	case (change.LeaseMs == nil) == (change.Answer == nil):
+		return fault.Validation(invalid("leaseMs", "or answer is required, and not both", ""))
+	case change.LeaseMs != nil:
+		if wrong := checkRange("leaseMs", *change.LeaseMs, schemas.MaxClaimLeaseMs); len(wrong) > 0 {
+			return fault.Validation(wrong...)
+		}
+		return h.requests.Renew(ctx, id, time.Duration(*change.LeaseMs)*time.Millisecond)
+	case change.Answer.Status < http.StatusOK || change.Answer.Status >= http.StatusInternalServerError:
+		return fault.Validation(invalid("answer.status", "must be from 200 to 499", strconv.Itoa(change.Answer.Status)))
+	case len(change.Answer.Body) == 0:
+		return fault.Validation(invalid("answer.body", "is required", ""))
+	}
+	answer, err := json.Marshal(change.Answer)
+	if err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return h.requests.Finish(ctx, id, answer)
+}

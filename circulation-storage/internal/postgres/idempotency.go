@@ -1,0 +1,164 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/idempotency"
+	"checkoutlock/schemas/fault"
+)
+
+// IdempotencyStore implements idempotency.Store on the table check_out_request.
+type IdempotencyStore struct{ db *DB }
+
+var _ idempotency.Store = (*IdempotencyStore)(nil)
+
+// NewIdempotencyStore returns the Idempotency-Keys of all tenants in db.
+func NewIdempotencyStore(db *DB) *IdempotencyStore { return &IdempotencyStore{db: db} }
+
+// forgotten is when a key r equals none: a day after it was last used. A clock
+// that was set back makes it last so much longer, but not for ever.
+const forgotten = `r.claimed_date NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp() + interval '1 day'`
+
+// claimable is when the claim on r equals none: its lease is over, or it is dated
+// so far ahead that the clock must have been set back since.
+const claimable = `(r.claimed_date + r.lease_ms * interval '1 ms' < clock_timestamp()
+    OR r.claimed_date > clock_timestamp() + interval '5 s')`
+
+// One statement decides, so no two callers can both look and then both write. It
+// waits for a commit that shows the claim, but not for long.
+//
+// The claim need not be durable: a commit that shows it makes it so, and one that
+// a crash forgot lets its holder commit nothing.
+const (
+	claimSQL = `
+WITH settings AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '250ms', true), ` + notDurable + `)
+INSERT INTO {schema}.check_out_request AS r (key, body_hash, claim_id, lease_ms, holder)
+SELECT $1::text, $2::bytea, $3::uuid, $4::integer, nullif($5::text, '') FROM settings
+ON CONFLICT ON CONSTRAINT check_out_request_pkey DO UPDATE
+   SET loan_id = CASE WHEN r.body_hash <> excluded.body_hash OR ` + forgotten + ` THEN excluded.loan_id ELSE r.loan_id END,
+       body_hash = excluded.body_hash, claim_id = excluded.claim_id, claimed_date = clock_timestamp(),
+       lease_ms = excluded.lease_ms, holder = excluded.holder, answer = NULL
+ WHERE ` + forgotten + `
+    OR (r.body_hash = excluded.body_hash AND r.answer IS NULL AND (r.claim_id = excluded.claim_id OR ` + claimable + `))
+RETURNING loan_id, xmax <> 0`
+
+	lookAtKeySQL = `
+SELECT loan_id, body_hash = $2::bytea, ` + forgotten + `, ` + claimable + `, answer
+  FROM {schema}.check_out_request r WHERE key = $1::text`
+
+	renewSQL = `
+UPDATE {schema}.check_out_request SET lease_ms = $2::integer, claimed_date = clock_timestamp()
+ WHERE claim_id = $1::uuid AND answer IS NULL RETURNING ` + notDurable
+
+	finishSQL = `
+UPDATE {schema}.check_out_request SET answer = $2::text, claimed_date = clock_timestamp()
+ WHERE claim_id = $1::uuid AND (answer IS NULL OR answer = $2::text)`
+
+	sweepKeysSQL = `
+WITH old AS (SELECT r.key FROM {schema}.check_out_request r WHERE ` + forgotten + ` LIMIT $1::bigint FOR UPDATE SKIP LOCKED)
+DELETE FROM {schema}.check_out_request r USING old WHERE r.key = old.key AND ` + forgotten + `
+RETURNING ` + notDurable
+)
+
+// claimIDKey is the unique constraint on claim ids.
+const claimIDKey = "check_out_request_claim_id_key"
+
+// Claim implements idempotency.Store.
+func (s *IdempotencyStore) Claim(ctx context.Context, req idempotency.Request) (idempotency.Claim, error) {
+	const op = "claiming an idempotency key"
+	statement, err := query(ctx, claimSQL)
+	if err != nil {
+		return idempotency.Claim{}, err
+	}
+	var c idempotency.Claim
+	err = s.db.pool.QueryRow(ctx, statement, req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder).Scan(&c.LoanID, &c.Taken)
+	code, constraint := sqlState(err)
+	switch {
+	case code == lockNotAvailable:
+		return idempotency.Claim{}, idempotency.ErrRunning()
+	case constraint == claimIDKey:
+		return idempotency.Claim{}, fault.Wrap(err, fault.Invalid, "claimId is already that of another key")
+	case !errors.Is(err, pgx.ErrNoRows):
+		return c, toFault(op, err)
+	}
+	k, err := s.look(ctx, req)
+	switch {
+	case err != nil:
+		return idempotency.Claim{}, toFault(op, err)
+	case k.open: // it became so just now
+		return idempotency.Claim{}, idempotency.ErrRunning()
+	case !k.same:
+		return idempotency.Claim{}, idempotency.ErrReused()
+	case k.answer == nil:
+		return idempotency.Claim{}, idempotency.ErrRunning()
+	}
+	return idempotency.Claim{LoanID: k.loanID, Taken: true, Answer: raw(k.answer)}, nil
+}
+
+// key is what a plain read sees.
+type key struct {
+	loanID uuid.UUID
+	same   bool // it is that of the request's body
+	open   bool // a claim would be granted
+	answer *string
+}
+
+func (s *IdempotencyStore) look(ctx context.Context, req idempotency.Request) (key, error) {
+	statement, err := query(ctx, lookAtKeySQL)
+	if err != nil {
+		return key{}, err
+	}
+	var k key
+	var isForgotten, isClaimable bool
+	err = s.db.pool.QueryRow(ctx, statement, req.Key, req.BodyHash[:]).Scan(&k.loanID, &k.same, &isForgotten, &isClaimable, &k.answer)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return key{open: true}, nil
+	}
+	k.open = isForgotten || (k.same && isClaimable && k.answer == nil)
+	return k, err
+}
+
+// Running implements idempotency.Store.
+func (s *IdempotencyStore) Running(ctx context.Context, req idempotency.Request) (bool, error) {
+	k, err := s.look(ctx, req)
+	return !k.open && k.same && k.answer == nil, toFault("looking at an idempotency key", err)
+}
+
+// Renew implements idempotency.Store.
+func (s *IdempotencyStore) Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error {
+	return s.change(ctx, "renewing a claim", renewSQL, claimID, lease.Milliseconds())
+}
+
+// Finish implements idempotency.Store.
+func (s *IdempotencyStore) Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error {
+	return s.change(ctx, "keeping an answer", finishSQL, claimID, string(answer))
+}
+
+func (s *IdempotencyStore) change(ctx context.Context, op, statement string, args ...any) error {
+	statement, err := query(ctx, statement)
+	if err != nil {
+		return err
+	}
+	tag, err := s.db.pool.Exec(ctx, statement, args...)
+	if err == nil && tag.RowsAffected() == 0 {
+		return idempotency.ErrClaimLost()
+	}
+	return toFault(op, err)
+}
+
+// Sweep implements idempotency.Store.
+func (s *IdempotencyStore) Sweep(ctx context.Context, limit int) (int, error) {
+	statement, err := query(ctx, sweepKeysSQL)
+	if err != nil {
+		return 0, err
+	}
+	tag, err := s.db.pool.Exec(ctx, statement, limit)
+	return int(tag.RowsAffected()), toFault("sweeping idempotency keys", err)
+}
