@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+// Renewals commits renewals of the tenant in ctx.
+type Renewals interface {
+	Renew(ctx context.Context, r checkout.Renewal) (schemas.RenewalResult, error)
+}
+
+type renewalHandlers struct{ renewals Renewals }
+
+// RenewalRoutes are the guarded write of a renewal (ours).
+func RenewalRoutes(renewals Renewals) []edge.Route {
+	h := renewalHandlers{renewals: renewals}
+	return []edge.Route{
+		{Method: http.MethodPost, Path: "/loan-storage/renewals", Handler: h.renew, Permission: "circulation-storage.renewals.item.post"},
+	}
+}
+
+// renew handles POST /loan-storage/renewals: 200 with the loan; 409 when loan or
+// item changed meanwhile; 422 for what never succeeds as sent.
+func (h renewalHandlers) renew(c echo.Context) error {
+	body, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	r, err := checkout.ParseRenewal(body)
+	if err != nil {
+		return err
+	}
+	result, err := h.renewals.Renew(c.Request().Context(), r)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, result)
+}
