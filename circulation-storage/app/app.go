@@ -124,6 +124,7 @@ func (a *App) routes() []edge.Route {
 	for _, some := range [][]edge.Route{
 		httpapi.CheckoutLockRoutes(a.locks, a.cfg.lockTTL()),
 		httpapi.CheckOutRoutes(checkout.NewService(postgres.NewCommitStore(a.db), a.metrics)),
+		httpapi.RenewalRoutes(postgres.NewCommitStore(a.db)),
 		httpapi.CheckOutRequestRoutes(idempotency.NewService(postgres.NewIdempotencyStore(a.db))),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(a.db)),
 		httpapi.RulesRoutes(rules),

@@ -89,11 +89,13 @@ func TestRenew_OnlyWhatIsStillAsItWasJudged(t *testing.T) {
 		want   fault.Code
 		says   string
 	}{
-		"no such loan":       {func(r *renewal) { r.loan = uuid.New() }, fault.Invalid, "no loan of the item"},
-		"no such item":       {func(r *renewal) { r.item = uuid.New() }, fault.Invalid, "no item"},
-		"another item":       {func(r *renewal) { r.item = l.addItem("Available", "") }, fault.Invalid, "no loan of the item"},
-		"the item changed":   {func(r *renewal) { r.version = 1 }, fault.ItemChanged, "_version"},
-		"returned":           {func(r *renewal) { l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"status":{"name":"Closed"}}' WHERE id = $1`, r.loan) }, fault.LoanChanged, "is closed"},
+		"no such loan":     {func(r *renewal) { r.loan = uuid.New() }, fault.Invalid, "no loan of the item"},
+		"no such item":     {func(r *renewal) { r.item = uuid.New() }, fault.Invalid, "no item"},
+		"another item":     {func(r *renewal) { r.item = l.addItem("Available", "") }, fault.Invalid, "no loan of the item"},
+		"the item changed": {func(r *renewal) { r.version = 1 }, fault.ItemChanged, "_version"},
+		"returned": {func(r *renewal) {
+			l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"status":{"name":"Closed"}}' WHERE id = $1`, r.loan)
+		}, fault.LoanChanged, "is closed"},
 		"another due date":   {func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:01Z","judgedRenewalCount":0` }, fault.LoanChanged, "another due date"},
 		"no due date judged": {func(r *renewal) { r.judged = `"judgedRenewalCount":0` }, fault.LoanChanged, "another due date"},
 		"another count":      {func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:00Z","judgedRenewalCount":1` }, fault.LoanChanged, "was renewed"},
