@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+// PatronBlockStore keeps the automated blocks of the tenant in ctx, as one
+// document for each patron who has some.
+type PatronBlockStore interface {
+	// PatronBlocks returns a patron's document. Fault: NotFound.
+	PatronBlocks(ctx context.Context, userID string) (json.RawMessage, error)
+	// SetPatronBlocks replaces it.
+	SetPatronBlocks(ctx context.Context, userID string, doc json.RawMessage) error
+}
+
+type patronBlockHandlers struct{ store PatronBlockStore }
+
+// PatronBlockRoutes are mod-patron-blocks' /automated-patron-blocks/{userId}. That
+// module derives the blocks from loans and fees; here PUT (ours) stores what
+// somebody else found.
+func PatronBlockRoutes(store PatronBlockStore) []edge.Route {
+	const path, permission = "/automated-patron-blocks/:id", "automated-patron-blocks.collection"
+	h := patronBlockHandlers{store: store}
+	return []edge.Route{
+		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
+		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
+	}
+}
+
+// get handles GET /automated-patron-blocks/{userId}: 200, or 404 while nothing is
+// stored.
+func (h patronBlockHandlers) get(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	doc, err := h.store.PatronBlocks(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, doc)
+}
+
+// put handles PUT /automated-patron-blocks/{userId}: 204. An empty list lifts the
+// blocks.
+func (h patronBlockHandlers) put(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	body, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	doc, err := schemas.Decode(body)
+	if err != nil {
+		return err
+	}
+	if err := schemas.Check("automated-patron-blocks", doc); err != nil {
+		return err
+	}
+	if body, err = json.Marshal(doc); err != nil { // without what is null
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	if err := h.store.SetPatronBlocks(c.Request().Context(), id, body); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,61 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+)
+
+func newPatronBlockAPI(t *testing.T) recordAPI {
+	t.Helper()
+	db, id := pgtest.New(t)
+	return recordAPI{newAPI(t, httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db))), id}
+}
+
+const blocksPath = "/automated-patron-blocks/" + userID
+
+func TestAPatronsAutomatedBlocksAreKeptUntilTheyAreReplaced(t *testing.T) {
+	t.Parallel()
+	a := newPatronBlockAPI(t)
+	wantRefusal(t, a.do(http.MethodGet, blocksPath, ""), http.StatusNotFound, "no automated blocks are stored for the patron with id "+userID)
+	for _, doc := range []string{
+		`{"automatedPatronBlocks":[{"patronBlockConditionId":"` + groupID + `","blockBorrowing":true,"blockRenewals":false,"blockRequests":true,
+			"message":"Maximum number of items charged out","ours":[1]},{"message":"Ärger","blockBorrowing":null}]}`,
+		`{"automatedPatronBlocks":[]}`,
+	} {
+		a.must(t, http.MethodPut, blocksPath, doc, http.StatusNoContent)
+		got := a.must(t, http.MethodGet, "/automated-patron-blocks/"+strings.ToUpper(userID), "", http.StatusOK).Body.String()
+		wantWhole(t, doc, got)
+		if strings.Contains(got, "null") {
+			t.Errorf("got %s, want no null", got)
+		}
+	}
+	a.must(t, http.MethodGet, "/automated-patron-blocks/"+groupID, "", http.StatusNotFound)
+}
+
+func TestAutomatedBlocksThatAreNoneAreRefused(t *testing.T) {
+	t.Parallel()
+	a := newPatronBlockAPI(t)
+	for name, tt := range map[string]struct {
+		target, body string
+		status       int
+		want         string
+	}{
+		"no list":        {blocksPath, `{}`, 422, "automatedPatronBlocks is required"},
+		"no message":     {blocksPath, `{"automatedPatronBlocks":[{"blockBorrowing":true}]}`, 422, "automatedPatronBlocks[0].message is required"},
+		"a text for yes": {blocksPath, `{"automatedPatronBlocks":[{"message":"m","blockBorrowing":"yes"}]}`, 422, "automatedPatronBlocks[0].blockBorrowing must be of type boolean"},
+		"a list alone":   {blocksPath, `[]`, 422, "must be of type object"},
+		"no JSON":        {blocksPath, `{`, 400, ""},
+		"no id":          {"/automated-patron-blocks/jane", `{"automatedPatronBlocks":[]}`, 400, "is no UUID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantRefusal(t, a.do(http.MethodPut, tt.target, tt.body), tt.status, tt.want)
+			a.must(t, http.MethodGet, blocksPath, "", http.StatusNotFound)
+		})
+	}
+}
