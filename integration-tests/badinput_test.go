@@ -188,6 +188,9 @@ func TestPropertiesOfTheWrongTypeAreRefusedEverywhere(t *testing.T) {
 			optional := name == "loanDate" && !e.ofStorage // an empty one means now
 			var bad []string
 			for other, list := range values {
+				if strings.Contains(e.path, ":id") && other != kind {
+					list = list[:1] // the same record was sent to the collection, with all of them
+				}
 				switch {
 				case other != kind:
 					bad = append(bad, list...)
