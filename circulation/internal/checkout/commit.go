@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -27,22 +28,22 @@ const (
 // commit writes the check-out. From here on the machine's connection does not
 // matter: a machine that leaves now finds its loan when it asks again.
 //
-// An item that changed since it was validated is read again, once.
+// An item or a queue that changed since it was validated is read again, once.
 func (t *try) commit(ctx context.Context) (schemas.CheckOutResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	result, err := t.commitItem(ctx)
-	if !fault.Is(err, fault.ItemChanged) {
+	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return result, err
 	}
-	t.Observer.Again(string(fault.ItemChanged))
+	t.Observer.Again(string(fault.CodeOf(err)))
 	if err := t.readItemAgain(ctx); err != nil {
 		return schemas.CheckOutResult{}, err
 	}
 	return t.commitItem(ctx)
 }
 
-// readItemAgain repeats the checks of the item on what storage has now, the
-// policy and the limit with them: the change may be one of type or place.
+// readItemAgain repeats the checks of the item and its queue on what storage has
+// now, the policy and the limit with them: the change may be one of type or place.
 func (t *try) readItemAgain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -56,7 +57,7 @@ func (t *try) readItemAgain(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("reading what belongs to the changed item: %w", err)
 	}
-	wrong := t.checkItem()
+	wrong := slices.Concat(t.checkItem(), t.checkQueue())
 	more, err := t.applyPolicy(ctx, t.plan)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (t *try) readItemAgain(ctx context.Context) error {
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return fault.Validation(wrong...)
 	}
-	return t.makeLoan(t.plan)
+	return t.makeLoan(ctx, t.plan)
 }
 
 // commitItem sends the commit, and sends it again while its outcome is unknown
@@ -74,7 +75,9 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 	if err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
 	}
-	body := schemas.CheckOut{Loan: loan, ItemVersion: t.item.Version, LockID: t.lockID}
+	body := schemas.CheckOut{
+		Loan: loan, ItemVersion: t.item.Version, LockID: t.lockID, RequestID: t.fills, TitleLevel: t.titleLevel,
+	}
 	if t.lockID == "" {
 		body.SettingsVersion = t.set.Version
 	}
@@ -107,7 +110,7 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 // that is not named as a refusal in Committer leaves it open.
 func unknown(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.Invalid,
+	case fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.Invalid,
 		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound:
 		return false
 	default:

@@ -24,6 +24,7 @@ const (
 	canLendID  = "2b94c631-fca9-4892-a730-03ee529ffe27"
 	mainID     = "fcd64ce1-6995-48f0-840e-89ffa2288371"
 	threeID    = "43198de5-f56a-4a53-a0bd-5a324418967a"
+	carlID     = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 	otherID    = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
 )
 
@@ -43,7 +44,14 @@ type world struct {
 	onLoan   bool
 	noUser   bool
 	noItem   bool
-	policy   string // JSON of the policy that the rules name for books
+	people   map[string]checkout.User // others than Ann, by barcode
+	proxies  []checkout.ProxyRelation
+	manual   []checkout.ManualBlock
+	auto     []checkout.AutomatedBlock
+	titles   bool                    // title-level requests are on
+	queue    []schemas.QueuedRequest // of the item, or with them of the title
+	schedule string                  // JSON of the fixed due date schedule; "" for none
+	policy   string                  // JSON of the policy that the rules name for books
 	noPolicy bool
 	rules    string
 
@@ -101,6 +109,9 @@ func (w *world) checkOut(t *testing.T) (checkout.Lent, error) {
 var errNone = fault.New(fault.NotFound, "Not found")
 
 func (w *world) UserByBarcode(_ context.Context, barcode string) (checkout.User, error) {
+	if other, exists := w.people[barcode]; exists {
+		return other, nil
+	}
 	if w.noUser || barcode != w.user.Barcode {
 		return checkout.User{}, errNone
 	}
@@ -134,6 +145,44 @@ func (w *world) MaterialType(context.Context, string) (checkout.Named, error) {
 
 func (w *world) Group(context.Context, string) (checkout.Group, error) {
 	return checkout.Group{ID: adultsID, Group: "adults"}, nil
+}
+
+func (w *world) ManualBlocks(context.Context, string) ([]checkout.ManualBlock, error) {
+	return w.manual, nil
+}
+
+func (w *world) AutomatedBlocks(context.Context, string) ([]checkout.AutomatedBlock, error) {
+	return w.auto, nil
+}
+
+func (w *world) ProxyRelations(_ context.Context, proxyID, sponsorID string) ([]checkout.ProxyRelation, error) {
+	if proxyID != carlID || sponsorID != annID {
+		return nil, nil
+	}
+	return w.proxies, nil
+}
+
+func (w *world) TitleLevelRequests(context.Context) (bool, error) { return w.titles, nil }
+
+func (w *world) ItemRequests(_ context.Context, itemID string) ([]schemas.QueuedRequest, error) {
+	if w.titles || itemID != bookItemID {
+		return nil, errNone
+	}
+	return w.queue, nil
+}
+
+func (w *world) TitleRequests(_ context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
+	if !w.titles || instanceID != "i" {
+		return nil, errNone
+	}
+	return w.queue, nil
+}
+
+func (w *world) FixedSchedule(context.Context, string) (policy.FixedSchedule, error) {
+	if w.schedule == "" {
+		return policy.FixedSchedule{}, errNone
+	}
+	return policy.ParseFixedSchedule([]byte(w.schedule))
 }
 
 func (w *world) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -15,6 +16,13 @@ type facts struct {
 	userFound bool
 	group     Group
 
+	manualBlocks    []ManualBlock
+	automatedBlocks []AutomatedBlock
+
+	proxy      User
+	proxyFound bool
+	relations  []ProxyRelation
+
 	item      Item
 	itemFound bool
 	holdings  Holdings
@@ -23,41 +31,27 @@ type facts struct {
 	material  Named
 	openLoan  bool
 
-	rules *policy.Rules
+	titleLevel bool // requests for titles are switched on
+	queue      []schemas.QueuedRequest
+
+	rules *policy.Rules // nil when the request names the policy itself
 }
 
-// gather fetches everything that does not depend on the loan policy, in two
-// rounds of parallel calls.
+// gather fetches everything that does not depend on the loan policy: first what
+// the barcodes name, then what belongs to it, each in parallel calls.
 func (s *Service) gather(ctx context.Context, req Request) (*facts, error) {
 	f := &facts{}
-	g, gctx := errgroup.WithContext(ctx)
-	if plausible(req.UserBarcode) {
-		g.Go(func() (err error) {
-			f.user, f.userFound, err = found(s.Library.UserByBarcode(gctx, req.UserBarcode))
-			return err
-		})
-	}
-	if plausible(req.ItemBarcode) {
-		g.Go(func() (err error) {
-			f.item, f.itemFound, err = found(s.Library.ItemByBarcode(gctx, req.ItemBarcode))
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := s.gatherNamed(ctx, req, f); err != nil {
 		return nil, err
 	}
-
-	g, gctx = errgroup.WithContext(ctx)
-	if f.userFound && f.user.PatronGroup != "" {
-		g.Go(func() (err error) {
-			f.group, _, err = found(s.Library.Group(gctx, f.user.PatronGroup))
-			return err
-		})
+	g, gctx := errgroup.WithContext(ctx)
+	if f.userFound {
+		s.gatherUser(gctx, g, f)
 	}
 	if f.itemFound {
 		s.gatherItem(gctx, g, f)
 	}
-	if f.userFound && f.itemFound {
+	if f.userFound && f.itemFound && req.ForceLoanPolicyID == "" {
 		g.Go(func() (err error) {
 			f.rules, err = s.compiledRules(gctx)
 			return err
@@ -66,19 +60,59 @@ func (s *Service) gather(ctx context.Context, req Request) (*facts, error) {
 	return f, g.Wait()
 }
 
+// gatherNamed finds what the barcodes name, and whether titles are requested.
+func (s *Service) gatherNamed(ctx context.Context, req Request, f *facts) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if plausible(req.UserBarcode) {
+		g.Go(func() (err error) {
+			f.user, f.userFound, err = found(s.Library.UserByBarcode(ctx, req.UserBarcode))
+			return err
+		})
+	}
+	if plausible(req.ProxyUserBarcode) {
+		g.Go(func() (err error) {
+			f.proxy, f.proxyFound, err = found(s.Library.UserByBarcode(ctx, req.ProxyUserBarcode))
+			return err
+		})
+	}
+	if plausible(req.ItemBarcode) {
+		g.Go(func() (err error) {
+			f.item, f.itemFound, err = found(s.Library.ItemByBarcode(ctx, req.ItemBarcode))
+			return err
+		})
+	}
+	g.Go(func() (err error) {
+		f.titleLevel, err = s.Library.TitleLevelRequests(ctx)
+		return err
+	})
+	return g.Wait()
+}
+
+// gatherUser fetches what belongs to the patron.
+func (s *Service) gatherUser(ctx context.Context, g *errgroup.Group, f *facts) {
+	if f.user.PatronGroup != "" {
+		g.Go(func() (err error) {
+			f.group, _, err = found(s.Library.Group(ctx, f.user.PatronGroup))
+			return err
+		})
+	}
+	if f.proxyFound && f.proxy.ID != f.user.ID {
+		g.Go(func() (err error) {
+			f.relations, err = s.Library.ProxyRelations(ctx, f.proxy.ID, f.user.ID)
+			return err
+		})
+	}
+	s.gatherBlocks(ctx, g, f)
+}
+
+// gatherItem fetches what belongs to the item.
 func (s *Service) gatherItem(ctx context.Context, g *errgroup.Group, f *facts) {
 	item := f.item
 	g.Go(func() (err error) {
 		f.openLoan, err = s.Library.HasOpenLoan(ctx, item.ID)
 		return err
 	})
-	g.Go(func() (err error) {
-		if f.holdings, _, err = found(s.Library.Holdings(ctx, item.HoldingsRecordID)); err != nil || f.holdings.InstanceID == "" {
-			return err
-		}
-		f.instance, _, err = found(s.Library.Instance(ctx, f.holdings.InstanceID))
-		return err
-	})
+	s.gatherTitle(ctx, g, f)
 	if item.EffectiveLocationID != "" {
 		g.Go(func() (err error) {
 			f.location, _, err = found(s.Library.Location(ctx, item.EffectiveLocationID))

@@ -17,6 +17,9 @@ import (
 // there is no such record; other faults end the check-out. Reference records
 // (locations, types, groups, policies, rules) may be up to two seconds old.
 type Library interface {
+	Blocks
+	Queues
+
 	UserByBarcode(ctx context.Context, barcode string) (User, error)
 	ItemByBarcode(ctx context.Context, barcode string) (Item, error)
 	Item(ctx context.Context, id string) (Item, error)
@@ -27,6 +30,11 @@ type Library interface {
 	ServicePoint(ctx context.Context, id string) (Named, error)
 	Group(ctx context.Context, id string) (Group, error)
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
+	FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error)
+
+	// ProxyRelations returns the relations by which the proxy may borrow for the
+	// sponsor, also those that ended. It is never cached.
+	ProxyRelations(ctx context.Context, proxyID, sponsorID string) ([]ProxyRelation, error)
 
 	// Rules returns the tenant's compiled circulation rules. Its error is that of
 	// policy.Compile when the stored text does not compile.
@@ -62,8 +70,8 @@ type LockRequest struct {
 // Committer writes a check-out wholly or not at all.
 type Committer interface {
 	// CheckOut commits. Faults that say it did not happen: LockLost,
-	// SettingsChanged, ItemChanged, Invalid, Malformed, TooLarge, Forbidden,
-	// NotFound. Every other error leaves the outcome open.
+	// SettingsChanged, ItemChanged, RequestChanged, Invalid, Malformed, TooLarge,
+	// Forbidden, NotFound. Every other error leaves the outcome open.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
 
 	// Loan returns a stored loan. Fault: NotFound.

@@ -19,12 +19,26 @@ type User struct {
 	Personal       Personal `json:"personal"`
 }
 
+// inactive tells whether the patron may not borrow. FOLIO compares the date
+// itself: storage leaves active as it was when a card expires.
+func (u User) inactive(now time.Time) bool {
+	return !*u.Active || !u.ExpirationDate.IsZero() && u.ExpirationDate.Before(now)
+}
+
 // Personal is a patron's name.
 type Personal struct {
 	FirstName          string `json:"firstName"`
 	LastName           string `json:"lastName"`
 	MiddleName         string `json:"middleName"`
 	PreferredFirstName string `json:"preferredFirstName"`
+}
+
+// fullName is the name as FOLIO's messages have it: last name first.
+func (p Personal) fullName() string {
+	if p.FirstName == "" {
+		return p.LastName
+	}
+	return p.LastName + ", " + p.FirstName
 }
 
 // Item is a copy that can be lent (mod-inventory-storage).
@@ -122,14 +136,18 @@ type Group struct {
 type Loan struct {
 	ID                                string  `json:"id"`
 	UserID                            string  `json:"userId"`
+	ProxyUserID                       string  `json:"proxyUserId,omitempty"`
 	ItemID                            string  `json:"itemId"`
 	ItemEffectiveLocationIDAtCheckOut string  `json:"itemEffectiveLocationIdAtCheckOut,omitempty"`
 	Status                            Status  `json:"status"`
 	LoanDate                          Instant `json:"loanDate"`
 	DueDate                           Instant `json:"dueDate"`
 	Action                            string  `json:"action"`
+	ActionComment                     string  `json:"actionComment,omitempty"`
 	ItemStatus                        string  `json:"itemStatus"`
 	LoanPolicyID                      string  `json:"loanPolicyId"`
+	OverdueFinePolicyID               string  `json:"overdueFinePolicyId,omitempty"`
+	LostItemPolicyID                  string  `json:"lostItemPolicyId,omitempty"`
 	CheckoutServicePointID            string  `json:"checkoutServicePointId"`
 	PatronGroupIDAtCheckout           string  `json:"patronGroupIdAtCheckout,omitempty"`
 }
@@ -155,5 +173,7 @@ func (i *Instant) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON implements json.Marshaler.
 func (i Instant) MarshalJSON() ([]byte, error) {
-	return json.Marshal(i.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+	return json.Marshal(i.text())
 }
+
+func (i Instant) text() string { return i.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

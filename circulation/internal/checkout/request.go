@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode"
 
@@ -22,11 +21,12 @@ type Request struct {
 	// same one never lends twice. Empty means a new id. It is not part of the body.
 	LoanID string `json:"-"`
 
-	// Parts of FOLIO's request that this version refuses rather than ignores:
-	// lending as if they were not there would be wrong.
-	ProxyUserBarcode  string          `json:"proxyUserBarcode"`
-	ForceLoanPolicyID string          `json:"forceLoanPolicyId"`
-	OverrideBlocks    json.RawMessage `json:"overrideBlocks"`
+	// ProxyUserBarcode is of the patron who borrows for the other; empty for nobody.
+	ProxyUserBarcode string `json:"proxyUserBarcode"`
+	// ForceLoanPolicyID names the loan policy instead of the circulation rules; no
+	// rule means no item limit.
+	ForceLoanPolicyID string         `json:"forceLoanPolicyId"`
+	OverrideBlocks    OverrideBlocks `json:"overrideBlocks"`
 }
 
 // maxBarcode is the longest barcode that storage keeps.
@@ -44,20 +44,8 @@ func (r Request) check() []fault.Detail {
 	case uuid.Validate(r.ServicePointID) != nil:
 		found = append(found, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
 	}
-	for _, unsupported := range []struct {
-		key   string
-		given bool
-	}{
-		{"proxyUserBarcode", r.ProxyUserBarcode != ""},
-		{"forceLoanPolicyId", r.ForceLoanPolicyID != ""},
-		{"overrideBlocks", len(r.OverrideBlocks) > 0 && string(r.OverrideBlocks) != "null" && string(r.OverrideBlocks) != "{}"},
-	} {
-		if unsupported.given {
-			found = append(found, fault.Detail{
-				Message:    "This version does not support " + unsupported.key,
-				Parameters: []fault.Parameter{{Key: unsupported.key}},
-			})
-		}
+	if r.ForceLoanPolicyID != "" && uuid.Validate(r.ForceLoanPolicyID) != nil {
+		found = append(found, detail("", "forceLoanPolicyId must be a UUID", fault.Param("forceLoanPolicyId", r.ForceLoanPolicyID)))
 	}
 	return found
 }

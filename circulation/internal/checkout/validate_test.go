@@ -72,10 +72,6 @@ func TestWhatACheckOutIsRefusedFor(t *testing.T) {
 			func(_ *world, r *checkout.Request) { r.UserBarcode, r.ItemBarcode = "bob", "x" },
 			[]string{"Could not find user with matching barcode", "No item with barcode x could be found"},
 		},
-		"a proxy, which this version does not know": {
-			func(_ *world, r *checkout.Request) { r.ProxyUserBarcode = "carl" },
-			[]string{"This version does not support proxyUserBarcode"},
-		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -95,6 +95,8 @@ func publicMessage(code fault.Code) string {
 		return "The check-out lock's settings were changed meanwhile"
 	case fault.ItemChanged:
 		return "The item was changed meanwhile"
+	case fault.RequestChanged:
+		return "The queue of requests was changed meanwhile"
 	case fault.Unavailable:
 		return "Storage was not reached"
 	case fault.Timeout:

@@ -30,6 +30,7 @@ var (
 	materialTypes = collection{"/material-types", "mtypes"}
 	servicePoints = collection{"/service-points", "servicepoints"}
 	loanPolicies  = collection{"/loan-policy-storage/loan-policies", "loanPolicies"}
+	schedules     = collection{"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "fixedDueDateSchedules"}
 	loans         = collection{"/loan-storage/loans", "loans"}
 )
 
@@ -81,6 +82,11 @@ func (c *Client) Group(ctx context.Context, id string) (checkout.Group, error) {
 // LoanPolicy implements checkout.Library.
 func (c *Client) LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error) {
 	return kept(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
+}
+
+// FixedSchedule implements checkout.Library.
+func (c *Client) FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error) {
+	return kept(ctx, c, schedules, id, policy.ParseFixedSchedule)
 }
 
 // HasOpenLoan implements checkout.Library.

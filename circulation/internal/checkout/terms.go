@@ -1,0 +1,193 @@
+package checkout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas/fault"
+)
+
+// The terms of a loan: its policy, the item limit and the due date.
+
+// applyPolicy finds the loan policy and makes the checks that depend on it.
+func (s *Service) applyPolicy(ctx context.Context, p *plan) ([]fault.Detail, error) {
+	conditions, wrong, err := s.choosePolicy(ctx, p)
+	if len(wrong) > 0 || err != nil {
+		return wrong, err
+	}
+	p.limit, p.limited = p.policy.ItemLimitFor(conditions)
+	lifted, wrong := p.lift(ctx, itemLimitBlock)
+	if lifted {
+		p.limited = false // under the lock too
+	}
+	reached, err := s.checkLimit(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if reached != nil {
+		wrong = append(wrong, *reached)
+	}
+	return append(wrong, p.checkLoanable(ctx)...), nil
+}
+
+// choosePolicy finds the policy that the request names, else the one of the
+// rules, and which conditions of the rule hold: none for a policy by request.
+func (s *Service) choosePolicy(ctx context.Context, p *plan) (policy.Conditions, []fault.Detail, error) {
+	if id := p.req.ForceLoanPolicyID; id != "" {
+		var exists bool
+		var err error
+		if p.policy, exists, err = found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
+			return policy.Conditions{}, nil, err
+		}
+		return policy.Conditions{}, []fault.Detail{
+			detail("", fmt.Sprintf("Loan policy %s could not be found", id), fault.Param("forceLoanPolicyId", id)),
+		}, nil
+	}
+	criteria, err := p.criteria()
+	if err != nil {
+		return policy.Conditions{}, nil, err
+	}
+	match := p.rules.Match(policy.KindLoan, criteria)
+	p.overdueFine = p.rules.Match(policy.KindOverdueFine, criteria).PolicyID
+	p.lostItem = p.rules.Match(policy.KindLostItem, criteria).PolicyID
+	p.policy, err = s.Library.LoanPolicy(ctx, match.PolicyID)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.Internal, "Loan policy %s could not be found, please check circulation rules", match.PolicyID)
+	}
+	return match.Conditions, nil, err
+}
+
+func (s *Service) compiledRules(ctx context.Context) (*policy.Rules, error) {
+	rules, err := s.Library.Rules(ctx)
+	var syntax *policy.SyntaxError
+	if errors.As(err, &syntax) {
+		return nil, fault.Wrap(err, fault.Internal, "%s", syntax.Message)
+	}
+	return rules, err
+}
+
+// criteria is what the rules are asked about. What they cannot be asked about is
+// a fault of the library's records, with FOLIO's words.
+func (p *plan) criteria() (policy.Criteria, error) {
+	missing := ""
+	switch {
+	case p.user.PatronGroup == "":
+		missing = "a user with null value as patronGroupId"
+	case p.item.EffectiveLocationID == "":
+		missing = "an item with null value as locationId"
+	case p.item.LoanTypeID() == "":
+		missing = "an item which loan type can not be determined"
+	case p.item.MaterialTypeID == "":
+		missing = "an item with null value as materialTypeId"
+	}
+	if missing != "" {
+		return policy.Criteria{}, fault.New(fault.Internal, "Unable to apply circulation rules to %s", missing)
+	}
+	return policy.Criteria{
+		MaterialType: p.item.MaterialTypeID,
+		LoanType:     p.item.LoanTypeID(),
+		PatronGroup:  p.user.PatronGroup,
+		Location:     p.item.EffectiveLocationID,
+		Library:      p.location.LibraryID,
+		Campus:       p.location.CampusID,
+		Institution:  p.location.InstitutionID,
+	}, nil
+}
+
+// checkLimit counts the patron's loans that the limit is about. It is the check
+// of the first pass and, under the lock, the one that decides.
+func (s *Service) checkLimit(ctx context.Context, p *plan) (*fault.Detail, error) {
+	if !p.limited {
+		return nil, nil //nolint:nilnil // nothing wrong, nothing failed
+	}
+	var materialType, loanType string
+	if p.limit.ByMaterialType {
+		materialType = p.item.MaterialTypeID
+	}
+	if p.limit.ByLoanType {
+		loanType = p.item.LoanTypeID()
+	}
+	n, err := s.Library.OpenLoans(ctx, p.user.ID, materialType, loanType)
+	if err != nil || !p.limit.Reached(n) {
+		return nil, err
+	}
+	d := detail(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
+		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
+	d.OverridableBlock = itemLimitBlock.overridable(ctx)
+	return &d, nil
+}
+
+// dueDate is the one that staff chose for an item that is not loanable, else the
+// policy's.
+func (s *Service) dueDate(ctx context.Context, p *plan) (Instant, error) {
+	if chosen := p.req.OverrideBlocks.ItemNotLoanableBlock; chosen != nil {
+		return chosen.DueDate, nil
+	}
+	terms := policy.Terms{LoanDate: p.loanDate.UTC(), PatronExpires: p.user.ExpirationDate.Time, HoldWaits: p.holdWaits()}
+	if id := p.policy.ScheduleID; id != "" {
+		var err error
+		terms.Schedule, err = s.Library.FixedSchedule(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			return Instant{}, fault.Wrap(err, fault.Internal, "Fixed due date schedule %s of the loan policy %s could not be found", id, p.policy.ID)
+		}
+		if err != nil {
+			return Instant{}, err
+		}
+	}
+	due, err := p.policy.DueDate(terms)
+	var wrong *policy.DueDateError
+	if errors.As(err, &wrong) {
+		return Instant{}, fault.Validation(detail("", wrong.Message, p.aboutPolicy()...))
+	}
+	return Instant{due}, err
+}
+
+// aboutPolicy are the parameters of errors that the loan policy is the reason of.
+func (p *plan) aboutPolicy() []fault.Parameter {
+	return []fault.Parameter{fault.Param("loanPolicyId", p.policy.ID), fault.Param("loanPolicyName", p.policy.Name)}
+}
+
+// makeLoan computes the due date and the loan as it will be stored. Its id is
+// chosen once, so that a repeated commit is recognised.
+func (s *Service) makeLoan(ctx context.Context, p *plan) error {
+	due, err := s.dueDate(ctx, p)
+	if err != nil {
+		return err
+	}
+	p.loan = Loan{
+		ID:                                cmp.Or(p.loan.ID, p.req.LoanID, uuid.NewString()),
+		UserID:                            p.user.ID,
+		ProxyUserID:                       p.proxy.ID,
+		ItemID:                            p.item.ID,
+		ItemEffectiveLocationIDAtCheckOut: p.item.EffectiveLocationID,
+		Status:                            Status{Name: "Open"},
+		LoanDate:                          p.loanDate,
+		DueDate:                           due,
+		Action:                            "checkedout",
+		ItemStatus:                        statusCheckedOut,
+		LoanPolicyID:                      p.policy.ID,
+		OverdueFinePolicyID:               onlyUUID(p.overdueFine),
+		LostItemPolicyID:                  onlyUUID(p.lostItem),
+		CheckoutServicePointID:            p.req.ServicePointID,
+		PatronGroupIDAtCheckout:           p.user.PatronGroup,
+	}
+	if p.overridden {
+		p.loan.Action, p.loan.ActionComment = "checkedOutThroughOverride", p.req.OverrideBlocks.Comment
+	}
+	return nil
+}
+
+// onlyUUID leaves out what no record can have as its id: rules may name the
+// policies that nothing checks with anything.
+func onlyUUID(id string) string {
+	if len(id) != 36 || uuid.Validate(id) != nil {
+		return ""
+	}
+	return id
+}
