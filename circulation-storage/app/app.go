@@ -130,6 +130,8 @@ func (a *App) routes() []edge.Route {
 		httpapi.RulesRoutes(rules),
 		httpapi.TenantRoutes(a.db, sample.New(records, rules)),
 		httpapi.RecordRoutes(records),
+		httpapi.RequestBatchRoutes(records),
+		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(a.db)),
 	} {
 		all = append(all, some...)
 	}
