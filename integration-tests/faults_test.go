@@ -269,7 +269,7 @@ func TestAHolderThatSleptThroughALendingIsRefused(t *testing.T) {
 		})
 	}
 	p = start(t, stack.Options{
-		Circulations: 2, CirculationEnv: patient,
+		Circulations: 2, CirculationEnv: on(),
 		Observe: func(i int) circulation.Observer {
 			if i == 1 {
 				return circulation.NoObserver{}
