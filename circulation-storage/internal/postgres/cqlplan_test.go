@@ -26,6 +26,13 @@ func TestLookupsUseAnIndex(t *testing.T) {
 		{records.Loan(), `userId=="` + annID + `" and status.name==Open`, "loan_user_id_idx"},
 		{records.Loan(), `itemId=="` + annID + `" and status.name=="Open"`, "loan_item_id_idx"},
 		{records.Loan(), `status.name==Open and itemId==("` + annID + `" or "` + benID + `")`, "loan_item_id_idx"},
+		{records.Request(), `itemId=="` + annID + `" and status==("Open - Not yet filled" or "Open - In transit") sortBy position`, "request_item_id_idx"},
+		{records.Request(), `instanceId==` + annID + ` and status=="Open - Not yet filled"`, "request_instance_id_idx"},
+		{records.Request(), `requesterId==` + annID + ` and status=="Open - Not yet filled"`, "request_requester_id_idx"},
+		{records.PatronActionSession(), `patronId==` + annID + ` and actionType=="Check-out"`, "patron_action_session_patron_id_idx"},
+		{records.ManualBlock(), `userId==` + annID, "manualblocks_user_id_idx"},
+		{records.ProxyFor(), `proxyUserId==` + annID + ` and userId==` + benID, "proxyfor_"},
+		{records.CirculationSetting(), `name==generalTlr`, "circulation_settings_name_key"},
 		{records.SettingsEntry(), `scope==mod-circulation and key==checkoutLockFeature`, "settings_entry_scope_key_idx"},
 	}
 	for _, tt := range tests {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"checkoutlock/schemas/fault"
 )
@@ -75,12 +74,6 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 		return fault.Validation(details...)
 	}
 	return nil
-}
-
-// OpenRequest reports whether a request still waits, or its item waits for the
-// patron.
-func OpenRequest(request Record) bool {
-	return strings.HasPrefix(request.Text("status"), "Open - ")
 }
 
 // PatronActionSession is a loan that a patron got or returned since the last

@@ -86,7 +86,11 @@ func TestEveryReferenceNamesARecordOfTheLibrary(t *testing.T) {
 		refs := f.of.References
 		switch f.name { // what the database does not check
 		case "locations.json":
-			refs = append(refs, records.Reference{Field: "primaryServicePoint", To: "service_point"})
+			refs = append(refs, records.Reference{Field: "primaryServicePoint", To: "service_point"},
+				records.Reference{Field: "institutionId", To: "locinstitution"},
+				records.Reference{Field: "campusId", To: "loccampus"}, records.Reference{Field: "libraryId", To: "loclibrary"})
+		case "loan-policies.json":
+			refs = append(refs, records.Reference{Field: "loansPolicy.fixedDueDateScheduleId", To: "fixed_due_date_schedule"})
 		case "items.json":
 			refs = append(refs, records.Reference{Field: "inTransitDestinationServicePointId", To: "service_point"})
 		}
@@ -124,8 +128,9 @@ func TestDatesDoNotDependOnToday(t *testing.T) {
 
 // rule is what a line of the rules text says, as far as it names records here.
 var (
-	ruleLoanPolicy = regexp.MustCompile(`\bl ([0-9a-f-]{36})\b`)
-	ruleCriterion  = regexp.MustCompile(`(?m)^ *([mtg])((?: [0-9a-f-]{36})+): `)
+	ruleLoanPolicy    = regexp.MustCompile(`\bl ([0-9a-f-]{36})\b`)
+	ruleRequestPolicy = regexp.MustCompile(`\br ([0-9a-f-]{36})\b`)
+	ruleCriterion     = regexp.MustCompile(`(?m)^ *([mtg])((?: [0-9a-f-]{36})+): `)
 )
 
 func readRules(t *testing.T) string {
@@ -144,6 +149,11 @@ func TestTheRulesNameOnlyRecordsOfTheLibrary(t *testing.T) {
 	for _, m := range policies {
 		if !lib.has("loan_policy", m[1]) {
 			t.Errorf("the rules name loan policy %s, which is none", m[1])
+		}
+	}
+	for _, m := range ruleRequestPolicy.FindAllStringSubmatch(text, -1) {
+		if !lib.has("request_policy", m[1]) {
+			t.Errorf("the rules name request policy %s, which is none", m[1])
 		}
 	}
 	criteria := ruleCriterion.FindAllStringSubmatch(text, -1)

@@ -48,7 +48,8 @@ func New(store Store, rules RulesStore) *Loader {
 }
 
 // LoadReference writes patron groups, material types, loan types, service points,
-// locations and loan policies, then the circulation rules if the tenant has none.
+// locations and what they belong to, schedules, policies and circulation settings,
+// then the circulation rules if the tenant has none.
 // A record whose id exists stays as it is. Faults: Invalid for a tenant that has
 // another record with one of the names, those of the stores. What was written
 // before the fault stays.
@@ -79,8 +80,14 @@ func referenceFiles() []file {
 		{"material-types.json", records.MaterialType()},
 		{"loan-types.json", records.LoanType()},
 		{"service-points.json", records.ServicePoint()},
+		{"institutions.json", records.Institution()},
+		{"campuses.json", records.Campus()},
+		{"libraries.json", records.Library()},
 		{"locations.json", records.Location()},
+		{"fixed-due-date-schedules.json", records.FixedDueDateSchedule()},
 		{"loan-policies.json", records.LoanPolicy()},
+		{"request-policies.json", records.RequestPolicy()},
+		{"circulation-settings.json", records.CirculationSetting()},
 	}
 }
 

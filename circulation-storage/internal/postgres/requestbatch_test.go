@@ -1,0 +1,104 @@
+package postgres_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// queueOf makes n open requests for one item, not yet stored.
+func queueOf(tb testing.TB, n int) []records.Record {
+	tb.Helper()
+	item, title, holdings := uuid.NewString(), uuid.NewString(), uuid.NewString()
+	queue := make([]records.Record, n)
+	for i := range queue {
+		queue[i] = parse(tb, records.Request(), object{
+			"itemId": item, "instanceId": title, "holdingsRecordId": holdings, "requesterId": uuid.NewString(), "requestType": "Hold",
+			"requestLevel": "Item", "requestDate": "2026-08-22T10:11:12Z", "fulfillmentPreference": "Hold Shelf",
+			"status": "Open - Not yet filled", "position": i + 1,
+		}, "")
+	}
+	return queue
+}
+
+// reversed is the queue the other way round.
+func reversed(tb testing.TB, queue []records.Record) []records.Record {
+	tb.Helper()
+	turned := make([]records.Record, len(queue))
+	for i, r := range queue {
+		turned[i] = parse(tb, records.Request(), r, "")
+		turned[i]["position"] = len(queue) - i
+	}
+	return turned
+}
+
+// positions returns which position each of the requests has.
+func (l library) positions(t *testing.T, queue []records.Record) string {
+	t.Helper()
+	got := make([]string, len(queue))
+	for i, r := range queue {
+		got[i] = fmt.Sprint(l.get(t, records.Request(), r.ID())["position"])
+	}
+	return fmt.Sprint(got)
+}
+
+func TestAQueueIsReorderedBehindAPooler(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.store = postgres.NewRecordStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}), func() {})
+	queue := queueOf(t, 3)
+	for _, requests := range [][]records.Record{queue, reversed(t, queue)} {
+		if err := l.store.PutRequests(l.in(t), requests); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := l.positions(t, queue), "[3 2 1]"; got != want {
+		t.Errorf("got positions %s, want %s", got, want)
+	}
+}
+
+// Nobody's deadlock is the caller's fault, and a queue has one order or the other.
+func TestAQueueReorderedByManyAtOnceHasOneOrder(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.warm(t)
+	queue := queueOf(t, 4)
+	if err := l.store.PutRequests(l.in(t), queue); err != nil {
+		t.Fatal(err)
+	}
+	other := reversed(t, queue)
+	mixed := slices.Clone(other)
+	slices.Reverse(mixed) // the same, in another order
+	orders := [][]records.Record{queue, other, mixed}
+	codes := race(rivals, func(i int) error {
+		if i%4 == 3 { // one request alone, where it may not stand
+			return l.store.Update(l.in(t), records.Request(), []records.Record{queue[0], other[0]}[i%8/4])
+		}
+		return l.store.PutRequests(l.in(t), orders[i%4%3])
+	})
+	if codes[""]+codes[fault.Invalid] != rivals || codes[""] < rivals*3/4 {
+		t.Errorf("got %v, want successes, and Invalid for some of the single requests", codes)
+	}
+	if got := l.positions(t, queue); got != "[1 2 3 4]" && got != "[4 3 2 1]" {
+		t.Errorf("got positions %s, want those of one order", got)
+	}
+}
+
+func TestABatchOfRequestsThatAnotherCreatesMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.warm(t)
+	queue := queueOf(t, 3)
+	if codes := race(rivals, func(int) error { return l.store.PutRequests(l.in(t), queue) }); codes[""] != rivals {
+		t.Errorf("got %v, want %d successes", codes, rivals)
+	}
+	if got, want := l.positions(t, queue), "[1 2 3]"; got != want {
+		t.Errorf("got positions %s, want %s", got, want)
+	}
+}
