@@ -1,0 +1,150 @@
+package policy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+// renewalPolicy is a loan policy with these parts beside what every one has.
+func renewalPolicy(t *testing.T, parts string) policy.RenewalPolicy {
+	t.Helper()
+	p, err := policy.ParseRenewalPolicy([]byte(`{"id":"p","name":"Weeks","loanable":true,"renewable":true,` + parts + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func clock(t *testing.T, s string) time.Time {
+	t.Helper()
+	instant, err := time.Parse("2006-01-02 15:04", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return instant
+}
+
+const (
+	weeks        = `"loansPolicy":{"profileId":"Rolling","period":{"duration":2,"intervalId":"Weeks"}}`
+	limitedWeeks = `"loansPolicy":{"profileId":"Rolling","period":{"duration":2,"intervalId":"Weeks"},"fixedDueDateScheduleId":"s"}`
+	fixed        = `"loansPolicy":{"profileId":"Fixed","fixedDueDateScheduleId":"s"}`
+	fromNow      = `"renewalsPolicy":{"numberAllowed":3,"renewFromId":"SYSTEM_DATE"}`
+	fromDue      = `"renewalsPolicy":{"unlimited":true,"renewFromId":"CURRENT_DUE_DATE"}`
+	threeDays    = `"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true,"period":{"duration":3,"intervalId":"Days"}}`
+	holdsDay     = `"requestManagement":{"holds":{"renewItemsWithRequest":true,"alternateRenewalLoanPeriod":{"duration":2,"intervalId":"Days"}}}`
+	march        = `{"id":"s","schedules":[{"from":"2026-03-01","to":"2026-03-31T23:59:59Z","due":"2026-04-05T23:59:59Z"}]}`
+)
+
+func TestWhenARenewedLoanIsDue(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		policy string
+		change func(*policy.RenewalTerms)
+		want   string
+	}{
+		"counted from now":                  {weeks + `,` + fromNow, nil, "2026-03-24 10:00"},
+		"counted from the due date":         {weeks + `,` + fromDue, nil, "2026-03-26 18:00"},
+		"no due date to count from":         {weeks + `,` + fromDue, func(r *policy.RenewalTerms) { r.DueDate = time.Time{} }, "2026-03-24 10:00"},
+		"the last one allowed":              {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Renewals = 2 }, "2026-03-24 10:00"},
+		"unlimited":                         {weeks + `,` + fromDue, func(r *policy.RenewalTerms) { r.Renewals = 1000 }, "2026-03-26 18:00"},
+		"another period for renewals":       {weeks + `,` + threeDays, nil, "2026-03-13 10:00"},
+		"the card ends before":              {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.PatronExpires = clock(t, "2026-03-20 00:00") }, "2026-03-20 00:00"},
+		"a period for waiting holds":        {weeks + `,` + fromDue + `,` + holdsDay, func(r *policy.RenewalTerms) { r.HoldWaits = true }, "2026-03-14 18:00"},
+		"no hold waits":                     {weeks + `,` + fromDue + `,` + holdsDay, nil, "2026-03-26 18:00"},
+		"a schedule that does not limit":    {limitedWeeks + `,` + fromNow, nil, "2026-03-24 10:00"},
+		"a schedule that limits":            {limitedWeeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-03-30 10:00") }, "2026-04-05 23:59"},
+		"the date of the schedule":          {fixed + `,"renewalsPolicy":{"unlimited":true}`, nil, "2026-04-05 23:59"},
+		"the profile in small letters":      {strings.Replace(fixed, "Fixed", "fixed", 1) + `,"renewalsPolicy":{"unlimited":true}`, nil, "2026-04-05 23:59"},
+		"holds that the policy renews with": {fixed + `,"renewalsPolicy":{"unlimited":true},"requestManagement":{"holds":{"renewItemsWithRequest":true}}`, func(r *policy.RenewalTerms) { r.HoldWaits = true }, "2026-04-05 23:59"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			due, refusals := renewalPolicy(t, tt.policy).Renew(renewalTerms(t, tt.change))
+			if len(refusals) > 0 || !due.Truncate(time.Minute).Equal(clock(t, tt.want)) {
+				t.Errorf("got %s, %q, want %s", due, refusals, tt.want)
+			}
+		})
+	}
+}
+
+// renewalTerms are those of a loan due in two days, renewed with March's schedule.
+func renewalTerms(t *testing.T, change func(*policy.RenewalTerms)) policy.RenewalTerms {
+	t.Helper()
+	schedule, err := policy.ParseFixedSchedule([]byte(march))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := policy.RenewalTerms{Now: clock(t, "2026-03-10 10:00"), DueDate: clock(t, "2026-03-12 18:00"), Schedule: schedule}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func TestWhyALoanIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	const (
+		recalled = "items cannot be renewed when there is an active recall request"
+		hold     = "items with this loan policy cannot be renewed when there is an active, pending hold request"
+		same     = "renewal would not change the due date"
+		number   = "loan at maximum renewal number"
+	)
+	april := func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-04-10 10:00") }
+	waits := func(r *policy.RenewalTerms) { r.HoldWaits = true }
+	tests := map[string]struct {
+		policy string
+		change func(*policy.RenewalTerms)
+		want   []string
+	}{
+		"recalled":                      {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Recalled = true }, []string{recalled}},
+		"on hold":                       {weeks + `,` + fromNow, waits, []string{hold}},
+		"the number is reached":         {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Renewals = 3 }, []string{number}},
+		"no number at all":              {weeks + `,"renewalsPolicy":{"renewFromId":"SYSTEM_DATE"}`, nil, []string{number}},
+		"the same due date":             {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.DueDate = clock(t, "2026-03-24 10:00") }, []string{same}},
+		"an earlier due date":           {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.DueDate = clock(t, "2026-05-01 10:00") }, []string{same}},
+		"the card ends at the due date": {weeks + `,` + fromDue, func(r *policy.RenewalTerms) { r.PatronExpires = r.DueDate }, []string{same}},
+		"everything at once": {weeks + `,` + fromNow, func(r *policy.RenewalTerms) {
+			r.Recalled, r.HoldWaits, r.Renewals, r.DueDate = true, true, 9, clock(t, "2026-05-01 10:00")
+		}, []string{recalled, hold, same, number}},
+		"not renewable":                {`"renewable":false,` + weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Recalled, r.Renewals = true, 9 }, []string{recalled, "loan is not renewable"}},
+		"not loanable":                 {`"loanable":false,` + weeks + `,` + fromNow, nil, []string{"item is not loanable"}},
+		"nothing to count from":        {weeks + `,"renewalsPolicy":{"unlimited":true}`, nil, []string{"cannot determine when to renew from"}},
+		"outside the schedule":         {fixed + `,"renewalsPolicy":{"unlimited":true}`, april, []string{"renewal date falls outside of date ranges in the loan policy"}},
+		"outside the limits":           {limitedWeeks + `,` + fromNow, april, []string{"renewal date falls outside of date ranges in the loan policy"}},
+		"a period with fixed dates":    {fixed + `,` + threeDays, nil, []string{"Item's loan policy has fixed profile but renewal period is specified"}},
+		"holds with fixed dates":       {fixed + `,"renewalsPolicy":{"unlimited":true},` + holdsDay, waits, []string{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}},
+		"another period that is none":  {weeks + `,"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true}`, nil, []string{"the loan period in the loan policy is not recognised"}},
+		"an interval nobody knows":     {strings.Replace(weeks, "Weeks", "Years", 1) + `,` + fromNow, nil, []string{`the interval "Years" in the loan policy is not recognised`}},
+		"a profile nobody knows":       {strings.Replace(weeks, "Rolling", "Round", 1) + `,` + fromNow, nil, []string{`profile "Round" in the loan policy is not recognised`}},
+		"a duration that makes no end": {strings.Replace(weeks, ":2,", ":0,", 1) + `,` + fromNow, nil, []string{`the duration "0" in the loan policy is invalid`}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, refusals := renewalPolicy(t, tt.policy).Renew(renewalTerms(t, tt.change)); !slices.Equal(refusals, tt.want) {
+				t.Errorf("got %q, want %q", refusals, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhichScheduleARenewalNeeds(t *testing.T) {
+	t.Parallel()
+	for parts, want := range map[string]string{
+		weeks: "", fixed: "s",
+		fixed + `,"renewalsPolicy":{"differentPeriod":true,"alternateFixedDueDateScheduleId":"r"}`:  "r",
+		fixed + `,"renewalsPolicy":{"differentPeriod":false,"alternateFixedDueDateScheduleId":"r"}`: "s",
+	} {
+		if got := renewalPolicy(t, parts).ScheduleID; got != want {
+			t.Errorf("%s: got %q, want %q", parts, got, want)
+		}
+	}
+	if _, err := policy.ParseRenewalPolicy([]byte(`{"renewalsPolicy":{"numberAllowed":"3"}}`)); err == nil {
+		t.Error("a number in words was read")
+	}
+}
