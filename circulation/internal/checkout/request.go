@@ -44,9 +44,6 @@ func (r Request) check() []fault.Detail {
 	case uuid.Validate(r.ServicePointID) != nil:
 		found = append(found, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
 	}
-	if r.ForceLoanPolicyID != "" && uuid.Validate(r.ForceLoanPolicyID) != nil {
-		found = append(found, detail("", "forceLoanPolicyId must be a UUID", fault.Param("forceLoanPolicyId", r.ForceLoanPolicyID)))
-	}
 	return found
 }
 

@@ -39,15 +39,9 @@ func (s *Service) applyPolicy(ctx context.Context, p *plan) ([]fault.Detail, err
 // choosePolicy finds the policy that the request names, else the one of the
 // rules, and which conditions of the rule hold: none for a policy by request.
 func (s *Service) choosePolicy(ctx context.Context, p *plan) (policy.Conditions, []fault.Detail, error) {
-	if id := p.req.ForceLoanPolicyID; id != "" {
-		var exists bool
-		var err error
-		if p.policy, exists, err = found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
-			return policy.Conditions{}, nil, err
-		}
-		return policy.Conditions{}, []fault.Detail{
-			detail("", fmt.Sprintf("Loan policy %s could not be found", id), fault.Param("forceLoanPolicyId", id)),
-		}, nil
+	if p.req.ForceLoanPolicyID != "" {
+		wrong, err := s.forcePolicy(ctx, p)
+		return policy.Conditions{}, wrong, err
 	}
 	criteria, err := p.criteria()
 	if err != nil {
@@ -61,6 +55,21 @@ func (s *Service) choosePolicy(ctx context.Context, p *plan) (policy.Conditions,
 		err = fault.New(fault.Internal, "Loan policy %s could not be found, please check circulation rules", match.PolicyID)
 	}
 	return match.Conditions, nil, err
+}
+
+// forcePolicy finds the policy that the request names.
+func (s *Service) forcePolicy(ctx context.Context, p *plan) ([]fault.Detail, error) {
+	id := p.req.ForceLoanPolicyID
+	message := "forceLoanPolicyId must be a UUID"
+	if uuid.Validate(id) == nil {
+		var exists bool
+		var err error
+		if p.policy, exists, err = found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
+			return nil, err
+		}
+		message = fmt.Sprintf("Loan policy %s could not be found", id)
+	}
+	return []fault.Detail{detail("", message, fault.Param("forceLoanPolicyId", id))}, nil
 }
 
 func (s *Service) compiledRules(ctx context.Context) (*policy.Rules, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 )
@@ -90,6 +91,33 @@ func TestWhatACheckOutIsRefusedFor(t *testing.T) {
 	}
 }
 
+// What is wrong is told in the order of FOLIO's checks, each skipped only when
+// what it is about was not found.
+func TestEverythingThatIsWrongIsToldAtOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	inactive := false
+	w := newWorld()
+	w.user.Active, w.item.Status.Name, w.onLoan, w.open = &inactive, "Checked out", true, []int{5}
+	w.policy = strings.Replace(w.policy, `"loanable":true`, `"loanable":false`, 1)
+	w.manual = []checkout.ManualBlock{{Desc: "owes", Borrowing: true}}
+	w.auto = []checkout.AutomatedBlock{{BlockBorrowing: true, Message: "Too many overdue"}}
+	w.people = map[string]checkout.User{"carl": {ID: carlID}}
+	w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)}
+	_, err := w.service().CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ProxyUserBarcode: "carl", ForceLoanPolicyID: "",
+	})
+	want := []string{
+		"Check out must be performed at a service point", "Patron blocked from borrowing", "Too many overdue",
+		"Cannot check out to inactive user", "Cannot determine if proxying user is active or not",
+		"Cannot check out item via proxy when relationship is invalid", "Item is already checked out",
+		"Cannot check out item that already has an open loan", refused,
+		"Patron has reached maximum limit of 3 items for material type", "Item is not loanable",
+	}
+	if got := messages(err); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 func TestFaultsOfStoredConfigurationNameTheirCause(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -101,7 +129,13 @@ func TestFaultsOfStoredConfigurationNameTheirCause(t *testing.T) {
 		"item without loan type":   {func(w *world) { w.item.PermanentLoanTypeID = "" }, "Unable to apply circulation rules to an item which loan type can not be determined"},
 		"item without type":        {func(w *world) { w.item.MaterialTypeID = "" }, "Unable to apply circulation rules to an item with null value as materialTypeId"},
 		"rules name no such thing": {func(w *world) { w.noPolicy = true }, "Loan policy " + threeID + " could not be found, please check circulation rules"},
-		"no rules":                 {func(w *world) { w.rules = "" }, "Cannot apply blank circulation rules"},
+		"a schedule that is gone": {
+			func(w *world) {
+				w.policy = strings.Replace(w.policy, `"itemLimit":3`, `"fixedDueDateScheduleId":"s1"`, 1)
+			},
+			"Fixed due date schedule s1 of the loan policy " + threeID + " could not be found",
+		},
+		"no rules": {func(w *world) { w.rules = "" }, "Cannot apply blank circulation rules"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,181 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	mayPatron   = "circulation.override-patron-block.post"
+	mayLimit    = "circulation.override-item-limit-block.post"
+	mayLoanable = "circulation.override-item-not-loanable-block.post"
+)
+
+// asStaff returns the context of a call by somebody with these permissions.
+func asStaff(t *testing.T, permissions ...string) context.Context {
+	t.Helper()
+	return call.NewContext(t.Context(), call.Info{Permissions: permissions})
+}
+
+// overriding is the request to lend Ann the book with overrideBlocks as written.
+func overriding(t *testing.T, blocks string) checkout.Request {
+	t.Helper()
+	r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
+	if err := json.Unmarshal([]byte(`{"overrideBlocks":`+blocks+`}`), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// blockAll puts everything in Ann's way that staff may lift.
+func (w *world) blockAll() {
+	w.manual = []checkout.ManualBlock{{Desc: "owes books", Borrowing: true}}
+	w.auto = []checkout.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}}
+	w.open = []int{3}
+	w.policy = strings.Replace(w.policy, `"loanable":true`, `"loanable":false`, 1)
+}
+
+// told are the details in short: message, or message with the block and what
+// the caller lacks for it.
+func told(err error) []string {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return nil
+	}
+	var all []string
+	for _, d := range f.Details {
+		s := d.Message
+		if b := d.OverridableBlock; b != nil {
+			s += " [" + b.Name + " " + strings.Join(b.MissingPermissions, ",") + "]"
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	const (
+		patron    = `{"patronBlock":{},"comment":"c"}`
+		limit     = `{"itemLimitBlock":{},"comment":"c"}`
+		loanable  = `{"itemNotLoanableBlock":{"dueDate":"2026-03-02T10:00:00Z"},"comment":"c"}`
+		all       = `{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-02T10:00:00Z"},"comment":"c"}`
+		manually  = "Patron blocked from borrowing"
+		reached   = "Patron has reached maximum limit of 3 items for material type"
+		noComment = "Override should be performed with the comment specified"
+		tooEarly  = "Due date should be later than loan date"
+		denied    = "Insufficient override permissions"
+	)
+	everything := []string{mayPatron, mayLimit, mayLoanable}
+	tests := map[string]struct {
+		blocks  string
+		granted []string
+		want    []string // nothing means that the book is lent
+	}{
+		"none asked for": {`{}`, everything, []string{
+			manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
+		}},
+		"none is null, nobody may": {`null`, nil, []string{
+			manually + " [patronBlock " + mayPatron + "]", "too many [patronBlock " + mayPatron + "]",
+			reached + " [itemLimitBlock " + mayLimit + "]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
+		}},
+		"a comment alone lifts nothing": {`{"comment":"c"}`, []string{mayPatron, mayLimit, mayLoanable}, []string{
+			manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
+		}},
+		"all":               {all, everything, nil},
+		"the patron's only": {patron, everything, []string{reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]"}},
+		"the limit only": {limit, everything, []string{
+			manually + " [patronBlock ]", "too many [patronBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
+		}},
+		"not loanable only": {loanable, everything, []string{manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]"}},
+		"no permission": {all, nil, []string{
+			denied + " [patronBlock " + mayPatron + "]", denied + " [itemLimitBlock " + mayLimit + "]", denied + " [itemNotLoanableBlock " + mayLoanable + "]",
+		}},
+		"the wrong permissions": {all, []string{"circulation.override-renewal-block.post", mayLimit}, []string{
+			denied + " [patronBlock " + mayPatron + "]", denied + " [itemNotLoanableBlock " + mayLoanable + "]",
+		}},
+		"without permission no word of the comment": {`{"patronBlock":{}}`, nil, []string{
+			denied + " [patronBlock " + mayPatron + "]", reached + " [itemLimitBlock " + mayLimit + "]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
+		}},
+		"no comment":            {strings.Replace(all, `"c"`, `" "`, 1), everything, []string{noComment}},
+		"comment is null":       {strings.Replace(all, `"c"`, `null`, 1), everything, []string{noComment}},
+		"no due date":           {strings.Replace(all, `{"dueDate":"2026-03-02T10:00:00Z"}`, `{}`, 1), everything, []string{"Override should be performed with due date specified"}},
+		"due before the loan":   {strings.Replace(all, "03-02T10", "03-01T09", 1), everything, []string{tooEarly}},
+		"due with the loan":     {strings.Replace(all, "03-02T10", "03-01T10", 1), everything, []string{tooEarly}},
+		"due at once, no words": {`{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-01T10:00:00Z"}}`, everything, []string{tooEarly, noComment}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.blockAll()
+			_, err := w.service().CheckOut(asStaff(t, tt.granted...), overriding(t, tt.blocks))
+			if got := told(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
+				t.Errorf("got  %q (%v)\nwant %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// An override that was not needed is one all the same.
+func TestALoanByOverride(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ blocks, action, comment, due string }{
+		"plain":              {`{"comment":"unused"}`, "checkedout", "", "2026-03-15T10:00:00.000Z"},
+		"patron block":       {`{"patronBlock":{},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-03-15T10:00:00.000Z"},
+		"item limit":         {`{"itemLimitBlock":{},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-03-15T10:00:00.000Z"},
+		"not loanable":       {`{"itemNotLoanableBlock":{"dueDate":"2026-03-02"},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-03-02T00:00:00.000Z"},
+		"renewal's block":    {`{"renewalBlock":{},"comment":"unused"}`, "checkedout", "", "2026-03-15T10:00:00.000Z"},
+		"a later expiration": {`{"itemNotLoanableBlock":{"dueDate":"2026-05-02"},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-05-02T00:00:00.000Z"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.user.ExpirationDate.Time = today.AddDate(0, 1, 0)
+			if _, err := w.service().CheckOut(asStaff(t, mayPatron, mayLimit, mayLoanable), overriding(t, tt.blocks)); err != nil {
+				t.Fatal(err)
+			}
+			var loan checkout.Loan
+			if err := json.Unmarshal(w.commits[0].Loan, &loan); err != nil {
+				t.Fatal(err)
+			}
+			due, err := loan.DueDate.MarshalJSON()
+			if err != nil || loan.Action != tt.action || loan.ActionComment != tt.comment || string(due) != `"`+tt.due+`"` {
+				t.Errorf("lent %s", w.commits[0].Loan)
+			}
+		})
+	}
+}
+
+func TestAnOverriddenLimitIsNotCountedUnderTheLockEither(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.open = []int{3}
+	w.commit = []error{errChanged} // the item is judged once more
+	if _, err := w.service().CheckOut(asStaff(t, mayLimit), overriding(t, `{"itemLimitBlock":{},"comment":"c"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.counted) != 0 || len(w.requests) != 1 || len(w.commits) != 2 {
+		t.Errorf("counted %v, asked for %d locks, committed %d times", w.counted, len(w.requests), len(w.commits))
+	}
+}
+
+func TestAnOverrideLiftsNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.item.Status.Name = "Checked out"
+	_, err := w.service().CheckOut(t.Context(), overriding(t, `{"patronBlock":{},"comment":"c"}`))
+	want := []string{"Insufficient override permissions [patronBlock " + mayPatron + "]", "Item is already checked out"}
+	if got := told(err); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,95 @@
+package checkout_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+)
+
+// contains tells whether the first commit's loan has this part.
+func contains(w *world, part string) bool { return strings.Contains(string(w.commits[0].Loan), part) }
+
+func TestAPolicyNamedByTheRequestIsUsedWithoutRules(t *testing.T) {
+	t.Parallel()
+	ask := func(id string) checkout.Request {
+		return checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, ForceLoanPolicyID: id}
+	}
+	w := newWorld()
+	w.rules, w.open, w.user.PatronGroup = "", []int{99}, "" // no rules, no limit, no group that rules need
+	if _, err := w.service().CheckOut(t.Context(), ask(threeID)); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.counted) != 0 || !contains(w, `"loanPolicyId":"`+threeID+`"`) {
+		t.Errorf("counted %v, lent %s", w.counted, w.commits[0].Loan)
+	}
+	w.noPolicy = true
+	if _, err := w.service().CheckOut(t.Context(), ask(otherID)); !slices.Equal(messages(err), []string{"Loan policy " + otherID + " could not be found"}) {
+		t.Errorf("got %v", err)
+	}
+	_, err := w.service().CheckOut(t.Context(), ask("three"))
+	if want := []string{"forceLoanPolicyId must be a UUID"}; !slices.Equal(messages(err), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestTheOtherPoliciesOfTheRuleGoWithTheLoan(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.rules = strings.Replace(w.rules, "o o1 i i1\nm", "o o2 i i2\nm", 1)
+	w.rules = strings.Replace(w.rules, "o o1 i i1", "o "+otherID+" i "+carlID, 1)
+	if _, err := w.checkOut(t); err != nil {
+		t.Fatal(err)
+	}
+	if !contains(w, `"overdueFinePolicyId":"`+otherID+`","lostItemPolicyId":"`+carlID+`"`) {
+		t.Errorf("lent %s", w.commits[0].Loan)
+	}
+	w = newWorld() // whose rules name them with what is no id
+	if _, err := w.checkOut(t); err != nil || contains(w, "FinePolicyId") {
+		t.Errorf("got %v, lent %s", err, w.commits[0].Loan)
+	}
+}
+
+func TestTheScheduleOfAPolicyDecidesTheDueDate(t *testing.T) {
+	t.Parallel()
+	const term = `{"schedules":[{"from":"2026-01-01T00:00:00Z","to":"2026-06-30T00:00:00Z","due":"2026-03-05T00:00:00Z"}]}`
+	const past = `{"schedules":[{"from":"2025-01-01T00:00:00Z","to":"2025-06-30T00:00:00Z","due":"2025-07-05T00:00:00Z"}]}`
+	const outside = "loan date falls outside of the date ranges in the loan policy"
+	tests := map[string]struct {
+		profile, schedule string
+		want              []string
+	}{
+		"fixed":                    {"Fixed", term, nil},
+		"rolling, limited":         {"Rolling", term, nil},
+		"fixed, out of range":      {"Fixed", past, []string{outside}},
+		"rolling out of its range": {"Rolling", past, []string{outside}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.schedule = tt.schedule
+			w.policy = strings.Replace(w.policy, `"profileId":"Rolling"`, `"profileId":"`+tt.profile+`","fixedDueDateScheduleId":"s1"`, 1)
+			_, err := w.checkOut(t)
+			if got := messages(err); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if err == nil && !contains(w, `"dueDate":"2026-03-05T00:00:00.000Z"`) {
+				t.Errorf("lent %s", w.commits[0].Loan)
+			}
+		})
+	}
+}
+
+func TestALoanIDChosenByTheCallerIsUsedAlsoWhenTheItemIsReadAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.commit = []error{errChanged}
+	_, err := w.service().CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, LoanID: carlID,
+	})
+	if err != nil || len(w.commits) != 2 || !contains(w, `{"id":"`+carlID+`"`) || string(w.commits[0].Loan) != string(w.commits[1].Loan) {
+		t.Errorf("got %v, committed %+v", err, w.commits)
+	}
+}
