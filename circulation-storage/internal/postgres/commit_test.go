@@ -114,6 +114,9 @@ type lending struct {
 	loan, user, item, lock uuid.UUID
 	settings               string
 	version                int
+
+	request, session uuid.UUID // Nil is none
+	titles           bool
 }
 
 // withLock is a check-out of a new loan by a patron who holds the lock.
@@ -137,8 +140,14 @@ func (c lending) body() []byte {
 	if c.settings != "" {
 		fence = fmt.Sprintf(`"settingsVersion":%q`, c.settings)
 	}
+	if c.request != uuid.Nil {
+		fence += fmt.Sprintf(`,"requestId":%q`, c.request)
+	}
+	if c.session != uuid.Nil {
+		fence += fmt.Sprintf(`,"sessionId":%q`, c.session)
+	}
 	return fmt.Appendf(nil, `{"loan":{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T00:00:00Z",
-		"action":"checkedout","future":1.10},"itemVersion":%d,%s}`, c.loan, c.user, c.item, c.version, fence)
+		"action":"checkedout","future":1.10},"itemVersion":%d,"titleLevelRequests":%t,%s}`, c.loan, c.user, c.item, c.version, c.titles, fence)
 }
 
 // send commits a check-out. It may be called from any goroutine.

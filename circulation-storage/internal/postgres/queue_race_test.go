@@ -1,0 +1,189 @@
+package postgres_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// A request that is being changed keeps the commit waiting, and is then judged as
+// it was left.
+func TestACheckOutWaitsForAChangeOfItsQueue(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change string // of the first of two requests, which is the borrower's
+		want   fault.Code
+		states []string
+	}{
+		"cancelled":     {`UPDATE {schema}.request SET jsonb = jsonb - 'position' || '{"status":"Closed - Cancelled"}' WHERE id = $1`, fault.RequestChanged, []string{"Closed - Cancelled", notYet + "2"}},
+		"moved back":    {`UPDATE {schema}.request SET jsonb = jsonb || '{"position":3}' WHERE id = $1`, fault.RequestChanged, []string{notYet + "3", notYet + "2"}},
+		"another's now": {`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('requesterId', id) WHERE id = $1`, fault.RequestChanged, []string{notYet + "1", notYet + "2"}},
+		"comment":       {`UPDATE {schema}.request SET jsonb = jsonb || '{"patronComments":"please"}' WHERE id = $1`, "", []string{filled, notYet + "1"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			of, patron := l.addTitle(1), uuid.New()
+			queue := l.queue(of, of.copies[0], patron, uuid.New())
+			c := l.withLock(patron, of.copies[0])
+			c.request = queue[0].id
+			change := l.begin(tt.change, queue[0].id)
+			done := l.start(c)
+			l.waitUntilBlocked(1)
+			if err := change.Commit(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-done; fault.CodeOf(got.err) != tt.want {
+				t.Errorf("got %s, %v, want %q", got.outcome, got.err, tt.want)
+			}
+			l.wantStates(queue, tt.states...)
+			if comments := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb ? 'patronComments'`); name == "comment" && comments != 1 {
+				t.Error("the comment written meanwhile is lost")
+			}
+		})
+	}
+}
+
+// FOLIO's modules write requests without the item's lock: such a one takes a
+// position that the commit is about to give to another. The commit then starts
+// anew and sees it.
+func TestACheckOutBesideANewRequestAtTheSamePosition(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		positions []int // the borrower's, two others', and the new one's
+		want      fault.Code
+		states    []string
+	}{
+		"behind the borrower's": {[]int{1, 3, 4, 2}, "", []string{filled, notYet + "2", notYet + "3", notYet + "1"}},
+		"before it":             {[]int{2, 3, 4, 1}, fault.RequestChanged, []string{notYet + "2", notYet + "3", notYet + "4", notYet + "1"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			of, patron := l.addTitle(1), uuid.New()
+			queue := make([]request, len(tt.positions))
+			for i, position := range tt.positions {
+				queue[i] = request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: position}
+			}
+			queue[0].by = patron
+			const insert = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`
+			for _, r := range queue[:3] {
+				l.exec(insert, r.id, r.doc())
+			}
+			c := l.withLock(patron, of.copies[0])
+			c.request = queue[0].id
+			late := l.begin(insert, queue[3].id, queue[3].doc())
+			done := l.start(c)
+			l.waitUntilBlocked(1)
+			if err := late.Commit(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-done; fault.CodeOf(got.err) != tt.want {
+				t.Errorf("got %s, %v, want %q", got.outcome, got.err, tt.want)
+			}
+			l.wantStates(queue, tt.states...)
+		})
+	}
+}
+
+// The copies of a title have one queue: as many check-outs at once as there are
+// patrons who wait, and each patron gets one copy, in order, and nobody else any.
+func TestTwoCheckOutsOfOneQueue(t *testing.T) {
+	t.Parallel()
+	const copies = 8
+	l := newDesk(t)
+	of := l.addTitle(copies)
+	patrons := make([]uuid.UUID, copies)
+	for i := range patrons {
+		patrons[i] = uuid.New()
+	}
+	queue := l.queue(of, uuid.Nil, patrons...)
+	tries := make([]lending, copies)
+	for i := range tries {
+		tries[i] = l.withLock(patrons[i], of.copies[i])
+		tries[i].request, tries[i].titles = queue[i].id, true
+	}
+	var wg sync.WaitGroup
+	for i := range tries {
+		wg.Go(func() { // as often as others come first
+			for {
+				switch _, _, err := l.send(tries[i]); {
+				case err == nil:
+					return
+				case !fault.Is(err, fault.RequestChanged):
+					t.Errorf("check-out %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := l.count(`SELECT count(*) FROM {schema}.loan a JOIN {schema}.loan b ON a.xmin::text::bigint < b.xmin::text::bigint
+		WHERE array_position($1::uuid[], a.user_id) > array_position($1::uuid[], b.user_id)`, patrons); n != 0 {
+		t.Errorf("%d pairs of patrons got their copies out of order", n)
+	}
+	for i := range queue {
+		if got := l.waiting(queue[i]); got != filled {
+			t.Errorf("request %d is %q, want %q", i+1, got, filled)
+		}
+	}
+}
+
+// Check-outs, check-ins, and the endpoints that write requests one by one and
+// several at once take each other's rows. Somebody has to wait, or to look again,
+// and nobody is told that the service is broken.
+func TestNoDeadlockReachesTheCaller(t *testing.T) {
+	t.Parallel()
+	const rounds, waiting = 12, 5
+	l := newDesk(t)
+	store := postgres.NewRecordStore(l.db, func() {})
+	for range rounds {
+		of := l.addTitle(2)
+		patrons := make([]uuid.UUID, waiting)
+		for i := range patrons {
+			patrons[i] = uuid.New()
+		}
+		queue := l.queue(of, of.copies[0], patrons...)
+		behind := queue[1:]
+		c := l.withLock(patrons[0], of.copies[0])
+		c.request, c.titles = queue[0].id, true
+		lent := make(chan error, 1)
+		got := race(8, func(i int) error {
+			switch i % 4 {
+			case 0:
+				return l.putRequest(behind[i%len(behind)])
+			case 1: // in an order of their own
+				var batch []records.Record
+				for _, j := range rand.Perm(len(behind)) {
+					batch = append(batch, l.parsed(behind[j].doc()))
+				}
+				return store.PutRequests(l.ctx(), batch)
+			case 2:
+				_, err := l.takeBack(of.copies[1], 1)
+				return err
+			default:
+				_, outcome, err := l.send(c)
+				if outcome == checkout.Committed {
+					lent <- err
+				}
+				return err
+			}
+		})
+		wantOnly(t, got, fault.Invalid, fault.ItemChanged, fault.RequestChanged)
+		if len(lent) != 1 {
+			t.Errorf("the item was lent %d times, want once", len(lent))
+		}
+		if state := l.waiting(queue[0]); state != filled {
+			t.Errorf("the borrower's request is %q, want %q", state, filled)
+		}
+	}
+}
