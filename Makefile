@@ -17,7 +17,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## start PostgreSQL, both services and the demo library; Ctrl-C stops all
-	go run ./integration-tests/cmd/dev
+	@go build -o bin/dev ./integration-tests/cmd/dev # go run would call Ctrl-C an error
+	@exec bin/dev
 
 demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 	go run ./integration-tests/cmd/demo
