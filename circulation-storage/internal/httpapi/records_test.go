@@ -6,8 +6,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -236,39 +234,4 @@ func TestAPathIDInUpperCase(t *testing.T) {
 	a := newRecordAPI(t)
 	a.must(t, http.MethodPost, "/loan-policy-storage/loan-policies", samples()["/loan-policy-storage/loan-policies"], http.StatusCreated)
 	a.must(t, http.MethodGet, "/loan-policy-storage/loan-policies/"+strings.ToUpper(policyID), "", http.StatusOK)
-}
-
-// FOLIO's own records are not part of the project; FOLIO_SAMPLE_DIR says where
-// they are.
-func TestFOLIOsSampleRecordsComeBackWhole(t *testing.T) {
-	t.Parallel()
-	dir := os.Getenv("FOLIO_SAMPLE_DIR")
-	if dir == "" {
-		dir = "../../../../shared/folio-sample"
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("FOLIO's sample records are not here")
-	}
-	a := newRecordAPI(t)
-	for _, typ := range records.Types() {
-		if _, err := os.Stat(filepath.Join(dir, typ.Path)); err != nil {
-			continue // FOLIO has no sample of it
-		}
-		files, err := filepath.Glob(filepath.Join(dir, typ.Path, "*.json"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d samples, %v", typ.Path, len(files), err)
-		}
-		for _, file := range files {
-			doc, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := a.must(t, http.MethodPost, typ.Path, string(doc), http.StatusCreated)
-			wantWhole(t, string(doc), a.must(t, http.MethodGet, w.Header().Get("Location"), "", http.StatusOK).Body.String())
-		}
-		page := parseJSON(t, a.must(t, http.MethodGet, typ.Path+"?limit=0", "", http.StatusOK).Body.String())
-		if got := page["totalRecords"]; got != json.Number(fmt.Sprint(len(files))) {
-			t.Errorf("%s: totalRecords is %v, want %d", typ.Path, got, len(files))
-		}
-	}
 }
