@@ -1,0 +1,174 @@
+package storageclient
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/fault"
+)
+
+func TestTheQueueIsAskedForByItemOrByTitle(t *testing.T) {
+	t.Parallel()
+	const open = ` and status==("Open - Not yet filled" or "Open - Awaiting pickup" or "Open - In transit" or "Open - Awaiting delivery")` +
+		` sortBy position/sort.ascending`
+	var want string
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("query"); r.URL.Path != "/request-storage/requests" || got != want+open {
+			t.Errorf("asked %s for %s", r.URL.Path, got)
+		}
+		answer(w, 200, "", `{"requests":[{"id":"r1","itemId":"i","requesterId":"u","requestType":"Hold","requestLevel":"Item","status":"Open - In transit","position":3}],"totalRecords":1}`)
+	})
+	ctx := inTenant(t, "diku")
+	want = `itemId=="` + someID + `"`
+	queue, err := c.ItemRequests(ctx, someID)
+	if err != nil || len(queue) != 1 || queue[0].ID != "r1" || queue[0].Position != 3 || queue[0].Status != "Open - In transit" {
+		t.Errorf("got %+v, %v", queue, err)
+	}
+	want = `instanceId=="` + someID + `"`
+	if queue, err := c.TitleRequests(ctx, someID); err != nil || len(queue) != 1 {
+		t.Errorf("got %+v, %v", queue, err)
+	}
+}
+
+func TestAQueueThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"no list": `{}`, "null": `null`, "a list of text": `{"requests":["r"]}`} {
+		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "", body) })
+		if queue, err := c.ItemRequests(inTenant(t, "diku"), someID); !fault.Is(err, fault.Internal) {
+			t.Errorf("%s: got %v, %v", name, queue, err)
+		}
+	}
+}
+
+func TestTheSwitchOfTitleLevelRequests(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status int
+		code   fault.Code
+		body   string
+		want   bool
+		fault  fault.Code
+	}{
+		"no setting":        {200, "", `{"circulationSettings":[]}`, false, ""},
+		"on":                {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":true}}]}`, true, ""},
+		"off":               {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}]}`, false, ""},
+		"says nothing":      {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"other":1}}]}`, false, ""},
+		"says text":         {200, "", `{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":"true"}}]}`, false, fault.Internal},
+		"a storage outage":  {500, fault.Internal, `boom`, false, fault.Internal},
+		"storage is absent": {404, "", ``, false, fault.Unavailable},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+				if got := r.URL.Query().Get("query"); got != `name=="generalTlr"` {
+					t.Errorf("asked for %s", got)
+				}
+				answer(w, tt.status, tt.code, tt.body)
+			})
+			if got, err := c.TitleLevelRequests(inTenant(t, "diku")); got != tt.want || fault.CodeOf(err) != tt.fault {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestTheSwitchIsNotReadForEveryCheckOut(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		answer(w, 200, "", `{"circulationSettings":[{"value":{"titleLevelRequestsFeatureEnabled":true}}]}`)
+	})
+	for range 5 {
+		if on, err := c.TitleLevelRequests(inTenant(t, "diku")); !on || err != nil {
+			t.Fatalf("got %v, %v", on, err)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times within a second", n)
+	}
+	if _, err := c.TitleLevelRequests(inTenant(t, "other")); err != nil || asked.Load() != 2 {
+		t.Errorf("got %v; another tenant's switch is another", err)
+	}
+}
+
+func TestBlocksAndProxiesOfAPatron(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.URL.Query().Get("query"); {
+		case r.URL.Path == "/manualblocks" && query == `userId=="`+someID+`"`:
+			answer(w, 200, "", `{"manualblocks":[{"desc":"owes","borrowing":true,"expirationDate":"2026-03-01T10:00:00.000+0000"},{"desc":"x"}]}`)
+		case r.URL.Path == "/automated-patron-blocks/"+someID:
+			answer(w, 200, "", `{"automatedPatronBlocks":[{"blockBorrowing":true,"message":"too many"}]}`)
+		case r.URL.Path == "/proxiesfor" && query == `proxyUserId=="`+anotherID+`" and userId=="`+someID+`"`:
+			answer(w, 200, "", `{"proxiesFor":[{"status":"Active","expirationDate":null}]}`)
+		default:
+			t.Errorf("asked %s for %s", r.URL.Path, query)
+			answer(w, 500, fault.Internal, "")
+		}
+	})
+	ctx := inTenant(t, "diku")
+	manual, err := c.ManualBlocks(ctx, someID)
+	date := checkout.Instant{Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)}
+	if err != nil || len(manual) != 2 || !manual[0].Borrowing || manual[0].Desc != "owes" || !manual[0].ExpirationDate.Equal(date.Time) || manual[1].Borrowing {
+		t.Errorf("got %+v, %v", manual, err)
+	}
+	if auto, err := c.AutomatedBlocks(ctx, someID); err != nil || len(auto) != 1 || auto[0] != (checkout.AutomatedBlock{BlockBorrowing: true, Message: "too many"}) {
+		t.Errorf("got %+v, %v", auto, err)
+	}
+	if related, err := c.ProxyRelations(ctx, anotherID, someID); err != nil || len(related) != 1 || related[0] != (checkout.ProxyRelation{Status: "Active"}) {
+		t.Errorf("got %+v, %v", related, err)
+	}
+}
+
+// A patron of whom no list is stored has no blocks; a failure to read it is none
+// of those.
+func TestAPatronWithoutAListOfAutomatedBlocks(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status int
+		code   fault.Code
+		want   fault.Code
+	}{
+		"no list":       {404, fault.NotFound, ""},
+		"a proxy's 404": {404, "", fault.Unavailable},
+		"an outage":     {500, fault.Internal, fault.Internal},
+		"no permission": {403, fault.Forbidden, fault.Forbidden},
+	}
+	for name, tt := range tests {
+		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, tt.status, tt.code, "") })
+		if blocks, err := c.AutomatedBlocks(inTenant(t, "diku"), someID); len(blocks) != 0 || fault.CodeOf(err) != tt.want {
+			t.Errorf("%s: got %v, %v", name, blocks, err)
+		}
+	}
+}
+
+func TestAScheduleIsReadByIDAndKept(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if !strings.HasSuffix(r.URL.Path, "/fixed-due-date-schedules/"+someID) {
+			answer(w, 404, fault.NotFound, "")
+			return
+		}
+		answer(w, 200, "", `{"schedules":[{"from":"2026-01-01","to":"2026-02-01","due":"2026-03-01"}]}`)
+	})
+	ctx := inTenant(t, "diku")
+	for range 3 {
+		if _, err := c.FixedSchedule(ctx, someID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times within a second", n)
+	}
+	if _, err := c.FixedSchedule(ctx, anotherID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("got %v, want %s", err, fault.NotFound)
+	}
+}
