@@ -21,12 +21,18 @@ type Request struct {
 	// same one never lends twice. Empty means a new id. It is not part of the body.
 	LoanID string `json:"-"`
 
+	// ClaimID is the claim on the Idempotency-Key that the request came with; empty
+	// means that it came with none. It is not part of the body.
+	ClaimID string `json:"-"`
+
 	// ProxyUserBarcode is of the patron who borrows for the other; empty for nobody.
 	ProxyUserBarcode string `json:"proxyUserBarcode"`
 	// ForceLoanPolicyID names the loan policy instead of the circulation rules; no
 	// rule means no item limit.
 	ForceLoanPolicyID string         `json:"forceLoanPolicyId"`
 	OverrideBlocks    OverrideBlocks `json:"overrideBlocks"`
+
+	dryRun bool // nothing will be lent, so no service point is needed
 }
 
 // maxBarcode is the longest barcode that storage keeps.
@@ -36,6 +42,7 @@ const maxBarcode = 1000
 func (r Request) check() []fault.Detail {
 	var found []fault.Detail
 	switch {
+	case r.dryRun:
 	case strings.TrimSpace(r.ServicePointID) == "":
 		found = append(found, fault.Detail{
 			Message:    "Check out must be performed at a service point",

@@ -1,0 +1,47 @@
+package checkout
+
+import (
+	"context"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+// DryRunRequest is the body of POST /circulation/check-out-by-barcode-dry-run.
+// Unknown properties are ignored.
+type DryRunRequest struct {
+	ItemBarcode      string         `json:"itemBarcode"`
+	UserBarcode      string         `json:"userBarcode"`
+	ProxyUserBarcode string         `json:"proxyUserBarcode"`
+	OverrideBlocks   OverrideBlocks `json:"overrideBlocks"`
+}
+
+// DryRun is what a check-out would be under: the policies that the circulation
+// rules choose.
+type DryRun struct {
+	LoanPolicyID         string `json:"loanPolicyId"`
+	OverdueFinePolicyID  string `json:"overdueFinePolicyId"`
+	LostItemPolicyID     string `json:"lostItemPolicyId"`
+	PatronNoticePolicyID string `json:"patronNoticePolicyId"`
+}
+
+// DryRun makes all checks that CheckOut makes before it takes the patron's lock,
+// and stops there: it takes no lock, asks for no lock settings and writes nothing.
+// Since others lend meanwhile, it promises nothing. Faults: those of CheckOut's
+// checks.
+func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error) {
+	p, err := s.validate(ctx, Request{
+		ItemBarcode: req.ItemBarcode, UserBarcode: req.UserBarcode, ProxyUserBarcode: req.ProxyUserBarcode,
+		OverrideBlocks: req.OverrideBlocks, dryRun: true,
+	})
+	if err != nil {
+		return DryRun{}, err
+	}
+	criteria, err := p.criteria()
+	if err != nil {
+		return DryRun{}, err
+	}
+	return DryRun{
+		LoanPolicyID: p.policy.ID, OverdueFinePolicyID: p.overdueFine, LostItemPolicyID: p.lostItem,
+		PatronNoticePolicyID: p.rules.Match(policy.KindNotice, criteria).PolicyID,
+	}, nil
+}

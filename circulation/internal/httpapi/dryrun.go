@@ -1,0 +1,40 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/config/edge"
+)
+
+// DryRuns judges check-outs that do not happen.
+type DryRuns interface {
+	DryRun(ctx context.Context, req checkout.DryRunRequest) (checkout.DryRun, error)
+}
+
+type dryRunHandlers struct{ dryRuns DryRuns }
+
+// dryRunRoutes are FOLIO's (mod-circulation, interface circulation).
+func dryRunRoutes(d DryRuns) []edge.Route {
+	return []edge.Route{{
+		Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Handler: dryRunHandlers{d}.run,
+		Permission: "circulation.check-out-by-barcode-dry-run.post",
+	}}
+}
+
+// run handles POST /circulation/check-out-by-barcode-dry-run: 201 with the
+// policies, although nothing is created: that is FOLIO's status.
+func (h dryRunHandlers) run(c echo.Context) error {
+	var req checkout.DryRunRequest
+	if err := edge.Decode(c, &req); err != nil {
+		return err
+	}
+	found, err := h.dryRuns.DryRun(c.Request().Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, found)
+}
