@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,13 +171,13 @@ func TestACommitThatArrivesTooLateIsFencedOff(t *testing.T) {
 	open := make(chan struct{})
 	arrive := sync.OnceFunc(func() { close(open) })
 	t.Cleanup(arrive)
-	var late sync.WaitGroup
+	var late atomic.Int32
 	links[0].add(linkFault{method: http.MethodPost, path: commitPath, times: always, befall: holdUp(open, &late)})
 	if a := p.lend(t, 0, book, patron); a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "was not lent") {
 		t.Fatalf("answered %d %s, want 500: the item was not lent", a.Status, a.Body)
 	}
 	arrive()
-	late.Wait()
+	eventually(t, 10*time.Second, "the late commits are answered", func() bool { return late.Load() == 0 })
 	if got := p.state(t, id, book); got != untouched {
 		t.Errorf("left %+v, want %+v", got, untouched)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -182,11 +183,11 @@ func answer(status int) befall {
 }
 
 // holdUp: the call gets there once open is closed, long after the caller gave up;
-// done tells when.
-func holdUp(open <-chan struct{}, done *sync.WaitGroup) befall {
+// underWay counts those that did not yet.
+func holdUp(open <-chan struct{}, underWay *atomic.Int32) befall {
 	return func(_ http.ResponseWriter, _ *http.Request, pass func()) {
-		done.Add(1)
-		defer done.Done()
+		underWay.Add(1)
+		defer underWay.Add(-1)
 		<-open
 		loseAnswer(nil, nil, pass)
 	}
