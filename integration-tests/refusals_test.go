@@ -48,7 +48,8 @@ func TestRefusalsHaveFOLIOsMessages(t *testing.T) {
 		"a service point that is none": {record{"servicePointId": "desk"}, "servicePointId must be a UUID"},
 		"nothing known":                {record{"userBarcode": "nobody", "itemBarcode": "nothing", "servicePointId": ""}, noDesk + "\n" + noPatron + "\n" + noItem},
 		"expired patron, item on loan": {record{"userBarcode": expired, "itemBarcode": onLoan}, hasLeft + "\n" + isOnLoan},
-		"a proxy":                      {record{"proxyUserBarcode": patron}, "This version does not support proxyUserBarcode"},
+		"their own proxy":              {record{"proxyUserBarcode": patron}, "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES]"},
+		"a proxy nobody named":         {record{"proxyUserBarcode": expired}, "Cannot check out via inactive proxying user\nCannot check out item via proxy when relationship is invalid"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
