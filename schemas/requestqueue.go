@@ -36,6 +36,8 @@ type QueuedRequest struct {
 	// where the item goes when it comes back.
 	PickupServicePointID  string `json:"pickupServicePointId"`
 	FulfillmentPreference string `json:"fulfillmentPreference"`
+	// HoldShelfExpirationDate is until when a waiting item waits, "" for no end.
+	HoldShelfExpirationDate string `json:"holdShelfExpirationDate"`
 }
 
 // Open tells whether the request still waits for an item or the patron.

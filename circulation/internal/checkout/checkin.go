@@ -32,7 +32,7 @@ var resolutions = map[string]string{
 }
 
 // CheckInRequest is the body of POST /circulation/check-in-by-barcode. Unknown
-// properties, FOLIO's sessionId among them, are ignored.
+// properties are ignored.
 type CheckInRequest struct {
 	ItemBarcode    string `json:"itemBarcode"`
 	ServicePointID string `json:"servicePointId"`
@@ -40,6 +40,8 @@ type CheckInRequest struct {
 	// ClaimedReturnedResolution says how a claimed return ended; only an item that
 	// is claimed returned needs it.
 	ClaimedReturnedResolution string `json:"claimedReturnedResolution"`
+	// SessionID names the session at the desk, for the record of it; optional.
+	SessionID string `json:"sessionId"`
 }
 
 // CheckedIn is a check-in that happened: what is stored now, and the records
@@ -52,7 +54,7 @@ type CheckedIn struct {
 	Location    Location
 	Material    Named
 	Destination Named // where the item is in transit to
-	InHouseUse  bool  // the item was at home and available: somebody used it there
+	InHouseUse  bool  // the item was at home, available and not requested: somebody used it there
 }
 
 // Returner writes a check-in wholly or not at all. Faults that say it did not
@@ -64,16 +66,18 @@ type Returner interface {
 // Returns takes items back. It needs no lock: a check-in only lowers a patron's
 // count. All fields are required.
 type Returns struct {
-	Library  Library
+	Library  ReturnLibrary
 	Returner Returner
 	Log      *slog.Logger
 }
 
-// CheckIn takes an item back. The item becomes Available at a service point that
-// serves its location, else In transit to the location's primary one.
+// CheckIn takes an item back. The first request that the item can fill gets it:
+// the item waits on the hold shelf or goes In transit to the pickup service point.
+// Without one it becomes Available at a service point that serves its location,
+// else In transit to the location's primary one.
 //
-// Faults: Invalid with FOLIO's messages; ItemChanged when the item keeps being
-// changed by others; whatever else storage answered. A check-in whose answer was
+// Faults: Invalid with FOLIO's messages; ItemChanged and RequestChanged when the
+// item or its queue keeps being changed by others; whatever else storage answered. A check-in whose answer was
 // lost may be sent again.
 func (r *Returns) CheckIn(ctx context.Context, req CheckInRequest) (CheckedIn, error) {
 	date, err := req.check(call.FromContext(ctx).UserID)
@@ -85,7 +89,7 @@ func (r *Returns) CheckIn(ctx context.Context, req CheckInRequest) (CheckedIn, e
 		return CheckedIn{}, err
 	}
 	in, err := r.once(ctx, req, date, item)
-	if !fault.Is(err, fault.ItemChanged) {
+	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return in, err
 	}
 	if item, err = r.Library.Item(ctx, item.ID); err != nil {
@@ -120,6 +124,9 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 		wrong = append(wrong, detail("", "checkInDate "+err.Error(), fault.Param("checkInDate", r.CheckInDate)))
 	} else {
 		date = Instant{t}
+	}
+	if r.SessionID != "" && uuid.Validate(r.SessionID) != nil {
+		wrong = append(wrong, detail("", "sessionId must be a UUID", fault.Param("sessionId", r.SessionID)))
 	}
 	if _, known := resolutions[r.ClaimedReturnedResolution]; !known && r.ClaimedReturnedResolution != "" {
 		wrong = append(wrong, detail("", "Unrecognized value provided for property",
@@ -159,18 +166,22 @@ func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, it
 		ServicePointID: req.ServicePointID,
 		CheckInDate:    date.UTC().Format(time.RFC3339Nano),
 		ItemVersion:    item.Version,
-		ItemStatus:     statusAvailable,
 		StaffMemberID:  call.FromContext(ctx).UserID,
+		SessionID:      req.SessionID,
 	}
 	if item.Status.Name == statusClaimed {
 		commit.LoanAction = resolutions[req.ClaimedReturnedResolution]
 	}
-	atHome := in.Location.serves(req.ServicePointID)
-	if !atHome {
-		commit.ItemStatus = statusInTransit
-		commit.InTransitDestinationServicePointID = in.Location.PrimaryServicePoint
-		if in.Destination, _, err = found(r.Library.ServicePoint(ctx, in.Location.PrimaryServicePoint)); err != nil {
-			return CheckedIn{}, fmt.Errorf("finding the item's home: %w", err)
+	waits, err := r.whoWaits(ctx, item, in.Holdings.InstanceID)
+	if err != nil {
+		return CheckedIn{}, fmt.Errorf("finding out who waits for the item: %w", err)
+	}
+	if err := r.send(ctx, in, waits, &commit); err != nil {
+		return CheckedIn{}, err
+	}
+	if to := commit.InTransitDestinationServicePointID; to != "" {
+		if in.Destination, _, err = found(r.Library.ServicePoint(ctx, to)); err != nil {
+			return CheckedIn{}, fmt.Errorf("finding where the item goes: %w", err)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -185,7 +196,7 @@ func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, it
 	if !bytes.Equal(bytes.TrimSpace(result.Loan), []byte("null")) {
 		in.Loan = result.Loan
 	}
-	in.InHouseUse = len(in.Loan) == 0 && atHome && item.Status.Name == statusAvailable
+	in.InHouseUse = len(in.Loan) == 0 && commit.ItemStatus == statusAvailable && item.Status.Name == statusAvailable
 	var stored Item // a fresh one, so that what storage removed is gone
 	if err := json.Unmarshal(result.Item, &stored); err != nil {
 		r.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)

@@ -31,6 +31,9 @@ type desk struct {
 	later    *checkout.Item // what the item has become when it is read again
 	leaves   bool           // the machine leaves while storage commits
 	left     context.CancelFunc
+
+	shelf     string // JSON of the hold shelf's period; "" is an unknown service point
+	onCheckIn func() // before a commit is answered
 }
 
 func newDesk() *desk {
@@ -76,6 +79,9 @@ func (d *desk) ServicePoint(_ context.Context, id string) (checkout.Named, error
 
 func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
 	d.checkIns = append(d.checkIns, c)
+	if d.onCheckIn != nil {
+		d.onCheckIn()
+	}
 	if d.leaves {
 		d.left()
 	}

@@ -1,0 +1,126 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func (d *desk) PickupPoint(_ context.Context, id string) (checkout.PickupPoint, error) {
+	if d.shelf == "" {
+		return checkout.PickupPoint{}, errNone
+	}
+	point := checkout.PickupPoint{ID: id}
+	return point, json.Unmarshal([]byte(d.shelf), &point.HoldShelf)
+}
+
+func TestARequestedBookGoesToWhoWaits(t *testing.T) {
+	t.Parallel()
+	const days = `{"duration":3,"intervalId":"Days"}`
+	first := func(change func(*schemas.QueuedRequest)) []schemas.QueuedRequest {
+		r := schemas.QueuedRequest{
+			ID: "r1", RequesterID: carlID, ItemID: bookItemID, InstanceID: "i", RequestType: "Hold", RequestLevel: "Item",
+			Status: schemas.RequestNotYetFilled, Position: 1, FulfillmentPreference: "Hold Shelf", PickupServicePointID: deskID,
+		}
+		if change != nil {
+			change(&r)
+		}
+		return []schemas.QueuedRequest{r}
+	}
+	const title = "Title"
+	tests := map[string]struct {
+		titles bool
+		queue  []schemas.QueuedRequest
+		shelf  string
+		want   string // item status, request, its status, destination, hold shelf
+	}{
+		"nobody waits":       {queue: nil, want: "Available||||"},
+		"fetched here":       {queue: first(nil), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		"upper case is here": {queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = strings.ToUpper(deskID) }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		"for hours":          {queue: first(nil), shelf: `{"duration":5,"intervalId":"Hours"}`, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-01T05:00:00.000Z"},
+		"without an end":     {queue: first(nil), shelf: "null", want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
+		"the desk is gone":   {queue: first(nil), want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
+		"fetched elsewhere":  {queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = branchID }), want: "In transit|r1|Open - In transit|" + branchID + "|"},
+		"brought":            {queue: first(func(r *schemas.QueuedRequest) { r.FulfillmentPreference = "Delivery"; r.PickupServicePointID = "" }), want: "Awaiting delivery|r1|Open - Awaiting delivery||"},
+		"waits already": {queue: first(func(r *schemas.QueuedRequest) {
+			r.Status, r.HoldShelfExpirationDate = schemas.RequestAwaitingPickup, "2026-01-01"
+		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2026-01-01"},
+		"title level off":     {queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), want: "Available||||"},
+		"title level on":      {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		"another copy's turn": {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = otherID }), want: "Available||||"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // whose clock begins with the year 2000
+				d := newDesk()
+				d.titles, d.queue, d.shelf, d.loan = tt.titles, tt.queue, tt.shelf, nil
+				d.item.Status.Name = "Available"
+				in, err := d.checkIn(t, back())
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := d.checkIns[0]
+				got := strings.Join([]string{c.ItemStatus, c.RequestID, c.RequestStatus, c.InTransitDestinationServicePointID, c.HoldShelfExpirationDate}, "|")
+				if got != tt.want || c.TitleLevel != tt.titles {
+					t.Errorf("got  %s, title level %t\nwant %s, %t", got, c.TitleLevel, tt.want, tt.titles)
+				}
+				if in.Destination.ID != c.InTransitDestinationServicePointID {
+					t.Errorf("answered the destination %+v", in.Destination)
+				}
+				if in.InHouseUse != (c.RequestID == "") {
+					t.Errorf("in-house use is %t", in.InHouseUse)
+				}
+			})
+		})
+	}
+}
+
+func TestARequestThatNamesNoPickupPointStopsTheCheckIn(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	d.queue = []schemas.QueuedRequest{{ID: "r1", ItemID: bookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1}}
+	_, err := d.checkIn(t, back())
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "missing a pickup service point") || len(d.checkIns) != 0 {
+		t.Errorf("got %v after %d commits, want it refused", err, len(d.checkIns))
+	}
+}
+
+func TestAReturnToAQueueThatChangedIsJudgedAgainOnce(t *testing.T) {
+	t.Parallel()
+	changed := fault.New(fault.RequestChanged, "changed")
+	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.RequestChanged} {
+		d := newDesk()
+		d.shelf = "null"
+		late := schemas.QueuedRequest{
+			ID: "late", ItemID: bookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1, PickupServicePointID: deskID,
+		}
+		d.onCheckIn = func() { d.queue = []schemas.QueuedRequest{late} }
+		for range refusals {
+			d.answers = append(d.answers, changed)
+		}
+		_, err := d.checkIn(t, back())
+		if fault.CodeOf(err) != wanted || len(d.checkIns) != 2 || d.checkIns[0].RequestID != "" || d.checkIns[1].RequestID != "late" {
+			t.Errorf("changed %d times: got %v, committed %+v; want %q after 2 commits", refusals, err, d.checkIns, wanted)
+		}
+	}
+}
+
+func TestASessionIsHandedOn(t *testing.T) {
+	t.Parallel()
+	d, req := newDesk(), back()
+	req.SessionID = otherID
+	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].SessionID != otherID {
+		t.Errorf("got %+v, %v", d.checkIns, err)
+	}
+	req.SessionID = "mine"
+	if _, err := d.checkIn(t, req); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "sessionId must be a UUID") {
+		t.Errorf("a session that is no id: got %v", err)
+	}
+}
