@@ -26,6 +26,9 @@ type CheckOut struct {
 	// SettingsVersion is the version of the settings that said so.
 	LockID          uuid.UUID
 	SettingsVersion string
+	// ClaimID is the caller's claim on the Idempotency-Key that the check-out came
+	// with; Nil means that it came with none.
+	ClaimID uuid.UUID
 	// RequestID is the borrower's request that the caller saw first in the queue;
 	// Nil means that nobody waits for the item.
 	RequestID uuid.UUID
@@ -48,7 +51,7 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	c := CheckOut{
 		LoanID: id(loan, "id"), UserID: id(loan, "userId"), ItemID: id(loan, "itemId"),
 		ItemVersion: integer(doc["itemVersion"]),
-		LockID:      id(doc, "lockId"), SettingsVersion: doc.Text("settingsVersion"),
+		LockID:      id(doc, "lockId"), SettingsVersion: doc.Text("settingsVersion"), ClaimID: id(doc, "claimId"),
 		RequestID: id(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
 		loan: loan, sessionID: doc.Text("sessionId"),
 	}
@@ -68,6 +71,9 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 // Seen is what the transaction of a check-out found, each row locked before the
 // next was looked for, in this order.
 type Seen struct {
+	// ClaimedLoan is the loan that the claim named by ClaimID is for; Nil means that
+	// there is no such claim, or that its key is finished.
+	ClaimedLoan uuid.UUID
 	// LockUser is whom the lock named by LockID is for; Nil means that there is no
 	// such lock.
 	LockUser uuid.UUID
@@ -100,8 +106,8 @@ var notLendable = []string{checkedOut, "Declared lost", "Claimed returned", "Int
 const checkedOut = "Checked out"
 
 // Decide judges a check-out. A repeat is answered again whether or not its lock
-// still exists. Faults: LockLost, SettingsChanged, ItemChanged, RequestChanged,
-// Invalid.
+// still exists. Faults: ClaimLost, LockLost, SettingsChanged, ItemChanged,
+// RequestChanged, Invalid.
 func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
 	if seen.Loan != nil {
 		return c.again(seen)
@@ -132,11 +138,14 @@ func (c CheckOut) LoanTaken() error {
 	return invalid("loan.id is already that of a loan to another patron or of another item", "loan.id", c.LoanID.String())
 }
 
-// checkFence refuses a commit whose lock was released or taken over. An outdated
-// lock that nobody took still counts: nobody else could have lent meanwhile.
+// checkFence refuses a commit whose claim was taken over, or whose lock was
+// released or taken over. An outdated lock or claim that nobody took still counts:
+// nobody else could have lent meanwhile.
 func (c CheckOut) checkFence(seen Seen) error {
 	locked := seen.LockUser != uuid.Nil && seen.LockUser == c.UserID
 	switch {
+	case c.ClaimID != uuid.Nil && seen.ClaimedLoan != c.LoanID:
+		return fault.New(fault.ClaimLost, "The claim %s is no longer that of the loan: somebody else finishes the check-out", c.ClaimID)
 	case c.LockID != uuid.Nil && !locked:
 		return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew and count again", c.LockID)
 	case c.LockID == uuid.Nil && seen.SettingsVersion != c.SettingsVersion:

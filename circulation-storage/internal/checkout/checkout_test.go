@@ -162,6 +162,7 @@ func TestCheckOut_Decide(t *testing.T) {
 		openLoan  = "Cannot have more than one open loan for the same item"
 	)
 	withoutLock := map[string]any{"lockId": nil, "settingsVersion": "7"}
+	claim := map[string]any{"claimId": otherID}
 	nobody := map[string]any{"loan.userId": uuid.Nil}
 	tests := map[string]struct {
 		replace map[string]any
@@ -175,6 +176,11 @@ func TestCheckOut_Decide(t *testing.T) {
 		"no patron, no lock":     {nobody, func(s *checkout.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
 		"settings as judged":     {withoutLock, func(s *checkout.Seen) { s.LockUser = uuid.Nil }, "", ""},
 		"settings changed":       {withoutLock, func(s *checkout.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
+
+		"claim held":            {claim, func(s *checkout.Seen) { s.ClaimedLoan = loanID }, "", ""},
+		"claim gone":            {claim, func(*checkout.Seen) {}, fault.ClaimLost, "somebody else finishes"},
+		"claim of another loan": {claim, func(s *checkout.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
+		"claim gone, repeat":    {claim, func(s *checkout.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
 
 		"no such item":      {nil, func(s *checkout.Seen) { s.Item = nil }, fault.Invalid, "no item with this id"},
 		"item changed":      {map[string]any{"itemVersion": 2}, func(*checkout.Seen) {}, fault.ItemChanged, "3, not 2"},

@@ -19,6 +19,7 @@ const (
 	Committed       Outcome = "committed"
 	Repeated        Outcome = "repeated"         // committed before, answered again
 	LockLost        Outcome = "lock_lost"        // refused by the fence
+	ClaimLost       Outcome = "claim_lost"       // refused by that of an Idempotency-Key
 	SettingsChanged Outcome = "settings_changed" // without a lock, on old settings
 	ItemChanged     Outcome = "item_changed"
 	RequestChanged  Outcome = "request_changed" // another queue than the caller saw
@@ -28,7 +29,7 @@ const (
 
 // Outcomes returns every outcome, in the order of declaration.
 func Outcomes() []Outcome {
-	return []Outcome{Committed, Repeated, LockLost, SettingsChanged, ItemChanged, RequestChanged, Refused, Failed}
+	return []Outcome{Committed, Repeated, LockLost, ClaimLost, SettingsChanged, ItemChanged, RequestChanged, Refused, Failed}
 }
 
 // Observer is told how commits end, for metrics. Its methods are called from many
@@ -118,6 +119,8 @@ func outcomeOf(o Outcome, err error) Outcome {
 	switch fault.CodeOf(err) {
 	case fault.LockLost:
 		return LockLost
+	case fault.ClaimLost:
+		return ClaimLost
 	case fault.SettingsChanged:
 		return SettingsChanged
 	case fault.ItemChanged:

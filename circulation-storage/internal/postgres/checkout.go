@@ -26,6 +26,7 @@ func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
 // its holder did; that is why the loan is looked up last. The clock is read there
 // too: in a statement that waits, it would be read before the wait.
 const (
+	claimFenceSQL    = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
 	fenceSQL         = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
 	settingsFenceSQL = `SELECT version::text FROM {schema}.lock_settings_version FOR SHARE`
 	lockItemSQL      = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
@@ -73,6 +74,9 @@ func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schema
 func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout.Seen, error) {
 	var seen checkout.Seen
 	var b batch
+	if c.ClaimID != uuid.Nil {
+		b.one(claimFenceSQL, []any{c.ClaimID}, &seen.ClaimedLoan)
+	}
 	if c.LockID != uuid.Nil {
 		b.one(fenceSQL, []any{c.LockID}, &seen.LockUser)
 	} else {
