@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
+	"checkoutlock/circulation/internal/idempotency"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/storageclient"
 	"checkoutlock/config/edge"
@@ -64,8 +65,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
+		Requests:  &idempotency.Requests{Storage: storage, Ended: m.keyed, Log: log},
 		CheckIns:  &checkout.Returns{Library: storage, Returner: storage, Log: log},
-		Loans:     storage, Rules: storage, Matching: checkOuts, Settings: store, Environment: env, Log: log,
+		Loans:     storage, Rules: storage, Matching: checkOuts, DryRuns: checkOuts, Sessions: checkout.Sessions{Store: storage},
+		Settings: store, Environment: env, Log: log,
 	})
 	handler := edge.New(edge.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,

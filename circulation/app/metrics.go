@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/idempotency"
 )
 
 // metrics counts what the flows report. Labels are bounded: they are outcomes,
@@ -18,6 +19,7 @@ type metrics struct {
 	wait      *prometheus.HistogramVec
 	steps     *prometheus.HistogramVec
 	again     *prometheus.CounterVec
+	requests  *prometheus.CounterVec
 	fallbacks *prometheus.CounterVec
 	calls     *prometheus.HistogramVec
 }
@@ -39,6 +41,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		again: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "circulation_commit_repeats_total", Help: "Commits sent again, by the fault that was the reason.",
 		}, []string{"reason"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "circulation_keyed_checkouts_total", Help: "Check-outs with an Idempotency-Key, by whether they worked, were answered like the first one, or neither.",
+		}, []string{"outcome"}),
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "circulation_settings_fallbacks_total", Help: "Readings of a tenant's lock settings that could not be used, by reason.",
 		}, []string{"reason"}),
@@ -46,13 +51,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "circulation_storage_call_seconds", Help: "Calls to storage, by route and status; none is a call without an answer.", Buckets: buckets,
 		}, []string{"method", "route", "status"}),
 	}
-	reg.MustRegister(m.checkOuts, m.wait, m.steps, m.again, m.fallbacks, m.calls,
+	reg.MustRegister(m.checkOuts, m.wait, m.steps, m.again, m.requests, m.fallbacks, m.calls,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, outcome := range []string{ // so that a rate exists before the first event
 		checkout.OutcomeLent, checkout.OutcomeRefused, checkout.OutcomeLimitReached, checkout.OutcomeLockNotAcquired,
-		checkout.OutcomeUnknown, checkout.OutcomeClientLeft, checkout.OutcomeFailed,
+		checkout.OutcomeUnknown, checkout.OutcomeTakenOver, checkout.OutcomeClientLeft, checkout.OutcomeFailed,
 	} {
 		m.checkOuts.WithLabelValues(outcome)
+	}
+	for _, outcome := range idempotency.Outcomes() {
+		m.requests.WithLabelValues(string(outcome))
 	}
 	return m
 }
@@ -72,6 +80,9 @@ func (m *metrics) Ended(outcome string) { m.checkOuts.WithLabelValues(outcome).I
 
 // Again implements checkout.Observer.
 func (m *metrics) Again(reason string) { m.again.WithLabelValues(reason).Inc() }
+
+// keyed is what idempotency.Requests reports to.
+func (m *metrics) keyed(o idempotency.Outcome) { m.requests.WithLabelValues(string(o)).Inc() }
 
 // settingsFallback is what settings.NewStore reports to.
 func (m *metrics) settingsFallback(reason string) { m.fallbacks.WithLabelValues(reason).Inc() }

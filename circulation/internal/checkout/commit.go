@@ -77,6 +77,7 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 	}
 	body := schemas.CheckOut{
 		Loan: loan, ItemVersion: t.item.Version, LockID: t.lockID, RequestID: t.fills, TitleLevel: t.titleLevel,
+		ClaimID: t.req.ClaimID,
 	}
 	if t.lockID == "" {
 		body.SettingsVersion = t.set.Version
@@ -110,7 +111,7 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 // that is not named as a refusal in Committer leaves it open.
 func unknown(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.Invalid,
+	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.Invalid,
 		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound:
 		return false
 	default:

@@ -49,7 +49,8 @@ type Lent struct {
 // CheckOut lends an item to a patron.
 //
 // Faults: Invalid with FOLIO's list of everything that is wrong, the item limit
-// among it; LockNotAcquired; OutcomeUnknown when storage was lost and nobody can
+// among it; LockNotAcquired; ClaimLost when another request with its
+// Idempotency-Key has taken it over; OutcomeUnknown when storage was lost and nobody can
 // say whether the loan exists; Internal for faults of stored configuration;
 // whatever else storage answered.
 //
@@ -200,6 +201,7 @@ const (
 	OutcomeLimitReached    = "limit_reached"
 	OutcomeLockNotAcquired = "lock_not_acquired"
 	OutcomeUnknown         = "outcome_unknown"
+	OutcomeTakenOver       = "taken_over" // by another request with the same Idempotency-Key
 	OutcomeClientLeft      = "client_left"
 	OutcomeFailed          = "failed"
 )
@@ -218,6 +220,8 @@ func outcome(ctx context.Context, err error) string {
 		return OutcomeRefused
 	case fault.Is(err, fault.LockNotAcquired):
 		return OutcomeLockNotAcquired
+	case fault.Is(err, fault.ClaimLost):
+		return OutcomeTakenOver
 	case fault.Is(err, fault.OutcomeUnknown):
 		return OutcomeUnknown
 	case errors.Is(ctx.Err(), context.Canceled):

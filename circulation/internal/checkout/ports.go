@@ -69,7 +69,7 @@ type LockRequest struct {
 
 // Committer writes a check-out wholly or not at all.
 type Committer interface {
-	// CheckOut commits. Faults that say it did not happen: LockLost,
+	// CheckOut commits. Faults that say it did not happen: ClaimLost, LockLost,
 	// SettingsChanged, ItemChanged, RequestChanged, Invalid, Malformed, TooLarge,
 	// Forbidden, NotFound. Every other error leaves the outcome open.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)

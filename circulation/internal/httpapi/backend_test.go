@@ -16,6 +16,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
+	"checkoutlock/circulation/internal/idempotency"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config/edge"
@@ -32,18 +33,23 @@ const (
 type backend struct {
 	err error // of every call
 
-	asked    checkout.Request
-	returned checkout.CheckInRequest
-	in       checkout.CheckedIn
-	query    string
-	offset   int
-	limit    int
-	noUsers  error // of reading the records around a loan
-	rules    string
-	current  settings.Settings
-	problem  error
-	change   schemas.LockSettings
-	version  string
+	asked     checkout.Request
+	ended     []checkout.EndSession
+	sought    checkout.Request
+	committed bool // the loan that is sought exists
+	keys      idempotency.Storage
+	extra     http.Header // of every request that is sent
+	returned  checkout.CheckInRequest
+	in        checkout.CheckedIn
+	query     string
+	offset    int
+	limit     int
+	noUsers   error // of reading the records around a loan
+	rules     string
+	current   settings.Settings
+	problem   error
+	change    schemas.LockSettings
+	version   string
 }
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
@@ -51,6 +57,11 @@ const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus
 func (b *backend) CheckOut(_ context.Context, req checkout.Request) (checkout.Lent, error) {
 	b.asked = req
 	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.err
+}
+
+func (b *backend) Committed(_ context.Context, req checkout.Request) (checkout.Lent, bool, error) {
+	b.sought = req
+	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.committed, b.err
 }
 
 func (b *backend) CheckIn(_ context.Context, req checkout.CheckInRequest) (checkout.CheckedIn, error) {
@@ -141,9 +152,13 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true,
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
-		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, Settings: b, Environment: environment, Log: log,
+		Requests:  &idempotency.Requests{Storage: b.keys, Ended: func(idempotency.Outcome) {}, Log: log},
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Settings: b, Environment: environment, Log: log,
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	for name, values := range b.extra {
+		r.Header[name] = values
+	}
 	r.Header.Set(schemas.TenantHeader, "diku")
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)

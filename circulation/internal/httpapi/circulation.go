@@ -18,30 +18,6 @@ import (
 // circulation has the handlers of check-outs, check-ins and loans.
 type circulation struct{ Deps }
 
-// checkOut handles POST /circulation/check-out-by-barcode.
-func (h circulation) checkOut(c echo.Context) error {
-	var req checkout.Request
-	if err := edge.Decode(c, &req); err != nil {
-		return err
-	}
-	lent, err := h.CheckOuts.CheckOut(c.Request().Context(), req)
-	if err != nil {
-		return err
-	}
-	var stored struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal(lent.Loan, &stored); err != nil {
-		return fmt.Errorf("the item was lent, but storage's answer cannot be read: %w", err)
-	}
-	view, err := loanview.Render(lent.Loan, loanview.KnownOf(lent))
-	if err != nil {
-		return fmt.Errorf("the item was lent as loan %s, but: %w", stored.ID, err)
-	}
-	c.Response().Header().Set(echo.HeaderLocation, "/circulation/loans/"+stored.ID)
-	return c.JSON(http.StatusCreated, view)
-}
-
 // checkedIn is the answer to a check-in.
 type checkedIn struct {
 	Loan             json.RawMessage `json:"loan,omitempty"`

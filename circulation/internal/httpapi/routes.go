@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/idempotency"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config/edge"
@@ -19,6 +20,9 @@ import (
 // CheckOuts lends.
 type CheckOuts interface {
 	CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error)
+	// Committed returns the check-out whose loan has the request's LoanID; false
+	// when there is none.
+	Committed(ctx context.Context, req checkout.Request) (checkout.Lent, bool, error)
 }
 
 // CheckIns takes back.
@@ -53,10 +57,13 @@ type Settings interface {
 // Deps is what the handlers work with. All fields are required.
 type Deps struct {
 	CheckOuts CheckOuts
+	Requests  *idempotency.Requests // check-outs with an Idempotency-Key
 	CheckIns  CheckIns
 	Loans     Loans
 	Rules     Rules
 	Matching  RuleMatching
+	DryRuns   DryRuns
+	Sessions  Sessions
 	Settings  Settings
 	// Environment holds the settings of tenants that set none.
 	Environment settings.Environment
@@ -73,7 +80,7 @@ func Routes(d Deps) []edge.Route {
 		settingsPath = "/circulation/check-out-lock-settings"
 	)
 	circ, rules, lock := circulation{d}, rulesHandlers{d.Rules}, settingsHandlers{d.Settings, d.Environment}
-	return slices.Concat(rulePolicyRoutes(d.Matching), []edge.Route{
+	return slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), []edge.Route{
 		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
 		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
 		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},

@@ -103,7 +103,8 @@ type request struct {
 	path     string
 	query    url.Values
 	body     any // nil for none
-	want     int // the only status that is a success
+	want     int // the status that is a success
+	or       int // another one; 0 for none
 	timeout  time.Duration
 	record   bool // the path names a record, so that a 404 says there is none
 	noTenant bool
@@ -138,7 +139,7 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, lostAnswer(ctx, r, err)
-	case status != r.want:
+	case status != r.want && status != r.or:
 		return nil, answerFault(r, status, header, body)
 	}
 	return body, nil

@@ -97,6 +97,12 @@ func publicMessage(code fault.Code) string {
 		return "The item was changed meanwhile"
 	case fault.RequestChanged:
 		return "The queue of requests was changed meanwhile"
+	case fault.ClaimLost:
+		return "Another request with the same Idempotency-Key has taken the check-out over"
+	case fault.RequestRunning:
+		return "Another request with the same Idempotency-Key is still running"
+	case fault.KeyReused:
+		return "This Idempotency-Key was used for a request with another body"
 	case fault.Unavailable:
 		return "Storage was not reached"
 	case fault.Timeout:

@@ -1,0 +1,34 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"checkoutlock/schemas"
+)
+
+// Committed returns the check-out whose loan has the request's LoanID, as CheckOut
+// would have answered it; false when there is no such loan. What belongs to the
+// loan is as it is now, and absent where the barcodes of the request no longer
+// name it.
+func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error) {
+	loan, exists, err := found(s.Committer.Loan(ctx, req.LoanID))
+	if err != nil || !exists {
+		return Lent{}, false, err
+	}
+	f, err := s.gather(ctx, req)
+	if err != nil {
+		return Lent{}, false, fmt.Errorf("reading what belongs to the loan %s: %w", req.LoanID, err)
+	}
+	p := &plan{facts: *f, req: req}
+	var stored Loan
+	if err := json.Unmarshal(loan, &stored); err != nil {
+		return Lent{}, false, fmt.Errorf("reading the loan %s: %w", req.LoanID, err)
+	}
+	if p.policy, _, err = found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID)); err != nil {
+		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", req.LoanID, err)
+	}
+	lent, err := (&try{Service: s, plan: p}).lent(schemas.CheckOutResult{Loan: loan})
+	return lent, err == nil, err
+}

@@ -1,0 +1,135 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	checkOutPath = "/circulation/check-out-by-barcode"
+	checkOutBody = `{"itemBarcode":"036","userBarcode":"569","servicePointId":"s"}`
+)
+
+// kept keeps one key, as storage would.
+type kept struct {
+	mu      sync.Mutex
+	asked   []schemas.CheckOutRequest
+	changes []schemas.CheckOutClaimChange
+	answer  *schemas.CheckOutAnswer
+	taken   bool
+	err     error
+}
+
+func (k *kept) ClaimCheckOut(_ context.Context, r schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked = append(k.asked, r)
+	return schemas.CheckOutClaim{LoanID: loanID, Taken: k.taken, Answer: k.answer}, k.err
+}
+
+func (k *kept) ChangeClaim(_ context.Context, _ string, c schemas.CheckOutClaimChange) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changes = append(k.changes, c)
+	if c.Answer != nil {
+		k.answer = c.Answer
+	}
+	return nil
+}
+
+func withKey(keys ...string) http.Header { return http.Header{schemas.IdempotencyKeyHeader: keys} }
+
+func TestARepeatedCheckOutIsAnsweredLikeTheFirst(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		err    error
+		status int
+	}{
+		"lent":                     {nil, http.StatusCreated},
+		"refused":                  {fault.Validation(fault.Detail{Message: "Item is <not> loanable", Code: "X", Parameters: []fault.Parameter{{Key: "a"}}, OverridableBlock: &fault.OverridableBlock{Name: "b", MissingPermissions: []string{"p"}}}), 422},
+		"refused with two reasons": {fault.Validation(fault.Detail{Message: "one"}, fault.Detail{Message: "two", Parameters: []fault.Parameter{fault.Param("k", "v")}}), 422},
+		"refused in words":         {fault.New(fault.Invalid, "No"), 422},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := &kept{}
+			b := &backend{keys: k, err: tt.err, extra: withKey("a key")}
+			status, header, body := b.send(t, "POST", checkOutPath, checkOutBody)
+			if status != tt.status || b.asked.LoanID != loanID || b.asked.ClaimID == "" || b.asked.ClaimID != k.asked[0].ClaimID {
+				t.Fatalf("answered %d %s, asked for %+v with the claim %+v", status, body, b.asked, k.asked)
+			}
+			b.asked.LoanID, b.err = "", fault.New(fault.Internal, "must not be asked")
+			again, headerAgain, bodyAgain := b.send(t, "POST", checkOutPath, " "+checkOutBody+"\n")
+			if again != status || bodyAgain != body || b.asked.LoanID != "" {
+				t.Errorf("the repeat was answered %d %s, want %d %s, asked for %+v", again, bodyAgain, status, body, b.asked)
+			}
+			for _, name := range []string{"Location", "Content-Type", fault.Header} {
+				if got, want := headerAgain.Get(name), header.Get(name); got != want {
+					t.Errorf("the repeat's %s is %q, want %q", name, got, want)
+				}
+			}
+			if k.asked[0].BodyHash != k.asked[1].BodyHash || k.asked[0].Key != "a key" {
+				t.Errorf("asked for %+v", k.asked)
+			}
+		})
+	}
+}
+
+func TestATakenOverCheckOutLooksForTheLoanFirst(t *testing.T) {
+	t.Parallel()
+	for _, committed := range []bool{true, false} {
+		k := &kept{taken: true}
+		b := &backend{keys: k, committed: committed, extra: withKey("k")}
+		status, header, body := b.send(t, "POST", checkOutPath, checkOutBody)
+		if status != http.StatusCreated || body != shownLoan || header.Get("Location") != "/circulation/loans/"+loanID {
+			t.Errorf("committed is %t: answered %d %s", committed, status, body)
+		}
+		if lent := b.asked.LoanID != ""; b.sought.LoanID != loanID || lent == committed {
+			t.Errorf("committed is %t: sought %q, then lent: %t", committed, b.sought.LoanID, lent)
+		}
+	}
+}
+
+func TestIdempotencyKeysThatAreNoneAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		keys []string
+		says string
+	}{
+		"empty":           {[]string{""}, "allowed are 1 to 255 printable characters"},
+		"too long":        {[]string{strings.Repeat("é", 256)}, "allowed are 1 to 255 printable characters"},
+		"not printable":   {[]string{"a\tb"}, "allowed are 1 to 255 printable characters"},
+		"not UTF-8":       {[]string{"a\xff"}, "allowed are 1 to 255 printable characters"},
+		"two of the same": {[]string{"a", "a"}, "was sent 2 times"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{keys: &kept{}, extra: withKey(tt.keys...)}
+			status, _, body := b.send(t, "POST", checkOutPath, checkOutBody)
+			if status != http.StatusBadRequest || !strings.Contains(body, tt.says) || b.asked.ItemBarcode != "" {
+				t.Errorf("got %d %s, want 400: %s", status, body, tt.says)
+			}
+		})
+	}
+	b := &backend{keys: &kept{}, extra: withKey(strings.Repeat("é", 255))}
+	if status, _, body := b.send(t, "POST", checkOutPath, checkOutBody); status != http.StatusCreated {
+		t.Errorf("a key of 255 characters: got %d %s", status, body)
+	}
+}
+
+func TestAReusedKeyIsToldSo(t *testing.T) {
+	t.Parallel()
+	b := &backend{keys: &kept{err: fault.New(fault.KeyReused, "It was used for another body")}, extra: withKey("k")}
+	status, header, body := b.send(t, "POST", checkOutPath, checkOutBody)
+	if status != 422 || header.Get(fault.Header) != "IDEMPOTENCY_KEY_REUSED" || !strings.Contains(body, `"code":"IDEMPOTENCY_KEY_REUSED"`) || b.asked.ItemBarcode != "" {
+		t.Errorf("got %d %s", status, body)
+	}
+}

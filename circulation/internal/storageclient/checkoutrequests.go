@@ -1,0 +1,43 @@
+package storageclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"checkoutlock/schemas"
+)
+
+const checkOutRequests = "/check-out-request-storage"
+
+// ClaimCheckOut implements idempotency.Storage.
+func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+	r := request{
+		method: http.MethodPost, route: checkOutRequests, path: checkOutRequests, want: http.StatusCreated, or: http.StatusOK,
+		timeout: time.Duration(req.WaitMs)*time.Millisecond + lockMargin, body: req,
+	}
+	var claim schemas.CheckOutClaim
+	body, err := c.do(ctx, r)
+	if err != nil {
+		return claim, fmt.Errorf("claiming a check-out: %w", err)
+	}
+	if err := decode(r, body, &claim); err != nil {
+		return claim, err
+	}
+	if !isUUID(claim.LoanID) {
+		return claim, unreadable(r, errors.New("it has no loan id"))
+	}
+	return claim, nil
+}
+
+// ChangeClaim implements idempotency.Storage.
+func (c *Client) ChangeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
+	r := getRecord(checkOutRequests, claimID)
+	r.method, r.want, r.body = http.MethodPut, http.StatusNoContent, change
+	if _, err := c.do(ctx, r); err != nil {
+		return fmt.Errorf("changing the claim on a check-out: %w", err)
+	}
+	return nil
+}
