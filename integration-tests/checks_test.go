@@ -1,0 +1,166 @@
+package integration_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// asks sends the check-out of a book by a patron with more properties, as somebody
+// with these permissions.
+func (p *pair) asks(t *testing.T, book, patron string, more record, permissions ...string) stack.Answer {
+	t.Helper()
+	desk := p.machines[0]
+	if len(permissions) > 0 {
+		desk.Header = http.Header{"X-Okapi-Permissions": {`["` + strings.Join(permissions, `","`) + `"]`}}
+	}
+	body := with(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, more)
+	return do(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
+}
+
+// lentAs checks a book out and returns the loan.
+func (p *pair) lentAs(t *testing.T, book, patron string, more record, permissions ...string) record {
+	t.Helper()
+	return object(t, p.asks(t, book, patron, more, permissions...), http.StatusCreated)
+}
+
+// request places an open request for the item and returns its id.
+func (p *pair) request(t *testing.T, itemID, requesterID string, position int, more ...record) string {
+	t.Helper()
+	return p.add(t, "/request-storage/requests", with(record{
+		"requestLevel": "Item", "requestType": "Hold", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
+		"pickupServicePointId": p.ServicePointID, "status": "Open - Not yet filled", "requesterId": requesterID, "itemId": itemID,
+		"holdingsRecordId": p.HoldingsID, "position": position,
+		"instanceId": p.stored(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
+	}, more...))
+}
+
+func TestBlockedPatronsBorrowOnlyWhenStaffLiftTheBlock(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 3)
+	id, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	p.add(t, "/manualblocks", record{"userId": id, "desc": "owes two books", "borrowing": true})
+	p.add(t, "/manualblocks", record{"userId": id, "desc": "over", "borrowing": true, "expirationDate": "2020-01-01T00:00:00Z"})
+	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+id, record{
+		"automatedPatronBlocks": []record{{"blockBorrowing": true, "message": "Five books are overdue"}, {"message": "unused"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	lift := record{"overrideBlocks": record{"patronBlock": record{}, "comment": "talked to them"}}
+	const permission = "circulation.override-patron-block.post"
+	blocked := "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY]\nFive books are overdue [USER_IS_BLOCKED_AUTOMATICALLY]"
+	if got := text(refusals(t, p.asks(t, book, patron, nil), http.StatusUnprocessableEntity)); got != blocked {
+		t.Errorf("got\n%s\nwant\n%s", got, blocked)
+	}
+	denied := refusals(t, p.asks(t, book, patron, lift, "some.other.permission"), http.StatusUnprocessableEntity)
+	if len(denied) != 1 || denied[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" || denied[0].OverridableBlock.MissingPermissions[0] != permission {
+		t.Errorf("got %+v", denied)
+	}
+	checkParts(t, "loan", p.lentAs(t, book, patron, lift, permission), record{
+		"action": "checkedOutThroughOverride", "actionComment": "talked to them", "userId": id,
+	})
+}
+
+func TestAProxyBorrowsForTheSponsor(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	sponsor, sponsorCard := p.patron(t)
+	proxy, proxyCard := p.patron(t)
+	books := p.books(t, 3)
+	through := record{"proxyUserBarcode": proxyCard}
+	const noRelation = "Cannot check out item via proxy when relationship is invalid"
+	if got := text(refusals(t, p.asks(t, books[0], sponsorCard, through), http.StatusUnprocessableEntity)); got != noRelation {
+		t.Errorf("got %s, want %s", got, noRelation)
+	}
+	p.add(t, "/proxiesfor", record{"userId": sponsor, "proxyUserId": proxy, "status": "Active"})
+	checkParts(t, "loan", p.lentAs(t, books[0], sponsorCard, through), record{"userId": sponsor, "proxyUserId": proxy})
+	if got := text(refusals(t, p.asks(t, books[1], sponsorCard, through), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1") {
+		t.Errorf("got %s, want the sponsor's limit", got)
+	}
+	object(t, p.lend(t, 0, books[2], proxyCard), http.StatusCreated) // the proxy's own limit is untouched
+	p.noLocksLeft(t)
+}
+
+func TestARequestIsFilledByItsPatronAndRefusesOthers(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 3)
+	ann, annCard := p.patron(t)
+	ben, benCard := p.patron(t)
+	itemID, book := p.item(t)
+	first, second := p.request(t, itemID, ann, 1), p.request(t, itemID, ben, 2)
+	got := text(refusals(t, p.asks(t, book, benCard, nil), http.StatusUnprocessableEntity))
+	if !strings.Contains(got, "because it has been requested by another patron") {
+		t.Errorf("got %s", got)
+	}
+	p.lentAs(t, book, annCard, nil)
+	checkParts(t, "Ann's request", p.stored(t, "/request-storage/requests/"+first), record{"status": "Closed - Filled", "position": nil})
+	checkParts(t, "Ben's request", p.stored(t, "/request-storage/requests/"+second), record{"status": "Open - Not yet filled", "position": 1.0})
+}
+
+func TestRequestsForATitleCountWhenTheyAreSwitchedOn(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	ann, annCard := p.patron(t)
+	_, benCard := p.patron(t)
+	books := p.books(t, 3)
+	wanted := p.request(t, "", ann, 1, record{"requestLevel": "Title", "itemId": nil, "holdingsRecordId": nil})
+	p.lentAs(t, books[0], benCard, nil) // switched off, nobody waits
+	p.add(t, "/circulation-settings-storage/circulation-settings", record{
+		"name": "generalTlr", "value": record{"titleLevelRequestsFeatureEnabled": true},
+	})
+	eventually(t, 2*time.Second, "the switch", func() bool {
+		return p.asks(t, books[1], benCard, record{"servicePointId": "none"}).Status == http.StatusUnprocessableEntity &&
+			strings.Contains(text(refusals(t, p.asks(t, books[1], benCard, record{"servicePointId": "none"}), http.StatusUnprocessableEntity)), "another patron")
+	})
+	p.lentAs(t, books[2], annCard, nil)
+	checkParts(t, "Ann's request", p.stored(t, "/request-storage/requests/"+wanted), record{"status": "Closed - Filled", "position": nil})
+	p.lentAs(t, books[1], benCard, nil)
+}
+
+func TestDueDatesOfSchedulesWaitingHoldsAndStaff(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 9)
+	id, patron := p.patron(t)
+	other, _ := p.patron(t)
+	const lent = "2026-03-01T10:00:00.000Z"
+	term := p.add(t, "/fixed-due-date-schedule-storage/fixed-due-date-schedules", record{"name": "Terms", "schedules": []record{
+		{"from": "2026-01-01T00:00:00Z", "to": "2026-06-30T23:59:59Z", "due": "2026-07-15T22:00:00Z"},
+	}})
+	fixed := p.loanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term})
+	limited := p.loanPolicy(t, "Year, limited", record{"period": record{"duration": 12, "intervalId": "Months"}, "fixedDueDateScheduleId": term})
+	wanted := p.loanPolicy(t, "Shorter while wanted", nil, record{"requestManagement": record{
+		"holds": record{"alternateCheckoutLoanPeriod": record{"duration": 2, "intervalId": "Days"}},
+	}})
+	never := p.loanPolicy(t, "Not for loan", nil, record{"loanable": false})
+
+	tests := map[string]struct {
+		more  record
+		queue bool
+		want  record
+	}{
+		"fixed":          {record{"forceLoanPolicyId": fixed}, false, record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": fixed, "loanPolicy.name": "Term"}},
+		"limited":        {record{"forceLoanPolicyId": limited}, false, record{"dueDate": "2026-07-15T22:00:00.000Z"}},
+		"nobody waits":   {record{"forceLoanPolicyId": wanted}, false, record{"dueDate": "2026-03-29T10:00:00.000Z"}},
+		"a hold waits":   {record{"forceLoanPolicyId": wanted}, true, record{"dueDate": "2026-03-03T10:00:00.000Z"}},
+		"chosen by hand": {record{"forceLoanPolicyId": never, "overrideBlocks": record{"itemNotLoanableBlock": record{"dueDate": "2026-03-02T12:00:00Z"}, "comment": "exhibition"}}, false, record{"dueDate": "2026-03-02T12:00:00.000Z", "actionComment": "exhibition"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			itemID, book := p.item(t)
+			if tt.queue {
+				p.request(t, itemID, id, 1)
+				p.request(t, itemID, other, 2)
+			}
+			loan := p.lentAs(t, book, patron, with(tt.more, record{"loanDate": lent}), "circulation.override-item-not-loanable-block.post")
+			checkParts(t, "loan", loan, tt.want)
+		})
+	}
+	late := p.asks(t, p.books(t, 1)[0], patron, record{"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z"})
+	if got := text(refusals(t, late, http.StatusUnprocessableEntity)); got != "loan date falls outside of the date ranges in the loan policy" {
+		t.Errorf("got %s", got)
+	}
+}
