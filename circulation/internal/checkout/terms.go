@@ -52,9 +52,14 @@ func (s *Service) choosePolicy(ctx context.Context, p *plan) (policy.Conditions,
 	p.lostItem = p.rules.Match(policy.KindLostItem, criteria).PolicyID
 	p.policy, err = s.Library.LoanPolicy(ctx, match.PolicyID)
 	if fault.Is(err, fault.NotFound) {
-		err = fault.New(fault.Internal, "Loan policy %s could not be found, please check circulation rules", match.PolicyID)
+		err = noLoanPolicy(match.PolicyID)
 	}
 	return match.Conditions, nil, err
+}
+
+// noLoanPolicy is the fault of rules that name a loan policy without a record.
+func noLoanPolicy(id string) error {
+	return fault.New(fault.Internal, "Loan policy %s could not be found, please check circulation rules", id)
 }
 
 // forcePolicy finds the policy that the request names.
@@ -139,15 +144,9 @@ func (s *Service) dueDate(ctx context.Context, p *plan) (Instant, error) {
 		return chosen.DueDate, nil
 	}
 	terms := policy.Terms{LoanDate: p.loanDate.UTC(), PatronExpires: p.user.ExpirationDate.Time, HoldWaits: p.holdWaits()}
-	if id := p.policy.ScheduleID; id != "" {
-		var err error
-		terms.Schedule, err = s.Library.FixedSchedule(ctx, id)
-		if fault.Is(err, fault.NotFound) {
-			return Instant{}, fault.Wrap(err, fault.Internal, "Fixed due date schedule %s of the loan policy %s could not be found", id, p.policy.ID)
-		}
-		if err != nil {
-			return Instant{}, err
-		}
+	var err error
+	if terms.Schedule, err = s.schedule(ctx, p.policy.ScheduleID, p.policy.ID); err != nil {
+		return Instant{}, err
 	}
 	due, err := p.policy.DueDate(terms)
 	var wrong *policy.DueDateError
@@ -155,6 +154,19 @@ func (s *Service) dueDate(ctx context.Context, p *plan) (Instant, error) {
 		return Instant{}, fault.Validation(detail("", wrong.Message, p.aboutPolicy()...))
 	}
 	return Instant{due}, err
+}
+
+// schedule returns the fixed due date schedule that a loan policy names; one
+// without any has the zero schedule.
+func (s *Service) schedule(ctx context.Context, id, policyID string) (policy.FixedSchedule, error) {
+	if id == "" {
+		return policy.FixedSchedule{}, nil
+	}
+	schedule, err := s.Library.FixedSchedule(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.Wrap(err, fault.Internal, "Fixed due date schedule %s of the loan policy %s could not be found", id, policyID)
+	}
+	return schedule, err
 }
 
 // aboutPolicy are the parameters of errors that the loan policy is the reason of.

@@ -90,11 +90,19 @@ func (p *plan) checkUserActive(now time.Time) []fault.Detail {
 	return nil
 }
 
-func (p *plan) checkItem() []fault.Detail {
-	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
-	if !p.itemFound {
-		return []fault.Detail{detail("", fmt.Sprintf("No item with barcode %s could be found", p.req.ItemBarcode), barcode)}
+func (p *plan) checkItemFound() []fault.Detail {
+	if p.itemFound {
+		return nil
 	}
+	return []fault.Detail{detail("", fmt.Sprintf("No item with barcode %s could be found", p.req.ItemBarcode),
+		fault.Param("itemBarcode", p.req.ItemBarcode))}
+}
+
+func (p *plan) checkItem() []fault.Detail {
+	if !p.itemFound {
+		return p.checkItemFound()
+	}
+	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
 	var wrong []fault.Detail
 	switch p.item.Status.Name {
 	case statusCheckedOut:
