@@ -44,6 +44,8 @@ func (p *pair) collections(t *testing.T) []collection {
 	t.Helper()
 	id := uuid.NewString
 	instance := p.stored(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"]
+	institution := p.one(t, "/location-units/institutions", "locinsts", record{"name": id()})
+	campus := p.one(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
 	return []collection{
 		{"/groups", "usergroups", "group", record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, []string{"group", "desc"}},
 		{"/users", "users", "username", record{
@@ -77,8 +79,46 @@ func (p *pair) collections(t *testing.T) []collection {
 			"userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "dueDate": "2026-04-01T10:00:00Z", "action": "checkedout",
 			"status": record{"name": "Closed"}, "renewalCount": 1, "isDcb": false,
 		}, []string{"action"}},
+		{"/location-units/institutions", "locinsts", "name", record{"name": "new " + id(), "code": "I"}, []string{"name", "code"}},
+		{"/location-units/campuses", "loccamps", "name", record{"name": "new " + id(), "code": "C", "institutionId": institution}, []string{"name", "code"}},
+		{"/location-units/libraries", "loclibs", "name", record{"name": "new " + id(), "code": "L", "campusId": campus}, []string{"name", "code"}},
+		{"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "fixedDueDateSchedules", "name", record{
+			"name": "new " + id(), "schedules": []any{record{"from": "2026-01-01", "to": "2026-02-01", "due": "2026-03-01"}},
+		}, []string{"name"}},
+		{"/request-policy-storage/request-policies", "requestPolicies", "name", record{"name": "new " + id(), "requestTypes": []any{"Hold"}}, []string{"name"}},
+		{"/circulation-settings-storage/circulation-settings", "circulationSettings", "name", record{
+			"name": "new " + id(), "value": record{"titleLevelRequestsFeatureEnabled": false},
+		}, []string{"name"}},
+		{"/proxiesfor", "proxiesFor", "status", record{
+			"userId": id(), "proxyUserId": id(), "status": "Active", "expirationDate": "2030-01-01T00:00:00Z",
+		}, []string{"status"}},
+		{"/manualblocks", "manualblocks", "desc", record{"userId": id(), "desc": "New", "borrowing": true}, []string{"desc"}},
+		{"/request-storage/requests", "requests", "patronComments", newRequest(), []string{"patronComments"}},
+		{"/patron-action-session-storage/patron-action-sessions", "patronActionSessions", "actionType", record{
+			"patronId": id(), "loanId": id(), "actionType": "Check-in",
+		}, []string{}},
 		{"/settings/entries", "items", "scope", record{"scope": "new", "key": id(), "userId": id()}, []string{"scope", "key"}},
 	}
+}
+
+// newRequest is one that waits alone for an item that nobody has.
+func newRequest() record {
+	id := uuid.NewString
+	return record{
+		"itemId": id(), "holdingsRecordId": id(), "instanceId": id(), "requesterId": id(), "requestType": "Hold", "requestLevel": "Item",
+		"requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf", "status": "Open - Not yet filled", "position": 1,
+		"patronComments": "new",
+	}
+}
+
+// one is the id of a record in a collection, which is r if it was empty.
+func (p *pair) one(t *testing.T, path, key string, r record) string {
+	t.Helper()
+	if list, _ := p.stored(t, path)[key].([]any); len(list) > 0 {
+		id, _ := list[0].(map[string]any)["id"].(string)
+		return id
+	}
+	return p.add(t, path, r)
 }
 
 // endpoints are all routes of both services, but for those that take no input.
@@ -110,6 +150,11 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		endpoint{method: http.MethodPost, path: "/loan-storage/check-ins", body: record{
 			"itemId": id(), "servicePointId": id(), "checkInDate": "2026-03-01T10:00:00Z", "itemVersion": 1, "itemStatus": "Available",
 			"staffMemberId": id(), "loanAction": "checkedin",
+		}},
+		endpoint{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
+		endpoint{method: http.MethodGet, path: "/automated-patron-blocks/:id"},
+		endpoint{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
+			"automatedPatronBlocks": []any{record{"message": "new", "blockBorrowing": true}},
 		}},
 		endpoint{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
 		endpoint{method: http.MethodGet, path: settings},
