@@ -131,6 +131,7 @@ func (a *App) routes() []edge.Route {
 		httpapi.TenantRoutes(a.db, sample.New(records, rules)),
 		httpapi.RecordRoutes(records),
 		httpapi.RequestBatchRoutes(records),
+		httpapi.PlacementRoutes(postgres.NewCommitStore(a.db)),
 		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(a.db)),
 	} {
 		all = append(all, some...)

@@ -1,0 +1,55 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestPlacingARequest(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	a := commitAPI{newAPI(t, httpapi.PlacementRoutes(postgres.NewCommitStore(db))), t, db, id}
+	title, wish := uuid.New(), uuid.New()
+	a.add(`INSERT INTO S.instance (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid))`, title)
+	body := func(instance uuid.UUID, more string) string {
+		return fmt.Sprintf(`{"request":{"id":%q,"instanceId":%q,"requesterId":%q,"requestType":"Hold","requestLevel":"Title","requestDate":"2026-01-01",
+			"fulfillmentPreference":"Hold Shelf","status":"Open - Not yet filled"},"titleLevelRequests":true%s}`, wish, instance, title, more)
+	}
+	const path = "/request-storage/placements"
+	for _, tt := range []struct {
+		body   string
+		status int
+		says   string
+	}{
+		{"{", http.StatusBadRequest, "not valid JSON"},
+		{"{}", http.StatusUnprocessableEntity, "request is required"},
+		{body(title, `,"itemVersion":1`), http.StatusUnprocessableEntity, "itemVersion goes with request.itemId"},
+		{body(uuid.New(), ""), http.StatusUnprocessableEntity, "there is no instance with this id"},
+		{body(title, ""), http.StatusCreated, `"position":1`},
+		{body(title, ""), http.StatusCreated, `"position":1`},
+		{strings.Replace(body(title, ""), `"requesterId":"`+title.String(), `"requesterId":"`+wish.String(), 1), http.StatusUnprocessableEntity, "that of another request"},
+	} {
+		w := a.do(http.MethodPost, path, tt.body)
+		answer := strings.ReplaceAll(w.Body.String(), `": `, `":`)
+		if w.Code != tt.status || !strings.Contains(answer, tt.says) {
+			t.Errorf("%s: got %d %s, want %d saying %q", tt.body, w.Code, answer, tt.status, tt.says)
+		}
+		if location := w.Header().Get("Location"); w.Code == http.StatusCreated && location != "/request-storage/requests/"+wish.String() {
+			t.Errorf("Location is %q", location)
+		}
+	}
+	w := a.call(http.MethodPost, path, body(title, ""), map[string]string{schemas.TenantHeader: "nobody"})
+	if w.Code != http.StatusBadRequest || w.Header().Get(fault.Header) != string(fault.Malformed) {
+		t.Errorf("unknown tenant: got %d %s", w.Code, w.Body)
+	}
+}
