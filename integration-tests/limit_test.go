@@ -114,7 +114,7 @@ func TestWithTheFeatureOffTheSameBurstExceedsTheLimit(t *testing.T) {
 }
 
 // metric sums one series over the storages.
-func metric(t *testing.T, p *pair, series string) float64 {
+func metric(t testing.TB, p *pair, series string) float64 {
 	t.Helper()
 	sum := 0.0
 	for _, base := range p.Storages {
@@ -133,7 +133,7 @@ func metric(t *testing.T, p *pair, series string) float64 {
 }
 
 // metrics is what an instance tells Prometheus.
-func (p *pair) metrics(t *testing.T, base string) string {
+func (p *pair) metrics(t testing.TB, base string) string {
 	t.Helper()
 	return string(do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/metrics", nil).Body)
 }

@@ -39,7 +39,7 @@ var database = sync.OnceValues(func() (*storage.PostgreSQL, error) {
 	return storage.StartPostgreSQL(context.Background(), "", os.Getenv("PG_BIN"), slog.New(slog.DiscardHandler))
 })
 
-func databaseURL(t *testing.T) string {
+func databaseURL(t testing.TB) string {
 	t.Helper()
 	if url := os.Getenv("TEST_DATABASE_URL"); url != "" {
 		return url
@@ -67,7 +67,7 @@ type pair struct {
 
 // start runs a stack and makes a library with that limit in a tenant of its own.
 // Both are gone when the test ends.
-func start(t *testing.T, o stack.Options, limit int) *pair {
+func start(t testing.TB, o stack.Options, limit int) *pair {
 	t.Helper()
 	if o.DatabaseURL == "" {
 		o.DatabaseURL = databaseURL(t)
@@ -107,7 +107,7 @@ func on(more ...string) []string {
 }
 
 // patron registers a patron and returns id and barcode.
-func (p *pair) patron(t *testing.T) (id, barcode string) {
+func (p *pair) patron(t testing.TB) (id, barcode string) {
 	t.Helper()
 	barcode = "p-" + uuid.NewString()
 	id, err := p.Patron(t.Context(), barcode)
@@ -118,7 +118,7 @@ func (p *pair) patron(t *testing.T) (id, barcode string) {
 }
 
 // books adds n books and returns their barcodes.
-func (p *pair) books(t *testing.T, n int) []string {
+func (p *pair) books(t testing.TB, n int) []string {
 	t.Helper()
 	barcodes := make([]string, n)
 	for i := range barcodes {
@@ -135,13 +135,13 @@ func (p *pair) checkOut(book, patron string) stack.CheckOut {
 }
 
 // lend checks one book out on instance i.
-func (p *pair) lend(t *testing.T, i int, book, patron string) stack.Answer {
+func (p *pair) lend(t testing.TB, i int, book, patron string) stack.Answer {
 	t.Helper()
 	return do(t, p.machines[i], http.MethodPost, "/circulation/check-out-by-barcode", p.checkOut(book, patron))
 }
 
 // do calls and fails the test when no answer came.
-func do(t *testing.T, c stack.Client, method, path string, body any) stack.Answer {
+func do(t testing.TB, c stack.Client, method, path string, body any) stack.Answer {
 	t.Helper()
 	a, err := c.Do(t.Context(), method, path, body)
 	if err != nil {
@@ -151,7 +151,7 @@ func do(t *testing.T, c stack.Client, method, path string, body any) stack.Answe
 }
 
 // open is the number of the patron's open loans.
-func (p *pair) open(t *testing.T, userID string) int {
+func (p *pair) open(t testing.TB, userID string) int {
 	t.Helper()
 	n, err := p.Open(t.Context(), userID)
 	if err != nil {
@@ -161,7 +161,7 @@ func (p *pair) open(t *testing.T, userID string) int {
 }
 
 // noLocksLeft fails the test when a lock is stored.
-func (p *pair) noLocksLeft(t *testing.T) {
+func (p *pair) noLocksLeft(t testing.TB) {
 	t.Helper()
 	n, err := p.Locks(t.Context())
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *pair) noLocksLeft(t *testing.T) {
 }
 
 // eventually waits until f is true, at most for limit.
-func eventually(t *testing.T, limit time.Duration, what string, f func() bool) {
+func eventually(t testing.TB, limit time.Duration, what string, f func() bool) {
 	t.Helper()
 	deadline := time.After(limit)
 	tick := time.NewTicker(10 * time.Millisecond)

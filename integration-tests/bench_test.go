@@ -1,0 +1,64 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// BenchmarkCheckOut is one check-out, from request to answer, by a patron whom
+// nobody else serves, with the feature off and on: the difference is what the
+// lock costs.
+func BenchmarkCheckOut(b *testing.B) {
+	for _, enabled := range []bool{false, true} {
+		b.Run(fmt.Sprintf("lock=%t", enabled), func(b *testing.B) {
+			p := start(b, stack.Options{CirculationEnv: on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 9999)
+			_, patron := p.patron(b)
+			for b.Loop() {
+				b.StopTimer()
+				book := p.books(b, 1)[0]
+				b.StartTimer()
+				if a := p.lend(b, 0, book, patron); a.Status != http.StatusCreated {
+					b.Fatalf("answered %d %s", a.Status, a.Body)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHandOver is how long it takes until a released lock is granted to the
+// next caller, who waits in the other storage.
+func BenchmarkHandOver(b *testing.B) {
+	p := start(b, stack.Options{Storages: 2}, 1)
+	patron := uuid.NewString()
+	for b.Loop() {
+		b.StopTimer()
+		held := p.lock(b, patron, time.Minute)
+		granted := make(chan stack.Answer, 1)
+		go func() {
+			other := p.Storage
+			other.Base = p.Storages[1]
+			a, err := other.Do(b.Context(), http.MethodPost, "/check-out-lock-storage", map[string]any{"userId": patron, "waitMs": 5000})
+			if err != nil {
+				b.Error(err)
+			}
+			granted <- a
+		}()
+		p.waiting(b, 1)
+		b.StartTimer()
+		p.unlock(b, held)
+		a := <-granted
+		b.StopTimer()
+		var next struct{ ID string }
+		if err := a.JSON(&next); err != nil {
+			b.Fatal(err)
+		}
+		p.unlock(b, next.ID)
+		b.StartTimer()
+	}
+}
