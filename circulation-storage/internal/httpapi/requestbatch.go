@@ -24,7 +24,7 @@ func RequestBatchRoutes(store RequestBatchStore) []edge.Route {
 	h := requestBatchHandlers{store: store}
 	return []edge.Route{{
 		Method: http.MethodPost, Path: "/request-storage-batch/requests", Handler: h.post,
-		Permission: "circulation-storage.requests-batch.item.post",
+		Permission: "circulation-storage.request-batch.item.post",
 	}}
 }
 
