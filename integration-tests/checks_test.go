@@ -38,6 +38,21 @@ func (p *pair) request(t *testing.T, itemID, requesterID string, position int, m
 	}, more...))
 }
 
+// schedule stores a schedule of one range and returns its id.
+func (p *pair) schedule(t *testing.T, name, from, to, due string) string {
+	t.Helper()
+	return p.add(t, "/fixed-due-date-schedule-storage/fixed-due-date-schedules", record{
+		"name": name, "schedules": []record{{"from": from, "to": to, "due": due}},
+	})
+}
+
+// termPolicy stores a policy that lends until the end of a term that never ends.
+func (p *pair) termPolicy(t *testing.T) string {
+	t.Helper()
+	term := p.schedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
+	return p.loanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term, "itemLimit": 1})
+}
+
 func TestBlockedPatronsBorrowOnlyWhenStaffLiftTheBlock(t *testing.T) {
 	t.Parallel()
 	p := start(t, stack.Options{CirculationEnv: on()}, 3)
@@ -127,9 +142,7 @@ func TestDueDatesOfSchedulesWaitingHoldsAndStaff(t *testing.T) {
 	id, patron := p.patron(t)
 	other, _ := p.patron(t)
 	const lent = "2026-03-01T10:00:00.000Z"
-	term := p.add(t, "/fixed-due-date-schedule-storage/fixed-due-date-schedules", record{"name": "Terms", "schedules": []record{
-		{"from": "2026-01-01T00:00:00Z", "to": "2026-06-30T23:59:59Z", "due": "2026-07-15T22:00:00Z"},
-	}})
+	term := p.schedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
 	fixed := p.loanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term})
 	limited := p.loanPolicy(t, "Year, limited", record{"period": record{"duration": 12, "intervalId": "Months"}, "fixedDueDateScheduleId": term})
 	wanted := p.loanPolicy(t, "Shorter while wanted", nil, record{"requestManagement": record{

@@ -68,17 +68,31 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 		settings = "GET /check-out-lock-settings-storage"
 		release  = "DELETE /check-out-lock-storage/{id}"
 	)
-	// Every call of a check-out. The settings fall back to the environment's; a
-	// lock that is not released is outdated after its TTL.
+	// Every call of a check-out that needs everything: through a proxy, of a book
+	// that the patron requested, until the end of the term. The settings fall back
+	// to the environment's; a lock that is not released is outdated after its TTL.
 	calls := []string{
-		"GET /users", "GET /groups/{id}", "GET /item-storage/items", "GET /loan-storage/loans", "GET /holdings-storage/holdings/{id}",
+		"GET /users", "GET /users", "GET /proxiesfor", "GET /manualblocks", "GET /automated-patron-blocks/{id}",
+		"GET /request-storage/requests", "GET /circulation-settings-storage/circulation-settings",
+		"GET /fixed-due-date-schedule-storage/fixed-due-date-schedules/{id}", "GET /groups/{id}", "GET /item-storage/items", "GET /loan-storage/loans", "GET /holdings-storage/holdings/{id}",
 		"GET /instance-storage/instances/{id}", "GET /locations/{id}", "GET /material-types/{id}", "GET /circulation-rules-storage",
 		"GET /loan-policy-storage/loan-policies/{id}", "GET /loan-storage/open-loan-count", settings,
 		"POST " + acquirePath, "GET /loan-storage/open-loan-count", "POST " + commitPath, release,
 	}
 	p, links := linked(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: patient}, 1)
-	_, patron := p.patron(t)
-	if a := p.lend(t, len(calls), p.books(t, 1)[0], patron); a.Status != http.StatusCreated {
+	p.setRules(t, p.rules("m "+p.MaterialTypeID, p.termPolicy(t)))
+	proxy, proxyCard := p.patron(t)
+	prepare := func(t *testing.T) (patronID, book string, body record) {
+		t.Helper()
+		patronID, patron := p.patron(t)
+		itemID, book := p.item(t)
+		p.add(t, "/proxiesfor", record{"userId": patronID, "proxyUserId": proxy, "status": "Active"})
+		p.request(t, itemID, patronID, 1)
+		return patronID, book, record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID, "proxyUserBarcode": proxyCard}
+	}
+	const path = "/circulation/check-out-by-barcode"
+	_, _, body := prepare(t)
+	if a := do(t, p.machines[len(calls)], http.MethodPost, path, body); a.Status != http.StatusCreated {
 		t.Fatalf("a check-out without faults: %d %s", a.Status, a.Body)
 	}
 	made := links[len(calls)].calls()
@@ -87,7 +101,7 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 		t.Fatalf("a check-out makes the calls\n%q\nbut failing ones are tried of\n%q", made, want)
 	}
 	for i, name := range calls {
-		method, path, _ := strings.Cut(strings.TrimSuffix(name, "{id}"), " ")
+		method, failing, _ := strings.Cut(strings.TrimSuffix(name, "{id}"), " ")
 		earlier := 0
 		for _, other := range calls[:i] {
 			if other == name {
@@ -96,10 +110,10 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			id, patron := p.patron(t)
-			book := p.books(t, 1)[0]
-			links[i].add(linkFault{method: method, path: path, spare: earlier, times: always, befall: answer(http.StatusInternalServerError)})
+			id, book, body := prepare(t)
+			links[i].add(linkFault{method: method, path: failing, spare: earlier, times: always, befall: answer(http.StatusInternalServerError)})
 			wantStatus, want := http.StatusInternalServerError, untouched
+			want.Requests = 1
 			switch name {
 			case settings:
 				wantStatus, want = http.StatusCreated, lentOnce
@@ -107,7 +121,7 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 				wantStatus, want = http.StatusCreated, lentOnce
 				want.Locks = 1
 			}
-			if a := p.lend(t, i, book, patron); a.Status != wantStatus {
+			if a := do(t, p.machines[i], http.MethodPost, path, body); a.Status != wantStatus {
 				t.Errorf("answered %d %s, want %d", a.Status, a.Body, wantStatus)
 			}
 			if got := p.state(t, id, book); got != want {
@@ -228,7 +242,7 @@ func TestAMachineThatLeavesWhileItWaitsBlocksNobody(t *testing.T) {
 	}
 	got := p.state(t, id, books[0])
 	want := untouched
-	want.Loans = 1 // the other book's
+	want.Loans, want.Sessions = 1, 1 // the other book's
 	if got != want {
 		t.Errorf("the book of the machine that left: %+v, want %+v", got, want)
 	}
@@ -291,7 +305,7 @@ func TestAHolderThatSleptThroughALendingIsRefused(t *testing.T) {
 		t.Errorf("the sleeper was answered %d %s, want 422 and the limit", a.Status, a.Body)
 	}
 	want := untouched
-	want.Loans = 1
+	want.Loans, want.Sessions = 1, 1
 	if got := p.state(t, id, books[0]); got != want {
 		t.Errorf("the sleeper left %+v, want %+v", got, want)
 	}

@@ -21,12 +21,14 @@ type state struct {
 	Version int // of the item
 	Events  int // that say the book was lent
 	Locks   int // of the patron
+	// Sessions are records of what the patron did at a desk, Requests their open ones.
+	Sessions, Requests int
 }
 
 // A book that nobody touched, and one that was lent once.
 var (
 	untouched = state{Status: "Available", Version: 1}
-	lentOnce  = state{Loans: 1, Status: "Checked out", Version: 2, Events: 1}
+	lentOnce  = state{Loans: 1, Status: "Checked out", Version: 2, Events: 1, Sessions: 1}
 )
 
 // state reads what is stored about a book and a patron.
@@ -46,8 +48,10 @@ func (p *pair) state(t *testing.T, userID, book string) state {
 	item := items.Items[0]
 	return state{
 		Status: item.Status.Name, Version: item.Version, Events: p.events(t, item.ID),
-		Loans: p.total(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
-		Locks: p.total(t, "/check-out-lock-storage?userId="+userID),
+		Loans:    p.total(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
+		Locks:    p.total(t, "/check-out-lock-storage?userId="+userID),
+		Sessions: p.total(t, "/patron-action-session-storage/patron-action-sessions?limit=0&query="+url.QueryEscape(`patronId=="`+userID+`"`)),
+		Requests: p.total(t, "/request-storage/requests?limit=0&query="+url.QueryEscape(`requesterId=="`+userID+`" and status=="Open*"`)),
 	}
 }
 
@@ -102,7 +106,7 @@ func query(t *testing.T, database string, into any, sql string, args ...any) {
 }
 
 // lock takes a patron's lock by hand and returns its id.
-func (p *pair) lock(t *testing.T, userID string, ttl time.Duration) string {
+func (p *pair) lock(t testing.TB, userID string, ttl time.Duration) string {
 	t.Helper()
 	a, err := p.Storage.Must(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": userID, "ttlMs": ttl.Milliseconds()})
 	if err != nil {
@@ -116,7 +120,7 @@ func (p *pair) lock(t *testing.T, userID string, ttl time.Duration) string {
 }
 
 // unlock gives a lock back.
-func (p *pair) unlock(t *testing.T, id string) {
+func (p *pair) unlock(t testing.TB, id string) {
 	t.Helper()
 	if _, err := p.Storage.Must(t.Context(), http.MethodDelete, acquirePath+"/"+id, nil); err != nil {
 		t.Fatal(err)
@@ -124,7 +128,7 @@ func (p *pair) unlock(t *testing.T, id string) {
 }
 
 // waiting waits until n callers wait for locks in all storages together.
-func (p *pair) waiting(t *testing.T, n float64) {
+func (p *pair) waiting(t testing.TB, n float64) {
 	t.Helper()
 	eventually(t, 10*time.Second, "callers that wait for a lock", func() bool { return metric(t, p, "checkout_lock_waiting") == n })
 }
