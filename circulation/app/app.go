@@ -68,6 +68,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Requests:  &idempotency.Requests{Storage: storage, Ended: m.keyed, Log: log},
 		CheckIns:  &checkout.Returns{Library: storage, Returner: storage, Log: log},
 		Loans:     storage, Rules: storage, Matching: checkOuts, DryRuns: checkOuts, Sessions: checkout.Sessions{Store: storage},
+		Renewals: &checkout.Renewals{Service: checkOuts, Renewer: storage},
 		Settings: store, Environment: env, Log: log,
 	})
 	handler := edge.New(edge.Options{

@@ -70,6 +70,8 @@ func empty(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"users":[]}`)
 	case "/item-storage/items":
 		_, _ = io.WriteString(w, `{"items":[]}`)
+	case "/circulation-settings-storage/circulation-settings":
+		_, _ = io.WriteString(w, `{"circulationSettings":[]}`)
 	default:
 		w.Header().Set(fault.Header, string(fault.NotFound))
 		w.WriteHeader(http.StatusNotFound)

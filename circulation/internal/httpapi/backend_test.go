@@ -35,6 +35,7 @@ type backend struct {
 
 	asked     checkout.Request
 	ended     []checkout.EndSession
+	renewal   checkout.RenewalRequest
 	sought    checkout.Request
 	committed bool // the loan that is sought exists
 	keys      idempotency.Storage
@@ -153,7 +154,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
 		Requests:  &idempotency.Requests{Storage: b.keys, Ended: func(idempotency.Outcome) {}, Log: log},
-		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Settings: b, Environment: environment, Log: log,
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Settings: b, Environment: environment, Log: log,
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	for name, values := range b.extra {

@@ -93,6 +93,8 @@ func publicMessage(code fault.Code) string {
 		return "The patron's lock was lost"
 	case fault.SettingsChanged:
 		return "The check-out lock's settings were changed meanwhile"
+	case fault.LoanChanged:
+		return "The loan was changed meanwhile"
 	case fault.ItemChanged:
 		return "The item was changed meanwhile"
 	case fault.RequestChanged:

@@ -1,0 +1,229 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// renewals is a world in which the book is on loan to Ann, and the storage that
+// renews it.
+type renewals struct {
+	*world
+	loan    string // stored; "" for none
+	renewed []schemas.Renewal
+	answers []error // of Renew; afterwards it succeeds
+	onRenew func()
+}
+
+func newRenewals() *renewals {
+	w := newWorld()
+	w.onLoan, w.item.Status.Name = true, "Checked out"
+	w.policy = strings.Replace(w.policy, `"renewable":true`, `"renewable":true,"renewalsPolicy":{"numberAllowed":3,"renewFromId":"SYSTEM_DATE"}`, 1)
+	return &renewals{world: w, loan: `{"id":"l","userId":"` + annID + `","dueDate":"2026-03-05T12:00:00.500+01:00","renewalCount":2}`}
+}
+
+func (r *renewals) OpenLoan(_ context.Context, itemID string) (json.RawMessage, error) {
+	if r.loan == "" || itemID != bookItemID {
+		return nil, errNone
+	}
+	return json.RawMessage(r.loan), nil
+}
+
+func (r *renewals) RenewalPolicy(context.Context, string) (policy.RenewalPolicy, error) {
+	if r.noPolicy {
+		return policy.RenewalPolicy{}, errNone
+	}
+	return policy.ParseRenewalPolicy([]byte(r.policy))
+}
+
+func (r *renewals) Renew(_ context.Context, renewal schemas.Renewal) (json.RawMessage, error) {
+	r.renewed = append(r.renewed, renewal)
+	if r.onRenew != nil {
+		r.onRenew()
+	}
+	if len(r.answers) > 0 {
+		err := r.answers[0]
+		r.answers = r.answers[1:]
+		if err != nil {
+			return nil, err
+		}
+	}
+	return json.RawMessage(`{"id":"` + renewal.LoanID + `"}`), nil
+}
+
+// renew renews Ann's loan of the book.
+func (r *renewals) renew(t *testing.T) (json.RawMessage, error) {
+	t.Helper()
+	return r.send(t, checkout.RenewalRequest{ItemBarcode: "book", UserBarcode: "ann"})
+}
+
+func (r *renewals) send(t *testing.T, req checkout.RenewalRequest) (json.RawMessage, error) {
+	t.Helper()
+	service := r.service()
+	service.Locker, service.Committer, service.Settings = nil, nil, nil // a renewal needs none
+	return (&checkout.Renewals{Service: service, Renewer: r}).Renew(t.Context(), req)
+}
+
+func TestARenewalMovesTheDueDateOfTheLoanThatWasJudged(t *testing.T) {
+	t.Parallel()
+	r := newRenewals()
+	loan, err := r.renew(t)
+	want := schemas.Renewal{
+		LoanID: "l", ItemID: bookItemID, ItemVersion: 4, JudgedDueDate: "2026-03-05T12:00:00.5+01:00", JudgedRenewalCount: 2,
+		DueDate: "2026-03-15T10:00:00.000Z", LoanPolicyID: threeID,
+	}
+	if err != nil || string(loan) != `{"id":"l"}` || !slices.Equal(r.renewed, []schemas.Renewal{want}) {
+		t.Errorf("got %s, %v after %+v, want %+v", loan, err, r.renewed, want)
+	}
+
+	first := newRenewals()
+	first.loan = `{"id":"l","userId":"` + strings.ToUpper(annID) + `"}` // never renewed, and due never
+	if _, err := first.renew(t); err != nil || first.renewed[0].JudgedDueDate != "" || first.renewed[0].JudgedRenewalCount != 0 {
+		t.Errorf("got %v after %+v", err, first.renewed)
+	}
+}
+
+func TestWhatARenewalIsRefusedFor(t *testing.T) {
+	t.Parallel()
+	request := func(kind, item string) []schemas.QueuedRequest {
+		return []schemas.QueuedRequest{{ID: "q", RequestType: kind, RequestLevel: "Item", ItemID: item, Status: schemas.RequestNotYetFilled, Position: 1}}
+	}
+	inactive := false
+	tests := map[string]struct {
+		prepare func(*renewals, *checkout.RenewalRequest)
+		want    []string
+	}{
+		"nothing is known": {
+			func(_ *renewals, r *checkout.RenewalRequest) {
+				*r = checkout.RenewalRequest{ItemBarcode: "x", ServicePointID: "desk"}
+			},
+			[]string{"servicePointId must be a UUID", "Could not find user with matching barcode", "No item with barcode x could be found"},
+		},
+		"an override": {
+			func(_ *renewals, r *checkout.RenewalRequest) {
+				r.OverrideBlocks = json.RawMessage(`{"renewalBlock":{}}`)
+			},
+			[]string{"This version does not support overrideBlocks in renewals"},
+		},
+		"not on loan":      {func(r *renewals, _ *checkout.RenewalRequest) { r.loan = "" }, []string{"No open loan of the item with barcode book exists"}},
+		"another's loan":   {func(r *renewals, _ *checkout.RenewalRequest) { r.loan = `{"id":"l","userId":"` + carlID + `"}` }, []string{"Cannot renew item checked out to different user"}},
+		"inactive":         {func(r *renewals, _ *checkout.RenewalRequest) { r.user.Active = &inactive }, []string{"Cannot renew item checked out to inactive user"}},
+		"activity unknown": {func(r *renewals, _ *checkout.RenewalRequest) { r.user.Active = nil }, []string{"Cannot determine if user is active or not"}},
+		"declared lost":    {func(r *renewals, _ *checkout.RenewalRequest) { r.item.Status.Name = "Declared lost" }, []string{"item is Declared lost"}},
+		"claimed returned": {func(r *renewals, _ *checkout.RenewalRequest) { r.item.Status.Name = "Claimed returned" }, []string{"item is Claimed returned"}},
+		"aged to lost":     {func(r *renewals, _ *checkout.RenewalRequest) { r.item.Status.Name = "Aged to lost" }, []string{"item is Aged to lost"}},
+		"blocked": {
+			func(r *renewals, _ *checkout.RenewalRequest) {
+				r.manual = []checkout.ManualBlock{{Desc: "owes", Renewals: true}, {Desc: "noisy", Borrowing: true}}
+				r.auto = []checkout.AutomatedBlock{{Message: "too many overdue", BlockRenewals: true}, {Message: "too many", BlockBorrowing: true}}
+			},
+			[]string{"Patron blocked from renewing", "too many overdue"},
+		},
+		"recalled": {func(r *renewals, _ *checkout.RenewalRequest) { r.queue = request("Recall", bookItemID) }, []string{"items cannot be renewed when there is an active recall request"}},
+		"on hold": {
+			func(r *renewals, _ *checkout.RenewalRequest) { r.queue = request("Hold", bookItemID) },
+			[]string{"items with this loan policy cannot be renewed when there is an active, pending hold request"},
+		},
+		"everything at once": {
+			func(r *renewals, _ *checkout.RenewalRequest) {
+				r.item.Status.Name, r.queue = "Aged to lost", request("Recall", bookItemID)
+				r.loan = `{"id":"l","userId":"` + annID + `","dueDate":"2027-01-01T00:00:00Z","renewalCount":3}`
+			},
+			[]string{
+				"item is Aged to lost", "items cannot be renewed when there is an active recall request",
+				"renewal would not change the due date", "loan at maximum renewal number",
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, req := newRenewals(), checkout.RenewalRequest{ItemBarcode: "book", UserBarcode: "ann"}
+			tt.prepare(r, &req)
+			_, err := r.send(t, req)
+			if got := messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, tt.want) {
+				t.Errorf("got %q (%v), want %q", got, err, tt.want)
+			}
+			if r.renewed != nil {
+				t.Errorf("renewed all the same: %+v", r.renewed)
+			}
+		})
+	}
+}
+
+func TestARefusedRenewalNamesThePolicyThatRefuses(t *testing.T) {
+	t.Parallel()
+	r := newRenewals()
+	r.policy = strings.Replace(r.policy, `"renewable":true`, `"renewable":false`, 1)
+	_, err := r.renew(t)
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) != 1 || f.Details[0].Message != "loan is not renewable" ||
+		*f.Details[0].Parameters[0].Value != threeID || *f.Details[0].Parameters[1].Value != "Three" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARecallOfAnotherCopyDoesNotHinder(t *testing.T) {
+	t.Parallel()
+	r := newRenewals()
+	r.titles = true
+	r.queue = []schemas.QueuedRequest{{
+		ID: "q", RequestType: "Recall", RequestLevel: "Title", ItemID: otherID, InstanceID: "i", Status: schemas.RequestNotYetFilled, Position: 1,
+	}}
+	if _, err := r.renew(t); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALoanThatChangedIsJudgedAgainOnce(t *testing.T) {
+	t.Parallel()
+	changed := fault.New(fault.LoanChanged, "renewed meanwhile")
+	r := newRenewals()
+	r.answers = []error{changed}
+	r.onRenew = func() { r.loan = strings.Replace(r.loan, `"renewalCount":2`, `"renewalCount":3`, 1) }
+	if _, err := r.renew(t); !slices.Equal(messages(err), []string{"loan at maximum renewal number"}) || len(r.renewed) != 1 {
+		t.Errorf("got %v after %d tries, want the number reached by somebody else", err, len(r.renewed))
+	}
+	for name, answer := range map[string]error{"loan": changed, "item": fault.New(fault.ItemChanged, "changed")} {
+		r = newRenewals()
+		r.answers = []error{answer}
+		if _, err := r.renew(t); err != nil || len(r.renewed) != 2 {
+			t.Errorf("%s: got %v after %d tries, want success after 2", name, err, len(r.renewed))
+		}
+		r = newRenewals()
+		r.answers = []error{answer, answer, answer}
+		if _, err := r.renew(t); !errors.Is(err, answer) || len(r.renewed) != 2 {
+			t.Errorf("%s: got %v after %d tries, want %v after 2", name, err, len(r.renewed), answer)
+		}
+	}
+}
+
+func TestWhatIsNoLongerKnownAboutARenewalIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRenewals()
+	r.answers = []error{fault.New(fault.Timeout, "no answer")}
+	if _, err := r.renew(t); !fault.Is(err, fault.Timeout) || len(r.renewed) != 1 {
+		t.Errorf("got %v after %d tries, want %s after 1: it may have happened", err, len(r.renewed), fault.Timeout)
+	}
+	r = newRenewals()
+	r.noPolicy = true
+	if _, err := r.renew(t); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "please check circulation rules") {
+		t.Errorf("got %v, want a fault of the rules", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	r = newRenewals()
+	cancel()
+	if _, err := (&checkout.Renewals{Service: r.service(), Renewer: r}).Renew(ctx, checkout.RenewalRequest{ItemBarcode: "book", UserBarcode: "ann"}); !errors.Is(err, context.Canceled) || r.renewed != nil {
+		t.Errorf("got %v, want nothing written for a machine that left", err)
+	}
+}

@@ -1,0 +1,46 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/fault"
+)
+
+func (b *backend) Renew(_ context.Context, req checkout.RenewalRequest) (json.RawMessage, error) {
+	b.renewal = req
+	return json.RawMessage(storedLoan), b.err
+}
+
+func TestARenewalIsAnsweredWithTheLoan(t *testing.T) {
+	t.Parallel()
+	const path, request = "/circulation/renew-by-barcode", `{"itemBarcode":"036","userBarcode":"569","servicePointId":"s","other":1}`
+	b := &backend{}
+	if status, _, body := b.send(t, "POST", path, request); status != http.StatusOK || body != shownLoan {
+		t.Errorf("got %d\n%s\nwant 200\n%s", status, body, shownLoan)
+	}
+	if b.renewal.ItemBarcode != "036" || b.renewal.UserBarcode != "569" || b.renewal.ServicePointID != "s" {
+		t.Errorf("asked for %+v", b.renewal)
+	}
+
+	b = &backend{noUsers: fault.New(fault.Unavailable, "down")} // after the loan was renewed
+	if status, _, body := b.send(t, "POST", path, request); status != http.StatusOK || !strings.Contains(body, loanID) {
+		t.Errorf("got %d %s, want the loan with less around it", status, body)
+	}
+
+	for code, want := range map[fault.Code]int{fault.LoanChanged: http.StatusConflict, fault.Unavailable: http.StatusBadGateway} {
+		status, header, _ := (&backend{err: fault.New(code, "x")}).send(t, "POST", path, request)
+		if status != want || header.Get(fault.Header) != string(code) {
+			t.Errorf("%s: got %d %s, want %d", code, status, header.Get(fault.Header), want)
+		}
+	}
+	for body, says := range map[string]string{`{`: "not valid JSON", ``: "empty", `{"userBarcode":[]}`: "userBarcode must be of type string"} {
+		if status, _, answer := (&backend{}).send(t, "POST", path, body); status != http.StatusBadRequest || !strings.Contains(answer, says) {
+			t.Errorf("%s: got %d %s, want 400 saying %q", body, status, answer, says)
+		}
+	}
+}
