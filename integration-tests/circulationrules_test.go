@@ -20,13 +20,14 @@ func TestRulesThatCannotBeUsedAreRefusedWithThePlace(t *testing.T) {
 		text, want string
 		line       float64
 	}{
-		"a policy is missing":    {strings.Replace(good, " i 0bab56e5-1ab6-4ac2-afdf-8b2df0434378\nm ", "\nm ", 1), "Must have a fallback policy of type i", 2},
-		"an unknown loan policy": {p.rules("m "+p.MaterialTypeID, uuid.NewString()), "The policy l does not exist", 3},
-		"a tabulator":            {good + "\tm all: " + policies(p.PolicyID), "Tabulator character is not allowed, use spaces instead.", 4},
-		"a letter twice":         {strings.Replace(good, "m, g", "m, m", 1), "Duplicate letter m", 1},
-		"no fallback":            {"priority: last-line\nm all: " + policies(p.PolicyID), "fallback", 2},
-		"no rules at all":        {"", "", 1},
-		"SQL":                    {"'; DROP TABLE loan; --", "", 1},
+		"a policy is missing":       {strings.Replace(good, " i 0bab56e5-1ab6-4ac2-afdf-8b2df0434378\nm ", "\nm ", 1), "Must have a fallback policy of type i", 2},
+		"an unknown loan policy":    {p.rules("m "+p.MaterialTypeID, uuid.NewString()), "The policy l does not exist", 3},
+		"an unknown request policy": {strings.Replace(good, " r "+stack.RequestPolicyID, " r "+uuid.NewString(), 1), "The policy r does not exist", 2},
+		"a tabulator":               {good + "\tm all: " + policies(p.PolicyID), "Tabulator character is not allowed, use spaces instead.", 4},
+		"a letter twice":            {strings.Replace(good, "m, g", "m, m", 1), "Duplicate letter m", 1},
+		"no fallback":               {"priority: last-line\nm all: " + policies(p.PolicyID), "fallback", 2},
+		"no rules at all":           {"", "", 1},
+		"SQL":                       {"'; DROP TABLE loan; --", "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := object(t, do(t, p.machines[0], http.MethodPut, "/circulation/rules", record{"rulesAsText": tt.text}), http.StatusUnprocessableEntity)

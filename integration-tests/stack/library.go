@@ -19,6 +19,9 @@ type Library struct {
 	GroupID, HoldingsID, PolicyID                          string
 }
 
+// RequestPolicyID is the request policy of every Library.
+const RequestPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+
 // record is a FOLIO record to be sent.
 type record = map[string]any
 
@@ -47,6 +50,7 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 		}},
 		{"/instance-storage/instances", record{"id": instance, "title": "A Book of Many Copies", "source": "local", "instanceTypeId": uuid.NewString()}},
 		{"/holdings-storage/holdings", record{"id": l.HoldingsID, "instanceId": instance, "permanentLocationId": l.LocationID, "sourceId": uuid.NewString()}},
+		{"/request-policy-storage/request-policies", record{"id": RequestPolicyID, "name": "All", "requestTypes": []string{"Hold", "Page", "Recall"}}},
 		{"/loan-policy-storage/loan-policies", record{
 			"id": l.PolicyID, "name": "Limited", "loanable": true, "renewable": true,
 			"loansPolicy":    record{"profileId": "Rolling", "itemLimit": limit, "period": record{"duration": 4, "intervalId": "Weeks"}},
@@ -61,10 +65,10 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 	return l, err
 }
 
-// rules lends books by the policy with the limit; the other kinds of policy are
-// not stored in this version.
+// rules lends books by the policy with the limit; notice, overdue fine and lost
+// item policies are not stored in this version.
 func (l *Library) rules() string {
-	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString())
+	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, RequestPolicyID, uuid.NewString(), uuid.NewString(), uuid.NewString())
 	return "priority: t, s, c, b, a, m, g\nfallback-policy: " + line + "\nm " + l.MaterialTypeID + ": " + line + "\n"
 }
 

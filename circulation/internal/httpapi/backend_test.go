@@ -27,6 +27,8 @@ import (
 const (
 	loanID   = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 	policyID = "43198de5-f56a-4a53-a0bd-5a324418967a"
+
+	requestPolicyID = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
 )
 
 // backend is everything behind the handlers.
@@ -130,6 +132,13 @@ func (b *backend) PutRules(_ context.Context, text string) error {
 func (b *backend) LoanPolicies(_ context.Context, ids []string) ([]string, error) {
 	if slices.Contains(ids, policyID) {
 		return []string{policyID}, b.err
+	}
+	return nil, b.err
+}
+
+func (b *backend) RequestPolicies(_ context.Context, ids []string) ([]string, error) {
+	if slices.Contains(ids, requestPolicyID) {
+		return []string{requestPolicyID}, b.err
 	}
 	return nil, b.err
 }

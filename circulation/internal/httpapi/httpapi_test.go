@@ -145,7 +145,7 @@ func TestFaultsKeepTheirStatus(t *testing.T) {
 	}
 }
 
-const goodRules = "priority: first-line\nm book: l " + policyID + " r r1 n n1 o o1 i i1\nfallback-policy: l " + policyID + " r r1 n n1 o o1 i i1\n"
+const goodRules = "priority: first-line\nm book: l " + policyID + " r " + requestPolicyID + " n n1 o o1 i i1\nfallback-policy: l " + policyID + " r " + requestPolicyID + " n n1 o o1 i i1\n"
 
 func quoted(s string) string {
 	raw, _ := json.Marshal(s) // a string can always be written
@@ -163,6 +163,8 @@ func TestRulesAreStoredOnlyWhenTheyCanBeUsed(t *testing.T) {
 		"a tab":               {"\t" + goodRules, 422, `{"message":"Tabulator character is not allowed, use spaces instead.","line":1,"column":1}`},
 		"blank":               {" \n", 422, `{"message":"Cannot apply blank circulation rules","line":1,"column":1}`},
 		"an unknown policy":   {strings.Replace(goodRules, policyID, loanID, 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
+		"no request policy":   {strings.Replace(goodRules, requestPolicyID, policyID, 1), 422, `{"message":"The policy r does not exist","line":2,"column":50}`},
+		"a missing policy":    {strings.Replace(goodRules, " i i1", "", 1), 422, `{"message":"Must contain one of each policy type, missing type i","line":2,"column":7}`},
 		"a policy without id": {strings.Replace(goodRules, policyID, "mine", 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
 	}
 	for name, tt := range tests {

@@ -46,6 +46,8 @@ type Rules interface {
 	PutRules(ctx context.Context, text string) error
 	// LoanPolicies returns those of the ids that are of loan policies.
 	LoanPolicies(ctx context.Context, ids []string) ([]string, error)
+	// RequestPolicies returns those of the ids that are of request policies.
+	RequestPolicies(ctx context.Context, ids []string) ([]string, error)
 }
 
 // Settings keeps the check-out lock's settings.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -25,17 +26,18 @@ func (h rulesHandlers) get(c echo.Context) error {
 }
 
 // refusedRules is how FOLIO answers rules that cannot be used: 422 with no list
-// of errors. Line and column, both counted from 1, are those of the fault; a
-// body that holds no rules has none.
+// of errors. Line and column, both always counted from 1, are those of the fault;
+// a body that holds no rules has none. (FOLIO counts columns from 0 for missing and
+// repeated policies; an editor that jumps there needs one way of counting.)
 type refusedRules struct {
 	Message string `json:"message"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
 }
 
-// put handles PUT /circulation/rules: only rules that compile, and whose loan
-// policies exist, are stored. The other kinds of policies are not looked up, as
-// this version keeps none.
+// put handles PUT /circulation/rules: only rules that compile, and whose loan and
+// request policies exist, are stored. The other kinds of policies are not looked
+// up, as this version keeps none.
 func (h rulesHandlers) put(c echo.Context) error {
 	body, err := edge.ReadBody(c)
 	if fault.Is(err, fault.Malformed) {
@@ -70,18 +72,23 @@ func (h rulesHandlers) check(c echo.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	named := compiled.PolicyIDs(policy.KindLoan)
-	ids := make([]string, len(named))
-	for i, ref := range named {
-		ids[i] = ref.ID
-	}
-	existing, err := h.rules.LoanPolicies(c.Request().Context(), ids)
-	if err != nil {
-		return err
-	}
-	for _, ref := range named {
-		if !slices.Contains(existing, ref.ID) {
-			return ref.NotFound()
+	for _, kept := range []struct {
+		kind     policy.Kind
+		existing func(ctx context.Context, ids []string) ([]string, error)
+	}{{policy.KindLoan, h.rules.LoanPolicies}, {policy.KindRequest, h.rules.RequestPolicies}} {
+		named := compiled.PolicyIDs(kept.kind)
+		ids := make([]string, len(named))
+		for i, ref := range named {
+			ids[i] = ref.ID
+		}
+		existing, err := kept.existing(c.Request().Context(), ids)
+		if err != nil {
+			return err
+		}
+		for _, ref := range named {
+			if !slices.Contains(existing, ref.ID) {
+				return ref.NotFound()
+			}
 		}
 	}
 	return nil

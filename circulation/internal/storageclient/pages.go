@@ -21,6 +21,8 @@ const (
 	batchesAtOnce = 4
 )
 
+var requestPolicies = collection{"/request-policy-storage/request-policies", "requestPolicies"}
+
 // Loans returns a page of stored loans and how many match the CQL query in all;
 // an empty query matches every loan. Bad CQL is Malformed and says why.
 func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
@@ -68,7 +70,16 @@ func (c *Client) Instances(ctx context.Context, ids []string) ([]checkout.Instan
 
 // LoanPolicies returns the ids of those of the policies that exist.
 func (c *Client) LoanPolicies(ctx context.Context, ids []string) ([]string, error) {
-	found, err := many[checkout.Named](ctx, c, loanPolicies, ids)
+	return c.existing(ctx, loanPolicies, ids)
+}
+
+// RequestPolicies returns the ids of those of the policies that exist.
+func (c *Client) RequestPolicies(ctx context.Context, ids []string) ([]string, error) {
+	return c.existing(ctx, requestPolicies, ids)
+}
+
+func (c *Client) existing(ctx context.Context, from collection, ids []string) ([]string, error) {
+	found, err := many[checkout.Named](ctx, c, from, ids)
 	existing := make([]string, len(found))
 	for i, p := range found {
 		existing[i] = p.ID
