@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -109,7 +110,8 @@ func (h rulePolicyHandlers) rulesFor(c echo.Context) (*policy.Rules, policy.Crit
 		case *p.value == "":
 			return nil, criteria, fault.New(fault.Malformed, "required query parameter missing: %s", p.name)
 		case !strictUUID.MatchString(*p.value):
-			return nil, criteria, fault.New(fault.Malformed, "invalid uuid format of %s, expecting %s but it is %.100s", p.name, strictUUID, *p.value)
+			return nil, criteria, fault.New(fault.Malformed, "invalid uuid format of %s, expecting %s but it is %.100s", p.name, strictUUID,
+				strings.ToValidUTF8(*p.value, "\uFFFD"))
 		}
 	}
 	return h.matching.RulesFor(c.Request().Context(), criteria)
