@@ -11,8 +11,8 @@ type Placement struct {
 	// position are storage's to give.
 	Request json.RawMessage `json:"request"`
 	// ItemVersion is the _version of the request's item that the caller judged; it
-	// goes with a request that names an item.
-	ItemVersion int `json:"itemVersion,omitempty"`
+	// goes with a request that names an item, and is nil without one.
+	ItemVersion *int `json:"itemVersion,omitempty"`
 	// TitleLevel makes the requests of the instance the queue, not those of the
 	// item alone.
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/storageclient"
 	"checkoutlock/config/edge"
@@ -69,6 +70,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		CheckIns:  &checkout.Returns{Library: storage, Returner: storage, Log: log},
 		Loans:     storage, Rules: storage, Matching: checkOuts, DryRuns: checkOuts, Sessions: checkout.Sessions{Store: storage},
 		Renewals: &checkout.Renewals{Service: checkOuts, Renewer: storage},
+		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
 		Settings: store, Environment: env, Log: log,
 	})
 	handler := edge.New(edge.Options{

@@ -53,6 +53,7 @@ type backend struct {
 	problem   error
 	change    schemas.LockSettings
 	version   string
+	wish      string // the body of a new request
 }
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
@@ -163,7 +164,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
 		Requests:  &idempotency.Requests{Storage: b.keys, Ended: func(idempotency.Outcome) {}, Log: log},
-		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Settings: b, Environment: environment, Log: log,
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Queues: b, Settings: b, Environment: environment, Log: log,
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	for name, values := range b.extra {

@@ -110,7 +110,7 @@ func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
 		"settings, no JSON":         {"PUT", "/circulation/check-out-lock-settings", `enabled`, 400, "not valid JSON"},
 		"settings, no object":       {"PUT", "/circulation/check-out-lock-settings", `true`, 422, "The body must be a JSON object"},
 		"another method":            {"DELETE", "/circulation/rules", ``, 405, ""},
-		"a path that is not served": {"GET", "/circulation/requests", ``, 404, ""},
+		"a path that is not served": {"GET", "/circulation/items", ``, 404, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

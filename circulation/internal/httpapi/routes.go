@@ -67,6 +67,8 @@ type Deps struct {
 	DryRuns   DryRuns
 	Sessions  Sessions
 	Renewals  Renewals
+	Placing   Placing
+	Queues    Queues
 	Settings  Settings
 	// Environment holds the settings of tenants that set none.
 	Environment settings.Environment
@@ -83,7 +85,7 @@ func Routes(d Deps) []edge.Route {
 		settingsPath = "/circulation/check-out-lock-settings"
 	)
 	circ, rules, lock := circulation{d}, rulesHandlers{d.Rules}, settingsHandlers{d.Settings, d.Environment}
-	return slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), []edge.Route{
+	return slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), []edge.Route{
 		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
 		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
 		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},

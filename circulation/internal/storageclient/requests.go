@@ -62,17 +62,17 @@ func enabled(value json.RawMessage) (bool, error) {
 
 // ItemRequests implements checkout.Library.
 func (c *Client) ItemRequests(ctx context.Context, itemID string) ([]schemas.QueuedRequest, error) {
-	return c.openRequests(ctx, equals("itemId", itemID))
+	return openRequests[schemas.QueuedRequest](ctx, c, equals("itemId", itemID))
 }
 
 // TitleRequests implements checkout.Library.
 func (c *Client) TitleRequests(ctx context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
-	return c.openRequests(ctx, equals("instanceId", instanceID))
+	return openRequests[schemas.QueuedRequest](ctx, c, equals("instanceId", instanceID))
 }
 
-func (c *Client) openRequests(ctx context.Context, of string) ([]schemas.QueuedRequest, error) {
+func openRequests[T any](ctx context.Context, c *Client, of string) ([]T, error) {
 	query := of + " and " + anyOf("status", schemas.OpenRequestStatuses()) + " sortBy position/sort.ascending"
-	queue, err := list[schemas.QueuedRequest](ctx, c, requests, query, maxQueue)
+	queue, err := list[T](ctx, c, requests, query, maxQueue)
 	if err != nil {
 		return nil, fmt.Errorf("reading the queue of requests: %w", err)
 	}

@@ -1,0 +1,176 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	page      = "Page"
+	available = "Available"
+	holdShelf = "Hold Shelf"
+)
+
+// facts are what a request is judged by.
+type facts struct {
+	user      checkout.User
+	userFound bool
+	item      checkout.Item // the one that is asked for, or that a page for a title takes
+	itemFound bool
+	holdings  checkout.Holdings
+	instance  checkout.Instance
+	titled    bool // the instance was found
+	pickup    checkout.PickupPoint
+	pickable  bool // the pickup service point was found
+	borrows   bool // the patron has the item
+}
+
+func (s *Service) gather(ctx context.Context, w wish) (f facts, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		f.user, f.userFound, err = found(s.Library.User(ctx, w.RequesterID))
+		return err
+	})
+	g.Go(func() (err error) {
+		f.instance, f.titled, err = found(s.Library.Instance(ctx, w.InstanceID))
+		return err
+	})
+	if w.PickupServicePointID != "" {
+		g.Go(func() (err error) {
+			f.pickup, f.pickable, err = found(s.Library.PickupPoint(ctx, w.PickupServicePointID))
+			return err
+		})
+	}
+	g.Go(func() error { return s.gatherItem(ctx, w, &f) })
+	if err := g.Wait(); err != nil {
+		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
+	}
+	return f, nil
+}
+
+func (s *Service) gatherItem(ctx context.Context, w wish, f *facts) (err error) {
+	switch {
+	case w.ItemID != "":
+		f.item, f.itemFound, err = found(s.Library.Item(ctx, w.ItemID))
+	case w.RequestType == page:
+		f.item, f.itemFound, err = found(s.Library.FreeCopy(ctx, w.InstanceID))
+	}
+	if err != nil || !f.itemFound {
+		return err
+	}
+	if f.holdings, _, err = found(s.Library.Holdings(ctx, f.item.HoldingsRecordID)); err != nil {
+		return err
+	}
+	f.borrows, err = s.Library.Borrows(ctx, w.RequesterID, f.item.ID)
+	return err
+}
+
+func found[T any](record T, err error) (T, bool, error) {
+	if fault.Is(err, fault.NotFound) {
+		return record, false, nil
+	}
+	return record, err == nil, err
+}
+
+// requestable are the item statuses of each type of request (mod-circulation,
+// RequestTypeItemStatusWhiteList).
+func requestable(requestType string) []string {
+	onItsWay := []string{"Checked out", "Awaiting pickup", "Awaiting delivery", "In transit", "Paged", "On order", "In process", "Restricted"}
+	switch requestType {
+	case page:
+		return []string{available, "Restricted"}
+	case "Hold":
+		return append(onItsWay, "Missing")
+	}
+	return onItsWay
+}
+
+// judge lists everything that is wrong.
+func (w wish) judge(f facts) []fault.Detail {
+	return slices.Concat(w.judgeUser(f), w.judgeItem(f), w.judgePickup(f))
+}
+
+func (w wish) judgeUser(f facts) []fault.Detail {
+	switch {
+	case !f.userFound:
+		return []fault.Detail{detail("", "A valid user and patron group are required. User is null", value("userId", w.RequesterID))}
+	case f.user.PatronGroup == "":
+		return []fault.Detail{detail("", "A valid patron group is required. PatronGroup ID is null", value("PatronGroupId", ""))}
+	case f.user.Active != nil && !*f.user.Active, !f.user.ExpirationDate.IsZero() && f.user.ExpirationDate.Before(time.Now()):
+		return []fault.Detail{detail("", "Inactive users cannot make requests", value("requesterId", w.RequesterID))}
+	}
+	return nil
+}
+
+func (w wish) judgeItem(f facts) []fault.Detail {
+	switch {
+	case !f.titled:
+		return []fault.Detail{detail("", "Instance does not exist", value("instanceId", w.InstanceID))}
+	case w.ItemID != "" && !f.itemFound:
+		return []fault.Detail{detail("", "Item does not exist", value("itemId", w.ItemID))}
+	case w.RequestType == page && !f.itemFound:
+		return []fault.Detail{detail("", "Cannot create page TLR for this instance ID - no available items found", value("instanceId", w.InstanceID))}
+	case !f.itemFound:
+		return nil
+	case !strings.EqualFold(f.holdings.InstanceID, w.InstanceID):
+		return []fault.Detail{detail("", "The item is not one of the instance", value("itemId", w.ItemID), value("instanceId", w.InstanceID))}
+	case f.borrows:
+		return []fault.Detail{detail("", "This requester already has this item on loan", value("itemId", f.item.ID), value("userId", w.RequesterID))}
+	case !slices.Contains(requestable(w.RequestType), f.item.Status.Name):
+		return []fault.Detail{detail("", fmt.Sprintf("%s requests are not allowed for %s item status combination", w.RequestType, f.item.Status.Name),
+			value(w.RequestType, f.item.ID))}
+	}
+	return nil
+}
+
+func (w wish) judgePickup(f facts) []fault.Detail {
+	switch {
+	case w.PickupServicePointID == "" && w.FulfillmentPreference == holdShelf:
+		return []fault.Detail{detail("HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT",
+			"Hold shelf fulfillment requests require a Pickup service point", value("id", w.ID))}
+	case w.PickupServicePointID == "":
+		return nil
+	case !f.pickable:
+		return []fault.Detail{detail("", "Pickup service point does not exist", value("pickupServicePointId", w.PickupServicePointID))}
+	case !f.pickup.PickupLocation:
+		return []fault.Detail{detail("", "Service point is not a pickup location", value("pickupServicePointId", w.PickupServicePointID))}
+	}
+	return nil
+}
+
+// placement is the request as it is stored, with copies of what lists of requests
+// show and are searched by.
+func (w wish) placement(f facts) (schemas.Placement, error) {
+	doc := maps.Clone(w.doc)
+	doc["requester"] = person(f.user)
+	doc["instance"] = map[string]any{"title": f.instance.Title}
+	p := schemas.Placement{TitleLevel: w.titleLevel}
+	delete(doc, "holdingsRecordId")
+	if f.itemFound {
+		doc["itemId"], doc["holdingsRecordId"] = f.item.ID, f.item.HoldingsRecordID
+		doc["item"] = map[string]any{"barcode": f.item.Barcode}
+		p.ItemVersion = &f.item.Version
+	}
+	var err error
+	if p.Request, err = json.Marshal(doc); err != nil {
+		return schemas.Placement{}, fmt.Errorf("writing the request: %w", err)
+	}
+	return p, nil
+}
+
+func person(u checkout.User) map[string]any {
+	copied := map[string]any{"lastName": u.Personal.LastName, "firstName": u.Personal.FirstName, "barcode": u.Barcode}
+	maps.DeleteFunc(copied, func(_ string, v any) bool { return v == "" })
+	return copied
+}

@@ -1,0 +1,311 @@
+package requests_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/requests"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	annID   = "77477611-ab44-4082-a0d8-42f7acdfde11"
+	bookID  = "7212ba6a-8dcf-45a1-be9a-ffaa847c4423"
+	shelfID = "2b94c631-fca9-4892-a730-03ee529ffe27"
+	titleID = "fcd64ce1-6995-48f0-840e-89ffa2288371"
+	otherID = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
+	deskID  = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f"
+	wishID  = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+)
+
+var errNone = fault.New(fault.NotFound, "Not found")
+
+// library is a library with one patron and one lent book, in memory.
+type library struct {
+	titles  bool
+	user    checkout.User
+	item    checkout.Item
+	free    *checkout.Item // a copy on the shelf
+	of      string         // the instance of the holdings
+	pickup  bool
+	borrows bool
+
+	placed  []schemas.Placement
+	answers []error // of Place; afterwards it succeeds
+}
+
+func newLibrary() *library {
+	active := true
+	return &library{
+		user: checkout.User{ID: annID, Barcode: "ann", Active: &active, PatronGroup: "adults", Personal: checkout.Personal{FirstName: "Ann", LastName: "Reader"}},
+		item: checkout.Item{ID: bookID, Version: 4, Barcode: "book", Status: checkout.Status{Name: "Checked out"}, HoldingsRecordID: shelfID},
+		of:   titleID, pickup: true,
+	}
+}
+
+func (l *library) TitleLevelRequests(context.Context) (bool, error) { return l.titles, nil }
+
+func (l *library) User(_ context.Context, id string) (checkout.User, error) {
+	if id != l.user.ID {
+		return checkout.User{}, errNone
+	}
+	return l.user, nil
+}
+
+func (l *library) Item(_ context.Context, id string) (checkout.Item, error) {
+	if id != l.item.ID {
+		return checkout.Item{}, errNone
+	}
+	return l.item, nil
+}
+
+func (l *library) Holdings(context.Context, string) (checkout.Holdings, error) {
+	return checkout.Holdings{ID: shelfID, InstanceID: l.of}, nil
+}
+
+func (l *library) Instance(_ context.Context, id string) (checkout.Instance, error) {
+	if id != titleID {
+		return checkout.Instance{}, errNone
+	}
+	return checkout.Instance{ID: id, Title: "Moby Dick"}, nil
+}
+
+func (l *library) PickupPoint(_ context.Context, id string) (checkout.PickupPoint, error) {
+	if id != deskID {
+		return checkout.PickupPoint{}, errNone
+	}
+	return checkout.PickupPoint{ID: id, PickupLocation: l.pickup}, nil
+}
+
+func (l *library) FreeCopy(context.Context, string) (checkout.Item, error) {
+	if l.free == nil {
+		return checkout.Item{}, errNone
+	}
+	return *l.free, nil
+}
+
+func (l *library) Borrows(context.Context, string, string) (bool, error) { return l.borrows, nil }
+
+func (l *library) Place(_ context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
+	l.placed = append(l.placed, p)
+	if len(l.answers) > 0 {
+		err := l.answers[0]
+		l.answers = l.answers[1:]
+		if err != nil {
+			return schemas.PlacedRequest{}, err
+		}
+	}
+	return schemas.PlacedRequest{Request: p.Request}, nil
+}
+
+// body is Ann's hold on the book with some properties replaced; nil takes out.
+func body(t *testing.T, replace map[string]any) []byte {
+	t.Helper()
+	doc := map[string]any{
+		"id": wishID, "requesterId": annID, "instanceId": titleID, "itemId": bookID, "requestType": "Hold", "requestLevel": "Item",
+		"requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf", "pickupServicePointId": deskID,
+	}
+	for key, value := range replace {
+		if doc[key] = value; value == nil {
+			delete(doc, key)
+		}
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func (l *library) create(t *testing.T, replace map[string]any) (json.RawMessage, error) {
+	t.Helper()
+	return (&requests.Service{Library: l, Placer: l}).Create(t.Context(), body(t, replace))
+}
+
+func forTitle(requestType string) map[string]any {
+	return map[string]any{"requestLevel": "Title", "itemId": nil, "requestType": requestType}
+}
+
+func TestARequestIsPlaced(t *testing.T) {
+	t.Parallel()
+	const (
+		common = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","fulfillmentPreference":"Hold Shelf",
+			"pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","requester":{"firstName":"Ann","lastName":"Reader","barcode":"ann"},
+			"instance":{"title":"Moby Dick"}`
+		date   = `,"requestDate":"2026-03-01T10:00:00Z"`
+		ofBook = `,"itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"book"}`
+	)
+	free := checkout.Item{ID: otherID, Version: 7, Barcode: "copy", Status: checkout.Status{Name: "Available"}, HoldingsRecordID: shelfID}
+	tests := map[string]struct {
+		change  func(*library)
+		replace map[string]any
+		want    string
+		version int // of the item; 0 is none
+	}{
+		"hold on a lent book": {nil, nil, `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item"}`, 4},
+		"what belongs to others is not taken over": {
+			nil,
+			map[string]any{
+				"status": "Closed - Filled", "position": 1, "metadata": map[string]any{}, "item": map[string]any{"barcode": "forged"},
+				"requester": 7, "holdingsRecordId": otherID, "future": []any{1.5},
+			},
+			`{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","future":[1.5]}`, 4,
+		},
+		"now, when no date is given": {
+			nil,
+			map[string]any{"requestDate": nil},
+			`{` + common + ofBook + `,"requestDate":"2000-01-01T00:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, 4,
+		},
+		"hold on any copy": {
+			func(l *library) { l.titles = true },
+			forTitle("Hold"),
+			`{` + common + date + `,"requestType":"Hold","requestLevel":"Title"}`, 0,
+		},
+		"page of any copy": {
+			func(l *library) { l.titles, l.free = true, &free },
+			forTitle("Page"),
+			`{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"copy"},"requestType":"Page","requestLevel":"Title"}`, 7,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLibrary()
+				if tt.change != nil {
+					tt.change(l)
+				}
+				got, err := l.create(t, tt.replace)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if canonical(t, got) != canonical(t, []byte(tt.want)) {
+					t.Errorf("got  %s\nwant %s", canonical(t, got), canonical(t, []byte(tt.want)))
+				}
+				p := l.placed[0]
+				if p.TitleLevel != l.titles || (p.ItemVersion == nil) != (tt.version == 0) || p.ItemVersion != nil && *p.ItemVersion != tt.version {
+					t.Errorf("got %+v, want version %d, title level %t", p, tt.version, l.titles)
+				}
+			})
+		})
+	}
+}
+
+func canonical(t *testing.T, doc []byte) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(doc, &v); err != nil {
+		t.Fatalf("%s: %v", doc, err)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	inactive := false
+	tests := map[string]struct {
+		change  func(*library)
+		replace map[string]any
+		want    []string // message|code|key=value
+	}{
+		"level unknown":       {nil, map[string]any{"requestLevel": "Shelf"}, []string{`requestLevel must be one of the following: "Item"||requestLevel=Shelf`}},
+		"titles off":          {nil, forTitle("Hold"), []string{`requestLevel must be one of the following: "Item"||requestLevel=Title`}},
+		"no level, titles on": {func(l *library) { l.titles = true }, map[string]any{"requestLevel": nil}, []string{`requestLevel must be one of the following: "Item", "Title"||requestLevel=null`}},
+		"no instance id":      {nil, map[string]any{"instanceId": nil}, []string{"Cannot create a request with no instance ID||instanceId=null"}},
+		"no item id":          {nil, map[string]any{"itemId": nil}, []string{"Cannot create a request with no item ID||itemId=null"}},
+		"no requester id":     {nil, map[string]any{"requesterId": nil}, []string{"requesterId is required|required|requesterId=null"}},
+		"item id is none":     {nil, map[string]any{"itemId": "book"}, []string{"itemId must be a UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378|format|itemId=book"}},
+		"no patron":           {nil, map[string]any{"requesterId": otherID}, []string{"A valid user and patron group are required. User is null||userId=" + otherID}},
+		"patron of no group":  {func(l *library) { l.user.PatronGroup = "" }, nil, []string{"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null"}},
+		"inactive patron":     {func(l *library) { l.user.Active = &inactive }, nil, []string{"Inactive users cannot make requests||requesterId=" + annID}},
+		"expired patron":      {func(l *library) { l.user.ExpirationDate = checkout.Instant{Time: time.Unix(0, 0)} }, nil, []string{"Inactive users cannot make requests||requesterId=" + annID}},
+		"no such instance":    {nil, map[string]any{"instanceId": otherID}, []string{"Instance does not exist||instanceId=" + otherID}},
+		"no such item":        {nil, map[string]any{"itemId": otherID}, []string{"Item does not exist||itemId=" + otherID}},
+		"item of another":     {func(l *library) { l.of = otherID }, nil, []string{"The item is not one of the instance||itemId=" + bookID}},
+		"has the item":        {func(l *library) { l.borrows = true }, nil, []string{"This requester already has this item on loan||itemId=" + bookID}},
+		"hold of a free item": {func(l *library) { l.item.Status.Name = "Available" }, nil, []string{"Hold requests are not allowed for Available item status combination||Hold=" + bookID}},
+		"page of a lent item": {nil, map[string]any{"requestType": "Page"}, []string{"Page requests are not allowed for Checked out item status combination||Page=" + bookID}},
+		"recall of a missing": {func(l *library) { l.item.Status.Name = "Missing" }, map[string]any{"requestType": "Recall"}, []string{"Recall requests are not allowed for Missing item status combination||Recall=" + bookID}},
+		"page, nothing free":  {func(l *library) { l.titles = true }, forTitle("Page"), []string{"Cannot create page TLR for this instance ID - no available items found||instanceId=" + titleID}},
+		"nowhere to fetch it": {nil, map[string]any{"pickupServicePointId": nil}, []string{"Hold shelf fulfillment requests require a Pickup service point|HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT|id=" + wishID}},
+		"no such desk":        {nil, map[string]any{"pickupServicePointId": otherID}, []string{"Pickup service point does not exist||pickupServicePointId=" + otherID}},
+		"a desk for staff":    {func(l *library) { l.pickup = false }, nil, []string{"Service point is not a pickup location||pickupServicePointId=" + deskID}},
+		"everything at once": {
+			func(l *library) { l.pickup, l.borrows, l.user.PatronGroup = false, true, "" },
+			nil,
+			[]string{
+				"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null", "This requester already has this item on loan||itemId=" + bookID,
+				"Service point is not a pickup location||pickupServicePointId=" + deskID,
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLibrary()
+			if tt.change != nil {
+				tt.change(l)
+			}
+			_, err := l.create(t, tt.replace)
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != fault.Invalid {
+				t.Fatalf("got %v, want it refused", err)
+			}
+			var got []string
+			for _, d := range f.Details {
+				shown := "null"
+				if d.Parameters[0].Value != nil {
+					shown = *d.Parameters[0].Value
+				}
+				got = append(got, d.Message+"|"+d.Code+"|"+d.Parameters[0].Key+"="+shown)
+			}
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+			if len(l.placed) != 0 {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+func TestABodyThatIsNoRequest(t *testing.T) {
+	t.Parallel()
+	l := newLibrary()
+	for _, doc := range []string{"[]", "7", `{"a":`, "null"} {
+		_, err := (&requests.Service{Library: l, Placer: l}).Create(t.Context(), []byte(doc))
+		if !fault.Is(err, fault.Malformed) {
+			t.Errorf("%s: got %v, want %s", doc, err, fault.Malformed)
+		}
+	}
+}
+
+func TestARequestedItemThatChangedIsReadAgainOnce(t *testing.T) {
+	t.Parallel()
+	changed := fault.New(fault.ItemChanged, "changed")
+	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.ItemChanged} {
+		l := newLibrary()
+		for range refusals {
+			l.answers = append(l.answers, changed)
+		}
+		_, err := l.create(t, map[string]any{"id": nil})
+		if fault.CodeOf(err) != wanted || len(l.placed) != 2 {
+			t.Fatalf("changed %d times: got %v after %d tries, want %q after 2", refusals, err, len(l.placed), wanted)
+		}
+		if string(l.placed[0].Request) != string(l.placed[1].Request) || !strings.Contains(string(l.placed[0].Request), `"id":"`) {
+			t.Errorf("got %s, then %s, want the same id again", l.placed[0].Request, l.placed[1].Request)
+		}
+	}
+}
