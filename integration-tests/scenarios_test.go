@@ -59,6 +59,11 @@ type stage struct {
 	itemID, barcode string
 	more            record   // of the check-out, beside patron, item and service point
 	names           []string // for fill
+
+	// What some scenarios have besides: the proxy, the title, and the requests for
+	// it, the first and those behind it.
+	proxyID, instanceID, holdingsID, wanted string
+	next                                    []string
 }
 
 // play runs the scenarios in a library that lends by the policies of lendBy.
@@ -80,6 +85,7 @@ func (p *pair) play(t *testing.T, ids map[string]string, scenarios []scenario) {
 
 func (sc scenario) run(t *testing.T, s *stage) {
 	t.Helper()
+	t.Logf("stands for FOLIO's %q", sc.folio)
 	before := s.left(t)
 	a := s.asks(t, s.barcode, s.user, s.more, sc.may...)
 	switch {
