@@ -43,8 +43,15 @@ func CheckOutRequestRoutes(requests CheckOutRequests) []edge.Route {
 // answer of a check-out that is finished, 409 while somebody else works on it, 422
 // for a key that was used with another body.
 func (h checkOutRequestHandlers) claim(c echo.Context) error {
+	raw, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	if _, err := schemas.Decode(raw); err != nil { // half a character would be replaced without a word
+		return err
+	}
 	var body schemas.CheckOutRequest
-	if err := edge.Decode(c, &body); err != nil {
+	if err := edge.Unmarshal(raw, &body); err != nil {
 		return err
 	}
 	req, err := claimRequest(body)

@@ -77,7 +77,8 @@ func TestBadCheckOutRequestsAreToldWhatIsWrong(t *testing.T) {
 	}{
 		"no JSON":            {"POST", keysPath, `{`, 400, "not valid JSON"},
 		"nothing given":      {"POST", keysPath, `{}`, 422, "key must have 1 to 255 printable characters"},
-		"unprintable key":    {"POST", keysPath, strings.Replace(good, `"k"`, `"a\u0000"`, 1), 422, "key must have"},
+		"unprintable key":    {"POST", keysPath, strings.Replace(good, `"k"`, `"a\u0007"`, 1), 422, "key must have"},
+		"half a character":   {"POST", keysPath, strings.Replace(good, `"k"`, `"\ud800"`, 1), 422, "is no character"},
 		"long key":           {"POST", keysPath, strings.Replace(good, `"k"`, `"`+strings.Repeat("k", 256)+`"`, 1), 422, "key must have"},
 		"short hash":         {"POST", keysPath, strings.Replace(good, "aBaB", "aB", 1), 422, "bodyHash must be a SHA-256"},
 		"hash that is none":  {"POST", keysPath, strings.Replace(good, "aB", "xy", 1), 422, "bodyHash must be a SHA-256"},
