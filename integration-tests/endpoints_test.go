@@ -156,6 +156,10 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		endpoint{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
 			"automatedPatronBlocks": []any{record{"message": "new", "blockBorrowing": true}},
 		}},
+		endpoint{method: http.MethodPost, path: keysPath, body: record{
+			"key": id(), "bodyHash": strings.Repeat("0a", 32), "claimId": id(), "leaseMs": 1000, "waitMs": 1,
+		}, texts: []string{"key"}},
+		endpoint{method: http.MethodPut, path: keysPath + "/:id", body: record{"answer": record{"status": 201, "body": record{}}}},
 		endpoint{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
 		endpoint{method: http.MethodGet, path: settings},
 		endpoint{method: http.MethodPut, path: settings, body: record{"value": record{"lockTtl": 3000}, "version": "0"}},
