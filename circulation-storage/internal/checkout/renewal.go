@@ -102,7 +102,7 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 }
 
 func (r Renewal) checkLoan(seen SeenRenewal) error {
-	changed := ""
+	var changed string
 	switch due := instant(seen.Loan.Text("dueDate")); {
 	case !records.OpenLoan(seen.Loan):
 		changed = "is closed"
