@@ -1,6 +1,6 @@
-// Package checkout is the commit of one check-out, and of one check-in: what must
-// hold in its transaction, and what is written then. It judges records that the
-// store has read and locked, and knows neither SQL nor HTTP.
+// Package checkout is the commit of one check-out, one check-in, or one new
+// request: what must hold in its transaction, and what is written then. It judges
+// records that the store has read and locked, and knows neither SQL nor HTTP.
 package checkout
 
 import (

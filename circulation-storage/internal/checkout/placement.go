@@ -133,7 +133,7 @@ func (p Placement) checkDuplicate(queue Queue) error {
 			continue
 		}
 		return fault.Validation(fault.Detail{
-			Message: "This requester already has an open request for " + what, Type: "1", Code: "-1",
+			Message:    "This requester already has an open request for " + what, // to be handed on: without RMB's type and code
 			Parameters: []fault.Parameter{fault.Param("requesterId", p.RequesterID.String()), fault.Param("requestId", r.ID())},
 		})
 	}
