@@ -151,6 +151,10 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 			"itemId": id(), "servicePointId": id(), "checkInDate": "2026-03-01T10:00:00Z", "itemVersion": 1, "itemStatus": "Available",
 			"staffMemberId": id(), "loanAction": "checkedin",
 		}},
+		endpoint{method: http.MethodPost, path: "/loan-storage/renewals", body: record{
+			"loanId": id(), "itemId": id(), "itemVersion": 1, "judgedDueDate": "2026-03-01T10:00:00Z", "judgedRenewalCount": 0,
+			"dueDate": "2026-03-05T10:00:00Z", "loanPolicyId": id(),
+		}},
 		endpoint{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
 		endpoint{method: http.MethodGet, path: "/automated-patron-blocks/:id"},
 		endpoint{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
@@ -180,12 +184,29 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		{method: http.MethodPost, path: "/circulation/check-in-by-barcode", body: record{
 			"itemBarcode": p.books(t, 1)[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z",
 		}},
+		{method: http.MethodPost, path: "/circulation/check-out-by-barcode-dry-run", body: record{
+			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t),
+		}, texts: []string{}},
+		{method: http.MethodPost, path: "/circulation/renew-by-barcode", body: record{
+			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t), "servicePointId": p.ServicePointID,
+		}, texts: []string{}},
+		{method: http.MethodPost, path: "/circulation/end-patron-action-session", body: record{
+			"endSessions": []any{record{"actionType": "Check-out", "patronId": id()}},
+		}},
 		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: "/circulation/loans/:id"},
 		{method: http.MethodGet, path: "/circulation/rules"},
 		{method: http.MethodPut, path: "/circulation/rules", body: record{"rulesAsText": p.rules()}},
 		{method: http.MethodGet, path: settingsPath},
 		{method: http.MethodPut, path: settingsPath, body: record{"enabled": false, "lockTtlMs": 3000, "retryIntervalsMs": []any{500}}},
+	}
+	for _, kind := range []string{"loan", "request", "notice", "overdue-fine", "lost-item"} {
+		for _, all := range []string{"", "-all"} {
+			ours = append(ours, endpoint{
+				method: http.MethodGet, path: "/circulation/rules/" + kind + "-policy" + all,
+				query: []string{"item_type_id", "loan_type_id", "patron_type_id", "location_id"},
+			})
+		}
 	}
 	for _, e := range ours {
 		e.client = p.machines[0]
