@@ -123,7 +123,7 @@ func TestScenariosOfBlocksThatStaffLift(t *testing.T) {
 			given: sending(lift(liftPatron, liftLimit), reachLimit, blockByHand), may: []string{mayPatron, mayLimit}, loan: overridden,
 		},
 		{
-			name: "a block by hand that is none is lifted", folio: "override of a patron block although not needed",
+			name: "a block by hand that is none is lifted", folio: "patron block overridden although not needed",
 			given: sending(lift(liftPatron)), may: []string{mayPatron}, loan: overridden,
 		},
 		{
@@ -141,8 +141,12 @@ func TestScenariosOfBlocksThatStaffLift(t *testing.T) {
 			after: func(t *testing.T, s *stage, _ record) {
 				t.Helper()
 				other, _ := s.patron(t)
-				recall := s.request(t, s.itemID, other, 1, record{"requestType": "Recall"})
-				checkParts(t, "recall", s.stored(t, "/request-storage/requests/"+recall), record{"status": "Open - Not yet filled", "itemId": s.itemID})
+				recall := object(t, do(t, s.machines[0], http.MethodPost, "/circulation/requests", record{
+					"requestLevel": "Item", "requestType": "Recall", "requestDate": "2026-03-01T10:00:00Z", "requesterId": other,
+					"itemId": s.itemID, "holdingsRecordId": s.HoldingsID, "instanceId": part(s.stored(t, "/holdings-storage/holdings/"+s.HoldingsID), "instanceId"),
+					"fulfillmentPreference": "Hold Shelf", "pickupServicePointId": s.ServicePointID,
+				}), http.StatusCreated)
+				checkParts(t, "recall", recall, record{"status": "Open - Not yet filled", "position": 1.0, "itemId": s.itemID})
 			},
 		},
 	})
