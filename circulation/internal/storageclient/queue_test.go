@@ -1,0 +1,142 @@
+package storageclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestARequestIsPlacedWithItsItem(t *testing.T) {
+	t.Parallel()
+	version := 0
+	tests := map[string]struct {
+		placement schemas.Placement
+		sent      string
+		status    int
+		code      fault.Code
+		body      string
+		want      fault.Code
+	}{
+		"with an item":    {schemas.Placement{Request: json.RawMessage(`{"id":"r"}`), ItemVersion: &version}, `{"request":{"id":"r"},"itemVersion":0}`, 201, "", `{"request":{"id":"r"},"item":{}}`, ""},
+		"for a title":     {schemas.Placement{Request: json.RawMessage(`{"id":"r"}`), TitleLevel: true}, `{"request":{"id":"r"},"titleLevelRequests":true}`, 201, "", `{"request":{"id":"r"}}`, ""},
+		"changed":         {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 409, fault.ItemChanged, "changed", fault.ItemChanged},
+		"refused":         {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 422, fault.Invalid, `{"errors":[{"message":"no","parameters":[]}]}`, fault.Invalid},
+		"half an answer":  {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 201, "", `{}`, fault.Internal},
+		"another storage": {schemas.Placement{Request: json.RawMessage(`{}`)}, `{"request":{}}`, 404, "", "", fault.Unavailable},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if got := strings.TrimSpace(string(body)); err != nil || r.Method != http.MethodPost || r.URL.Path != "/request-storage/placements" || got != tt.sent {
+					t.Errorf("got %s %s %s, %v, want %s", r.Method, r.URL.Path, got, err, tt.sent)
+				}
+				answer(w, tt.status, tt.code, tt.body)
+			})
+			placed, err := c.Place(inTenant(t, "diku"), tt.placement)
+			if fault.CodeOf(err) != tt.want || err == nil && string(placed.Request) != `{"id":"r"}` {
+				t.Errorf("got %s, %v, want %q", placed.Request, err, tt.want)
+			}
+		})
+	}
+}
+
+// A title may have more holdings than one query names.
+func TestAFreeCopyIsLookedForOnAllShelves(t *testing.T) {
+	t.Parallel()
+	const shelves = batch + 1
+	for name, freeOn := range map[string]int{"on the first shelf": 0, "on the last": shelves - 1, "on none": -1} {
+		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+			query := r.URL.Query().Get("query")
+			switch {
+			case r.URL.Path == "/holdings-storage/holdings" && query == `instanceId=="`+someID+`"`:
+				all := make([]string, shelves)
+				for i := range all {
+					all[i] = fmt.Sprintf(`{"id":"h%d"}`, i)
+				}
+				answer(w, 200, "", `{"holdingsRecords":[`+strings.Join(all, ",")+`]}`)
+			case r.URL.Path == "/item-storage/items" && strings.HasPrefix(query, `status.name=="Available" and holdingsRecordId==(`):
+				found := ""
+				if strings.Contains(query, fmt.Sprintf(`"h%d"`, freeOn)) {
+					found = `{"id":"copy","_version":2}`
+				}
+				answer(w, 200, "", `{"items":[`+found+`]}`)
+			default:
+				t.Errorf("asked %s for %s", r.URL.Path, query)
+			}
+		})
+		item, err := c.FreeCopy(inTenant(t, "diku"), someID)
+		if freeOn < 0 {
+			if !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s: got %+v, %v, want none", name, item, err)
+			}
+			continue
+		}
+		if err != nil || item.ID != "copy" || item.Version != 2 {
+			t.Errorf("%s: got %+v, %v", name, item, err)
+		}
+	}
+}
+
+func TestWhetherAPatronHasAnItem(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]bool{"[]": false, `[{"id":"l"}]`: true} {
+		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+			const asked = `status.name=="Open" and itemId=="` + anotherID + `" and userId=="` + someID + `"`
+			if got := r.URL.Query().Get("query"); r.URL.Path != "/loan-storage/loans" || got != asked {
+				t.Errorf("asked %s for %s", r.URL.Path, got)
+			}
+			answer(w, 200, "", `{"loans":`+list+`}`)
+		})
+		if got, err := c.Borrows(inTenant(t, "diku"), someID, anotherID); err != nil || got != want {
+			t.Errorf("%s: got %t, %v, want %t", list, got, err, want)
+		}
+	}
+}
+
+func TestAPageOfRequests(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.RawQuery {
+		case "limit=2&offset=1&query=status%3D%3DOpen":
+			answer(w, 200, "", `{"requests":[{"id":"r"}],"totalRecords":9}`)
+		case "limit=0&offset=0":
+			answer(w, 200, "", `{}`)
+		default:
+			answer(w, 400, fault.Malformed, "bad CQL")
+		}
+	})
+	ctx := inTenant(t, "diku")
+	if page, total, err := c.Requests(ctx, "status==Open", 1, 2); err != nil || total != 9 || len(page) != 1 || string(page[0]) != `{"id":"r"}` {
+		t.Errorf("got %s, %d, %v", page, total, err)
+	}
+	if _, _, err := c.Requests(ctx, "", 0, 0); !fault.Is(err, fault.Internal) {
+		t.Errorf("no list: got %v", err)
+	}
+	if _, _, err := c.Requests(ctx, "==", 0, 1); !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), "bad CQL") {
+		t.Errorf("bad CQL: got %v", err)
+	}
+}
+
+func TestAServicePointAndItsHoldShelf(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, "", `{"id":"`+someID+`","name":"Desk","pickupLocation":true,"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`)
+	})
+	ctx := inTenant(t, "diku")
+	if _, err := c.ServicePoint(ctx, someID); err != nil { // kept for a second, as another kind of record
+		t.Fatal(err)
+	}
+	point, err := c.PickupPoint(ctx, someID)
+	if err != nil || point.ID != someID || !point.PickupLocation || point.HoldShelf == (checkout.PickupPoint{}).HoldShelf {
+		t.Errorf("got %+v, %v", point, err)
+	}
+}
