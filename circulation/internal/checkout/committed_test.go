@@ -1,0 +1,49 @@
+package checkout_test
+
+import (
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/fault"
+)
+
+func TestACommittedCheckOutIsAnsweredAgainAsItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378", ClaimID: deskID}
+	if _, done, err := w.service().Committed(t.Context(), req); done || err != nil {
+		t.Fatalf("before: got %t, %v, want none", done, err)
+	}
+	first, err := w.service().CheckOut(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.commits[0].ClaimID; got != req.ClaimID {
+		t.Errorf("the commit shows the claim %q, want %q", got, req.ClaimID)
+	}
+	w.item.Status.Name, w.onLoan = "Checked out", true
+	again, done, err := w.service().Committed(t.Context(), req)
+	if !done || err != nil {
+		t.Fatalf("got %t, %v, want the loan", done, err)
+	}
+	if string(again.Loan) != string(first.Loan) || again.User.ID != first.User.ID || again.Group != first.Group || again.Policy.Name != first.Policy.Name ||
+		again.Instance.Title != first.Instance.Title || again.Item.Status.Name != "Checked out" {
+		t.Errorf("got %+v, want %+v", again, first)
+	}
+	w.loanErr = fault.New(fault.Unavailable, "down")
+	if _, done, err := w.service().Committed(t.Context(), req); done || !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without storage: got %t, %v, want %s: nobody knows", done, err, fault.Unavailable)
+	}
+}
+
+func TestACheckOutWhoseClaimIsLostIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.commit = []error{fault.New(fault.ClaimLost, "lost")}
+	if _, err := w.checkOut(t); !fault.Is(err, fault.ClaimLost) || len(w.commits) != 1 {
+		t.Errorf("got %v after %d commits, want %s after one", err, len(w.commits), fault.ClaimLost)
+	}
+	if len(w.released) != 1 || w.outcomes[0] != checkout.OutcomeTakenOver {
+		t.Errorf("released %v, outcome %v", w.released, w.outcomes)
+	}
+}
