@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/schemas"
@@ -114,7 +113,7 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 	switch {
 	case r.ServicePointID == "":
 		missing("servicePointId", "Checkin request must have a service point id")
-	case uuid.Validate(r.ServicePointID) != nil:
+	case onlyUUID(r.ServicePointID) == "":
 		wrong = append(wrong, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
 	}
 	var date Instant
@@ -125,7 +124,7 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 	} else {
 		date = Instant{t}
 	}
-	if r.SessionID != "" && uuid.Validate(r.SessionID) != nil {
+	if r.SessionID != "" && onlyUUID(r.SessionID) == "" {
 		wrong = append(wrong, detail("", "sessionId must be a UUID", fault.Param("sessionId", r.SessionID)))
 	}
 	if _, known := resolutions[r.ClaimedReturnedResolution]; !known && r.ClaimedReturnedResolution != "" {

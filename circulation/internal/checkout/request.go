@@ -4,8 +4,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/google/uuid"
-
 	"checkoutlock/schemas/fault"
 )
 
@@ -48,7 +46,7 @@ func (r Request) check() []fault.Detail {
 			Message:    "Check out must be performed at a service point",
 			Parameters: []fault.Parameter{{Key: "servicePointId"}},
 		})
-	case uuid.Validate(r.ServicePointID) != nil:
+	case onlyUUID(r.ServicePointID) == "":
 		found = append(found, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
 	}
 	return found

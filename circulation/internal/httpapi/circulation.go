@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkout"
@@ -86,12 +85,12 @@ func (h circulation) listLoans(c echo.Context) error {
 
 // getLoan handles GET /circulation/loans/{id}.
 func (h circulation) getLoan(c echo.Context) error {
-	id, err := uuid.Parse(c.Param("id"))
+	id, err := pathID(c, "loan")
 	if err != nil {
-		return fault.New(fault.Malformed, "The loan's id must be a UUID, not %q", c.Param("id"))
+		return err
 	}
 	ctx := c.Request().Context()
-	stored, err := h.Loans.Loan(ctx, id.String())
+	stored, err := h.Loans.Loan(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return fault.Wrap(err, fault.NotFound, "There is no loan with the id %s", id)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -131,10 +132,11 @@ func (h requestHandlers) queueOf(read func(context.Context, string) ([]json.RawM
 	}
 }
 
+// pathID is the path's id in lower case. It must be a UUID in its usual form.
 func pathID(c echo.Context, of string) (string, error) {
-	id, err := uuid.Parse(c.Param("id"))
-	if err != nil {
-		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, c.Param("id"))
+	id := c.Param("id")
+	if len(id) != len(uuid.Nil.String()) || uuid.Validate(id) != nil {
+		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)
 	}
-	return id.String(), nil
+	return strings.ToLower(id), nil
 }
