@@ -22,6 +22,8 @@ type endpoint struct {
 	query []string
 	// noTenant routes serve no tenant's records.
 	noTenant bool
+	// alwaysThere routes answer for any id, with nothing if nothing has it.
+	alwaysThere bool
 	// ofStorage routes refuse what PostgreSQL could not store.
 	ofStorage bool
 }
@@ -121,6 +123,20 @@ func (p *pair) one(t *testing.T, path, key string, r record) string {
 	return p.add(t, path, r)
 }
 
+const requestsPath = "/circulation/requests"
+
+// page is a request for an available item, as circulation takes it.
+func (p *pair) page(t *testing.T) record {
+	t.Helper()
+	requester, _ := p.patron(t)
+	itemID, _ := p.item(t)
+	return record{
+		"requestLevel": "Item", "requestType": "Page", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
+		"pickupServicePointId": p.ServicePointID, "requesterId": requester, "itemId": itemID, "patronComments": "new",
+		"instanceId": p.stored(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
+	}
+}
+
 // endpoints are all routes of both services, but for those that take no input.
 func (p *pair) endpoints(t *testing.T) []endpoint {
 	t.Helper()
@@ -156,6 +172,9 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 			"dueDate": "2026-03-05T10:00:00Z", "loanPolicyId": id(),
 		}},
 		endpoint{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
+		endpoint{method: http.MethodPost, path: "/request-storage/placements", body: record{
+			"request": with(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
+		}},
 		endpoint{method: http.MethodGet, path: "/automated-patron-blocks/:id"},
 		endpoint{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
 			"automatedPatronBlocks": []any{record{"message": "new", "blockBorrowing": true}},
@@ -180,7 +199,8 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 	ours := []endpoint{
 		{method: http.MethodPost, path: "/circulation/check-out-by-barcode", body: record{
 			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
-		}, texts: []string{}},
+			"forceLoanPolicyId": p.PolicyID, "overrideBlocks": record{},
+		}, texts: []string{"forceLoanPolicyId"}}, // an empty one is none
 		{method: http.MethodPost, path: "/circulation/check-in-by-barcode", body: record{
 			"itemBarcode": p.books(t, 1)[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z",
 		}},
@@ -193,6 +213,11 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		{method: http.MethodPost, path: "/circulation/end-patron-action-session", body: record{
 			"endSessions": []any{record{"actionType": "Check-out", "patronId": id()}},
 		}},
+		{method: http.MethodPost, path: requestsPath, body: p.page(t), texts: []string{"patronComments"}},
+		{method: http.MethodGet, path: requestsPath, query: []string{"query", "offset", "limit"}},
+		{method: http.MethodGet, path: requestsPath + "/:id"},
+		{method: http.MethodGet, path: requestsPath + "/queue/item/:id", alwaysThere: true},
+		{method: http.MethodGet, path: requestsPath + "/queue/instance/:id", alwaysThere: true},
 		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: "/circulation/loans/:id"},
 		{method: http.MethodGet, path: "/circulation/rules"},
