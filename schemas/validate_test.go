@@ -45,6 +45,7 @@ func valid() map[string]string {
 		"checkout-lock-request":   `{"userId":"ID"}`,
 		"check-out":               `{"loan":` + loan + `,"itemVersion":1}`,
 		"check-in":                `{"itemId":"ID","servicePointId":"ID","checkInDate":"2026-08-22T10:11:12Z","itemVersion":1,"itemStatus":"Available"}`,
+		"placement":               `{"request":{"id":"ID","instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Open - Not yet filled"}}`,
 		"renewal":                 `{"loanId":"ID","itemId":"ID","itemVersion":1,"judgedRenewalCount":0,"dueDate":"2026-08-22T10:11:12Z","loanPolicyId":"ID"}`,
 	}
 	for name, doc := range documents {
@@ -93,7 +94,8 @@ func TestEachRequiredFieldIsMissed(t *testing.T) {
 		"fixed-due-date-schedule": "name", "request-policy": "name",
 		"patron-action-session": "patronId loanId actionType",
 		"check-in":              "itemId servicePointId checkInDate itemVersion itemStatus", "user": "",
-		"renewal": "loanId itemId itemVersion judgedRenewalCount dueDate loanPolicyId",
+		"placement": "request",
+		"renewal":   "loanId itemId itemVersion judgedRenewalCount dueDate loanPolicyId",
 	}
 	for _, name := range schemas.Names() {
 		err := schemas.Validate(name, []byte(`{"id":null}`))
