@@ -27,7 +27,8 @@ import (
 //	claimed returned loans are not counted      TestItemsClaimedReturnedAndLoansClosedDoNotCount
 //	no patron group, unknown loan policy        TestStoredRecordsThatNoRuleFitsAreAFaultWithItsCause
 //	unknown notice policy                       all: the rules' notice policies are never stored
-//	records of a session that cannot be written TestWhicheverCallFailsNothingIsHalfWritten
+//	record of the session cannot be saved:      TestWhicheverRecordCannotBeWrittenNothingIsLent
+//	  nothing is lent, where FOLIO answers 200
 //
 // Not here: loans of other systems (DCB) and of other tenants (ECS), reminder fees,
 // and due dates by opening hours; none of them exists. Events wait in the outbox and
