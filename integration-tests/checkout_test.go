@@ -65,7 +65,7 @@ func TestACheckOutIsAnsweredAsFOLIODoesWithAndWithoutTheLock(t *testing.T) {
 				"item.callNumber": "PR6066", "item.copyNumber": "c.2", "item.volume": "17", "item.enumeration": "v.17",
 				"item.chronology": "1994", "item.status.name": "Checked out", "item.location.name": "Main", "item.materialType.name": "book",
 				"item.inTransitDestinationServicePointId": nil, "item.inTransitDestinationServicePoint": nil,
-				"metadata.createdByUserId": staff, "itemStatus": nil, "patronGroupIdAtCheckout": nil,
+				"isDcb": false, "metadata.createdByUserId": staff, "itemStatus": nil, "patronGroupIdAtCheckout": nil,
 			}
 			checkParts(t, "answer", loan, want)
 			checkTime(t, loan, "loanDate", "2026-03-18T11:43:54Z")

@@ -51,6 +51,7 @@ func TestALoanIsLentUnderTheLockAndTheLockIsReleased(t *testing.T) {
 	for key, want := range map[string]any{
 		"userId": annID, "itemId": bookItemID, "loanDate": "2026-03-01T10:00:00.000Z", "dueDate": "2026-03-15T10:00:00.000Z",
 		"action": "checkedout", "loanPolicyId": threeID, "checkoutServicePointId": deskID, "itemEffectiveLocationIdAtCheckOut": mainID,
+		"isDcb": false,
 	} {
 		if loan[key] != want {
 			t.Errorf("%s is %v, want %v", key, loan[key], want)

@@ -150,6 +150,9 @@ type Loan struct {
 	LostItemPolicyID                  string  `json:"lostItemPolicyId,omitempty"`
 	CheckoutServicePointID            string  `json:"checkoutServicePointId"`
 	PatronGroupIDAtCheckout           string  `json:"patronGroupIdAtCheckout,omitempty"`
+	// IsDCB is of items that other libraries of a consortium lend, which the pair
+	// has none of. FOLIO's loans always say so.
+	IsDCB bool `json:"isDcb"`
 }
 
 // Instant is a point in time as FOLIO's records hold it, see schemas.ParseTime. It
