@@ -4,11 +4,11 @@ import (
 	"math"
 	"net/http"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -169,7 +169,7 @@ func (h recordHandlers) read(c echo.Context, id string) (records.Record, error) 
 // pathID returns the id in the path. In which case it is written does not matter.
 func pathID(c echo.Context) (string, error) {
 	id := c.Param("id")
-	if len(id) != len(uuid.Nil.String()) || uuid.Validate(id) != nil {
+	if !schemas.IsUUID(id) {
 		return "", fault.New(fault.Malformed, "%q in the path is no UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378", id)
 	}
 	return id, nil

@@ -113,7 +113,7 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 	switch {
 	case r.ServicePointID == "":
 		missing("servicePointId", "Checkin request must have a service point id")
-	case onlyUUID(r.ServicePointID) == "":
+	case !schemas.IsUUID(r.ServicePointID):
 		wrong = append(wrong, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
 	}
 	var date Instant
@@ -124,7 +124,7 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 	} else {
 		date = Instant{t}
 	}
-	if r.SessionID != "" && onlyUUID(r.SessionID) == "" {
+	if r.SessionID != "" && !schemas.IsUUID(r.SessionID) {
 		wrong = append(wrong, detail("", "sessionId must be a UUID", fault.Param("sessionId", r.SessionID)))
 	}
 	if _, known := resolutions[r.ClaimedReturnedResolution]; !known && r.ClaimedReturnedResolution != "" {

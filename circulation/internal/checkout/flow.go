@@ -98,19 +98,22 @@ type try struct {
 }
 
 // lend takes the lock, lends and releases, again and again while the lock was
-// lost or the settings changed under it and the wait budget lasts.
+// lost or the settings changed under it and the wait budget lasts. The first
+// change of settings is followed also without a budget: nobody waited for a lock.
 func (t *try) lend(ctx context.Context) (Lent, error) {
-	start, w := time.Now(), &waits{left: t.set.Waits}
+	start, w, refreshed := time.Now(), &waits{left: t.set.Waits}, false
 	for {
 		lent, err := t.lendOnce(ctx, w)
+		inTime := time.Since(start) <= t.set.WaitBudget()
 		switch {
 		case fault.Is(err, fault.LockLost):
 		case fault.Is(err, fault.SettingsChanged):
 			t.set = t.Settings.Refresh(ctx)
+			inTime, refreshed = inTime || !refreshed, true
 		default:
 			return lent, err
 		}
-		if time.Since(start) > t.set.WaitBudget() || ctx.Err() != nil {
+		if !inTime || ctx.Err() != nil {
 			return Lent{}, lockNotAcquired(err)
 		}
 		t.Observer.Again(string(fault.CodeOf(err)))

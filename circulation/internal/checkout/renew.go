@@ -108,7 +108,7 @@ func (r *Renewals) once(ctx context.Context, req RenewalRequest) (json.RawMessag
 // check returns what is wrong with the request by itself.
 func (r RenewalRequest) check() []fault.Detail {
 	var wrong []fault.Detail
-	if r.ServicePointID != "" && onlyUUID(r.ServicePointID) == "" {
+	if r.ServicePointID != "" && !schemas.IsUUID(r.ServicePointID) {
 		wrong = append(wrong, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
 	}
 	if given := string(r.OverrideBlocks); given != "" && given != "null" && given != "{}" {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -46,7 +47,7 @@ func (r Request) check() []fault.Detail {
 			Message:    "Check out must be performed at a service point",
 			Parameters: []fault.Parameter{{Key: "servicePointId"}},
 		})
-	case onlyUUID(r.ServicePointID) == "":
+	case !schemas.IsUUID(r.ServicePointID):
 		found = append(found, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
 	}
 	return found

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -70,7 +71,7 @@ func (r EndSessionsRequest) check() []fault.Detail {
 			wrong = append(wrong, fault.Detail{
 				Message: "End patron session request must have patron id", Parameters: []fault.Parameter{{Key: "patronId"}},
 			})
-		case onlyUUID(e.PatronID) == "":
+		case !schemas.IsUUID(e.PatronID):
 			wrong = append(wrong, detail("", "patronId must be a UUID", fault.Param("patronId", e.PatronID)))
 		}
 		switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -66,7 +67,7 @@ func noLoanPolicy(id string) error {
 func (s *Service) forcePolicy(ctx context.Context, p *plan) ([]fault.Detail, error) {
 	id := p.req.ForceLoanPolicyID
 	message := "forceLoanPolicyId must be a UUID"
-	if onlyUUID(id) != "" {
+	if schemas.IsUUID(id) {
 		var exists bool
 		var err error
 		if p.policy, exists, err = found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
@@ -204,10 +205,10 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// onlyUUID leaves out what no record can have as its id, which is a UUID in its
-// usual form: rules may name the policies that nothing checks with anything.
+// onlyUUID leaves out what no record can have as its id: rules may name the
+// policies that nothing checks with anything.
 func onlyUUID(id string) string {
-	if len(id) != 36 || uuid.Validate(id) != nil {
+	if !schemas.IsUUID(id) {
 		return ""
 	}
 	return id

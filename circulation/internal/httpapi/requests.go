@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -135,7 +135,7 @@ func (h requestHandlers) queueOf(read func(context.Context, string) ([]json.RawM
 // pathID is the path's id in lower case. It must be a UUID in its usual form.
 func pathID(c echo.Context, of string) (string, error) {
 	id := c.Param("id")
-	if len(id) != len(uuid.Nil.String()) || uuid.Validate(id) != nil {
+	if !schemas.IsUUID(id) {
 		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)
 	}
 	return strings.ToLower(id), nil

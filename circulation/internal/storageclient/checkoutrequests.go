@@ -26,7 +26,7 @@ func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest)
 	if err := decode(r, body, &claim); err != nil {
 		return claim, err
 	}
-	if !isUUID(claim.LoanID) {
+	if !schemas.IsUUID(claim.LoanID) {
 		return claim, unreadable(r, errors.New("it has no loan id"))
 	}
 	return claim, nil

@@ -8,10 +8,9 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/google/uuid"
-
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
 )
@@ -183,7 +182,7 @@ func kept[T any](ctx context.Context, c *Client, from collection, id string, par
 
 func fetch[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
 	var none T
-	if !isUUID(id) {
+	if !schemas.IsUUID(id) {
 		return none, fault.New(fault.NotFound, "No record in %s has the id %q", from.path, id)
 	}
 	r := getRecord(from.path, id)
@@ -203,6 +202,3 @@ func parse[T any](body []byte) (T, error) {
 	err := json.Unmarshal(body, &record)
 	return record, err
 }
-
-// isUUID takes the form with hyphens alone, since the id becomes part of a path.
-func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }

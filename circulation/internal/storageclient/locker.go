@@ -36,7 +36,7 @@ func (c *Client) Acquire(ctx context.Context, req checkout.LockRequest) (string,
 	if err := decode(r, body, &lock); err != nil {
 		return "", err
 	}
-	if !isUUID(lock.ID) {
+	if !schemas.IsUUID(lock.ID) {
 		return "", unreadable(r, errors.New("it has no lock id"))
 	}
 	return lock.ID, nil

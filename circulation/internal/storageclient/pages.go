@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
 )
 
 const (
@@ -90,7 +91,7 @@ func (c *Client) existing(ctx context.Context, from collection, ids []string) ([
 // many returns records by id, a batch per query. What is no UUID is the id of no
 // record.
 func many[T any](ctx context.Context, c *Client, from collection, ids []string) ([]T, error) {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !isUUID(id) })
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !schemas.IsUUID(id) })
 	batches := slices.Collect(slices.Chunk(ids, batch))
 	found := make([][]T, len(batches))
 	g, ctx := errgroup.WithContext(ctx)

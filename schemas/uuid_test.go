@@ -1,0 +1,24 @@
+package schemas_test
+
+import (
+	"testing"
+
+	"checkoutlock/schemas"
+)
+
+func TestOnlyTheUsualFormIsAnID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{
+		"0bab56e5-1ab6-4ac2-afdf-8b2df0434378":          true,
+		"0BAB56E5-1AB6-4AC2-AFDF-8B2DF0434378":          true,
+		"":                                              false,
+		"0bab56e51ab64ac2afdf8b2df0434378":              false,
+		"{0bab56e5-1ab6-4ac2-afdf-8b2df0434378}":        false,
+		"urn:uuid:0bab56e5-1ab6-4ac2-afdf-8b2df0434378": false,
+		"0bab56e5-1ab6-4ac2-afdf-8b2df043437g":          false,
+	} {
+		if got := schemas.IsUUID(id); got != want {
+			t.Errorf("%q: got %t, want %t", id, got, want)
+		}
+	}
+}
