@@ -35,7 +35,7 @@ func (p *plan) checkProxy(now time.Time) []fault.Detail {
 	switch {
 	case p.proxy.Active == nil:
 		wrong = append(wrong, detail("", "Cannot determine if proxying user is active or not", barcode))
-	case p.proxy.inactive(now):
+	case p.proxy.Inactive(now):
 		wrong = append(wrong, detail("", "Cannot check out via inactive proxying user", barcode))
 	}
 	switch {

@@ -19,10 +19,11 @@ type User struct {
 	Personal       Personal `json:"personal"`
 }
 
-// inactive tells whether the patron may not borrow. FOLIO compares the date
-// itself: storage leaves active as it was when a card expires.
-func (u User) inactive(now time.Time) bool {
-	return !*u.Active || !u.ExpirationDate.IsZero() && u.ExpirationDate.Before(now)
+// Inactive tells whether the patron may neither borrow nor request. FOLIO compares
+// the date itself: storage leaves active as it was when a card expires. A patron
+// without the property active is not inactive by it.
+func (u User) Inactive(now time.Time) bool {
+	return u.Active != nil && !*u.Active || !u.ExpirationDate.IsZero() && u.ExpirationDate.Before(now)
 }
 
 // Personal is a patron's name.

@@ -178,7 +178,7 @@ func (p *plan) checkRenewable(now time.Time) []fault.Detail {
 	switch {
 	case p.user.Active == nil:
 		wrong = append(wrong, detail("", "Cannot determine if user is active or not", barcode))
-	case p.user.inactive(now):
+	case p.user.Inactive(now):
 		wrong = append(wrong, detail("", "Cannot renew item checked out to inactive user", barcode))
 	}
 	wrong = append(wrong, p.blockedFrom("renewing", now,

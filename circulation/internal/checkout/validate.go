@@ -84,7 +84,7 @@ func (p *plan) checkUserActive(now time.Time) []fault.Detail {
 	case !p.userFound:
 	case p.user.Active == nil:
 		return []fault.Detail{detail("", "Cannot determine if user is active or not", barcode)}
-	case p.user.inactive(now):
+	case p.user.Inactive(now):
 		return []fault.Detail{detail("", "Cannot check out to inactive user", barcode)}
 	}
 	return nil

@@ -107,7 +107,7 @@ func (w wish) judgeUser(f facts) []fault.Detail {
 		return []fault.Detail{detail("", "A valid user and patron group are required. User is null", value("userId", w.RequesterID))}
 	case f.user.PatronGroup == "":
 		return []fault.Detail{detail("", "A valid patron group is required. PatronGroup ID is null", value("PatronGroupId", ""))}
-	case f.user.Active != nil && !*f.user.Active, !f.user.ExpirationDate.IsZero() && f.user.ExpirationDate.Before(time.Now()):
+	case f.user.Inactive(time.Now()):
 		return []fault.Detail{detail("", "Inactive users cannot make requests", value("requesterId", w.RequesterID))}
 	}
 	return nil
