@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -63,11 +62,7 @@ type loanPage struct {
 // listLoans handles GET /circulation/loans. Query, offset and limit mean what
 // they mean to storage.
 func (h circulation) listLoans(c echo.Context) error {
-	offset, err := edge.QueryInt(c, "offset", 0, 0, math.MaxInt32)
-	if err != nil {
-		return err
-	}
-	limit, err := edge.QueryInt(c, "limit", 10, 0, math.MaxInt32)
+	offset, limit, err := pageOf(c)
 	if err != nil {
 		return err
 	}

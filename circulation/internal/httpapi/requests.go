@@ -82,11 +82,7 @@ type requestPage struct {
 // list handles GET /circulation/requests. Query, offset and limit mean what they
 // mean to storage.
 func (h requestHandlers) list(c echo.Context) error {
-	offset, err := edge.QueryInt(c, "offset", 0, 0, math.MaxInt32)
-	if err != nil {
-		return err
-	}
-	limit, err := edge.QueryInt(c, "limit", 10, 0, math.MaxInt32)
+	offset, limit, err := pageOf(c)
 	if err != nil {
 		return err
 	}
@@ -130,6 +126,16 @@ func (h requestHandlers) queueOf(read func(context.Context, string) ([]json.RawM
 		}
 		return c.JSON(http.StatusOK, requestPage{Requests: queue, TotalRecords: len(queue)})
 	}
+}
+
+// pageOf reads which part of a list is asked for: the first 10 by default, as in
+// FOLIO.
+func pageOf(c echo.Context) (offset, limit int, err error) {
+	if offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
+		return 0, 0, err
+	}
+	limit, err = edge.QueryInt(c, "limit", 10, 0, math.MaxInt32)
+	return offset, limit, err
 }
 
 // pathID is the path's id in lower case. It must be a UUID in its usual form.
