@@ -76,8 +76,8 @@ type Returns struct {
 // else In transit to the location's primary one.
 //
 // Faults: Invalid with FOLIO's messages; ItemChanged and RequestChanged when the
-// item or its queue keeps being changed by others; whatever else storage answered. A check-in whose answer was
-// lost may be sent again.
+// item or its queue keeps being changed by others; whatever else storage answered.
+// A check-in whose answer was lost may be sent again.
 func (r *Returns) CheckIn(ctx context.Context, req CheckInRequest) (CheckedIn, error) {
 	date, err := req.check(call.FromContext(ctx).UserID)
 	if err != nil {

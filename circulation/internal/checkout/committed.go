@@ -29,6 +29,5 @@ func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error
 	if p.policy, _, err = found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID)); err != nil {
 		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", req.LoanID, err)
 	}
-	lent, err := (&try{Service: s, plan: p}).lent(schemas.CheckOutResult{Loan: loan})
-	return lent, err == nil, err
+	return (&try{Service: s, plan: p}).lent(ctx, schemas.CheckOutResult{Loan: loan}), true, nil
 }

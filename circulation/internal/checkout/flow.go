@@ -50,9 +50,9 @@ type Lent struct {
 //
 // Faults: Invalid with FOLIO's list of everything that is wrong, the item limit
 // among it; LockNotAcquired; ClaimLost when another request with its
-// Idempotency-Key has taken it over; OutcomeUnknown when storage was lost and nobody can
-// say whether the loan exists; Internal for faults of stored configuration;
-// whatever else storage answered.
+// Idempotency-Key has taken it over; OutcomeUnknown when storage was lost and
+// nobody can say whether the loan exists; Internal for faults of stored
+// configuration; whatever else storage answered.
 //
 // Nothing is written before the lock is held, and what is written is written in
 // one transaction that the lock fences (POST /loan-storage/check-outs).
@@ -150,7 +150,7 @@ func (t *try) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		return Lent{}, err
 	}
 	t.steps.reached(ctx, Committed)
-	return t.lent(result)
+	return t.lent(ctx, result), nil
 }
 
 // release gives the lock back, on a context of its own: it must happen also when
@@ -169,12 +169,14 @@ func (t *try) release(ctx context.Context) {
 	t.steps.reached(ctx, Released)
 }
 
-func (t *try) lent(result schemas.CheckOutResult) (Lent, error) {
+// lent is the check-out with what storage answered. It cannot fail, as the item is
+// lent by now.
+func (t *try) lent(ctx context.Context, result schemas.CheckOutResult) Lent {
 	item := t.item
 	if len(result.Item) > 0 {
 		var stored *Item // a fresh one, so that what storage removed is gone
 		if err := json.Unmarshal(result.Item, &stored); err != nil {
-			t.Log.Error("storage answered an item that cannot be read", "err", err)
+			t.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
 		} else if stored != nil {
 			item = *stored
 		}
@@ -182,7 +184,7 @@ func (t *try) lent(result schemas.CheckOutResult) (Lent, error) {
 	return Lent{
 		Loan: result.Loan, Item: item, User: t.user, Group: t.group, Holdings: t.holdings,
 		Instance: t.instance, Location: t.location, Material: t.material, Policy: t.policy,
-	}, nil
+	}
 }
 
 // steps measures from one step to the next.
