@@ -109,6 +109,7 @@ func (t *try) lend(ctx context.Context) (Lent, error) {
 		case fault.Is(err, fault.LockLost):
 		case fault.Is(err, fault.SettingsChanged):
 			t.set = t.Settings.Refresh(ctx)
+			w.left = t.set.Waits // none was used: there was no lock
 			inTime, refreshed = inTime || !refreshed, true
 		default:
 			return lent, err
