@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"checkoutlock/schemas"
@@ -171,8 +172,11 @@ func (i *Instant) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	t, err := schemas.ParseTime(*s)
+	if err != nil { // with the value, as encoding/json does not tell which field has it
+		return fmt.Errorf("%q %w", schemas.Shown(*s), err)
+	}
 	i.Time = t
-	return err
+	return nil
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -89,8 +89,14 @@ func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
 		status             int
 		want               string // part of the answer
 	}{
-		"check-out, no JSON":        {"POST", "/circulation/check-out-by-barcode", `{`, 400, "not valid JSON"},
-		"check-out, wrong type":     {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":5}`, 400, "itemBarcode must be of type string, not number"},
+		"check-out, no JSON":       {"POST", "/circulation/check-out-by-barcode", `{`, 400, "not valid JSON"},
+		"check-out, wrong type":    {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":5}`, 400, "itemBarcode must be of type string, not number"},
+		"check-out, bad loan date": {"POST", "/circulation/check-out-by-barcode", `{"loanDate":"soon"}`, 400, `\"soon\" must be a date and time`},
+		"check-out, no loan date":  {"POST", "/circulation/check-out-by-barcode", `{"loanDate":5}`, 400, "loanDate must be of type string, not number"},
+		"check-out, bad due date": {
+			"POST", "/circulation/check-out-by-barcode",
+			`{"overrideBlocks":{"itemNotLoanableBlock":{"dueDate":"late"}}}`, 400, `\"late\" must be a date and time`,
+		},
 		"check-out, no object":      {"POST", "/circulation/check-out-by-barcode", `[]`, 400, "must be of type object"},
 		"check-out, nothing":        {"POST", "/circulation/check-out-by-barcode", ``, 400, "The body is empty"},
 		"check-out, huge":           {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":"` + strings.Repeat("1", 2000) + `"}`, 413, "at most 1000 bytes"},
