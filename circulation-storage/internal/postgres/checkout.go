@@ -125,15 +125,7 @@ func lend(ctx context.Context, tx pgx.Tx, c checkout.CheckOut, l checkout.Lendin
 	b.session(l.Session)
 	b.event(l.Event)
 	if err := b.send(ctx, tx); err != nil {
-		if taken := placeTaken(err); taken != nil {
-			return schemas.CheckOutResult{}, taken
-		}
-		if _, constraint := sqlState(err); constraint != "" {
-			if refused := c.Violation(constraint); refused != nil {
-				return schemas.CheckOutResult{}, refused
-			}
-		}
-		return schemas.CheckOutResult{}, fmt.Errorf("writing a check-out: %w", err)
+		return schemas.CheckOutResult{}, notWritten("a check-out", err, c.Violation)
 	}
 	return schemas.CheckOutResult{Loan: raw(loan), Item: raw(item)}, nil
 }

@@ -84,15 +84,7 @@ func place(ctx context.Context, tx pgx.Tx, p checkout.Placement, placed checkout
 		b.write(updateItemSQL, placed.Item, &item)
 	}
 	if err := b.send(ctx, tx); err != nil {
-		if taken := placeTaken(err); taken != nil {
-			return schemas.PlacedRequest{}, taken
-		}
-		if _, constraint := sqlState(err); constraint != "" {
-			if refused := p.Violation(constraint); refused != nil {
-				return schemas.PlacedRequest{}, refused
-			}
-		}
-		return schemas.PlacedRequest{}, fmt.Errorf("writing a request: %w", err)
+		return schemas.PlacedRequest{}, notWritten("a request", err, p.Violation)
 	}
 	return schemas.PlacedRequest{Request: raw(request), Item: raw(item)}, nil
 }

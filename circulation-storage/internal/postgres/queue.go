@@ -84,6 +84,21 @@ func (b *batch) session(s records.Record) {
 	b.one(insertSessionSQL, []any{s.ID(), string(doc)})
 }
 
+// notWritten is why a commit of the thing named by what failed: its queue was
+// changed by others, violation explains the constraint (nil for one that says
+// nothing to the caller), or err as it is.
+func notWritten(what string, err error, violation func(constraint string) error) error {
+	if taken := placeTaken(err); taken != nil {
+		return taken
+	}
+	if _, constraint := sqlState(err); constraint != "" {
+		if refused := violation(constraint); refused != nil {
+			return refused
+		}
+	}
+	return fmt.Errorf("writing %s: %w", what, err)
+}
+
 // positionKey lets no two open requests of an item have the same position.
 const positionKey = "request_item_id_position_key"
 
