@@ -40,21 +40,25 @@ type Terms struct {
 // Source: FOLIO's RollingCheckOutDueDateStrategy and
 // FixedScheduleCheckOutDueDateStrategy, with their messages.
 func (p LoanPolicy) DueDate(t Terms) (time.Time, error) {
-	var due time.Time
-	var err error
+	return byProfile(p.profile, t.fixed, func() (time.Time, error) { return p.rolling(t) }, t.PatronExpires)
+}
+
+// byProfile is the date that the profile's way of counting gives, no later than
+// the patron's card expires.
+func byProfile(profile string, fixed, rolling func() (time.Time, error), expires time.Time) (due time.Time, err error) {
 	switch {
-	case strings.EqualFold(p.profile, "Fixed"):
-		due, err = t.fixed()
-	case strings.EqualFold(p.profile, "Rolling"):
-		due, err = p.rolling(t)
+	case strings.EqualFold(profile, "Fixed"):
+		due, err = fixed()
+	case strings.EqualFold(profile, "Rolling"):
+		due, err = rolling()
 	default:
-		err = &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", p.profile)}
+		err = &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", profile)}
 	}
 	if err != nil {
 		return time.Time{}, err
 	}
-	if !t.PatronExpires.IsZero() && due.After(t.PatronExpires) {
-		due = t.PatronExpires.In(t.LoanDate.Location())
+	if !expires.IsZero() && due.After(expires) {
+		due = expires.In(due.Location())
 	}
 	return due, nil
 }
@@ -68,7 +72,12 @@ func (p LoanPolicy) rolling(t Terms) (time.Time, error) {
 	if err != nil || p.ScheduleID == "" {
 		return due, err
 	}
-	limit, err := t.fixed()
+	return noLater(due, t.fixed)
+}
+
+// noLater is due, or the schedule's date if that is earlier.
+func noLater(due time.Time, scheduled func() (time.Time, error)) (time.Time, error) {
+	limit, err := scheduled()
 	if err == nil && limit.Before(due) {
 		due = limit
 	}

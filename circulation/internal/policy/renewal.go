@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -135,19 +134,9 @@ func (p RenewalPolicy) Renew(t RenewalTerms) (due time.Time, refusals []string) 
 // dueDate is the date of the schedule (profile Fixed), or the end of a period
 // (Rolling) no later than the schedule allows, and never later than the patron's
 // expiration. Its error is a *DueDateError.
-func (p RenewalPolicy) dueDate(t RenewalTerms) (due time.Time, err error) {
-	switch {
-	case strings.EqualFold(p.profile, "Fixed"):
-		due, err = p.fixed(t)
-	case strings.EqualFold(p.profile, "Rolling"):
-		due, err = p.rolling(t)
-	default:
-		err = &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", p.profile)}
-	}
-	if err == nil && !t.PatronExpires.IsZero() && due.After(t.PatronExpires) {
-		due = t.PatronExpires.In(t.Now.Location())
-	}
-	return due, err
+func (p RenewalPolicy) dueDate(t RenewalTerms) (time.Time, error) {
+	return byProfile(p.profile, func() (time.Time, error) { return p.fixed(t) }, func() (time.Time, error) { return p.rolling(t) },
+		t.PatronExpires)
 }
 
 func (p RenewalPolicy) fixed(t RenewalTerms) (time.Time, error) {
@@ -181,11 +170,7 @@ func (p RenewalPolicy) rolling(t RenewalTerms) (time.Time, error) {
 	if err != nil || p.ScheduleID == "" {
 		return due, err
 	}
-	limit, err := p.scheduled(t)
-	if err == nil && limit.Before(due) {
-		due = limit
-	}
-	return due, err
+	return noLater(due, func() (time.Time, error) { return p.scheduled(t) })
 }
 
 // scheduled is the schedule's date for what is renewed now.
