@@ -222,8 +222,6 @@ func (w *recordWrite) stillReferenced(err error, id string) error {
 	return err
 }
 
-const lockSettingsVersionSQL = `SELECT FROM {schema}.lock_settings_version FOR UPDATE`
-
 // lockSettingsVersion locks the version of the lock settings before any settings
 // entry, as LockSettingsStore does: the other way round, the two deadlock.
 func (w *recordWrite) lockSettingsVersion(ctx context.Context) error {

@@ -33,9 +33,13 @@ const (
 	settingsStateSQL = `
 SELECT v.version::text, e.jsonb::text
   FROM {schema}.lock_settings_version v LEFT JOIN {schema}.settings_entry e ON ` + isLockSettings
-	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
-	lockSettingsEntrySQL  = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
-	writeSettingsEntrySQL = `
+	// The table's lock and not the row's, because it is given in the order in which
+	// it is asked for: a row that check-outs share all the time is never free. It
+	// lets plain reads pass, and waits for and holds up those FOR SHARE.
+	lockSettingsVersionSQL = `LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
+	raiseVersionSQL        = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
+	lockSettingsEntrySQL   = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
+	writeSettingsEntrySQL  = `
 INSERT INTO {schema}.settings_entry (id, jsonb) VALUES ($1::uuid, $2::jsonb)
 ON CONFLICT ON CONSTRAINT settings_entry_pkey DO UPDATE SET jsonb = excluded.jsonb
 RETURNING jsonb::text`
@@ -96,6 +100,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, value json.RawMessage, b
 
 func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry **string, now *time.Time) error {
 	var b batch
+	b.one(lockSettingsVersionSQL, nil)
 	b.one(raiseVersionSQL, nil, version)
 	b.one(lockSettingsEntrySQL, nil, entry)
 	b.one(clockSQL, nil, now)
@@ -125,6 +130,7 @@ func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Re
 func (s *LockSettingsStore) Remove(ctx context.Context) error {
 	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
 		var b batch
+		b.one(lockSettingsVersionSQL, nil)
 		b.one(raiseVersionSQL, nil)
 		b.one(removeSettingsEntrySQL, nil)
 		return b.send(ctx, tx)
