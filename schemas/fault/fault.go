@@ -155,3 +155,12 @@ func CodeOf(err error) Code {
 
 // Is reports whether err's code is code.
 func Is(err error, code Code) bool { return CodeOf(err) == code }
+
+// Found separates a record that need not exist from a failure to read it: a
+// NotFound fault becomes false, every other error stays.
+func Found[T any](record T, err error) (T, bool, error) {
+	if Is(err, NotFound) {
+		return record, false, nil
+	}
+	return record, err == nil, err
+}

@@ -59,3 +59,24 @@ func TestCodeOf(t *testing.T) {
 		t.Errorf("nil is %q, want none", got)
 	}
 }
+
+func TestFound(t *testing.T) {
+	t.Parallel()
+	outage := fault.New(fault.Unavailable, "gone")
+	for name, tt := range map[string]struct {
+		err, want error
+		exists    bool
+	}{
+		"there":     {nil, nil, true},
+		"not there": {fmt.Errorf("reading: %w", fault.New(fault.NotFound, "none")), nil, false},
+		"unknown":   {outage, outage, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, exists, err := fault.Found("record", tt.err)
+			if got != "record" || exists != tt.exists || !errors.Is(err, tt.want) {
+				t.Errorf("got %q, %t, %v, want %t, %v", got, exists, err, tt.exists, tt.want)
+			}
+		})
+	}
+}

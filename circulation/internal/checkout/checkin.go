@@ -140,7 +140,7 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 func (r *Returns) find(ctx context.Context, barcode string) (item Item, err error) {
 	exists := false
 	if plausible(barcode) {
-		if item, exists, err = found(r.Library.ItemByBarcode(ctx, barcode)); err != nil {
+		if item, exists, err = fault.Found(r.Library.ItemByBarcode(ctx, barcode)); err != nil {
 			return Item{}, fmt.Errorf("finding the item: %w", err)
 		}
 	}
@@ -179,7 +179,7 @@ func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, it
 		return CheckedIn{}, err
 	}
 	if to := commit.InTransitDestinationServicePointID; to != "" {
-		if in.Destination, _, err = found(r.Library.ServicePoint(ctx, to)); err != nil {
+		if in.Destination, _, err = fault.Found(r.Library.ServicePoint(ctx, to)); err != nil {
 			return CheckedIn{}, fmt.Errorf("finding where the item goes: %w", err)
 		}
 	}
@@ -210,21 +210,21 @@ func (r *Returns) around(ctx context.Context, item Item) (CheckedIn, error) {
 	in := CheckedIn{Item: item}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		if in.Holdings, _, err = found(r.Library.Holdings(gctx, item.HoldingsRecordID)); err != nil || in.Holdings.InstanceID == "" {
+		if in.Holdings, _, err = fault.Found(r.Library.Holdings(gctx, item.HoldingsRecordID)); err != nil || in.Holdings.InstanceID == "" {
 			return err
 		}
-		in.Instance, _, err = found(r.Library.Instance(gctx, in.Holdings.InstanceID))
+		in.Instance, _, err = fault.Found(r.Library.Instance(gctx, in.Holdings.InstanceID))
 		return err
 	})
 	if item.EffectiveLocationID != "" {
 		g.Go(func() (err error) {
-			in.Location, _, err = found(r.Library.Location(gctx, item.EffectiveLocationID))
+			in.Location, _, err = fault.Found(r.Library.Location(gctx, item.EffectiveLocationID))
 			return err
 		})
 	}
 	if item.MaterialTypeID != "" {
 		g.Go(func() (err error) {
-			in.Material, _, err = found(r.Library.MaterialType(gctx, item.MaterialTypeID))
+			in.Material, _, err = fault.Found(r.Library.MaterialType(gctx, item.MaterialTypeID))
 			return err
 		})
 	}

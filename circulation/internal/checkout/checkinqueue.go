@@ -99,7 +99,7 @@ func (r *Returns) keepUntil(ctx context.Context, first schemas.QueuedRequest, co
 	if commit.HoldShelfExpirationDate = first.HoldShelfExpirationDate; first.HoldShelfExpirationDate != "" {
 		return nil
 	}
-	point, _, err := found(r.Library.PickupPoint(ctx, first.PickupServicePointID))
+	point, _, err := fault.Found(r.Library.PickupPoint(ctx, first.PickupServicePointID))
 	if err != nil {
 		return fmt.Errorf("finding the pickup service point: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // Committed returns the check-out whose loan has the request's LoanID, as CheckOut
@@ -13,7 +14,7 @@ import (
 // loan is as it is now, and absent where the barcodes of the request no longer
 // name it.
 func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error) {
-	loan, exists, err := found(s.Committer.Loan(ctx, req.LoanID))
+	loan, exists, err := fault.Found(s.Committer.Loan(ctx, req.LoanID))
 	if err != nil || !exists {
 		return Lent{}, false, err
 	}
@@ -26,7 +27,7 @@ func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error
 	if err := json.Unmarshal(loan, &stored); err != nil {
 		return Lent{}, false, fmt.Errorf("reading the loan %s: %w", req.LoanID, err)
 	}
-	if p.policy, _, err = found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID)); err != nil {
+	if p.policy, _, err = fault.Found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID)); err != nil {
 		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", req.LoanID, err)
 	}
 	return (&try{Service: s, plan: p}).lent(ctx, schemas.CheckOutResult{Loan: loan}), true, nil

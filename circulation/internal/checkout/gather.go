@@ -65,19 +65,19 @@ func (s *Service) gatherNamed(ctx context.Context, req Request, f *facts) error 
 	g, ctx := errgroup.WithContext(ctx)
 	if plausible(req.UserBarcode) {
 		g.Go(func() (err error) {
-			f.user, f.userFound, err = found(s.Library.UserByBarcode(ctx, req.UserBarcode))
+			f.user, f.userFound, err = fault.Found(s.Library.UserByBarcode(ctx, req.UserBarcode))
 			return err
 		})
 	}
 	if plausible(req.ProxyUserBarcode) {
 		g.Go(func() (err error) {
-			f.proxy, f.proxyFound, err = found(s.Library.UserByBarcode(ctx, req.ProxyUserBarcode))
+			f.proxy, f.proxyFound, err = fault.Found(s.Library.UserByBarcode(ctx, req.ProxyUserBarcode))
 			return err
 		})
 	}
 	if plausible(req.ItemBarcode) {
 		g.Go(func() (err error) {
-			f.item, f.itemFound, err = found(s.Library.ItemByBarcode(ctx, req.ItemBarcode))
+			f.item, f.itemFound, err = fault.Found(s.Library.ItemByBarcode(ctx, req.ItemBarcode))
 			return err
 		})
 	}
@@ -92,7 +92,7 @@ func (s *Service) gatherNamed(ctx context.Context, req Request, f *facts) error 
 func (s *Service) gatherUser(ctx context.Context, g *errgroup.Group, f *facts) {
 	if f.user.PatronGroup != "" {
 		g.Go(func() (err error) {
-			f.group, _, err = found(s.Library.Group(ctx, f.user.PatronGroup))
+			f.group, _, err = fault.Found(s.Library.Group(ctx, f.user.PatronGroup))
 			return err
 		})
 	}
@@ -115,22 +115,14 @@ func (s *Service) gatherItem(ctx context.Context, g *errgroup.Group, f *facts) {
 	s.gatherTitle(ctx, g, f)
 	if item.EffectiveLocationID != "" {
 		g.Go(func() (err error) {
-			f.location, _, err = found(s.Library.Location(ctx, item.EffectiveLocationID))
+			f.location, _, err = fault.Found(s.Library.Location(ctx, item.EffectiveLocationID))
 			return err
 		})
 	}
 	if item.MaterialTypeID != "" {
 		g.Go(func() (err error) {
-			f.material, _, err = found(s.Library.MaterialType(ctx, item.MaterialTypeID))
+			f.material, _, err = fault.Found(s.Library.MaterialType(ctx, item.MaterialTypeID))
 			return err
 		})
 	}
-}
-
-// found turns "no such record" into false.
-func found[T any](record T, err error) (T, bool, error) {
-	if fault.Is(err, fault.NotFound) {
-		return record, false, nil
-	}
-	return record, err == nil, err
 }

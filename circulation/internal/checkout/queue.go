@@ -36,7 +36,7 @@ func (s *Service) gatherTitle(ctx context.Context, g *errgroup.Group, f *facts) 
 		g.Go(ofItem)
 	}
 	g.Go(func() (err error) {
-		if f.holdings, _, err = found(s.Library.Holdings(ctx, item.HoldingsRecordID)); err != nil {
+		if f.holdings, _, err = fault.Found(s.Library.Holdings(ctx, item.HoldingsRecordID)); err != nil {
 			return err
 		}
 		instanceID := f.holdings.InstanceID
@@ -50,7 +50,7 @@ func (s *Service) gatherTitle(ctx context.Context, g *errgroup.Group, f *facts) 
 			})
 		}
 		if instanceID != "" {
-			f.instance, _, err = found(s.Library.Instance(ctx, instanceID))
+			f.instance, _, err = fault.Found(s.Library.Instance(ctx, instanceID))
 		}
 		return err
 	})

@@ -121,7 +121,7 @@ func (r RenewalRequest) check() []fault.Detail {
 
 // openLoan returns the patron's loan of the item.
 func (r *Renewals) openLoan(ctx context.Context, p *plan) (renewableLoan, error) {
-	stored, exists, err := found(r.Renewer.OpenLoan(ctx, p.item.ID))
+	stored, exists, err := fault.Found(r.Renewer.OpenLoan(ctx, p.item.ID))
 	switch {
 	case err != nil:
 		return renewableLoan{}, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas/fault"
 )
 
 // RulesFor returns the tenant's circulation rules and c completed with the
@@ -16,7 +17,7 @@ func (s *Service) RulesFor(ctx context.Context, c policy.Criteria) (*policy.Rule
 	if err != nil {
 		return nil, c, err
 	}
-	location, _, err := found(s.Library.Location(ctx, c.Location))
+	location, _, err := fault.Found(s.Library.Location(ctx, c.Location))
 	if err != nil {
 		return nil, c, fmt.Errorf("finding the location: %w", err)
 	}

@@ -70,7 +70,7 @@ func (s *Service) forcePolicy(ctx context.Context, p *plan) ([]fault.Detail, err
 	if schemas.IsUUID(id) {
 		var exists bool
 		var err error
-		if p.policy, exists, err = found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
+		if p.policy, exists, err = fault.Found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
 			return nil, err
 		}
 		message = fmt.Sprintf("Loan policy %s could not be found", id)

@@ -39,16 +39,16 @@ type facts struct {
 func (s *Service) gather(ctx context.Context, w wish) (f facts, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		f.user, f.userFound, err = found(s.Library.User(ctx, w.RequesterID))
+		f.user, f.userFound, err = fault.Found(s.Library.User(ctx, w.RequesterID))
 		return err
 	})
 	g.Go(func() (err error) {
-		f.instance, f.titled, err = found(s.Library.Instance(ctx, w.InstanceID))
+		f.instance, f.titled, err = fault.Found(s.Library.Instance(ctx, w.InstanceID))
 		return err
 	})
 	if w.PickupServicePointID != "" {
 		g.Go(func() (err error) {
-			f.pickup, f.pickable, err = found(s.Library.PickupPoint(ctx, w.PickupServicePointID))
+			f.pickup, f.pickable, err = fault.Found(s.Library.PickupPoint(ctx, w.PickupServicePointID))
 			return err
 		})
 	}
@@ -62,25 +62,18 @@ func (s *Service) gather(ctx context.Context, w wish) (f facts, err error) {
 func (s *Service) gatherItem(ctx context.Context, w wish, f *facts) (err error) {
 	switch {
 	case w.ItemID != "":
-		f.item, f.itemFound, err = found(s.Library.Item(ctx, w.ItemID))
+		f.item, f.itemFound, err = fault.Found(s.Library.Item(ctx, w.ItemID))
 	case w.RequestType == page:
-		f.item, f.itemFound, err = found(s.Library.FreeCopy(ctx, w.InstanceID))
+		f.item, f.itemFound, err = fault.Found(s.Library.FreeCopy(ctx, w.InstanceID))
 	}
 	if err != nil || !f.itemFound {
 		return err
 	}
-	if f.holdings, _, err = found(s.Library.Holdings(ctx, f.item.HoldingsRecordID)); err != nil {
+	if f.holdings, _, err = fault.Found(s.Library.Holdings(ctx, f.item.HoldingsRecordID)); err != nil {
 		return err
 	}
 	f.borrows, err = s.Library.Borrows(ctx, w.RequesterID, f.item.ID)
 	return err
-}
-
-func found[T any](record T, err error) (T, bool, error) {
-	if fault.Is(err, fault.NotFound) {
-		return record, false, nil
-	}
-	return record, err == nil, err
 }
 
 // requestable are the item statuses of each type of request (mod-circulation,
