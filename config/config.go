@@ -26,8 +26,12 @@ type HTTP struct {
 	DrainDelay time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
 	// ShutdownTimeout bounds how long running requests may take once the
 	// listener is closed.
-	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"35s"`
+	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"45s"`
 }
+
+// FinishMargin is how long a request may go on past its time-out to finish what
+// must not be left half-known, such as a commit that was sent.
+const FinishMargin = 10 * time.Second
 
 // maxRequestTimeout keeps a request from outliving every proxy in front.
 const maxRequestTimeout = 5 * time.Minute
@@ -45,9 +49,9 @@ func (c HTTP) Validate(least time.Duration) error {
 	if c.DrainDelay < 0 || c.DrainDelay > time.Minute {
 		errs = append(errs, OutOfRange("DRAIN_DELAY", c.DrainDelay, "0s to 1m"))
 	}
-	if c.ShutdownTimeout <= c.RequestTimeout {
+	if c.ShutdownTimeout < c.RequestTimeout+FinishMargin {
 		errs = append(errs, OutOfRange("SHUTDOWN_TIMEOUT", c.ShutdownTimeout,
-			fmt.Sprintf("more than REQUEST_TIMEOUT, which is %s", c.RequestTimeout)))
+			fmt.Sprintf("at least %s more than REQUEST_TIMEOUT, which is %s", FinishMargin, c.RequestTimeout)))
 	}
 	return errors.Join(errs...)
 }

@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context, h http.Handler, beforeClose func()) er
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      s.cfg.RequestTimeout + 10*time.Second,
+		WriteTimeout:      s.cfg.RequestTimeout + config.FinishMargin,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

@@ -16,11 +16,13 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Bounds of the part that no longer depends on the machine's connection. Together
-// they stay below the 10 s that the edge leaves beyond a request's time-out.
+// Bounds of the part that no longer depends on the machine's connection. The last
+// three together stay below what config.FinishMargin leaves beyond a request's
+// time-out.
 const (
 	commitTimeout   = 2500 * time.Millisecond // one commit
 	commitBudget    = 3 * time.Second         // begins of repeated commits
+	commitsTimeout  = 6 * time.Second         // all commits, reading the item again in between
 	releaseWait     = 2 * time.Second         // the release that waits for a commit in flight
 	readLoanTimeout = time.Second             // reading the loan after that
 )
@@ -30,7 +32,8 @@ const (
 //
 // An item or a queue that changed since it was validated is read again, once.
 func (t *try) commit(ctx context.Context) (schemas.CheckOutResult, error) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitsTimeout)
+	defer cancel()
 	result, err := t.commitItem(ctx)
 	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return result, err
@@ -102,7 +105,7 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 		backoff.WithMaxElapsedTime(commitBudget),
 	), again)
 	if err != nil && unknown(err) {
-		return t.findOut(ctx, err)
+		return t.findOut(context.WithoutCancel(ctx), err)
 	}
 	return result, unwrapPermanent(err)
 }

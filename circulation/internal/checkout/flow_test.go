@@ -258,50 +258,6 @@ func TestAnItemThatChangedIsReadAgainOnce(t *testing.T) {
 	})
 }
 
-func TestACommitWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
-	forever := slices.Repeat([]error{errGone}, 99)
-	tests := map[string]struct {
-		prepare func(*world)
-		code    fault.Code
-	}{
-		"the second try is answered":           {func(w *world) { w.commit = []error{errGone} }, ""},
-		"a broken storage may have committed":  {func(w *world) { w.commit = []error{errDown} }, ""},
-		"the loan is there":                    {func(w *world) { w.commit = forever }, ""},
-		"the loan is not there, fenced off":    {func(w *world) { w.commit, w.loanErr = forever, errNone }, fault.Internal},
-		"the loan cannot be read":              {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
-		"the lock cannot be released":          {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
-		"without a lock, a missing loan":       {func(w *world) { w.commit, w.loanErr, w.set = forever, errNone, settings.Settings{Version: "7"} }, fault.OutcomeUnknown},
-		"without a lock, the loan is there":    {func(w *world) { w.commit, w.set = forever, settings.Settings{Version: "7"} }, ""},
-		"refused after all: the lock was lost": {func(w *world) { w.commit = []error{errGone, errLost} }, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				tt.prepare(w)
-				start := time.Now()
-				lent, err := w.checkOut(t)
-				if got := fault.CodeOf(err); got != tt.code {
-					t.Errorf("code %q, want %q (%v)", got, tt.code, err)
-				}
-				if err == nil && len(lent.Loan) == 0 {
-					t.Error("no loan answered")
-				}
-				if took := time.Since(start); took > 9*time.Second {
-					t.Errorf("answered after %s, when the connection is gone", took)
-				}
-				for _, c := range w.commits {
-					if string(c.Loan) != string(w.commits[0].Loan) {
-						t.Errorf("the loan changed between tries: %s", c.Loan)
-					}
-				}
-			})
-		})
-	}
-}
-
 func TestAMachineThatLeaves(t *testing.T) {
 	t.Parallel()
 	leaveAt := func(t *testing.T, at checkout.Step) (*world, error) {

@@ -1,0 +1,111 @@
+package checkout_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestACommitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	forever := slices.Repeat([]error{errGone}, 99)
+	tests := map[string]struct {
+		prepare func(*world)
+		code    fault.Code
+	}{
+		"the second try is answered":           {func(w *world) { w.commit = []error{errGone} }, ""},
+		"a broken storage may have committed":  {func(w *world) { w.commit = []error{errDown} }, ""},
+		"the loan is there":                    {func(w *world) { w.commit = forever }, ""},
+		"the loan is not there, fenced off":    {func(w *world) { w.commit, w.loanErr = forever, errNone }, fault.Internal},
+		"the loan cannot be read":              {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
+		"the lock cannot be released":          {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
+		"without a lock, a missing loan":       {func(w *world) { w.commit, w.loanErr, w.set = forever, errNone, settings.Settings{Version: "7"} }, fault.OutcomeUnknown},
+		"without a lock, the loan is there":    {func(w *world) { w.commit, w.set = forever, settings.Settings{Version: "7"} }, ""},
+		"refused after all: the lock was lost": {func(w *world) { w.commit = []error{errGone, errLost} }, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				tt.prepare(w)
+				start := time.Now()
+				lent, err := w.checkOut(t)
+				if got := fault.CodeOf(err); got != tt.code {
+					t.Errorf("code %q, want %q (%v)", got, tt.code, err)
+				}
+				if err == nil && len(lent.Loan) == 0 {
+					t.Error("no loan answered")
+				}
+				if took := time.Since(start); took > 9*time.Second {
+					t.Errorf("answered after %s, when the connection is gone", took)
+				}
+				for _, c := range w.commits {
+					if string(c.Loan) != string(w.commits[0].Loan) {
+						t.Errorf("the loan changed between tries: %s", c.Loan)
+					}
+				}
+			})
+		})
+	}
+}
+
+// slowStorage answers the commits by its script; nil is no answer at all.
+type slowStorage struct {
+	*world
+	script []error
+}
+
+func (s *slowStorage) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.CheckOutResult, error) {
+	var err error
+	if len(s.script) > 0 {
+		err, s.script = s.script[0], s.script[1:]
+	}
+	if err == nil {
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	return schemas.CheckOutResult{}, err
+}
+
+func (s *slowStorage) Item(ctx context.Context, id string) (checkout.Item, error) {
+	select {
+	case <-time.After(2 * time.Second):
+		return s.world.Item(ctx, id)
+	case <-ctx.Done():
+		return checkout.Item{}, ctx.Err()
+	}
+}
+
+func TestAnAnswerComesWhileTheConnectionStandsHoweverSlowStorageIs(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string][]error{
+		"no commit is answered":                 nil,
+		"the item changed after a long silence": {nil, errChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				service := w.service()
+				slow := &slowStorage{world: w, script: script}
+				service.Committer, service.Library = slow, slow
+				start := time.Now()
+				_, err := service.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+				if !fault.Is(err, fault.Internal) {
+					t.Errorf("got %v, want that nothing was lent", err)
+				}
+				if took := time.Since(start); took > 9*time.Second {
+					t.Errorf("answered after %s, when the connection is gone", took)
+				}
+			})
+		})
+	}
+}
