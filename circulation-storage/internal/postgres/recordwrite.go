@@ -228,12 +228,7 @@ func (w *recordWrite) lockSettingsVersion(ctx context.Context) error {
 	if w.t.Table != records.SettingsEntry().Table {
 		return nil
 	}
-	statement, err := query(ctx, lockSettingsVersionSQL)
-	if err != nil {
-		return err
-	}
-	_, err = w.tx.Exec(ctx, statement)
-	return err
+	return lockSettingsTable(ctx, w.tx)
 }
 
 // settingsChanged raises the version of the lock settings when one of the given

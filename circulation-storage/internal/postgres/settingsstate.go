@@ -36,10 +36,10 @@ SELECT v.version::text, e.jsonb::text
 	// The table's lock and not the row's, because it is given in the order in which
 	// it is asked for: a row that check-outs share all the time is never free. It
 	// lets plain reads pass, and waits for and holds up those FOR SHARE.
-	lockSettingsVersionSQL = `LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
-	raiseVersionSQL        = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
-	lockSettingsEntrySQL   = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
-	writeSettingsEntrySQL  = `
+	lockSettingsTableSQL  = `LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
+	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
+	lockSettingsEntrySQL  = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
+	writeSettingsEntrySQL = `
 INSERT INTO {schema}.settings_entry (id, jsonb) VALUES ($1::uuid, $2::jsonb)
 ON CONFLICT ON CONSTRAINT settings_entry_pkey DO UPDATE SET jsonb = excluded.jsonb
 RETURNING jsonb::text`
@@ -98,9 +98,26 @@ func (s *LockSettingsStore) Change(ctx context.Context, value json.RawMessage, b
 	return state, nil
 }
 
+// lockSettingsTable lets one change of any settings entry work at a time. It is a
+// transaction's first statement and goes by itself: a batch is parsed before it
+// runs, and parsing an UPDATE of the table locks it a little already, so that two
+// changes would wait for each other.
+func lockSettingsTable(ctx context.Context, tx pgx.Tx) error {
+	statement, err := query(ctx, lockSettingsTableSQL)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("waiting for other changes of the settings: %w", err)
+	}
+	return nil
+}
+
 func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry **string, now *time.Time) error {
+	if err := lockSettingsTable(ctx, tx); err != nil {
+		return err
+	}
 	var b batch
-	b.one(lockSettingsVersionSQL, nil)
 	b.one(raiseVersionSQL, nil, version)
 	b.one(lockSettingsEntrySQL, nil, entry)
 	b.one(clockSQL, nil, now)
@@ -129,8 +146,10 @@ func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Re
 // entry is no error.
 func (s *LockSettingsStore) Remove(ctx context.Context) error {
 	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
+		if err := lockSettingsTable(ctx, tx); err != nil {
+			return err
+		}
 		var b batch
-		b.one(lockSettingsVersionSQL, nil)
 		b.one(raiseVersionSQL, nil)
 		b.one(removeSettingsEntrySQL, nil)
 		return b.send(ctx, tx)
