@@ -54,7 +54,7 @@ func (s *Service) validate(ctx context.Context, req Request) (*plan, error) {
 		req.check(), p.checkUserFound(), p.checkBlocks(ctx, now), p.checkProxyFound(),
 		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
 	)
-	if p.userFound && p.itemFound {
+	if p.itemFound && (p.userFound || req.ForceLoanPolicyID != "") { // a forced policy is no matter of the patron
 		more, err := s.applyPolicy(ctx, p)
 		if err != nil {
 			return nil, err

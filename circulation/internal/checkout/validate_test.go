@@ -69,6 +69,13 @@ func TestWhatACheckOutIsRefusedFor(t *testing.T) {
 				"Cannot check out item that already has an open loan", limit,
 			},
 		},
+		"an unknown patron and a forced policy that does not lend": {
+			func(w *world, r *checkout.Request) {
+				r.UserBarcode, r.ForceLoanPolicyID = "bob", threeID
+				w.policy = strings.Replace(w.policy, `"loanable":true`, `"loanable":false`, 1)
+			},
+			[]string{"Could not find user with matching barcode", "Item is not loanable"},
+		},
 		"neither patron nor item": {
 			func(_ *world, r *checkout.Request) { r.UserBarcode, r.ItemBarcode = "bob", "x" },
 			[]string{"Could not find user with matching barcode", "No item with barcode x could be found"},
