@@ -73,11 +73,14 @@ func (p *pair) loanPolicy(t *testing.T, name string, loansPolicy record, more ..
 	}, more...))
 }
 
+// unstoredPolicyID is what the rules name for the kinds of policy that are not
+// stored: notices, overdue fines, lost items.
+const unstoredPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+
 // policies are the five policies that a line of rules names. Only the loan and the
 // request policy are looked up in this version.
 func policies(loanPolicyID string) string {
-	const other = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
-	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + other + " o " + other + " i " + other
+	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + unstoredPolicyID + " o " + unstoredPolicyID + " i " + unstoredPolicyID
 }
 
 // rules makes rules out of criteria and loan policies, given in turn; the library's

@@ -30,9 +30,9 @@ import (
 //	record of the session cannot be saved:      TestWhicheverRecordCannotBeWrittenNothingIsLent
 //	  nothing is lent, where FOLIO answers 200
 //
-// Not here: loans of other systems (DCB) and of other tenants (ECS), reminder fees,
-// and due dates by opening hours; none of them exists. Events wait in the outbox and
-// notices do not exist, so that neither can fail a check-out.
+// Not here: loans of other systems (DCB) and of other tenants (ECS), and due dates
+// by opening hours; none of them exists. Notices do not exist either, so that they
+// cannot fail a check-out.
 
 // scenario is one check-out of a patron and an item of their own.
 type scenario struct {

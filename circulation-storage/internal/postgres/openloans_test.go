@@ -42,7 +42,7 @@ func TestCountOpenLoans_CountsAsTheItemLimitDoes(t *testing.T) {
 		return more
 	}
 	l.addLoan(user, "Open", "Checked out", types(book, week, uuid.Nil))
-	l.addLoan(user, "Open", "Declared lost", types(book, week, day)) // a day's loan for now
+	l.addLoan(user, "Open", "Declared lost", types(book, week, day)) // its temporary loan type is day
 	l.addLoan(user, "Open", "Aged to lost", types(dvd, week, uuid.Nil))
 	l.addLoan(user, "Open", "Claimed returned", types(book, week, uuid.Nil)) // does not count
 	l.addLoan(user, "Closed", "Available", types(book, week, uuid.Nil))      // nor does this
