@@ -99,4 +99,8 @@ type LockSettingsChange struct {
 	// Version, if given, is the version that the change is based on: another
 	// stored one is a conflict.
 	Version string `json:"version,omitempty"`
+	// Reason and ByName go into the history of changes, beside the user in
+	// X-Okapi-User-Id; both may be empty. At most MaxChangeReason and 100 characters.
+	Reason string `json:"reason,omitempty"`
+	ByName string `json:"byName,omitempty"`
 }

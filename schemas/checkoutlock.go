@@ -29,6 +29,7 @@ type CheckoutLock struct {
 	TTLMs          int    `json:"ttlMs"`
 	ExpirationDate string `json:"expirationDate"`
 	Outdated       bool   `json:"outdated"`
+	AgeMs          int64  `json:"ageMs"` // since CreationDate, by the database's clock
 	RequestID      string `json:"requestId,omitempty"`
 	Holder         string `json:"holder,omitempty"`
 }

@@ -8,6 +8,7 @@ import "context"
 type Info struct {
 	RequestID   string   // correlation id; the edge makes one when none came
 	UserID      string   // the acting user, a UUID
+	UserName    string   // the acting user's name, as who signed in gave it; no header's
 	Token       string   // passed on unchanged, never logged
 	Permissions []string // granted to the acting user, as the gateway says
 }

@@ -188,3 +188,12 @@ func shorten(s string) string {
 	}
 	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }
+
+// Change is a change of a tenant's settings.
+type Change struct {
+	schemas.LockSettings
+	// Version is the version that the change is based on; empty means any.
+	Version string
+	// Reason and ByName go into the history of changes; both may be empty.
+	Reason, ByName string
+}

@@ -1,0 +1,66 @@
+package checkout
+
+import (
+	"context"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas/fault"
+)
+
+// Explanation is what would become of a check-out, and why. Parts that could not
+// be found out, because a check before them failed, are nil.
+type Explanation struct {
+	WouldLend bool `json:"wouldLend"`
+	// Errors are what a check-out would be refused with; empty if it would lend.
+	Errors []fault.Detail `json:"errors"`
+	// Rule is the circulation rule that decides.
+	Rule *AppliedRule `json:"rule,omitempty"`
+	// LoanPolicy is the one that the rule names.
+	LoanPolicy *Named `json:"loanPolicy,omitempty"`
+	// Limit is nil when none applies.
+	Limit *LimitStanding `json:"limit,omitempty"`
+	// DueDate is that of a loan made now; nil unless it would lend.
+	DueDate *Instant `json:"dueDate,omitempty"`
+
+	// Patron and Item are what was found; nil when there is no such record.
+	Patron *ExplainedPatron `json:"patron,omitempty"`
+	Item   *ExplainedItem   `json:"item,omitempty"`
+}
+
+// AppliedRule is a line of the circulation rules.
+type AppliedRule struct {
+	Line       int               `json:"line"` // counted from 1
+	Text       string            `json:"text"` // the line as it stands, without white space around
+	Fallback   bool              `json:"fallback"`
+	Conditions policy.Conditions `json:"-"`
+}
+
+// LimitStanding is how the patron stands with the item limit.
+type LimitStanding struct {
+	Max     int    `json:"max"`
+	Open    int    `json:"open"` // loans that the limit counts
+	Reached bool   `json:"reached"`
+	Message string `json:"message"` // FOLIO's, as a refusal would have it
+}
+
+// ExplainedPatron is a patron as an explanation names them.
+type ExplainedPatron struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"` // last name first
+	Group string `json:"group"`
+}
+
+// ExplainedItem is an item as an explanation names it.
+type ExplainedItem struct {
+	ID           string `json:"id"`
+	Title        string `json:"title"`
+	Status       string `json:"status"`
+	MaterialType string `json:"materialType"`
+	Location     string `json:"location"`
+}
+
+// Explain makes the checks of DryRun and says what they found, refusals included.
+// Faults: those of stored configuration, and of a storage that cannot be read.
+func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, error) {
+	panic("to be written")
+}

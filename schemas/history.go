@@ -1,0 +1,115 @@
+package schemas
+
+// Bounds of the history of check-outs.
+const (
+	MaxHistoryBatch  = 500  // check-outs in one POST
+	MaxHistoryPage   = 200  // check-outs in one GET
+	MaxHistoryReason = 1000 // characters of a reason
+	// MaxFigureMinutes is the longest time that figures are made of: a day.
+	MaxFigureMinutes = 24 * 60
+)
+
+// PastCheckOut is a check-out that ended, as the history keeps it (ours). The
+// history answers questions; it is no ledger: entries may be lost with the process
+// that has not sent them yet.
+type PastCheckOut struct {
+	// ID is chosen by circulation, so that an entry that is sent twice is kept once.
+	ID string `json:"id"`
+	// Date is when it ended, by the database's clock. Storage sets it.
+	Date string `json:"date,omitempty"`
+	// AgoMs is how long ago it ended when the entry was sent. Storage turns it into
+	// Date, so that no other clock counts.
+	AgoMs int64 `json:"agoMs,omitempty"`
+	// Outcome is one of few words, such as lent or limit_reached.
+	Outcome string `json:"outcome"`
+	// Code and Reason are those of the refusal or failure: the first fault code that
+	// was answered, and the messages; empty for a loan. Reason is empty or at most
+	// MaxHistoryReason characters.
+	Code   string `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+
+	UserBarcode    string `json:"userBarcode,omitempty"`
+	ItemBarcode    string `json:"itemBarcode,omitempty"`
+	UserID         string `json:"userId,omitempty"` // absent when no such patron was found
+	LoanID         string `json:"loanId,omitempty"` // of a loan that was made
+	ServicePointID string `json:"servicePointId,omitempty"`
+
+	// WaitMs is how long it waited for the patron's lock in all; absent when it asked
+	// for none.
+	WaitMs *int `json:"waitMs,omitempty"`
+	TookMs int  `json:"tookMs"`
+	// Repeats is how often its commit was sent again, for a lost lock say.
+	Repeats   int    `json:"repeats,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+	// Instance is the circulation instance that did it. Storage sets it, from the
+	// header X-Lock-Holder.
+	Instance string `json:"instance,omitempty"`
+}
+
+// CheckOutReport is the body of POST /check-out-history-storage/check-outs: what
+// one instance of circulation has to tell of one tenant.
+type CheckOutReport struct {
+	CheckOuts []PastCheckOut `json:"checkOuts"` // at most MaxHistoryBatch
+	// Waiting is how many of its check-outs wait for a patron's lock now. A report
+	// counts for 5 s.
+	Waiting int `json:"waiting"`
+}
+
+// PastCheckOuts is a page of the history, newest first.
+type PastCheckOuts struct {
+	CheckOuts []PastCheckOut `json:"checkOuts"`
+	// More says that the history goes on after this page. They are not counted, since
+	// that would read them all.
+	More bool `json:"more"`
+}
+
+// HistoryFilter selects past check-outs; its zero value is the newest of all.
+type HistoryFilter struct {
+	UserBarcode string // exactly, but for case
+	ItemBarcode string // likewise
+	Outcome     string
+	From, Until string // RFC 3339, both inclusive
+	Offset      int    // at most 10000
+	Limit       int    // 1 to MaxHistoryPage
+}
+
+// Figures are what the history tells about the last minutes, by the database's
+// clock.
+type Figures struct {
+	Date    string `json:"date"`
+	Waiting int    `json:"waiting"` // check-outs that wait for a lock now, on all instances
+	Held    int    `json:"held"`    // locks held now, outdated ones not counted
+	// Minutes are the last ones without gaps, oldest first; the last is under way.
+	Minutes []FigureMinute `json:"minutes"`
+	// Total is about all minutes together.
+	Total FigureTotal `json:"total"`
+	// Causes are why check-outs were not lent, most frequent first, at most 10; what
+	// is beyond is one cause with neither code nor reason.
+	Causes []FigureCause `json:"causes"`
+}
+
+// FigureTotal counts check-outs. The waits are of those that asked for a lock, also
+// of those that got it at once; absent when there were none.
+type FigureTotal struct {
+	CheckOuts int  `json:"checkOuts"`
+	Lent      int  `json:"lent"`
+	Locked    int  `json:"locked"` // asked for a lock
+	WaitP50Ms *int `json:"waitP50Ms,omitempty"`
+	WaitP95Ms *int `json:"waitP95Ms,omitempty"`
+	WaitMaxMs *int `json:"waitMaxMs,omitempty"`
+}
+
+// FigureMinute is one minute's FigureTotal.
+type FigureMinute struct {
+	Date string `json:"date"` // its beginning
+	FigureTotal
+}
+
+// FigureCause is how often a cause occurred. Check-outs without a code are told
+// apart by their reason, in which patron and item are left out.
+type FigureCause struct {
+	Outcome string `json:"outcome,omitempty"`
+	Code    string `json:"code,omitempty"`
+	Reason  string `json:"reason,omitempty"` // an example when there is a code
+	Count   int    `json:"count"`
+}

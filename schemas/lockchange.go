@@ -1,0 +1,53 @@
+package schemas
+
+import "encoding/json"
+
+// MaxChangeReason is the longest reason for a change, in characters.
+const MaxChangeReason = 500
+
+// The kinds of changes that people make to the check-out lock.
+const (
+	ChangeSettings = "settings" // its settings
+	ChangeRelease  = "release"  // a lock was released by force
+)
+
+// LockChange is something that somebody did to the check-out lock (ours): who,
+// when and why. It is written in the transaction of the change itself.
+type LockChange struct {
+	ID   string `json:"id"`
+	Date string `json:"date"` // by the database's clock
+	Kind string `json:"kind"`
+	// By is who did it, as far as the call said.
+	By ChangedBy `json:"by"`
+	// Reason is theirs; empty for a change through an endpoint that asks for none.
+	Reason    string `json:"reason,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+
+	// Before and After are the values of the tenant's settings entry; absent where
+	// there was none. Only of ChangeSettings.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+
+	// Lock is the lock as it was when it was released. Only of ChangeRelease; its
+	// userId goes when the history of check-outs does.
+	Lock *CheckoutLock `json:"lock,omitempty"`
+}
+
+// ChangedBy is a member of staff: FOLIO's user id, a name, both or neither.
+type ChangedBy struct {
+	UserID string `json:"userId,omitempty"`
+	Name   string `json:"name,omitempty"`
+}
+
+// LockChanges is a page of the changes, newest first.
+type LockChanges struct {
+	Changes      []LockChange `json:"changes"`
+	TotalRecords int          `json:"totalRecords"`
+}
+
+// ForcedRelease is the body of POST /check-out-lock-storage/{id}/forced-release
+// (ours). Who does it is the user in X-Okapi-User-Id and this name.
+type ForcedRelease struct {
+	Reason string `json:"reason"`           // 1 to MaxChangeReason characters
+	ByName string `json:"byName,omitempty"` // at most 100 characters
+}
