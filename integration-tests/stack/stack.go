@@ -89,7 +89,7 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 	}
 	cfg := circulation.DefaultConfig()
 	cfg.HTTP.Port = 0
-	environ := append([]string{"STORAGE_URL=" + url, fmt.Sprintf("INSTANCE_NAME=circulation-%d", i+1)}, o.CirculationEnv...)
+	environ := append([]string{"STAFF_AUTH=none", "STORAGE_URL=" + url, fmt.Sprintf("INSTANCE_NAME=circulation-%d", i+1)}, o.CirculationEnv...)
 	if err := config.Load(&cfg, environ); err != nil {
 		return err
 	}
