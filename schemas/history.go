@@ -1,10 +1,17 @@
 package schemas
 
+// OutcomeLent is the outcome of a check-out that was done, and no other's.
+const OutcomeLent = "lent"
+
 // Bounds of the history of check-outs.
 const (
-	MaxHistoryBatch  = 500  // check-outs in one POST
-	MaxHistoryPage   = 200  // check-outs in one GET
-	MaxHistoryReason = 1000 // characters of a reason
+	MaxHistoryBatch  = 500    // check-outs in one POST
+	MaxHistoryPage   = 200    // check-outs in one GET
+	MaxHistoryOffset = 10_000 // check-outs before a page
+	MaxHistoryReason = 1000   // characters of a reason
+	MaxHistoryText   = 255    // characters of any other text
+	// MaxHistoryMs is the longest time of an entry in milliseconds: an hour.
+	MaxHistoryMs = 3_600_000
 	// MaxFigureMinutes is the longest time that figures are made of: a day.
 	MaxFigureMinutes = 24 * 60
 )
@@ -17,10 +24,11 @@ type PastCheckOut struct {
 	ID string `json:"id"`
 	// Date is when it ended, by the database's clock. Storage sets it.
 	Date string `json:"date,omitempty"`
-	// AgoMs is how long ago it ended when the entry was sent. Storage turns it into
-	// Date, so that no other clock counts.
+	// AgoMs is how long ago it ended when the entry was sent, at most MaxHistoryMs.
+	// Storage turns it into Date, so that no other clock counts.
 	AgoMs int64 `json:"agoMs,omitempty"`
-	// Outcome is one of few words, such as lent or limit_reached.
+	// Outcome is one of few words, such as OutcomeLent or limit_reached: lower-case
+	// letters and underscores, at most 40.
 	Outcome string `json:"outcome"`
 	// Code and Reason are those of the refusal or failure: the first fault code that
 	// was answered, and the messages; empty for a loan. Reason is empty or at most
@@ -83,8 +91,8 @@ type Figures struct {
 	Minutes []FigureMinute `json:"minutes"`
 	// Total is about all minutes together.
 	Total FigureTotal `json:"total"`
-	// Causes are why check-outs were not lent, most frequent first, at most 10; what
-	// is beyond is one cause with neither code nor reason.
+	// Causes are why check-outs were not lent, most frequent first. After 10 of them
+	// what is left is one more, with neither outcome, code nor reason.
 	Causes []FigureCause `json:"causes"`
 }
 
@@ -106,7 +114,7 @@ type FigureMinute struct {
 }
 
 // FigureCause is how often a cause occurred. Check-outs without a code are told
-// apart by their reason, in which patron and item are left out.
+// apart by their reason. Patron and item are left out of all reasons.
 type FigureCause struct {
 	Outcome string `json:"outcome,omitempty"`
 	Code    string `json:"code,omitempty"`
