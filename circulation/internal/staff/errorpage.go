@@ -1,0 +1,61 @@
+package staff
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// problem is an error as a page shows it.
+type problem struct {
+	Heading   string
+	Text      string
+	RequestID string // by which an operator finds the log lines
+	Back      string
+}
+
+// showError answers with a page that says what went wrong and what can be done.
+func (p *Pages) showError(c echo.Context, err error) {
+	code := fault.CodeOf(err)
+	shown := problem{Heading: heading(code), Text: publicText(err), RequestID: call.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
+	if t := c.Param("tenant"); t != "" && code != fault.NotFound {
+		shown.Back = "/staff/" + t + "/"
+	}
+	c.Response().Header().Set(fault.Header, string(code))
+	f := p.frame(shown.Heading, shown)
+	if err := p.write(c, fault.Status(code), "error.html", f); err != nil {
+		p.Log.ErrorContext(c.Request().Context(), "error page not written", "err", err)
+	}
+}
+
+func heading(code fault.Code) string {
+	switch fault.Status(code) {
+	case http.StatusUnauthorized:
+		return "Please sign in"
+	case http.StatusForbidden:
+		return "You may not do that"
+	case http.StatusNotFound:
+		return "There is nothing here"
+	case http.StatusConflict:
+		return "Somebody else was faster"
+	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return "Not available right now"
+	case http.StatusInternalServerError:
+		return "Something went wrong"
+	}
+	return "That cannot be done"
+}
+
+// publicText is what an error says to people. What went wrong inside is for the
+// log alone.
+func publicText(err error) string {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return "The service could not make this page."
+	}
+	return f.Msg
+}

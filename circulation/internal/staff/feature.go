@@ -1,0 +1,171 @@
+package staff
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// The page Feature: whether the lock is on, who changed that, and the switch.
+
+const changesShown = 20
+
+type featurePage struct {
+	Settings settings.View
+	Service  bool // what the service's own setting is
+	MayTurn  bool
+	Switch   string // path of the switch
+	Figures  *schemas.Figures
+	Changes  []change
+	Total    int
+	Newer    string // paths; empty for none
+	Older    string
+}
+
+// feature handles GET /staff/{tenant}/.
+func (p *Pages) feature(v *visit) error {
+	view, err := p.Oversight.Settings(v.ctx())
+	if err != nil {
+		return err
+	}
+	page := featurePage{
+		Settings: view, Service: p.Oversight.Environment().Enabled,
+		MayTurn: v.may(oversight.MayChangeSettings), Switch: v.path("/switch"),
+	}
+	if v.may(oversight.MaySeeFigures) {
+		f, err := p.Oversight.Figures(v.ctx(), figureMinutes)
+		if err != nil { // the switch must work without them
+			p.Log.WarnContext(v.ctx(), "page shown without figures", "err", err)
+		} else {
+			page.Figures = &f
+		}
+	}
+	if v.may(oversight.MaySeeChanges) {
+		offset, err := offsetOf(v)
+		if err != nil {
+			return err
+		}
+		list, err := p.Oversight.Changes(v.ctx(), "", offset, changesShown)
+		if err != nil {
+			return err
+		}
+		page.Changes, page.Total = describeChanges(list.Changes), list.TotalRecords
+		page.Newer, page.Older = neighbours(v, "/", offset, changesShown, offset+len(list.Changes) < list.TotalRecords)
+	}
+	return v.show(http.StatusOK, "feature.html", "/", "Check-out lock", page)
+}
+
+// target is what the switch can be turned to.
+type target struct {
+	To      string // on, off or default
+	On      bool   // what that means
+	Heading string
+	Button  string
+}
+
+func (p *Pages) target(to string) (target, error) {
+	switch to {
+	case "on":
+		return target{to, true, "Turn the check-out lock on?", "Turn on"}, nil
+	case "off":
+		return target{to, false, "Turn the check-out lock off?", "Turn off"}, nil
+	case "default":
+		return target{to, p.Oversight.Environment().Enabled, "Follow the service's own setting?", "Follow the service"}, nil
+	}
+	return target{}, fault.New(fault.Malformed, "The switch can be turned to on, off or default, not to %s", schemas.Shown(to))
+}
+
+type switchPage struct {
+	target
+	Action  string
+	Back    string
+	Version string
+	Reason  reasonField
+	Longest int // ms that a machine may wait once the lock is on
+}
+
+// reasonField is the field in which people say why.
+type reasonField struct {
+	Value, Wrong string
+}
+
+// check says what is wrong with a reason; the bounds are storage's.
+func (r *reasonField) check() bool {
+	switch n := utf8.RuneCountInString(strings.TrimSpace(r.Value)); {
+	case n == 0:
+		r.Wrong = "Say why, in a few words: the history shows it to your colleagues."
+	case n > schemas.MaxChangeReason:
+		r.Wrong = fmt.Sprintf("The reason has %d characters; at most %d are kept.", n, schemas.MaxChangeReason)
+	}
+	return r.Wrong == ""
+}
+
+// askSwitch handles GET /staff/{tenant}/switch?to=: what would change, and why.
+func (p *Pages) askSwitch(v *visit) error {
+	return p.showSwitch(v, http.StatusOK, v.QueryParam("to"), reasonField{})
+}
+
+func (p *Pages) showSwitch(v *visit, status int, to string, reason reasonField) error {
+	t, err := p.target(to)
+	if err != nil {
+		return err
+	}
+	view, err := p.Oversight.Settings(v.ctx())
+	if err != nil {
+		return err
+	}
+	return v.show(status, "switch.html", "/", t.Heading, switchPage{
+		target: t, Action: v.path("/switch"), Back: v.path("/"), Version: view.Version, Reason: reason, Longest: view.LongestWaitMs,
+	})
+}
+
+// doSwitch handles POST /staff/{tenant}/switch.
+func (p *Pages) doSwitch(v *visit) error {
+	t, err := p.target(v.FormValue("to"))
+	if err != nil {
+		return err
+	}
+	reason := reasonField{Value: v.FormValue("reason")}
+	if !reason.check() {
+		return p.showSwitch(v, http.StatusUnprocessableEntity, t.To, reason)
+	}
+	view, err := p.Oversight.Settings(v.ctx())
+	if err != nil {
+		return err
+	}
+	// What the page does not ask about stays as it is: a view can be sent back.
+	view.Enabled = settings.Field[bool]{Value: t.On, Source: settings.FromTenant}
+	if t.To == "default" {
+		view.Enabled.Source = settings.FromEnvironment
+	}
+	if shown := v.FormValue("version"); shown != "" {
+		view.Version = shown // a change since then is a conflict
+	}
+	if err := p.change(v, view, reason.Value); err != nil {
+		return err
+	}
+	return v.done("/", t.To)
+}
+
+// change writes the settings as in view, with a reason.
+func (p *Pages) change(v *visit, view settings.View, reason string) error {
+	body, err := json.Marshal(struct {
+		settings.View
+		Reason string `json:"reason"`
+	}{view, strings.TrimSpace(reason)})
+	if err != nil {
+		return fmt.Errorf("writing the settings: %w", err)
+	}
+	_, err = p.Oversight.ChangeSettings(v.ctx(), body)
+	if fault.Is(err, fault.Conflict) {
+		return fault.Wrap(err, fault.Conflict, "The settings were changed since you opened the page. Nothing of yours was saved: look at them again and repeat your change.")
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package staff
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+)
+
+// formats are what templates write values with.
+func formats() template.FuncMap {
+	return template.FuncMap{
+		"when":   when,
+		"ms":     milliseconds,
+		"mask":   call.Mask,
+		"short":  short,
+		"source": sourceName,
+		"plural": plural,
+		"maxReason": func() int {
+			return schemas.MaxChangeReason
+		},
+	}
+}
+
+// moment is a time as pages show it: for people in the service's own time zone
+// (the variable TZ), for programs as RFC 3339.
+type moment struct{ Text, Machine string }
+
+// when reads a date of storage. Dates that cannot be read are shown as they are.
+func when(date string) moment {
+	t, err := time.Parse(schemas.FolioTime, date)
+	if err != nil {
+		t, err = time.Parse(time.RFC3339Nano, date)
+	}
+	if err != nil {
+		return moment{Text: date, Machine: date}
+	}
+	t = t.Local()
+	return moment{Text: t.Format("2 Jan 2006, 15:04:05 MST"), Machine: t.Format(time.RFC3339)}
+}
+
+// milliseconds writes a duration as a person reads it: 340 ms, 2.5 s, 3 min 20 s.
+func milliseconds(n any) string {
+	var ms int64
+	switch n := n.(type) {
+	case int:
+		ms = int64(n)
+	case int64:
+		ms = n
+	case *int:
+		if n == nil {
+			return "–"
+		}
+		ms = int64(*n)
+	case time.Duration:
+		ms = n.Milliseconds()
+	}
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case ms < 1000:
+		return fmt.Sprintf("%d ms", ms)
+	case d < time.Minute:
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// short is the beginning of an id, enough to find it again with the eye.
+func short(id string) string {
+	if len(id) <= 8 {
+		return id
+	}
+	return id[:8]
+}
+
+// sourceName says for people where a setting comes from.
+func sourceName(s settings.Source) string {
+	if s == settings.FromTenant {
+		return "set for this library"
+	}
+	return "the service's own setting"
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

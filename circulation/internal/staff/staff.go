@@ -1,0 +1,121 @@
+// Package staff is the page for people: librarians, who turn the check-out lock on
+// and off, and whoever looks when something is stuck. It is HTML made here, works
+// without JavaScript, and shows what package oversight knows.
+package staff
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+// Oversight is what the pages show and do; oversight.Service says more.
+type Oversight interface {
+	Environment() settings.Environment
+	Settings(ctx context.Context) (settings.View, error)
+	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
+	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
+	Locks(ctx context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error)
+	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
+	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
+	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
+	Patrons(ctx context.Context, ids []string) (map[string]checkout.User, error)
+	PatronID(ctx context.Context, barcode string) (string, error)
+}
+
+// Guard decides who may; auth.Guard says more.
+type Guard interface {
+	Mode() auth.Mode
+	Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc
+	May(ctx context.Context, permission string) bool
+}
+
+// Options configure New. All fields are required.
+type Options struct {
+	Oversight Oversight
+	Guard     Guard
+	// Patience is how long the library's machines wait for an answer.
+	Patience time.Duration
+	Log      *slog.Logger
+}
+
+// Pages serves the staff pages of all tenants under /staff/.
+type Pages struct {
+	Options
+	templates templates
+	assets    map[string]asset
+	streams   chan struct{} // a place for each page that is told what changes
+	stopped   chan struct{}
+	stopOnce  sync.Once
+}
+
+// New returns the pages.
+func New(o Options) (*Pages, error) {
+	t, err := parseTemplates()
+	if err != nil {
+		return nil, err
+	}
+	assets, err := readAssets()
+	if err != nil {
+		return nil, err
+	}
+	return &Pages{
+		Options: o, templates: t, assets: assets,
+		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
+	}, nil
+}
+
+// Stop ends the streams of all open pages, so that they do not hold up the
+// service's stop. Pages can still be loaded afterwards.
+func (p *Pages) Stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
+
+// Routes returns the pages' endpoints. Pages name their tenant in the path, since a
+// browser sends no X-Okapi-Tenant.
+func (p *Pages) Routes() []edge.Route {
+	routes := []edge.Route{
+		{Method: http.MethodGet, Path: "/staff", Handler: p.framed(p.chooseTenant)},
+		{Method: http.MethodGet, Path: "/staff/", Handler: p.framed(p.chooseTenant)},
+		{Method: http.MethodGet, Path: "/staff/-/:asset", Handler: p.serveAsset},
+	}
+	for _, r := range []struct {
+		method, path, permission string
+		handler                  func(*visit) error
+	}{
+		{http.MethodGet, "/", oversight.MaySeeSettings, p.feature},
+		{http.MethodGet, "/switch", oversight.MayChangeSettings, p.askSwitch},
+		{http.MethodPost, "/switch", oversight.MayChangeSettings, p.doSwitch},
+		{http.MethodGet, "/timing", oversight.MaySeeSettings, p.timing},
+		{http.MethodPost, "/timing", oversight.MayChangeSettings, p.saveTiming},
+		{http.MethodGet, "/timing/sums", oversight.MaySeeSettings, p.timingSums},
+		{http.MethodGet, "/locks", oversight.MaySeeLocks, p.locks},
+		{http.MethodGet, "/locks/live", oversight.MaySeeLocks, p.liveLocks},
+		{http.MethodGet, "/locks/:lock/release", oversight.MayReleaseLocks, p.askRelease},
+		{http.MethodPost, "/locks/:lock/release", oversight.MayReleaseLocks, p.doRelease},
+		{http.MethodGet, "/check-outs", oversight.MaySeeCheckOuts, p.checkOuts},
+		{http.MethodGet, "/contention", oversight.MaySeeFigures, p.contention},
+		{http.MethodGet, "/contention/live", oversight.MaySeeFigures, p.liveContention},
+		{http.MethodGet, "/try", oversight.MayExplain, p.try},
+	} {
+		routes = append(routes, edge.Route{
+			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission,
+			Handler: p.framed(p.ofTenant(r.permission, r.handler)),
+		})
+	}
+	for i := range routes {
+		routes[i].NoTenant = true // the path has it
+	}
+	return routes
+}

@@ -1,0 +1,44 @@
+package staff
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/fault"
+)
+
+// A form is taken only from a page of ours: it repeats the token in the visitor's
+// cookie, which other sites can neither read nor send (SameSite). Echo's own
+// middleware is not used, because it asks for no token from browsers that send
+// Sec-Fetch-Site.
+
+const (
+	tokenCookie = "staff_token"
+	tokenField  = "token"
+)
+
+// checkToken returns the visitor's token, a new one for who has none, and refuses
+// a change that does not repeat it. Fault: Forbidden.
+func checkToken(c echo.Context) (string, error) {
+	cookie, err := c.Cookie(tokenCookie)
+	known := err == nil && len(cookie.Value) == len(rand.Text())
+	if c.Request().Method != http.MethodGet {
+		if !known || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.FormValue(tokenField))) != 1 {
+			return "", fault.New(fault.Forbidden, "This form did not come from a page that was opened here, or it is too old. Nothing was changed: "+
+				"go back, load the page again and repeat the change. Your browser has to accept cookies.")
+		}
+	}
+	if known {
+		return cookie.Value, nil
+	}
+	token := rand.Text()
+	c.SetCookie(&http.Cookie{
+		Name: tokenCookie, Value: token, Path: "/staff/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		// A gateway in front says how the visitor came; a forged header only loses the cookie.
+		Secure: c.Scheme() == "https",
+	})
+	return token, nil
+}
