@@ -176,8 +176,8 @@ func lockID(c echo.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// list handles GET /check-out-lock-storage?userId=&offset=&limit=: 200 with a
-// page of locks, oldest first, and the number of all that match.
+// list handles GET /check-out-lock-storage?userId=&holder=&outdated=&offset=&limit=:
+// 200 with a page of locks, oldest first, and the number of all that match.
 func (h lockHandlers) list(c echo.Context) error {
 	f, err := lockFilter(c)
 	if err != nil {
@@ -204,6 +204,19 @@ func lockFilter(c echo.Context) (f lock.Filter, err error) {
 		}
 		f.UserID = id
 	}
+	if c.QueryParams().Has("holder") {
+		if f.Holder = holder(c.QueryParam("holder")); f.Holder == "" {
+			return f, fault.New(fault.Malformed, "holder is %s, but must have 1 to %d printable characters", schemas.Shown(c.QueryParam("holder")), maxHolder)
+		}
+	}
+	if c.QueryParams().Has("outdated") {
+		value := c.QueryParam("outdated")
+		outdated := value == "true"
+		if !outdated && value != "false" {
+			return f, fault.New(fault.Malformed, "outdated is %s, but must be true or false", schemas.Shown(value))
+		}
+		f.Outdated = &outdated
+	}
 	if f.Offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
 		return f, err
 	}
@@ -219,6 +232,7 @@ func lockToWire(l lock.Lock) schemas.CheckoutLock {
 		TTLMs:          int(l.TTL.Milliseconds()),
 		ExpirationDate: l.ExpiresAt().UTC().Format(schemas.FolioTime),
 		Outdated:       l.Outdated,
+		AgeMs:          l.Age.Milliseconds(),
 		Holder:         l.Holder,
 	}
 	if l.RequestID != uuid.Nil {

@@ -109,6 +109,8 @@ func TestBadParametersOfLocks(t *testing.T) {
 	a := newLockAPI(t)
 	for _, query := range []string{
 		"?userId=", "?userId=abc", "?userId=null", "?userId=" + patronID + "x",
+		"?holder=", "?holder=" + strings.Repeat("a", 101), "?holder=a%00", "?holder=%ff", "?holder=%0a",
+		"?outdated=", "?outdated=1", "?outdated=TRUE", "?outdated=yes", "?outdated=null",
 		"?offset=-1", "?offset=x", "?offset=", "?offset=1.5", "?offset=1e3", "?offset=2147483648", "?offset=99999999999999999999",
 		"?limit=-1", "?limit=x", "?limit=", "?limit=1001", "?limit=99999999999999999999", "?limit=0x10",
 	} {
@@ -171,6 +173,7 @@ func TestSQLInAParameterIsJustText(t *testing.T) {
 			"id":        a.do(http.MethodGet, "/"+escaped(sql), "").Code,
 			"DELETE id": a.do(http.MethodDelete, "/"+escaped(sql), "").Code,
 			"filter":    a.do(http.MethodGet, "?userId="+escaped(sql), "").Code,
+			"outdated":  a.do(http.MethodGet, "?outdated="+escaped(sql), "").Code,
 			"offset":    a.do(http.MethodGet, "?offset="+escaped(sql), "").Code,
 			"limit":     a.do(http.MethodGet, "?limit="+escaped(sql), "").Code,
 			"tenant":    a.do(http.MethodGet, "", "", map[string]string{schemas.TenantHeader: sql}).Code,

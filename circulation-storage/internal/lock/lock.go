@@ -23,6 +23,7 @@ type Lock struct {
 	RequestID uuid.UUID     // the request that got it; Nil means none was named
 	Holder    string        // the instance that asked, for whoever looks; may be empty
 	Outdated  bool          // judged by its own TTL when the store answered
+	Age       time.Duration // since CreatedAt when the store answered, by its clock; below 0 if that was set back since
 }
 
 // ExpiresAt is when the lock becomes outdated.
@@ -70,12 +71,14 @@ type Peek struct {
 	RequestID uuid.UUID // the request that has the live lock; Nil when free or not named
 }
 
-// Filter selects locks to list. The zero UserID means all patrons; Limit 0 lists
-// none, but still counts.
+// Filter selects locks to list. Its zero value matches all, but lists none: Limit 0
+// only counts.
 type Filter struct {
-	UserID uuid.UUID
-	Offset int
-	Limit  int
+	UserID   uuid.UUID // Nil is all patrons
+	Holder   string    // exactly this instance; empty is any, and none
+	Outdated *bool     // as Lock.Outdated; nil is both
+	Offset   int
+	Limit    int
 }
 
 // Store keeps the locks of the tenant in ctx. Its clock judges what is outdated:

@@ -37,8 +37,12 @@ var (
 	longAgo    = outdatedBy("l.ttl_ms", "$1::interval")
 )
 
-// lockColumns are what scanLock reads.
-var lockColumns = `l.id, l.user_id, l.creation_date, l.ttl_ms, l.request_id, coalesce(l.holder, ''), ` + own
+// lockColumns are what scanLock reads, lockColumnNames what a part of a statement
+// calls them.
+var lockColumns = `l.id, l.user_id, l.creation_date, l.ttl_ms, l.request_id, coalesce(l.holder, ''), ` + own +
+	`, clock_timestamp() - l.creation_date`
+
+const lockColumnNames = `(id, user_id, creation_date, ttl_ms, request_id, holder, outdated, age)`
 
 // notDurable lets a statement return before its WAL is on disk: a lock that a
 // crash loses only refuses its holder's commit. It holds for its own transaction.
@@ -173,13 +177,16 @@ func (s *LockStore) one(ctx context.Context, op, statement string, id uuid.UUID,
 	return l, toFault(op, err)
 }
 
-// The count stands in a part of its own, so that a page past the end has it too.
+// The count stands in a part of its own, so that a page past the end has it too. A
+// lock is judged once, so that it is shown as what it was found for.
 var listSQL = `
-WITH matching AS (SELECT * FROM {schema}.check_out_lock WHERE $1::uuid IS NULL OR user_id = $1::uuid)
+WITH seen ` + lockColumnNames + ` AS MATERIALIZED (
+    SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l
+     WHERE ($1::uuid IS NULL OR l.user_id = $1::uuid) AND ($2::text = '' OR l.holder = $2::text)),
+matching AS (SELECT * FROM seen WHERE $3::boolean IS NULL OR outdated = $3::boolean)
 SELECT page.*, counted.total
   FROM (SELECT count(*) AS total FROM matching) counted
-  LEFT JOIN (SELECT ` + lockColumns + ` FROM matching l
-              ORDER BY l.creation_date, l.id OFFSET $2::bigint LIMIT $3::bigint) page ON true
+  LEFT JOIN (SELECT * FROM matching ORDER BY creation_date, id OFFSET $4::bigint LIMIT $5::bigint) page ON true
  ORDER BY page.creation_date, page.id`
 
 // List implements lock.Store.
@@ -190,14 +197,14 @@ func (s *LockStore) List(ctx context.Context, f lock.Filter) ([]lock.Lock, int, 
 	}
 	var found []lock.Lock
 	var total int
-	rows, err := s.db.pool.Query(ctx, statement, nullable(f.UserID), f.Offset, f.Limit)
+	rows, err := s.db.pool.Query(ctx, statement, nullable(f.UserID), f.Holder, f.Outdated, f.Offset, f.Limit)
 	if err != nil {
 		return nil, 0, toFault("listing locks", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if rows.RawValues()[0] == nil { // a page past the end is one row with the count alone
-			if err := rows.Scan(nil, nil, nil, nil, nil, nil, nil, &total); err != nil {
+			if err := rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, &total); err != nil {
 				return nil, 0, toFault("listing locks", err)
 			}
 			continue
@@ -254,7 +261,7 @@ func nullable(id uuid.UUID) *uuid.UUID {
 func scanLock(row pgx.Row, l *lock.Lock, more ...any) error {
 	var ttlMs int64
 	var requestID *uuid.UUID
-	err := row.Scan(append([]any{&l.ID, &l.UserID, &l.CreatedAt, &ttlMs, &requestID, &l.Holder, &l.Outdated}, more...)...)
+	err := row.Scan(append([]any{&l.ID, &l.UserID, &l.CreatedAt, &ttlMs, &requestID, &l.Holder, &l.Outdated, &l.Age}, more...)...)
 	l.CreatedAt = l.CreatedAt.UTC()
 	l.TTL = time.Duration(ttlMs) * time.Millisecond
 	if requestID != nil {

@@ -29,6 +29,12 @@ func atOnce(fn func(i int)) {
 	wg.Wait()
 }
 
+// Ageless is a lock for comparing: its age grows from answer to answer.
+func Ageless(l lock.Lock) lock.Lock {
+	l.Age = 0
+	return l
+}
+
 func mustAcquire(ctx context.Context, t *testing.T, store lock.Store, req lock.Request) lock.Lock {
 	l, _, err := store.Acquire(ctx, req)
 	if err != nil {
@@ -96,10 +102,10 @@ func wholeLock(t *testing.T, newStore NewStore) {
 	req := lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "kiosk-7"}
 	got := mustAcquire(ctx, t, store, req)
 	want := lock.Lock{ID: got.ID, UserID: req.UserID, CreatedAt: got.CreatedAt, TTL: req.TTL, RequestID: req.RequestID, Holder: req.Holder}
-	if got != want || got.ID == uuid.Nil {
+	if Ageless(got) != want || got.ID == uuid.Nil {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if read, err := store.Get(ctx, got.ID); err != nil || read != got {
+	if read, err := store.Get(ctx, got.ID); err != nil || Ageless(read) != want {
 		t.Errorf("Get = %+v, %v, want %+v", read, err, got)
 	}
 	again := req
@@ -159,14 +165,22 @@ func peek(t *testing.T, newStore NewStore) {
 func getOutdated(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	aged := l.Age
+	if aged < 0 || aged > minute {
+		t.Errorf("a new lock is %s old", aged)
+	}
 	for _, tt := range []struct {
 		by   time.Duration
 		want bool
 	}{{0, false}, {2 * time.Hour, true}, {-4 * time.Hour, true}} {
 		ager.Age(ctx, t, l.ID, tt.by)
+		aged += tt.by
 		got, err := store.Get(ctx, l.ID)
 		if err != nil || got.ID != l.ID || got.Outdated != tt.want {
 			t.Errorf("aged by %s: got %+v, %v, want outdated %t", tt.by, got, err, tt.want)
+		}
+		if got.Age < aged || got.Age > aged+minute {
+			t.Errorf("aged by %s: it is %s old, want %s or a little more", tt.by, got.Age, aged)
 		}
 	}
 	if _, err := store.Get(ctx, uuid.New()); !fault.Is(err, fault.NotFound) {

@@ -40,6 +40,7 @@ func RunStore(t *testing.T, newStore NewStore) {
 		"Get/outdated locks too":                   getOutdated,
 		"List/oldest first, in pages":              listPages,
 		"List/of one patron":                       listOfOne,
+		"List/by holder and age":                   listFiltered,
 		"List/nothing there":                       listEmpty,
 		"Sweep/only what is outdated for long":     sweepOld,
 		"Sweep/in batches":                         sweepBatches,

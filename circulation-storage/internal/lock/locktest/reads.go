@@ -46,8 +46,47 @@ func listOfOne(t *testing.T, newStore NewStore) {
 	ann := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "kiosk-7"})
 	mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 	got, total, err := store.List(ctx, lock.Filter{UserID: ann.UserID, Limit: 10})
-	if err != nil || total != 1 || !slices.Equal(got, []lock.Lock{ann}) {
+	if err != nil || total != 1 || len(got) != 1 || Ageless(got[0]) != Ageless(ann) {
 		t.Errorf("got %+v, %d in all, %v, want %+v alone", got, total, err, ann)
+	}
+}
+
+func listFiltered(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	add := func(holder string, by time.Duration) uuid.UUID {
+		l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, Holder: holder})
+		ager.Age(ctx, t, l.ID, by)
+		return l.ID
+	}
+	old, ahead := add("a", 2*time.Hour), add("a", -2*time.Hour)
+	live, other, nobodys := add("a", 0), add("A", 0), add("", 0)
+	yes, no := true, false
+	for name, tt := range map[string]struct {
+		filter lock.Filter
+		want   []uuid.UUID // oldest first
+	}{
+		"all":                        {lock.Filter{}, []uuid.UUID{old, live, other, nobodys, ahead}},
+		"a holder, exactly":          {lock.Filter{Holder: "a"}, []uuid.UUID{old, live, ahead}},
+		"no such holder":             {lock.Filter{Holder: "a%"}, nil},
+		"outdated":                   {lock.Filter{Outdated: &yes}, []uuid.UUID{old, ahead}},
+		"not outdated":               {lock.Filter{Outdated: &no}, []uuid.UUID{live, other, nobodys}},
+		"a holder's, not outdated":   {lock.Filter{Holder: "a", Outdated: &no}, []uuid.UUID{live}},
+		"another holder's, outdated": {lock.Filter{Holder: "A", Outdated: &yes}, nil},
+	} {
+		for limit := range len(tt.want) + 2 {
+			tt.filter.Limit = limit
+			locks, total, err := store.List(ctx, tt.filter)
+			var got []uuid.UUID
+			for _, l := range locks {
+				got = append(got, l.ID)
+				if tt.filter.Outdated != nil && l.Outdated != *tt.filter.Outdated {
+					t.Errorf("%s: shows %+v", name, l)
+				}
+			}
+			if want := tt.want[:min(limit, len(tt.want))]; err != nil || total != len(tt.want) || !slices.Equal(got, want) {
+				t.Errorf("%s, limit %d: %v, %d in all, %v, want %v, %d in all", name, limit, got, total, err, want, len(tt.want))
+			}
+		}
 	}
 }
 
