@@ -51,8 +51,7 @@ type backend struct {
 	rules     string
 	current   settings.Settings
 	problem   error
-	change    schemas.LockSettings
-	version   string
+	change    settings.Change
 	wish      string // the body of a new request
 }
 
@@ -148,8 +147,8 @@ func (b *backend) Read(context.Context) (settings.Settings, error, error) {
 	return b.current, b.problem, b.err
 }
 
-func (b *backend) Update(_ context.Context, change schemas.LockSettings, version string) (settings.Settings, error) {
-	b.change, b.version = change, version
+func (b *backend) Update(_ context.Context, change settings.Change) (settings.Settings, error) {
+	b.change = change
 	return b.current, b.err
 }
 

@@ -210,7 +210,7 @@ func TestLockSettingsAreShownWithTheirSourcesAndReplaced(t *testing.T) {
 	if status != http.StatusOK || answer != want {
 		t.Errorf("got %d %s, want %s", status, answer, want)
 	}
-	if b.change.Enabled == nil || !*b.change.Enabled || b.change.TTL != nil || b.change.Waits != nil || b.version != "7" {
-		t.Errorf("changed to %+v based on %q", b.change, b.version)
+	if b.change.Enabled == nil || !*b.change.Enabled || b.change.TTL != nil || b.change.Waits != nil || b.change.Version != "7" {
+		t.Errorf("changed to %+v based on %q", b.change, b.change.Version)
 	}
 }

@@ -53,7 +53,7 @@ type Rules interface {
 // Settings keeps the check-out lock's settings.
 type Settings interface {
 	Read(ctx context.Context) (s settings.Settings, problem, err error)
-	Update(ctx context.Context, change schemas.LockSettings, expectedVersion string) (settings.Settings, error)
+	Update(ctx context.Context, change settings.Change) (settings.Settings, error)
 }
 
 // Deps is what the handlers work with. All fields are required.

@@ -31,11 +31,11 @@ func (h settingsHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	change, version, err := h.environment.ParseChange(body)
+	change, err := h.environment.ParseChange(body)
 	if err != nil {
 		return err
 	}
-	s, err := h.settings.Update(c.Request().Context(), change, version)
+	s, err := h.settings.Update(c.Request().Context(), change)
 	if err != nil {
 		return err
 	}

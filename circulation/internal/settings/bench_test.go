@@ -26,6 +26,7 @@ type storage struct {
 	err     error
 	delay   time.Duration // between reading and answering
 	reads   int
+	changed schemas.LockSettingsChange // the last one
 }
 
 func (s *storage) State(ctx context.Context) (schemas.LockSettingsState, error) {
@@ -49,13 +50,13 @@ func (s *storage) state() schemas.LockSettingsState {
 	return state
 }
 
-func (s *storage) Put(_ context.Context, value json.RawMessage, expected string) (schemas.LockSettingsState, error) {
+func (s *storage) Put(_ context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if expected != "" && expected != fmt.Sprint(s.version) {
+	if change.Version != "" && change.Version != fmt.Sprint(s.version) {
 		return schemas.LockSettingsState{}, fault.New(fault.Conflict, "changed")
 	}
-	s.value = string(value)
+	s.value, s.changed = string(change.Value), change
 	s.version++
 	return s.state(), s.err
 }

@@ -52,6 +52,15 @@ func (s Settings) View(problem error) View {
 	return v
 }
 
+// Change is a change of a tenant's settings.
+type Change struct {
+	schemas.LockSettings
+	// Version is the version that the change is based on; empty means any.
+	Version string
+	// Reason and ByName go into the history of changes; both may be empty.
+	Reason, ByName string
+}
+
 // What each field of a change may be, for error messages.
 var (
 	ttlAllowed = fmt.Sprintf("an integer from %d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
@@ -60,27 +69,29 @@ var (
 		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
 )
 
-// fieldNames are the fields that a change may have; the last two are shown by
-// View and passed over.
-var fieldNames = []string{"enabled", "lockTtlMs", "retryIntervalsMs", "version", "longestWaitMs", "problem"}
+// The fields that a change may have; those that View shows besides are passed over.
+var (
+	fieldNames  = []string{"enabled", "lockTtlMs", "retryIntervalsMs", "version", "reason"}
+	shownFields = []string{"longestWaitMs", "problem"}
+)
 
 // ParseChange reads a change of the tenant's settings: a JSON object with
-// enabled, lockTtlMs, retryIntervalsMs and version. A setting that is absent or
+// enabled, lockTtlMs, retryIntervalsMs, version and reason. A setting that is absent or
 // null falls back to the environment's. A setting may also be an object
 // {value, source} as View shows it, so that a View that was read, changed and
 // sent back does what was meant: a value that came from the environment and is
 // still the environment's stays the environment's.
 //
 // Its error is an Invalid fault that lists everything that is wrong.
-func (e Environment) ParseChange(body json.RawMessage) (change schemas.LockSettings, version string, err error) {
+func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
-		return change, "", fault.Validation(fault.Detail{Message: "The body must be a JSON object", Parameters: []fault.Parameter{}})
+		return Change{}, fault.Validation(fault.Detail{Message: "The body must be a JSON object", Parameters: []fault.Parameter{}})
 	}
 	var wrong []fault.Detail
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(fieldNames, name) {
-			wrong = append(wrong, *violation(name, fields[name], "is no setting; allowed are "+strings.Join(fieldNames[:4], ", ")))
+		if !slices.Contains(fieldNames, name) && !slices.Contains(shownFields, name) {
+			wrong = append(wrong, *violation(name, fields[name], "is no setting; allowed are "+strings.Join(fieldNames, ", ")))
 		}
 	}
 	note := func(d *fault.Detail) {
@@ -88,13 +99,15 @@ func (e Environment) ParseChange(body json.RawMessage) (change schemas.LockSetti
 			wrong = append(wrong, *d)
 		}
 	}
+	var change Change
 	var ttl *int
 	var waits *[]int
 	defaults := e.Settings().View(nil)
 	note(readField(fields, "enabled", "true or false", defaults.Enabled.Value, &change.Enabled))
 	note(readField(fields, "lockTtlMs", ttlAllowed, defaults.LockTTLMs.Value, &ttl))
 	note(readField(fields, "retryIntervalsMs", waitsAllowed, defaults.RetryIntervalsMs.Value, &waits))
-	note(readVersion(fields["version"], &version))
+	note(readVersion(fields["version"], &change.Version))
+	note(readReason(fields["reason"], &change.Reason))
 	if ttl != nil {
 		d := time.Duration(*ttl) * time.Millisecond
 		if *ttl < schemas.MinLockTTLMs || *ttl > schemas.MaxLockTTLMs {
@@ -109,9 +122,9 @@ func (e Environment) ParseChange(body json.RawMessage) (change schemas.LockSetti
 		}
 	}
 	if len(wrong) > 0 {
-		return schemas.LockSettings{}, "", fault.Validation(wrong...)
+		return Change{}, fault.Validation(wrong...)
 	}
-	return change, version, nil
+	return change, nil
 }
 
 // readField reads one setting into *to, which stays nil when the environment's
@@ -158,6 +171,21 @@ func readVersion(raw json.RawMessage, to *string) *fault.Detail {
 	return nil
 }
 
+func readReason(raw json.RawMessage, to *string) *fault.Detail {
+	if isNull(raw) {
+		return nil
+	}
+	var reason string
+	if err := json.Unmarshal(raw, &reason); err != nil {
+		return violation("reason", raw, "must be a text")
+	}
+	var err error
+	if *to, err = schemas.ParseChangeReason(reason); err != nil {
+		return violation("reason", raw, err.Error())
+	}
+	return nil
+}
+
 // durations converts milliseconds; false when they are not allowed.
 func durations(list []int) ([]time.Duration, bool) {
 	waits := make([]time.Duration, len(list))
@@ -187,13 +215,4 @@ func shorten(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxShown], "") + "…"
-}
-
-// Change is a change of a tenant's settings.
-type Change struct {
-	schemas.LockSettings
-	// Version is the version that the change is based on; empty means any.
-	Version string
-	// Reason and ByName go into the history of changes; both may be empty.
-	Reason, ByName string
 }

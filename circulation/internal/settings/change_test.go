@@ -44,11 +44,25 @@ func TestAChangeSetsWhatItNames(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			change, version, err := environment.ParseChange(json.RawMessage(tt.body))
-			if err != nil || told(change) != tt.want || version != tt.version {
-				t.Errorf("got %s, version %q, %v; want %s, version %q", told(change), version, err, tt.want, tt.version)
+			change, err := environment.ParseChange(json.RawMessage(tt.body))
+			if err != nil || told(change.LockSettings) != tt.want || change.Version != tt.version {
+				t.Errorf("got %s, version %q, %v; want %s, version %q", told(change.LockSettings), change.Version, err, tt.want, tt.version)
 			}
 		})
+	}
+}
+
+func TestAChangeKeepsItsReason(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"reason":" exams\nuntil May "}`:               "exams\nuntil May",
+		`{"reason":null}`:                               "",
+		`{"reason":"  "}`:                               "",
+		`{"reason":"` + strings.Repeat("é", 500) + `"}`: strings.Repeat("é", 500),
+	} {
+		if change, err := environment.ParseChange(json.RawMessage(body)); err != nil || change.Reason != want {
+			t.Errorf("%s: got %q, %v, want %q", body, change.Reason, err, want)
+		}
 	}
 }
 
@@ -65,11 +79,11 @@ func TestWhatIsShownCanBeSentBackUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change, version, err := environment.ParseChange(raw)
+	change, err := environment.ParseChange(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = b.Update(ctx, change, version)
+	s, err = b.Update(ctx, change)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,39 +104,42 @@ func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
 		body string
 		want []string
 	}{
-		"no object":         {`[]`, []string{"The body must be a JSON object"}},
-		"null":              {`null`, []string{"The body must be a JSON object"}},
-		"unknown":           {`{"lockTtl":3000}`, []string{"lockTtl is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version"}},
-		"wrong case":        {`{"Enabled":true}`, []string{"Enabled is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version"}},
-		"enabled as text":   {`{"enabled":"true"}`, []string{"enabled must be true or false"}},
-		"enabled as number": {`{"enabled":1}`, []string{"enabled must be true or false"}},
-		"TTL too short":     {`{"lockTtlMs":249}`, []string{ttl}},
-		"TTL too long":      {`{"lockTtlMs":600001}`, []string{ttl}},
-		"TTL that wraps":    {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
-		"TTL huge":          {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
-		"TTL as text":       {`{"lockTtlMs":"3000"}`, []string{ttl}},
-		"TTL with fraction": {`{"lockTtlMs":3000.5}`, []string{ttl}},
-		"waits as number":   {`{"retryIntervalsMs":500}`, []string{waits}},
-		"wait too long":     {`{"retryIntervalsMs":[10001]}`, []string{waits}},
-		"wait negative":     {`{"retryIntervalsMs":[-1]}`, []string{waits}},
-		"wait null":         {`{"retryIntervalsMs":[500,null]}`, []string{waits}},
-		"waits too long":    {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
-		"too many waits":    {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
-		"version as number": {`{"version":7}`, []string{"version must be the version that was read, a string"}},
-		"no value":          {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
-		"wrong when shown":  {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},
+		"no object":          {`[]`, []string{"The body must be a JSON object"}},
+		"null":               {`null`, []string{"The body must be a JSON object"}},
+		"unknown":            {`{"lockTtl":3000}`, []string{"lockTtl is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason"}},
+		"wrong case":         {`{"Enabled":true}`, []string{"Enabled is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason"}},
+		"enabled as text":    {`{"enabled":"true"}`, []string{"enabled must be true or false"}},
+		"enabled as number":  {`{"enabled":1}`, []string{"enabled must be true or false"}},
+		"TTL too short":      {`{"lockTtlMs":249}`, []string{ttl}},
+		"TTL too long":       {`{"lockTtlMs":600001}`, []string{ttl}},
+		"TTL that wraps":     {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
+		"TTL huge":           {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
+		"TTL as text":        {`{"lockTtlMs":"3000"}`, []string{ttl}},
+		"TTL with fraction":  {`{"lockTtlMs":3000.5}`, []string{ttl}},
+		"waits as number":    {`{"retryIntervalsMs":500}`, []string{waits}},
+		"wait too long":      {`{"retryIntervalsMs":[10001]}`, []string{waits}},
+		"wait negative":      {`{"retryIntervalsMs":[-1]}`, []string{waits}},
+		"wait null":          {`{"retryIntervalsMs":[500,null]}`, []string{waits}},
+		"waits too long":     {`{"retryIntervalsMs":[10000,10000,5001]}`, []string{waits}},
+		"too many waits":     {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
+		"version as number":  {`{"version":7}`, []string{"version must be the version that was read, a string"}},
+		"reason as number":   {`{"reason":7}`, []string{"reason must be a text"}},
+		"reason too long":    {`{"reason":"` + strings.Repeat("é", 501) + `"}`, []string{"reason must have at most 500 characters"}},
+		"reason with a bell": {`{"reason":"a\u0007b"}`, []string{"reason must have no control characters but line breaks and tabs"}},
+		"no value":           {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
+		"wrong when shown":   {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},
 		"everything at once": {
 			`{"enabled":0,"lockTtlMs":0,"retryIntervalsMs":0,"x":0}`,
-			[]string{"x is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version", "enabled must be true or false", waits, ttl},
+			[]string{"x is no setting; allowed are enabled, lockTtlMs, retryIntervalsMs, version, reason", "enabled must be true or false", waits, ttl},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			change, _, err := environment.ParseChange(json.RawMessage(tt.body))
+			change, err := environment.ParseChange(json.RawMessage(tt.body))
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid {
-				t.Fatalf("got %s, %v, want it refused", told(change), err)
+				t.Fatalf("got %s, %v, want it refused", told(change.LockSettings), err)
 			}
 			var got []string
 			for _, d := range f.Details {

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -28,9 +27,9 @@ const (
 // Storage keeps each tenant's settings entry; the tenant is in the context.
 type Storage interface {
 	State(ctx context.Context) (schemas.LockSettingsState, error)
-	// Put replaces the entry's value. An expected version other than "" that is
-	// not the stored one is a Conflict.
-	Put(ctx context.Context, value json.RawMessage, expectedVersion string) (schemas.LockSettingsState, error)
+	// Put replaces the entry's value, and keeps who did it and why. A version other
+	// than "" that is not the stored one is a Conflict.
+	Put(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error)
 }
 
 // Reasons why a tenant's own settings were not used, as the metrics count them.
@@ -135,15 +134,17 @@ func (s *Store) Read(ctx context.Context) (settings Settings, problem, err error
 }
 
 // Update replaces the tenant's own settings. Fields that change leaves nil fall
-// back to the environment's. An expectedVersion other than "" that is not the
-// stored one is a Conflict. The result is in force in this process when Update
-// returns, and everywhere else within two seconds.
-func (s *Store) Update(ctx context.Context, change schemas.LockSettings, expectedVersion string) (Settings, error) {
+// back to the environment's. A Version other than "" that is not the stored one is
+// a Conflict. The result is in force in this process when Update returns, and
+// everywhere else within two seconds.
+func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 	value, err := change.Value()
 	if err != nil {
 		return Settings{}, err
 	}
-	state, err := s.storage.Put(ctx, value, expectedVersion)
+	state, err := s.storage.Put(ctx, schemas.LockSettingsChange{
+		Value: value, Version: change.Version, Reason: change.Reason, ByName: change.ByName,
+	})
 	if err != nil {
 		return Settings{}, fmt.Errorf("storing the lock settings: %w", err)
 	}

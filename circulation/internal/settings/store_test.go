@@ -178,9 +178,14 @@ func TestAnUpdateIsInForceHereAtOnceAndNoOlderReadingUndoesIt(t *testing.T) {
 		wg.Go(func() { b.Refresh(ctx) }) // has read "off" and is on its way
 		synctest.Wait()
 		enabled := true
-		s, err := b.Update(ctx, schemas.LockSettings{Enabled: &enabled}, "1")
+		s, err := b.Update(ctx, settings.Change{
+			LockSettings: schemas.LockSettings{Enabled: &enabled}, Version: "1", Reason: "exams", ByName: "Ann",
+		})
 		if err != nil || !s.Enabled || s.EnabledSource != settings.FromTenant || s.Version != "2" {
 			t.Fatalf("got %+v, %v", s, err)
+		}
+		if got := b.storage.changed; got.Reason != "exams" || got.ByName != "Ann" {
+			t.Errorf("storage was told %+v, want who and why", got)
 		}
 		if !b.Current(ctx).Enabled {
 			t.Error("not in force at once")
@@ -189,7 +194,7 @@ func TestAnUpdateIsInForceHereAtOnceAndNoOlderReadingUndoesIt(t *testing.T) {
 		if !b.Current(ctx).Enabled {
 			t.Error("a reading from before the change undid it")
 		}
-		if _, err := b.Update(ctx, schemas.LockSettings{}, "1"); !fault.Is(err, fault.Conflict) {
+		if _, err := b.Update(ctx, settings.Change{Version: "1"}); !fault.Is(err, fault.Conflict) {
 			t.Errorf("got %v, want %s for a change of an old version", err, fault.Conflict)
 		}
 	})

@@ -2,7 +2,6 @@ package storageclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,10 +17,9 @@ func (c *Client) State(ctx context.Context) (schemas.LockSettingsState, error) {
 }
 
 // Put implements settings.Storage.
-func (c *Client) Put(ctx context.Context, value json.RawMessage, expectedVersion string) (schemas.LockSettingsState, error) {
+func (c *Client) Put(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
 	return c.settingsState(ctx, request{
-		method: http.MethodPut, route: settingsPath, path: settingsPath, want: http.StatusOK,
-		body: schemas.LockSettingsChange{Value: value, Version: expectedVersion},
+		method: http.MethodPut, route: settingsPath, path: settingsPath, want: http.StatusOK, body: change,
 	})
 }
 
