@@ -29,6 +29,8 @@ const (
 	NotFound Code = "NOT_FOUND"
 	// Conflict is a write against a version that is no longer the stored one.
 	Conflict Code = "VERSION_CONFLICT"
+	// Unauthorized is a caller who did not say who they are, or not truly.
+	Unauthorized Code = "UNAUTHORIZED"
 	// Forbidden is a known caller without the permission.
 	Forbidden Code = "FORBIDDEN"
 	// TooLarge is a body above the limit.
@@ -69,7 +71,7 @@ const (
 // Codes returns every code, in the order of declaration.
 func Codes() []Code {
 	return []Code{
-		Internal, Malformed, Invalid, NotFound, Conflict, Forbidden, TooLarge, Timeout,
+		Internal, Malformed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged,
 		ClaimLost, RequestRunning, KeyReused,
 		LockNotAcquired, OutcomeUnknown, Unavailable,

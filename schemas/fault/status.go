@@ -13,6 +13,8 @@ func Status(code Code) int {
 	switch code {
 	case Malformed:
 		return http.StatusBadRequest
+	case Unauthorized:
+		return http.StatusUnauthorized
 	case Forbidden:
 		return http.StatusForbidden
 	case NotFound:
