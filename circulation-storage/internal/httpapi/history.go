@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/history"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+const (
+	defaultHistoryPage   = 50
+	defaultFigureMinutes = 60
+)
+
+type historyHandlers struct{ store history.Store }
+
+// HistoryRoutes are /check-out-history-storage (ours): how check-outs ended, and
+// what follows from it about the last minutes.
+func HistoryRoutes(store history.Store) []edge.Route {
+	const path, permission = "/check-out-history-storage", "circulation-storage.check-out-"
+	h := historyHandlers{store: store}
+	return []edge.Route{
+		{Method: http.MethodPost, Path: path + "/check-outs", Handler: h.add, Permission: permission + "history.collection.post"},
+		{Method: http.MethodGet, Path: path + "/check-outs", Handler: h.list, Permission: permission + "history.collection.get"},
+		{Method: http.MethodGet, Path: path + "/figures", Handler: h.figures, Permission: permission + "figures.get"},
+	}
+}
+
+// add handles POST /check-out-history-storage/check-outs: 204 when all are kept,
+// also those that were before; 422 naming all that is wrong, and none is kept. The
+// instance is that of X-Lock-Holder.
+func (h historyHandlers) add(c echo.Context) error {
+	raw, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	if _, err := schemas.Decode(raw); err != nil { // for characters that PostgreSQL cannot store
+		return err
+	}
+	var report schemas.CheckOutReport
+	if err := edge.Unmarshal(raw, &report); err != nil {
+		return err
+	}
+	if err := history.Check(report); err != nil {
+		return err
+	}
+	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
+	if err := h.store.Add(c.Request().Context(), instance, report); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// list handles GET /check-out-history-storage/check-outs?userBarcode=&itemBarcode=
+// &outcome=&from=&until=&offset=&limit=: 200 with a page, newest first; 422 naming
+// all parameters that are wrong.
+func (h historyHandlers) list(c echo.Context) error {
+	f, err := historyFilter(c)
+	if err != nil {
+		return err
+	}
+	page, err := h.store.List(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+func historyFilter(c echo.Context) (history.Filter, error) {
+	q := parameters{values: c.QueryParams()}
+	f := history.Filter{
+		UserBarcode: q.text("userBarcode", schemas.MaxHistoryText),
+		ItemBarcode: q.text("itemBarcode", schemas.MaxHistoryText),
+		Outcome:     q.values.Get("outcome"),
+		From:        q.time("from"),
+		Until:       q.time("until"),
+		Offset:      q.integer("offset", 0, 0, schemas.MaxHistoryOffset),
+		Limit:       q.integer("limit", defaultHistoryPage, 1, schemas.MaxHistoryPage),
+	}
+	if rule := history.CheckOutcome(f.Outcome); rule != "" && q.values.Has("outcome") {
+		q.wrong("outcome", rule)
+	}
+	if !f.From.IsZero() && !f.Until.IsZero() && f.From.After(f.Until) {
+		q.wrong("from", "must not be after until")
+	}
+	return f, q.err()
+}
+
+// figures handles GET /check-out-history-storage/figures?minutes=60: 200, or 422
+// for a number that is none or out of range.
+func (h historyHandlers) figures(c echo.Context) error {
+	q := parameters{values: c.QueryParams()}
+	minutes := q.integer("minutes", defaultFigureMinutes, 1, schemas.MaxFigureMinutes)
+	if err := q.err(); err != nil {
+		return err
+	}
+	f, err := h.store.Figures(c.Request().Context(), minutes)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, f)
+}

@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/history"
+	"checkoutlock/schemas"
+)
+
+// HistoryStore implements history.Store on the tables check_out_history and
+// check_out_waiting.
+type HistoryStore struct{ db *DB }
+
+var _ history.Store = (*HistoryStore)(nil)
+
+// NewHistoryStore returns the histories of all tenants in db.
+func NewHistoryStore(db *DB) *HistoryStore { return &HistoryStore{db: db} }
+
+// One statement is one round trip for the whole report. Its date is
+// statement_timestamp(), which is the same for all entries.
+//
+//   - The entries go in by id, so that two reports with the same ones never wait for
+//     each other in a circle.
+//   - An instance of which nothing waits needs no row.
+const addHistorySQL = `
+WITH settings AS MATERIALIZED (SELECT ` + notDurable + `),
+waiting AS (
+    INSERT INTO {schema}.check_out_waiting AS w (holder, waiting, reported_date)
+    SELECT $2::text, $3::integer, statement_timestamp() FROM settings WHERE $3::integer > 0
+    ON CONFLICT ON CONSTRAINT check_out_waiting_pkey DO UPDATE
+       SET waiting = excluded.waiting, reported_date = excluded.reported_date),
+idle AS (
+    DELETE FROM {schema}.check_out_waiting w USING settings WHERE w.holder = $2::text AND $3::integer = 0)
+INSERT INTO {schema}.check_out_history (id, ended_date, outcome, code, reason, user_barcode, item_barcode,
+       user_id, loan_id, service_point_id, wait_ms, took_ms, repeats, request_id, instance)
+SELECT c.id, date_trunc('milliseconds', statement_timestamp()) - coalesce(c."agoMs", 0) * interval '1 ms',
+       c.outcome, c.code, c.reason, c."userBarcode", c."itemBarcode",
+       c."userId", c."loanId", c."servicePointId", c."waitMs", c."tookMs", coalesce(c.repeats, 0), c."requestId", nullif($2::text, '')
+  FROM settings, json_to_recordset($1::json) AS c(id uuid, "agoMs" bigint, outcome text, code text, reason text,
+       "userBarcode" text, "itemBarcode" text, "userId" uuid, "loanId" uuid, "servicePointId" uuid,
+       "waitMs" integer, "tookMs" integer, repeats integer, "requestId" text)
+ ORDER BY c.id
+    ON CONFLICT ON CONSTRAINT check_out_history_pkey DO NOTHING`
+
+// Add implements history.Store.
+func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.CheckOutReport) error {
+	statement, err := query(ctx, addHistorySQL)
+	if err != nil {
+		return err
+	}
+	if r.CheckOuts == nil {
+		r.CheckOuts = []schemas.PastCheckOut{} // null is no list for PostgreSQL
+	}
+	entries, err := json.Marshal(r.CheckOuts)
+	if err != nil {
+		return fmt.Errorf("writing past check-outs: %w", err)
+	}
+	_, err = s.db.pool.Exec(ctx, statement, string(entries), instance, r.Waiting)
+	return toFault("keeping past check-outs", err)
+}
+
+const historyColumns = `h.id::text, h.ended_date, h.outcome, coalesce(h.code, ''), coalesce(h.reason, ''),
+       coalesce(h.user_barcode, ''), coalesce(h.item_barcode, ''), coalesce(h.user_id::text, ''), coalesce(h.loan_id::text, ''),
+       coalesce(h.service_point_id::text, ''), h.wait_ms, h.took_ms, h.repeats, coalesce(h.request_id, ''), coalesce(h.instance, '')`
+
+// listHistory makes the statement for a page and one more, which tells whether
+// there is one. What is not asked for does not stand in it, so that each kind of
+// question gets the plan with its index.
+func listHistory(f history.Filter) (statement string, args []any) {
+	var where []string
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where = append(where, strings.ReplaceAll(condition, "$", "$"+strconv.Itoa(len(args))))
+	}
+	if f.UserBarcode != "" {
+		add(`lower(h.user_barcode) = lower($::text)`, f.UserBarcode)
+	}
+	if f.ItemBarcode != "" {
+		add(`lower(h.item_barcode) = lower($::text)`, f.ItemBarcode)
+	}
+	if f.Outcome != "" {
+		add(`h.outcome = $::text`, f.Outcome)
+	}
+	if !f.From.IsZero() {
+		add(`h.ended_date >= $::timestamptz`, f.From)
+	}
+	if !f.Until.IsZero() {
+		add(`h.ended_date <= $::timestamptz`, f.Until)
+	}
+	add(`true ORDER BY h.ended_date DESC, h.id OFFSET $::bigint`, f.Offset)
+	args = append(args, f.Limit+1)
+	return `SELECT ` + historyColumns + ` FROM {schema}.check_out_history h WHERE ` +
+		strings.Join(where, ` AND `) + ` LIMIT $` + strconv.Itoa(len(args)) + `::bigint`, args
+}
+
+// List implements history.Store.
+func (s *HistoryStore) List(ctx context.Context, f history.Filter) (schemas.PastCheckOuts, error) {
+	statement, args := listHistory(f)
+	statement, err := query(ctx, statement)
+	if err != nil {
+		return schemas.PastCheckOuts{}, err
+	}
+	rows, _ := s.db.pool.Query(ctx, statement, args...) // its error comes with the rows
+	found, err := pgx.CollectRows(rows, scanPastCheckOut)
+	if err != nil {
+		return schemas.PastCheckOuts{}, toFault("listing past check-outs", err)
+	}
+	page := schemas.PastCheckOuts{CheckOuts: found, More: len(found) > f.Limit}
+	if page.More {
+		page.CheckOuts = found[:f.Limit]
+	}
+	return page, nil
+}
+
+func scanPastCheckOut(row pgx.CollectableRow) (schemas.PastCheckOut, error) {
+	var p schemas.PastCheckOut
+	var ended time.Time
+	err := row.Scan(&p.ID, &ended, &p.Outcome, &p.Code, &p.Reason, &p.UserBarcode, &p.ItemBarcode, &p.UserID, &p.LoanID,
+		&p.ServicePointID, &p.WaitMs, &p.TookMs, &p.Repeats, &p.RequestID, &p.Instance)
+	p.Date = ended.UTC().Format(schemas.FolioTime)
+	return p, err
+}
+
+// Reports about waiting count for seconds; a day keeps those of an instance that
+// is gone where somebody may still look, also when the clock was set back.
+const sweepHistorySQL = `
+WITH settings AS MATERIALIZED (SELECT ` + notDurable + `),
+gone AS (
+    DELETE FROM {schema}.check_out_waiting w USING settings
+     WHERE w.reported_date NOT BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() + interval '1 day'),
+old AS (
+    SELECT h.id FROM settings, {schema}.check_out_history h WHERE h.ended_date < statement_timestamp() - $1::interval
+     LIMIT $2::bigint FOR UPDATE OF h SKIP LOCKED)
+DELETE FROM {schema}.check_out_history h USING old WHERE h.id = old.id`
+
+// Sweep implements history.Store.
+func (s *HistoryStore) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
+	statement, err := query(ctx, sweepHistorySQL)
+	if err != nil {
+		return 0, err
+	}
+	tag, err := s.db.pool.Exec(ctx, statement, retention, limit)
+	return int(tag.RowsAffected()), toFault("sweeping past check-outs", err)
+}

@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"checkoutlock/schemas"
+)
+
+const (
+	// waitingCounts is when what an instance said about waiting still counts. It may
+	// be ahead of a clock that was set back a little.
+	waitingCounts = `w.reported_date BETWEEN statement_timestamp() - interval '5 s' AND statement_timestamp() + interval '5 s'`
+
+	// firstMinute is when the last $1 minutes began. statement_timestamp(), since
+	// clock_timestamp() in a condition keeps PostgreSQL from using an index.
+	firstMinute = `date_trunc('minute', statement_timestamp(), 'UTC') - ($1::integer - 1) * interval '1 minute'`
+	inMinutes   = `h.ended_date >= ` + firstMinute + ` AND h.ended_date < ` + firstMinute + ` + $1::integer * interval '1 minute'`
+
+	// anonymous is the reason without the barcodes, the longer one first, which may
+	// have the other inside.
+	anonymous = `CASE WHEN length(h.user_barcode) > length(h.item_barcode)
+            THEN replace(replace(h.reason, h.user_barcode, '…'), h.item_barcode, '…')
+            ELSE replace(replace(h.reason, coalesce(h.item_barcode, ''), '…'), coalesce(h.user_barcode, ''), '…') END`
+)
+
+// The date ranges stand in both parts that read the table, rather than in a part of
+// their own, so that each reads no more than it needs and nothing is set aside.
+//
+//   - counted has a row for each minute with check-outs, and one without minute for
+//     all of them.
+//   - ranked has a row for each cause; those from place 11 on are one in the answer.
+var figuresSQL = `
+WITH counted AS (
+    SELECT date_trunc('minute', h.ended_date, 'UTC') AS minute, json_build_object(
+               'checkOuts', count(*), 'lent', count(*) FILTER (WHERE h.outcome = '` + schemas.OutcomeLent + `'), 'locked', count(h.wait_ms),
+               'waitP50Ms', percentile_disc(0.5) WITHIN GROUP (ORDER BY h.wait_ms),
+               'waitP95Ms', percentile_disc(0.95) WITHIN GROUP (ORDER BY h.wait_ms), 'waitMaxMs', max(h.wait_ms)) AS figures
+      FROM {schema}.check_out_history h WHERE ` + inMinutes + `
+     GROUP BY GROUPING SETS ((1), ())),
+causes AS (
+    SELECT h.outcome, h.code, ` + anonymous + ` AS reason
+      FROM {schema}.check_out_history h WHERE ` + inMinutes + ` AND h.outcome <> '` + schemas.OutcomeLent + `'),
+ranked AS (
+    SELECT outcome, code, min(reason COLLATE "C") AS reason, count(*) AS count,
+           least(row_number() OVER (ORDER BY count(*) DESC, outcome, code, min(reason COLLATE "C")), 11) AS place
+      FROM causes GROUP BY outcome, code, CASE WHEN code IS NULL THEN reason END),
+placed AS (
+    SELECT place, json_build_object('outcome', CASE WHEN place < 11 THEN min(outcome) END,
+               'code', CASE WHEN place < 11 THEN min(code) END, 'reason', CASE WHEN place < 11 THEN min(reason) END,
+               'count', sum(count)) AS cause
+      FROM ranked GROUP BY place)
+SELECT statement_timestamp(), ` + firstMinute + `,
+       (SELECT coalesce(sum(w.waiting), 0) FROM {schema}.check_out_waiting w WHERE ` + waitingCounts + `),
+       (` + heldSQL + `),
+       (SELECT json_agg(coalesce(c.figures, '{}') ORDER BY n)
+          FROM generate_series(0, $1::integer - 1) n LEFT JOIN counted c ON c.minute = ` + firstMinute + ` + n * interval '1 minute'),
+       (SELECT figures FROM counted WHERE minute IS NULL),
+       (SELECT coalesce(json_agg(cause ORDER BY place), '[]') FROM placed)`
+
+// Figures implements history.Store.
+func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+	statement, err := query(ctx, figuresSQL)
+	if err != nil {
+		return schemas.Figures{}, err
+	}
+	var f schemas.Figures
+	var now, first time.Time
+	var totals []schemas.FigureTotal
+	err = s.db.pool.QueryRow(ctx, statement, minutes).Scan(&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &f.Causes)
+	if err != nil {
+		return schemas.Figures{}, toFault("summing up past check-outs", err)
+	}
+	f.Date = now.UTC().Format(schemas.FolioTime)
+	f.Minutes = make([]schemas.FigureMinute, len(totals))
+	for i, total := range totals {
+		begin := first.Add(time.Duration(i) * time.Minute)
+		f.Minutes[i] = schemas.FigureMinute{Date: begin.UTC().Format(schemas.FolioTime), FigureTotal: total}
+	}
+	return f, nil
+}
