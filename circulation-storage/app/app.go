@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/idempotency"
 	"checkoutlock/circulation-storage/internal/lock"
@@ -65,6 +66,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.sweepers = []*sweep.Sweeper{
 		lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log),
 		idempotency.NewSweeper(postgres.NewIdempotencyStore(db), db, cfg.LockSweepInterval, a.metrics.keysSwept, log),
+		history.NewSweeper(postgres.NewHistoryStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, a.metrics.historySwept, log),
 	}
 	return a, nil
 }
@@ -133,6 +135,7 @@ func (a *App) routes() []edge.Route {
 		httpapi.RequestBatchRoutes(records),
 		httpapi.PlacementRoutes(postgres.NewCommitStore(a.db)),
 		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(a.db)),
+		httpapi.HistoryRoutes(postgres.NewHistoryStore(a.db)),
 	} {
 		all = append(all, some...)
 	}

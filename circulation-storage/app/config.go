@@ -26,6 +26,8 @@ type Config struct {
 	// LockSweepInterval is how often locks that were outdated long ago are
 	// deleted.
 	LockSweepInterval time.Duration `env:"LOCK_SWEEP_INTERVAL" envDefault:"1m"`
+	// HistoryRetention is how long it is kept how check-outs ended.
+	HistoryRetention time.Duration `env:"HISTORY_RETENTION" envDefault:"720h"`
 }
 
 // DatabaseConfig says where PostgreSQL is.
@@ -58,6 +60,9 @@ func (c *Config) Validate() error {
 	}
 	if c.LockSweepInterval < time.Second || c.LockSweepInterval > 24*time.Hour {
 		errs = append(errs, config.OutOfRange("LOCK_SWEEP_INTERVAL", c.LockSweepInterval, "1s to 24h"))
+	}
+	if c.HistoryRetention < time.Hour || c.HistoryRetention > 365*24*time.Hour {
+		errs = append(errs, config.OutOfRange("HISTORY_RETENTION", c.HistoryRetention, "1h to 8760h"))
 	}
 	return errors.Join(errs...)
 }

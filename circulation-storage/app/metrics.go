@@ -23,6 +23,7 @@ type metrics struct {
 	commitTime *prometheus.HistogramVec
 	unfenced   prometheus.Counter
 	forgotten  prometheus.Counter
+	aged       prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -44,8 +45,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"kind"}),
 		unfenced:  prometheus.NewCounter(counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints.")),
 		forgotten: prometheus.NewCounter(counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after they were used.")),
+		aged:      prometheus.NewCounter(counter("checkout_history_swept_total", "Past check-outs deleted when they were older than HISTORY_RETENTION.")),
 	}
-	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced, m.forgotten,
+	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced, m.forgotten, m.aged,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
 		m.acquires.WithLabelValues(string(o))
@@ -73,6 +75,9 @@ func (m *metrics) Swept(n int) { m.swept.Add(float64(n)) }
 
 // keysSwept is what idempotency.NewSweeper reports to.
 func (m *metrics) keysSwept(n int) { m.forgotten.Add(float64(n)) }
+
+// historySwept is what history.NewSweeper reports to.
+func (m *metrics) historySwept(n int) { m.aged.Add(float64(n)) }
 
 // CheckedOut implements checkout.Observer.
 func (m *metrics) CheckedOut(o checkout.Outcome, took time.Duration) {
