@@ -84,7 +84,7 @@ type outcomes struct {
 	last atomic.Value
 }
 
-func (o *outcomes) Ended(outcome string) { o.last.Store(outcome) }
+func (o *outcomes) Ended(_ context.Context, e app.Ending) { o.last.Store(e.Outcome) }
 
 func TestACheckOutIsCountedAndToldToObservers(t *testing.T) {
 	t.Parallel()

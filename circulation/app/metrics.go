@@ -16,11 +16,13 @@ import (
 // steps and path templates, never tenants, patrons or ids.
 type metrics struct {
 	checkOuts *prometheus.CounterVec
+	waiting   prometheus.Gauge
 	wait      *prometheus.HistogramVec
 	steps     *prometheus.HistogramVec
 	again     *prometheus.CounterVec
 	requests  *prometheus.CounterVec
 	fallbacks *prometheus.CounterVec
+	dropped   prometheus.Counter
 	calls     *prometheus.HistogramVec
 }
 
@@ -32,6 +34,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		checkOuts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "circulation_checkouts_total", Help: "Check-outs ended, by outcome.",
 		}, []string{"outcome"}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "circulation_lock_waiting", Help: "Check-outs that try for a patron's lock now.",
+		}),
 		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "circulation_lock_wait_seconds", Help: "Time from a check-out's first try for the patron's lock to its end, by whether it got it.", Buckets: buckets,
 		}, []string{"got"}),
@@ -47,11 +52,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "circulation_settings_fallbacks_total", Help: "Readings of a tenant's lock settings that could not be used, by reason.",
 		}, []string{"reason"}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "circulation_history_dropped_total", Help: "Ended check-outs that are missing in the history, as it could not be told of them.",
+		}),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "circulation_storage_call_seconds", Help: "Calls to storage, by route and status; none is a call without an answer.", Buckets: buckets,
 		}, []string{"method", "route", "status"}),
 	}
-	reg.MustRegister(m.checkOuts, m.wait, m.steps, m.again, m.requests, m.fallbacks, m.calls,
+	reg.MustRegister(m.checkOuts, m.waiting, m.wait, m.steps, m.again, m.requests, m.fallbacks, m.dropped, m.calls,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, outcome := range []string{ // so that a rate exists before the first event
 		checkout.OutcomeLent, checkout.OutcomeRefused, checkout.OutcomeLimitReached, checkout.OutcomeLockNotAcquired,
@@ -70,13 +78,18 @@ func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Durat
 	m.steps.WithLabelValues(string(step)).Observe(took.Seconds())
 }
 
+// Waiting implements checkout.Observer.
+func (m *metrics) Waiting(_ context.Context, delta int) { m.waiting.Add(float64(delta)) }
+
 // Waited implements checkout.Observer.
 func (m *metrics) Waited(wait time.Duration, got bool) {
 	m.wait.WithLabelValues(strconv.FormatBool(got)).Observe(wait.Seconds())
 }
 
 // Ended implements checkout.Observer.
-func (m *metrics) Ended(outcome string) { m.checkOuts.WithLabelValues(outcome).Inc() }
+func (m *metrics) Ended(_ context.Context, e checkout.Ending) {
+	m.checkOuts.WithLabelValues(e.Outcome).Inc()
+}
 
 // Again implements checkout.Observer.
 func (m *metrics) Again(reason string) { m.again.WithLabelValues(reason).Inc() }
@@ -96,6 +109,9 @@ func (m *metrics) storageCall(method, route string, status int, took time.Durati
 	m.calls.WithLabelValues(method, route, label).Observe(took.Seconds())
 }
 
+// historyDropped is what history.NewRecorder reports to.
+func (m *metrics) historyDropped(n int) { m.dropped.Add(float64(n)) }
+
 // observers tells several observers, in order.
 type observers []checkout.Observer
 
@@ -103,6 +119,13 @@ type observers []checkout.Observer
 func (o observers) Reached(ctx context.Context, step checkout.Step, took time.Duration) {
 	for _, each := range o {
 		each.Reached(ctx, step, took)
+	}
+}
+
+// Waiting implements checkout.Observer.
+func (o observers) Waiting(ctx context.Context, delta int) {
+	for _, each := range o {
+		each.Waiting(ctx, delta)
 	}
 }
 
@@ -114,9 +137,9 @@ func (o observers) Waited(wait time.Duration, got bool) {
 }
 
 // Ended implements checkout.Observer.
-func (o observers) Ended(outcome string) {
+func (o observers) Ended(ctx context.Context, e checkout.Ending) {
 	for _, each := range o {
-		each.Ended(outcome)
+		each.Ended(ctx, e)
 	}
 }
 

@@ -1,9 +1,6 @@
 package app
 
 import (
-	"context"
-	"time"
-
 	"checkoutlock/circulation/internal/checkout"
 )
 
@@ -22,17 +19,8 @@ const (
 	Released  = checkout.Released
 )
 
+// Ending is how a check-out ended.
+type Ending = checkout.Ending
+
 // NoObserver sees everything and does nothing: embed it to watch a part.
-type NoObserver struct{}
-
-// Reached implements Observer.
-func (NoObserver) Reached(context.Context, Step, time.Duration) {}
-
-// Waited implements Observer.
-func (NoObserver) Waited(time.Duration, bool) {}
-
-// Ended implements Observer.
-func (NoObserver) Ended(string) {}
-
-// Again implements Observer.
-func (NoObserver) Again(string) {}
+type NoObserver = checkout.NoObserver

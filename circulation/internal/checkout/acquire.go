@@ -8,7 +8,6 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 )
 
@@ -54,28 +53,40 @@ func (w *waits) Reset() {}
 // else ends it, since retrying an outage makes each check-out hang.
 //
 // Faults: LockNotAcquired, and those of Locker.Acquire but for the three above.
-func (s *Service) acquire(ctx context.Context, patron string, set settings.Settings, w *waits) (string, error) {
-	req := LockRequest{UserID: patron, TTL: set.TTL, RequestID: uuid.NewString()}
+func (t *try) acquire(ctx context.Context, w *waits) (string, error) {
+	req := LockRequest{UserID: t.loan.UserID, TTL: t.set.TTL, RequestID: uuid.NewString()}
 	asked := false
 	try := func() (string, error) {
 		req.Wait = w.begin(time.Now())
-		id, err := s.Locker.Acquire(ctx, req)
+		id, err := t.Locker.Acquire(ctx, req)
 		if fault.Is(err, fault.Unavailable) && !asked {
 			asked = true
-			id, err = s.Locker.Acquire(ctx, req)
+			id, err = t.Locker.Acquire(ctx, req)
 		}
 		if err != nil && !heldByAnother(err) {
 			return "", backoff.Permanent(err)
 		}
 		return id, err
 	}
+	t.Observer.Waiting(ctx, 1)
 	start := time.Now()
 	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
-	s.Observer.Waited(time.Since(start), err == nil)
+	t.wasWaiting(ctx, time.Since(start), err == nil)
 	if err != nil && heldByAnother(err) && ctx.Err() == nil {
 		return "", lockNotAcquired(err)
 	}
 	return id, unwrapPermanent(err)
+}
+
+// wasWaiting notes the end of an acquisition. A check-out that lost its lock has
+// several.
+func (t *try) wasWaiting(ctx context.Context, wait time.Duration, got bool) {
+	t.Observer.Waiting(ctx, -1)
+	t.Observer.Waited(wait, got)
+	if t.waited == nil {
+		t.waited = new(time.Duration)
+	}
+	*t.waited += wait
 }
 
 func heldByAnother(err error) bool {

@@ -38,7 +38,7 @@ func (t *try) commit(ctx context.Context) (schemas.CheckOutResult, error) {
 	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return result, err
 	}
-	t.Observer.Again(string(fault.CodeOf(err)))
+	t.again(err)
 	if err := t.readItemAgain(ctx); err != nil {
 		return schemas.CheckOutResult{}, err
 	}
@@ -65,10 +65,13 @@ func (t *try) readItemAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if wrong = append(wrong, more...); len(wrong) > 0 {
-		return fault.Validation(wrong...)
+	if wrong = append(wrong, more...); len(wrong) == 0 {
+		wrong, err = t.makeLoan(ctx, t.plan)
 	}
-	return t.makeLoan(ctx, t.plan)
+	if err == nil && len(wrong) > 0 {
+		err = fault.Validation(wrong...)
+	}
+	return err
 }
 
 // commitItem sends the commit, and sends it again while its outcome is unknown
@@ -95,7 +98,7 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 		return result, err
 	}
 	again := func(err error, _ time.Duration) {
-		t.Observer.Again(string(fault.CodeOf(err)))
+		t.again(err)
 		t.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", t.loan.ID,
 			"patron", call.Mask(t.loan.UserID), "err", err)
 	}

@@ -18,11 +18,10 @@ func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error
 	if err != nil || !exists {
 		return Lent{}, false, err
 	}
-	f, err := s.gather(ctx, req)
-	if err != nil {
+	p := &plan{req: req}
+	if err := s.gather(ctx, req, &p.facts); err != nil {
 		return Lent{}, false, fmt.Errorf("reading what belongs to the loan %s: %w", req.LoanID, err)
 	}
-	p := &plan{facts: *f, req: req}
 	var stored Loan
 	if err := json.Unmarshal(loan, &stored); err != nil {
 		return Lent{}, false, fmt.Errorf("reading the loan %s: %w", req.LoanID, err)

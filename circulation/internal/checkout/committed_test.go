@@ -43,7 +43,7 @@ func TestACheckOutWhoseClaimIsLostIsNotSentAgain(t *testing.T) {
 	if _, err := w.checkOut(t); !fault.Is(err, fault.ClaimLost) || len(w.commits) != 1 {
 		t.Errorf("got %v after %d commits, want %s after one", err, len(w.commits), fault.ClaimLost)
 	}
-	if len(w.released) != 1 || w.outcomes[0] != checkout.OutcomeTakenOver {
-		t.Errorf("released %v, outcome %v", w.released, w.outcomes)
+	if len(w.released) != 1 || w.endings[0].Outcome != checkout.OutcomeTakenOver {
+		t.Errorf("released %v, outcome %v", w.released, w.endings[0].Outcome)
 	}
 }

@@ -68,7 +68,8 @@ type world struct {
 	stored   map[string]json.RawMessage
 	loanErr  error
 	steps    []checkout.Step
-	outcomes []string
+	endings  []checkout.Ending
+	waiting  []int
 	again    []string
 	set      settings.Settings
 	fresh    *settings.Settings
@@ -294,6 +295,8 @@ func (w *world) Reached(_ context.Context, step checkout.Step, _ time.Duration) 
 
 func (w *world) Waited(time.Duration, bool) {}
 
-func (w *world) Ended(outcome string) { w.outcomes = append(w.outcomes, outcome) }
+func (w *world) Waiting(_ context.Context, delta int) { w.waiting = append(w.waiting, delta) }
+
+func (w *world) Ended(_ context.Context, e checkout.Ending) { w.endings = append(w.endings, e) }
 
 func (w *world) Again(reason string) { w.again = append(w.again, reason) }

@@ -3,9 +3,7 @@ package checkout
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/policy"
@@ -58,18 +56,26 @@ type Lent struct {
 // one transaction that the lock fences (POST /loan-storage/check-outs).
 func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
 	start := time.Now()
-	lent, err := s.checkOut(ctx, req)
-	how := outcome(ctx, err)
-	s.Observer.Ended(how)
-	s.log(ctx, req, how, time.Since(start), err)
+	t := &try{Service: s, steps: steps{observer: s.Observer, last: start}}
+	lent, err := t.checkOut(ctx, req)
+	e := t.ending(ctx, err, time.Since(start))
+	s.Observer.Ended(ctx, e)
+	s.log(ctx, e, err)
 	return lent, err
 }
 
-// log writes the line that tells why somebody was refused at 14:03.
-func (s *Service) log(ctx context.Context, req Request, outcome string, took time.Duration, err error) {
+// log writes the line that tells why somebody was refused at 14:03. err has the
+// cause too, which Ending leaves out.
+func (s *Service) log(ctx context.Context, e Ending, err error) {
 	attrs := []slog.Attr{
-		slog.String("outcome", outcome), slog.String("patron", call.Mask(req.UserBarcode)),
-		slog.String("item", req.ItemBarcode), slog.Float64("took_ms", float64(took.Microseconds())/1000),
+		slog.String("outcome", e.Outcome), slog.String("patron", call.Mask(e.UserBarcode)),
+		slog.String("item", e.ItemBarcode), slog.Float64("took_ms", milliseconds(e.Took)),
+	}
+	if e.Wait != nil {
+		attrs = append(attrs, slog.Float64("wait_ms", milliseconds(*e.Wait)))
+	}
+	if e.Repeats > 0 {
+		attrs = append(attrs, slog.Int("repeats", e.Repeats))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("why", err.Error()))
@@ -77,24 +83,33 @@ func (s *Service) log(ctx context.Context, req Request, outcome string, took tim
 	s.Log.LogAttrs(ctx, slog.LevelInfo, "check-out", attrs...)
 }
 
-func (s *Service) checkOut(ctx context.Context, req Request) (Lent, error) {
-	steps := steps{observer: s.Observer, last: time.Now()}
-	p, err := s.validate(ctx, req)
-	if err != nil {
-		return Lent{}, err
-	}
-	steps.reached(ctx, Validated)
-	t := &try{Service: s, plan: p, steps: steps, set: s.Settings.Current(ctx)}
-	return t.lend(ctx)
-}
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// try is one check-out between its validation and its end.
+// try is one check-out.
 type try struct {
 	*Service
 	*plan
-	steps  steps
-	set    settings.Settings
-	lockID string // "" while no lock is held
+	steps   steps
+	set     settings.Settings
+	lockID  string         // "" while no lock is held
+	waited  *time.Duration // for the lock; nil when none was asked for
+	repeats int            // commits sent again
+}
+
+func (t *try) checkOut(ctx context.Context, req Request) (Lent, error) {
+	var err error
+	if t.plan, err = t.validate(ctx, req); err != nil {
+		return Lent{}, err
+	}
+	t.steps.reached(ctx, Validated)
+	t.set = t.Settings.Current(ctx)
+	return t.lend(ctx)
+}
+
+// again notes that the commit is repeated because of err.
+func (t *try) again(err error) {
+	t.repeats++
+	t.Observer.Again(string(fault.CodeOf(err)))
 }
 
 // lend takes the lock, lends and releases, again and again while the lock was
@@ -117,14 +132,14 @@ func (t *try) lend(ctx context.Context) (Lent, error) {
 		if !inTime || ctx.Err() != nil {
 			return Lent{}, lockNotAcquired(err)
 		}
-		t.Observer.Again(string(fault.CodeOf(err)))
+		t.again(err)
 	}
 }
 
 // lendOnce is the part between acquire and release.
 func (t *try) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 	if t.set.Enabled {
-		id, err := t.acquire(ctx, t.loan.UserID, t.set, w)
+		id, err := t.acquire(ctx, w)
 		if err != nil {
 			return Lent{}, err
 		}
@@ -198,40 +213,4 @@ func (s *steps) reached(ctx context.Context, step Step) {
 	now := time.Now()
 	s.observer.Reached(ctx, step, now.Sub(s.last))
 	s.last = time.Now()
-}
-
-// The outcomes of check-outs, as the metrics count them.
-const (
-	OutcomeLent            = "lent"
-	OutcomeRefused         = "refused"
-	OutcomeLimitReached    = "limit_reached"
-	OutcomeLockNotAcquired = "lock_not_acquired"
-	OutcomeUnknown         = "outcome_unknown"
-	OutcomeTakenOver       = "taken_over" // by another request with the same Idempotency-Key
-	OutcomeClientLeft      = "client_left"
-	OutcomeFailed          = "failed"
-)
-
-func outcome(ctx context.Context, err error) string {
-	var f *fault.Error
-	switch {
-	case err == nil:
-		return OutcomeLent
-	case errors.As(err, &f) && f.Code == fault.Invalid:
-		for _, d := range f.Details {
-			if strings.HasPrefix(d.Code, "ITEM_LIMIT_") {
-				return OutcomeLimitReached
-			}
-		}
-		return OutcomeRefused
-	case fault.Is(err, fault.LockNotAcquired):
-		return OutcomeLockNotAcquired
-	case fault.Is(err, fault.ClaimLost):
-		return OutcomeTakenOver
-	case fault.Is(err, fault.OutcomeUnknown):
-		return OutcomeUnknown
-	case errors.Is(ctx.Err(), context.Canceled):
-		return OutcomeClientLeft
-	}
-	return OutcomeFailed
 }

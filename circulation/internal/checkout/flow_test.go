@@ -95,8 +95,8 @@ func TestALimitReachedWhileWaitingForTheLockRefuses(t *testing.T) {
 	if len(w.commits) != 0 || len(w.released) != 1 {
 		t.Errorf("%d commits, released %v", len(w.commits), w.released)
 	}
-	if w.outcomes[0] != checkout.OutcomeLimitReached {
-		t.Errorf("outcome %v", w.outcomes)
+	if w.endings[0].Outcome != checkout.OutcomeLimitReached {
+		t.Errorf("outcome %v", w.endings[0].Outcome)
 	}
 }
 
@@ -279,8 +279,8 @@ func TestAMachineThatLeaves(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || len(w.commits) != 0 || len(w.released) != 1 {
 			t.Errorf("got %v, %d commits, released %v", err, len(w.commits), w.released)
 		}
-		if w.outcomes[0] != checkout.OutcomeClientLeft {
-			t.Errorf("outcome %v", w.outcomes)
+		if w.endings[0].Outcome != checkout.OutcomeClientLeft {
+			t.Errorf("outcome %v", w.endings[0].Outcome)
 		}
 	})
 	t.Run("after the commit the loan stands and the lock is released", func(t *testing.T) {

@@ -37,12 +37,12 @@ type facts struct {
 	rules *policy.Rules // nil when the request names the policy itself
 }
 
-// gather fetches everything that does not depend on the loan policy: first what
-// the barcodes name, then what belongs to it, each in parallel calls.
-func (s *Service) gather(ctx context.Context, req Request) (*facts, error) {
-	f := &facts{}
+// gather fetches into f everything that does not depend on the loan policy: first
+// what the barcodes name, then what belongs to it, each in parallel calls. When it
+// fails, f has what was found until then.
+func (s *Service) gather(ctx context.Context, req Request, f *facts) error {
 	if err := s.gatherNamed(ctx, req, f); err != nil {
-		return nil, err
+		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	if f.userFound {
@@ -57,7 +57,7 @@ func (s *Service) gather(ctx context.Context, req Request) (*facts, error) {
 			return err
 		})
 	}
-	return f, g.Wait()
+	return g.Wait()
 }
 
 // gatherNamed finds what the barcodes name, and whether titles are requested.

@@ -85,29 +85,3 @@ type Settings interface {
 	// Refresh asks storage.
 	Refresh(ctx context.Context) settings.Settings
 }
-
-// Step is a point between two parts of a check-out.
-type Step string
-
-// The steps, in order.
-const (
-	Validated Step = "validated" // all checks passed; nothing is locked or written
-	Locked    Step = "locked"    // the lock was granted
-	Recounted Step = "recounted" // the limit still allows; the commit comes next
-	Committed Step = "committed" // the loan is there; the lock is still held
-	Released  Step = "released"  // the lock was given back
-)
-
-// Observer watches check-outs. Its methods are called from many goroutines and
-// the check-out goes on when they return.
-type Observer interface {
-	// Reached is called at each step, with the time since the one before.
-	Reached(ctx context.Context, step Step, took time.Duration)
-	// Waited is called with the time from the first try for the lock to its end,
-	// and whether the lock was got.
-	Waited(wait time.Duration, got bool)
-	// Ended is called once per check-out with its outcome, one of few words.
-	Ended(outcome string)
-	// Again is called when a commit is repeated, with why: a fault code.
-	Again(reason string)
-}

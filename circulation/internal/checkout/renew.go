@@ -69,7 +69,7 @@ func (r *Renewals) Renew(ctx context.Context, req RenewalRequest) (json.RawMessa
 	}
 	attrs := []slog.Attr{
 		slog.Bool("renewed", err == nil), slog.String("patron", call.Mask(req.UserBarcode)),
-		slog.String("item", req.ItemBarcode), slog.Float64("took_ms", float64(time.Since(start).Microseconds())/1000),
+		slog.String("item", req.ItemBarcode), slog.Float64("took_ms", milliseconds(time.Since(start))),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("why", err.Error()))
@@ -80,11 +80,10 @@ func (r *Renewals) Renew(ctx context.Context, req RenewalRequest) (json.RawMessa
 
 // once reads everything, judges, and commits what it judged.
 func (r *Renewals) once(ctx context.Context, req RenewalRequest) (json.RawMessage, error) {
-	f, err := r.Service.gather(ctx, Request{ItemBarcode: req.ItemBarcode, UserBarcode: req.UserBarcode})
-	if err != nil {
+	p := &plan{req: Request{ItemBarcode: req.ItemBarcode, UserBarcode: req.UserBarcode}}
+	if err := r.Service.gather(ctx, p.req, &p.facts); err != nil {
 		return nil, err
 	}
-	p := &plan{facts: *f, req: Request{ItemBarcode: req.ItemBarcode, UserBarcode: req.UserBarcode}}
 	wrong := slices.Concat(req.check(), p.checkUserFound(), p.checkItemFound())
 	if len(wrong) > 0 {
 		return nil, fault.Validation(wrong...)

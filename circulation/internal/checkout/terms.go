@@ -48,14 +48,14 @@ func (s *Service) choosePolicy(ctx context.Context, p *plan) (policy.Conditions,
 	if err != nil {
 		return policy.Conditions{}, nil, err
 	}
-	match := p.rules.Match(policy.KindLoan, criteria)
+	p.match = p.rules.Match(policy.KindLoan, criteria)
 	p.overdueFine = p.rules.Match(policy.KindOverdueFine, criteria).PolicyID
 	p.lostItem = p.rules.Match(policy.KindLostItem, criteria).PolicyID
-	p.policy, err = s.Library.LoanPolicy(ctx, match.PolicyID)
+	p.policy, err = s.Library.LoanPolicy(ctx, p.match.PolicyID)
 	if fault.Is(err, fault.NotFound) {
-		err = noLoanPolicy(match.PolicyID)
+		err = noLoanPolicy(p.match.PolicyID)
 	}
-	return match.Conditions, nil, err
+	return p.match.Conditions, nil, err
 }
 
 // noLoanPolicy is the fault of rules that name a loan policy without a record.
@@ -129,8 +129,12 @@ func (s *Service) checkLimit(ctx context.Context, p *plan) (*fault.Detail, error
 		loanType = p.item.LoanTypeID()
 	}
 	n, err := s.Library.OpenLoans(ctx, p.user.ID, materialType, loanType)
-	if err != nil || !p.limit.Reached(n) {
+	if err != nil {
 		return nil, err
+	}
+	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.Reached(n), Message: p.limit.Message}
+	if !p.standing.Reached {
+		return nil, nil //nolint:nilnil // nothing wrong, nothing failed
 	}
 	d := detail(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
 		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
@@ -139,22 +143,22 @@ func (s *Service) checkLimit(ctx context.Context, p *plan) (*fault.Detail, error
 }
 
 // dueDate is the one that staff chose for an item that is not loanable, else the
-// policy's.
-func (s *Service) dueDate(ctx context.Context, p *plan) (Instant, error) {
+// policy's. The details say why the policy has none.
+func (s *Service) dueDate(ctx context.Context, p *plan) (Instant, []fault.Detail, error) {
 	if chosen := p.req.OverrideBlocks.ItemNotLoanableBlock; chosen != nil {
-		return chosen.DueDate, nil
+		return chosen.DueDate, nil, nil
 	}
 	terms := policy.Terms{LoanDate: p.loanDate.UTC(), PatronExpires: p.user.ExpirationDate.Time, HoldWaits: p.holdWaits()}
 	var err error
 	if terms.Schedule, err = s.schedule(ctx, p.policy.ScheduleID, p.policy.ID); err != nil {
-		return Instant{}, err
+		return Instant{}, nil, err
 	}
 	due, err := p.policy.DueDate(terms)
 	var wrong *policy.DueDateError
 	if errors.As(err, &wrong) {
-		return Instant{}, fault.Validation(detail("", wrong.Message, p.aboutPolicy()...))
+		return Instant{}, []fault.Detail{detail("", wrong.Message, p.aboutPolicy()...)}, nil
 	}
-	return Instant{due}, err
+	return Instant{due}, nil, err
 }
 
 // schedule returns the fixed due date schedule that a loan policy names; one
@@ -176,11 +180,12 @@ func (p *plan) aboutPolicy() []fault.Parameter {
 }
 
 // makeLoan computes the due date and the loan as it will be stored. Its id is
-// chosen once, so that a repeated commit is recognised.
-func (s *Service) makeLoan(ctx context.Context, p *plan) error {
-	due, err := s.dueDate(ctx, p)
-	if err != nil {
-		return err
+// chosen once, so that a repeated commit is recognised. The details are why there
+// is no due date.
+func (s *Service) makeLoan(ctx context.Context, p *plan) ([]fault.Detail, error) {
+	due, wrong, err := s.dueDate(ctx, p)
+	if err != nil || len(wrong) > 0 {
+		return wrong, err
 	}
 	p.loan = Loan{
 		ID:                                cmp.Or(p.loan.ID, p.req.LoanID, uuid.NewString()),
@@ -202,7 +207,7 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) error {
 	if p.overridden {
 		p.loan.Action, p.loan.ActionComment = "checkedOutThroughOverride", p.req.OverrideBlocks.Comment
 	}
-	return nil
+	return nil, nil
 }
 
 // onlyUUID leaves out what no record can have as its id: rules may name the

@@ -19,8 +19,8 @@ const (
 	statusAged       = "Aged to lost"
 )
 
-// plan is a check-out that passed its checks: what will be written, and what the
-// recount under the lock needs.
+// plan is a check-out as its checks found it: what will be written once it passed
+// them, and what the recount under the lock needs.
 type plan struct {
 	facts
 	req      Request
@@ -30,41 +30,53 @@ type plan struct {
 	// with the loan. Empty when no rules were asked.
 	overdueFine string
 	lostItem    string
+	match       policy.Match // of the rules, zero when none were asked
 	limit       policy.ItemLimit
 	limited     bool
-	overridden  bool   // staff lift a block
-	fills       string // id of the borrower's own request; empty for none
+	standing    *LimitStanding // at the last count; nil before the first
+	overridden  bool           // staff lift a block
+	fills       string         // id of the borrower's own request; empty for none
 	loan        Loan
 }
 
-// validate makes FOLIO's checks in FOLIO's order, outside any lock. What is
-// wrong is collected, and a check whose subject was not found is skipped; all of
-// it is one Invalid fault. Faults of stored configuration end it at once.
+// validate is judge for whoever wants to lend: everything that is wrong is one
+// Invalid fault. The plan is never nil.
 func (s *Service) validate(ctx context.Context, req Request) (*plan, error) {
-	f, err := s.gather(ctx, req)
-	if err != nil {
-		return nil, err
+	p, wrong, err := s.judge(ctx, req)
+	if err == nil && len(wrong) > 0 {
+		err = fault.Validation(wrong...)
 	}
+	return p, err
+}
+
+// judge makes FOLIO's checks in FOLIO's order, outside any lock, and plans the
+// loan if all pass. What is wrong is collected, and a check whose subject was not
+// found is skipped. Faults of stored configuration end it at once; the plan has
+// what was found out until then.
+func (s *Service) judge(ctx context.Context, req Request) (p *plan, wrong []fault.Detail, err error) {
 	now := s.Now()
-	p := &plan{facts: *f, req: req, loanDate: req.LoanDate}
+	p = &plan{req: req, loanDate: req.LoanDate}
 	if p.loanDate.IsZero() {
 		p.loanDate = Instant{now}
 	}
-	wrong := slices.Concat(
+	if err := s.gather(ctx, req, &p.facts); err != nil {
+		return p, nil, err
+	}
+	wrong = slices.Concat(
 		req.check(), p.checkUserFound(), p.checkBlocks(ctx, now), p.checkProxyFound(),
 		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
 	)
 	if p.itemFound && (p.userFound || req.ForceLoanPolicyID != "") { // a forced policy is no matter of the patron
 		more, err := s.applyPolicy(ctx, p)
 		if err != nil {
-			return nil, err
+			return p, nil, err
 		}
 		wrong = append(wrong, more...)
 	}
-	if wrong = append(wrong, p.checkOverride()...); len(wrong) > 0 {
-		return nil, fault.Validation(wrong...)
+	if wrong = append(wrong, p.checkOverride()...); len(wrong) == 0 {
+		wrong, err = s.makeLoan(ctx, p)
 	}
-	return p, s.makeLoan(ctx, p)
+	return p, wrong, err
 }
 
 func userNotFound(key, barcode string) fault.Detail {

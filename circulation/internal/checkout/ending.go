@@ -1,0 +1,108 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// The outcomes of check-outs, as the metrics count them.
+const (
+	OutcomeLent            = schemas.OutcomeLent
+	OutcomeRefused         = "refused"
+	OutcomeLimitReached    = "limit_reached"
+	OutcomeLockNotAcquired = "lock_not_acquired"
+	OutcomeUnknown         = "outcome_unknown"
+	OutcomeTakenOver       = "taken_over" // by another request with the same Idempotency-Key
+	OutcomeClientLeft      = "client_left"
+	OutcomeFailed          = "failed"
+)
+
+// Ending is how a check-out ended. What the request named is as it came.
+type Ending struct {
+	Outcome string // one of the constants
+	// Code is the first one that was answered; empty for a loan, and for refusals
+	// that FOLIO has no code for.
+	Code string
+	// Reason is what was answered, all messages; empty for a loan. Staff may see it:
+	// causes that are for the log are not in it.
+	Reason string
+
+	UserBarcode, ItemBarcode, ServicePointID string
+
+	UserID string // of the patron; empty when no such one was found
+	LoanID string // of the loan, also of one that nobody knows of whether it exists
+
+	// Wait is how long it waited for the lock in all; nil when it asked for none.
+	Wait *time.Duration
+	Took time.Duration
+	// Repeats is how often its commit was sent again.
+	Repeats int
+}
+
+// ending describes how t ended.
+func (t *try) ending(ctx context.Context, err error, took time.Duration) Ending {
+	e := Ending{
+		Outcome: outcome(ctx, err), UserBarcode: t.req.UserBarcode, ItemBarcode: t.req.ItemBarcode,
+		ServicePointID: t.req.ServicePointID, UserID: t.user.ID, Wait: t.waited, Took: took, Repeats: t.repeats,
+	}
+	if e.Outcome == OutcomeLent || e.Outcome == OutcomeUnknown {
+		e.LoanID = t.loan.ID
+	}
+	if e.Outcome == OutcomeClientLeft {
+		e.Reason = "The machine left before it was answered"
+	} else if err != nil {
+		e.Code, e.Reason = answered(err)
+	}
+	return e
+}
+
+func outcome(ctx context.Context, err error) string {
+	var f *fault.Error
+	switch {
+	case err == nil:
+		return OutcomeLent
+	case errors.As(err, &f) && f.Code == fault.Invalid:
+		for _, d := range f.Details {
+			if strings.HasPrefix(d.Code, "ITEM_LIMIT_") {
+				return OutcomeLimitReached
+			}
+		}
+		return OutcomeRefused
+	case fault.Is(err, fault.LockNotAcquired):
+		return OutcomeLockNotAcquired
+	case fault.Is(err, fault.ClaimLost):
+		return OutcomeTakenOver
+	case fault.Is(err, fault.OutcomeUnknown):
+		return OutcomeUnknown
+	case errors.Is(ctx.Err(), context.Canceled):
+		return OutcomeClientLeft
+	}
+	return OutcomeFailed
+}
+
+// answered is the first code and all messages of the answer that err becomes.
+func answered(err error) (code, reason string) {
+	var f *fault.Error
+	switch {
+	case !errors.As(err, &f):
+		if errors.Is(err, context.DeadlineExceeded) {
+			return string(fault.Timeout), "The check-out took too long"
+		}
+		return string(fault.Internal), "Internal server error"
+	case len(f.Details) == 0:
+		return string(f.Code), f.Msg
+	}
+	messages := make([]string, len(f.Details))
+	for i, d := range f.Details {
+		messages[i] = d.Message
+		if code == "" {
+			code = d.Code
+		}
+	}
+	return code, strings.Join(messages, "; ")
+}

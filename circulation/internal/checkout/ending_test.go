@@ -1,0 +1,155 @@
+package checkout_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas/fault"
+)
+
+func TestWhatAnEndingTells(t *testing.T) {
+	t.Parallel()
+	off := settings.Settings{Version: "7"}
+	const none, limit = "none", "Patron has reached maximum limit of 3 items for material type"
+	tests := map[string]struct {
+		prepare func(*world)
+		want    string // outcome, code, reason, patron, loan, wait, repeats
+	}{
+		"lent":                  {func(*world) {}, "lent|||ann|loan|0s|0"},
+		"lent without a lock":   {func(w *world) { w.set = off }, "lent|||ann|loan|none|0"},
+		"lent after waiting":    {func(w *world) { w.held = 2 }, "lent|||ann|loan|1s|0"},
+		"a lock lost meanwhile": {func(w *world) { w.held, w.commit = 1, []error{errLost} }, "lent|||ann|loan|500ms|1"},
+		"two waits, summed":     {func(w *world) { w.acquire, w.commit = []error{errHeld, nil, errHeld}, []error{errLost} }, "lent|||ann|loan|1.5s|1"},
+		"a commit without answer and a changed item": {
+			func(w *world) { w.commit, w.set = []error{errChanged, errGone}, off }, "lent|||ann|loan|none|2",
+		},
+		"limit reached at once":       {func(w *world) { w.open = []int{3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||none|0"},
+		"limit reached while waiting": {func(w *world) { w.open = []int{2, 3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||0s|0"},
+		"several refusals, the first without a code": {
+			func(w *world) { w.item.Status.Name, w.onLoan = "Checked out", true },
+			"refused|ITEM_HAS_OPEN_LOAN|Item is already checked out; Cannot check out item that already has an open loan|ann||none|0",
+		},
+		"a refusal without a code": {
+			func(w *world) { w.item.Status.Name = "Checked out" }, "refused||Item is already checked out|ann||none|0",
+		},
+		"no such patron": {func(w *world) { w.noUser = true }, "refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0"},
+		"no lock":        {func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0"},
+		"rules that name nothing": {
+			func(w *world) { w.noPolicy = true },
+			"failed|INTERNAL|Loan policy " + threeID + " could not be found, please check circulation rules|ann||none|0",
+		},
+		"a failure that is for the log": {
+			func(w *world) {
+				w.acquire = []error{fault.Wrap(errors.New("secret"), fault.Internal, "Storage failed")}
+			},
+			"failed|INTERNAL|Storage failed|ann||0s|0",
+		},
+		"a failure without a code": {
+			func(w *world) { w.acquire = []error{errors.New("secret")} }, "failed|INTERNAL|Internal server error|ann||0s|0",
+		},
+		"taken over": {func(w *world) { w.commit = []error{fault.New(fault.ClaimLost, "taken")} }, "taken_over|CLAIM_LOST|taken|ann||0s|0"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				tt.prepare(w)
+				start := time.Now()
+				_, _ = w.checkOut(t)
+				if len(w.endings) != 1 {
+					t.Fatalf("told %d endings", len(w.endings))
+				}
+				e := w.endings[0]
+				wait := none
+				if e.Wait != nil {
+					wait = e.Wait.String()
+				}
+				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason, called(e.UserID, annID, "ann"),
+					called(e.LoanID, w.loanID(t), "loan"), wait, e.Repeats); got != tt.want {
+					t.Errorf("got  %s\nwant %s", got, tt.want)
+				}
+				if e.UserBarcode != "ann" || e.ItemBarcode != "book" || e.ServicePointID != deskID || e.Took != time.Since(start) {
+					t.Errorf("got %+v", e)
+				}
+				if e.Repeats != len(w.again) {
+					t.Errorf("%d repeats, but observers were told %v", e.Repeats, w.again)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUnknownOutcomeNamesTheLoanThatMayExist(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.commit, w.lockGone = slices.Repeat([]error{errGone}, 99), errGone
+		_, err := w.checkOut(t)
+		e := w.endings[0]
+		if !fault.Is(err, fault.OutcomeUnknown) || e.Outcome != checkout.OutcomeUnknown || e.Code != "CHECK_OUT_OUTCOME_UNKNOWN" || e.LoanID != w.loanID(t) {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+func TestEveryWaitForTheLockEnds(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*world){
+		"got":           func(w *world) { w.held = 1 },
+		"not got":       func(w *world) { w.held = 9 },
+		"failed":        func(w *world) { w.acquire = []error{errDown} },
+		"lost and anew": func(w *world) { w.commit = []error{errLost} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				prepare(w)
+				_, _ = w.checkOut(t)
+				waiting := 0
+				for _, delta := range w.waiting {
+					if waiting += delta; waiting < 0 || waiting > 1 {
+						t.Errorf("told %v", w.waiting)
+					}
+				}
+				if waiting != 0 || len(w.waiting) == 0 {
+					t.Errorf("told %v, want as many ends as beginnings", w.waiting)
+				}
+			})
+		})
+	}
+	w := newWorld()
+	w.set = settings.Settings{Version: "7"}
+	if _, err := w.checkOut(t); err != nil || len(w.waiting) != 0 {
+		t.Errorf("with the feature off, told %v, %v", w.waiting, err)
+	}
+}
+
+// called puts a name for an id.
+func called(id, known, name string) string {
+	if id == known && id != "" {
+		return name
+	}
+	return id
+}
+
+// loanID is the id of the loan that was to be written last; "" for none.
+func (w *world) loanID(t *testing.T) string {
+	t.Helper()
+	if len(w.commits) == 0 {
+		return ""
+	}
+	var loan struct{ ID string }
+	if err := json.Unmarshal(w.commits[len(w.commits)-1].Loan, &loan); err != nil {
+		t.Fatal(err)
+	}
+	return loan.ID
+}
