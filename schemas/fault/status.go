@@ -40,7 +40,8 @@ func Status(code Code) int {
 
 // CodeFromAnswer is the way back, for clients: the code of an error answer from
 // its status and its X-Fault-Code header. An answer without a known header came
-// from something in between, so a bare 503 is Unavailable, never LockHeld.
+// from something in between, so a bare 503 is Unavailable, never LockHeld, and a
+// bare 401 is Forbidden: it is this service, not its caller, that was not let in.
 func CodeFromAnswer(status int, header string) Code {
 	for _, c := range Codes() {
 		if string(c) == header && Status(c) == status {

@@ -5,11 +5,15 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
+	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/config/edge"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
 )
 
 // Mode is how callers are told apart.
@@ -22,16 +26,17 @@ const (
 	None    Mode = "none"    // everybody on this machine
 )
 
-// Guard stands before the handlers of staff.
+// Guard stands before the handlers of staff. It is safe for concurrent use.
 type Guard struct {
 	mode     Mode
-	password string
+	password [sha256.Size]byte // hashed, so that comparing it does not tell its length
+	origins  *http.CrossOriginProtection
 	log      *slog.Logger
 }
 
-// NewGuard returns a guard; password is that of Basic.
+// NewGuard returns a guard; password is that of Basic, and unused otherwise.
 func NewGuard(mode Mode, password string, log *slog.Logger) *Guard {
-	return &Guard{mode: mode, password: password, log: log}
+	return &Guard{mode: mode, password: sha256.Sum256([]byte(password)), origins: http.NewCrossOriginProtection(), log: log}
 }
 
 // Mode returns how callers are told apart.
@@ -39,16 +44,49 @@ func (g *Guard) Mode() Mode { return g.mode }
 
 // Wrap returns h for callers who may; others get a Forbidden or Unauthorized fault.
 // It puts the name of who signed in into the context's call.
+//
+// In every mode a browser may send something other than GET or HEAD only from a
+// page of the service itself: the browser adds password or session to whatever
+// another site makes it send.
 func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
-	panic("to be written")
+	return func(c echo.Context) error {
+		if err := g.origins.Check(c.Request()); err != nil {
+			return fault.Wrap(err, fault.Forbidden, "This request came from a page of another site, which may change nothing here")
+		}
+		if err := g.admit(c, permission); err != nil {
+			return err
+		}
+		return h(c)
+	}
 }
 
-// Routes guards each route by its own Permission.
+// Routes returns the routes, each guarded by its own Permission.
 func (g *Guard) Routes(routes []edge.Route) []edge.Route {
-	panic("to be written")
+	guarded := make([]edge.Route, len(routes))
+	for i, r := range routes {
+		r.Handler = g.Wrap(r.Permission, r.Handler)
+		guarded[i] = r
+	}
+	return guarded
 }
 
 // May tells whether the caller in ctx, who passed Wrap, has the permission too.
 func (g *Guard) May(ctx context.Context, permission string) bool {
-	panic("to be written")
+	return g.mode != Gateway || call.FromContext(ctx).Has(permission)
+}
+
+// admit lets in who may. An unknown mode lets nobody in.
+func (g *Guard) admit(c echo.Context, permission string) error {
+	switch g.mode {
+	case Gateway:
+		if !g.May(c.Request().Context(), permission) {
+			return fault.New(fault.Forbidden, "Access requires permission: %s", permission)
+		}
+		return nil
+	case Basic:
+		return g.signIn(c)
+	case None:
+		return onThisMachine(c.Request())
+	}
+	return fault.New(fault.Internal, "Nobody can be let in: there is no way %q to tell callers apart", g.mode)
 }

@@ -1,0 +1,253 @@
+package auth_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	password = "correct hörse battery"
+	maySee   = "x.item.get"
+	mayPut   = "x.item.put"
+)
+
+// door is a service of two guarded routes.
+type door struct {
+	handler http.Handler
+	log     bytes.Buffer // of the guard
+}
+
+// newDoor returns a service that answers with the caller's name, and whether they
+// may change things.
+func newDoor(mode auth.Mode) *door {
+	d := &door{}
+	g := auth.NewGuard(mode, password, slog.New(slog.NewTextHandler(&d.log, nil)))
+	handle := func(c echo.Context) error {
+		ctx := c.Request().Context()
+		answer := call.FromContext(ctx).UserName
+		if g.May(ctx, mayPut) {
+			answer += " may"
+		}
+		return c.String(http.StatusOK, answer)
+	}
+	d.handler = edge.New(edge.Options{
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10, JSONFaults: true,
+		Ready: func(context.Context) error { return nil },
+	}, g.Routes([]edge.Route{
+		{Method: http.MethodGet, Path: "/x", Handler: handle, Permission: maySee, NoTenant: true},
+		{Method: http.MethodPut, Path: "/x", Handler: handle, Permission: mayPut, NoTenant: true},
+	}))
+	return d
+}
+
+// knock makes a request; header has name and value in turn.
+func (d *door) knock(method, host string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), method, "/x", http.NoBody)
+	r.Host = host
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestBehindAGatewayItsPermissionsDecide(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		method, granted string
+		status          int
+		want            string
+	}{
+		"granted":               {"GET", `["` + maySee + `"]`, 200, ""},
+		"granted more":          {"GET", `["` + maySee + `","` + mayPut + `"]`, 200, " may"},
+		"granted another":       {"PUT", `["` + maySee + `"]`, 403, "Access requires permission: x.item.put"},
+		"granted nothing":       {"GET", `[]`, 403, "Access requires permission: x.item.get"},
+		"no gateway":            {"GET", ``, 403, "Access requires permission: x.item.get"},
+		"no list":               {"GET", maySee, 403, "Access requires permission"},
+		"a longer name":         {"GET", `["` + maySee + `.more"]`, 403, "Access requires permission"},
+		"everything, as a star": {"GET", `["*"]`, 403, "Access requires permission"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := newDoor(auth.Gateway).knock(tt.method, "library.example.org", schemas.PermissionsHeader, tt.granted)
+			if got.Code != tt.status || !strings.Contains(got.Body.String(), tt.want) {
+				t.Errorf("got %d %s, want %d with %s", got.Code, got.Body, tt.status, tt.want)
+			}
+		})
+	}
+}
+
+func basic(userAndPassword string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(userAndPassword))
+}
+
+func TestThePasswordLetsInWhoeverKnowsIt(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		sent   string
+		status int
+		want   string
+	}{
+		"right":                        {basic("Ann Lee:" + password), 200, "Ann Lee may"},
+		"scheme in lower case":         {"b" + basic("ann:" + password)[1:], 200, "ann may"},
+		"a name beyond ASCII":          {basic("Žofie:" + password), 200, "Žofie may"},
+		"the longest name":             {basic(strings.Repeat("é", 100) + ":" + password), 200, "é may"},
+		"nothing":                      {"", 401, "Sign in with your name and the password"},
+		"another scheme":               {"Bearer abc", 401, "Sign in"},
+		"no base64":                    {"Basic %%%", 401, "Sign in"},
+		"wrong":                        {basic("ann:wrong horse battery"), 401, "The password is wrong"},
+		"more than the password":       {basic("ann:" + password + "x"), 401, "The password is wrong"},
+		"less than the password":       {basic("ann:" + password[:12]), 401, "The password is wrong"},
+		"no password":                  {basic("ann:"), 401, "The password is wrong"},
+		"no name":                      {basic(":" + password), 401, "1 to 100 printable characters"},
+		"a blank name":                 {basic("  :" + password), 401, "1 to 100 printable characters"},
+		"a name too long":              {basic(strings.Repeat("é", 101) + ":" + password), 401, "1 to 100 printable characters"},
+		"a name that breaks the line":  {basic("ann\nlee:" + password), 401, "1 to 100 printable characters"},
+		"a name that is no UTF-8":      {basic("ann\xff:" + password), 401, "1 to 100 printable characters"},
+		"a bad name, a wrong password": {basic(":x"), 401, "1 to 100 printable characters"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := newDoor(auth.Basic).knock("PUT", "library.example.org", "Authorization", tt.sent, schemas.PermissionsHeader, `["`+mayPut+`"]`)
+			if got.Code != tt.status || !strings.Contains(got.Body.String(), tt.want) {
+				t.Errorf("got %d %s, want %d with %s", got.Code, got.Body, tt.status, tt.want)
+			}
+			wantChallenge := ""
+			if tt.status == http.StatusUnauthorized {
+				wantChallenge = `Basic realm="Check-out lock", charset="UTF-8"`
+				if got.Header().Get(fault.Header) != string(fault.Unauthorized) {
+					t.Errorf("the code is %q", got.Header().Get(fault.Header))
+				}
+			}
+			if challenge := got.Header().Get("WWW-Authenticate"); challenge != wantChallenge {
+				t.Errorf("the challenge is %q, want %q", challenge, wantChallenge)
+			}
+		})
+	}
+}
+
+func TestAWrongPasswordIsLoggedButNotWritten(t *testing.T) {
+	t.Parallel()
+	d := newDoor(auth.Basic)
+	d.knock("GET", "x", "Authorization", basic("ann:guessed-one"), "X-Forwarded-For", "9.9.9.9")
+	line := d.log.String()
+	if !strings.Contains(line, "level=WARN") || !strings.Contains(line, "peer=192.0.2.1") {
+		t.Errorf("logged %q, want a warning with the peer's address", line)
+	}
+	if strings.Contains(line, "guessed-one") || strings.Contains(line, password) || strings.Contains(line, "9.9.9.9") {
+		t.Errorf("logged %q", line)
+	}
+	d.log.Reset()
+	d.knock("GET", "x") // as every browser's first request
+	d.knock("GET", "x", "Authorization", basic("ann:"+password))
+	if d.log.Len() != 0 {
+		t.Errorf("logged %q, want nothing", &d.log)
+	}
+}
+
+func TestWithoutSigningInOnlyThisMachinesOwnNamesAreServed(t *testing.T) {
+	t.Parallel()
+	for host, served := range map[string]bool{
+		"localhost": true, "LOCALHOST:9801": true, "localhost.:9801": true, "diku.localhost:9801": true,
+		"127.0.0.1:9801": true, "127.8.9.1": true, "[::1]:9801": true, "[::1]": true, "[::ffff:127.0.0.1]:80": true,
+		"library.example.org": false, "localhost.example.org:9801": false, "notlocalhost": false, "127.0.0.1.example.org": false,
+		"10.0.0.1:9801": false, "0.0.0.0:9801": false, "[::]:9801": false, "128.0.0.1": false, "": false, ":9801": false,
+		"127.1": false, "2130706433": false, // read as addresses by some, never by a browser's Host
+	} {
+		t.Run(host, func(t *testing.T) {
+			t.Parallel()
+			got := newDoor(auth.None).knock("PUT", host)
+			if served && (got.Code != http.StatusOK || got.Body.String() != " may") {
+				t.Errorf("got %d %s, want 200", got.Code, got.Body)
+			}
+			if !served && (got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "set STAFF_AUTH to gateway or basic")) {
+				t.Errorf("got %d %s, want 403 saying what to set", got.Code, got.Body)
+			}
+		})
+	}
+}
+
+func TestNothingIsChangedFromPagesOfOtherSites(t *testing.T) {
+	t.Parallel()
+	const host = "localhost:9801"
+	tests := map[string]struct {
+		method string
+		header []string
+		status int
+	}{
+		"a program":                     {"PUT", nil, 200},
+		"our own page":                  {"PUT", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + host}, 200},
+		"our own page, an old browser":  {"PUT", []string{"Origin", "http://" + host}, 200},
+		"typed into the browser":        {"PUT", []string{"Sec-Fetch-Site", "none"}, 200},
+		"another site":                  {"PUT", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}, 403},
+		"another site, an old browser":  {"PUT", []string{"Origin", "https://evil.example"}, 403},
+		"another port of this machine":  {"PUT", []string{"Sec-Fetch-Site", "same-site", "Origin", "http://localhost:8080"}, 403},
+		"a page without an origin":      {"PUT", []string{"Origin", "null"}, 403},
+		"a link on another site":        {"GET", []string{"Sec-Fetch-Site", "cross-site"}, 200},
+		"a picture on a page elsewhere": {"GET", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image"}, 200},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, mode := range []auth.Mode{auth.Gateway, auth.Basic, auth.None} {
+				header := append([]string{"Authorization", basic("ann:" + password), schemas.PermissionsHeader, `["` + maySee + `","` + mayPut + `"]`}, tt.header...)
+				got := newDoor(mode).knock(tt.method, host, header...)
+				if got.Code != tt.status || (tt.status == http.StatusForbidden && !strings.Contains(got.Body.String(), "a page of another site")) {
+					t.Errorf("%s: got %d %s, want %d", mode, got.Code, got.Body, tt.status)
+				}
+			}
+		})
+	}
+}
+
+func TestAWayToTellCallersApartThatNobodyKnowsLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	got := newDoor("").knock("GET", "localhost", "Authorization", basic("ann:"+password), schemas.PermissionsHeader, `["`+maySee+`"]`)
+	if got.Code != http.StatusInternalServerError {
+		t.Errorf("got %d %s, want 500", got.Code, got.Body)
+	}
+}
+
+func TestPasswordsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ password, want string }{
+		"the shortest":    {strings.Repeat("ü", 12), ""},
+		"the longest":     {strings.Repeat("ü", 200), ""},
+		"none":            {"", "has 0 characters, allowed: 12 to 200"},
+		"too short":       {"secretsecre", "has 11 characters, allowed: 12 to 200"},
+		"too long":        {strings.Repeat("s", 201), "has 201 characters, allowed: 12 to 200"},
+		"a line break":    {"secretsecret\n", "control characters"},
+		"no text in UTF8": {"secretsecret\xff", "no UTF-8"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := auth.CheckPassword(tt.password)
+			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the password is repeated: %v", err)
+			}
+		})
+	}
+}

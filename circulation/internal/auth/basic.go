@@ -1,0 +1,70 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// challenge makes a browser ask for name and password, in UTF-8 (RFC 7617, 2.1).
+const challenge = `Basic realm="Check-out lock", charset="UTF-8"`
+
+// The bounds of a password in characters: long enough that guessing one through
+// HTTP is hopeless, and short enough to be pasted.
+const (
+	minPassword = 12
+	maxPassword = 200
+)
+
+// maxName is the longest user name in characters: what the history keeps.
+const maxName = 100
+
+// CheckPassword tells what keeps a password from being that of Basic, without
+// repeating it; nil is nothing.
+func CheckPassword(password string) error {
+	n := utf8.RuneCountInString(password)
+	switch {
+	case n < minPassword || n > maxPassword:
+		return fmt.Errorf("has %d characters, allowed: %d to %d", n, minPassword, maxPassword)
+	case !utf8.ValidString(password) || strings.ContainsFunc(password, unicode.IsControl):
+		return errors.New("has control characters, such as a line break, or is no UTF-8: no browser can send it")
+	}
+	return nil
+}
+
+// signIn lets in who knows the password, under whatever name they give.
+func (g *Guard) signIn(c echo.Context) error {
+	r := c.Request()
+	name, password, sent := r.BasicAuth()
+	var refused *fault.Error
+	switch hashed := sha256.Sum256([]byte(password)); {
+	case !sent:
+		refused = fault.New(fault.Unauthorized, "Sign in with your name and the password of the staff pages (HTTP Basic authentication)")
+	case !usableName(name):
+		refused = fault.New(fault.Unauthorized, "The user name must be 1 to %d printable characters: it says in the history who did what", maxName)
+	case subtle.ConstantTimeCompare(hashed[:], g.password[:]) != 1:
+		g.log.WarnContext(r.Context(), "wrong password for the staff pages", "peer", c.RealIP())
+		refused = fault.New(fault.Unauthorized, "The password is wrong")
+	default:
+		info := call.FromContext(r.Context())
+		info.UserName = name
+		c.SetRequest(r.WithContext(call.NewContext(r.Context(), info)))
+		return nil
+	}
+	c.Response().Header().Set(echo.HeaderWWWAuthenticate, challenge)
+	return refused
+}
+
+func usableName(name string) bool {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable) && strings.TrimSpace(name) != "" && utf8.RuneCountInString(name) <= maxName
+}
