@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
@@ -35,6 +36,16 @@ type Config struct {
 	// RetryIntervalsMs are the waits between tries for the lock, in ms; with n of
 	// them there are n+1 tries. An empty variable means one try.
 	RetryIntervalsMs []int `env:"RETRY_INTERVAL_MS" envSeparator:"|" envDefault:"500|500|1000"`
+
+	// StaffAuth is how those are told apart who see and change what staff do: by the
+	// permissions that a gateway sends, by a password, or not at all, which is for
+	// loopback only.
+	StaffAuth auth.Mode `env:"STAFF_AUTH" envDefault:"gateway"`
+	// StaffPassword is that of auth.Basic, and unused otherwise.
+	StaffPassword string `env:"STAFF_PASSWORD"`
+	// MachinePatience is how long the library's self-check machines wait for an
+	// answer: staff are warned when a check-out may wait longer for a lock.
+	MachinePatience time.Duration `env:"MACHINE_PATIENCE" envDefault:"5s"`
 }
 
 // DefaultConfig is what config.Load starts from.
@@ -67,7 +78,7 @@ func (c *Config) Validate() error {
 	if c.LockTTLMs < schemas.MinLockTTLMs || c.LockTTLMs > schemas.MaxLockTTLMs {
 		errs = append(errs, config.OutOfRange("LOCK_TTL_MS", c.LockTTLMs, fmt.Sprintf("%d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)))
 	}
-	return errors.Join(append(errs, c.validateWaits())...)
+	return errors.Join(append(errs, c.validateWaits(), c.validateStaff())...)
 }
 
 func (c *Config) validateWaits() error {

@@ -32,6 +32,26 @@ func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
 		"a wait that wraps":   {[]string{"RETRY_INTERVAL_MS=18446744073710"}, []string{`RETRY_INTERVAL_MS is "18446744073710"`}},
 		"waits too long":      {[]string{"RETRY_INTERVAL_MS=10000|10000|5001"}, []string{"RETRY_INTERVAL_MS is 10000|10000|5001"}},
 		"a name with a break": {[]string{"INSTANCE_NAME=a\nb"}, []string{`INSTANCE_NAME is "a\nb", allowed: 1 to 100 printable ASCII characters`}},
+		"staff by password":   {[]string{"STAFF_AUTH=basic", "STAFF_PASSWORD=twelve chars", "HTTP_ADDR=0.0.0.0", "MACHINE_PATIENCE=1s"}, nil},
+		"staff by gateway":    {[]string{"STAFF_AUTH=gateway", "HTTP_ADDR=0.0.0.0", "MACHINE_PATIENCE=5m"}, nil},
+		"staff, no password":  {[]string{"STAFF_AUTH=basic"}, []string{"STAFF_PASSWORD, which STAFF_AUTH=basic needs, has 0 characters, allowed: 12 to 200"}},
+		"a password too long": {[]string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + strings.Repeat("secret", 34)}, []string{"STAFF_PASSWORD, which STAFF_AUTH=basic needs, has 204 characters"}},
+		"a password's break":  {[]string{"STAFF_AUTH=basic", "STAFF_PASSWORD=secret secret\n"}, []string{"STAFF_PASSWORD, which STAFF_AUTH=basic needs, has control characters"}},
+		"staff some other way": {
+			[]string{"STAFF_AUTH=Basic", "STAFF_PASSWORD=secret secret"},
+			[]string{`STAFF_AUTH is "Basic", allowed: gateway, basic, none`},
+		},
+		"impatient machines":           {[]string{"MACHINE_PATIENCE=999ms"}, []string{"MACHINE_PATIENCE is 999ms, allowed: 1s to 5m0s"}},
+		"patient machines":             {[]string{"MACHINE_PATIENCE=301s"}, []string{"MACHINE_PATIENCE is 5m1s"}},
+		"patience in words":            {[]string{"MACHINE_PATIENCE=5"}, []string{`MACHINE_PATIENCE is "5", allowed: a duration such as`}},
+		"nobody asked":                 {[]string{"STAFF_AUTH=none"}, nil},
+		"nobody asked on localhost":    {[]string{"STAFF_AUTH=none", "HTTP_ADDR=localhost"}, nil},
+		"nobody asked on loopback":     {[]string{"STAFF_AUTH=none", "HTTP_ADDR=127.0.0.2"}, nil},
+		"nobody asked on IPv6":         {[]string{"STAFF_AUTH=none", "HTTP_ADDR=::1"}, nil},
+		"nobody asked by anybody":      {[]string{"STAFF_AUTH=none", "HTTP_ADDR=0.0.0.0"}, []string{`STAFF_AUTH is none, which lets everybody in and is allowed on loopback only, but HTTP_ADDR is "0.0.0.0": leave HTTP_ADDR empty`}},
+		"nobody asked by IPv6":         {[]string{"STAFF_AUTH=none", "HTTP_ADDR=::"}, []string{"or set STAFF_AUTH to gateway, or to basic with a STAFF_PASSWORD"}},
+		"nobody asked in the network":  {[]string{"STAFF_AUTH=none", "HTTP_ADDR=10.0.0.7"}, []string{"STAFF_AUTH is none"}},
+		"nobody asked under some name": {[]string{"STAFF_AUTH=none", "HTTP_ADDR=kiosk.localhost"}, []string{"STAFF_AUTH is none"}},
 		"time-outs that do not nest": {
 			[]string{"REQUEST_TIMEOUT=29s"},
 			[]string{"REQUEST_TIMEOUT is 29s, allowed: 30s to 5m0s"},
@@ -72,6 +92,9 @@ func TestDefaults(t *testing.T) {
 	}
 	if len(cfg.RetryIntervalsMs) != 3 || cfg.RetryIntervalsMs[2] != 1000 || cfg.HTTP.RequestTimeout < 30*time.Second {
 		t.Errorf("got %+v", cfg)
+	}
+	if cfg.StaffAuth != "gateway" || cfg.MachinePatience != 5*time.Second {
+		t.Errorf("staff: got %q, patience %s", cfg.StaffAuth, cfg.MachinePatience)
 	}
 	if !strings.Contains(cfg.InstanceName, ":") {
 		t.Errorf("the instance is called %q, want host and process", cfg.InstanceName)

@@ -1,0 +1,50 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/config"
+)
+
+// The range of MACHINE_PATIENCE.
+const (
+	minPatience = time.Second
+	maxPatience = 5 * time.Minute
+)
+
+// validateStaff checks the settings that are about staff. The password is never
+// repeated.
+func (c *Config) validateStaff() error {
+	var errs []error
+	if c.MachinePatience < minPatience || c.MachinePatience > maxPatience {
+		errs = append(errs, config.OutOfRange("MACHINE_PATIENCE", c.MachinePatience, fmt.Sprintf("%s to %s", minPatience, maxPatience)))
+	}
+	switch c.StaffAuth {
+	case auth.Gateway:
+	case auth.Basic:
+		if err := auth.CheckPassword(c.StaffPassword); err != nil {
+			errs = append(errs, fmt.Errorf("STAFF_PASSWORD, which STAFF_AUTH=basic needs, %w", err))
+		}
+	case auth.None:
+		if !onLoopback(c.HTTP) {
+			errs = append(errs, fmt.Errorf("STAFF_AUTH is none, which lets everybody in and is allowed on loopback only, but HTTP_ADDR is %q: "+
+				"leave HTTP_ADDR empty, or set STAFF_AUTH to gateway, or to basic with a STAFF_PASSWORD", c.HTTP.Addr))
+		}
+	default:
+		errs = append(errs, config.OutOfRange("STAFF_AUTH", strconv.Quote(string(c.StaffAuth)), "gateway, basic, none"))
+	}
+	return errors.Join(errs...)
+}
+
+// onLoopback tells whether no other machine can reach the service. Names other than
+// localhost are not looked up: what they mean may change.
+func onLoopback(c config.HTTP) bool {
+	ip, err := netip.ParseAddr(c.Addr)
+	return c.Addr == "" || strings.EqualFold(c.Addr, "localhost") || (err == nil && ip.Unmap().IsLoopback())
+}
