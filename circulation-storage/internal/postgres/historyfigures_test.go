@@ -1,0 +1,223 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas"
+)
+
+func (p past) figures(minutes int) schemas.Figures {
+	p.t.Helper()
+	f, err := p.Figures(p.ctx(), minutes)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return f
+}
+
+// ended is a check-out, dated from the beginning of the minute under way.
+type ended struct {
+	after   time.Duration
+	outcome string
+	wait    any // milliseconds; nil asked for no lock
+}
+
+// figuresOf stores check-outs and sums them up within one minute of the database's
+// clock, and returns when that minute began.
+func (p past) figuresOf(minutes int, all []ended) (schemas.Figures, time.Time) {
+	p.t.Helper()
+	for {
+		p.exec(`TRUNCATE {schema}.check_out_history`)
+		var minute time.Time
+		if err := p.db.Pool().QueryRow(p.ctx(), `SELECT date_trunc('minute', clock_timestamp())`).Scan(&minute); err != nil {
+			p.t.Fatal(err)
+		}
+		for _, e := range all {
+			p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, wait_ms, took_ms, repeats)
+			        VALUES ($1, $2, $3, $4, 1, 0)`, uuid.New(), minute.Add(e.after), e.outcome, e.wait)
+		}
+		if f := p.figures(minutes); f.Minutes[len(f.Minutes)-1].Date == minute.UTC().Format(schemas.FolioTime) {
+			return f, minute
+		}
+	}
+}
+
+func wantFigures(t *testing.T, what string, got, want schemas.FigureTotal) {
+	t.Helper()
+	text := func(f schemas.FigureTotal) string {
+		b, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if text(got) != text(want) {
+		t.Errorf("%s: got %s, want %s", what, text(got), text(want))
+	}
+}
+
+// total is made by hand: check-outs, loans, locks asked for, and the waits p50, p95
+// and longest.
+func total(checkOuts, lent, locked int, waits ...int) schemas.FigureTotal {
+	f := schemas.FigureTotal{CheckOuts: checkOuts, Lent: lent, Locked: locked}
+	if len(waits) == 3 {
+		f.WaitP50Ms, f.WaitP95Ms, f.WaitMaxMs = &waits[0], &waits[1], &waits[2]
+	}
+	return f
+}
+
+func TestFigures_CountTheMinutesWithoutGaps(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	all := []ended{
+		{-3 * time.Minute, "lent", nil}, {-3*time.Minute + 1, "refused", nil},
+		{-1, "lent", 7}, // still in the minute before the last
+		{0, "lent", 0}, {time.Second, "refused", 100}, {2 * time.Second, "failed", nil},
+		{59*time.Second + 999*time.Millisecond, "lent", 40},
+		{-3*time.Minute - time.Microsecond, "lent", 9999}, // before the first
+		{time.Minute, "lent", 9999},                       // ahead, of a clock that was set back
+	}
+	f, minute := p.figuresOf(4, all)
+	if len(f.Minutes) != 4 {
+		t.Fatalf("got %d minutes, want 4", len(f.Minutes))
+	}
+	for i, m := range f.Minutes {
+		if want := minute.Add(time.Duration(i-3) * time.Minute).UTC().Format(schemas.FolioTime); m.Date != want {
+			t.Errorf("minute %d begins %s, want %s", i, m.Date, want)
+		}
+	}
+	wantFigures(t, "the first minute", f.Minutes[0].FigureTotal, total(2, 1, 0))
+	wantFigures(t, "the second", f.Minutes[1].FigureTotal, total(0, 0, 0))
+	wantFigures(t, "the third", f.Minutes[2].FigureTotal, total(1, 1, 1, 7, 7, 7))
+	wantFigures(t, "the last", f.Minutes[3].FigureTotal, total(4, 2, 3, 40, 100, 100))
+	wantFigures(t, "all", f.Total, total(7, 4, 4, 7, 100, 100))
+	date, err := time.Parse(schemas.FolioTime, f.Date)
+	if err != nil || date.Truncate(time.Minute) != minute.Truncate(time.Minute).In(date.Location()) {
+		t.Errorf("the figures are of %s, %v, want within %s", f.Date, err, minute)
+	}
+}
+
+func TestFigures_TakePercentilesOfTheWaits(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	var all []ended
+	for wait := 21; wait > 0; wait-- {
+		all = append(all, ended{time.Duration(wait) * time.Millisecond, "lent", wait * 10})
+	}
+	f, _ := p.figuresOf(1, all)
+	// Of 21 waits the 11th (0.5 of 21, rounded up) and the 20th (19.95, rounded up).
+	wantFigures(t, "the minute", f.Minutes[0].FigureTotal, total(21, 21, 21, 110, 200, 210))
+	wantFigures(t, "all", f.Total, total(21, 21, 21, 110, 200, 210))
+}
+
+func TestFigures_OfNothing(t *testing.T) {
+	t.Parallel()
+	f := newPast(t).figures(schemas.MaxFigureMinutes)
+	if len(f.Minutes) != schemas.MaxFigureMinutes || f.Causes == nil || len(f.Causes) != 0 || f.Waiting != 0 || f.Held != 0 {
+		t.Errorf("got %d minutes, %v, %d, %d", len(f.Minutes), f.Causes, f.Waiting, f.Held)
+	}
+	wantFigures(t, "all", f.Total, total(0, 0, 0))
+}
+
+func TestFigures_NameTheCauses(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	cause := func(outcome, code, reason, user, item string) schemas.PastCheckOut {
+		return schemas.PastCheckOut{ID: uuid.NewString(), Outcome: outcome, Code: code, Reason: reason, UserBarcode: user, ItemBarcode: item}
+	}
+	p.add(
+		cause("lent", "", "", "u1", "i1"),
+		// One cause, whoever it was; the barcodes may be inside each other.
+		cause("refused", "", "Item 123456 is lent to 1234", "1234", "123456"),
+		cause("refused", "", "Item 99 is lent to 9988", "9988", "99"),
+		cause("refused", "", "Item 5 is lent to …", "", "5"),
+		// The code tells, not the text; what is shown names nobody.
+		cause("limit_reached", "ITEM_LIMIT", "u1 has 3 of 3", "u1", "i1"),
+		cause("limit_reached", "ITEM_LIMIT", "u2 has 4 of 4", "u2", "i1"),
+		cause("limit_reached", "ITEM_LIMIT", "", "u2", "i1"),
+		cause("limit_reached", "ITEM_LIMIT", "u3 has 3 of 3", "u3", "i1"),
+		// The same text with another outcome is another cause; so is none at all.
+		cause("failed", "", "Item 99 is lent to 9988", "9988", "99"), cause("failed", "", "Item 98 is lent to 9988", "9988", "98"),
+		cause("client_left", "", "", "", ""),
+	)
+	got := p.figures(60).Causes
+	want := []schemas.FigureCause{
+		{Outcome: "limit_reached", Code: "ITEM_LIMIT", Reason: "… has 3 of 3", Count: 4},
+		{Outcome: "refused", Reason: "Item … is lent to …", Count: 3},
+		{Outcome: "failed", Reason: "Item … is lent to …", Count: 2},
+		{Outcome: "client_left", Count: 1},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestFigures_PutRareCausesTogether(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	var all []schemas.PastCheckOut
+	for i := range 13 {
+		for range max(1, 12-i) { // 12, 11, ... 3, then 2, 1 and 1
+			all = append(all, refused(fmt.Sprintf("reason %c", 'a'+i), 0))
+		}
+	}
+	p.add(all...)
+	got := p.figures(60).Causes
+	if len(got) != 11 {
+		t.Fatalf("got %d causes, want 10 and the rest: %+v", len(got), got)
+	}
+	for i, c := range got[:10] {
+		if want := (schemas.FigureCause{Outcome: "refused", Reason: fmt.Sprintf("reason %c", 'a'+i), Count: 12 - i}); c != want {
+			t.Errorf("cause %d: got %+v, want %+v", i, c, want)
+		}
+	}
+	if rest := (schemas.FigureCause{Count: 4}); got[10] != rest {
+		t.Errorf("the rest: got %+v, want %+v", got[10], rest)
+	}
+}
+
+func TestFigures_SumUpWhoWaitsAndWhatIsHeldNow(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	say := func(holder string, waiting int) {
+		t.Helper()
+		if err := p.Add(p.ctx(), holder, schemas.CheckOutReport{Waiting: waiting}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("a", 7)
+	say("a", 2) // the last word counts
+	say("b", 3)
+	say("", 1) // who gives no name counts too
+	say("done", 9)
+	say("done", 0)
+	say("gone", 50)
+	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 seconds' WHERE holder = 'gone'`)
+	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms) SELECT gen_random_uuid(), 60000 FROM generate_series(1, 4)`)
+	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms, creation_date) VALUES (gen_random_uuid(), 1000, clock_timestamp() - interval '2 s')`)
+	if f := p.figures(1); f.Waiting != 2+3+1 || f.Held != 4 {
+		t.Errorf("got %d waiting and %d held, want 6 and 4", f.Waiting, f.Held)
+	}
+}
+
+// BenchmarkFigures sums up 100000 check-outs of the last hour, of 300000 in all.
+func BenchmarkFigures(b *testing.B) {
+	p := newPast(b)
+	p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, code, reason, user_barcode, item_barcode, wait_ms, took_ms, repeats)
+	        SELECT gen_random_uuid(), clock_timestamp() - n * interval '35 ms', CASE WHEN n % 5 = 0 THEN 'refused' ELSE 'lent' END,
+	               CASE WHEN n % 10 = 0 THEN 'ITEM_LIMIT' END,
+	               CASE WHEN n % 5 = 0 THEN 'Item ' || n || ' of ' || n % 7 || ' is not for loan to ' || n % 1000 END,
+	               (n % 1000)::text, n::text, CASE WHEN n % 3 = 0 THEN n % 1999 * 7919 % 2000 END, 20, 0
+	          FROM generate_series(1, 300000) n`)
+	p.exec(`ANALYZE {schema}.check_out_history`)
+	for b.Loop() {
+		if f := p.figures(60); f.Total.CheckOuts < 100_000 {
+			b.Fatalf("only %d check-outs", f.Total.CheckOuts)
+		}
+	}
+}
