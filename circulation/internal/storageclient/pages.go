@@ -27,7 +27,7 @@ var requestPolicies = collection{"/request-policy-storage/request-policies", "re
 // Loans returns a page of stored loans and how many match the CQL query in all;
 // an empty query matches every loan. Bad CQL is Malformed and says why.
 func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
-	values := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
+	values := pageQuery(offset, limit)
 	if query != "" {
 		values.Set("query", query)
 	}
@@ -47,6 +47,16 @@ func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]
 		return nil, 0, unreadable(r, errors.New("it has no loans"))
 	}
 	return page.Loans, page.TotalRecords, nil
+}
+
+func pageQuery(offset, limit int) url.Values {
+	return url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
+}
+
+func setUnlessEmpty(query url.Values, name, value string) {
+	if value != "" {
+		query.Set(name, value)
+	}
 }
 
 // Users returns those of the patrons that exist, in any order.

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
@@ -77,7 +75,7 @@ func (c *Client) Request(ctx context.Context, id string) (json.RawMessage, error
 // Requests returns a page of the stored requests and how many match the CQL query
 // in all; an empty query matches every request. Bad CQL is Malformed and says why.
 func (c *Client) Requests(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
-	values := url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
+	values := pageQuery(offset, limit)
 	if query != "" {
 		values.Set("query", query)
 	}
