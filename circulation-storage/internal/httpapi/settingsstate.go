@@ -2,12 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -17,11 +17,11 @@ import (
 // version that every change of it raises.
 type LockSettingsStore interface {
 	State(ctx context.Context) (schemas.LockSettingsState, error)
-	// Change writes the entry's value, which ParseLockSettings accepts, and returns
-	// the new state. version is the one the change is based on; empty means any.
-	// Fault: Conflict.
-	Change(ctx context.Context, value json.RawMessage, version string) (schemas.LockSettingsState, error)
-	// Remove deletes the entry, so that the environment's settings count again.
+	// Change writes the entry's value, which ParseLockSettings accepts, notes who did
+	// it and why, and returns the new state. Fault: Conflict.
+	Change(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error)
+	// Remove deletes the entry, so that the environment's settings count again, and
+	// notes who did it.
 	Remove(ctx context.Context) error
 }
 
@@ -51,7 +51,8 @@ func (h lockSettingsHandlers) get(c echo.Context) error {
 }
 
 // put handles PUT /check-out-lock-settings-storage: 200 with the new state, 422
-// for a value that cannot be used, 409 for a version that is no longer stored.
+// for a value, reason or name that cannot be used, 409 for a version that is no
+// longer stored.
 func (h lockSettingsHandlers) put(c echo.Context) error {
 	body, err := edge.ReadBody(c)
 	if err != nil {
@@ -70,7 +71,12 @@ func (h lockSettingsHandlers) put(c echo.Context) error {
 			Parameters: []fault.Parameter{fault.Param("value", fmt.Sprintf("%.100s", change.Value))},
 		})
 	}
-	state, err := h.store.Change(c.Request().Context(), change.Value, change.Version)
+	note := lock.NewNote(change.Reason, change.ByName)
+	if err := note.Check(); err != nil {
+		return err
+	}
+	change.Reason, change.ByName = note.Reason, note.By
+	state, err := h.store.Change(c.Request().Context(), change)
 	if err != nil {
 		return err
 	}

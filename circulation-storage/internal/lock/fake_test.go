@@ -30,6 +30,7 @@ type fakeStore struct {
 	beforeAnswer   func() // called once, between the next grant and its answer
 	afterRefusal   func() // called after each refusal
 	withdrawFailed bool
+	notes          []lock.Note // of forced releases
 }
 
 func ownerOf(ctx context.Context, user uuid.UUID) owner {
@@ -89,6 +90,14 @@ func (f *fakeStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error
 		}
 	}
 	return lock.Lock{}, fault.New(fault.NotFound, "Lock not found")
+}
+
+func (f *fakeStore) ForceRelease(ctx context.Context, id uuid.UUID, n lock.Note) (lock.Lock, error) {
+	l, err := f.Release(ctx, id)
+	if err == nil {
+		f.notes = append(f.notes, n)
+	}
+	return l, err
 }
 
 func (f *fakeStore) Withdraw(ctx context.Context, l lock.Lock) error {

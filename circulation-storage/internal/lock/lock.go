@@ -105,6 +105,11 @@ type Store interface {
 	// for a commit that holds the lock. Fault: NotFound.
 	Release(ctx context.Context, id uuid.UUID) (Lock, error)
 
+	// ForceRelease is Release by somebody who does not hold the lock. It notes as a
+	// Change who did it, with the call in ctx, in the same step: either both happen
+	// or neither, and what it answered outlives a crash. Fault: NotFound.
+	ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock, error)
+
 	// Get returns the lock, outdated or not. Fault: NotFound.
 	Get(ctx context.Context, id uuid.UUID) (Lock, error)
 

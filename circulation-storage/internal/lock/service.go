@@ -57,14 +57,36 @@ func (s *Service) Release(ctx context.Context, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	if p, err := patronOf(ctx, l.UserID); err == nil {
-		s.queue.wakeHead(p)
-	}
+	s.freed(ctx, l)
 	if l.Outdated {
 		return fault.New(fault.NotFound, "Lock not found: it was outdated")
 	}
 	s.obs.Released()
 	return nil
+}
+
+// ForceRelease takes a lock away from whoever holds it, outdated or not, keeps who
+// did it and why, lets the first waiter look at once, and returns the lock as it
+// was. That is safe at any time: the holder's commit is refused. Faults: NotFound;
+// Invalid for a note without a reason, or with one that cannot be kept.
+func (s *Service) ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock, error) {
+	if err := n.CheckWithReason(); err != nil {
+		return Lock{}, err
+	}
+	l, err := s.store.ForceRelease(ctx, id, n)
+	if err != nil {
+		return Lock{}, err
+	}
+	s.log.InfoContext(ctx, "lock released by force", "lock_id", l.ID, "outdated", l.Outdated)
+	s.freed(ctx, l)
+	return l, nil
+}
+
+// freed lets the first who waits for the lock look at once.
+func (s *Service) freed(ctx context.Context, l Lock) {
+	if p, err := patronOf(ctx, l.UserID); err == nil {
+		s.queue.wakeHead(p)
+	}
 }
 
 // Acquire takes the patron's lock, waiting for at most req.Wait. Callers that
@@ -192,9 +214,7 @@ func (s *Service) withdraw(ctx context.Context, l Lock, outcome Outcome) {
 		s.log.WarnContext(ctx, "lock of a caller that left stays until it is outdated", "lock_id", l.ID, "ttl", l.TTL, "err", err)
 		return
 	}
-	if p, err := patronOf(ctx, l.UserID); err == nil {
-		s.queue.wakeHead(p)
-	}
+	s.freed(ctx, l)
 }
 
 // ErrHeld is the answer to whoever does not get the lock (FOLIO's text).

@@ -95,7 +95,7 @@ func TestSwitchingTheFeatureOnWaitsForCommitsWithoutALock(t *testing.T) {
 
 	changed := make(chan error, 1)
 	go func() {
-		_, err := l.settings.Change(l.ctx(), []byte(`{"checkOutLockFeatureEnabled":true}`), "")
+		_, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true}`, ""))
 		changed <- err
 	}()
 	l.waitUntilBlocked(2)
@@ -194,7 +194,7 @@ func TestSwitchingTheFeatureOnUnderLoad(t *testing.T) {
 		<-busy
 	}
 	start := time.Now()
-	state, err := l.settings.Change(l.ctx(), []byte(`{"checkOutLockFeatureEnabled":true}`), version)
+	state, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true}`, version))
 	took := time.Since(start)
 	lent := l.count(`SELECT count(*) FROM {schema}.loan`)
 	sum := 0

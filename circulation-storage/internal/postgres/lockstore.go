@@ -129,9 +129,7 @@ func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, erro
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Peek{Free: true}, nil
 	}
-	if requestID != nil {
-		seen.RequestID = *requestID
-	}
+	seen.RequestID = orNil(requestID)
 	return seen, toFault("looking at a lock", err)
 }
 
@@ -154,23 +152,23 @@ DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockCo
 // Release implements lock.Store.
 func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
 	var setting string
-	return s.one(ctx, "releasing a lock", releaseSQL, id, &setting)
+	return s.one(ctx, "releasing a lock", releaseSQL, []any{id}, &setting)
 }
 
 var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.id = $1::uuid`
 
 // Get implements lock.Store.
 func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
-	return s.one(ctx, "reading a lock", getSQL, id)
+	return s.one(ctx, "reading a lock", getSQL, []any{id})
 }
 
-func (s *LockStore) one(ctx context.Context, op, statement string, id uuid.UUID, more ...any) (lock.Lock, error) {
+func (s *LockStore) one(ctx context.Context, op, statement string, args []any, more ...any) (lock.Lock, error) {
 	statement, err := query(ctx, statement)
 	if err != nil {
 		return lock.Lock{}, err
 	}
 	var l lock.Lock
-	err = scanLock(s.db.pool.QueryRow(ctx, statement, id), &l, more...)
+	err = scanLock(s.db.pool.QueryRow(ctx, statement, args...), &l, more...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Lock{}, fault.New(fault.NotFound, "Lock not found")
 	}
@@ -256,6 +254,14 @@ func nullable(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
+// orNil is the nil id for SQL NULL.
+func orNil(id *uuid.UUID) uuid.UUID {
+	if id == nil {
+		return uuid.Nil
+	}
+	return *id
+}
+
 // scanLock reads lockColumns into l, and what a statement answers beside them
 // into more.
 func scanLock(row pgx.Row, l *lock.Lock, more ...any) error {
@@ -264,8 +270,6 @@ func scanLock(row pgx.Row, l *lock.Lock, more ...any) error {
 	err := row.Scan(append([]any{&l.ID, &l.UserID, &l.CreatedAt, &ttlMs, &requestID, &l.Holder, &l.Outdated, &l.Age}, more...)...)
 	l.CreatedAt = l.CreatedAt.UTC()
 	l.TTL = time.Duration(ttlMs) * time.Millisecond
-	if requestID != nil {
-		l.RequestID = *requestID
-	}
+	l.RequestID = orNil(requestID)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
@@ -63,7 +64,7 @@ func (s *RecordStore) Delete(ctx context.Context, t records.Type, id string) err
 		if err != nil {
 			return err
 		}
-		return w.settingsChanged(ctx, gone)
+		return w.settingsChanged(ctx, gone, nil)
 	})
 }
 
@@ -179,7 +180,7 @@ func (w *recordWrite) put(ctx context.Context, statement string, r, stored recor
 		return nil, w.violated(err, r)
 	}
 	w.opened = w.t.Table == records.Loan().Table && records.OpenLoan(r) && !records.OpenLoan(stored)
-	return written, w.settingsChanged(ctx, r, stored)
+	return written, w.settingsChanged(ctx, stored, r)
 }
 
 // complete applies the rules of t to a record that replaces stored.
@@ -231,21 +232,23 @@ func (w *recordWrite) lockSettingsVersion(ctx context.Context) error {
 	return lockSettingsTable(ctx, w.tx)
 }
 
-// settingsChanged raises the version of the lock settings when one of the given
-// states of a record is the entry that holds them.
-func (w *recordWrite) settingsChanged(ctx context.Context, states ...records.Record) error {
-	if w.t.Table != records.SettingsEntry().Table {
+// settingsChanged raises the version of the lock settings, and notes who did it,
+// when a record is or was the entry that holds them; nil is no record.
+func (w *recordWrite) settingsChanged(ctx context.Context, before, after records.Record) error {
+	if w.t.Table != records.SettingsEntry().Table || !records.LockSettings(before) && !records.LockSettings(after) {
 		return nil
 	}
-	for _, r := range states {
-		if records.LockSettings(r) {
-			statement, err := query(ctx, raiseVersionSQL)
-			if err != nil {
-				return err
-			}
-			_, err = w.tx.Exec(ctx, statement)
-			return err
+	var entry *string
+	if records.LockSettings(before) {
+		doc, err := json.Marshal(before)
+		if err != nil {
+			return fmt.Errorf("writing JSON: %w", err)
 		}
+		text := string(doc)
+		entry = &text
 	}
-	return nil
+	var b batch
+	b.one(raiseVersionSQL, nil)
+	b.noteSettings(ctx, lock.Note{}, entry)
+	return b.send(ctx, w.tx)
 }

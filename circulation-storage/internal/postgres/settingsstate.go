@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
@@ -59,37 +60,38 @@ func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsStat
 	return state, toFault("reading the lock settings", err)
 }
 
-// Change writes the entry's value, keeping its id, and returns the new state. base
-// is the version that the change is based on; empty means any. Fault: Conflict
-// when another one is stored; those of the entry's rules.
-func (s *LockSettingsStore) Change(ctx context.Context, value json.RawMessage, base string) (schemas.LockSettingsState, error) {
+// Change writes the entry's value, keeping its id, notes who did it and why, and
+// returns the new state. Fault: Conflict when the change is based on another
+// version than the stored one; those of the entry's rules.
+func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
 	var state schemas.LockSettingsState
 	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
 		var version int64
-		var text *string
+		var before, after *string
 		w := records.Write{UserID: call.FromContext(ctx).UserID}
-		if err := raiseVersion(ctx, tx, &version, &text, &w.Now); err != nil {
+		if err := raiseVersion(ctx, tx, &version, &before, &w.Now); err != nil {
 			return err
 		}
-		if before := strconv.FormatInt(version-1, 10); base != "" && base != before {
-			return fault.New(fault.Conflict, "The lock settings have version %s, not %.100s: read them again", before, base)
+		if stored := strconv.FormatInt(version-1, 10); change.Version != "" && change.Version != stored {
+			return fault.New(fault.Conflict, "The lock settings have version %s, not %.100s: read them again", stored, change.Version)
 		}
 		var err error
-		if w.Stored, err = decodeStored(text); err != nil {
+		if w.Stored, err = decodeStored(before); err != nil {
 			return err
 		}
-		if w.Record, err = lockSettingsEntry(w.Stored, value); err != nil {
+		if w.Record, err = lockSettingsEntry(w.Stored, change.Value); err != nil {
 			return err
 		}
 		if err := records.SettingsEntry().Complete(ctx, nil, w); err != nil { // its rules read no other record
 			return err
 		}
 		var b batch
-		b.write(writeSettingsEntrySQL, w.Record, &text)
+		b.write(writeSettingsEntrySQL, w.Record, &after)
+		b.noteSettings(ctx, lock.Note{Reason: change.Reason, By: change.ByName}, before)
 		if err := b.send(ctx, tx); err != nil {
 			return fmt.Errorf("writing the entry: %w", err)
 		}
-		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: raw(text)}
+		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: raw(after)}
 		return nil
 	})
 	if err != nil {
@@ -142,16 +144,19 @@ func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Re
 	}, nil
 }
 
-// Remove deletes the entry, so that the environment's settings count again. No
-// entry is no error.
+// Remove deletes the entry, so that the environment's settings count again, and
+// notes who did it. No entry is no error.
 func (s *LockSettingsStore) Remove(ctx context.Context) error {
 	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
-		if err := lockSettingsTable(ctx, tx); err != nil {
+		var version int64
+		var before *string
+		var now time.Time
+		if err := raiseVersion(ctx, tx, &version, &before, &now); err != nil || before == nil {
 			return err
 		}
 		var b batch
-		b.one(raiseVersionSQL, nil)
 		b.one(removeSettingsEntrySQL, nil)
+		b.noteSettings(ctx, lock.Note{}, before)
 		return b.send(ctx, tx)
 	})
 }

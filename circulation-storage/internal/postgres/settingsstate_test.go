@@ -20,6 +20,11 @@ func (l desk) state() schemas.LockSettingsState {
 	return state
 }
 
+// changeTo is a change that gives no reason; version "" is based on any.
+func changeTo(value, version string) schemas.LockSettingsChange {
+	return schemas.LockSettingsChange{Value: []byte(value), Version: version}
+}
+
 func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
@@ -32,7 +37,7 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 		(gen_random_uuid(), '{"scope":"mod-circulation","key":"checkoutLockFeature","userId":"6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77","value":1}'),
 		(gen_random_uuid(), '{"scope":"other","key":"checkoutLockFeature","value":2}')`)
 
-	made, err := l.settings.Change(l.ctx(), []byte(`{"checkOutLockFeatureEnabled":true,"lockTtl":null}`), first.Version)
+	made, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true,"lockTtl":null}`, first.Version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +50,7 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	}
 
 	const folio = `"{\"checkOutLockFeatureEnabled\":false}"`
-	changed, err := l.settings.Change(l.ctx(), []byte(folio), "")
+	changed, err := l.settings.Change(l.ctx(), changeTo(folio, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +78,7 @@ func TestLockSettings_OldVersionIsAConflict(t *testing.T) {
 	l := newDesk(t)
 	before := l.state()
 	for _, version := range []string{"0", "abc", before.Version + "0", "1' OR '1'='1", strings.Repeat("9", 1000)} {
-		if _, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":300}`), version); !fault.Is(err, fault.Conflict) {
+		if _, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, version)); !fault.Is(err, fault.Conflict) {
 			t.Errorf("version %.20s: got %v, want %s", version, err, fault.Conflict)
 		}
 	}
@@ -87,7 +92,7 @@ func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
 	l := newDesk(t)
 	version := l.state().Version
 	got := parallel(20, func() error {
-		_, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":300}`), version)
+		_, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, version))
 		return err
 	})
 	if got[""] != 1 || got[fault.Conflict] != 19 {
@@ -100,7 +105,7 @@ func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
 func TestLockSettings_PlainEndpointWaitsForTheVersionFirst(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	made, err := l.settings.Change(l.ctx(), []byte(`{"lockTtl":300}`), "")
+	made, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

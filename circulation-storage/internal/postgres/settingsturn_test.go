@@ -15,7 +15,7 @@ func TestAChangeOfTheLockSettingsIsNotPassedByLaterCheckOuts(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(desk) error{
 		"own endpoint": func(l desk) error {
-			_, err := l.settings.Change(l.ctx(), []byte(`{"checkOutLockFeatureEnabled":true}`), "")
+			_, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true}`, ""))
 			return err
 		},
 		"removal": func(l desk) error { return l.settings.Remove(l.ctx()) },

@@ -69,9 +69,11 @@ func tell(t *testing.T, newStore NewStore, story []step) {
 		case s.release != "":
 			l, err := store.Release(ctx, locks[s.release].ID)
 			code = fault.CodeOf(err)
-			if err == nil && (l.ID != locks[s.release].ID || l.UserID != locks[s.release].UserID || l.Outdated != s.outdated) {
-				t.Errorf("step %d: released %+v, want %q, outdated %t", i, l, s.release, s.outdated)
-			}
+			s.wantReleased(t, l, locks[s.release], err)
+		case s.force != "":
+			l, err := store.ForceRelease(ctx, locks[s.force].ID, lock.Note{Reason: "stuck", By: "Ann"})
+			code = fault.CodeOf(err)
+			s.wantReleased(t, l, locks[s.force], err)
 		case s.withdraw != "":
 			code = fault.CodeOf(store.Withdraw(ctx, locks[s.withdraw]))
 		default:

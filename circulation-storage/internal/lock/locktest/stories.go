@@ -1,14 +1,15 @@
 package locktest
 
 import (
+	"testing"
 	"time"
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas/fault"
 )
 
-// step is one call against the store: an acquire, a release, a withdrawal, or a
-// lock that grows older.
+// step is one call against the store: an acquire, a release by the holder or by
+// force, a withdrawal, or a lock that grows older.
 type step struct {
 	acquire string // patron
 	ttl     time.Duration
@@ -18,6 +19,7 @@ type step struct {
 	same    string       // the lock whose id comes again; "" wants a new one
 
 	release  string // name of the lock
+	force    string // likewise
 	outdated bool   // the released lock was
 	withdraw string
 
@@ -25,6 +27,14 @@ type step struct {
 	by  time.Duration
 
 	want fault.Code // "" means success
+}
+
+// wantReleased compares what a release answered with the lock that was granted.
+func (s step) wantReleased(t *testing.T, got, granted lock.Lock, err error) {
+	t.Helper()
+	if err == nil && (got.ID != granted.ID || got.UserID != granted.UserID || got.TTL != granted.TTL || got.Outdated != s.outdated) {
+		t.Errorf("%+v released %+v, want %+v", s, got, granted)
+	}
 }
 
 const (
@@ -131,6 +141,33 @@ var stories = map[string][]step{
 		{age: "first", by: 2 * second},
 		{acquire: "ann", ttl: minute, request: "R2", outcome: lock.TakenOver},
 		{acquire: "ann", ttl: minute, request: "R1", want: fault.LockHeld},
+	},
+	"a release by force frees": {
+		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},
+		{acquire: "bob", ttl: minute, as: "other", outcome: lock.Granted},
+		{force: "first"},
+		{force: "first", want: fault.NotFound},
+		{release: "first", want: fault.NotFound},
+		{acquire: "ann", ttl: minute, outcome: lock.Granted},
+		{acquire: "bob", ttl: minute, want: fault.LockHeld},
+	},
+	"an outdated lock is released by force too": {
+		{acquire: "ann", ttl: second, as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{force: "first", outdated: true},
+		{force: "first", want: fault.NotFound},
+	},
+	"a late release by force does not free the next holder": {
+		{acquire: "ann", ttl: second, as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{acquire: "ann", ttl: minute, as: "second", outcome: lock.TakenOver},
+		{force: "first", want: fault.NotFound},
+		{acquire: "ann", ttl: minute, want: fault.LockHeld},
+	},
+	"a repeat of a request whose lock was released by force gets a new one": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{force: "first"},
+		{acquire: "ann", ttl: minute, request: "R1", outcome: lock.Granted},
 	},
 	"a withdrawn lock is free": {
 		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},

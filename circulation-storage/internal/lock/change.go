@@ -1,0 +1,93 @@
+package lock
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// MaxBy is the longest name of who makes a change, in characters.
+const MaxBy = 100
+
+// Change is something that somebody did to the check-out lock.
+type Change struct {
+	ID     uuid.UUID
+	Date   time.Time // by the store's clock
+	Kind   string    // schemas.ChangeSettings or schemas.ChangeRelease
+	UserID uuid.UUID // who did it, as package call carried it; Nil means it named nobody
+	Note
+	RequestID string // correlation id of the call; may be empty
+
+	// Before and After are the values of the tenant's settings entry, nil where there
+	// was none.
+	Before, After json.RawMessage
+	// Lock is the one that was released, as it was then; nil for a change of the
+	// settings. Its UserID is Nil once it is too old to be kept.
+	Lock *Lock
+}
+
+// Note is what whoever makes a change says about it. Both parts may be empty.
+type Note struct {
+	Reason string
+	By     string // a name, for those who have no user id
+}
+
+// NewNote returns a note of texts that somebody typed: without white space around
+// them, and with plain line feeds where a form sent carriage returns too.
+func NewNote(reason, by string) Note {
+	return Note{
+		Reason: strings.TrimSpace(strings.ReplaceAll(reason, "\r\n", "\n")),
+		By:     strings.TrimSpace(by),
+	}
+}
+
+// Check returns an Invalid fault with a detail for each text that cannot be kept:
+// a reason of more than schemas.MaxChangeReason characters or with control
+// characters other than line feeds and tabs, a name of more than MaxBy characters
+// or with any that cannot be printed.
+func (n Note) Check() error { return asFault(n.wrong()) }
+
+// CheckWithReason is Check for a change that needs a reason.
+func (n Note) CheckWithReason() error {
+	wrong := n.wrong()
+	if n.Reason == "" {
+		wrong = append(wrong, detail("reason", fmt.Sprintf("is required: say why, in 1 to %d characters", schemas.MaxChangeReason), n.Reason))
+	}
+	return asFault(wrong)
+}
+
+func (n Note) wrong() (wrong []fault.Detail) {
+	if length := utf8.RuneCountInString(n.Reason); length > schemas.MaxChangeReason {
+		wrong = append(wrong, detail("reason", fmt.Sprintf("must have at most %d characters, not %d", schemas.MaxChangeReason, length), n.Reason))
+	}
+	if !utf8.ValidString(n.Reason) || strings.ContainsFunc(n.Reason, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		wrong = append(wrong, detail("reason", "must have no control characters but line feeds and tabs", n.Reason))
+	}
+	if utf8.RuneCountInString(n.By) > MaxBy || !utf8.ValidString(n.By) || strings.ContainsFunc(n.By, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		wrong = append(wrong, detail("byName", fmt.Sprintf("must have at most %d characters, all of them printable", MaxBy), n.By))
+	}
+	return wrong
+}
+
+// detail names a property as the wire does.
+func detail(key, rule, value string) fault.Detail {
+	return fault.Detail{
+		Message: key + " " + rule, Type: "1", Code: string(fault.Invalid),
+		Parameters: []fault.Parameter{fault.Param(key, schemas.Shown(value))},
+	}
+}
+
+func asFault(wrong []fault.Detail) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fault.Validation(wrong...)
+}

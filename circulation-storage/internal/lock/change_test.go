@@ -1,0 +1,94 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestAForcedReleaseWakesTheWaiterAtOnceAndKeepsTheReason(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		holder := <-d.ask(d.ctx, lock.Request{UserID: uuid.New(), Holder: "desk 1"})
+		waiter := d.ask(d.ctx, lock.Request{UserID: holder.l.UserID, Wait: long})
+		note := lock.Note{Reason: "the machine is off", By: "Ann"}
+		got, err := d.ForceRelease(d.ctx, holder.l.ID, note)
+		if err != nil || got != holder.l {
+			t.Fatalf("got %+v, %v, want the lock as it was, %+v", got, err, holder.l)
+		}
+		if got := <-waiter; got.err != nil || got.took != 0 || got.l.ID == holder.l.ID {
+			t.Errorf("the waiter got %+v, want a new lock without any delay", got)
+		}
+		if !slices.Equal(d.store.notes, []lock.Note{note}) || d.counts.released != 0 {
+			t.Errorf("noted %+v, %d released by holders, want the reason and 0", d.store.notes, d.counts.released)
+		}
+		if _, err := d.ForceRelease(d.ctx, holder.l.ID, note); !fault.Is(err, fault.NotFound) {
+			t.Errorf("again: %v, want %q", err, fault.NotFound)
+		}
+	})
+}
+
+func TestAForcedReleaseWithoutAGoodReasonReleasesNothing(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		holder := <-d.ask(d.ctx, lock.Request{UserID: uuid.New()})
+		for _, note := range []lock.Note{{}, lock.NewNote(" \r\n\t ", "Ann"), {Reason: "a\x00b"}, {Reason: "why", By: "a\nb"}} {
+			if _, err := d.ForceRelease(d.ctx, holder.l.ID, note); !fault.Is(err, fault.Invalid) {
+				t.Errorf("%+v: %v, want %q", note, err, fault.Invalid)
+			}
+		}
+		if err := d.Release(context.WithoutCancel(d.ctx), holder.l.ID); err != nil || d.store.notes != nil {
+			t.Errorf("the holder releases: %v, noted %+v, want its lock still there and nothing noted", err, d.store.notes)
+		}
+	})
+}
+
+func TestWhatANoteMaySay(t *testing.T) {
+	t.Parallel()
+	const most = schemas.MaxChangeReason
+	for name, tt := range map[string]struct {
+		reason, by string
+		want       lock.Note
+		wrong      []string // keys of the details
+	}{
+		"nothing":                      {},
+		"white space around":           {"  stuck\r\n", "\tAnn ", lock.Note{Reason: "stuck", By: "Ann"}, nil},
+		"lines of a form":              {"one\r\ntwo\n\tthree", "", lock.Note{Reason: "one\ntwo\n\tthree"}, nil},
+		"letters of all kinds":         {"Gerät hängt, 図書館 📚", "Zoë Ångström", lock.Note{Reason: "Gerät hängt, 図書館 📚", By: "Zoë Ångström"}, nil},
+		"the longest":                  {strings.Repeat("ü", most), strings.Repeat("ü", lock.MaxBy), lock.Note{Reason: strings.Repeat("ü", most), By: strings.Repeat("ü", lock.MaxBy)}, nil},
+		"too long a reason":            {strings.Repeat("ü", most+1), "", lock.Note{}, []string{"reason"}},
+		"too long a name":              {"", strings.Repeat("ü", lock.MaxBy+1), lock.Note{}, []string{"byName"}},
+		"NUL in the reason":            {"a\x00b", "", lock.Note{}, []string{"reason"}},
+		"an escape in the reason":      {"a\x1b[31mb", "", lock.Note{}, []string{"reason"}},
+		"a lone carriage return":       {"a\rb", "", lock.Note{}, []string{"reason"}},
+		"a control character above 7f": {"a\u0085b", "", lock.Note{}, []string{"reason"}},
+		"no UTF-8":                     {"a\xffb", "a\xffb", lock.Note{}, []string{"reason", "byName"}},
+		"a name of two lines":          {"", "a\nb", lock.Note{}, []string{"byName"}},
+		"a name that turns the text":   {"", "a\u202eb", lock.Note{}, []string{"byName"}},
+	} {
+		note := lock.NewNote(tt.reason, tt.by)
+		err := note.Check()
+		var f *fault.Error
+		var wrong []string
+		if errors.As(err, &f) {
+			for _, d := range f.Details {
+				wrong = append(wrong, d.Parameters[0].Key)
+			}
+		}
+		if !slices.Equal(wrong, tt.wrong) || (err != nil) != (len(tt.wrong) > 0) {
+			t.Errorf("%s: %v, want %v to be wrong", name, err, tt.wrong)
+		}
+		if err == nil && note != tt.want {
+			t.Errorf("%s: got %+v, want %+v", name, note, tt.want)
+		}
+		if needs := note.CheckWithReason(); (needs == nil) != (err == nil && tt.want.Reason != "") {
+			t.Errorf("%s where a reason is needed: %v", name, needs)
+		}
+	}
+}

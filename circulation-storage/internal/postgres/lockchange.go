@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+)
+
+// LockChangeStore keeps who changed what about the check-out lock. The changes
+// themselves write it: LockSettingsStore, RecordStore and LockStore.ForceRelease,
+// each in its own transaction.
+type LockChangeStore struct{ db *DB }
+
+// NewLockChangeStore returns the changes of all tenants in db.
+func NewLockChangeStore(db *DB) *LockChangeStore { return &LockChangeStore{db: db} }
+
+// whoAndWhy are the values of the columns user_id, user_name, reason and
+// request_id for the parameters that noteArgs returns.
+const whoAndWhy = `nullif($1::text, '')::uuid, nullif($2::text, ''), nullif($3::text, ''), nullif($4::text, '')`
+
+func noteArgs(ctx context.Context, n lock.Note, more ...any) []any {
+	c := call.FromContext(ctx)
+	return append([]any{c.UserID, n.By, n.Reason, c.RequestID}, more...)
+}
+
+// It stands after what it notes: the entry is then as it was changed to.
+const noteSettingsSQL = `
+INSERT INTO {schema}.check_out_lock_change (kind, user_id, user_name, reason, request_id, before, after)
+VALUES ('` + schemas.ChangeSettings + `', ` + whoAndWhy + `, $5::text::jsonb->'value',
+    (SELECT e.jsonb->'value' FROM {schema}.settings_entry e WHERE ` + isLockSettings + `))`
+
+// noteSettings adds a statement that notes a change of the lock settings; before is
+// the entry as it was, nil for none.
+func (b *batch) noteSettings(ctx context.Context, n lock.Note, before *string) {
+	b.one(noteSettingsSQL, noteArgs(ctx, n, before))
+}
+
+// One statement, so that no lock goes without its change. Unlike the statements of
+// the locks' holders it is durable.
+var forceReleaseSQL = `
+WITH gone ` + lockColumnNames + ` AS (
+    DELETE FROM {schema}.check_out_lock l WHERE l.id = $5::uuid RETURNING ` + lockColumns + `),
+noted AS (
+    INSERT INTO {schema}.check_out_lock_change (kind, user_id, user_name, reason, request_id, lock_id, lock_user_id,
+        lock_creation_date, lock_ttl_ms, lock_request_id, lock_holder, lock_outdated)
+    SELECT '` + schemas.ChangeRelease + `', ` + whoAndWhy + `, id, user_id,
+        creation_date, ttl_ms, request_id, nullif(holder, ''), outdated
+      FROM gone)
+SELECT * FROM gone`
+
+// ForceRelease implements lock.Store.
+func (s *LockStore) ForceRelease(ctx context.Context, id uuid.UUID, n lock.Note) (lock.Lock, error) {
+	return s.one(ctx, "releasing a lock by force", forceReleaseSQL, noteArgs(ctx, n, id))
+}
+
+const listChangesSQL = `
+SELECT counted.total, page.*
+  FROM (SELECT count(*) AS total FROM {schema}.check_out_lock_change WHERE $1::text = '' OR kind = $1::text) counted
+  LEFT JOIN (
+    SELECT id, changed_date, kind, user_id, coalesce(user_name, ''), coalesce(reason, ''), coalesce(request_id, ''),
+           before::text, after::text,
+           lock_id, lock_user_id, lock_creation_date, lock_ttl_ms, lock_request_id, coalesce(lock_holder, ''), lock_outdated
+      FROM {schema}.check_out_lock_change
+     WHERE $1::text = '' OR kind = $1::text
+     ORDER BY changed_date DESC, id DESC OFFSET $2::bigint LIMIT $3::bigint) page ON true
+ ORDER BY page.changed_date DESC, page.id DESC`
+
+// List returns a page of the changes of a kind, newest first, and how many there
+// are in all; kind "" is every kind.
+func (s *LockChangeStore) List(ctx context.Context, kind string, offset, limit int) ([]lock.Change, int, error) {
+	const op = "listing changes of the lock"
+	statement, err := query(ctx, listChangesSQL)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := s.db.pool.Query(ctx, statement, kind, offset, limit)
+	if err != nil {
+		return nil, 0, toFault(op, err)
+	}
+	defer rows.Close()
+	var found []lock.Change
+	var total int
+	for rows.Next() {
+		if rows.RawValues()[1] == nil { // a page past the end is one row with the count alone
+			err = rows.Scan(append([]any{&total}, make([]any, 16)...)...)
+		} else {
+			var c lock.Change
+			c, err = scanChange(rows, &total)
+			found = append(found, c)
+		}
+		if err != nil {
+			return nil, 0, toFault(op, err)
+		}
+	}
+	return found, total, toFault(op, rows.Err())
+}
+
+// scanChange reads a row of listChangesSQL.
+func scanChange(row pgx.Row, total *int) (lock.Change, error) {
+	var c lock.Change
+	var l lock.Lock
+	var user, lockID, patron, request *uuid.UUID
+	var before, after *string
+	var created *time.Time
+	var ttlMs *int64
+	var outdated *bool
+	err := row.Scan(total, &c.ID, &c.Date, &c.Kind, &user, &c.By, &c.Reason, &c.RequestID, &before, &after,
+		&lockID, &patron, &created, &ttlMs, &request, &l.Holder, &outdated)
+	c.Date = c.Date.UTC()
+	c.UserID = orNil(user)
+	c.Before, c.After = raw(before), raw(after)
+	if err != nil || lockID == nil {
+		return c, err
+	}
+	l.ID, l.UserID, l.RequestID = *lockID, orNil(patron), orNil(request)
+	l.CreatedAt, l.TTL, l.Outdated = created.UTC(), time.Duration(*ttlMs)*time.Millisecond, *outdated
+	l.Age = c.Date.Sub(l.CreatedAt)
+	c.Lock = &l
+	return c, nil
+}
+
+const blankReleasesSQL = `
+WITH old AS (
+    SELECT c.id FROM {schema}.check_out_lock_change c
+     WHERE c.lock_user_id IS NOT NULL AND c.changed_date < now() - $1::interval LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
+UPDATE {schema}.check_out_lock_change c SET lock_user_id = NULL FROM old WHERE c.id = old.id`
+
+// BlankReleases removes the patron from at most limit forced releases that are
+// older than age, by the database's clock, and returns how many. The changes stay.
+func (s *LockChangeStore) BlankReleases(ctx context.Context, age time.Duration, limit int) (int, error) {
+	statement, err := query(ctx, blankReleasesSQL)
+	if err != nil {
+		return 0, err
+	}
+	tag, err := s.db.pool.Exec(ctx, statement, age, limit)
+	return int(tag.RowsAffected()), toFault("removing patrons from old changes", err)
+}
