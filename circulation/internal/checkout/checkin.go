@@ -139,7 +139,7 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 
 func (r *Returns) find(ctx context.Context, barcode string) (item Item, err error) {
 	exists := false
-	if plausible(barcode) {
+	if PlausibleBarcode(barcode) {
 		if item, exists, err = fault.Found(r.Library.ItemByBarcode(ctx, barcode)); err != nil {
 			return Item{}, fmt.Errorf("finding the item: %w", err)
 		}

@@ -63,19 +63,19 @@ func (s *Service) gather(ctx context.Context, req Request, f *facts) error {
 // gatherNamed finds what the barcodes name, and whether titles are requested.
 func (s *Service) gatherNamed(ctx context.Context, req Request, f *facts) error {
 	g, ctx := errgroup.WithContext(ctx)
-	if plausible(req.UserBarcode) {
+	if PlausibleBarcode(req.UserBarcode) {
 		g.Go(func() (err error) {
 			f.user, f.userFound, err = fault.Found(s.Library.UserByBarcode(ctx, req.UserBarcode))
 			return err
 		})
 	}
-	if plausible(req.ProxyUserBarcode) {
+	if PlausibleBarcode(req.ProxyUserBarcode) {
 		g.Go(func() (err error) {
 			f.proxy, f.proxyFound, err = fault.Found(s.Library.UserByBarcode(ctx, req.ProxyUserBarcode))
 			return err
 		})
 	}
-	if plausible(req.ItemBarcode) {
+	if PlausibleBarcode(req.ItemBarcode) {
 		g.Go(func() (err error) {
 			f.item, f.itemFound, err = fault.Found(s.Library.ItemByBarcode(ctx, req.ItemBarcode))
 			return err

@@ -73,7 +73,7 @@ func (p *plan) checkQueue() []fault.Detail {
 	}
 	return []fault.Detail{detail("", fmt.Sprintf(
 		"%s (Barcode: %s) cannot be checked out to user %s because it has been requested by another patron",
-		p.instance.Title, p.item.Barcode, p.user.Personal.fullName(),
+		p.instance.Title, p.item.Barcode, p.user.Personal.FullName(),
 	), fault.Param("userBarcode", p.req.UserBarcode))}
 }
 

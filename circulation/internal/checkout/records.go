@@ -13,6 +13,7 @@ import (
 // User is a patron (mod-users).
 type User struct {
 	ID             string   `json:"id"`
+	Username       string   `json:"username"`
 	Barcode        string   `json:"barcode"`
 	Active         *bool    `json:"active"`
 	PatronGroup    string   `json:"patronGroup"`
@@ -35,8 +36,8 @@ type Personal struct {
 	PreferredFirstName string `json:"preferredFirstName"`
 }
 
-// fullName is the name as FOLIO's messages have it: last name first.
-func (p Personal) fullName() string {
+// FullName is the name as FOLIO's messages have it: last name first.
+func (p Personal) FullName() string {
 	if p.FirstName == "" {
 		return p.LastName
 	}

@@ -53,9 +53,9 @@ func (r Request) check() []fault.Detail {
 	return found
 }
 
-// plausible tells whether a record can have this barcode at all, so that a
+// PlausibleBarcode tells whether a record can have this barcode at all, so that a
 // request for any other need not reach storage.
-func plausible(barcode string) bool {
+func PlausibleBarcode(barcode string) bool {
 	return barcode != "" && len(barcode) <= maxBarcode && !strings.ContainsFunc(barcode, unicode.IsControl)
 }
 

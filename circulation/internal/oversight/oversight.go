@@ -8,13 +8,15 @@ package oversight
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"log/slog"
-	"time"
+	"slices"
+	"strconv"
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // Settings keeps the check-out lock's settings of the tenant in ctx.
@@ -24,18 +26,11 @@ type Settings interface {
 	Update(ctx context.Context, change settings.Change) (settings.Settings, error)
 }
 
-// LockFilter selects locks to list; the zero value is all, oldest first.
-type LockFilter struct {
-	UserID   string // a patron's; empty is everybody's
-	Holder   string // the instance that holds them, exactly; empty is any
-	Outdated *bool  // nil is both
-	Offset   int
-	Limit    int // 1 to 1000
-}
-
 // Storage is what circulation-storage keeps about locks and check-outs.
 type Storage interface {
 	Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error)
+	// Lock returns one of them. Fault: NotFound.
+	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)
 	// ForceRelease releases a lock, outdated or not, and notes who did it and why.
 	// Fault: NotFound.
 	ForceRelease(ctx context.Context, lockID string, r schemas.ForcedRelease) (schemas.CheckoutLock, error)
@@ -63,65 +58,16 @@ type Service struct {
 	environment settings.Environment
 	explainer   Explainer
 	log         *slog.Logger
+	figures     *figuresCache
 }
 
 // NewService returns oversight of what the others do.
 func NewService(storage Storage, s Settings, environment settings.Environment, e Explainer, log *slog.Logger) *Service {
-	return &Service{storage: storage, settings: s, environment: environment, explainer: e, log: log}
+	return &Service{storage: storage, settings: s, environment: environment, explainer: e, log: log, figures: newFiguresCache()}
 }
 
 // Environment holds the settings of a tenant that sets none of its own.
 func (s *Service) Environment() settings.Environment { return s.environment }
-
-// Settings returns the settings in force, each with where it comes from.
-func (s *Service) Settings(ctx context.Context) (settings.View, error) {
-	panic("to be written")
-}
-
-// ChangeSettings changes the tenant's settings by a body as
-// settings.Environment.ParseChange reads it; its property reason goes into the
-// history of changes with who acts. Faults: Invalid, with a detail for each
-// property that is wrong, whose first parameter names it; Conflict when the body's
-// version is no longer the stored one.
-func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
-	panic("to be written")
-}
-
-// Changes returns what people did to the lock, newest first. kind is one of
-// schemas.ChangeSettings and schemas.ChangeRelease, or empty for both. Fault:
-// Malformed for another kind.
-func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
-	panic("to be written")
-}
-
-// Locks returns the stored locks, oldest first, outdated ones too.
-func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error) {
-	panic("to be written")
-}
-
-// Release releases a lock by force. That is safe at any time: the commit of
-// whoever holds it is refused, and it takes the lock and counts again. Who acts and
-// the reason are kept. Faults: NotFound; Invalid for a reason that is blank or too
-// long.
-func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error) {
-	panic("to be written")
-}
-
-// CheckOuts returns a page of the history, newest first. Fault: Invalid for a
-// filter that cannot be used.
-func (s *Service) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
-	panic("to be written")
-}
-
-// FiguresAge is how old Figures may be: however many look, storage is asked once
-// in that time by each instance.
-const FiguresAge = 5 * time.Second
-
-// Figures returns those of the last minutes, 1 to schemas.MaxFigureMinutes; they
-// may be FiguresAge old.
-func (s *Service) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	panic("to be written")
-}
 
 // Explain says whether a check-out would succeed now, and which rule and policy
 // decide. It takes no lock and writes nothing.
@@ -129,12 +75,53 @@ func (s *Service) Explain(ctx context.Context, req checkout.DryRunRequest) (chec
 	return s.explainer.Explain(ctx, req)
 }
 
+// CheckOuts returns a page of the history, newest first. Fault: Invalid for a
+// filter that cannot be used.
+func (s *Service) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+	// What the other fields must be, storage says.
+	wrong := slices.Concat(inRange("offset", f.Offset, 0, schemas.MaxHistoryOffset), inRange("limit", f.Limit, 1, schemas.MaxHistoryPage))
+	if len(wrong) > 0 {
+		return schemas.PastCheckOuts{}, fault.Validation(wrong...)
+	}
+	return s.storage.PastCheckOuts(ctx, f)
+}
+
 // Patrons returns the patrons with these ids, by id; who is gone is missing.
 func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]checkout.User, error) {
-	panic("to be written")
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	patrons := map[string]checkout.User{}
+	found, err := s.storage.Users(ctx, slices.Compact(ids))
+	if err != nil {
+		return nil, fmt.Errorf("finding patrons: %w", err)
+	}
+	for _, u := range found {
+		patrons[u.ID] = u
+	}
+	return patrons, nil
 }
 
 // PatronID returns the id of the patron with the barcode. Fault: NotFound.
 func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) {
-	panic("to be written")
+	if !checkout.PlausibleBarcode(barcode) {
+		return "", fault.New(fault.NotFound, "No patron can have the barcode %s", schemas.Shown(barcode))
+	}
+	u, err := s.storage.UserByBarcode(ctx, barcode)
+	return u.ID, err
+}
+
+// inRange returns what is wrong with a number that a caller gave.
+func inRange(name string, value, least, most int) []fault.Detail {
+	if value >= least && value <= most {
+		return nil
+	}
+	return wrong(name, fmt.Sprintf("must be from %d to %d", least, most), strconv.Itoa(value))
+}
+
+// wrong names what a caller gave, and what it must be.
+func wrong(name, rule, value string) []fault.Detail {
+	return []fault.Detail{{
+		Message: name + " " + rule, Code: string(fault.Invalid),
+		Parameters: []fault.Parameter{fault.Param(name, schemas.Shown(value))},
+	}}
 }

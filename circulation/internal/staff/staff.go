@@ -28,6 +28,7 @@ type Oversight interface {
 	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
 	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
 	Locks(ctx context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error)
+	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)
 	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
 	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)

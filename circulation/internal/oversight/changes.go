@@ -1,0 +1,103 @@
+package oversight
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	maxChangePage = 200 // changes
+	maxName       = 100 // characters of who acts
+	// whoTimeout bounds finding out the name of who acts. The change waits for it.
+	whoTimeout = 2 * time.Second
+)
+
+// Settings returns the settings in force, each with where it comes from.
+func (s *Service) Settings(ctx context.Context) (settings.View, error) {
+	current, problem, err := s.settings.Read(ctx)
+	if err != nil {
+		return settings.View{}, err
+	}
+	return current.View(problem), nil
+}
+
+// ChangeSettings changes the tenant's settings by a body as
+// settings.Environment.ParseChange reads it; its property reason goes into the
+// history of changes with who acts. Faults: Invalid, with a detail for each
+// property that is wrong, whose first parameter names it; Conflict when the body's
+// version is no longer the stored one.
+func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
+	change, err := s.environment.ParseChange(body)
+	if err != nil {
+		return settings.View{}, err
+	}
+	change.ByName = s.who(ctx)
+	current, err := s.settings.Update(ctx, change)
+	if err != nil {
+		return settings.View{}, err
+	}
+	s.log.InfoContext(ctx, "check-out lock settings changed", "enabled", current.Enabled, "ttl", current.TTL,
+		"waits", current.Waits, "version", current.Version, "by", change.ByName, "by_id", call.FromContext(ctx).UserID)
+	return current.View(nil), nil
+}
+
+// Changes returns what people did to the lock, newest first. kind is one of
+// schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
+// to 200. Fault: Invalid for anything else.
+func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
+	details := slices.Concat(inRange("offset", offset, 0, math.MaxInt32), inRange("limit", limit, 1, maxChangePage))
+	if !slices.Contains([]string{"", schemas.ChangeSettings, schemas.ChangeRelease}, kind) {
+		details = append(details, wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease, kind)...)
+	}
+	if len(details) > 0 {
+		return schemas.LockChanges{}, fault.Validation(details...)
+	}
+	return s.storage.LockChanges(ctx, kind, offset, limit)
+}
+
+// who names who acts, for the history of changes: as they signed in, else by the
+// record of the user. No name is no reason to refuse a change, as the user's id is
+// kept too.
+func (s *Service) who(ctx context.Context) string {
+	info := call.FromContext(ctx)
+	if info.UserName != "" || info.UserID == "" {
+		return fitName(info.UserName)
+	}
+	rctx, cancel := context.WithTimeout(ctx, whoTimeout)
+	defer cancel()
+	found, err := s.storage.Users(rctx, []string{info.UserID})
+	switch {
+	case err != nil:
+		s.log.WarnContext(ctx, "the name of who changes something was not found", "by_id", info.UserID, "err", err)
+		return ""
+	case len(found) == 0:
+		return ""
+	}
+	if name := fitName(found[0].Personal.FullName()); name != "" {
+		return name
+	}
+	return fitName(found[0].Username)
+}
+
+// fitName makes a name one that storage keeps.
+func fitName(name string) string {
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unprintable(r) {
+			return -1
+		}
+		return r
+	}, name))
+	if runes := []rune(name); len(runes) > maxName {
+		name = strings.TrimSpace(string(runes[:maxName]))
+	}
+	return name
+}

@@ -1,0 +1,79 @@
+package oversight
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	maxLockPage = 1000 // locks
+	maxHolder   = 100  // characters of an instance's name
+)
+
+// LockFilter selects locks to list; the zero value is all, oldest first.
+type LockFilter struct {
+	UserID   string // a patron's; empty is everybody's
+	Holder   string // the instance that holds them, exactly; empty is any
+	Outdated *bool  // nil is both
+	Offset   int
+	Limit    int // 1 to 1000
+}
+
+func (f LockFilter) check() error {
+	details := slices.Concat(inRange("offset", f.Offset, 0, math.MaxInt32), inRange("limit", f.Limit, 1, maxLockPage))
+	if f.UserID != "" && !schemas.IsUUID(f.UserID) {
+		details = append(details, wrong("userId", "must be a UUID", f.UserID)...)
+	}
+	if utf8.RuneCountInString(f.Holder) > maxHolder || strings.ContainsFunc(f.Holder, unprintable) {
+		details = append(details, wrong("holder", fmt.Sprintf("must have at most %d printable characters", maxHolder), f.Holder)...)
+	}
+	if len(details) > 0 {
+		return fault.Validation(details...)
+	}
+	return nil
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+
+// Locks returns the stored locks, oldest first, outdated ones too. Fault: Invalid
+// for a filter that cannot be used.
+func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error) {
+	if err := f.check(); err != nil {
+		return schemas.CheckoutLocks{}, err
+	}
+	return s.storage.Locks(ctx, f)
+}
+
+// Release releases a lock by force. That is safe at any time: the commit of
+// whoever holds it is refused, and it takes the lock and counts again. Who acts and
+// the reason are kept. Faults: NotFound; Invalid for a reason that is blank or too
+// long.
+func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error) {
+	why, err := schemas.ParseChangeReason(reason)
+	switch {
+	case err != nil:
+		return schemas.CheckoutLock{}, fault.Validation(wrong("reason", err.Error(), reason)...)
+	case why == "":
+		return schemas.CheckoutLock{}, fault.Validation(wrong("reason",
+			fmt.Sprintf("is required, 1 to %d characters", schemas.MaxChangeReason), reason)...)
+	}
+	name := s.who(ctx)
+	lock, err := s.storage.ForceRelease(ctx, lockID, schemas.ForcedRelease{Reason: why, ByName: name})
+	if fault.Is(err, fault.NotFound) {
+		err = fault.Wrap(err, fault.NotFound, "There is no such lock any more: it was released or taken over meanwhile")
+	}
+	if err == nil {
+		s.log.InfoContext(ctx, "lock released by force", "lock_id", lock.ID, "patron", call.Mask(lock.UserID),
+			"holder", lock.Holder, "outdated", lock.Outdated, "by", name, "by_id", call.FromContext(ctx).UserID)
+	}
+	return lock, err
+}

@@ -1,0 +1,339 @@
+package oversight_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+const (
+	lockID  = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	annID   = "77477611-ab44-4082-a0d8-42f7acdfde11"
+	staffID = "503a81cd-6c26-400f-b620-14c08943697c"
+)
+
+var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{time.Second}}
+
+// backend is storage, settings and explainer; asked is what reached them.
+type backend struct {
+	mu      sync.Mutex
+	asked   []string
+	err     error // of every call but Users
+	users   []checkout.User
+	noUsers error
+	change  settings.Change
+	problem error
+	delay   time.Duration // of Figures
+}
+
+func (b *backend) note(format string, args ...any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, fmt.Sprintf(format, args...))
+	return b.err
+}
+
+func (b *backend) Locks(_ context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error) {
+	return schemas.CheckoutLocks{TotalRecords: 7}, b.note("locks %s %s %d %d", f.UserID, f.Holder, f.Offset, f.Limit)
+}
+
+func (b *backend) Lock(_ context.Context, id string) (schemas.CheckoutLock, error) {
+	return schemas.CheckoutLock{ID: id}, b.note("lock %s", id)
+}
+
+func (b *backend) ForceRelease(_ context.Context, id string, r schemas.ForcedRelease) (schemas.CheckoutLock, error) {
+	return schemas.CheckoutLock{ID: id, UserID: annID}, b.note("release %s: %q by %q", id, r.Reason, r.ByName)
+}
+
+func (b *backend) LockChanges(_ context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
+	return schemas.LockChanges{TotalRecords: 7}, b.note("changes %s %d %d", kind, offset, limit)
+}
+
+func (b *backend) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+	return schemas.PastCheckOuts{More: true}, b.note("history %s %d %d", f.UserBarcode, f.Offset, f.Limit)
+}
+
+func (b *backend) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+	id, _ := tenant.FromContext(ctx)
+	err := b.note("figures %s %d", id, minutes)
+	select {
+	case <-time.After(b.delay):
+		return schemas.Figures{Waiting: b.times(), Held: minutes}, err
+	case <-ctx.Done():
+		return schemas.Figures{}, ctx.Err()
+	}
+}
+
+func (b *backend) times() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.asked)
+}
+
+func (b *backend) Users(_ context.Context, ids []string) ([]checkout.User, error) {
+	if err := b.note("users %s", strings.Join(ids, " ")); err != nil && b.noUsers == nil {
+		b.noUsers = err
+	}
+	return b.users, b.noUsers
+}
+
+func (b *backend) UserByBarcode(_ context.Context, barcode string) (checkout.User, error) {
+	return checkout.User{ID: annID}, b.note("user %s", barcode)
+}
+
+func (b *backend) Read(context.Context) (settings.Settings, error, error) {
+	return environment.Settings(), b.problem, b.note("read")
+}
+
+func (b *backend) Update(_ context.Context, change settings.Change) (settings.Settings, error) {
+	b.change = change
+	s := environment.Settings()
+	s.Version = "8"
+	return s, b.note("update: %q by %q", change.Reason, change.ByName)
+}
+
+func (b *backend) Explain(_ context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
+	return checkout.Explanation{WouldLend: true}, b.note("explain %s", req.ItemBarcode)
+}
+
+func (b *backend) service() *oversight.Service {
+	return oversight.NewService(b, b, environment, b, slog.New(slog.DiscardHandler))
+}
+
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	id, err := tenant.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.NewContext(t.Context(), id)
+}
+
+// details are the messages of an Invalid fault; none for any other error.
+func details(err error) (messages []string) {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == fault.Invalid {
+		for _, d := range f.Details {
+			messages = append(messages, d.Message)
+		}
+	}
+	return messages
+}
+
+func TestSettingsAreShownAndChanged(t *testing.T) {
+	t.Parallel()
+	b := &backend{problem: errors.New("no good")}
+	view, err := b.service().Settings(t.Context())
+	if err != nil || view.Problem != "no good" || view.LockTTLMs.Value != 3000 {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	ctx := call.NewContext(t.Context(), call.Info{UserName: "ann"})
+	view, err = b.service().ChangeSettings(ctx, json.RawMessage(`{"enabled":true,"version":"7","reason":"exams"}`))
+	if err != nil || view.Version != "8" || !*b.change.Enabled || b.change.Version != "7" || b.asked[1] != `update: "exams" by "ann"` {
+		t.Errorf("got %+v, %v, changed to %+v, asked %q", view, err, b.change, b.asked)
+	}
+	_, err = b.service().ChangeSettings(ctx, json.RawMessage(`{"enabled":1}`))
+	if got := details(err); !slices.Equal(got, []string{"enabled must be true or false"}) || len(b.asked) != 2 {
+		t.Errorf("got %v, asked %q", err, b.asked)
+	}
+	b.err = fault.New(fault.Conflict, "changed")
+	if _, err := b.service().ChangeSettings(ctx, json.RawMessage(`{}`)); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want %s", err, fault.Conflict)
+	}
+	if _, err := b.service().Settings(ctx); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want storage's fault", err)
+	}
+}
+
+func TestWhoActsIsNamed(t *testing.T) {
+	t.Parallel()
+	user := func(username, first, last string) []checkout.User {
+		return []checkout.User{{ID: staffID, Username: username, Personal: checkout.Personal{FirstName: first, LastName: last}}}
+	}
+	tests := map[string]struct {
+		info    call.Info
+		users   []checkout.User
+		noUsers error
+		want    string
+		lookups int
+	}{
+		"by a password":             {info: call.Info{UserName: "ann"}, want: "ann"},
+		"by a password, with an id": {info: call.Info{UserName: "ann", UserID: staffID}, want: "ann"},
+		"by the gateway":            {info: call.Info{UserID: staffID}, users: user("ann", "Ann", "Reader"), want: "Reader, Ann", lookups: 1},
+		"without a proper name":     {info: call.Info{UserID: staffID}, users: user("ann", "", ""), want: "ann", lookups: 1},
+		"without a record":          {info: call.Info{UserID: staffID}, want: "", lookups: 1},
+		"when it cannot be read":    {info: call.Info{UserID: staffID}, noUsers: errors.New("down"), want: "", lookups: 1},
+		"not at all":                {want: ""},
+		"unprintable and long":      {info: call.Info{UserName: " a\x00\n" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{users: tt.users, noUsers: tt.noUsers}
+			if _, err := b.service().Release(call.NewContext(t.Context(), tt.info), lockID, "stuck"); err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("release %s: %q by %q", lockID, "stuck", tt.want)
+			if got := b.asked[len(b.asked)-1]; got != want || len(b.asked)-1 != tt.lookups {
+				t.Errorf("asked %q, want %s after %d lookups", b.asked, want, tt.lookups)
+			}
+		})
+	}
+}
+
+func TestALockIsReleasedForAReason(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	b := &backend{}
+	s := oversight.NewService(b, b, environment, b, slog.New(slog.NewTextHandler(&log, nil)))
+	lock, err := s.Release(t.Context(), lockID, " machine 4 is stuck\r\nagain ")
+	if err != nil || lock.ID != lockID || b.asked[0] != `release `+lockID+`: "machine 4 is stuck\nagain" by ""` {
+		t.Errorf("got %+v, %v, asked %q", lock, err, b.asked)
+	}
+	if !strings.Contains(log.String(), lockID) || strings.Contains(log.String(), annID) {
+		t.Errorf("logged %s, want the lock and no patron", &log)
+	}
+	for reason, want := range map[string]string{
+		" \n":                    "reason is required, 1 to 500 characters",
+		strings.Repeat("x", 501): "reason must have at most 500 characters",
+		"a\x00":                  "reason must have no control characters but line breaks and tabs",
+	} {
+		_, err := s.Release(t.Context(), lockID, reason)
+		if got := details(err); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q: got %v, want %s", reason, err, want)
+		}
+		var f *fault.Error
+		if errors.As(err, &f) && f.Details[0].Parameters[0].Key != "reason" {
+			t.Errorf("%q: about %+v, want reason", reason, f.Details[0].Parameters)
+		}
+	}
+	if len(b.asked) != 1 {
+		t.Errorf("asked %q", b.asked)
+	}
+	b.err = fault.New(fault.NotFound, "Not found")
+	if _, err := s.Release(t.Context(), lockID, "stuck"); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "no such lock any more") {
+		t.Errorf("got %v, want %s", err, fault.NotFound)
+	}
+}
+
+func TestListsTakeWhatTheyCanAndRefuseTheRest(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		ask  func(*oversight.Service, context.Context) error
+		want string   // what storage is asked
+		errs []string // instead of it
+	}{
+		"locks": {locks(oversight.LockFilter{UserID: annID, Holder: "c 1", Limit: 1000}), "locks " + annID + " c 1 0 1000", nil},
+		"locks, all wrong": {
+			locks(oversight.LockFilter{UserID: "ann", Holder: "a\n", Offset: -1}), "",
+			[]string{"offset must be from 0 to 2147483647", "limit must be from 1 to 1000", "userId must be a UUID", "holder must have at most 100 printable characters"},
+		},
+		"locks, a long name": {locks(oversight.LockFilter{Holder: strings.Repeat("x", 101), Limit: 1}), "", []string{"holder must have at most 100 printable characters"}},
+		"changes":            {changes("", 0, 1), "changes  0 1", nil},
+		"changes of a kind":  {changes("release", 5, 200), "changes release 5 200", nil},
+		"changes, all wrong": {
+			changes("x", -1, 201), "",
+			[]string{"offset must be from 0 to 2147483647", "limit must be from 1 to 200", "kind must be settings or release"},
+		},
+		"history": {history(schemas.HistoryFilter{UserBarcode: "ann", Offset: 10000, Limit: 200}), "history ann 10000 200", nil},
+		"history, all wrong": {
+			history(schemas.HistoryFilter{Offset: 10001, Limit: 201}), "",
+			[]string{"offset must be from 0 to 10000", "limit must be from 1 to 200"},
+		},
+		"figures, none":     {figures(0), "", []string{"minutes must be from 1 to 1440"}},
+		"figures, too many": {figures(1441), "", []string{"minutes must be from 1 to 1440"}},
+		"figures of a day":  {figures(1440), "figures diku 1440", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{}
+			err := tt.ask(b.service(), inTenant(t, "diku"))
+			if got := details(err); !slices.Equal(got, tt.errs) {
+				t.Errorf("got %v, want %q", err, tt.errs)
+			}
+			if got := strings.Join(b.asked, ", "); got != tt.want {
+				t.Errorf("asked %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func locks(f oversight.LockFilter) func(*oversight.Service, context.Context) error {
+	return func(s *oversight.Service, ctx context.Context) error { _, err := s.Locks(ctx, f); return err }
+}
+
+func changes(kind string, offset, limit int) func(*oversight.Service, context.Context) error {
+	return func(s *oversight.Service, ctx context.Context) error {
+		_, err := s.Changes(ctx, kind, offset, limit)
+		return err
+	}
+}
+
+func history(f schemas.HistoryFilter) func(*oversight.Service, context.Context) error {
+	return func(s *oversight.Service, ctx context.Context) error { _, err := s.CheckOuts(ctx, f); return err }
+}
+
+func figures(minutes int) func(*oversight.Service, context.Context) error {
+	return func(s *oversight.Service, ctx context.Context) error { _, err := s.Figures(ctx, minutes); return err }
+}
+
+func TestPatronsAreFoundByIDAndByBarcode(t *testing.T) {
+	t.Parallel()
+	b := &backend{users: []checkout.User{{ID: annID, Barcode: "ann"}}}
+	ids := []string{staffID, annID, staffID}
+	found, err := b.service().Patrons(t.Context(), ids)
+	if err != nil || len(found) != 1 || found[annID].Barcode != "ann" || b.asked[0] != "users "+staffID+" "+annID {
+		t.Errorf("got %v, %v, asked %q", found, err, b.asked)
+	}
+	if !slices.Equal(ids, []string{staffID, annID, staffID}) {
+		t.Errorf("the caller's list became %v", ids)
+	}
+	if id, err := b.service().PatronID(t.Context(), "ann"); err != nil || id != annID {
+		t.Errorf("got %s, %v", id, err)
+	}
+	for _, barcode := range []string{"", "a\x00", strings.Repeat("x", 1001)} {
+		if _, err := b.service().PatronID(t.Context(), barcode); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%q: got %v, want %s", barcode, err, fault.NotFound)
+		}
+	}
+	if len(b.asked) != 2 {
+		t.Errorf("asked %q", b.asked)
+	}
+	b.noUsers = fault.New(fault.Unavailable, "down")
+	if _, err := b.service().Patrons(t.Context(), ids); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want %s", err, fault.Unavailable)
+	}
+}
+
+func TestOneLockIsShown(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	if l, err := b.service().Lock(t.Context(), lockID); err != nil || l.ID != lockID || b.asked[0] != "lock "+lockID {
+		t.Errorf("got %+v, %v, asked %q", l, err, b.asked)
+	}
+}
+
+func TestAnExplanationIsHandedOn(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	if e, err := b.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book"}); err != nil || !e.WouldLend || b.asked[0] != "explain book" {
+		t.Errorf("got %+v, %v, asked %q", e, err, b.asked)
+	}
+}
