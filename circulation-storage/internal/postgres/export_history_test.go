@@ -13,6 +13,9 @@ func HistoryStatement(ctx context.Context, f history.Filter) (string, []any, err
 	return statement, args, err
 }
 
+// HistoryAddStatement is the statement behind HistoryStore.Add.
+func HistoryAddStatement(ctx context.Context) (string, error) { return query(ctx, addHistorySQL) }
+
 // FiguresStatement is the statement behind HistoryStore.Figures.
 func FiguresStatement(ctx context.Context) (string, error) { return query(ctx, figuresSQL) }
 

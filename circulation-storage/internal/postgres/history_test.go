@@ -26,9 +26,10 @@ type past struct {
 	id tenant.ID
 }
 
-func newPast(t testing.TB) past {
-	db, id := pgtest.New(t)
-	return past{postgres.NewHistoryStore(db), t, db, id}
+func newPast(tb testing.TB) past {
+	tb.Helper()
+	db, id := pgtest.New(tb)
+	return past{postgres.NewHistoryStore(db), tb, db, id}
 }
 
 func (p past) ctx() context.Context { return tenant.NewContext(p.t.Context(), p.id) }
@@ -282,35 +283,5 @@ func TestHistory_IsEachTenantsOwn(t *testing.T) {
 	}
 	if _, err := mine.List(t.Context(), history.Filter{Limit: 1}); err == nil {
 		t.Error("a list without a tenant was answered")
-	}
-}
-
-func TestHistory_IsSweptWhenOld(t *testing.T) {
-	t.Parallel()
-	p := newPast(t)
-	for range 3 {
-		p.add(refused("old", 0))
-	}
-	p.exec(`UPDATE {schema}.check_out_history SET ended_date = ended_date - interval '2 hours'`)
-	p.add(refused("young", 3_500_000))
-	for _, holder := range []string{"gone", "ahead", "there"} {
-		if err := p.Add(p.ctx(), holder, schemas.CheckOutReport{Waiting: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '25 hours' WHERE holder = 'gone'`)
-	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date + interval '25 hours' WHERE holder = 'ahead'`)
-	for _, want := range []int{2, 1, 0} {
-		if n, err := p.Sweep(p.ctx(), time.Hour, 2); err != nil || n != want {
-			t.Errorf("swept %d, %v, want %d", n, err, want)
-		}
-	}
-	if got := reasons(p.list(history.Filter{Limit: 10})); got != "young" {
-		t.Errorf("left is %q, want young", got)
-	}
-	var left string
-	statement := `SELECT string_agg(holder, ' ') FROM ` + pgx.Identifier{p.id.Schema(), "check_out_waiting"}.Sanitize()
-	if err := p.db.Pool().QueryRow(p.ctx(), statement).Scan(&left); err != nil || left != "there" {
-		t.Errorf("reports left are %q, %v, want there", left, err)
 	}
 }

@@ -75,9 +75,12 @@ func TestFigures_CountTheMinutesWithoutGaps(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	all := []ended{
-		{-3 * time.Minute, "lent", nil}, {-3*time.Minute + 1, "refused", nil},
+		{-3 * time.Minute, "lent", nil},
+		{-3*time.Minute + 1, "refused", nil},
 		{-1, "lent", 7}, // still in the minute before the last
-		{0, "lent", 0}, {time.Second, "refused", 100}, {2 * time.Second, "failed", nil},
+		{0, "lent", 0},
+		{time.Second, "refused", 100},
+		{2 * time.Second, "failed", nil},
 		{59*time.Second + 999*time.Millisecond, "lent", 40},
 		{-3*time.Minute - time.Microsecond, "lent", 9999}, // before the first
 		{time.Minute, "lent", 9999},                       // ahead, of a clock that was set back

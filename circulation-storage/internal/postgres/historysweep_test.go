@@ -1,0 +1,83 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/history"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/schemas"
+)
+
+func TestHistory_IsSweptWhenOld(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	for range 3 {
+		p.add(refused("old", 0))
+	}
+	p.exec(`UPDATE {schema}.check_out_history SET ended_date = ended_date - interval '2 hours'`)
+	p.add(refused("young", 3_500_000))
+	for _, holder := range []string{"gone", "ahead", "there"} {
+		if err := p.Add(p.ctx(), holder, schemas.CheckOutReport{Waiting: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '25 hours' WHERE holder = 'gone'`)
+	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date + interval '25 hours' WHERE holder = 'ahead'`)
+	for _, want := range []int{2, 1, 0} {
+		if n, err := p.Sweep(p.ctx(), time.Hour, 2); err != nil || n != want {
+			t.Errorf("swept %d, %v, want %d", n, err, want)
+		}
+	}
+	if got := reasons(p.list(history.Filter{Limit: 10})); got != "young" {
+		t.Errorf("left is %q, want young", got)
+	}
+	var left string
+	statement := `SELECT string_agg(holder, ' ') FROM ` + pgx.Identifier{p.id.Schema(), "check_out_waiting"}.Sanitize()
+	if err := p.db.Pool().QueryRow(p.ctx(), statement).Scan(&left); err != nil || left != "there" {
+		t.Errorf("reports left are %q, %v, want there", left, err)
+	}
+}
+
+func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	add, err := postgres.HistoryAddStatement(p.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep, err := postgres.HistorySweepStatement(p.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.exec(`INSERT INTO {schema}.check_out_waiting VALUES ('idle', 1, clock_timestamp())`)
+	p.exec(`INSERT INTO {schema}.check_out_waiting VALUES ('gone', 1, clock_timestamp() - interval '2 days')`)
+	const entries = `[{"id":"4f7ffd8c-8f0f-4c8e-a0ab-1f7bb0d1a6fa","outcome":"lent","tookMs":1}]`
+	for _, step := range []struct {
+		what, statement string
+		args            []any
+	}{
+		{"an entry", add, []any{entries, "other", 0}},
+		{"who waits", add, []any{`[]`, "desk", 1}},
+		{"that nobody waits", add, []any{`[]`, "idle", 0}},
+		{"an instance that is gone", sweep, []any{time.Hour, 1}},
+	} {
+		tx, err := p.db.Pool().Begin(p.ctx())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var setting string
+		_, err = tx.Exec(p.ctx(), step.statement, step.args...)
+		if err == nil {
+			err = tx.QueryRow(p.ctx(), `SELECT current_setting('synchronous_commit')`).Scan(&setting)
+		}
+		if err != nil || setting != "off" {
+			t.Errorf("%s: synchronous_commit is %s, %v, want off", step.what, setting, err)
+		}
+		if err := tx.Commit(p.ctx()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
