@@ -1,0 +1,236 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// maxTabs bounds the presses of Tab that TabTo makes.
+const maxTabs = 200
+
+// point is a place in the window, in CSS pixels.
+type point struct{ X, Y float64 }
+
+// hittable scrolls the element into the middle of the window and returns a point
+// of it that a mouse can hit, or a word on what is in the way. A box to tick that
+// is drawn by its label is hit there.
+const hittable = `function () {
+	const of = e => e ? "<" + e.tagName.toLowerCase() + (e.id ? " id=" + e.id : "") + ">" : "the edge of the window";
+	let way = "nothing: it has no size";
+	for (const e of [this, ...(this.labels || [])]) {
+		e.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"});
+		const box = [...e.getClientRects()].find(r => r.width > 0 && r.height > 0);
+		if (!box) continue;
+		const x = box.x + box.width / 2, y = box.y + box.height / 2;
+		const top = document.elementFromPoint(x, y);
+		const label = top && top.closest("label");
+		if (top && (e.contains(top) || (label && label.control === this))) return {X: x, Y: y, Way: ""};
+		way = of(top);
+	}
+	return {X: 0, Y: 0, Way: way};
+}`
+
+// Click clicks with the mouse on the only button, link, tab, box to tick or the
+// like that has the accessible name, once it is enabled, holds still and nothing
+// covers it. It then waits for the page that the click leads to.
+func (p *Page) Click(name string) {
+	p.t.Helper()
+	what := fmt.Sprintf("clicking %q", name)
+	var last, at point
+	p.until(what, func(ctx context.Context) error {
+		e, err := p.one(ctx, clickable(), name)
+		if err != nil {
+			return err
+		}
+		if e.Disabled {
+			return fmt.Errorf("the %s is disabled", e.Role)
+		}
+		hit, err := onNode[struct {
+			point
+			Way string
+		}](ctx, e.node, hittable)
+		if err != nil {
+			return err
+		}
+		if hit.Way != "" {
+			return fmt.Errorf("the %s cannot be hit, in the way is %s", e.Role, hit.Way)
+		}
+		last, at = at, hit.point
+		if last != at {
+			return fmt.Errorf("the %s moves", e.Role)
+		}
+		return nil
+	})
+	p.do(what, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y))
+	p.do(what, chromedp.MouseClickXY(at.X, at.Y))
+	p.settle()
+}
+
+// Fill replaces what is in the only field with that label by the value, as if it
+// was typed. Dates and times are written as HTML does: 2026-03-01, 14:03,
+// 2026-03-01T14:03.
+func (p *Page) Fill(label, value string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("filling in %q", label), func(ctx context.Context) error {
+		e, err := p.one(ctx, fillable(), label)
+		if err != nil {
+			return err
+		}
+		if e.Disabled {
+			return errors.New("the field is disabled")
+		}
+		if err := fill(ctx, e, value); err != nil {
+			return err
+		}
+		has, err := onNode[string](ctx, e.node, `function () { return this.value }`)
+		if err == nil && has != value {
+			err = fmt.Errorf("it took %q for %q", has, value)
+		}
+		return err
+	})
+	p.settle()
+}
+
+func fill(ctx context.Context, e Element, value string) error {
+	if _, err := chromedp.Call(ctx, dom.Focus, dom.FocusParams{BackendNodeID: e.node}); err != nil {
+		return err
+	}
+	if e.Role == "Date" || e.Role == "DateTime" || e.Role == "InputTime" { // typing into them depends on the locale
+		_, err := onNode[chromedp.Void](ctx, e.node, `function (v) { this.value = v; `+changed+` }`, value)
+		return err
+	}
+	if _, err := onNode[chromedp.Void](ctx, e.node, `function () { this.select() }`); err != nil {
+		return err
+	}
+	if value == "" {
+		return chromedp.Do(ctx, chromedp.KeyEvent(kb.Delete))
+	}
+	_, err := chromedp.Call(ctx, input.InsertText, input.InsertTextParams{Text: value})
+	return err
+}
+
+// changed tells the page's scripts that the user has changed this field.
+const changed = `for (const type of ["input", "change"]) this.dispatchEvent(new Event(type, {bubbles: true}));`
+
+// Select chooses an option, by its text or its value, of the only list with that
+// label.
+func (p *Page) Select(label, option string) {
+	p.t.Helper()
+	const choose = `function (option) {
+		const plain = s => s.trim().replace(/\s+/g, " ");
+		const all = [...this.options].filter(o => !o.disabled);
+		const found = all.find(o => plain(o.text) === option) || all.find(o => o.value === option);
+		if (!found) return all.map(o => plain(o.text)).join(", ");
+		if (!found.selected) { found.selected = true; ` + changed + ` }
+		return "";
+	}`
+	p.until(fmt.Sprintf("choosing %q of %q", option, label), func(ctx context.Context) error {
+		e, err := p.one(ctx, selectable(), label)
+		if err != nil {
+			return err
+		}
+		if e.Disabled {
+			return errors.New("the list is disabled")
+		}
+		if _, err := chromedp.Call(ctx, dom.Focus, dom.FocusParams{BackendNodeID: e.node}); err != nil {
+			return err
+		}
+		others, err := onNode[string](ctx, e.node, choose, plain(option))
+		if err == nil && others != "" {
+			err = fmt.Errorf("there is no such option; there are: %s", others)
+		}
+		return err
+	})
+	p.settle()
+}
+
+// Press presses keys, one after the other: "Tab", "Enter", "Space", "Escape",
+// "Backspace", "Delete", "Home", "End", "ArrowDown" and the like, "Shift+Tab", or
+// a single character. It then waits for the page that they lead to.
+func (p *Page) Press(keys ...string) {
+	p.t.Helper()
+	for _, key := range keys {
+		char, shift, err := parseKey(key)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		var opts []chromedp.KeyOption
+		if shift {
+			opts = append(opts, chromedp.KeyModifiers(chromedp.ModifierShift))
+		}
+		p.do("pressing "+key, chromedp.KeyEvent(char, opts...))
+		p.settle()
+	}
+}
+
+// Type types the text into whatever has the focus, a key for each character.
+func (p *Page) Type(text string) {
+	p.t.Helper()
+	p.do(fmt.Sprintf("typing %q", text), chromedp.KeyEvent(text))
+	p.settle()
+}
+
+func parseKey(key string) (char string, shift bool, err error) {
+	name, shift := strings.CutPrefix(key, "Shift+")
+	named := map[string]string{
+		"Tab": kb.Tab, "Enter": kb.Enter, "Space": " ", "Escape": kb.Escape, "Backspace": kb.Backspace, "Delete": kb.Delete,
+		"Home": kb.Home, "End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
+		"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
+	}
+	if char, ok := named[name]; ok {
+		return char, shift, nil
+	}
+	if utf8.RuneCountInString(name) != 1 {
+		return "", false, fmt.Errorf("no key is called %q", key)
+	}
+	return name, shift, nil
+}
+
+// TabTo presses Tab until the element with the accessible name has the focus, as
+// somebody without a mouse gets there.
+func (p *Page) TabTo(name string) {
+	p.t.Helper()
+	var passed []string
+	for range maxTabs {
+		p.Press("Tab")
+		focused := p.Focused()
+		if focused == plain(name) {
+			return
+		}
+		if len(passed) > 1 && focused == passed[0] && focused != "" { // once around
+			break
+		}
+		passed = append(passed, focused)
+	}
+	p.fail("pressing Tab never gets to %q, only to: %q", name, passed)
+}
+
+// Focused is the accessible name of what has the focus, and empty when nothing
+// has.
+func (p *Page) Focused() string {
+	p.t.Helper()
+	return ask(p, "what has the focus", func(ctx context.Context, _ *chromedp.Target) (string, error) {
+		active, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](
+			`document.activeElement === document.body ? null : document.activeElement`))
+		if err != nil || active.ObjectID == "" {
+			return "", err
+		}
+		fetchRelatives := false
+		res, err := chromedp.Call(ctx, accessibility.GetPartialAXTree,
+			accessibility.GetPartialAXTreeParams{ObjectID: active.ObjectID, FetchRelatives: &fetchRelatives})
+		if err != nil || len(res.Nodes) == 0 {
+			return "", err
+		}
+		return word(res.Nodes[0].Name), nil
+	})
+}

@@ -1,0 +1,262 @@
+package browser
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// form is a page with each kind of control; it is answered with what was sent.
+const form = `
+<form method="post" action="/sent">
+<p><label for="why">Reason</label> <input id="why" name="why" aria-describedby="hint" value="before"><span id="hint">Who reads it knows why</span></p>
+<p><label>Longest wait in ms <input type="number" name="wait" value="1000"></label></p>
+<p><label>Until <input type="datetime-local" name="until"></label></p>
+<p><label>Outcome <select name="outcome"><option value="">Any</option><option value="refused">Refused by the lock</option></select></label></p>
+<p><label><input type="checkbox" name="sure" style="position:absolute;opacity:0;width:1px;height:1px"> I am sure</label></p>
+<p style="height:2000px">Far above</p>
+<button>Send</button>
+</form>`
+
+func formSite(t testing.TB) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { writePage(w, form) })
+	mux.HandleFunc("/sent", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		writePage(w, fmt.Sprintf("<p id=got>why=%s wait=%s until=%s outcome=%s sure=%s</p>", html.EscapeString(r.FormValue("why")),
+			r.FormValue("wait"), r.FormValue("until"), r.FormValue("outcome"), r.FormValue("sure")))
+	})
+	return start(t, mux)
+}
+
+func TestAFormIsFilledInAndSentWithAndWithoutScripts(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]Option{"with scripts": nil, "without scripts": {WithoutScript()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := chromium.Open(t, opts...)
+			p.Goto(formSite(t))
+			p.Fill("Reason", "Two machines <at> once")
+			p.Fill("Longest wait in ms", "2500")
+			p.Fill("Until", "2026-03-01T14:03")
+			p.Select("Outcome", "Refused by the lock")
+			p.Click("I am sure")
+			if e := p.Find("I am sure"); !e.Checked {
+				t.Errorf("got the box %+v after the click, want it ticked", e)
+			}
+			p.Click("Send")
+			want := "why=Two machines <at> once wait=2500 until=2026-03-01T14:03 outcome=refused sure=on"
+			if got := p.Text("#got"); got != want {
+				t.Errorf("the server got %q, want %q", got, want)
+			}
+			if got := p.Status(); got != http.StatusUnprocessableEntity {
+				t.Errorf("got status %d, want 422", got)
+			}
+		})
+	}
+}
+
+func TestAFormIsFilledInWithTheKeyboardAlone(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t)
+	p.Goto(formSite(t))
+	p.TabTo("Reason")
+	p.Type("typed")
+	p.TabTo("Outcome")
+	p.Press("ArrowDown")
+	p.TabTo("I am sure")
+	p.Press("Space")
+	p.Press("Tab")
+	if got := p.Focused(); got != "Send" {
+		t.Errorf("got the focus on %q, want it on Send", got)
+	}
+	p.Press("Shift+Tab")
+	if got := p.Focused(); got != "I am sure" {
+		t.Errorf("got the focus on %q, want it back on the box", got)
+	}
+	p.TabTo("Send")
+	p.Press("Enter")
+	p.See("why=typed wait=1000 until= outcome=refused sure=on")
+}
+
+func TestAControlTellsWhatAScreenReaderIsTold(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t)
+	p.Goto(serve(t, map[string]string{"/": form + `
+		<label>TTL <input aria-invalid="true" disabled value="7"></label>
+		<label>Left <meter value="0.25">a quarter</meter></label>
+		<details><summary>More</summary><p>Inside</p></details>`}))
+	e := p.Find("Reason")
+	if e.Role != "textbox" || e.Value != "before" || e.Description != "Who reads it knows why" || e.Invalid || e.Disabled {
+		t.Errorf("got %+v, want a valid text field with its value and hint", e)
+	}
+	if e := p.Find("TTL"); !e.Invalid || !e.Disabled || e.Value != "7" {
+		t.Errorf("got %+v, want an invalid and disabled field", e)
+	}
+	if e := p.Find("Left"); e.Role != "meter" || e.Value != "0.25" {
+		t.Errorf("got %+v, want a meter of 0.25", e)
+	}
+	p.Gone("Inside")
+	p.Click("More")
+	p.See("Inside")
+	if e := p.Find("More"); !e.Expanded {
+		t.Errorf("got %+v, want it expanded", e)
+	}
+}
+
+func TestTextIsWaitedForUntilItComesAndUntilItGoes(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t)
+	p.Goto(serve(t, map[string]string{"/": `<p id=a>Not yet</p><script>
+		setTimeout(() => { document.getElementById("a").innerHTML = "A lock\n\n of <b>one</b> patron" }, 300)
+		setTimeout(() => { document.getElementById("a").remove() }, 1500)</script>`}))
+	p.See("A lock of one patron")
+	p.Gone("A lock of one patron")
+}
+
+func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
+	t.Parallel()
+	const field = `<label>Reason <input></label> <p>%s</p>`
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writePage(w, `<form action="/next"><button>Send</button></form> <a href="/next">Next</a>`+fmt.Sprintf(field, "first"))
+	})
+	mux.HandleFunc("/next", func(w http.ResponseWriter, r *http.Request) {
+		select { // slower than two looks at a page
+		case <-time.After(4 * interval):
+		case <-r.Context().Done():
+		}
+		writePage(w, fmt.Sprintf(field, "second")+`<p><a href="#here">Here</a> <a id=here href="/">Home</a>`)
+	})
+	url := start(t, mux)
+	for _, name := range []string{"Send", "Next"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := chromium.Open(t)
+			p.Goto(url)
+			p.Click(name)
+			p.Fill("Reason", "of the second page")
+			p.See("second")
+			if got := p.Find("Reason").Value; got != "of the second page" {
+				t.Errorf("got %q in the second page's field, want what was filled in", got)
+			}
+			p.Click("Here") // leads to no other page, and keeps nobody waiting
+			p.Press("Tab")
+			if got := p.Focused(); got != "Home" {
+				t.Errorf("got the focus on %q after the link within the page, want Home", got)
+			}
+		})
+	}
+}
+
+func TestAPageThatIsKeptUpToDateCanBeUsed(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writePage(w, `<p id=n>none</p><button>Pause</button><script>
+			const source = new EventSource("/events")
+			source.onmessage = e => { document.getElementById("n").textContent = "news " + e.data }
+			document.querySelector("button").onclick = () => { source.close(); document.body.append("paused") }</script>`)
+	})
+	mux.HandleFunc("/events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			_, _ = fmt.Fprintf(w, "data: %d\n\n", n)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-tick.C:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	p := chromium.Open(t)
+	p.Goto(start(t, mux))
+	p.See("news 1")
+	p.Click("Pause")
+	p.See("paused")
+	if before, after := p.Text("#n"), p.Text("#n"); before != after {
+		t.Errorf("got %q and then %q while paused, want no news", before, after)
+	}
+}
+
+func TestAPartOfThePageIsLookedAtAlone(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t)
+	p.Goto(serve(t, map[string]string{"/": `
+		<section aria-label="Locks"><table>
+			<tr><td>p-1</td><td><button onclick="this.closest('tr').remove()">Release</button></td></tr>
+			<tr><td>p-2</td><td><button>Release</button></td></tr></table></section>
+		<section aria-label="History"><p>p-1 was refused</p></section>`}))
+	p.In("History").See("p-1 was refused")
+	p.In("p-1").Click("Release")
+	p.In("Locks").Gone("p-1")
+	p.In("Locks").See("p-2")
+	p.See("p-1 was refused")
+}
+
+func TestOptionsChangeWhatTheTabIs(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		writePage(w, `<style>
+			.dark, .print, .narrow { display: none }
+			@media (prefers-color-scheme: dark) { .dark { display: block } }
+			@media print { .print { display: block } }
+			@media (max-width: 640px) and (min-resolution: 2dppx) { .narrow { display: block } }
+			</style><p class=dark>dark</p><p class=print>print</p><p class=narrow>narrow</p>
+			<noscript>noscript</noscript><script>document.write("scripts ")</script>
+			<p>tenant `+r.Header.Get("X-Okapi-Tenant")+`, `+user+":"+password+"</p>")
+	})
+	url := start(t, mux)
+	for name, c := range map[string]struct {
+		opts      []Option
+		see, gone []string
+	}{
+		"none":           {nil, []string{"scripts", "tenant , :"}, []string{"noscript", "dark", "print", "narrow"}},
+		"without script": {[]Option{WithoutScript()}, []string{"noscript"}, []string{"scripts"}},
+		"dark":           {[]Option{Dark()}, []string{"dark"}, nil},
+		"print":          {[]Option{Print()}, []string{"print"}, nil},
+		"200 % zoom":     {[]Option{Zoom(2)}, []string{"narrow"}, nil},
+		"headers": {
+			[]Option{Header("X-Okapi-Tenant", "diku"), BasicAuth("staff", "a secret")},
+			[]string{"tenant diku, staff:a secret"},
+			nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := chromium.Open(t, c.opts...)
+			p.Goto(url)
+			for _, text := range c.see {
+				p.See(text)
+			}
+			for _, text := range c.gone {
+				p.Gone(text)
+			}
+		})
+	}
+}
+
+func TestTabsShareNoCookies(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		_, err := r.Cookie("seen")
+		http.SetCookie(w, &http.Cookie{Name: "seen", Value: "1"})
+		writePage(w, fmt.Sprintf("<p>known: %t</p>", err == nil))
+	})
+	url := start(t, mux)
+	first, second := chromium.Open(t), chromium.Open(t)
+	first.Goto(url)
+	first.Reload()
+	first.See("known: true")
+	second.Goto(url)
+	second.See("known: false")
+}
