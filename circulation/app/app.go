@@ -8,9 +8,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/storageclient"
@@ -71,7 +73,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Loans:     storage, Rules: storage, Matching: checkOuts, DryRuns: checkOuts, Sessions: checkout.Sessions{Store: storage},
 		Renewals: &checkout.Renewals{Service: checkOuts, Renewer: storage},
 		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
-		Settings: store, Environment: env, Log: log,
+		Oversight: oversight.NewService(storage, store, env, checkOuts, log),
+		Guard:     auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log), Log: log,
 	})
 	handler := edge.New(edge.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,

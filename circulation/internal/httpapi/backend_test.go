@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -14,11 +15,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/idempotency"
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -49,10 +50,8 @@ type backend struct {
 	limit     int
 	noUsers   error // of reading the records around a loan
 	rules     string
-	current   settings.Settings
-	problem   error
-	change    settings.Change
 	wish      string // the body of a new request
+	overseer         // see oversight_test.go
 }
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
@@ -143,17 +142,6 @@ func (b *backend) RequestPolicies(_ context.Context, ids []string) ([]string, er
 	return nil, b.err
 }
 
-func (b *backend) Read(context.Context) (settings.Settings, error, error) {
-	return b.current, b.problem, b.err
-}
-
-func (b *backend) Update(_ context.Context, change settings.Change) (settings.Settings, error) {
-	b.change = change
-	return b.current, b.err
-}
-
-var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond}}
-
 // send makes a request of a service with this backend.
 func (b *backend) send(t *testing.T, method, target, body string) (status int, header http.Header, answer string) {
 	t.Helper()
@@ -163,9 +151,11 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
 		Requests:  &idempotency.Requests{Storage: b.keys, Ended: func(idempotency.Outcome) {}, Log: log},
-		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Queues: b, Settings: b, Environment: environment, Log: log,
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Queues: b, Log: log,
+		Oversight: &b.overseer, Guard: auth.NewGuard(cmp.Or(b.mode, auth.None), staffPassword, log),
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	r.Host = cmp.Or(b.host, "localhost")
 	for name, values := range b.extra {
 		r.Header[name] = values
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 )
 
@@ -112,9 +111,6 @@ func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
 		"rules, null":               {"PUT", "/circulation/rules", `{"rulesAsText":null}`, 422, `rulesAsText"}`},
 		"rules, a number":           {"PUT", "/circulation/rules", `{"rulesAsText":5}`, 422, `rulesAsText"}`},
 		"rules, huge":               {"PUT", "/circulation/rules", `{"rulesAsText":"` + strings.Repeat("#", 2000) + `"}`, 413, "at most 1000 bytes"},
-		"settings, wrong type":      {"PUT", "/circulation/check-out-lock-settings", `{"enabled":"yes"}`, 422, "enabled must be true or false"},
-		"settings, no JSON":         {"PUT", "/circulation/check-out-lock-settings", `enabled`, 400, "not valid JSON"},
-		"settings, no object":       {"PUT", "/circulation/check-out-lock-settings", `true`, 422, "The body must be a JSON object"},
 		"another method":            {"DELETE", "/circulation/rules", ``, 405, ""},
 		"a path that is not served": {"GET", "/circulation/items", ``, 404, ""},
 	}
@@ -138,8 +134,6 @@ func TestFaultsKeepTheirStatus(t *testing.T) {
 		{"GET", "/circulation/loans/" + loanID, ``},
 		{"GET", "/circulation/rules", ``},
 		{"PUT", "/circulation/rules", `{"rulesAsText":` + quoted(goodRules) + `}`},
-		{"GET", "/circulation/check-out-lock-settings", ``},
-		{"PUT", "/circulation/check-out-lock-settings", `{}`},
 	}
 	for _, r := range requests {
 		for _, code := range []fault.Code{fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout} {
@@ -192,25 +186,5 @@ func TestRulesAreStoredOnlyWhenTheyCanBeUsed(t *testing.T) {
 	}
 	if status, _, body := (&backend{rules: "text"}).send(t, "GET", "/circulation/rules", ""); status != 200 || body != `{"id":"1","rulesAsText":"text"}` {
 		t.Errorf("got %d %s", status, body)
-	}
-}
-
-func TestLockSettingsAreShownWithTheirSourcesAndReplaced(t *testing.T) {
-	t.Parallel()
-	now := environment.Settings()
-	now.Enabled, now.EnabledSource, now.Version = true, settings.FromTenant, "7"
-	b := &backend{current: now}
-	const want = `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},` +
-		`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500}`
-	status, _, shown := b.send(t, "GET", "/circulation/check-out-lock-settings", "")
-	if status != http.StatusOK || shown != want {
-		t.Errorf("got %d %s, want %s", status, shown, want)
-	}
-	status, _, answer := b.send(t, "PUT", "/circulation/check-out-lock-settings", shown) // read, modify, write
-	if status != http.StatusOK || answer != want {
-		t.Errorf("got %d %s, want %s", status, answer, want)
-	}
-	if b.change.Enabled == nil || !*b.change.Enabled || b.change.TTL != nil || b.change.Waits != nil || b.change.Version != "7" {
-		t.Errorf("changed to %+v based on %q", b.change, b.change.Version)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/idempotency"
 	"checkoutlock/circulation/internal/loanview"
-	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 )
@@ -50,12 +49,6 @@ type Rules interface {
 	RequestPolicies(ctx context.Context, ids []string) ([]string, error)
 }
 
-// Settings keeps the check-out lock's settings.
-type Settings interface {
-	Read(ctx context.Context) (s settings.Settings, problem, err error)
-	Update(ctx context.Context, change settings.Change) (settings.Settings, error)
-}
-
 // Deps is what the handlers work with. All fields are required.
 type Deps struct {
 	CheckOuts CheckOuts
@@ -69,30 +62,26 @@ type Deps struct {
 	Renewals  Renewals
 	Placing   Placing
 	Queues    Queues
-	Settings  Settings
-	// Environment holds the settings of tenants that set none.
-	Environment settings.Environment
-	Log         *slog.Logger
+	Oversight Oversight
+	Guard     Guard // of Oversight's routes
+	Log       *slog.Logger
 }
 
 // Routes returns circulation's endpoints. Those of check-outs, check-ins, loans
 // and rules are FOLIO's (mod-circulation, interfaces circulation and
-// circulation-rules); the lock settings' are ours.
+// circulation-rules).
 func Routes(d Deps) []edge.Route {
 	const (
-		loanPath     = "/circulation/loans"
-		rulesPath    = "/circulation/rules"
-		settingsPath = "/circulation/check-out-lock-settings"
+		loanPath  = "/circulation/loans"
+		rulesPath = "/circulation/rules"
 	)
-	circ, rules, lock := circulation{d}, rulesHandlers{d.Rules}, settingsHandlers{d.Settings, d.Environment}
-	return slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), []edge.Route{
+	circ, rules := circulation{d}, rulesHandlers{d.Rules}
+	return slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), oversightRoutes(d.Oversight, d.Guard), []edge.Route{
 		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
 		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
 		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},
 		{Method: http.MethodGet, Path: loanPath + "/:id", Handler: circ.getLoan, Permission: "circulation.loans.item.get"},
 		{Method: http.MethodGet, Path: rulesPath, Handler: rules.get, Permission: "circulation.rules.get"},
 		{Method: http.MethodPut, Path: rulesPath, Handler: rules.put, Permission: "circulation.rules.put"},
-		{Method: http.MethodGet, Path: settingsPath, Handler: lock.get, Permission: "circulation.check-out-lock-settings.item.get"},
-		{Method: http.MethodPut, Path: settingsPath, Handler: lock.put, Permission: "circulation.check-out-lock-settings.item.put"},
 	})
 }

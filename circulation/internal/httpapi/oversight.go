@@ -1,0 +1,224 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Oversight is what staff see of the check-out lock and do about it;
+// oversight.Service says more.
+type Oversight interface {
+	Settings(ctx context.Context) (settings.View, error)
+	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
+	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
+	Locks(ctx context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error)
+	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
+	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
+	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
+	PatronID(ctx context.Context, barcode string) (string, error)
+}
+
+// Guard lets through to routes whom their permissions let; auth.Guard says more.
+type Guard interface {
+	Routes(routes []edge.Route) []edge.Route
+}
+
+// Pages of lists, where a request names no limit, and the largest ones.
+const (
+	defaultLocks = 10 // as FOLIO's lists
+	maxLocks     = 1000
+	maxHolder    = 100 // characters of an instance's name
+
+	defaultChanges = 20
+	maxChanges     = 200
+
+	defaultCheckOuts = 50
+	defaultMinutes   = 60
+)
+
+type oversightHandlers struct{ oversight Oversight }
+
+// oversightRoutes are ours: what the staff pages show and do, for programs.
+func oversightRoutes(o Oversight, g Guard) []edge.Route {
+	const (
+		settingsPath = "/circulation/check-out-lock-settings"
+		locksPath    = "/circulation/check-out-locks"
+	)
+	h := oversightHandlers{o}
+	return g.Routes([]edge.Route{
+		{Method: http.MethodGet, Path: settingsPath, Handler: h.settings, Permission: oversight.MaySeeSettings},
+		{Method: http.MethodPut, Path: settingsPath, Handler: h.changeSettings, Permission: oversight.MayChangeSettings},
+		{Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Handler: h.changes, Permission: oversight.MaySeeChanges},
+		{Method: http.MethodGet, Path: locksPath, Handler: h.locks, Permission: oversight.MaySeeLocks},
+		{Method: http.MethodPost, Path: locksPath + "/:id/release", Handler: h.release, Permission: oversight.MayReleaseLocks},
+		{Method: http.MethodGet, Path: "/circulation/check-out-history", Handler: h.checkOuts, Permission: oversight.MaySeeCheckOuts},
+		{Method: http.MethodGet, Path: "/circulation/check-out-figures", Handler: h.figures, Permission: oversight.MaySeeFigures},
+		{Method: http.MethodPost, Path: "/circulation/check-out-explanation", Handler: h.explain, Permission: oversight.MayExplain},
+	})
+}
+
+// settings handles GET /circulation/check-out-lock-settings: 200.
+func (h oversightHandlers) settings(c echo.Context) error {
+	view, err := h.oversight.Settings(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, view)
+}
+
+// changeSettings handles PUT /circulation/check-out-lock-settings: the tenant's
+// settings are replaced, and what the body leaves out is the environment's again.
+// The answer of GET is such a body too. 200 with the settings now in force.
+func (h oversightHandlers) changeSettings(c echo.Context) error {
+	body, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	view, err := h.oversight.ChangeSettings(c.Request().Context(), body)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, view)
+}
+
+// changes handles GET /circulation/check-out-lock-changes?kind=&offset=&limit=: 200
+// with a page, newest first.
+func (h oversightHandlers) changes(c echo.Context) error {
+	q := parameters{values: c.QueryParams()}
+	kind := q.oneOf("kind", schemas.ChangeSettings, schemas.ChangeRelease)
+	offset, limit := q.integer("offset", 0, 0, math.MaxInt32), q.integer("limit", defaultChanges, 1, maxChanges)
+	if err := q.err(); err != nil {
+		return err
+	}
+	page, err := h.oversight.Changes(c.Request().Context(), kind, offset, limit)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+// locks handles GET /circulation/check-out-locks?userId=&userBarcode=&holder=
+// &outdated=&offset=&limit=: 200 with a page, oldest first.
+func (h oversightHandlers) locks(c echo.Context) error {
+	q := parameters{values: c.QueryParams()}
+	f := oversight.LockFilter{
+		UserID: q.uuid("userId"), Holder: q.text("holder", maxHolder), Outdated: q.boolean("outdated"),
+		Offset: q.integer("offset", 0, 0, math.MaxInt32), Limit: q.integer("limit", defaultLocks, 1, maxLocks),
+	}
+	barcode := q.text("userBarcode", schemas.MaxHistoryText)
+	if barcode != "" && f.UserID != "" {
+		q.wrong("userBarcode", "must not be given together with userId")
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	if barcode != "" {
+		id, exists, err := fault.Found(h.oversight.PatronID(ctx, barcode))
+		if err != nil {
+			return err
+		}
+		if !exists {
+			q.wrong("userBarcode", "must be a patron's")
+			return q.err()
+		}
+		f.UserID = id
+	}
+	page, err := h.oversight.Locks(ctx, f)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+// release handles POST /circulation/check-out-locks/{id}/release: 200 with the lock
+// as it was, outdated or not.
+func (h oversightHandlers) release(c echo.Context) error {
+	id, err := pathID(c, "lock")
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if err := edge.Decode(c, &body); err != nil {
+		return err
+	}
+	lock, err := h.oversight.Release(c.Request().Context(), id, body.Reason)
+	if fault.Is(err, fault.NotFound) {
+		return fault.Wrap(err, fault.NotFound, "There is no lock with the id %s; it may have been released meanwhile", id)
+	}
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, lock)
+}
+
+// checkOuts handles GET /circulation/check-out-history?userBarcode=&itemBarcode=
+// &outcome=&from=&until=&offset=&limit=: 200 with a page, newest first.
+func (h oversightHandlers) checkOuts(c echo.Context) error {
+	q := parameters{values: c.QueryParams()}
+	f := schemas.HistoryFilter{
+		UserBarcode: q.text("userBarcode", schemas.MaxHistoryText), ItemBarcode: q.text("itemBarcode", schemas.MaxHistoryText),
+		Outcome: q.text("outcome", schemas.MaxHistoryText), From: q.time("from"), Until: q.time("until"),
+		Offset: q.integer("offset", 0, 0, schemas.MaxHistoryOffset), Limit: q.integer("limit", defaultCheckOuts, 1, schemas.MaxHistoryPage),
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	page, err := h.oversight.CheckOuts(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+// figures handles GET /circulation/check-out-figures?minutes=60: 200.
+func (h oversightHandlers) figures(c echo.Context) error {
+	q := parameters{values: c.QueryParams()}
+	minutes := q.integer("minutes", defaultMinutes, 1, schemas.MaxFigureMinutes)
+	if err := q.err(); err != nil {
+		return err
+	}
+	figures, err := h.oversight.Figures(c.Request().Context(), minutes)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, figures)
+}
+
+// explain handles POST /circulation/check-out-explanation: 200, also when the
+// check-out would be refused.
+func (h oversightHandlers) explain(c echo.Context) error {
+	var req checkout.DryRunRequest
+	if err := edge.Decode(c, &req); err != nil {
+		return err
+	}
+	found, err := h.oversight.Explain(c.Request().Context(), req)
+	if err != nil {
+		return err
+	}
+	found.Errors = listed(found.Errors)
+	return c.JSON(http.StatusOK, found)
+}
+
+// listed returns details as lists in JSON, also where there is nothing in them.
+func listed(details []fault.Detail) []fault.Detail {
+	list := append([]fault.Detail{}, details...)
+	for i := range list {
+		list[i].Parameters = append([]fault.Parameter{}, list[i].Parameters...)
+	}
+	return list
+}
