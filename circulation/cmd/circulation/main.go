@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // the staff pages show times by TZ, also in an image without files
 
 	"checkoutlock/circulation/app"
 	"checkoutlock/config"
@@ -23,7 +24,7 @@ const usage = `circulation lends a library's items and takes them back.
   circulation -healthcheck   exit with 0 if the service on this machine is ready
 
 Settings are environment variables: STORAGE_URL, CHECKOUT_LOCK_FEATURE_ENABLED, LOCK_TTL_MS, RETRY_INTERVAL_MS,
-INSTANCE_NAME, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+INSTANCE_NAME, STAFF_AUTH, STAFF_PASSWORD, MACHINE_PATIENCE, TZ, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
 `
 
 func main() {

@@ -21,7 +21,7 @@ const (
 func greet(ctx context.Context, out io.Writer, pair *stack.Stack, st stack.Client, s settings) error {
 	circulation := pair.Circulations[0]
 	fmt.Fprintf(out, "\nThe pair is up for tenant %s. Ctrl-C stops everything.\n\n", s.Tenant)
-	fmt.Fprintf(out, "  circulation          %s\n  circulation-storage  %s\n", circulation, st.Base)
+	fmt.Fprintf(out, "  staff pages          %s/staff/%s/\n  circulation          %[1]s\n  circulation-storage  %[3]s\n", circulation, s.Tenant, st.Base)
 	if s.Sample == "none" {
 		fmt.Fprintf(out, "\nThere is no demo library (SAMPLE=none). See the lock settings with\n\n  curl -H 'X-Okapi-Tenant: %s' %s/circulation/check-out-lock-settings\n\n", s.Tenant, circulation)
 		return nil
