@@ -125,6 +125,7 @@ func (a *App) routes() []edge.Route {
 	var all []edge.Route
 	for _, some := range [][]edge.Route{
 		httpapi.CheckoutLockRoutes(a.locks, a.cfg.lockTTL()),
+		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(a.db)),
 		httpapi.CheckOutRoutes(checkout.NewService(postgres.NewCommitStore(a.db), a.metrics)),
 		httpapi.RenewalRoutes(postgres.NewCommitStore(a.db)),
 		httpapi.CheckOutRequestRoutes(idempotency.NewService(postgres.NewIdempotencyStore(a.db))),

@@ -39,7 +39,8 @@ type lockHandlers struct {
 }
 
 // CheckoutLockRoutes are FOLIO's /check-out-lock-storage
-// (ramls/checkout-lock-storage.raml). defaultTTL is for requests without ttlMs.
+// (ramls/checkout-lock-storage.raml), and the release by force, which is ours.
+// defaultTTL is for requests without ttlMs.
 func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Route {
 	const path, permission = "/check-out-lock-storage", "checkout-lock-storage.checkout-locks"
 	h := lockHandlers{locks: locks, defaultTTL: defaultTTL}
@@ -48,6 +49,10 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Ro
 		{Method: http.MethodPost, Path: path, Handler: h.create, Permission: permission + ".item.post"},
 		{Method: http.MethodGet, Path: path + "/:lockId", Handler: h.get, Permission: permission + ".item.get"},
 		{Method: http.MethodDelete, Path: path + "/:lockId", Handler: h.delete, Permission: permission + ".item.delete"},
+		{
+			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Handler: h.forceRelease,
+			Permission: permission + ".item.forced-release.post",
+		},
 	}
 }
 
@@ -226,17 +231,14 @@ func lockFilter(c echo.Context) (f lock.Filter, err error) {
 
 // lockToWire is the only place where a lock becomes JSON.
 func lockToWire(l lock.Lock) schemas.CheckoutLock {
-	wire := schemas.CheckoutLock{
-		ID: l.ID.String(), UserID: l.UserID.String(),
+	return schemas.CheckoutLock{
+		ID: l.ID.String(), UserID: idToWire(l.UserID),
 		CreationDate:   l.CreatedAt.UTC().Format(schemas.FolioTime),
 		TTLMs:          int(l.TTL.Milliseconds()),
 		ExpirationDate: l.ExpiresAt().UTC().Format(schemas.FolioTime),
 		Outdated:       l.Outdated,
 		AgeMs:          l.Age.Milliseconds(),
+		RequestID:      idToWire(l.RequestID),
 		Holder:         l.Holder,
 	}
-	if l.RequestID != uuid.Nil {
-		wire.RequestID = l.RequestID.String()
-	}
-	return wire
 }

@@ -144,7 +144,7 @@ func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
 		"a body of another kind":   {http.MethodPost, "", map[string]string{"Content-Type": "text/plain"}, 400},
 		"PUT":                      {http.MethodPut, "/" + patronID, nil, 405},
 		"DELETE of all":            {http.MethodDelete, "", nil, 405},
-		"a path below":             {http.MethodGet, "/" + patronID + "/x", nil, 400},
+		"a path below":             {http.MethodGet, "/" + patronID + "/x", nil, 404},
 	} {
 		wantStatus(t, what, a.do(tt.method, tt.path, body, tt.headers), tt.status)
 	}

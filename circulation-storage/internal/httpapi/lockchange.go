@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+)
+
+const (
+	defaultChangesPage = 20
+	maxChangesPage     = 200
+)
+
+// LockChanges keeps who changed what about the check-out lock of the tenant in ctx.
+type LockChanges interface {
+	// List returns a page of the changes of a kind, newest first, and how many there
+	// are in all; kind "" is every kind.
+	List(ctx context.Context, kind string, offset, limit int) ([]lock.Change, int, error)
+}
+
+type lockChangeHandlers struct{ changes LockChanges }
+
+// LockChangeRoutes are /check-out-lock-changes-storage (ours): who changed the lock
+// settings and released locks by force, when and why.
+func LockChangeRoutes(changes LockChanges) []edge.Route {
+	h := lockChangeHandlers{changes: changes}
+	return []edge.Route{{
+		Method: http.MethodGet, Path: "/check-out-lock-changes-storage", Handler: h.list,
+		Permission: "circulation-storage.check-out-lock-changes.collection.get",
+	}}
+}
+
+// list handles GET /check-out-lock-changes-storage?kind=&offset=&limit=: 200 with a
+// page, newest first, and the number of all that match; 422 naming all parameters
+// that are wrong.
+func (h lockChangeHandlers) list(c echo.Context) error {
+	q := parameters{values: c.QueryParams()}
+	kind := q.values.Get("kind")
+	if q.values.Has("kind") && kind != schemas.ChangeSettings && kind != schemas.ChangeRelease {
+		q.wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease)
+	}
+	offset := q.integer("offset", 0, 0, math.MaxInt32)
+	limit := q.integer("limit", defaultChangesPage, 1, maxChangesPage)
+	if err := q.err(); err != nil {
+		return err
+	}
+	changes, total, err := h.changes.List(c.Request().Context(), kind, offset, limit)
+	if err != nil {
+		return err
+	}
+	page := schemas.LockChanges{Changes: make([]schemas.LockChange, len(changes)), TotalRecords: total}
+	for i, change := range changes {
+		page.Changes[i] = changeToWire(change)
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+func changeToWire(c lock.Change) schemas.LockChange {
+	wire := schemas.LockChange{
+		ID: c.ID.String(), Date: c.Date.UTC().Format(schemas.FolioTime), Kind: c.Kind,
+		By:     schemas.ChangedBy{UserID: idToWire(c.UserID), Name: c.By},
+		Reason: c.Reason, RequestID: c.RequestID, Before: c.Before, After: c.After,
+	}
+	if c.Lock != nil {
+		l := lockToWire(*c.Lock)
+		wire.Lock = &l
+	}
+	return wire
+}
+
+// idToWire is "" for no id.
+func idToWire(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
+
+// forceRelease handles POST /check-out-lock-storage/{lockId}/forced-release (ours):
+// 200 with the lock as it was, outdated or not; 404 when there is no such lock, 422
+// without a good reason.
+func (h lockHandlers) forceRelease(c echo.Context) error {
+	id, err := lockID(c)
+	if err != nil {
+		return err
+	}
+	raw, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	if _, err := schemas.Decode(raw); err != nil { // half a character would be replaced without a word
+		return err
+	}
+	var body schemas.ForcedRelease
+	if err := edge.Unmarshal(raw, &body); err != nil {
+		return err
+	}
+	l, err := h.locks.ForceRelease(c.Request().Context(), id, lock.NewNote(body.Reason, body.ByName))
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, lockToWire(l))
+}
