@@ -15,6 +15,13 @@ type DryRunRequest struct {
 	OverrideBlocks   OverrideBlocks `json:"overrideBlocks"`
 }
 
+func (r DryRunRequest) asRequest() Request {
+	return Request{
+		ItemBarcode: r.ItemBarcode, UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode,
+		OverrideBlocks: r.OverrideBlocks, dryRun: true,
+	}
+}
+
 // DryRun is what a check-out would be under: the policies that the circulation
 // rules choose.
 type DryRun struct {
@@ -29,10 +36,7 @@ type DryRun struct {
 // Since others lend meanwhile, it promises nothing. Faults: those of CheckOut's
 // checks.
 func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error) {
-	p, err := s.validate(ctx, Request{
-		ItemBarcode: req.ItemBarcode, UserBarcode: req.UserBarcode, ProxyUserBarcode: req.ProxyUserBarcode,
-		OverrideBlocks: req.OverrideBlocks, dryRun: true,
-	})
+	p, err := s.validate(ctx, req.asRequest())
 	if err != nil {
 		return DryRun{}, err
 	}

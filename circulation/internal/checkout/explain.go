@@ -62,5 +62,46 @@ type ExplainedItem struct {
 // Explain makes the checks of DryRun and says what they found, refusals included.
 // Faults: those of stored configuration, and of a storage that cannot be read.
 func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, error) {
-	panic("to be written")
+	p, wrong, err := s.judge(ctx, req.asRequest())
+	if err != nil {
+		return Explanation{}, err
+	}
+	e := Explanation{
+		WouldLend: len(wrong) == 0, Errors: append([]fault.Detail{}, wrong...), // not null
+		Rule: p.appliedRule(), Limit: p.standing,
+		Patron: p.explainedPatron(), Item: p.explainedItem(),
+	}
+	if p.policy.ID != "" {
+		e.LoanPolicy = &Named{ID: p.policy.ID, Name: p.policy.Name}
+	}
+	if e.WouldLend {
+		e.DueDate = &p.loan.DueDate
+	}
+	return e, nil
+}
+
+// appliedRule is nil when the rules were not asked.
+func (p *plan) appliedRule() *AppliedRule {
+	if p.match.Line == 0 {
+		return nil
+	}
+	return &AppliedRule{
+		Line: p.match.Line, Text: p.rules.Line(p.match.Line), Fallback: p.match.Fallback, Conditions: p.match.Conditions,
+	}
+}
+
+func (p *plan) explainedPatron() *ExplainedPatron {
+	if !p.userFound {
+		return nil
+	}
+	return &ExplainedPatron{ID: p.user.ID, Name: p.user.Personal.FullName(), Group: p.group.Group}
+}
+
+func (p *plan) explainedItem() *ExplainedItem {
+	if !p.itemFound {
+		return nil
+	}
+	return &ExplainedItem{
+		ID: p.item.ID, Title: p.instance.Title, Status: p.item.Status.Name, MaterialType: p.material.Name, Location: p.location.Name,
+	}
 }

@@ -115,8 +115,9 @@ func (p *parser) fallback() {
 	switch {
 	case p.peek().is(":"):
 		p.out.statements = append(p.out.statements, &statement{
-			line: at.line,
-			end:  len(p.out.statements) + 1,
+			line:     at.line,
+			fallback: true,
+			end:      len(p.out.statements) + 1,
 			policies: p.policies(at, "Only one fallback policy of type %s is allowed",
 				"Must have a fallback policy of type %s"),
 		})

@@ -58,9 +58,8 @@ type lexer struct {
 // lex always returns a list that ends with tokenEnd or tokenInvalid.
 func lex(text string) []token {
 	l := &lexer{}
-	for more := true; more; {
-		l.line, l.column = l.line+1, 0
-		l.rest, text, more = cutLine(text)
+	for i, line := range splitLines(text) {
+		l.line, l.column, l.rest = i+1, 0, line
 		if !l.lexLine() {
 			return l.tokens
 		}
@@ -82,6 +81,16 @@ func cutLine(text string) (line, rest string, more bool) {
 		rest = strings.TrimPrefix(rest, "\n")
 	}
 	return line, rest, true
+}
+
+// splitLines returns all lines of a text, also those without a token.
+func splitLines(text string) (lines []string) {
+	for more := true; more; {
+		var line string
+		line, text, more = cutLine(text)
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // lexLine reports whether the line could be read.

@@ -25,7 +25,8 @@ type statement struct {
 	criteria []criterion
 	named    letterSet   // letters of the criteria and of the lines it is nested in
 	policies []Reference // one of each kind in the order of kindLetters, or nil
-	end      int         // place in statements of the first one that is not nested in it
+	fallback bool
+	end      int // place in statements of the first one that is not nested in it
 }
 
 // criterion is one letter with its names. Letters with `all` leave none.

@@ -71,6 +71,7 @@ type Match struct {
 	PolicyID   string     // name of the policy as the rule has it; a UUID in FOLIO
 	Line       int        // line of the rule in the text, counted from 1
 	Conditions Conditions // all false for the fallback
+	Fallback   bool       // no rule applies but the fallback
 }
 
 // Reference is the place in a rules text where a policy is named.
@@ -92,6 +93,7 @@ func (p Reference) NotFound() *SyntaxError {
 // goroutines at once. Only Compile makes one.
 type Rules struct {
 	lines []line
+	text  []string                      // lines of the text, for people
 	refs  [len(kindLetters)][]Reference // in order of appearance
 }
 
@@ -102,6 +104,7 @@ type line struct {
 	end        int // place in Rules.lines of the first one that is not nested in this one
 	number     int // in the text, counted from 1
 	isRule     bool
+	isFallback bool
 	rank       rank
 	policies   [len(kindLetters)]string
 	conditions Conditions
@@ -118,7 +121,7 @@ func Compile(text string) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rules{lines: make([]line, len(parsed.statements))}
+	r := &Rules{lines: make([]line, len(parsed.statements)), text: splitLines(text)}
 	known := map[Reference]bool{}
 	for i, s := range parsed.statements {
 		r.lines[i] = newLine(s, parsed.priority)
@@ -137,8 +140,8 @@ func newLine(s *statement, p priority) line {
 		criteria: s.criteria,
 		end:      s.end,
 		number:   s.line,
-		isRule:   s.policies != nil,
-		rank:     p.rank(s.named, s.line),
+		isRule:   s.policies != nil, isFallback: s.fallback,
+		rank: p.rank(s.named, s.line),
 		conditions: Conditions{
 			MaterialType: s.named.hasAny("m"),
 			LoanType:     s.named.hasAny("t"),
@@ -204,7 +207,16 @@ func (l *line) holds(v *values) bool {
 }
 
 func (l *line) match(k Kind) Match {
-	return Match{PolicyID: l.policies[k.index()], Line: l.number, Conditions: l.conditions}
+	return Match{PolicyID: l.policies[k.index()], Line: l.number, Conditions: l.conditions, Fallback: l.isFallback}
+}
+
+// Line returns a line of the text as it stands, but for white space around it.
+// Lines are counted from 1, as in Match; what is no line is "".
+func (r *Rules) Line(number int) string {
+	if number < 1 || number > len(r.text) {
+		return ""
+	}
+	return strings.TrimSpace(r.text[number-1])
 }
 
 // PolicyIDs returns the distinct policies of kind k that the text names, each

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"checkoutlock/circulation/internal/policy"
@@ -167,7 +168,7 @@ func TestMatchAll_BestFirstWithLines(t *testing.T) {
 		{PolicyID: "visitor-r", Line: 7, Conditions: policy.Conditions{LoanType: true, PatronGroup: true}},
 		{PolicyID: "rare-book-r", Line: 5, Conditions: policy.Conditions{MaterialType: true, LoanType: true}},
 		{PolicyID: "book-r", Line: 3, Conditions: policy.Conditions{MaterialType: true}},
-		{PolicyID: "fallback-r", Line: 2},
+		{PolicyID: "fallback-r", Line: 2, Fallback: true},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -205,6 +206,28 @@ func TestCompile_Blank(t *testing.T) {
 		var fault *policy.SyntaxError
 		if !errors.As(err, &fault) || fault.Message != "Cannot apply blank circulation rules" || fault.Line != 1 {
 			t.Errorf("Compile(%q): got %#v, want a SyntaxError in line 1", text, err)
+		}
+	}
+}
+
+func TestALineIsShownAsItStands(t *testing.T) {
+	t.Parallel()
+	const nested = "m book" // names no policies itself
+	for name, end := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
+		text := strings.ReplaceAll("priority: last-line\nfallback-policy"+five("f")+"# a comment\n\n"+nested+"\n    g all"+five("x")+"  ", "\n", end)
+		r := compile(t, text)
+		m := r.Match(policy.KindLoan, policy.Criteria{MaterialType: "book"})
+		if got, want := r.Line(m.Line), "g all"+strings.TrimSuffix(five("x"), "\n"); got != want || m.Fallback {
+			t.Errorf("%s: got %q of %+v, want %q", name, got, m, want)
+		}
+		m = r.Match(policy.KindLoan, policy.Criteria{})
+		if got, want := r.Line(m.Line), "fallback-policy"+strings.TrimSuffix(five("f"), "\n"); got != want || !m.Fallback {
+			t.Errorf("%s: got %q of %+v, want %q", name, got, m, want)
+		}
+		for number, want := range map[int]string{-1: "", 0: "", 1: "priority: last-line", 4: "", 5: nested, 7: "", 8: ""} {
+			if got := r.Line(number); got != want {
+				t.Errorf("%s: line %d is %q, want %q", name, number, got, want)
+			}
 		}
 	}
 }

@@ -1,0 +1,154 @@
+package checkout_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	bookRule     = `{"line":3,"text":"m ` + bookTypeID + `: l ` + threeID + ` r r1 n n1 o o1 i i1","fallback":false}`
+	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + otherID + ` r r1 n n1 o o1 i i1","fallback":true}`
+	threePolicy  = `{"id":"` + threeID + `","name":"Three"}`
+	ann          = `{"id":"` + annID + `","name":"Reader, Ann","group":"adults"}`
+	book         = `{"id":"` + bookItemID + `","title":"Moby Dick","status":"Available","materialType":"book","location":"Main"}`
+	limitMessage = "Patron has reached maximum limit of 3 items for material type"
+)
+
+// explained is an Explanation as JSON, with the messages of its errors alone.
+type explained struct {
+	WouldLend  bool            `json:"wouldLend"`
+	Errors     []fault.Detail  `json:"errors"`
+	Rule       json.RawMessage `json:"rule"`
+	LoanPolicy json.RawMessage `json:"loanPolicy"`
+	Limit      json.RawMessage `json:"limit"`
+	DueDate    string          `json:"dueDate"`
+	Patron     json.RawMessage `json:"patron"`
+	Item       json.RawMessage `json:"item"`
+}
+
+func TestAnExplanationNamesWhatDecides(t *testing.T) {
+	t.Parallel()
+	standing := func(open, reached string) string {
+		return `{"max":3,"open":` + open + `,"reached":` + reached + `,"message":"` + limitMessage + `"}`
+	}
+	tests := map[string]struct {
+		prepare                                func(*world, *checkout.DryRunRequest)
+		errs                                   []string
+		rule, policy, limit, due, patron, item string
+	}{
+		"it would lend": {
+			func(w *world, _ *checkout.DryRunRequest) { w.open = []int{2} },
+			nil, bookRule, threePolicy, standing("2", "false"), "2026-03-15T10:00:00.000Z", ann, book,
+		},
+		"limit reached": {
+			func(w *world, _ *checkout.DryRunRequest) { w.open = []int{4} },
+			[]string{limitMessage},
+			bookRule, threePolicy, standing("4", "true"), "", ann, book,
+		},
+		"blocked, and the limit reached": {
+			func(w *world, _ *checkout.DryRunRequest) {
+				w.open, w.manual = []int{3}, []checkout.ManualBlock{{Borrowing: true, Desc: "fees"}}
+			},
+			[]string{"Patron blocked from borrowing", limitMessage},
+			bookRule, threePolicy, standing("3", "true"), "", ann, book,
+		},
+		"the fallback, without a limit": {
+			func(w *world, _ *checkout.DryRunRequest) { w.item.MaterialTypeID = otherID },
+			nil, fallbackRule, threePolicy, "", "2026-03-15T10:00:00.000Z", ann, book,
+		},
+		"no such patron": {
+			func(_ *world, r *checkout.DryRunRequest) { r.UserBarcode = "x" },
+			[]string{"Could not find user with matching barcode"},
+			"", "", "", "", "", book,
+		},
+		"no such item": {
+			func(_ *world, r *checkout.DryRunRequest) { r.ItemBarcode = "x" },
+			[]string{"No item with barcode x could be found"},
+			"", "", "", "", ann, "",
+		},
+		"neither": {
+			func(_ *world, r *checkout.DryRunRequest) { *r = checkout.DryRunRequest{} },
+			[]string{"Could not find user with matching barcode", "No item with barcode  could be found"},
+			"", "", "", "", "", "",
+		},
+		"a policy that gives no due date": {
+			func(w *world, _ *checkout.DryRunRequest) { w.policy = strings.Replace(w.policy, "Weeks", "Years", 1) },
+			[]string{`the interval "Years" in the loan policy is not recognised`},
+			bookRule, threePolicy, standing("0", "false"), "", ann, book,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, req := newWorld(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
+			tt.prepare(w, &req)
+			service := w.service()
+			service.Locker, service.Committer, service.Settings, service.Observer = nil, nil, nil, nil // would panic
+			e, err := service.Explain(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got explained
+			if err := json.Unmarshal(raw, &got); err != nil {
+				t.Fatal(err)
+			}
+			if m := messages(fault.Validation(got.Errors...)); !slices.Equal(m, tt.errs) || got.Errors == nil || got.WouldLend != (len(tt.errs) == 0) {
+				t.Errorf("got %s, want the errors %q", raw, tt.errs)
+			}
+			for part, pair := range map[string][2]string{
+				"rule": {string(got.Rule), tt.rule}, "policy": {string(got.LoanPolicy), tt.policy}, "limit": {string(got.Limit), tt.limit},
+				"due date": {got.DueDate, tt.due}, "patron": {string(got.Patron), tt.patron}, "item": {string(got.Item), tt.item},
+			} {
+				if pair[0] != pair[1] {
+					t.Errorf("%s: got %s, want %s", part, pair[0], pair[1])
+				}
+			}
+			if tt.limit != "" && len(w.counted) != 1 {
+				t.Errorf("counted %d times, want once", len(w.counted))
+			}
+		})
+	}
+}
+
+// What an explanation says is what a check-out is refused with.
+func TestAnExplanationSaysWhatADryRunSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.open, w.onLoan, w.item.Status.Name = []int{3}, true, "Checked out"
+	req := checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann", ProxyUserBarcode: "x"}
+	e, err := w.service().Explain(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, refused := w.service().DryRun(t.Context(), req)
+	if got, want := messages(fault.Validation(e.Errors...)), messages(refused); !slices.Equal(got, want) || len(want) != 4 {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestConfigurationThatCannotBeUsedIsNoExplanation(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(*world){
+		"rules that do not compile":  func(w *world) { w.rules = "priority: x" },
+		"a policy that is not there": func(w *world) { w.noPolicy = true },
+		"a patron without a group":   func(w *world) { w.user.PatronGroup = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			prepare(w)
+			if e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}); !fault.Is(err, fault.Internal) {
+				t.Errorf("got %+v, %v, want %s", e, err, fault.Internal)
+			}
+		})
+	}
+}
