@@ -152,7 +152,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 	}, httpapi.Routes(httpapi.Deps{
 		Requests:  &idempotency.Requests{Storage: b.keys, Ended: func(idempotency.Outcome) {}, Log: log},
 		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Queues: b, Log: log,
-		Oversight: &b.overseer, Guard: auth.NewGuard(cmp.Or(b.mode, auth.None), staffPassword, log),
+		Oversight: cmp.Or[httpapi.Oversight](b.real, &b.overseer), Guard: auth.NewGuard(cmp.Or(b.mode, auth.None), staffPassword, log),
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	r.Host = cmp.Or(b.host, "localhost")

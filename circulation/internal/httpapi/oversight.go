@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -35,15 +34,10 @@ type Guard interface {
 	Routes(routes []edge.Route) []edge.Route
 }
 
-// Pages of lists, where a request names no limit, and the largest ones.
+// What is answered when a request does not say how much.
 const (
-	defaultLocks = 10 // as FOLIO's lists
-	maxLocks     = 1000
-	maxHolder    = 100 // characters of an instance's name
-
-	defaultChanges = 20
-	maxChanges     = 200
-
+	defaultLocks     = 10 // as FOLIO's lists
+	defaultChanges   = 20
 	defaultCheckOuts = 50
 	defaultMinutes   = 60
 )
@@ -97,8 +91,7 @@ func (h oversightHandlers) changeSettings(c echo.Context) error {
 // with a page, newest first.
 func (h oversightHandlers) changes(c echo.Context) error {
 	q := parameters{values: c.QueryParams()}
-	kind := q.oneOf("kind", schemas.ChangeSettings, schemas.ChangeRelease)
-	offset, limit := q.integer("offset", 0, 0, math.MaxInt32), q.integer("limit", defaultChanges, 1, maxChanges)
+	kind, offset, limit := q.text("kind"), q.integer("offset", 0), q.integer("limit", defaultChanges)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -114,10 +107,10 @@ func (h oversightHandlers) changes(c echo.Context) error {
 func (h oversightHandlers) locks(c echo.Context) error {
 	q := parameters{values: c.QueryParams()}
 	f := oversight.LockFilter{
-		UserID: q.uuid("userId"), Holder: q.text("holder", maxHolder), Outdated: q.boolean("outdated"),
-		Offset: q.integer("offset", 0, 0, math.MaxInt32), Limit: q.integer("limit", defaultLocks, 1, maxLocks),
+		UserID: q.text("userId"), Holder: q.text("holder"), Outdated: q.boolean("outdated"),
+		Offset: q.integer("offset", 0), Limit: q.integer("limit", defaultLocks),
 	}
-	barcode := q.text("userBarcode", schemas.MaxHistoryText)
+	barcode := q.text("userBarcode")
 	if barcode != "" && f.UserID != "" {
 		q.wrong("userBarcode", "must not be given together with userId")
 	}
@@ -157,9 +150,6 @@ func (h oversightHandlers) release(c echo.Context) error {
 		return err
 	}
 	lock, err := h.oversight.Release(c.Request().Context(), id, body.Reason)
-	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(err, fault.NotFound, "There is no lock with the id %s; it may have been released meanwhile", id)
-	}
 	if err != nil {
 		return err
 	}
@@ -171,9 +161,9 @@ func (h oversightHandlers) release(c echo.Context) error {
 func (h oversightHandlers) checkOuts(c echo.Context) error {
 	q := parameters{values: c.QueryParams()}
 	f := schemas.HistoryFilter{
-		UserBarcode: q.text("userBarcode", schemas.MaxHistoryText), ItemBarcode: q.text("itemBarcode", schemas.MaxHistoryText),
-		Outcome: q.text("outcome", schemas.MaxHistoryText), From: q.time("from"), Until: q.time("until"),
-		Offset: q.integer("offset", 0, 0, schemas.MaxHistoryOffset), Limit: q.integer("limit", defaultCheckOuts, 1, schemas.MaxHistoryPage),
+		UserBarcode: q.text("userBarcode"), ItemBarcode: q.text("itemBarcode"), Outcome: q.text("outcome"),
+		From: q.text("from"), Until: q.text("until"),
+		Offset: q.integer("offset", 0), Limit: q.integer("limit", defaultCheckOuts),
 	}
 	if err := q.err(); err != nil {
 		return err
@@ -188,7 +178,7 @@ func (h oversightHandlers) checkOuts(c echo.Context) error {
 // figures handles GET /circulation/check-out-figures?minutes=60: 200.
 func (h oversightHandlers) figures(c echo.Context) error {
 	q := parameters{values: c.QueryParams()}
-	minutes := q.integer("minutes", defaultMinutes, 1, schemas.MaxFigureMinutes)
+	minutes := q.integer("minutes", defaultMinutes)
 	if err := q.err(); err != nil {
 		return err
 	}
