@@ -89,19 +89,27 @@ func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.
 	})
 }
 
-// ReleaseLock releases a lock by its id. That is safe at any time: the commit of
-// whoever held it is refused.
-func ReleaseLock(ctx context.Context, cfg Config, tenantName, id string, out io.Writer) error {
+// ReleaseLock releases a lock by its id, outdated or not, and keeps the reason,
+// which must not be blank, with the name of who did it. That is safe at any time:
+// the commit of whoever held it is refused.
+func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by string, out io.Writer) error {
 	lockID, err := uuid.Parse(id)
 	if err != nil {
 		return fmt.Errorf("-release must be a lock's UUID: %w", err)
 	}
+	note := lock.NewNote(reason, by)
+	if note.Reason == "" {
+		return errors.New("say why with -reason TEXT: it is kept with who releases the lock")
+	}
+	if err := note.Check(); err != nil {
+		return err
+	}
 	return withLocks(ctx, cfg, tenantName, func(ctx context.Context, store *postgres.LockStore) error {
-		l, err := store.Release(ctx, lockID)
+		l, err := store.ForceRelease(ctx, lockID, note)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(out, "released the lock of patron %s, held since %s by %s\n", l.UserID, l.CreatedAt.Format(time.RFC3339), l.Holder)
+		_, err = fmt.Fprintf(out, "released the lock of patron %s, held since %s by %s\n", l.UserID, l.CreatedAt.Format(time.RFC3339), cmp.Or(l.Holder, "-"))
 		return err
 	})
 }

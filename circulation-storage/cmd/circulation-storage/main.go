@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"os/user"
 	"syscall"
 
 	"checkoutlock/circulation-storage/app"
@@ -26,7 +27,7 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 undo all migrations of a tenant; its records are lost
   circulation-storage locks -tenant NAME [-user ID]
                                                 list the locks, oldest first
-  circulation-storage locks -tenant NAME -release ID
+  circulation-storage locks -tenant NAME -release ID -reason TEXT
                                                 release a lock; the check-out that held it will be refused
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
@@ -121,12 +122,28 @@ func migrate(ctx context.Context, cfg app.Config, args []string, stderr io.Write
 
 func locks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
 	fs := flags("locks")
-	tenant, user, release := fs.String("tenant", "", ""), fs.String("user", "", ""), fs.String("release", "", "")
+	tenant, patron := fs.String("tenant", "", ""), fs.String("user", "", "")
+	release, reason := fs.String("release", "", ""), fs.String("reason", "", "")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if *release != "" {
-		return app.ReleaseLock(ctx, cfg, *tenant, *release, stdout)
+	if fs.NArg() > 0 { // a reason without quotes, of which all but the first word would be lost
+		return fmt.Errorf("locks takes flags alone, but got %q as well; quote a -reason of several words", fs.Args())
 	}
-	return app.ListLocks(ctx, cfg, *tenant, *user, stdout)
+	if *release != "" {
+		return app.ReleaseLock(ctx, cfg, *tenant, *release, *reason, whoRuns(), stdout)
+	}
+	if *reason != "" {
+		return errors.New("-reason goes with -release ID")
+	}
+	return app.ListLocks(ctx, cfg, *tenant, *patron, stdout)
+}
+
+// whoRuns is the name of who runs the command on this machine.
+func whoRuns() string {
+	u, err := user.Current()
+	if err != nil || u.Username == "" {
+		return "unknown"
+	}
+	return u.Username
 }

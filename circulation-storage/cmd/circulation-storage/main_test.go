@@ -1,0 +1,76 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+func TestALockIsReleasedWithAReasonOnly(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	ctx := tenant.NewContext(t.Context(), id)
+	store, changes := postgres.NewLockStore(db), postgres.NewLockChangeStore(db)
+	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks := func(args ...string) (string, error) {
+		var out strings.Builder
+		args = append([]string{"locks", "-tenant", id.String()}, args...)
+		err := run(ctx, args, []string{"DATABASE_URL=" + pgtest.URL(t)}, &out, io.Discard)
+		return out.String(), err
+	}
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no reason":             {[]string{"-release", l.ID.String()}, "say why with -reason TEXT"},
+		"a blank reason":        {[]string{"-release", l.ID.String(), "-reason", " \n"}, "say why with -reason TEXT"},
+		"too long a reason":     {[]string{"-release", l.ID.String(), "-reason", strings.Repeat("x", 501)}, "reason must have at most 500 characters"},
+		"a reason without lock": {[]string{"-reason", "stuck"}, "-reason goes with -release ID"},
+		"a reason in no quotes": {[]string{"-release", l.ID.String(), "-reason", "it", "hangs"}, `got ["hangs"]`},
+		"no lock's id":          {[]string{"-release", "7", "-reason", "stuck"}, "-release must be a lock's UUID"},
+		"nobody's lock":         {[]string{"-release", uuid.NewString(), "-reason", "stuck"}, "Lock not found"},
+	} {
+		if out, err := locks(tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) || out != "" {
+			t.Errorf("%s: %q, %v, want an error with %q", name, out, err, tt.want)
+		}
+	}
+	if out, err := locks(); err != nil || !strings.Contains(out, l.ID.String()) {
+		t.Fatalf("afterwards: %s, %v, want the lock still there", out, err)
+	}
+
+	out, err := locks("-release", l.ID.String(), "-reason", " it hangs ")
+	if err != nil || !strings.Contains(out, l.UserID.String()) {
+		t.Errorf("release: %q, %v, want the patron's id", out, err)
+	}
+	if _, err := store.Get(ctx, l.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the lock is still there: %v", err)
+	}
+	noted, total, err := changes.List(ctx, "", 0, 10)
+	if err != nil || total != 1 {
+		t.Fatalf("%d changes, %v, want 1", total, err)
+	}
+	by := "unknown"
+	if u, err := user.Current(); err == nil {
+		by = u.Username
+	}
+	if c := noted[0]; c.Kind != schemas.ChangeRelease || c.Note != (lock.Note{Reason: "it hangs", By: by}) || c.Lock.ID != l.ID {
+		t.Errorf("noted %+v with %+v, want the reason, %s and the lock", c, c.Lock, by)
+	}
+}
