@@ -1,6 +1,7 @@
 package staff
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -140,26 +141,37 @@ func (p *Pages) doSwitch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	// What the page does not ask about stays as it is: a view can be sent back.
-	view.Enabled = settings.Field[bool]{Value: t.On, Source: settings.FromTenant}
+	wanted := proposalOf(view)
+	wanted.Enabled = settings.Field[bool]{Value: t.On, Source: settings.FromTenant}
 	if t.To == "default" {
-		view.Enabled.Source = settings.FromEnvironment
+		wanted.Enabled.Source = settings.FromEnvironment
 	}
-	if shown := v.FormValue("version"); shown != "" {
-		view.Version = shown // a change since then is a conflict
-	}
-	if err := p.change(v, view, reason.Value); err != nil {
+	wanted.Version = cmp.Or(v.FormValue("version"), view.Version) // a change since then is a conflict
+	if err := p.change(v, wanted, reason.Value); err != nil {
 		return err
 	}
 	return v.done("/", t.To)
 }
 
-// change writes the settings as in view, with a reason.
-func (p *Pages) change(v *visit, view settings.View, reason string) error {
-	body, err := json.Marshal(struct {
-		settings.View
-		Reason string `json:"reason"`
-	}{view, strings.TrimSpace(reason)})
+// proposal is a change of the settings as ChangeSettings reads it. What people type
+// may be of any type.
+type proposal struct {
+	Enabled          settings.Field[bool] `json:"enabled"`
+	LockTTLMs        any                  `json:"lockTtlMs"` // nil for the service's own
+	RetryIntervalsMs any                  `json:"retryIntervalsMs"`
+	Version          string               `json:"version,omitempty"`
+	Reason           string               `json:"reason"`
+}
+
+// proposalOf changes nothing: a view can be sent back.
+func proposalOf(view settings.View) proposal {
+	return proposal{Enabled: view.Enabled, LockTTLMs: view.LockTTLMs, RetryIntervalsMs: view.RetryIntervalsMs, Version: view.Version}
+}
+
+// change writes the settings as wanted, with a reason.
+func (p *Pages) change(v *visit, wanted proposal, reason string) error {
+	wanted.Reason = strings.TrimSpace(reason)
+	body, err := json.Marshal(wanted)
 	if err != nil {
 		return fmt.Errorf("writing the settings: %w", err)
 	}

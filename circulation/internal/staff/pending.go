@@ -5,14 +5,11 @@ const (
 	maxStreams    = 32
 )
 
-func (p *Pages) timing(*visit) error         { return nil }
-func (p *Pages) saveTiming(*visit) error     { return nil }
-func (p *Pages) timingSums(*visit) error     { return nil }
 func (p *Pages) locks(*visit) error          { return nil }
 func (p *Pages) liveLocks(*visit) error      { return nil }
 func (p *Pages) askRelease(*visit) error     { return nil }
 func (p *Pages) doRelease(*visit) error      { return nil }
-func (p *Pages) checkOuts(*visit) error      { return nil }
 func (p *Pages) contention(*visit) error     { return nil }
 func (p *Pages) liveContention(*visit) error { return nil }
+func (p *Pages) checkOuts(*visit) error      { return nil }
 func (p *Pages) try(*visit) error            { return nil }

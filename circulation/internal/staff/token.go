@@ -35,7 +35,7 @@ func checkToken(c echo.Context) (string, error) {
 		return cookie.Value, nil
 	}
 	token := rand.Text()
-	c.SetCookie(&http.Cookie{
+	c.SetCookie(&http.Cookie{ //nolint:gosec // Secure depends on how the visitor came
 		Name: tokenCookie, Value: token, Path: "/staff/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		// A gateway in front says how the visitor came; a forged header only loses the cookie.
 		Secure: c.Scheme() == "https",

@@ -1,0 +1,220 @@
+package staff_test
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/circulation/internal/staff"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
+
+// library is a hand-made Oversight.
+type library struct {
+	staff.Oversight // what no test here needs
+
+	view        settings.View
+	changes     schemas.LockChanges
+	history     schemas.PastCheckOuts
+	figures     schemas.Figures
+	explanation checkout.Explanation
+	err         error // of what is asked
+	noFigures   error
+	refusal     error // of a change
+
+	changed []settings.Change // what was changed, by whom and where
+	by      call.Info
+	where   string
+	offset  int
+	filter  *schemas.HistoryFilter // asked for; nil for never
+	tried   *checkout.DryRunRequest
+}
+
+func (l *library) Environment() settings.Environment { return environment }
+
+func (l *library) Settings(context.Context) (settings.View, error) { return l.view, l.err }
+
+func (l *library) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
+	change, err := environment.ParseChange(body)
+	if err != nil {
+		return settings.View{}, err
+	}
+	if change.Version != l.view.Version {
+		return settings.View{}, fault.New(fault.Conflict, "the settings changed")
+	}
+	if l.refusal != nil {
+		return settings.View{}, l.refusal
+	}
+	id, _ := tenant.FromContext(ctx)
+	l.changed, l.by, l.where = append(l.changed, change), call.FromContext(ctx), id.String()
+	return l.view, nil
+}
+
+func (l *library) Changes(_ context.Context, _ string, offset, _ int) (schemas.LockChanges, error) {
+	l.offset = offset
+	return l.changes, l.err
+}
+
+func (l *library) CheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+	l.filter = &f
+	return l.history, l.err
+}
+
+func (l *library) Figures(context.Context, int) (schemas.Figures, error) {
+	return l.figures, l.noFigures
+}
+
+func (l *library) Explain(_ context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
+	l.tried = &req
+	return l.explanation, l.err
+}
+
+// own is a view of settings of the library's own.
+func own(enabled bool, ttl int, waits ...int) settings.View {
+	return settings.View{
+		Enabled:          settings.Field[bool]{Value: enabled, Source: settings.FromTenant},
+		LockTTLMs:        settings.Field[int]{Value: ttl, Source: settings.FromTenant},
+		RetryIntervalsMs: settings.Field[[]int]{Value: append([]int{}, waits...), Source: settings.FromTenant},
+		Version:          "7", LongestWaitMs: 1500,
+	}
+}
+
+// following is the view of a library that sets nothing.
+func following() settings.View {
+	v := environment.Settings().View(nil)
+	v.Version = "7"
+	return v
+}
+
+// visitor is somebody with a browser that keeps cookies.
+type visitor struct {
+	handler http.Handler
+	header  http.Header
+	cookies map[string]string
+}
+
+// visit lets somebody in who needs not sign in.
+func visit(t *testing.T, l *library) *visitor {
+	t.Helper()
+	return visitAs(t, l, auth.None, nil)
+}
+
+func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visitor {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	pages, err := staff.New(staff.Options{Oversight: l, Guard: auth.NewGuard(mode, "correct horse", log), Patience: 10 * time.Second, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := edge.New(edge.Options{
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000,
+		Ready: func(context.Context) error { return nil },
+	}, pages.Routes())
+	return &visitor{handler: handler, header: header, cookies: map[string]string{}}
+}
+
+// page is an answer: its HTML, and the same as people read it.
+type page struct {
+	status int
+	header http.Header
+	html   string
+	text   string
+}
+
+func (v *visitor) get(t *testing.T, path string) page {
+	t.Helper()
+	return v.send(t, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+}
+
+// post sends a form as a browser does that has loaded it: with the token.
+func (v *visitor) post(t *testing.T, path string, form url.Values) page {
+	t.Helper()
+	if len(v.cookies) == 0 {
+		v.get(t, path[:strings.LastIndex(path, "/")+1])
+	}
+	form.Set("token", v.cookies["staff_token"])
+	return v.postBare(t, path, form)
+}
+
+func (v *visitor) postBare(t *testing.T, path string, form url.Values) page {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return v.send(t, r)
+}
+
+var tags = regexp.MustCompile(`(?s)<[^>]*>`)
+
+func (v *visitor) send(t *testing.T, r *http.Request) page {
+	t.Helper()
+	r.Host = "localhost:9801"
+	for name, values := range v.header {
+		r.Header[name] = values
+	}
+	for name, value := range v.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	w := httptest.NewRecorder()
+	v.handler.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
+		v.cookies[c.Name] = c.Value
+	}
+	p := page{status: w.Code, header: w.Header(), html: w.Body.String()}
+	p.text = strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(p.html, " "))), " ")
+	if strings.HasPrefix(p.html, "<!DOCTYPE") {
+		sound(t, p)
+	}
+	return p
+}
+
+// want checks a page's status and that people read these words on it.
+func (p page) want(t *testing.T, status int, words ...string) {
+	t.Helper()
+	if p.status != status {
+		t.Errorf("got status %d, want %d", p.status, status)
+	}
+	for _, w := range words {
+		if !strings.Contains(p.text, w) {
+			t.Errorf("%q is not on the page:\n%s", w, p.text)
+		}
+	}
+}
+
+// lacks checks that something stands nowhere in the page, not even in its source.
+func (p page) lacks(t *testing.T, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if strings.Contains(p.html, w) || strings.Contains(p.text, w) {
+			t.Errorf("%q is on the page:\n%s", w, p.html)
+		}
+	}
+}
+
+// has checks a page's source.
+func (p page) has(t *testing.T, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(p.html, part) {
+			t.Errorf("%s is not in the page:\n%s", part, p.html)
+		}
+	}
+}

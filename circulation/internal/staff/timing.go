@@ -1,0 +1,114 @@
+package staff
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas/fault"
+)
+
+// The page Timing: how long the lock lives and how long machines wait for it.
+
+type timingPage struct {
+	Settings   settings.View
+	MayChange  bool
+	Action     string
+	SumsPath   string
+	Version    string
+	TTL, Waits field
+	Reason     reasonField
+	Problems   []field
+	Sums       sums
+}
+
+// timing handles GET /staff/{tenant}/timing.
+func (p *Pages) timing(v *visit) error {
+	view, err := p.Oversight.Settings(v.ctx())
+	if err != nil {
+		return err
+	}
+	return p.showTiming(v, http.StatusOK, view, timesOf(view), reasonField{}, nil)
+}
+
+// showTiming shows the form with times in it. wrong is what ChangeSettings says
+// about them.
+func (p *Pages) showTiming(v *visit, status int, view settings.View, t times, reason reasonField, wrong error) error {
+	environment := p.Oversight.Environment()
+	page := timingPage{
+		Settings: view, MayChange: v.may(oversight.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
+		Version: cmp.Or(v.FormValue("version"), view.Version),
+		TTL: field{
+			Name: ttlField, Label: "Time to live, in milliseconds", Value: t.ttl, Wrong: wrongTime(wrong, ttlField),
+			Hint: fmt.Sprintf("How long a lock lives when whoever holds it dies. In force: %d ms, %s. %s. Empty means the service's own setting, which is %d ms.",
+				view.LockTTLMs.Value, sourceName(view.LockTTLMs.Source), capital(ttlAllowed), environment.TTL.Milliseconds()),
+		},
+		Waits: field{
+			Name: waitsField, Label: "Waits between tries, in milliseconds", Value: t.waits, Rows: 2, Wrong: wrongTime(wrong, waitsField),
+			Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000. In force: %s, %s. %s. "+
+				"The word none means one try without waiting. Empty means the service's own setting, which is %s.",
+				waitsText(durations(view.RetryIntervalsMs.Value)), sourceName(view.RetryIntervalsMs.Source), capital(waitsAllowed),
+				waitsText(append([]time.Duration{}, environment.Waits...))),
+		},
+		Reason: reason,
+		Sums:   p.sumsOf(t),
+	}
+	if page.Reason.Wrong == "" {
+		page.Reason.Wrong = wrongTime(wrong, reasonName)
+	}
+	page.Problems = problems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: page.Reason.Wrong})
+	return v.show(status, "timing.html", "/timing", "Timing", page)
+}
+
+// saveTiming handles POST /staff/{tenant}/timing. With do=sums it shows what the
+// times would mean, for who has no script, and changes nothing.
+func (p *Pages) saveTiming(v *visit) error {
+	view, err := p.Oversight.Settings(v.ctx())
+	if err != nil {
+		return err
+	}
+	t := times{v.FormValue(ttlField), v.FormValue(waitsField)}
+	reason := reasonField{Value: v.FormValue(reasonName)}
+	wanted := proposalOf(view) // whether the lock is on stays as it is
+	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.typed()
+	wanted.Version = cmp.Or(v.FormValue("version"), view.Version)
+
+	_, err = p.parse(t) // first, so that all that is wrong is said at once
+	if v.FormValue("do") == "sums" {
+		return p.showTiming(v, statusOf(err), view, t, reason, err)
+	}
+	if fit := reason.check(); fit && err == nil {
+		if err = p.change(v, wanted, reason.Value); err == nil {
+			return v.done("/timing", "timing")
+		}
+	}
+	if err != nil && !fault.Is(err, fault.Invalid) {
+		return err
+	}
+	return p.showTiming(v, http.StatusUnprocessableEntity, view, t, reason, err)
+}
+
+func statusOf(err error) int {
+	if err != nil {
+		return fault.Status(fault.CodeOf(err))
+	}
+	return http.StatusOK
+}
+
+// timingSums handles GET /staff/{tenant}/timing/sums: what the typed times would
+// mean, a part of the page.
+func (p *Pages) timingSums(v *visit) error {
+	var part bytes.Buffer
+	t := times{v.QueryParam(ttlField), v.QueryParam(waitsField)}
+	if err := p.templates.part(&part, "timing.html", "sums", p.sumsOf(t)); err != nil {
+		return err
+	}
+	return v.HTMLBlob(http.StatusOK, part.Bytes())
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

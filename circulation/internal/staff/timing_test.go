@@ -1,0 +1,202 @@
+package staff_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas/fault"
+)
+
+func TestTheTimingFormShowsWhatIsInForce(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		view  settings.View
+		parts []string
+		words []string
+	}{
+		"the library's": {
+			own(true, 2500, 500, 500, 1000),
+			[]string{`value="2500"`, `>500, 500, 1000</textarea>`},
+			[]string{"In force: 2500 ms, set for this library.", "which is 3000 ms", "In force: 500 ms, 500 ms, 1 s, set for this library."},
+		},
+		"no waits":      {own(true, 2500), []string{`>none</textarea>`}, []string{"In force: none, set for this library."}},
+		"the service's": {following(), []string{`name="lockTtlMs" value=""`, `></textarea>`}, []string{"In force: 3000 ms, the service's own setting.", "The lock is off, so nothing here is in use."}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := visit(t, &library{view: tt.view}).get(t, "/staff/diku/timing")
+			p.want(t, 200, append(tt.words, "A whole number from 250 to 600000", "At most 100 whole numbers from 0 to 10000, together at most 25000")...)
+			p.has(t, append(tt.parts, `name="version" value="7"`, `data-sums="/staff/diku/timing/sums" data-target="sums"`, `<div id="sums" role="status">`)...)
+			p.lacks(t, `role="alert"`, "aria-invalid")
+		})
+	}
+}
+
+// told says what a change sets.
+func told(c settings.Change) string {
+	ttl, waits := "-", "-"
+	if c.TTL != nil {
+		ttl = c.TTL.String()
+	}
+	if c.Waits != nil {
+		waits = fmt.Sprint(c.Waits)
+	}
+	return ttl + " " + waits
+}
+
+func TestTimesAreSavedAsTheyWereTyped(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ ttl, waits, want string }{
+		"both":             {"2500", "500, 500, 1000", "2.5s [500ms 500ms 1s]"},
+		"spaces":           {" 2500 ", " 500  500\t1000\r\n", "2.5s [500ms 500ms 1s]"},
+		"bars":             {"2500", "500|500;1000", "2.5s [500ms 500ms 1s]"},
+		"no waits":         {"250", "None", "250ms []"},
+		"the service's":    {"", "", "- -"},
+		"one of them":      {"", "0", "- [0s]"},
+		"the service's by": {"3000", "500 1000", "3s [500ms 1s]"}, // the library's own now, whatever the service does
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{view: own(true, 4000, 1, 2)}
+			v := visit(t, l)
+			p := v.post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {tt.ttl}, "retryIntervalsMs": {tt.waits}, "reason": {" slow gates "}, "version": {"7"}})
+			p.want(t, 303)
+			if len(l.changed) != 1 {
+				t.Fatalf("changed %d times, want once", len(l.changed))
+			}
+			c := l.changed[0]
+			if got := told(c); got != tt.want || c.Reason != "slow gates" || c.Enabled == nil || !*c.Enabled {
+				t.Errorf("got %s, reason %q, enabled %v; want %s and that it stays on", got, c.Reason, c.Enabled, tt.want)
+			}
+			v.get(t, p.header.Get("Location")).want(t, 200, "The new times are saved.")
+		})
+	}
+}
+
+func TestTimesLeaveTheServicesSwitchAlone(t *testing.T) {
+	t.Parallel()
+	l := &library{view: following()}
+	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"4000"}, "reason": {"x"}}).want(t, 303)
+	if len(l.changed) != 1 || l.changed[0].Enabled != nil {
+		t.Errorf("got %+v, want a change that does not set whether the lock is on", l.changed)
+	}
+}
+
+func TestTimesThatCannotBeUsedAreRefusedAtTheField(t *testing.T) {
+	t.Parallel()
+	const (
+		ttl    = "Type a whole number from 250 to 600000, or leave the field empty."
+		waits  = "Type at most 100 whole numbers from 0 to 10000, together at most 25000, or the word none, or leave the field empty."
+		reason = "Say why, in a few words"
+	)
+	tests := map[string]struct {
+		ttl, waits, reason string
+		wrong              []string // ids of fields
+		words              []string
+	}{
+		"a short TTL":        {"249", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
+		"a long TTL":         {"600001", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
+		"a TTL in words":     {"<script>", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
+		"a huge TTL":         {"99999999999999999999", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
+		"a fraction":         {"2500.5", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
+		"a thousand":         {"2500", "1,000", "x", []string{"retryIntervalsMs"}, []string{waits}},
+		"a long wait":        {"2500", "10001", "x", []string{"retryIntervalsMs"}, []string{waits}},
+		"waits in words":     {"2500", "500, soon", "x", []string{"retryIntervalsMs"}, []string{waits}},
+		"only separators":    {"2500", ",;|", "x", []string{"retryIntervalsMs"}, []string{waits}},
+		"too long together":  {"2500", "10000 10000 5001", "x", []string{"retryIntervalsMs"}, []string{waits}},
+		"too many":           {"2500", strings.Repeat("1 ", 101), "x", []string{"retryIntervalsMs"}, []string{waits}},
+		"no reason":          {"2500", "500", " ", []string{"reason"}, []string{reason}},
+		"a control":          {"2500", "500", "a\x01b", []string{"reason"}, []string{"Reason must have no control characters"}},
+		"everything at once": {"1", "x", "", []string{"lockTtlMs", "retryIntervalsMs", "reason"}, []string{ttl, waits, reason}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{view: own(true, 4000, 1, 2)}
+			p := visit(t, l).post(t, "/staff/diku/timing", url.Values{
+				"lockTtlMs": {tt.ttl}, "retryIntervalsMs": {tt.waits}, "reason": {tt.reason}, "version": {"6½"},
+			})
+			p.want(t, 422, append(tt.words, "Please look at this again")...)
+			p.has(t, `id="problems" role="alert" tabindex="-1"`, `name="version" value="6½"`) // the one that was read first
+			for _, id := range []string{"lockTtlMs", "retryIntervalsMs", "reason"} {
+				wrong := strings.Contains(strings.Join(tt.wrong, " "), id)
+				if link := strings.Contains(p.html, `<a href="#`+id+`">`); link != wrong {
+					t.Errorf("a link to %s: %v, want %v", id, link, wrong)
+				}
+				if said := strings.Contains(p.html, id+`-error" aria-invalid="true"`); said != wrong {
+					t.Errorf("%s marked as wrong: %v, want %v", id, said, wrong)
+				}
+			}
+			if typed := strings.TrimSpace(tt.ttl); typed != "<script>" {
+				p.has(t, `value="`+typed+`"`)
+			}
+			if strings.Contains(p.html, "<script>") {
+				t.Error("the page has HTML of others")
+			}
+			if len(l.changed) > 0 {
+				t.Errorf("changed %+v", l.changed)
+			}
+		})
+	}
+}
+
+func TestTimesOnOldGroundsAreAConflict(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(true, 4000)}
+	p := visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}, "version": {"6"}})
+	p.want(t, 409, "Somebody else was faster", "Nothing of yours was saved")
+	l.refusal = fault.New(fault.Unavailable, "Storage could not be reached")
+	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}}).want(t, 502, "Storage could not be reached")
+	if len(l.changed) > 0 {
+		t.Errorf("changed %+v", l.changed)
+	}
+}
+
+func TestTheSumsSayWhatTimesMean(t *testing.T) {
+	t.Parallel()
+	const overtakes, impatient = "it can overtake a check-out that is slow but alive", "but the library's machines give up after 10000 ms (MACHINE_PATIENCE)"
+	tests := map[string]struct {
+		ttl, waits string
+		words      []string
+		lacks      []string
+	}{
+		"calm":               {"3000", "500, 1000", []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"}, []string{overtakes, impatient}},
+		"no waits":           {"", "none", []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"}, []string{overtakes, impatient}},
+		"the service's":      {"", "", []string{"3 times", "1.5 s"}, []string{overtakes, impatient}},
+		"as long as it is":   {"1500", "1500", []string{"1.5 s"}, []string{overtakes, impatient}},
+		"longer than TTL":    {"1500", "1501", []string{overtakes, "(1501 ms)", "(1500 ms)", "That is safe"}, []string{impatient}},
+		"as long as patient": {"60000", "10000", []string{"It waits at most 10 s"}, []string{impatient}},
+		"impatient":          {"60000", "10000 1", []string{impatient, "may wait 10001 ms"}, []string{overtakes}},
+		"both":               {"3000", "10000 1", []string{overtakes, impatient}, nil},
+		"of no use":          {"1", "x", []string{"cannot be used", "Type a whole number from 250 to 600000", "Type at most 100 whole numbers"}, []string{"It waits"}},
+		"HTML":               {"<script>", "", []string{"cannot be used"}, []string{"<script>"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{view: own(true, 4000)}
+			v := visit(t, l)
+			typed := url.Values{"lockTtlMs": {tt.ttl}, "retryIntervalsMs": {tt.waits}}
+			part := v.get(t, "/staff/diku/timing/sums?"+typed.Encode())
+			part.want(t, 200, tt.words...)
+			part.lacks(t, append(tt.lacks, "<html", "<form")...)
+
+			typed.Set("do", "sums") // the same without a script
+			whole := v.post(t, "/staff/diku/timing", typed)
+			status := 200
+			if strings.Contains(part.text, "cannot be used") {
+				status = 422
+			}
+			whole.want(t, status, tt.words...)
+			whole.lacks(t, "Say why", "<script>x")
+			if len(l.changed) > 0 {
+				t.Errorf("changed %+v", l.changed)
+			}
+		})
+	}
+}
