@@ -11,5 +11,4 @@ func (p *Pages) askRelease(*visit) error     { return nil }
 func (p *Pages) doRelease(*visit) error      { return nil }
 func (p *Pages) contention(*visit) error     { return nil }
 func (p *Pages) liveContention(*visit) error { return nil }
-func (p *Pages) checkOuts(*visit) error      { return nil }
 func (p *Pages) try(*visit) error            { return nil }

@@ -1,0 +1,94 @@
+package staff
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// The page What happened: how check-outs ended, and why.
+
+const checkOutsShown = 50
+
+type checkOutsPage struct {
+	checkOutsForm
+	Action   string
+	Problems []field
+	Entries  []pastCheckOut
+	Filtered bool
+	All      string // path without filters
+	Offset   int
+	Shown    bool   // patrons' barcodes are written out
+	Toggle   string // path of the same with the opposite of Shown
+	Legend   []outcome
+	Newer    string
+	Older    string
+}
+
+// pastCheckOut is an entry of the history as the page shows it.
+type pastCheckOut struct {
+	schemas.PastCheckOut
+	Patron  string
+	Outcome outcome
+	Lent    bool
+}
+
+// checkOuts handles GET /staff/{tenant}/check-outs.
+func (p *Pages) checkOuts(v *visit) error {
+	offset, err := offsetOf(v)
+	if err != nil {
+		return err
+	}
+	shown, toggle := patronsShown(v, "/check-outs")
+	form, filter := readCheckOutsForm(v.QueryParams())
+	page := checkOutsPage{
+		checkOutsForm: form, Action: v.path("/check-outs"), Problems: form.problems(),
+		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Shown: shown, Toggle: toggle, Legend: outcomes,
+	}
+	page.All = page.Action
+	if shown {
+		page.All += "?" + url.Values{patronsParam: {patronsYes}}.Encode()
+	}
+	status := http.StatusUnprocessableEntity
+	if len(page.Problems) == 0 {
+		filter.Offset, filter.Limit = offset, checkOutsShown
+		found, err := p.Oversight.CheckOuts(v.ctx(), filter)
+		switch {
+		case fault.Is(err, fault.Invalid):
+			page.Problems = []field{{Wrong: publicText(err)}}
+		case err != nil:
+			return err
+		default:
+			status = http.StatusOK
+			page.Entries = describeCheckOuts(found.CheckOuts, shown)
+			page.Newer, page.Older = neighbours(v, "/check-outs", offset, checkOutsShown, found.More)
+		}
+	}
+	return v.show(status, "checkouts.html", "/check-outs", "What happened", page)
+}
+
+func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
+	entries := make([]pastCheckOut, len(list))
+	for i, e := range list {
+		entries[i] = pastCheckOut{PastCheckOut: e, Patron: e.UserBarcode, Outcome: outcomeOf(e.Outcome), Lent: e.Outcome == schemas.OutcomeLent}
+		if !named {
+			entries[i].Patron = withoutPatron(e, e.UserBarcode)
+			entries[i].Reason = withoutPatron(e, e.Reason)
+		}
+	}
+	return entries
+}
+
+// withoutPatron hides the patron's barcode and id in a text of the entry.
+func withoutPatron(e schemas.PastCheckOut, text string) string {
+	for _, id := range []string{e.UserBarcode, e.UserID} {
+		if id != "" {
+			text = strings.ReplaceAll(text, id, call.Mask(id))
+		}
+	}
+	return text
+}

@@ -1,0 +1,61 @@
+package staff
+
+import (
+	"slices"
+
+	"checkoutlock/circulation/internal/checkout"
+)
+
+// outcome is how pages speak of one of the ends of a check-out.
+type outcome struct {
+	Name    string // as the history has it
+	Word    string
+	Kind    string // class of its badge
+	Meaning string
+	Why     string // told of each such check-out; empty where its reason says it
+}
+
+// outcomes are all of them, in the order in which people look for them.
+var outcomes = []outcome{
+	{checkout.OutcomeLent, "Lent", "good", "The loan was made.", ""},
+	{
+		checkout.OutcomeLimitReached, "Over the limit", "bad",
+		"The patron has as many loans as the loan policy allows. The item was not lent.", "",
+	},
+	{
+		checkout.OutcomeRefused, "Refused", "bad",
+		"The library's rules say no: the patron is blocked or the item cannot be lent, for example. The item was not lent.", "",
+	},
+	{
+		checkout.OutcomeLockNotAcquired, "Had to wait too long", "warn",
+		"The patron's lock was not free in time. The item was not lent; trying again usually helps.",
+		"Another check-out of this patron was under way for longer than the machine may wait.",
+	},
+	{
+		checkout.OutcomeUnknown, "Not known", "warn",
+		"Storage was lost while the loan was written, so nobody could say whether it was.",
+		"Storage was lost in the middle; look at the patron's loans.",
+	},
+	{
+		checkout.OutcomeTakenOver, "Taken over", "plain",
+		"The machine sent the same check-out again, and the second request finished it. Look at that one.",
+		"The machine sent it again, and that request took over.",
+	},
+	{
+		checkout.OutcomeClientLeft, "Machine left", "plain",
+		"The machine hung up before the check-out was done. The item was not lent.",
+		"The machine hung up before the check-out was done, perhaps because it waited longer than it is patient.",
+	},
+	{
+		checkout.OutcomeFailed, "Failed", "bad",
+		"Something in the services did not work. The item was not lent.",
+		"Something in the services did not work; an operator finds it by the request id.",
+	},
+}
+
+func outcomeOf(name string) outcome {
+	if i := slices.IndexFunc(outcomes, func(o outcome) bool { return o.Name == name }); i >= 0 {
+		return outcomes[i]
+	}
+	return outcome{Name: name, Word: name, Kind: "plain"}
+}
