@@ -11,4 +11,3 @@ func (p *Pages) askRelease(*visit) error     { return nil }
 func (p *Pages) doRelease(*visit) error      { return nil }
 func (p *Pages) contention(*visit) error     { return nil }
 func (p *Pages) liveContention(*visit) error { return nil }
-func (p *Pages) try(*visit) error            { return nil }
