@@ -1,0 +1,143 @@
+package staff_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestTheSwitchSaysWhatIsOnAndWhy(t *testing.T) {
+	t.Parallel()
+	broken := following()
+	broken.Problem = "value has lockTTL <b>"
+	tests := map[string]struct {
+		l     *library
+		words []string
+		lacks []string
+	}{
+		"on":                   {&library{view: own(true, 3000)}, []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"}, []string{"Turn on …"}},
+		"off":                  {&library{view: own(false, 3000)}, []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, []string{"Turn off …"}},
+		"the service's":        {&library{view: following()}, []string{"The lock is off", "This is the service's own setting."}, []string{"Follow the service"}},
+		"what cannot be used":  {&library{view: broken}, []string{"cannot be used, so others are in force", "value has lockTTL <b>"}, []string{"lockTTL <b>x"}},
+		"no figures":           {&library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")}, []string{"The lock is on"}, []string{"Right now"}},
+		"figures":              {&library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}}, []string{"Check-outs waiting 4", "Locks held 3"}, nil},
+		"nobody changed it":    {&library{view: own(true, 3000)}, []string{"Nobody has changed the settings of this library yet."}, nil},
+		"a note for no reason": {&library{view: own(true, 3000)}, nil, []string{"is on now"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := visit(t, tt.l).get(t, "/staff/diku/?done=%3Cb%3E")
+			p.want(t, 200, tt.words...)
+			p.lacks(t, append(tt.lacks, "<b>x")...)
+			if strings.Contains(p.html, "<b>") {
+				t.Error("the page has HTML of others")
+			}
+		})
+	}
+}
+
+func TestTurningTheSwitch(t *testing.T) {
+	t.Parallel()
+	on, off := true, false
+	ttl := 3 * time.Second
+	tests := map[string]struct {
+		to      string
+		enabled *bool
+		ask     string // what the question says
+		note    string
+	}{
+		"on":      {"on", &on, "Turn the check-out lock on?", "The check-out lock is on now."},
+		"off":     {"off", &off, "Turn the check-out lock off?", "The check-out lock is off now."},
+		"default": {"default", nil, "The service's own setting is then in force, which is off now", "This library now follows the service's own setting."},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{view: own(tt.to == "off", 3000, 500)}
+			v := visit(t, l)
+			v.get(t, "/staff/diku/switch?to="+tt.to).want(t, 200, tt.ask, "No loan that exists is changed.")
+			if len(l.changed) > 0 {
+				t.Fatal("the question changed it")
+			}
+			p := v.post(t, "/staff/diku/switch", url.Values{"to": {tt.to}, "reason": {"  exams\r\nuntil May "}, "version": {"7"}})
+			p.want(t, 303)
+			if len(l.changed) != 1 {
+				t.Fatalf("changed %d times, want once", len(l.changed))
+			}
+			got := l.changed[0]
+			if !equal(got.Enabled, tt.enabled) || !equal(got.TTL, &ttl) || len(got.Waits) != 1 || got.Reason != "exams\nuntil May" {
+				t.Errorf("changed to %+v, reason %q", got.LockSettings, got.Reason)
+			}
+			v.get(t, p.header.Get("Location")).want(t, 200, tt.note)
+		})
+	}
+}
+
+func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func TestTheSwitchIsNotTurnedWithoutAReasonOrOnOldGrounds(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		form   url.Values
+		status int
+		words  string
+	}{
+		"no reason":            {url.Values{"to": {"on"}}, 422, "Say why, in a few words"},
+		"a blank reason":       {url.Values{"to": {"on"}, "reason": {" \t\n"}}, 422, "Say why, in a few words"},
+		"a long reason":        {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, 422, "The reason has 501 characters; at most 500 are kept."},
+		"another position":     {url.Values{"to": {"<b>"}, "reason": {"x"}}, 400, "can be turned to on, off or default, not to <b>"},
+		"somebody was faster":  {url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, 409, "The settings were changed since you opened the page. Nothing of yours was saved"},
+		"the longest reason":   {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, 303, ""},
+		"without what it read": {url.Values{"to": {"on"}, "reason": {"x"}}, 303, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{view: own(false, 3000)}
+			p := visit(t, l).post(t, "/staff/diku/switch", tt.form)
+			p.want(t, tt.status, tt.words)
+			if changed := len(l.changed) == 1; changed != (tt.status == 303) {
+				t.Errorf("changed: %v", changed)
+			}
+		})
+	}
+}
+
+func TestTheHistoryOfChangesIsRead(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(true, 3000), changes: schemas.LockChanges{TotalRecords: 45, Changes: []schemas.LockChange{
+		{
+			Date: "2026-08-22T10:11:12.345+00:00", Kind: schemas.ChangeSettings, By: schemas.ChangedBy{UserID: actorID, Name: "Ada <script>"},
+			Reason: "exams <script>", Before: json.RawMessage(`{"checkOutLockFeatureEnabled":false}`),
+			After: json.RawMessage(`{"checkOutLockFeatureEnabled":true,"lockTtl":2500,"retryIntervals":[250,250,250,250]}`),
+		},
+		{Date: "soon", Kind: schemas.ChangeSettings, By: schemas.ChangedBy{UserID: actorID}, Before: json.RawMessage(`{"retryIntervals":[]}`)},
+		{Kind: schemas.ChangeSettings, After: json.RawMessage(`{"lockTtl":true}`)},
+		{Kind: schemas.ChangeSettings, Before: json.RawMessage(`null`), After: json.RawMessage(`{}`)},
+		{Kind: schemas.ChangeRelease, Reason: "stuck", Lock: &schemas.CheckoutLock{UserID: "patron-1234", Holder: "circ-2", AgeMs: 61_000}},
+		{Kind: schemas.ChangeRelease, Lock: &schemas.CheckoutLock{}},
+	}}}
+	p := visit(t, l).get(t, "/staff/diku/?offset=20")
+	p.want(t, 200,
+		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: from off to on", "Time to live: from the service's own to 2.5 s",
+		"Waits: from the service's own to 4 times 250 ms", "soon", actorID, "Waits: from none to the service's own",
+		"not known", "Replaced settings that could not be used", "Saved the settings unchanged",
+		"Released a lock by force patron ****1234, held by circ-2 for 1 min 1 s", "patron no longer kept, held by an unnamed instance")
+	p.lacks(t, "patron-1234", "<script>x")
+	p.has(t, `href="/staff/diku/?offset=0" rel="prev"`, `href="/staff/diku/?offset=40" rel="next"`)
+	if strings.Contains(p.html, "<script>") {
+		t.Error("the page has HTML of others")
+	}
+	if l.offset != 20 {
+		t.Errorf("asked from %d, want 20", l.offset)
+	}
+	for _, offset := range []string{"-1", "ten", "10001"} {
+		visit(t, l).get(t, "/staff/diku/?offset="+offset).want(t, 422, "offset is "+offset+", allowed are 0 to 10000")
+	}
+}

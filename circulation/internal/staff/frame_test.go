@@ -1,0 +1,212 @@
+package staff_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const actorID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+
+// granted are the headers of a gateway for somebody of diku with these permissions.
+func granted(permissions ...string) http.Header {
+	list, err := json.Marshal(append([]string{}, permissions...))
+	if err != nil {
+		panic(err)
+	}
+	return http.Header{schemas.TenantHeader: {"diku"}, schemas.PermissionsHeader: {string(list)}, schemas.UserIDHeader: {actorID}}
+}
+
+func TestAGatewayLetsInWhoMay(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		path   string
+		header http.Header
+		status int
+		words  string
+	}{
+		"who may see":                  {"/staff/diku/", granted(oversight.MaySeeSettings), 200, "The lock is off"},
+		"who may see the form only":    {"/staff/diku/timing", granted(oversight.MaySeeSettings), 200, "You may look at this, but not change it."},
+		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + oversight.MaySeeSettings},
+		"who may see but not change":   {"/staff/diku/switch?to=on", granted(oversight.MaySeeSettings), 403, "Access requires permission: " + oversight.MayChangeSettings},
+		"who may not see the history":  {"/staff/diku/check-outs", granted(oversight.MaySeeSettings), 403, oversight.MaySeeCheckOuts},
+		"who may not try":              {"/staff/diku/try", granted(oversight.MaySeeSettings), 403, oversight.MayExplain},
+		"who may not see the sums":     {"/staff/diku/timing/sums", granted(oversight.MaySeeLocks), 403, oversight.MaySeeSettings},
+		"who is of another tenant":     {"/staff/other/", granted(oversight.MaySeeSettings), 403, "You are signed in to the tenant diku, not to other"},
+		"whom no gateway sent":         {"/staff/diku/", nil, 403, "set STAFF_AUTH to basic or none"},
+		"a tenant that there is not":   {"/staff/Robert'%29--/", granted(oversight.MaySeeSettings), 404, "There is no such tenant"},
+		"a page that there is not":     {"/staff/-/nothing.js", nil, 404, "There is no such file"},
+		"a permission as a part of it": {"/staff/diku/", granted(oversight.MaySeeSettings + ".more"), 403, "Access requires permission"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := visitAs(t, &library{view: own(false, 3000)}, auth.Gateway, tt.header).get(t, tt.path)
+			p.want(t, tt.status, tt.words)
+		})
+	}
+}
+
+func TestTheNavigationHasWhatOneMaySee(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(true, 3000)}
+	p := visitAs(t, l, auth.Gateway, granted(oversight.MaySeeSettings, oversight.MayExplain)).get(t, "/staff/diku/timing")
+	p.has(t, `<a href="/staff/diku/">Feature</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`, `<a href="/staff/diku/try">`)
+	p.lacks(t, "/staff/diku/locks", "/staff/diku/check-outs", "/staff/diku/contention")
+	p.want(t, 200, "Signed in as "+actorID)
+}
+
+func TestAPasswordIsAskedForAndNamesWhoActs(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(false, 3000)}
+	stranger := visitAs(t, l, auth.Basic, nil).get(t, "/staff/diku/")
+	stranger.want(t, 401, "Please sign in")
+	if got := stranger.header.Get("WWW-Authenticate"); !strings.HasPrefix(got, "Basic ") {
+		t.Errorf("WWW-Authenticate is %q", got)
+	}
+	r := &http.Request{Header: http.Header{}}
+	r.SetBasicAuth("Ada", "correct horse")
+	v := visitAs(t, l, auth.Basic, r.Header)
+	v.get(t, "/staff/diku/").want(t, 200, "Signed in as Ada")
+	v.post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"exams"}}).want(t, 303)
+	if l.by.UserName != "Ada" || l.where != "diku" {
+		t.Errorf("changed by %q in %q, want Ada in diku", l.by.UserName, l.where)
+	}
+}
+
+func TestWithoutSignInThePageWarnsAndServesThisComputerAlone(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(false, 3000)}
+	v := visit(t, l)
+	v.get(t, "/staff/diku/").want(t, 200, "Nobody is asked to sign in (STAFF_AUTH=none)", "Signed in as anybody on this computer")
+}
+
+func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		cookie, token string
+	}{
+		"without anything":      {"", ""},
+		"with a token alone":    {"", strings.Repeat("A", 26)},
+		"with a cookie alone":   {strings.Repeat("A", 26), ""},
+		"with another token":    {strings.Repeat("A", 26), strings.Repeat("B", 26)},
+		"with both, but short":  {"A", "A"},
+		"with both, but empty":  {" ", ""},
+		"with part of a cookie": {strings.Repeat("A", 26), strings.Repeat("A", 25)},
+	}
+	for name, tt := range tests {
+		for path, form := range map[string]url.Values{
+			"/staff/diku/switch": {"to": {"on"}, "reason": {"because"}},
+			"/staff/diku/timing": {"lockTtlMs": {"4000"}, "reason": {"because"}},
+		} {
+			t.Run(name+" "+path, func(t *testing.T) {
+				t.Parallel()
+				l := &library{view: own(false, 3000)}
+				v := visit(t, l)
+				if tt.cookie != "" {
+					v.cookies["staff_token"] = tt.cookie
+				}
+				form := url.Values{"to": form["to"], "lockTtlMs": form["lockTtlMs"], "reason": form["reason"], "token": {tt.token}}
+				v.postBare(t, path, form).want(t, 403, "This form did not come from a page that was opened here", "Nothing was changed")
+				if len(l.changed) > 0 {
+					t.Errorf("changed %+v", l.changed)
+				}
+			})
+		}
+	}
+}
+
+func TestTheTokenIsKeptFromOtherSites(t *testing.T) {
+	t.Parallel()
+	v := visit(t, &library{view: own(false, 3000)})
+	first := v.get(t, "/staff/diku/")
+	cookie := first.header.Get("Set-Cookie")
+	for _, part := range []string{"staff_token=", "Path=/staff/", "HttpOnly", "SameSite=Strict"} {
+		if !strings.Contains(cookie, part) {
+			t.Errorf("Set-Cookie is %q, want %s", cookie, part)
+		}
+	}
+	if again := v.get(t, "/staff/diku/").header.Get("Set-Cookie"); again != "" {
+		t.Errorf("who has a token got another: %q", again)
+	}
+	form := v.get(t, "/staff/diku/timing")
+	form.has(t, `name="token" value="`+v.cookies["staff_token"]+`"`)
+}
+
+func TestErrorsArePagesWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		err    error
+		status int
+		code   string
+		words  []string
+	}{
+		"storage is away":  {fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), 502, "UNAVAILABLE", []string{"Not available right now", "Storage could not be reached"}},
+		"something inside": {errors.New("dial tcp 10.1.1.1 password=x"), 500, "INTERNAL", []string{"Something went wrong", "The service could not make this page."}},
+	}
+	for name, tt := range tests {
+		for _, path := range []string{"/staff/diku/", "/staff/diku/timing", "/staff/diku/check-outs"} {
+			t.Run(name+" "+path, func(t *testing.T) {
+				t.Parallel()
+				p := visit(t, &library{err: tt.err}).get(t, path)
+				p.want(t, tt.status, append(tt.words, "request id "+p.header.Get("X-Okapi-Request-Id"))...)
+				p.lacks(t, "10.1.1.1", "password")
+				p.has(t, `href="/staff/diku/"`)
+				if got := p.header.Get(fault.Header); got != tt.code {
+					t.Errorf("got code %q, want %q", got, tt.code)
+				}
+			})
+		}
+	}
+}
+
+func TestTheFirstPageLeadsToATenant(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		path     string
+		header   http.Header
+		status   int
+		location string
+	}{
+		"by the gateway": {"/staff/", granted(), 303, "/staff/diku/"},
+		"by name":        {"/staff/?tenant=diku", nil, 303, "/staff/diku/"},
+		"no slash":       {"/staff?tenant=diku", nil, 303, "/staff/diku/"},
+		"none":           {"/staff/", nil, 200, ""},
+		"no such name":   {"/staff/?tenant=%3Cscript%3E//evil", nil, 422, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := visitAs(t, &library{}, auth.Gateway, tt.header).get(t, tt.path)
+			if p.status != tt.status || p.header.Get("Location") != tt.location {
+				t.Errorf("got %d to %q, want %d to %q", p.status, p.header.Get("Location"), tt.status, tt.location)
+			}
+			p.lacks(t, "<script>")
+		})
+	}
+}
+
+func TestFilesOfThePagesMayBeKept(t *testing.T) {
+	t.Parallel()
+	v := visit(t, &library{view: own(false, 3000)})
+	first := v.get(t, "/staff/diku/")
+	for file, kind := range map[string]string{"staff.css": "text/css", "staff.js": "text/javascript", "staff.svg": "image/svg+xml"} {
+		start := strings.Index(first.html, "/staff/-/"+file+"?v=")
+		if start < 0 {
+			t.Fatalf("%s is not on the page", file)
+		}
+		path := first.html[start : start+strings.IndexByte(first.html[start:], '"')]
+		p := v.get(t, path)
+		if p.status != http.StatusOK || !strings.HasPrefix(p.header.Get("Content-Type"), kind) || !strings.Contains(p.header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: got %d, %v", path, p.status, p.header)
+		}
+	}
+}
