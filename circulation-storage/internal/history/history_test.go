@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/history"
+	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
@@ -80,29 +81,46 @@ func (s *shelf) Sweep(ctx context.Context, retention time.Duration, limit int) (
 	return n, nil
 }
 
-func TestSweeper_DeletesEverythingThatIsOld(t *testing.T) {
+func (s *shelf) BlankReleases(ctx context.Context, age time.Duration, limit int) (int, error) {
+	return s.Sweep(ctx, age, limit)
+}
+
+func TestSweepers_TidyEverythingThatIsOld(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		id, err := tenant.Parse("diku")
-		if err != nil {
-			t.Fatal(err)
-		}
-		store := &shelf{id: id, rows: 1700}
-		swept := 0
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		s := history.NewSweeper(store, store, time.Minute, 48*time.Hour, func(n int) { swept += n }, slog.New(slog.NewTextHandler(t.Output(), nil)))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			s.Run(ctx)
-		}()
-		<-time.After(time.Minute)
-		synctest.Wait()
-		stop()
-		<-ended
-		if store.rows != 0 || swept != 1700 || store.retention != 48*time.Hour {
-			t.Errorf("%d rows are left, %d were told, kept for %s", store.rows, swept, store.retention)
-		}
-	})
+	for name, sweeper := range map[string]func(s *shelf, told func(int), log *slog.Logger) *sweep.Sweeper{
+		"past check-outs": func(s *shelf, told func(int), log *slog.Logger) *sweep.Sweeper {
+			return history.NewSweeper(s, s, time.Minute, 48*time.Hour, told, log)
+		},
+		"patrons of forced releases": func(s *shelf, told func(int), log *slog.Logger) *sweep.Sweeper {
+			told(1700) // nobody counts them
+			return history.NewReleaseSweeper(s, s, time.Minute, 48*time.Hour, log)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				id, err := tenant.Parse("diku")
+				if err != nil {
+					t.Fatal(err)
+				}
+				store := &shelf{id: id, rows: 1700}
+				told := 0
+				s := sweeper(store, func(n int) { told += n }, slog.New(slog.NewTextHandler(t.Output(), nil)))
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					s.Run(ctx)
+				}()
+				<-time.After(time.Minute)
+				synctest.Wait()
+				stop()
+				<-ended
+				if store.rows != 0 || told != 1700 || store.retention != 48*time.Hour {
+					t.Errorf("%d rows are left, %d were told, kept for %s", store.rows, told, store.retention)
+				}
+			})
+		})
+	}
 }
