@@ -110,6 +110,9 @@ func (h oversightHandlers) locks(c echo.Context) error {
 		UserID: q.text("userId"), Holder: q.text("holder"), Outdated: q.boolean("outdated"),
 		Offset: q.integer("offset", 0), Limit: q.integer("limit", defaultLocks),
 	}
+	if f.UserID != "" && !strictUUID.MatchString(f.UserID) {
+		q.wrong("userId", "must be a UUID, of the versions 1 to 5 as all of FOLIO's")
+	}
 	barcode := q.text("userBarcode")
 	if barcode != "" && f.UserID != "" {
 		q.wrong("userBarcode", "must not be given together with userId")
@@ -124,7 +127,7 @@ func (h oversightHandlers) locks(c echo.Context) error {
 			return err
 		}
 		if !exists {
-			q.wrong("userBarcode", "must be a patron's")
+			q.wrong("userBarcode", "is no patron's barcode")
 			return q.err()
 		}
 		f.UserID = id
