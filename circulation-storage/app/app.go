@@ -67,6 +67,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log),
 		idempotency.NewSweeper(postgres.NewIdempotencyStore(db), db, cfg.LockSweepInterval, a.metrics.keysSwept, log),
 		history.NewSweeper(postgres.NewHistoryStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, a.metrics.historySwept, log),
+		history.NewReleaseSweeper(postgres.NewLockChangeStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, log),
 	}
 	return a, nil
 }

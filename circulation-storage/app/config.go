@@ -26,7 +26,8 @@ type Config struct {
 	// LockSweepInterval is how often locks that were outdated long ago are
 	// deleted.
 	LockSweepInterval time.Duration `env:"LOCK_SWEEP_INTERVAL" envDefault:"1m"`
-	// HistoryRetention is how long it is kept how check-outs ended.
+	// HistoryRetention is how long it is kept how check-outs ended, and whose locks
+	// were released by force.
 	HistoryRetention time.Duration `env:"HISTORY_RETENTION" envDefault:"720h"`
 }
 
