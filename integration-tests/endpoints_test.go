@@ -155,10 +155,15 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 	id := uuid.NewString
 	all = append(all,
 		endpoint{method: http.MethodDelete, path: "/loan-storage/loans"},
-		endpoint{method: http.MethodGet, path: locks, query: []string{"userId", "offset", "limit"}},
+		endpoint{method: http.MethodGet, path: locks, query: []string{"userId", "outdated", "offset", "limit"}},
 		endpoint{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
 		endpoint{method: http.MethodGet, path: locks + "/:id"},
 		endpoint{method: http.MethodDelete, path: locks + "/:id"},
+		endpoint{
+			method: http.MethodPost, path: locks + "/:id/forced-release",
+			body: record{"reason": "stuck", "byName": "Ann"}, texts: []string{"reason", "byName"},
+		},
+		endpoint{method: http.MethodGet, path: "/check-out-lock-changes-storage", query: []string{"kind", "offset", "limit"}},
 		endpoint{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
 			"loan":        record{"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout"},
 			"itemVersion": 1, "lockId": id(),
@@ -185,7 +190,9 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		endpoint{method: http.MethodPut, path: keysPath + "/:id", body: record{"answer": record{"status": 201, "body": record{}}}},
 		endpoint{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
 		endpoint{method: http.MethodGet, path: settings},
-		endpoint{method: http.MethodPut, path: settings, body: record{"value": record{"lockTtl": 3000}, "version": "0"}},
+		endpoint{method: http.MethodPut, path: settings, body: record{
+			"value": record{"lockTtl": 3000}, "version": "0", "reason": "Monday", "byName": "Ann",
+		}, texts: []string{"reason", "byName"}},
 		endpoint{method: http.MethodDelete, path: settings},
 		endpoint{method: http.MethodGet, path: rules},
 		endpoint{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
