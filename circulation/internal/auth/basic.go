@@ -56,7 +56,7 @@ func (g *Guard) signIn(c echo.Context) error {
 		refused = fault.New(fault.Unauthorized, "The password is wrong")
 	default:
 		info := call.FromContext(r.Context())
-		info.UserName = name
+		info.UserName, info.UserID = name, "" // an id without a gateway is anybody's word
 		c.SetRequest(r.WithContext(call.NewContext(r.Context(), info)))
 		return nil
 	}
