@@ -33,8 +33,7 @@ const hittable = `function () {
 		if (!box) continue;
 		const x = box.x + box.width / 2, y = box.y + box.height / 2;
 		const top = document.elementFromPoint(x, y);
-		const label = top && top.closest("label");
-		if (top && (e.contains(top) || (label && label.control === this))) return {X: x, Y: y, Way: ""};
+		if (e.contains(top)) return {X: x, Y: y, Way: ""};
 		way = of(top);
 	}
 	return {X: 0, Y: 0, Way: way};
@@ -215,22 +214,37 @@ func (p *Page) TabTo(name string) {
 	p.fail("pressing Tab never gets to %q, only to: %q", name, passed)
 }
 
+// FocusOn waits until the element with the accessible name has the focus, as when
+// a page moves it to a message or a dialog.
+func (p *Page) FocusOn(name string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("seeing the focus on %q", name), func(ctx context.Context) error {
+		focused, err := chromedp.Run(ctx, focused)
+		if err == nil && focused != plain(name) {
+			err = fmt.Errorf("it is on %q", focused)
+		}
+		return err
+	})
+}
+
 // Focused is the accessible name of what has the focus, and empty when nothing
 // has.
 func (p *Page) Focused() string {
 	p.t.Helper()
-	return ask(p, "what has the focus", func(ctx context.Context, _ *chromedp.Target) (string, error) {
-		active, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](
-			`document.activeElement === document.body ? null : document.activeElement`))
-		if err != nil || active.ObjectID == "" {
-			return "", err
-		}
-		fetchRelatives := false
-		res, err := chromedp.Call(ctx, accessibility.GetPartialAXTree,
-			accessibility.GetPartialAXTreeParams{ObjectID: active.ObjectID, FetchRelatives: &fetchRelatives})
-		if err != nil || len(res.Nodes) == 0 {
-			return "", err
-		}
-		return word(res.Nodes[0].Name), nil
-	})
+	return ask(p, "what has the focus", focused)
+}
+
+func focused(ctx context.Context, _ *chromedp.Target) (string, error) {
+	active, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](
+		`document.activeElement === document.body ? null : document.activeElement`))
+	if err != nil || active.ObjectID == "" {
+		return "", err
+	}
+	fetchRelatives := false
+	res, err := chromedp.Call(ctx, accessibility.GetPartialAXTree,
+		accessibility.GetPartialAXTreeParams{ObjectID: active.ObjectID, FetchRelatives: &fetchRelatives})
+	if err != nil || len(res.Nodes) == 0 {
+		return "", err
+	}
+	return word(res.Nodes[0].Name), nil
 }

@@ -15,7 +15,7 @@ const form = `
 <p><label>Longest wait in ms <input type="number" name="wait" value="1000"></label></p>
 <p><label>Until <input type="datetime-local" name="until"></label></p>
 <p><label>Outcome <select name="outcome"><option value="">Any</option><option value="refused">Refused by the lock</option></select></label></p>
-<p><label><input type="checkbox" name="sure" style="position:absolute;opacity:0;width:1px;height:1px"> I am sure</label></p>
+<p><label><input type="checkbox" name="sure" style="pointer-events:none"> I am sure</label></p>
 <p style="height:2000px">Far above</p>
 <button>Send</button>
 </form>`
@@ -144,12 +144,24 @@ func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
 				t.Errorf("got %q in the second page's field, want what was filled in", got)
 			}
 			p.Click("Here") // leads to no other page, and keeps nobody waiting
-			p.Press("Tab")
-			if got := p.Focused(); got != "Home" {
-				t.Errorf("got the focus on %q after the link within the page, want Home", got)
-			}
+			p.FocusOn("Home")
 		})
 	}
+}
+
+func TestAButtonThatMovesIsClickedWhenItIsAtRest(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t)
+	p.Goto(serve(t, map[string]string{"/": `<button style="position:relative">Send</button><script>
+		const button = document.querySelector("button"), until = performance.now() + 500
+		let moves = true, left = 0
+		const timer = setInterval(() => {
+			button.style.left = (left += 3) + "px"
+			if (performance.now() > until) { moves = false; clearInterval(timer) }
+		}, 5)
+		button.onclick = () => document.querySelector("main").append(moves ? "too early" : "at rest")</script>`}))
+	p.Click("Send")
+	p.See("at rest")
 }
 
 func TestAPageThatIsKeptUpToDateCanBeUsed(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 func TestAFailureSaysWhatThePageShows(t *testing.T) {
 	t.Parallel()
 	url := serve(t, map[string]string{
-		"/": `<button>Save</button> <button>Save</button> <button disabled>Release</button> <label>Reason <input></label>
+		"/": `<button>Save</button> <button>Save</button> <button disabled>Release</button> <label>Reason <input></label> <label>Name <input maxlength=2></label>
 			<label>Outcome <select><option>Any</option></select></label>
 			<div style="position:relative"><button>Under</button><div id=veil style="position:absolute;inset:0"></div></div>`,
 		"/{$}": `<p>Nothing but this</p>`,
@@ -33,6 +33,8 @@ func TestAFailureSaysWhatThePageShows(t *testing.T) {
 		"no such element":  {func(p *Page) { p.Text("h2") }, []string{"no such element"}},
 		"no such part":     {func(p *Page) { p.In("Locks").See("x") }, []string{`no part of the page is called "Locks"`}},
 		"no such key":      {func(p *Page) { p.Press("Meta+Q") }, []string{"Meta+Q"}},
+		"focus elsewhere":  {func(p *Page) { p.Fill("Reason", "x"); p.FocusOn("Outcome") }, []string{`it is on "Reason"`}},
+		"too long for it":  {func(p *Page) { p.Fill("Name", "abc") }, []string{`it took "ab" for "abc"`}},
 		"never focused":    {func(p *Page) { p.TabTo("Release") }, []string{"Reason"}},
 		"nobody listens":   {func(p *Page) { p.Goto("http://127.0.0.1:1/") }, []string{"opening http://127.0.0.1:1/"}},
 	} {
@@ -144,6 +146,7 @@ func TestAxeFindsWhatKeepsPeopleOut(t *testing.T) {
 // It sets an environment variable and so is not parallel.
 func TestAScreenshotShowsTheWholePage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
+	t.Setenv("SCREENSHOTS", "")
 	p := chromium.Open(t, Size(600, 400), Zoom(2))
 	p.Goto(formSite(t))
 	p.Screenshot("form") // no folder is named
