@@ -11,7 +11,7 @@ LINT := $(CURDIR)/.tools/golangci-lint-$(LINT_VERSION)/golangci-lint
 WITH_DB := go run ./integration-tests/cmd/withdb --
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test bench lint fmt build tools compiler go-lines
+.PHONY: help run demo test screenshots bench lint fmt build tools compiler go-lines
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 
 test: compiler ## run all tests with the race detector on a real PostgreSQL
 	CGO_ENABLED=1 $(WITH_DB) go test -race -count=1 $(PACKAGES)
+
+screenshots: ## picture the staff pages in docs/screenshots, as their tests see them
+	SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run Staff ./integration-tests
 
 bench: ## run the benchmarks
 	$(WITH_DB) go test -run '^$$' -bench . -benchmem $(PACKAGES)
