@@ -109,6 +109,7 @@ func (b *backlog) heard(r report, err error) (more bool, refused int) {
 	// another, or time for it.
 	b.told, b.toldAt = r.Waiting, r.made
 	b.pauses.Reset()
+	b.batch = min(2*b.batch, schemas.MaxHistoryBatch)
 	return r.rest, refused
 }
 
