@@ -6,66 +6,75 @@
 // sync makes an element show what another one does, without touching what stays
 // the same, so that whoever is in it with the keyboard stays there.
 function sync(shown, told) {
+  if (shown.hidden !== told.hidden) shown.hidden = told.hidden;
+  if (told.hasAttribute('data-shell')) return; // what is in it is told by itself
   if (!told.hasAttribute('data-rows')) {
     if (shown.innerHTML !== told.innerHTML) shown.innerHTML = told.innerHTML;
     return;
   }
+  const coming = new Set(Array.from(told.children, row => row.id));
   const old = new Map(Array.from(shown.children, row => [row.id, row]));
-  let before = null;
+  // First what is gone: a row that need not be moved keeps the focus.
+  for (const [id, row] of old) if (!coming.has(id)) row.remove();
+  let place = shown.firstElementChild;
   for (const row of Array.from(told.children)) {
-    let kept = old.get(row.id);
-    old.delete(row.id);
-    if (!kept) {
-      kept = row;
-    } else {
-      kept.className = row.className;
-      Array.from(row.children).forEach((cell, i) => {
-        const was = kept.children[i];
-        if (was.innerHTML !== cell.innerHTML && !was.contains(document.activeElement)) was.innerHTML = cell.innerHTML;
-      });
-    }
-    const place = before ? before.nextElementSibling : shown.firstElementChild;
-    if (place !== kept) shown.insertBefore(kept, place);
-    before = kept;
+    const kept = old.get(row.id);
+    if (kept) syncCells(kept, row);
+    if (kept === place && kept) place = place.nextElementSibling;
+    else shown.insertBefore(kept || row, place);
   }
-  for (const gone of old.values()) {
-    const had = gone.contains(document.activeElement);
-    gone.remove();
-    if (had) document.getElementById('main').focus();
-  }
+}
+
+function syncCells(shown, told) {
+  Array.from(told.children).forEach((cell, i) => {
+    const was = shown.children[i];
+    if (was.innerHTML !== cell.innerHTML && !was.contains(document.activeElement)) was.innerHTML = cell.innerHTML;
+  });
 }
 
 function show(area, html) {
   const told = new DOMParser().parseFromString(html, 'text/html');
+  ready(told);
+  const inside = area.contains(document.activeElement);
   for (const part of told.querySelectorAll('[data-live]')) {
     const shown = area.querySelector(`[data-live="${part.dataset.live}"]`);
-    if (!shown) continue;
-    shown.hidden = part.hidden;
-    sync(shown, part);
+    if (shown) sync(shown, part);
   }
+  // Whoever was in a row that is gone goes on from here, not from the page's top.
+  const now = document.activeElement;
+  if (inside && (!area.contains(now) || now.closest('[hidden]'))) area.focus({ preventScroll: true });
 }
 
+// follow keeps an area up to date while its page is in sight.
 function follow(area) {
   const button = area.querySelector('[data-pause]');
   const state = area.querySelector('[data-stream-state]');
-  let source = null;
-  const say = text => { if (state && state.textContent !== text) state.textContent = text; };
-  const start = () => {
+  let source = null, paused = false, lost = 0;
+  const say = text => { clearTimeout(lost); lost = 0; if (state.textContent !== text) state.textContent = text; };
+  const adjust = () => {
+    const wanted = !paused && !document.hidden;
+    if (wanted === Boolean(source)) return;
+    if (!wanted) {
+      source.close();
+      source = null;
+      if (paused) say('Paused');
+      return;
+    }
     source = new EventSource(area.dataset.stream);
     source.onmessage = event => { show(area, event.data); say('Live'); };
     source.onerror = () => {
-      // A stream that ends by itself is opened again by the browser.
+      // A stream that ends is opened again by the browser, which is no news.
       if (source.readyState === EventSource.CLOSED) say('Not live: load the page again to see what is new');
+      else lost ||= setTimeout(say, 5000, 'Not live: trying again');
     };
   };
-  const pause = () => { source.close(); source = null; say('Paused'); };
-  if (button) {
-    button.hidden = false;
-    button.addEventListener('click', () => {
-      if (source) { pause(); button.textContent = 'Go on'; } else { start(); say('Live'); button.textContent = 'Pause'; }
-    });
-  }
-  start();
+  button.addEventListener('click', () => {
+    paused = !paused;
+    button.textContent = paused ? 'Go on' : 'Pause';
+    adjust();
+  });
+  document.addEventListener('visibilitychange', adjust);
+  adjust();
 }
 
 // An element with data-copy copies that text.
@@ -98,7 +107,11 @@ function sums(form) {
   });
 }
 
+// Buttons that need this file are hidden without it.
+function ready(root) {
+  root.querySelectorAll('[data-needs-script]').forEach(element => { element.hidden = false; });
+}
+
+ready(document);
 document.querySelectorAll('[data-stream]').forEach(follow);
 document.querySelectorAll('form[data-sums]').forEach(sums);
-// Buttons that need this file are hidden without it.
-document.querySelectorAll('[data-needs-script]').forEach(element => { element.hidden = false; });

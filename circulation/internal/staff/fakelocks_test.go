@@ -1,0 +1,117 @@
+package staff_test
+
+import (
+	"context"
+	"sync"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/circulation/internal/staff"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	heldID     = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	outdatedID = "6cf5ab4b-7a1c-4f1c-a9d2-02a7a2a3a111"
+	annID      = "93f1a0c2-68a5-4c8a-9bd5-3f1f0f0f1234"
+	benID      = "b2f3d5d0-9a53-44c5-8e0e-9a5a3a5a5678"
+)
+
+// held is a lock of Ann's, outdated one of Ben's.
+func held() schemas.CheckoutLock {
+	return schemas.CheckoutLock{ID: heldID, UserID: annID, TTLMs: 3000, AgeMs: 500, RequestID: "req-17", Holder: "circulation-1"}
+}
+
+func outdated() schemas.CheckoutLock {
+	return schemas.CheckoutLock{ID: outdatedID, UserID: benID, TTLMs: 3000, AgeMs: 75_000, Outdated: true}
+}
+
+// desk is an Oversight of locks; what it lacks is nobody's business here.
+type desk struct {
+	staff.Oversight
+
+	mu      sync.Mutex
+	view    settings.View
+	figures schemas.Figures
+	locks   []schemas.CheckoutLock
+	total   int   // 0 is as many as there are
+	err     error // of a list
+	refusal error // of a release
+
+	asked    oversight.LockFilter
+	lists    int
+	lookups  int // of patrons by their ids
+	released []string
+	by       call.Info
+}
+
+// change changes what the desk knows while pages follow it, or looks at it.
+func (d *desk) change(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+}
+
+func (d *desk) Settings(context.Context) (settings.View, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.view, nil
+}
+
+func (d *desk) Figures(context.Context, int) (schemas.Figures, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.figures, d.err
+}
+
+func (d *desk) Locks(_ context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = f
+	d.lists++
+	if d.err != nil {
+		return schemas.CheckoutLocks{}, d.err
+	}
+	return schemas.CheckoutLocks{CheckoutLocks: d.locks, TotalRecords: max(d.total, len(d.locks))}, nil
+}
+
+func (d *desk) Lock(_ context.Context, id string) (schemas.CheckoutLock, error) {
+	for _, l := range d.locks {
+		if l.ID == id {
+			return l, nil
+		}
+	}
+	return schemas.CheckoutLock{}, fault.New(fault.NotFound, "Not found")
+}
+
+func (d *desk) Release(ctx context.Context, id, reason string) (schemas.CheckoutLock, error) {
+	if d.refusal != nil {
+		return schemas.CheckoutLock{}, d.refusal
+	}
+	d.released, d.by = append(d.released, id+" "+reason), call.FromContext(ctx)
+	return d.Lock(ctx, id)
+}
+
+func (d *desk) Patrons(_ context.Context, ids []string) (map[string]checkout.User, error) {
+	d.lookups++
+	all := map[string]checkout.User{
+		annID: {ID: annID, Barcode: "ann<1>", Personal: checkout.Personal{FirstName: "Ann", LastName: "Ahrens"}},
+	}
+	found := map[string]checkout.User{}
+	for _, id := range ids {
+		if u, ok := all[id]; ok {
+			found[id] = u
+		}
+	}
+	return found, nil
+}
+
+func (d *desk) PatronID(_ context.Context, barcode string) (string, error) {
+	if barcode == "ann<1>" {
+		return annID, nil
+	}
+	return "", fault.New(fault.NotFound, "Not found")
+}

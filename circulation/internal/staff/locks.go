@@ -1,0 +1,222 @@
+package staff
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// The page Live locks: who holds what, for how long.
+
+const (
+	locksShown = 100
+	locksEvery = time.Second
+)
+
+type locksPage struct {
+	Patron, Holder field
+	State          string // what is asked for: empty for all, held or outdated
+	ShowPatrons    bool
+	Problems       []field
+	List           *locksList // nil when the filter is wrong
+	Action         string     // paths
+	Live           string
+	Refresh        string
+	TogglePatrons  string
+}
+
+// locksList is the part of the page that a stream sends again.
+type locksList struct {
+	Rows     []lockRow
+	Summary  string
+	Enabled  bool
+	Filtered bool
+}
+
+type lockRow struct {
+	schemas.CheckoutLock
+	Patron  string // masked until asked for
+	Age     int64  // ms, never negative
+	Left    int64  // likewise
+	Release string // path; empty for who may not
+}
+
+// locks handles GET /staff/{tenant}/locks.
+func (p *Pages) locks(v *visit) error {
+	page, filter, err := p.lockFilter(v)
+	if err != nil {
+		return err
+	}
+	status := http.StatusUnprocessableEntity
+	if len(page.Problems) == 0 {
+		list, err := p.listLocks(v, filter, page.ShowPatrons)
+		switch {
+		case fault.Is(err, fault.Invalid):
+			page.Holder.Wrong = "No instance can have this name."
+			page.Problems = problems(page.Holder)
+		case err != nil:
+			return err
+		default:
+			status = http.StatusOK
+			page.List = &list
+		}
+	}
+	return v.show(status, "locks.html", "/locks", "Live locks", page)
+}
+
+// liveLocks handles GET /staff/{tenant}/locks/live, with the page's query.
+func (p *Pages) liveLocks(v *visit) error {
+	page, filter, err := p.lockFilter(v)
+	if err != nil {
+		return err
+	}
+	if len(page.Problems) > 0 {
+		return fault.New(fault.Invalid, "%s", page.Problems[0].Wrong)
+	}
+	return p.stream(v, locksEvery, func() ([]byte, error) {
+		list, err := p.listLocks(v, filter, page.ShowPatrons)
+		if err != nil {
+			return nil, err
+		}
+		return p.part("locks.html", "list", list)
+	})
+}
+
+// lockFilter reads the query. What is wrong with a field is said at the field.
+func (p *Pages) lockFilter(v *visit) (locksPage, oversight.LockFilter, error) {
+	q := v.QueryParams()
+	page := locksPage{
+		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Get("patron"))},
+		Holder: field{Name: "holder", Label: "Held by (an instance)", Value: strings.TrimSpace(q.Get("holder"))},
+		State:  q.Get("state"), Action: v.path("/locks"),
+	}
+	filter := oversight.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
+	switch page.State {
+	case "", "held", "outdated":
+		if page.State != "" {
+			outdated := page.State == "outdated"
+			filter.Outdated = &outdated
+		}
+	default:
+		return page, filter, fault.New(fault.Malformed, "Locks are held or outdated, not %s", schemas.Shown(page.State))
+	}
+	var err error
+	if filter.UserID, page.Patron.Wrong, err = p.findPatron(v, page.Patron.Value); err != nil {
+		return page, filter, err
+	}
+	page.Problems = problems(page.Patron)
+	page.ShowPatrons, page.TogglePatrons = patronsShown(v, "/locks")
+	query := v.Request().URL.Query()
+	query.Del("done")
+	page.Live, page.Refresh = v.path("/locks/live")+"?"+query.Encode(), v.path("/locks")+"?"+query.Encode()
+	return page, filter, nil
+}
+
+// findPatron returns the id of the patron with a barcode or an id; wrong says why
+// there is none.
+func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) {
+	if text == "" || schemas.IsUUID(text) {
+		return text, "", nil
+	}
+	id, found, err := fault.Found(p.Oversight.PatronID(v.ctx(), text))
+	if err == nil && !found {
+		wrong = "No patron has this barcode."
+	}
+	return id, wrong, err
+}
+
+func (p *Pages) listLocks(v *visit, filter oversight.LockFilter, showPatrons bool) (locksList, error) {
+	locks, err := p.Oversight.Locks(v.ctx(), filter)
+	if err != nil {
+		return locksList{}, err
+	}
+	list := locksList{Enabled: true, Filtered: filter != oversight.LockFilter{Limit: locksShown}}
+	if len(locks.CheckoutLocks) == 0 {
+		view, err := p.Oversight.Settings(v.ctx())
+		if err != nil {
+			return list, err
+		}
+		list.Enabled = view.Enabled.Value
+	}
+	patrons := map[string]checkout.User{}
+	if showPatrons && len(locks.CheckoutLocks) > 0 {
+		ids := make([]string, len(locks.CheckoutLocks))
+		for i, l := range locks.CheckoutLocks {
+			ids[i] = l.UserID
+		}
+		if patrons, err = p.Oversight.Patrons(v.ctx(), ids); err != nil {
+			return list, err
+		}
+	}
+	mayRelease := v.may(oversight.MayReleaseLocks)
+	for _, l := range locks.CheckoutLocks {
+		row := newLockRow(l)
+		if showPatrons {
+			row.Patron = patronText(l.UserID, patrons)
+		}
+		if mayRelease {
+			row.Release = v.path("/locks/" + url.PathEscape(l.ID) + "/release")
+		}
+		list.Rows = append(list.Rows, row)
+	}
+	list.Summary = summary(locks)
+	return list, nil
+}
+
+func newLockRow(l schemas.CheckoutLock) lockRow {
+	age := max(0, l.AgeMs) // a clock may be set back
+	left := max(0, int64(l.TTLMs)-age)
+	if l.Outdated {
+		left = 0
+	}
+	return lockRow{CheckoutLock: l, Patron: call.Mask(l.UserID), Age: age, Left: left}
+}
+
+// State is the lock's in words; colour alone tells nothing.
+func (r lockRow) State() string {
+	if r.Outdated {
+		return "Outdated – blocks nobody"
+	}
+	return "Held"
+}
+
+// patronText is barcode and name of a patron; who is gone has an id alone.
+func patronText(id string, patrons map[string]checkout.User) string {
+	u, ok := patrons[id]
+	if !ok {
+		return id
+	}
+	name := strings.Join(strings.Fields(u.Personal.FirstName+" "+u.Personal.LastName), " ")
+	return strings.TrimSpace(cmp.Or(u.Barcode, "no barcode") + " " + name)
+}
+
+// summary says in words how many locks there are; it stays the same as long as the
+// numbers do, since it is read out aloud.
+func summary(locks schemas.CheckoutLocks) string {
+	outdated := 0
+	for _, l := range locks.CheckoutLocks {
+		if l.Outdated {
+			outdated++
+		}
+	}
+	shown := len(locks.CheckoutLocks)
+	text := plural(shown-outdated, "lock", "locks") + " held"
+	if outdated > 0 {
+		text += ", " + plural(outdated, "outdated", "outdated")
+	}
+	switch {
+	case shown == 0:
+		return "No locks"
+	case locks.TotalRecords > shown:
+		return "The oldest " + plural(shown, "lock", "locks") + " of " + plural(locks.TotalRecords, "is", "are") + " shown: " + text
+	}
+	return text
+}

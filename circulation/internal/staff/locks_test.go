@@ -1,0 +1,159 @@
+package staff_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestLocksAreListedWithWhatTheyTell(t *testing.T) {
+	t.Parallel()
+	l := &library{Oversight: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
+	p := visit(t, l).get(t, "/staff/diku/locks")
+	p.want(t, http.StatusOK,
+		"1 lock held, 1 outdated",
+		"****1234 Held 500 ms 2.5 s circulation-1 req-17 0bab56e5 Copy Release …",
+		"****5678 Outdated – blocks nobody 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
+		"Patrons are masked. Show the patrons")
+	p.has(t,
+		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+`"`, `<progress max="3000" value="2500"`, `<progress max="3000" value="0"`,
+		`href="/staff/diku/locks/`+heldID+`/release"`, `data-stream="/staff/diku/locks/live?"`, `data-live="empty" hidden>`)
+	p.lacks(t, annID, benID, "Ahrens")
+}
+
+func TestPatronsAreWrittenOutWhenAsked(t *testing.T) {
+	t.Parallel()
+	l := &library{Oversight: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
+	p := visit(t, l).get(t, "/staff/diku/locks?holder=circulation-1&patrons=shown")
+	p.want(t, http.StatusOK, "ann<1> Ann Ahrens Held", benID+" Outdated", "Mask the patrons")
+	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`, `<input type="hidden" name="patrons" value="shown">`,
+		`data-stream="/staff/diku/locks/live?holder=circulation-1&amp;patrons=shown"`)
+	p.lacks(t, "<1>Ann")
+}
+
+func TestMaskedPatronsAreNotLookedUp(t *testing.T) {
+	t.Parallel()
+	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	visit(t, &library{Oversight: d}).get(t, "/staff/diku/locks")
+	if d.lookups != 0 {
+		t.Errorf("patrons were looked up %d times, want never", d.lookups)
+	}
+}
+
+func TestLocksAreFiltered(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	for query, want := range map[string]oversight.LockFilter{
+		"":                                  {},
+		"patron=+" + annID + "+":            {UserID: annID},
+		"patron=ann%3C1%3E":                 {UserID: annID},
+		"holder=circulation-1":              {Holder: "circulation-1"},
+		"state=held":                        {Outdated: &no},
+		"state=outdated&patron=ann%3C1%3E":  {UserID: annID, Outdated: &yes},
+		"state=&patron=&holder=&patrons=no": {},
+	} {
+		d := &desk{}
+		p := visit(t, &library{Oversight: d, view: own(true, 3000)}).get(t, "/staff/diku/locks?"+query)
+		got := d.asked
+		if got.UserID != want.UserID || got.Holder != want.Holder || got.Limit != 100 || got.Offset != 0 ||
+			(got.Outdated == nil) != (want.Outdated == nil) || got.Outdated != nil && *got.Outdated != *want.Outdated {
+			t.Errorf("%s: asked for %+v, want %+v", query, got, want)
+		}
+		empty := "No lock is held now."
+		if want != (oversight.LockFilter{}) {
+			empty = "No lock is like this now."
+		}
+		p.want(t, http.StatusOK, empty)
+	}
+}
+
+func TestAFilterThatCannotBeIsSaidAtItsField(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		query string
+		err   error
+		words string
+		field string
+	}{
+		"no such patron": {"patron=%3Cb%3Enobody", nil, "No patron has this barcode.", `id="patron" name="patron" value="&lt;b&gt;nobody"`},
+		"no such holder": {"holder=x%00", fault.New(fault.Invalid, "holder"), "No instance can have this name.", `id="holder-error"`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &desk{err: tt.err}
+			v := visit(t, &library{Oversight: d})
+			p := v.get(t, "/staff/diku/locks?"+tt.query)
+			p.want(t, http.StatusUnprocessableEntity, tt.words)
+			p.has(t, tt.field, `aria-invalid="true"`)
+			p.lacks(t, "data-stream", "<table")
+		})
+	}
+	p := visit(t, &library{Oversight: &desk{}}).get(t, "/staff/diku/locks?state=broken")
+	p.want(t, http.StatusBadRequest, "Locks are held or outdated, not broken")
+}
+
+func TestALiveListOfNobodysLocksIsRefused(t *testing.T) {
+	t.Parallel()
+	d := &desk{}
+	p := visit(t, &library{Oversight: d}).get(t, "/staff/diku/locks/live?patron=nobody")
+	p.want(t, http.StatusUnprocessableEntity, "No patron has this barcode.")
+	if d.lists != 0 {
+		t.Error("locks were listed all the same")
+	}
+}
+
+func TestAnEmptyListOfLocksExplainsItself(t *testing.T) {
+	t.Parallel()
+	for enabled, words := range map[bool]string{true: "That is normal", false: "The check-out lock is off for this library"} {
+		p := visit(t, &library{Oversight: &desk{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
+		p.want(t, http.StatusOK, "No locks", words)
+		p.has(t, `data-live="table" data-shell hidden>`, `data-live="empty">`)
+	}
+}
+
+func TestALongListSaysHowMuchOfItIsShown(t *testing.T) {
+	t.Parallel()
+	locks := slices.Repeat([]schemas.CheckoutLock{held()}, 1)
+	p := visit(t, &library{Oversight: &desk{locks: locks, total: 240}}).get(t, "/staff/diku/locks")
+	p.want(t, http.StatusOK, "The oldest 1 lock of 240 are shown: 1 lock held")
+}
+
+func TestALockFromTheFutureHasNoNegativeAge(t *testing.T) {
+	t.Parallel()
+	l := held()
+	l.AgeMs = -40
+	p := visit(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
+	p.want(t, http.StatusOK, "Held 0 ms 3 s")
+	l.AgeMs = 9000 // not yet marked as outdated
+	p = visit(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
+	p.want(t, http.StatusOK, "Held 9 s none")
+}
+
+func TestWhatProgramsSentIsWrittenAsText(t *testing.T) {
+	t.Parallel()
+	l := held()
+	l.Holder, l.RequestID = `<script>x</script>`, `"><img src=x>`
+	p := visit(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks?holder="+url.QueryEscape(`"><b>`))
+	p.want(t, http.StatusOK, "<script>x</script>")
+	if strings.Contains(p.html, "<script>x") || strings.Contains(p.html, "<img") || strings.Contains(p.html, "<b>") {
+		t.Errorf("got\n%s", p.html)
+	}
+}
+
+func TestWhoMayNotReleaseSeesNoLinkToIt(t *testing.T) {
+	t.Parallel()
+	header := http.Header{"X-Okapi-Tenant": {"diku"}, "X-Okapi-Permissions": {`["` + oversight.MaySeeLocks + `"]`}}
+	v := visitAs(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{held()}}}, auth.Gateway, header)
+	p := v.get(t, "/staff/diku/locks")
+	p.want(t, http.StatusOK, "1 lock held")
+	p.lacks(t, "/release", "Release …")
+	v.get(t, "/staff/diku/locks/"+heldID+"/release").want(t, http.StatusForbidden, oversight.MayReleaseLocks)
+}

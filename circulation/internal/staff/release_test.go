@@ -1,0 +1,102 @@
+package staff_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	releasePath = "/staff/diku/locks/" + heldID + "/release"
+	goneText    = "The lock is gone already It was released or taken over. Nothing was done. Back to the live locks"
+)
+
+func TestAReleaseIsExplainedBeforeItIsDone(t *testing.T) {
+	t.Parallel()
+	d := &desk{locks: []schemas.CheckoutLock{held(), outdated()}}
+	v := visit(t, &library{Oversight: d})
+	p := v.get(t, releasePath)
+	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1", "Request req-17", "Lock "+heldID,
+		"Why it is safe", "counts the loans again", "gets the lock at once", "it is finished first", "Release the lock", "Cancel")
+	p.lacks(t, annID, "need not be released")
+	p = v.get(t, strings.Replace(releasePath, heldID, outdatedID, 1))
+	p.want(t, http.StatusOK, "Outdated – blocks nobody", "need not be released")
+	if len(d.released) != 0 {
+		t.Errorf("looking released %v", d.released)
+	}
+}
+
+func TestALockIsReleasedWithAReason(t *testing.T) {
+	t.Parallel()
+	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	v := visit(t, &library{Oversight: d, view: own(true, 3000)})
+	v.get(t, releasePath)
+	p := v.post(t, releasePath, url.Values{"reason": {"  the machine hangs "}})
+	if got, want := p.header.Get("Location"), "/staff/diku/locks?done=released"; p.status != http.StatusSeeOther || got != want {
+		t.Errorf("got %d, Location %q, want %d and %q", p.status, got, http.StatusSeeOther, want)
+	}
+	if got, want := strings.Join(d.released, "; "), heldID+" the machine hangs"; got != want {
+		t.Errorf("released %q, want %q", got, want)
+	}
+	p = v.get(t, "/staff/diku/locks?done=released")
+	p.want(t, http.StatusOK, "The lock was released.")
+	p.lacks(t, "live?done=") // a list that follows has no note
+}
+
+func TestWithoutAReasonNothingIsReleased(t *testing.T) {
+	t.Parallel()
+	for reason, words := range map[string]string{
+		"":     "Say why, in a few words",
+		" \n ": "Say why, in a few words",
+		strings.Repeat("é", schemas.MaxChangeReason+1):       "The reason has 501 characters; at most 500 are kept.",
+		"<i>" + strings.Repeat("x", schemas.MaxChangeReason): "The reason has 503 characters",
+	} {
+		d := &desk{locks: []schemas.CheckoutLock{held()}}
+		v := visit(t, &library{Oversight: d})
+		v.get(t, releasePath)
+		p := v.post(t, releasePath, url.Values{"reason": {reason}})
+		p.want(t, http.StatusUnprocessableEntity, words, "Release this lock?", "****1234")
+		p.has(t, `aria-invalid="true"`)
+		if strings.Contains(p.html, "<i>") {
+			t.Error("what was typed is not written as text")
+		}
+		if len(d.released) != 0 {
+			t.Errorf("released %v", d.released)
+		}
+	}
+}
+
+func TestALockThatIsGoneIsNoAccident(t *testing.T) {
+	t.Parallel()
+	v := visit(t, &library{Oversight: &desk{refusal: fault.New(fault.NotFound, "Not found")}})
+	for _, id := range []string{heldID, "no-id", "%2e%2e"} {
+		path := "/staff/diku/locks/" + id + "/release"
+		v.get(t, path).want(t, http.StatusNotFound, goneText)
+		v.post(t, path, url.Values{"reason": {"stuck"}}).want(t, http.StatusNotFound, goneText)
+		v.post(t, path, url.Values{"reason": {""}}).want(t, http.StatusNotFound, goneText)
+	}
+}
+
+func TestAReleaseThatFailsSaysSo(t *testing.T) {
+	t.Parallel()
+	d := &desk{locks: []schemas.CheckoutLock{held()}, refusal: fault.New(fault.Unavailable, "Storage was not reached")}
+	v := visit(t, &library{Oversight: d})
+	v.get(t, releasePath)
+	p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
+	p.want(t, http.StatusBadGateway, "Storage was not reached")
+}
+
+func TestAReleaseNeedsTheTokenOfThePage(t *testing.T) {
+	t.Parallel()
+	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	v := visit(t, &library{Oversight: d})
+	v.get(t, releasePath)
+	v.postBare(t, releasePath, url.Values{"reason": {"stuck"}}).want(t, http.StatusForbidden, "Nothing was changed")
+	if len(d.released) != 0 {
+		t.Errorf("released %v", d.released)
+	}
+}
