@@ -33,15 +33,20 @@ type moment struct{ Text, Machine string }
 
 // when reads a date of storage. Dates that cannot be read are shown as they are.
 func when(date string) moment {
+	t, err := localTime(date)
+	if err != nil {
+		return moment{Text: date, Machine: date}
+	}
+	return moment{Text: t.Format("2 Jan 2006, 15:04:05 MST"), Machine: t.Format(time.RFC3339)}
+}
+
+// localTime reads a date of storage, in the service's own time zone.
+func localTime(date string) (time.Time, error) {
 	t, err := time.Parse(schemas.FolioTime, date)
 	if err != nil {
 		t, err = time.Parse(time.RFC3339Nano, date)
 	}
-	if err != nil {
-		return moment{Text: date, Machine: date}
-	}
-	t = t.Local()
-	return moment{Text: t.Format("2 Jan 2006, 15:04:05 MST"), Machine: t.Format(time.RFC3339)}
+	return t.Local(), err
 }
 
 // milliseconds writes a duration as a person reads it: 340 ms, 2.5 s, 3 min 20 s.

@@ -220,13 +220,13 @@ func TestOnlySoManyPagesAreTold(t *testing.T) {
 		for range 32 {
 			all = append(all, pages.follow(t, "/staff/diku/locks/live"))
 		}
-		f := pages.follow(t, "/staff/diku/locks/live")
+		f := pages.follow(t, "/staff/diku/contention/live")
 		if done, status := f.ended(); !done || status != http.StatusTooManyRequests || !strings.Contains(f.body.String(), "Too many pages") {
 			t.Errorf("got %d %q, want %d", status, f.body.String(), http.StatusTooManyRequests)
 		}
 		all[7].leave()
 		synctest.Wait()
-		if done, status := pages.follow(t, "/staff/diku/locks/live").ended(); done || status != http.StatusOK {
+		if done, status := pages.follow(t, "/staff/diku/contention/live").ended(); done || status != http.StatusOK {
 			t.Errorf("got %d, want a stream in the free place", status)
 		}
 		pages.Stop()

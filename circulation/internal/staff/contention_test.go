@@ -1,0 +1,118 @@
+package staff_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+var beginning = time.Date(2026, 8, 22, 13, 30, 0, 0, time.UTC)
+
+// hour is figures of an hour in which nothing happened but in the minutes told.
+func hour(told map[int]schemas.FigureTotal) schemas.Figures {
+	f := schemas.Figures{Date: beginning.Add(time.Hour).Format(schemas.FolioTime), Minutes: []schemas.FigureMinute{}, Causes: []schemas.FigureCause{}}
+	for i := range 60 {
+		at := beginning.Add(time.Duration(i) * time.Minute)
+		f.Minutes = append(f.Minutes, schemas.FigureMinute{Date: at.Format(schemas.FolioTime), FigureTotal: told[i]})
+		f.Total.CheckOuts += told[i].CheckOuts
+		f.Total.Lent += told[i].Lent
+		f.Total.Locked += told[i].Locked
+	}
+	return f
+}
+
+func busyHour() schemas.Figures {
+	f := hour(map[int]schemas.FigureTotal{
+		3:  {CheckOuts: 12, Lent: 9, Locked: 12, WaitP50Ms: new(40), WaitP95Ms: new(1500), WaitMaxMs: new(2100)},
+		4:  {CheckOuts: 2, Lent: 2, Locked: 2, WaitP50Ms: new(0), WaitP95Ms: new(3), WaitMaxMs: new(3)},
+		40: {CheckOuts: 1, Lent: 1},
+	})
+	f.Waiting, f.Held = 4, 2
+	f.Total.WaitP50Ms, f.Total.WaitP95Ms, f.Total.WaitMaxMs = new(30), new(1200), new(2100)
+	f.Causes = []schemas.FigureCause{
+		{Outcome: "limit_reached", Code: "ITEM_LIMIT_LOAN_POLICY", Reason: "Patron has reached maximum limit of 3 items for <b>", Count: 2},
+		{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock", Count: 1},
+		{Count: 1},
+	}
+	return f
+}
+
+func localClock(minute int) string {
+	return beginning.Add(time.Duration(minute) * time.Minute).Local().Format("15:04")
+}
+
+func TestContentionIsShownInChartsWordsAndTables(t *testing.T) {
+	t.Parallel()
+	p := visit(t, &library{figures: busyHour()}).get(t, "/staff/diku/contention")
+	p.want(t, http.StatusOK,
+		"Check-outs waiting now 4", "Locks held now 2", "Check-outs 15", "Lent 12", "Half waited at most 30 ms",
+		"95 of 100 waited at most 1.2 s", "Longest wait 2.1 s",
+		"15 check-outs in the last hour, 12 lent and 3 not. Most in one minute: 12 at "+localClock(3)+".",
+		"Of 14 check-outs that asked for a lock in the last hour, half waited at most 30 ms and 95 of 100 at most 1.2 s. The worst minute was "+localClock(3)+", with 1.5 s.",
+		"4 check-outs were not lent in the last hour. Most often: Over the limit: Patron has reached maximum limit of 3 items for <b>, 2 times.",
+		localClock(3)+" 12 9 3", localClock(3)+" 12 40 ms 1.5 s 2.1 s", localClock(40)+" 0 – – –",
+		"Had to wait too long LOCK_NOT_ACQUIRED unable to acquire lock 1", "All other causes – – 1",
+	)
+	p.has(t, `data-stream="/staff/diku/contention/live"`, `role="img" aria-labelledby="counts-title counts-text"`,
+		`<path class="line two" d="M`, `for &lt;b&gt;`)
+	p.lacks(t, "ZgotmplZ", "NaN")
+	if strings.Contains(p.html, "<b>") {
+		t.Error("a reason is not written as text")
+	}
+}
+
+func TestAnHourWithoutCheckOutsSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]schemas.Figures{"quiet": hour(nil), "no minutes at all": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := visit(t, &library{figures: f}).get(t, "/staff/diku/contention")
+			p.want(t, http.StatusOK, "No check-outs in the last hour.", "No check-out asked for a lock in the last hour.", "Longest wait –")
+			p.lacks(t, `role="img"`, "NaN", "Inf")
+		})
+	}
+}
+
+func TestAnHourInWhichAllWereLentSaysSo(t *testing.T) {
+	t.Parallel()
+	f := hour(map[int]schemas.FigureTotal{59: {CheckOuts: 1, Lent: 1}})
+	p := visit(t, &library{figures: f}).get(t, "/staff/diku/contention")
+	p.want(t, http.StatusOK, "1 check-out in the last hour, 1 lent and 0 not.", "Every check-out of the last hour was lent.")
+}
+
+func TestWithoutFiguresThePageSaysWhy(t *testing.T) {
+	t.Parallel()
+	p := visit(t, &library{noFigures: fault.New(fault.Unavailable, "Storage was not reached")}).get(t, "/staff/diku/contention")
+	p.want(t, http.StatusBadGateway, "Storage was not reached")
+}
+
+func TestContentionFollowsTheFigures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{figures: hour(nil)}
+		f := newLivePages(t, d).follow(t, "/staff/diku/contention/live")
+		if got := f.news(); !strings.Contains(got, "No check-outs in the last hour.") || strings.Contains(got, "<!DOCTYPE") {
+			t.Errorf("got at once\n%s", got)
+		}
+		d.change(func() { d.figures = busyHour() })
+		if got := f.after(4900 * time.Millisecond); got != "" {
+			t.Errorf("got %q before figures can be newer", got)
+		}
+		got := f.after(200 * time.Millisecond)
+		for _, part := range []string{"tiles", "counts", "count-rows", "waits", "wait-rows", "causes", "cause-rows"} {
+			if !strings.Contains(got, fmt.Sprintf(`data-live=%q`, part)) {
+				t.Errorf("the part %s is not told", part)
+			}
+		}
+		if !strings.Contains(got, "<dd>15</dd>") {
+			t.Errorf("got\n%s", got)
+		}
+		f.leave()
+	})
+}
