@@ -2,19 +2,23 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/history"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/idempotency"
 	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/circulation/internal/storageclient"
 	"checkoutlock/config/edge"
 )
@@ -27,6 +31,8 @@ type App struct {
 	server  *edge.Server
 	handler http.Handler
 	storage *storageclient.Client
+	history *history.Recorder
+	pages   *staff.Pages
 }
 
 // Option changes New.
@@ -34,7 +40,8 @@ type Option func(*options)
 
 type options struct{ observers observers }
 
-// WithObserver adds an observer of check-outs; it is told after the metrics are.
+// WithObserver adds an observer of check-outs; it is told after the metrics and
+// the history are.
 // A check-out goes on when its observers return, so one that waits makes it
 // pause between two steps.
 func WithObserver(o Observer) Option {
@@ -55,16 +62,23 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
-	o := options{observers: observers{m}}
+	storage := storageclient.New(storageclient.Options{URL: storageURL, Instance: cfg.InstanceName, Observe: m.storageCall})
+	recorder := history.NewRecorder(storage, m.historyDropped, log)
+	o := options{observers: observers{m, recorder}}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	storage := storageclient.New(storageclient.Options{URL: storageURL, Instance: cfg.InstanceName, Observe: m.storageCall})
 	env := cfg.environment()
 	store := settings.NewStore(storage, env, log, m.settingsFallback)
 	checkOuts := &checkout.Service{
 		Library: storage, Locker: storage, Committer: storage,
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
+	}
+	overseen := oversight.NewService(storage, store, env, checkOuts, log)
+	guard := auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log)
+	pages, err := staff.New(staff.Options{Oversight: overseen, Guard: guard, Patience: cfg.MachinePatience, Log: log})
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
 	}
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
@@ -73,8 +87,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Loans:     storage, Rules: storage, Matching: checkOuts, DryRuns: checkOuts, Sessions: checkout.Sessions{Store: storage},
 		Renewals: &checkout.Renewals{Service: checkOuts, Renewer: storage},
 		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
-		Oversight: oversight.NewService(storage, store, env, checkOuts, log),
-		Guard:     auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log), Log: log,
+		Oversight: overseen, Guard: guard, Log: log,
 	})
 	handler := edge.New(edge.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
@@ -84,18 +97,24 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 			}
 			return storage.Ready(ctx)
 		},
-	}, routes)
-	return &App{server: server, handler: handler, storage: storage}, nil
+	}, append(routes, pages.Routes()...))
+	return &App{server: server, handler: handler, storage: storage, history: recorder, pages: pages}, nil
 }
 
 // URL is the address at which the service is reached.
 func (a *App) URL() string { return a.server.URL() }
 
 // Run serves until ctx is done, then stops in order: running check-outs end and
-// release their locks. It returns nil after an orderly stop.
+// release their locks, then storage is told how they ended. It returns nil after an
+// orderly stop.
 func (a *App) Run(ctx context.Context) error {
 	defer a.storage.Close()
-	return a.server.Run(ctx, a.handler, nil)
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	hctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the server's requests outlive ctx
+	defer stop()
+	telling.Go(func() { a.history.Run(hctx) })
+	return a.server.Run(ctx, a.handler, a.pages.Stop)
 }
 
 // Close gives up the port of a service that never ran.
