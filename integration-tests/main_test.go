@@ -15,12 +15,20 @@ import (
 	"github.com/google/uuid"
 
 	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
 )
 
-// TestMain stops the PostgreSQL that the first test may have started.
+// chromium is the browser of all tests that need one.
+var chromium browser.Chromium
+
+// TestMain stops the browser and the PostgreSQL that tests may have started.
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if err := chromium.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if pg, err := database(); pg != nil {
 		if err := errors.Join(err, pg.Stop()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -104,6 +112,20 @@ func start(t testing.TB, o stack.Options, limit int) *pair {
 // on are circulation's settings with the feature on and room for long queues.
 func on(more ...string) []string {
 	return append([]string{"CHECKOUT_LOCK_FEATURE_ENABLED=true", "RETRY_INTERVAL_MS=5000|5000|5000|5000|5000"}, more...)
+}
+
+// staff opens a tab with the library's first staff page on instance i. A test of
+// staff pages calls it after start, so that the tab is closed before the services.
+func (p *pair) staff(t testing.TB, i int, opts ...browser.Option) *browser.Page {
+	t.Helper()
+	tab := chromium.Open(t, opts...)
+	tab.Goto(p.staffURL(i, "/"))
+	return tab
+}
+
+// staffURL is the address of one of the library's staff pages on instance i.
+func (p *pair) staffURL(i int, page string) string {
+	return p.Circulations[i] + "/staff/" + p.Storage.Tenant + page
 }
 
 // patron registers a patron and returns id and barcode.
