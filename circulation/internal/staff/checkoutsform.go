@@ -23,13 +23,13 @@ func (f checkOutsForm) problems() []field {
 // readCheckOutsForm reads the form, and the filter that it means unless something in
 // it is wrong.
 func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
-	zone := "In the time zone " + time.Now().Format("MST") + "."
+	zone := time.Now().Format("MST")
 	f := checkOutsForm{
 		Patron:  barcodeField(q, "patron", "Patron's barcode"),
 		Item:    barcodeField(q, "item", "Item's barcode"),
 		Outcome: field{Name: "outcome", Label: "Outcome", Value: strings.TrimSpace(q.Get("outcome"))},
-		From:    field{Name: "from", Label: "From", Type: "datetime-local", Value: strings.TrimSpace(q.Get("from")), Hint: zone},
-		Until:   field{Name: "until", Label: "Until", Type: "datetime-local", Value: strings.TrimSpace(q.Get("until")), Hint: zone},
+		From:    field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Get("from"))},
+		Until:   field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Get("until"))},
 	}
 	known := func(o outcome) bool { return o.Name == f.Outcome.Value }
 	if f.Outcome.Value != "" && !slices.ContainsFunc(outcomes, known) {

@@ -3,7 +3,7 @@ package staff
 // field is a field of a form, as the part "field" writes it. Its name is its id in
 // the page too.
 type field struct {
-	Name, Label, Hint string
+	Name, Label, Hint string // a hint may have several lines
 	Type              string // of an input; empty is text
 	Rows              int    // makes it a textarea
 	Required          bool

@@ -87,6 +87,8 @@ func TestWithoutSignInThePageWarnsAndServesThisComputerAlone(t *testing.T) {
 	l := &library{view: own(false, 3000)}
 	v := visit(t, l)
 	v.get(t, "/staff/diku/").want(t, 200, "Nobody is asked to sign in (STAFF_AUTH=none)", "Signed in as anybody on this computer")
+	v.host = "evil.example:9801" // a name that leads to this computer too
+	v.get(t, "/staff/diku/").want(t, 403, "only addresses of this computer itself are served")
 }
 
 func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {

@@ -1,6 +1,7 @@
 package staff_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"html"
@@ -110,6 +111,8 @@ type visitor struct {
 	handler http.Handler
 	header  http.Header
 	cookies map[string]string
+	logged  *bytes.Buffer
+	host    string
 }
 
 // visit lets somebody in who needs not sign in.
@@ -120,7 +123,8 @@ func visit(t *testing.T, l *library) *visitor {
 
 func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visitor {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	logged := &bytes.Buffer{}
+	log := slog.New(slog.NewTextHandler(logged, nil))
 	pages, err := staff.New(staff.Options{Oversight: l, Guard: auth.NewGuard(mode, "correct horse", log), Patience: 10 * time.Second, Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +133,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000,
 		Ready: func(context.Context) error { return nil },
 	}, pages.Routes())
-	return &visitor{handler: handler, header: header, cookies: map[string]string{}}
+	return &visitor{handler: handler, header: header, cookies: map[string]string{}, logged: logged, host: "localhost:9801"}
 }
 
 // page is an answer: its HTML, and the same as people read it.
@@ -166,7 +170,7 @@ var tags = regexp.MustCompile(`(?s)<[^>]*>`)
 
 func (v *visitor) send(t *testing.T, r *http.Request) page {
 	t.Helper()
-	r.Host = "localhost:9801"
+	r.Host = v.host
 	for name, values := range v.header {
 		r.Header[name] = values
 	}

@@ -45,12 +45,12 @@ func (p *Pages) showTiming(v *visit, status int, view settings.View, t times, re
 		Version: cmp.Or(v.FormValue("version"), view.Version),
 		TTL: field{
 			Name: ttlField, Label: "Time to live, in milliseconds", Value: t.ttl, Wrong: wrongTime(wrong, ttlField),
-			Hint: fmt.Sprintf("How long a lock lives when whoever holds it dies. In force: %d ms, %s. %s. Empty means the service's own setting, which is %d ms.",
+			Hint: fmt.Sprintf("How long a lock lives when whoever holds it dies.\nIn force: %d ms, %s.\n%s. Empty means the service's own setting, which is %d ms.",
 				view.LockTTLMs.Value, sourceName(view.LockTTLMs.Source), capital(ttlAllowed), environment.TTL.Milliseconds()),
 		},
 		Waits: field{
 			Name: waitsField, Label: "Waits between tries, in milliseconds", Value: t.waits, Rows: 2, Wrong: wrongTime(wrong, waitsField),
-			Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000. In force: %s, %s. %s. "+
+			Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000.\nIn force: %s, %s.\n%s. "+
 				"The word none means one try without waiting. Empty means the service's own setting, which is %s.",
 				waitsText(durations(view.RetryIntervalsMs.Value)), sourceName(view.RetryIntervalsMs.Source), capital(waitsAllowed),
 				waitsText(append([]time.Duration{}, environment.Waits...))),

@@ -41,7 +41,7 @@ func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 				Limit: &checkout.LimitStanding{Max: 3, Open: 3, Reached: true}, Patron: patron, Item: item,
 			},
 			[]string{
-				"Would be refused", "Patron has reached maximum limit of 3 items for loan type (code ITEM_LIMIT_LOAN_TYPE ) Staff who may can override it ( itemLimitBlock ).",
+				"Would be refused", "Patron has reached maximum limit of 3 items for loan type (code ITEM_LIMIT_LOAN_TYPE ) Staff with the permission can override it ( itemLimitBlock ).",
 				"Item is withdrawn", "Line 2 of the circulation rules, the fallback: fallback-policy: l x", "Loan policy policy-9", "3 of 3 loans, the limit is reached",
 			},
 		},
@@ -117,9 +117,13 @@ func TestTryingSaysWhyNobodyCanSay(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := visit(t, &library{err: tt.err}).get(t, "/staff/diku/try?itemBarcode=036&userBarcode=569")
+			v := visit(t, &library{err: tt.err})
+			p := v.get(t, "/staff/diku/try?itemBarcode=036&userBarcode=569")
 			p.want(t, tt.status, tt.words...)
 			p.lacks(t, "secret")
+			if !strings.Contains(v.logged.String(), tt.err.Error()) {
+				t.Errorf("the log lacks %q:\n%s", tt.err, v.logged)
+			}
 			if p.header.Get(fault.Header) != string(fault.CodeOf(tt.err)) {
 				t.Errorf("got code %q", p.header.Get(fault.Header))
 			}

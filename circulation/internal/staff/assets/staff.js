@@ -100,7 +100,7 @@ function sums(form) {
     timer = setTimeout(async () => {
       const mine = ++latest;
       const values = new FormData(form);
-      values.delete('token');
+      for (const name of ['token', 'version', 'reason']) values.delete(name);
       const answer = await fetch(form.dataset.sums + '?' + new URLSearchParams(values)).catch(() => null);
       if (answer && answer.ok && mine === latest) target.innerHTML = await answer.text();
     }, 200);
