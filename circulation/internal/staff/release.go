@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -44,9 +43,6 @@ func (p *Pages) lockGone(v *visit) error {
 // doRelease handles POST /staff/{tenant}/locks/{lock}/release.
 func (p *Pages) doRelease(v *visit) error {
 	id, reason := v.Param("lock"), reasonField{Value: v.FormValue("reason")}
-	if !schemas.IsUUID(id) {
-		return p.lockGone(v)
-	}
 	if !reason.check() {
 		return p.showRelease(v, http.StatusUnprocessableEntity, reason)
 	}
