@@ -70,31 +70,31 @@ func (h historyHandlers) list(c echo.Context) error {
 }
 
 func historyFilter(c echo.Context) (history.Filter, error) {
-	q := parameters{values: c.QueryParams()}
+	q := edge.QueryOf(c)
 	f := history.Filter{
-		UserBarcode: q.text("userBarcode", schemas.MaxHistoryText),
-		ItemBarcode: q.text("itemBarcode", schemas.MaxHistoryText),
-		Outcome:     q.values.Get("outcome"),
-		From:        q.time("from"),
-		Until:       q.time("until"),
-		Offset:      q.integer("offset", 0, 0, schemas.MaxHistoryOffset),
-		Limit:       q.integer("limit", defaultHistoryPage, 1, schemas.MaxHistoryPage),
+		UserBarcode: q.Text("userBarcode", schemas.MaxHistoryText),
+		ItemBarcode: q.Text("itemBarcode", schemas.MaxHistoryText),
+		Outcome:     q.Text("outcome", schemas.MaxHistoryText),
+		From:        q.Time("from"),
+		Until:       q.Time("until"),
+		Offset:      q.Integer("offset", 0, 0, schemas.MaxHistoryOffset),
+		Limit:       q.Integer("limit", defaultHistoryPage, 1, schemas.MaxHistoryPage),
 	}
-	if rule := history.CheckOutcome(f.Outcome); rule != "" && q.values.Has("outcome") {
-		q.wrong("outcome", rule)
+	if rule := history.CheckOutcome(f.Outcome); f.Outcome != "" && rule != "" {
+		q.Wrong("outcome", rule)
 	}
 	if !f.From.IsZero() && !f.Until.IsZero() && f.From.After(f.Until) {
-		q.wrong("from", "must not be after until")
+		q.Wrong("from", "must not be after until")
 	}
-	return f, q.err()
+	return f, q.Err()
 }
 
 // figures handles GET /check-out-history-storage/figures?minutes=60: 200, or 422
 // for a number that is none or out of range.
 func (h historyHandlers) figures(c echo.Context) error {
-	q := parameters{values: c.QueryParams()}
-	minutes := q.integer("minutes", defaultFigureMinutes, 1, schemas.MaxFigureMinutes)
-	if err := q.err(); err != nil {
+	q := edge.QueryOf(c)
+	minutes := q.Integer("minutes", defaultFigureMinutes, 1, schemas.MaxFigureMinutes)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	f, err := h.store.Figures(c.Request().Context(), minutes)

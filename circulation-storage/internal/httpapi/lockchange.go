@@ -41,14 +41,14 @@ func LockChangeRoutes(changes LockChanges) []edge.Route {
 // page, newest first, and the number of all that match; 422 naming all parameters
 // that are wrong.
 func (h lockChangeHandlers) list(c echo.Context) error {
-	q := parameters{values: c.QueryParams()}
-	kind := q.values.Get("kind")
-	if q.values.Has("kind") && kind != schemas.ChangeSettings && kind != schemas.ChangeRelease {
-		q.wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease)
+	q := edge.QueryOf(c)
+	kind := q.Text("kind", schemas.MaxHistoryText)
+	if kind != "" && kind != schemas.ChangeSettings && kind != schemas.ChangeRelease {
+		q.Wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease)
 	}
-	offset := q.integer("offset", 0, 0, math.MaxInt32)
-	limit := q.integer("limit", defaultChangesPage, 1, maxChangesPage)
-	if err := q.err(); err != nil {
+	offset := q.Integer("offset", 0, 0, math.MaxInt32)
+	limit := q.Integer("limit", defaultChangesPage, 1, maxChangesPage)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	changes, total, err := h.changes.List(c.Request().Context(), kind, offset, limit)

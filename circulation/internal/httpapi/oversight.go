@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -90,9 +91,9 @@ func (h oversightHandlers) changeSettings(c echo.Context) error {
 // changes handles GET /circulation/check-out-lock-changes?kind=&offset=&limit=: 200
 // with a page, newest first.
 func (h oversightHandlers) changes(c echo.Context) error {
-	q := parameters{values: c.QueryParams()}
-	kind, offset, limit := q.text("kind"), q.integer("offset", 0), q.integer("limit", defaultChanges)
-	if err := q.err(); err != nil {
+	q := edge.QueryOf(c)
+	kind, offset, limit := q.Text("kind", schemas.MaxHistoryText), q.Integer("offset", 0, 0, math.MaxInt32), q.Integer("limit", defaultChanges, 1, oversight.MaxChangePage)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	page, err := h.oversight.Changes(c.Request().Context(), kind, offset, limit)
@@ -105,19 +106,19 @@ func (h oversightHandlers) changes(c echo.Context) error {
 // locks handles GET /circulation/check-out-locks?userId=&userBarcode=&holder=
 // &outdated=&offset=&limit=: 200 with a page, oldest first.
 func (h oversightHandlers) locks(c echo.Context) error {
-	q := parameters{values: c.QueryParams()}
+	q := edge.QueryOf(c)
 	f := oversight.LockFilter{
-		UserID: q.text("userId"), Holder: q.text("holder"), Outdated: q.boolean("outdated"),
-		Offset: q.integer("offset", 0), Limit: q.integer("limit", defaultLocks),
+		UserID: q.Text("userId", schemas.MaxHistoryText), Holder: q.Text("holder", schemas.MaxHistoryText), Outdated: q.Boolean("outdated"),
+		Offset: q.Integer("offset", 0, 0, math.MaxInt32), Limit: q.Integer("limit", defaultLocks, 1, oversight.MaxLockPage),
 	}
 	if f.UserID != "" && !strictUUID.MatchString(f.UserID) {
-		q.wrong("userId", "must be a UUID, of the versions 1 to 5 as all of FOLIO's")
+		q.Wrong("userId", "must be a UUID, of the versions 1 to 5 as all of FOLIO's")
 	}
-	barcode := q.text("userBarcode")
+	barcode := q.Text("userBarcode", schemas.MaxHistoryText)
 	if barcode != "" && f.UserID != "" {
-		q.wrong("userBarcode", "must not be given together with userId")
+		q.Wrong("userBarcode", "must not be given together with userId")
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
@@ -127,8 +128,8 @@ func (h oversightHandlers) locks(c echo.Context) error {
 			return err
 		}
 		if !exists {
-			q.wrong("userBarcode", "is no patron's barcode")
-			return q.err()
+			q.Wrong("userBarcode", "is no patron's barcode")
+			return q.Err()
 		}
 		f.UserID = id
 	}
@@ -162,13 +163,14 @@ func (h oversightHandlers) release(c echo.Context) error {
 // checkOuts handles GET /circulation/check-out-history?userBarcode=&itemBarcode=
 // &outcome=&from=&until=&offset=&limit=: 200 with a page, newest first.
 func (h oversightHandlers) checkOuts(c echo.Context) error {
-	q := parameters{values: c.QueryParams()}
+	const most = schemas.MaxHistoryText
+	q := edge.QueryOf(c)
 	f := schemas.HistoryFilter{
-		UserBarcode: q.text("userBarcode"), ItemBarcode: q.text("itemBarcode"), Outcome: q.text("outcome"),
-		From: q.text("from"), Until: q.text("until"),
-		Offset: q.integer("offset", 0), Limit: q.integer("limit", defaultCheckOuts),
+		UserBarcode: q.Text("userBarcode", most), ItemBarcode: q.Text("itemBarcode", most), Outcome: q.Text("outcome", most),
+		From: q.Text("from", most), Until: q.Text("until", most), // storage says what they must be
+		Offset: q.Integer("offset", 0, 0, schemas.MaxHistoryOffset), Limit: q.Integer("limit", defaultCheckOuts, 1, schemas.MaxHistoryPage),
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	page, err := h.oversight.CheckOuts(c.Request().Context(), f)
@@ -180,9 +182,9 @@ func (h oversightHandlers) checkOuts(c echo.Context) error {
 
 // figures handles GET /circulation/check-out-figures?minutes=60: 200.
 func (h oversightHandlers) figures(c echo.Context) error {
-	q := parameters{values: c.QueryParams()}
-	minutes := q.integer("minutes", defaultMinutes)
-	if err := q.err(); err != nil {
+	q := edge.QueryOf(c)
+	minutes := q.Integer("minutes", defaultMinutes, 1, schemas.MaxFigureMinutes)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	figures, err := h.oversight.Figures(c.Request().Context(), minutes)

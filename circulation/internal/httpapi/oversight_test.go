@@ -152,8 +152,8 @@ func TestWhatStaffAskWronglyIsNamed(t *testing.T) {
 		want               []string
 	}{
 		"settings, no JSON":      {"PUT", base + "lock-settings", `enabled`, 400, []string{"not valid JSON"}},
-		"changes, all wrong":     {"GET", base + "lock-changes?kind=&offset=x&limit=1.5", ``, 422, []string{`"kind must not be empty"`, `"offset must be an integer"`, `{"key":"limit","value":"1.5"}`}},
-		"locks, all wrong":       {"GET", locks + "?userId=&holder=&outdated=yes&offset=a&limit=99999999999999999999&userBarcode=", ``, 422, []string{"userId must not", "holder must not", `"outdated must be true or false"`, "offset must be", "limit must be", "userBarcode must not"}},
+		"changes, all wrong":     {"GET", base + "lock-changes?kind=&offset=x&limit=1.5", ``, 422, []string{`"kind must have 1 to 255 characters"`, `"offset must be an integer from 0`, `{"key":"limit","value":"1.5"}`}},
+		"locks, all wrong":       {"GET", locks + "?userId=&holder=&outdated=yes&offset=a&limit=99999999999999999999&userBarcode=", ``, 422, []string{"userId must have", "holder must have", `"outdated must be true or false"`, "offset must be", "limit must be", "userBarcode must have"}},
 		"locks, no such patron":  {"GET", locks + "?userBarcode=P-2", ``, 422, []string{`"userBarcode is no patron's barcode"`, `{"key":"userBarcode","value":"P-2"}`}},
 		"locks, named twice":     {"GET", locks + "?userBarcode=P-1&userId=" + patronID, ``, 422, []string{"userBarcode must not be given together with userId"}},
 		"locks of version 15":    {"GET", locks + "?userId=f4cae63d-1227-f01e-92a8-000d1a700c85", ``, 422, []string{"userId must be a UUID, of the versions 1 to 5"}},
@@ -162,7 +162,7 @@ func TestWhatStaffAskWronglyIsNamed(t *testing.T) {
 		"release, no body":       {"POST", locks + "/" + lockID + "/release", ``, 400, []string{"The body is empty"}},
 		"release, reason a list": {"POST", locks + "/" + lockID + "/release", `{"reason":["x"]}`, 400, []string{"reason must be of type string, not array"}},
 		"history, all wrong":     {"GET", history + "?userBarcode=&itemBarcode=&outcome=&from=&until=&offset=&limit=ten", ``, 422, []string{"userBarcode must", "itemBarcode must", "outcome must", "from must", "until must", "offset must", "limit must"}},
-		"figures in words":       {"GET", base + "figures?minutes=an+hour", ``, 422, []string{`"minutes must be an integer"`, `"value":"an hour"`}},
+		"figures in words":       {"GET", base + "figures?minutes=an+hour", ``, 422, []string{`"minutes must be an integer from 1 to 1440"`, `"value":"an hour"`}},
 		"explanation, a number":  {"POST", base + "explanation", `{"itemBarcode":1}`, 400, []string{"itemBarcode must be of type string"}},
 	}
 	for name, tt := range tests {
@@ -194,14 +194,14 @@ func TestWhatOversightRefusesIsNamedOnTheWire(t *testing.T) {
 		"settings, a wrong type": {"PUT", "lock-settings", `{"enabled":"yes"}`, "enabled must be true or false"},
 		"settings, no object":    {"PUT", "lock-settings", `true`, "The body must be a JSON object"},
 		"changes of what":        {"GET", "lock-changes?kind=loans", ``, `{"key":"kind","value":"loans"}`},
-		"too many changes":       {"GET", "lock-changes?limit=201", ``, "limit must be from 1 to 200"},
-		"too many locks":         {"GET", "locks?limit=1001", ``, "limit must be from 1 to 1000"},
+		"too many changes":       {"GET", "lock-changes?limit=201", ``, "limit must be an integer from 1 to 200"},
+		"too many locks":         {"GET", "locks?limit=1001", ``, "limit must be an integer from 1 to 1000"},
 		"locks of nobody":        {"GET", "locks?userId=me", ``, "userId must be a UUID"},
-		"locks of a barcode":     {"GET", "locks?userBarcode=%00", ``, "userBarcode is no patron's barcode"},
+		"locks of a barcode":     {"GET", "locks?userBarcode=%00", ``, "userBarcode must be UTF-8 without NUL"},
 		"release, no reason":     {"POST", "locks/" + lockID + "/release", `{}`, "reason is required"},
 		"release, a blank one":   {"POST", "locks/" + lockID + "/release", `{"reason":" "}`, "reason is required"},
-		"the end of the history": {"GET", "history?offset=10001&limit=0", ``, "offset must be from 0 to 10000"},
-		"figures of a week":      {"GET", "figures?minutes=10080", ``, "minutes must be from 1 to 1440"},
+		"the end of the history": {"GET", "history?offset=10001&limit=0", ``, "offset must be an integer from 0 to 10000"},
+		"figures of a week":      {"GET", "figures?minutes=10080", ``, "minutes must be an integer from 1 to 1440"},
 	}
 	service := oversight.NewService(unread{}, unread{}, settings.Environment{}, nil, slog.New(slog.DiscardHandler))
 	for name, tt := range tests {

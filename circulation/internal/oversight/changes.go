@@ -14,9 +14,11 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
+// MaxChangePage is the most changes in one page.
+const MaxChangePage = 200
+
 const (
-	maxChangePage = 200 // changes
-	maxName       = 100 // characters of who acts
+	maxName = 100 // characters of who acts
 	// whoTimeout bounds finding out the name of who acts. The change waits for it.
 	whoTimeout = 2 * time.Second
 )
@@ -54,7 +56,7 @@ func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (set
 // schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
 // to 200. Fault: Invalid for anything else.
 func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
-	details := slices.Concat(inRange("offset", offset, 0, math.MaxInt32), inRange("limit", limit, 1, maxChangePage))
+	details := slices.Concat(inRange("offset", offset, 0, math.MaxInt32), inRange("limit", limit, 1, MaxChangePage))
 	if !slices.Contains([]string{"", schemas.ChangeSettings, schemas.ChangeRelease}, kind) {
 		details = append(details, wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease, kind)...)
 	}

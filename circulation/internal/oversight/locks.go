@@ -14,10 +14,10 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-const (
-	maxLockPage = 1000 // locks
-	maxHolder   = 100  // characters of an instance's name
-)
+// MaxLockPage is the most locks in one page.
+const MaxLockPage = 1000
+
+const maxHolder = 100 // characters of an instance's name
 
 // LockFilter selects locks to list; the zero value is all, oldest first.
 type LockFilter struct {
@@ -29,7 +29,7 @@ type LockFilter struct {
 }
 
 func (f LockFilter) check() error {
-	details := slices.Concat(inRange("offset", f.Offset, 0, math.MaxInt32), inRange("limit", f.Limit, 1, maxLockPage))
+	details := slices.Concat(inRange("offset", f.Offset, 0, math.MaxInt32), inRange("limit", f.Limit, 1, MaxLockPage))
 	if f.UserID != "" && !schemas.IsUUID(f.UserID) {
 		details = append(details, wrong("userId", "must be a UUID", f.UserID)...)
 	}
