@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/settings"
@@ -97,23 +96,25 @@ type reasonField struct {
 	Value, Wrong string
 }
 
-// check says what is wrong with a reason; the bounds are storage's.
+// check says what is wrong with a reason.
 func (r *reasonField) check() bool {
-	switch n := utf8.RuneCountInString(strings.TrimSpace(r.Value)); {
-	case n == 0:
+	switch why, err := schemas.ParseChangeReason(r.Value); {
+	case err != nil:
+		r.Wrong = "The reason " + err.Error() + "."
+	case why == "":
 		r.Wrong = "Say why, in a few words: the history shows it to your colleagues."
-	case n > schemas.MaxChangeReason:
-		r.Wrong = fmt.Sprintf("The reason has %d characters; at most %d are kept.", n, schemas.MaxChangeReason)
 	}
 	return r.Wrong == ""
 }
 
 // askSwitch handles GET /staff/{tenant}/switch?to=: what would change, and why.
 func (p *Pages) askSwitch(v *visit) error {
-	return p.showSwitch(v, http.StatusOK, v.QueryParam("to"), reasonField{})
+	return p.showSwitch(v, http.StatusOK, v.QueryParam("to"), "", reasonField{})
 }
 
-func (p *Pages) showSwitch(v *visit, status int, to string, reason reasonField) error {
+// showSwitch asks. version is the one that was first shown, so that a change since
+// then is a conflict; empty means now.
+func (p *Pages) showSwitch(v *visit, status int, to, version string, reason reasonField) error {
 	t, err := p.target(to)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (p *Pages) showSwitch(v *visit, status int, to string, reason reasonField) 
 		return err
 	}
 	return v.show(status, "switch.html", "/", t.Heading, switchPage{
-		target: t, Action: v.path("/switch"), Back: v.path("/"), Version: view.Version, Reason: reason, Longest: view.LongestWaitMs,
+		target: t, Action: v.path("/switch"), Back: v.path("/"), Version: cmp.Or(version, view.Version), Reason: reason, Longest: view.LongestWaitMs,
 	})
 }
 
@@ -135,7 +136,7 @@ func (p *Pages) doSwitch(v *visit) error {
 	}
 	reason := reasonField{Value: v.FormValue("reason")}
 	if !reason.check() {
-		return p.showSwitch(v, http.StatusUnprocessableEntity, t.To, reason)
+		return p.showSwitch(v, http.StatusUnprocessableEntity, t.To, v.FormValue("version"), reason)
 	}
 	view, err := p.Oversight.Settings(v.ctx())
 	if err != nil {

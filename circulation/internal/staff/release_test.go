@@ -47,13 +47,26 @@ func TestALockIsReleasedWithAReason(t *testing.T) {
 	p.lacks(t, "live?done=") // a list that follows has no note
 }
 
+func TestAReasonMayFillItsFieldLineByLine(t *testing.T) {
+	t.Parallel()
+	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	v := visit(t, &library{Oversight: d})
+	v.get(t, releasePath)
+	// Browsers send each line break, which is one character in the field, as two.
+	reason := strings.Repeat("x\r\n", schemas.MaxChangeReason/2-1) + "xx"
+	if p := v.post(t, releasePath, url.Values{"reason": {reason}}); p.status != http.StatusSeeOther || len(d.released) != 1 {
+		t.Errorf("got %d and %d releases, want %d and 1", p.status, len(d.released), http.StatusSeeOther)
+	}
+}
+
 func TestWithoutAReasonNothingIsReleased(t *testing.T) {
 	t.Parallel()
 	for reason, words := range map[string]string{
 		"":     "Say why, in a few words",
 		" \n ": "Say why, in a few words",
-		strings.Repeat("é", schemas.MaxChangeReason+1):       "The reason has 501 characters; at most 500 are kept.",
-		"<i>" + strings.Repeat("x", schemas.MaxChangeReason): "The reason has 503 characters",
+		strings.Repeat("é", schemas.MaxChangeReason+1):       "The reason must have at most 500 characters.",
+		"<i>" + strings.Repeat("x", schemas.MaxChangeReason): "The reason must have at most 500 characters.",
+		"a\x07b": "The reason must have no control characters",
 	} {
 		d := &desk{locks: []schemas.CheckoutLock{held()}}
 		v := visit(t, &library{Oversight: d})

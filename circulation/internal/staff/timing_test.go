@@ -111,7 +111,7 @@ func TestTimesThatCannotBeUsedAreRefusedAtTheField(t *testing.T) {
 		"too long together":  {"2500", "10000 10000 5001", "x", []string{"retryIntervalsMs"}, []string{waits}},
 		"too many":           {"2500", strings.Repeat("1 ", 101), "x", []string{"retryIntervalsMs"}, []string{waits}},
 		"no reason":          {"2500", "500", " ", []string{"reason"}, []string{reason}},
-		"a control":          {"2500", "500", "a\x01b", []string{"reason"}, []string{"Reason must have no control characters"}},
+		"a control":          {"2500", "500", "a\x01b", []string{"reason"}, []string{"The reason must have no control characters"}},
 		"everything at once": {"1", "x", "", []string{"lockTtlMs", "retryIntervalsMs", "reason"}, []string{ttl, waits, reason}},
 	}
 	for name, tt := range tests {
