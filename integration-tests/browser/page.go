@@ -98,22 +98,37 @@ func (p *Page) Gone(text string) {
 // that is to be seen in the first one.
 func (p *Page) Text(selector string) string {
 	p.t.Helper()
-	var text string
-	p.until("reading "+selector, func(ctx context.Context) error {
+	return plain(p.ofElement(selector, "reading "+selector, `e.innerText`))
+}
+
+// Attribute waits for an element that the CSS selector matches, and returns the
+// first one's attribute with that name; empty when it has none.
+func (p *Page) Attribute(selector, name string) string {
+	p.t.Helper()
+	return p.ofElement(selector, "reading "+name+" of "+selector, `e.getAttribute(name) || ""`, name)
+}
+
+// ofElement waits for an element that the CSS selector matches, and returns what
+// the expression makes of e, the first one, and name.
+func (p *Page) ofElement(selector, what, expression string, name ...any) string {
+	p.t.Helper()
+	var value string
+	p.until(what, func(ctx context.Context) error {
 		root, err := p.root(ctx)
 		if err != nil {
 			return err
 		}
-		found, err := onObject[*string](ctx, root, `function (s) { const e = this.querySelector(s); return e && e.innerText }`, selector)
+		found, err := onObject[*string](ctx, root, `function (selector, name) { const e = this.querySelector(selector); return e && (`+expression+`) }`,
+			append([]any{selector}, name...)...)
 		if err == nil && found == nil {
 			err = errors.New("no such element")
 		}
 		if err == nil {
-			text = *found
+			value = *found
 		}
 		return err
 	})
-	return plain(text)
+	return value
 }
 
 // seen is the text of the page, or of its part, that is to be seen.

@@ -117,6 +117,18 @@ func TestTextIsWaitedForUntilItComesAndUntilItGoes(t *testing.T) {
 	p.Gone("A lock of one patron")
 }
 
+func TestAnAttributeIsReadOfTheFirstElementThatMatches(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t)
+	p.Goto(serve(t, map[string]string{"/": `<ul><li><time datetime="2026-03-01">Sunday</time></li><li><time>Monday</time></li></ul>`}))
+	if got := p.Attribute("time", "datetime"); got != "2026-03-01" {
+		t.Errorf("got %q, want the first one's date", got)
+	}
+	if got := p.In("Monday").Attribute("time", "datetime"); got != "" {
+		t.Errorf("got %q, want none", got)
+	}
+}
+
 func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
 	t.Parallel()
 	const field = `<label>Reason <input></label> <p>%s</p>`
