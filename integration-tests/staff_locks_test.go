@@ -1,0 +1,159 @@
+package integration_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
+)
+
+// hold takes a patron's lock as a machine's check-out does, and returns its id.
+func (p *pair) hold(t *testing.T, userID, holder, requestID string, ttl time.Duration) string {
+	t.Helper()
+	c := p.Storage
+	c.Header = http.Header{"X-Lock-Holder": {holder}}
+	a := do(t, c, http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": ttl.Milliseconds(), "requestId": requestID})
+	return object(t, a, http.StatusCreated)["id"].(string)
+}
+
+// masked is how pages write a patron's id or barcode until they are asked for it.
+func masked(id string) string { return "****" + id[len(id)-4:] }
+
+// lockRow is the selector of a lock's row.
+func lockRow(id string) string { return "tr[id='lock-" + id + "'] " }
+
+// ticks waits until the age of a lock has changed n times on the page.
+func ticks(t *testing.T, tab *browser.Page, id string, n int) {
+	t.Helper()
+	age := func() string { return tab.Text(lockRow(id) + "td:nth-child(3)") }
+	for range n {
+		was := age()
+		eventually(t, 10*time.Second, "the age of the lock goes on", func() bool { return age() != was })
+	}
+}
+
+// left is how full the bar of a lock's row is, in milliseconds.
+func left(t *testing.T, tab *browser.Page, id string) int {
+	t.Helper()
+	n, err := strconv.Atoi(tab.Attribute(lockRow(id)+"progress", "value"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestStaffWatchLocksComeAndGo(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	userID, _ := p.patron(t)
+	requestID := uuid.NewString()
+	tab := p.staff(t, 0)
+	tab.Click("Live locks")
+	checkText(tab, "No lock is held now.", "That is normal", "No locks", "Live")
+	tab.Fill("Held by (an instance)", "half typed") // gone if the page was loaded again
+
+	id := p.hold(t, userID, "self-check-3", requestID, time.Minute)
+	row := tab.In(masked(userID))
+	checkText(row, "Held", "self-check-3", requestID, id[:8])
+	checkText(tab, "1 lock held")
+	tab.Gone("No lock is held now.")
+	tab.Gone(userID)
+	before := left(t, tab, id)
+	ticks(t, tab, id, 2)
+	if after := left(t, tab, id); after >= before || before > 60_000 {
+		t.Errorf("the bar fell from %d to %d, want it to fall from at most a minute", before, after)
+	}
+
+	p.unlock(t, id)
+	tab.Gone(masked(userID))
+	checkText(tab, "No lock is held now.", "No locks")
+
+	dead := p.hold(t, userID, "self-check-4", "", 200*time.Millisecond)
+	checkText(tab.In(masked(userID)), "Outdated – blocks nobody", "none")
+	checkText(tab, "0 locks held, 1 outdated")
+	if n := left(t, tab, dead); n != 0 {
+		t.Errorf("the bar of the outdated lock shows %d ms", n)
+	}
+	if got := tab.Find("Held by (an instance)").Value; got != "half typed" {
+		t.Errorf("the field has %q: somebody who types there lost it", got)
+	}
+}
+
+func TestStaffPauseAndGoOn(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	first, second := uuid.NewString(), uuid.NewString()
+	id := p.hold(t, first, "self-check-3", "", time.Minute)
+	paused, watched := p.staff(t, 0), p.staff(t, 0)
+	for _, tab := range []*browser.Page{paused, watched} {
+		tab.Click("Live locks")
+		checkText(tab, masked(first), "Live")
+	}
+	paused.Click("Pause")
+	checkText(paused, "Paused")
+	age := paused.Text(lockRow(id) + "td:nth-child(3)")
+	p.hold(t, second, "self-check-4", "", time.Minute)
+	checkText(watched, masked(second))
+	ticks(t, watched, id, 2)
+	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age || strings.Contains(paused.Text("main"), masked(second)) {
+		t.Errorf("the age went from %s to %s on a page that is paused: %s", age, got, paused.Text("main"))
+	}
+	paused.Click("Go on")
+	checkText(paused, masked(second), "Live", "2 locks held")
+	ticks(t, paused, id, 1)
+	paused.Find("Pause")
+}
+
+func TestStaffFilterLocksAndAskWhoThePatronsAre(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	stuck, barcode := p.patron(t)
+	other, otherBarcode := p.patron(t)
+	p.hold(t, stuck, "self-check-3", "", 100*time.Millisecond)
+	p.hold(t, other, "self-check-4", "", time.Minute)
+	tab := p.staff(t, 0)
+	tab.Click("Live locks")
+	checkText(tab, masked(stuck), masked(other), "1 lock held, 1 outdated")
+	tab.Gone(barcode)
+
+	tab.Click("Show the patrons")
+	checkText(tab.In("self-check-3"), barcode+" "+barcode+" Reader")
+	checkText(tab.In("self-check-4"), otherBarcode)
+
+	tab.Fill("Patron's barcode or id", barcode)
+	tab.Click("Filter")
+	checkText(tab, "0 locks held, 1 outdated", "Patrons are written out.")
+	checkText(tab.In("self-check-3"), barcode)
+	tab.Gone("self-check-4")
+	p.hold(t, uuid.NewString(), "self-check-5", "", time.Minute)
+	fresh := p.hold(t, stuck, "self-check-6", "", time.Minute) // takes the outdated one over
+	checkText(tab, "self-check-6", "1 lock held")
+	tab.Gone("self-check-5") // it was there when the row above was read
+	tab.Gone("self-check-3")
+
+	tab.Click("Mask the patrons")
+	checkText(tab.In("self-check-6"), masked(stuck))
+	p.unlock(t, fresh)
+	checkText(tab, "No lock is like this now.")
+
+	tab.Fill("Patron's barcode or id", "nobody")
+	tab.Click("Filter")
+	if e := tab.In("Locks").Find("Patron's barcode or id"); !e.Invalid || !strings.Contains(e.Description, "No patron has this barcode.") || e.Value != "nobody" {
+		t.Errorf("the field is %+v, want the message at it", e)
+	}
+	tab.Click("Show all")
+	tab.Select("State", "outdated")
+	tab.Click("Filter")
+	checkText(tab, "No lock is like this now.")
+	tab.Select("State", "held")
+	tab.Fill("Held by (an instance)", "self-check-5")
+	tab.Click("Filter")
+	checkText(tab, "self-check-5", "1 lock held")
+	tab.Gone("self-check-4")
+}
