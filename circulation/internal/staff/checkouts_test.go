@@ -21,9 +21,9 @@ func TestEachOutcomeIsSaidInWords(t *testing.T) {
 		e     schemas.PastCheckOut
 		words []string
 	}{
-		"lent":       {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: &wait, TookMs: 2600}, []string{"Lent Loan loan-1 2.5 s 2.6 s"}},
-		"at once":    {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: new(int), TookMs: 12}, []string{"Lent Loan loan-1 0 ms 12 ms"}},
-		"no lock":    {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", TookMs: 12}, []string{"Lent Loan loan-1 – 12 ms"}},
+		"lent":       {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: &wait, TookMs: 2600}, []string{"Lent – 2.5 s 2.6 s More Loan loan-1"}},
+		"at once":    {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", WaitMs: new(int), TookMs: 12}, []string{"Lent – 0 ms 12 ms"}},
+		"no lock":    {schemas.PastCheckOut{Outcome: "lent", LoanID: "loan-1", TookMs: 12}, []string{"Lent – – 12 ms"}},
 		"repeats":    {schemas.PastCheckOut{Outcome: "lent", Repeats: 2}, []string{"The commit was sent again 2 times."}},
 		"one repeat": {schemas.PastCheckOut{Outcome: "lent", Repeats: 1}, []string{"The commit was sent again 1 time."}},
 		"the limit": {
@@ -34,13 +34,13 @@ func TestEachOutcomeIsSaidInWords(t *testing.T) {
 			schemas.PastCheckOut{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock"},
 			[]string{"Had to wait too long Another check-out of this patron was under way for longer than the machine may wait. unable to acquire lock Code LOCK_NOT_ACQUIRED"},
 		},
-		"unknown":    {schemas.PastCheckOut{Outcome: "outcome_unknown", LoanID: "loan-1"}, []string{"Storage was lost in the middle; look at the patron's loans.", "Loan, if it was made, loan-1"}},
+		"unknown":    {schemas.PastCheckOut{Outcome: "outcome_unknown", LoanID: "loan-1"}, []string{"Storage was lost in the middle; look at the patron's loans.", "Loan, if it was made loan-1"}},
 		"left":       {schemas.PastCheckOut{Outcome: "client_left", Reason: "The machine left"}, []string{"The machine hung up before the check-out was done", "The machine left"}},
 		"taken over": {schemas.PastCheckOut{Outcome: "taken_over"}, []string{"The machine sent it again"}},
 		"failed":     {schemas.PastCheckOut{Outcome: "failed", Code: "UNAVAILABLE", Reason: "storage away"}, []string{"an operator finds it by the request id", "storage away Code UNAVAILABLE"}},
 		"refused":    {schemas.PastCheckOut{Outcome: "refused", Reason: "Item is already checked out"}, []string{"Refused Item is already checked out"}},
 		"a new one":  {schemas.PastCheckOut{Outcome: "eaten", Reason: "by a dog"}, []string{"eaten by a dog"}},
-		"request":    {schemas.PastCheckOut{Outcome: "lent", RequestID: "123/circulation", Instance: "circ-2"}, []string{"123/circulation Copy on circ-2"}},
+		"request":    {schemas.PastCheckOut{Outcome: "lent", RequestID: "123/circulation", Instance: "circ-2"}, []string{"123/circ Request 123/circulation Copy Instance circ-2"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

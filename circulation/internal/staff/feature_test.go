@@ -26,7 +26,7 @@ func TestTheSwitchSaysWhatIsOnAndWhy(t *testing.T) {
 		"what cannot be used":  {&library{view: broken}, []string{"cannot be used, so others are in force", "value has lockTTL <b>"}, []string{"lockTTL <b>x"}},
 		"no figures":           {&library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")}, []string{"The lock is on"}, []string{"Right now"}},
 		"figures":              {&library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}}, []string{"Check-outs waiting 4", "Locks held 3"}, nil},
-		"nobody changed it":    {&library{view: own(true, 3000)}, []string{"Nobody has changed the settings of this library yet."}, nil},
+		"nobody changed it":    {&library{view: own(true, 3000)}, []string{"Nobody has changed the settings of this library, as far as is kept."}, nil},
 		"a note for no reason": {&library{view: own(true, 3000)}, nil, []string{"is on now"}},
 	}
 	for name, tt := range tests {
