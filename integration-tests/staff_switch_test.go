@@ -46,7 +46,7 @@ func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
 	}
 
 	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
-	checkText(tab, "The lock is off", "the service's own setting", "Nobody has changed the settings of this library yet.", "Signed in as "+clerk)
+	checkText(tab, "The lock is off", "the service's own setting", "Nobody has changed the settings of this library", "Signed in as "+clerk)
 	tab.Click("Turn on …")
 	checkText(tab, "the loan limit holds also when machines send many at once", "It takes effect at once")
 
