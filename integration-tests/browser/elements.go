@@ -66,9 +66,21 @@ type Element struct {
 // image or live status.
 func (p *Page) Find(name string) Element {
 	p.t.Helper()
+	return p.find(control(), name)
+}
+
+// FindField is Find for a field to fill in or a list to choose from, also where a
+// link or button has its name, as in a message that leads to the field.
+func (p *Page) FindField(label string) Element {
+	p.t.Helper()
+	return p.find(kind{"field", slices.Concat(fillable().roles, selectable().roles)}, label)
+}
+
+func (p *Page) find(k kind, name string) Element {
+	p.t.Helper()
 	var found Element
-	p.until(fmt.Sprintf("finding %q", name), func(ctx context.Context) (err error) {
-		found, err = p.one(ctx, control(), name)
+	p.until(fmt.Sprintf("finding the %s %q", k.name, name), func(ctx context.Context) (err error) {
+		found, err = p.one(ctx, k, name)
 		return err
 	})
 	return found
@@ -106,17 +118,21 @@ func names(elements []Element) string {
 }
 
 // query asks the accessibility tree below root, which leaves out what is hidden.
-// An empty name means any.
+// An empty name means any. Chromium itself would compare names with all their
+// white space, such as that which a sign leaves that is hidden from screen readers.
 func query(ctx context.Context, root runtime.RemoteObjectID, k kind, name string) ([]Element, error) {
-	res, err := chromedp.Call(ctx, accessibility.QueryAXTree,
-		accessibility.QueryAXTreeParams{ObjectID: root, AccessibleName: plain(name)})
+	res, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{ObjectID: root})
 	if err != nil {
 		return nil, err
 	}
+	name = plain(name)
 	var found []Element
 	for _, n := range res.Nodes {
-		if role := word(n.Role); !n.Ignored && n.BackendDOMNodeID != 0 && slices.Contains(k.roles, role) {
-			found = append(found, element(n))
+		if n.Ignored || n.BackendDOMNodeID == 0 || !slices.Contains(k.roles, word(n.Role)) {
+			continue
+		}
+		if e := element(n); name == "" || e.Name == name {
+			found = append(found, e)
 		}
 	}
 	return found, nil
@@ -124,7 +140,7 @@ func query(ctx context.Context, root runtime.RemoteObjectID, k kind, name string
 
 func element(n *accessibility.Node) Element {
 	e := Element{
-		Role: word(n.Role), Name: word(n.Name), Description: word(n.Description), Value: word(n.Value),
+		Role: word(n.Role), Name: plain(word(n.Name)), Description: word(n.Description), Value: word(n.Value),
 		node: n.BackendDOMNodeID,
 	}
 	for _, prop := range n.Properties {

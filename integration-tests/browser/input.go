@@ -246,5 +246,5 @@ func focused(ctx context.Context, _ *chromedp.Target) (string, error) {
 	if err != nil || len(res.Nodes) == 0 {
 		return "", err
 	}
-	return word(res.Nodes[0].Name), nil
+	return plain(word(res.Nodes[0].Name)), nil
 }

@@ -1,0 +1,25 @@
+package browser
+
+import "github.com/chromedp/chromedp"
+
+// tooWide lists what sticks out of the window to the right. What can be scrolled
+// within a box of its own, such as a wide table, does not count.
+const tooWide = `(() => {
+	const page = document.documentElement;
+	if (page.scrollWidth <= page.clientWidth) return [];
+	const boxed = e => {
+		while ((e = e.parentElement) && e !== document.body) if (getComputedStyle(e).overflowX !== "visible") return true;
+		return false;
+	};
+	const wide = [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > page.clientWidth + 1 && !boxed(e));
+	return wide.length ? wide.map(e => e.cloneNode().outerHTML) : ["something that is no element"];
+})()`
+
+// FitsWidth fails the test when the page has to be scrolled sideways, and names
+// what is too wide for the window.
+func (p *Page) FitsWidth() {
+	p.t.Helper()
+	for _, element := range ask(p, "looking for what is too wide", chromedp.Evaluate[[]string](tooWide)) {
+		p.t.Errorf("too wide for the window on %s: %s", p.URL(), element)
+	}
+}
