@@ -1,0 +1,62 @@
+package integration_test
+
+import (
+	"net/http"
+	"testing"
+
+	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
+)
+
+func TestStaffSeeWhatACheckOutWouldEndInWithoutLending(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	userID, patron := p.patron(t)
+	books := p.books(t, 2)
+	rule := "Line 3 of the circulation rules: m " + p.MaterialTypeID + ": " + "l " + p.PolicyID
+	try := func(tab *browser.Page, item, patron string) {
+		t.Helper()
+		tab.Fill("Item's barcode", item)
+		tab.Fill("Patron's barcode", patron)
+		tab.Click("Try")
+	}
+
+	tab := p.staff(t, 0)
+	tab.Click("Try a check-out")
+	try(tab, books[0], patron)
+	tab.See("Would be lent, due ")
+	tab.See("Patron Reader, " + patron + ", group readers")
+	tab.See("Item A Book of Many Copies Status: Available Type: book Location: Main")
+	tab.See(rule)
+	tab.See("Loan policy Limited")
+	tab.See("Loan limit 0 of 1 loans")
+	tab.Gone("the limit is reached")
+	if got := p.state(t, userID, books[0]); got != untouched {
+		t.Errorf("trying left %+v", got)
+	}
+
+	if a := p.lend(t, 0, books[0], patron); a.Status != http.StatusCreated {
+		t.Fatalf("lending: %d %s", a.Status, a.Body)
+	}
+	try(tab, books[1], patron)
+	tab.See("Would be refused")
+	refused := tab.In("Would be refused")
+	refused.See("Patron has reached maximum limit of 1 items for material type (code ITEM_LIMIT_MATERIAL_TYPE)")
+	refused.See("Loan limit 1 of 1 loans, the limit is reached")
+	refused.See(rule)
+	try(tab, books[0], patron)
+	refused.See("Status: Checked out")
+	try(tab, books[1], "P-nobody")
+	refused.See("Could not find user with matching barcode (code USER_BARCODE_NOT_FOUND) Patron not found")
+	refused.See("Loan policy not asked")
+	refused.Gone("the limit is reached")
+
+	tab.Fill("Item's barcode", " ")
+	tab.Click("Try")
+	if item := tab.FindField("Item's barcode"); !item.Invalid || tab.Status() != http.StatusUnprocessableEntity {
+		t.Errorf("without an item the page came with %d, the field is %+v", tab.Status(), item)
+	}
+	if got := p.state(t, userID, books[1]); got != (state{Loans: 1, Status: "Available", Version: 1, Sessions: 1}) {
+		t.Errorf("trying left %+v", got)
+	}
+}
