@@ -144,7 +144,7 @@ func TestStaffFilterLocksAndAskWhoThePatronsAre(t *testing.T) {
 
 	tab.Fill("Patron's barcode or id", "nobody")
 	tab.Click("Filter")
-	if e := tab.In("Locks").Find("Patron's barcode or id"); !e.Invalid || !strings.Contains(e.Description, "No patron has this barcode.") || e.Value != "nobody" {
+	if e := tab.FindField("Patron's barcode or id"); !e.Invalid || !strings.Contains(e.Description, "No patron has this barcode.") || e.Value != "nobody" {
 		t.Errorf("the field is %+v, want the message at it", e)
 	}
 	tab.Click("Show all")

@@ -10,12 +10,13 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// clerk is who signs in where STAFF_AUTH is basic, with the settings for it.
+// clerk is who signs in where staff are asked for a password.
 const (
 	clerk         = "Ms Berger"
 	clerkPassword = "correct horse battery"
 )
 
+// signedIn are circulation's settings that ask staff for it.
 func signedIn() []string {
 	return []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + clerkPassword}
 }

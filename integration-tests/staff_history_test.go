@@ -1,0 +1,165 @@
+package integration_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
+)
+
+// toldWithin is within which the history tells of a check-out: half a second passes
+// until it is sent, the rest is for slow machines.
+const toldWithin = 3 * time.Second
+
+// told waits until circulation instance i tells that a check-out of a book has ended.
+func (p *pair) told(t *testing.T, i int, book string) {
+	t.Helper()
+	eventually(t, toldWithin, "the history tells of "+book, func() bool {
+		a := do(t, p.machines[i], http.MethodGet, "/circulation/check-out-history?itemBarcode="+url.QueryEscape(book), nil)
+		list, _ := object(t, a, http.StatusOK)["checkOuts"].([]any)
+		return len(list) > 0
+	})
+}
+
+// waited is how long a check-out waits for a lock that is held in the tests of the
+// history.
+const waited = 300 * time.Millisecond
+
+func TestStaffFindWhyACheckOutWasRefused(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Circulations: 2, CirculationEnv: on("RETRY_INTERVAL_MS=300", "LOCK_TTL_MS=600000")}, 1)
+	greedyID, greedy := p.patron(t)
+	stuckID, stuck := p.patron(t)
+	books := p.books(t, 6)
+	began := time.Now()
+
+	// A burst of four through both instances, a held lock, and a card nobody has.
+	checkOuts := make([]stack.CheckOut, 4)
+	for i := range checkOuts {
+		checkOuts[i] = p.checkOut(books[i], greedy)
+	}
+	outcomes := stack.Burst(t.Context(), p.machines, checkOuts)
+	p.lock(t, stuckID, 10*time.Minute)
+	if !refusedForLock(t, p.lend(t, 0, books[4], stuck)) {
+		t.Fatal("the lock that somebody holds was got")
+	}
+	const stranger = "u-nobody-has-it"
+	refusals(t, p.lend(t, 1, books[5], stranger), http.StatusUnprocessableEntity)
+
+	ended := time.Now()
+	for _, book := range books {
+		p.told(t, 0, book)
+	}
+	tab := p.staff(t, 0)
+	tab.Click("What happened")
+	find := func(label, barcode string) {
+		tab.Click("What happened") // without the filters before
+		tab.Fill(label, barcode)
+		tab.Click("Search")
+	}
+	lent := 0
+	for i, o := range outcomes {
+		find("Item's barcode", books[i])
+		row := tab.In(books[i])
+		row.Click(row.Text("summary")) // what operators need is folded away
+		checkText(row, masked(greedy), []string{"Instance circulation-1", "Instance circulation-2"}[i%2])
+		if o.Lent() {
+			lent++
+			checkText(row, "Lent", "Loan")
+			continue
+		}
+		checkText(row, "Over the limit", "Patron has reached maximum limit of 1 items for material type", "ITEM_LIMIT_MATERIAL_TYPE")
+	}
+	if lent != 1 {
+		t.Errorf("%d were lent, the limit is 1", lent)
+	}
+
+	find("Patron's barcode", strings.ToUpper(stuck)) // barcodes are the same in any case
+	row := tab.In(books[4])
+	checkText(row, "Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock", "LOCK_NOT_ACQUIRED", masked(stuck))
+	tab.Gone(books[0])
+	checkWaited(t, row)
+	checkDate(t, row, began, ended)
+
+	find("Patron's barcode", stranger)
+	checkText(tab.In(books[5]), "Refused", "Could not find user with matching barcode", masked(stranger))
+
+	find("Patron's barcode", greedy)
+	for _, book := range books[:4] {
+		checkText(tab, book)
+	}
+	for _, hidden := range []string{greedy, greedyID, stuck} {
+		tab.Gone(hidden)
+	}
+	tab.Click("Show the patrons")
+	checkText(tab.In(books[0]), greedy)
+	tab.Gone(books[4]) // the filter stays
+}
+
+// checkWaited fails the test unless the row says that the check-out waited for its
+// lock, and took at least as long.
+func checkWaited(t *testing.T, row *browser.Page) {
+	t.Helper()
+	read := func(column string) time.Duration {
+		t.Helper()
+		d, err := time.ParseDuration(strings.ReplaceAll(row.Text("td:nth-child("+column+")"), " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	if wait, took := read("6"), read("7"); wait < waited || wait > took {
+		t.Errorf("it waited %s and took %s, want at least %s and no less", wait, took, waited)
+	}
+}
+
+// checkDate fails the test unless the row's check-out ended between the two times,
+// to the second.
+func checkDate(t *testing.T, row *browser.Page, from, until time.Time) {
+	t.Helper()
+	date := row.Attribute("time", "datetime")
+	at, err := time.Parse(time.RFC3339, date)
+	if err != nil || at.Before(from.Truncate(time.Second)) || at.After(until) {
+		t.Errorf("it ended at %s (%v), want a time from %s to %s", date, err, from, until)
+	}
+	if shown := row.Text("time"); shown != at.Local().Format("2 Jan 2006, 15:04:05 MST") {
+		t.Errorf("the page shows %s as %q", date, shown)
+	}
+}
+
+func TestStaffSearchCheckOutsByTime(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	_, patron := p.patron(t)
+	book := p.books(t, 1)[0]
+	tab := p.staff(t, 0)
+	tab.Click("What happened")
+	checkText(tab, "No check-out has ended yet, or all are too old to be kept.")
+	began := time.Now()
+	object(t, p.lend(t, 0, book, patron), http.StatusCreated)
+	p.told(t, 0, book)
+
+	const local = "2006-01-02T15:04:05"
+	zone := began.Format(" (MST)")
+	search := func(from, until time.Time) {
+		tab.Fill("From"+zone, from.Format(local))
+		tab.Fill("Until"+zone, until.Format(local))
+		tab.Click("Search")
+	}
+	search(began.Add(-time.Minute), began.Add(time.Minute))
+	checkText(tab.In(book), "Lent")
+	search(began.Add(-time.Hour), began.Add(-time.Minute))
+	checkText(tab, "No check-out that is kept was like this.")
+	search(began.Add(time.Minute), began.Add(time.Hour))
+	checkText(tab, "No check-out that is kept was like this.")
+	search(began.Add(time.Minute), began.Add(-time.Minute))
+	if e := tab.FindField("Until" + zone); !e.Invalid || !strings.Contains(e.Description, "This is before the time in From") {
+		t.Errorf("the field is %+v, want the message at it", e)
+	}
+	tab.In("Check-outs").Click("Show all")
+	checkText(tab.In(book), "Lent")
+}

@@ -1,0 +1,110 @@
+package integration_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
+)
+
+func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{Circulations: 2, CirculationEnv: off()}, 1)
+	tab := p.staff(t, 0, browser.WithoutScript())
+	tab.Click("Turn on …")
+	tab.Fill("Reason", " ")
+	tab.Click("Turn on")
+	if e := tab.Find("Reason"); !e.Invalid || tab.Status() != http.StatusUnprocessableEntity {
+		t.Errorf("status %d, the field is %+v, want the message at it", tab.Status(), e)
+	}
+	tab.Fill("Reason", "No script is needed")
+	tab.Click("Turn on")
+	checkText(tab, "The check-out lock is on now.", "No script is needed")
+
+	tab.Click("Timing")
+	tab.Fill(ttlLabel, "2500")
+	tab.Fill(waitsLabel, "1000, 2000")
+	tab.Click("Show what they mean") // takes no reason
+	checkText(tab, "A machine asks for the lock 3 times", "It waits at most 3 s", "A machine may wait longer (3000 ms) than a lock lives (2500 ms)")
+	tab.Gone("Please look at this again")
+	in := func() record {
+		return object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
+	}
+	checkParts(t, "settings before they are saved", in(), record{"enabled.value": true, "lockTtlMs.source": "environment"})
+
+	tab.Fill(ttlLabel, "soon")
+	tab.Fill("Reason", "Slow gates")
+	tab.Click("Save the times")
+	checkText(tab, "Please look at this again", "The times cannot be used as they are.")
+	if e := tab.FindField(ttlLabel); !e.Invalid || !strings.Contains(e.Description, "Type a whole number from 250 to 600000") || e.Value != "soon" {
+		t.Errorf("the field is %+v, want the message at it and what was typed in it", e)
+	}
+	if e := tab.FindField(waitsLabel); e.Invalid || e.Value != "1000, 2000" {
+		t.Errorf("the other field is %+v, want it as it was typed", e)
+	}
+	tab.Fill(ttlLabel, "4000")
+	tab.Click("Save the times")
+	checkText(tab, "The new times are saved.", "In force: 4000 ms, set for this library.")
+	checkParts(t, "settings once they are saved", in(), record{"enabled.value": true, "lockTtlMs.value": 4000.0, "longestWaitMs": 3000.0})
+}
+
+func TestStaffWithoutJavaScriptReleaseALock(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	userID, _ := p.patron(t)
+	tab := p.staff(t, 0, browser.WithoutScript())
+	tab.Click("Live locks")
+	checkText(tab, "No lock is held now.")
+	for _, button := range []string{"Pause", "Copy"} {
+		tab.Gone(button) // it would do nothing
+	}
+	id := p.hold(t, userID, "self-check-3", "", time.Minute)
+	tab.Click("Refresh")
+	checkText(tab.In(masked(userID)), "self-check-3", "Held")
+	tab.Gone("Copy")
+	tab.In(masked(userID)).Click("Release …")
+	tab.Fill("Reason", "It stays for too long")
+	tab.Click("Release the lock")
+	checkText(tab, "The lock was released.", "No lock is held now.")
+	if a := do(t, p.Storage, http.MethodGet, acquirePath+"/"+id, nil); a.Status != http.StatusNotFound {
+		t.Errorf("the lock is still there: %d %s", a.Status, a.Body)
+	}
+}
+
+func TestStaffWithoutJavaScriptSeeWhatHappenedAndWhatWould(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	_, patron := p.patron(t)
+	books := p.books(t, 2)
+	object(t, p.lend(t, 0, books[0], patron), http.StatusCreated)
+	refusals(t, p.lend(t, 0, books[1], patron), http.StatusUnprocessableEntity)
+	p.told(t, 0, books[1])
+
+	tab := p.staff(t, 0, browser.WithoutScript())
+	tab.Click("What happened")
+	tab.Fill("Patron's barcode", patron)
+	tab.Select("Outcome", "Over the limit")
+	tab.Click("Search")
+	checkText(tab.In(books[1]), "Over the limit", "maximum limit of 1 items")
+	tab.Gone(books[0])
+	tab.Click("Show all")
+	checkText(tab.In(books[0]), "Lent")
+	tab.Click("What the outcomes mean") // opens without a script
+	checkText(tab, "The loan was made.")
+
+	tab.Click("Contention")
+	checkText(tab, "2 check-outs in the last hour, 1 lent and 1 not.", "Most often: Over the limit")
+	tab.Click("Causes as a table")
+	checkText(tab.In("ITEM_LIMIT_MATERIAL_TYPE"), "Over the limit")
+	tab.Click("Refresh")
+	checkText(tab, "2 check-outs in the last hour")
+
+	tab.Click("Try a check-out")
+	tab.Fill("Item's barcode", books[1])
+	tab.Fill("Patron's barcode", patron)
+	tab.Click("Try")
+	checkText(tab, "Would be refused", "maximum limit of 1 items", "1 of 1 loans, the limit is reached")
+}
