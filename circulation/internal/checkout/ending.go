@@ -29,7 +29,8 @@ type Ending struct {
 	// that FOLIO has no code for.
 	Code string
 	// Reason is what was answered, all messages; empty for a loan. Staff may see it:
-	// causes that are for the log are not in it.
+	// neither causes that are for the log are in it nor the patron's name, which no
+	// list of check-outs is to show.
 	Reason string
 
 	UserBarcode, ItemBarcode, ServicePointID string
@@ -57,6 +58,7 @@ func (t *try) ending(ctx context.Context, err error, took time.Duration) Ending 
 		e.Reason = "The machine left before it was answered"
 	} else if err != nil {
 		e.Code, e.Reason = answered(err)
+		e.Reason = strings.ReplaceAll(e.Reason, toUserBecause(t.user.Personal.FullName()), toUserBecause("…"))
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -38,6 +39,10 @@ func TestWhatAnEndingTells(t *testing.T) {
 		},
 		"a refusal without a code": {
 			func(w *world) { w.item.Status.Name = "Checked out" }, "refused||Item is already checked out|ann||none|0",
+		},
+		"requested by another, without the patron's name": {
+			func(w *world) { w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)} },
+			"refused||Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested by another patron|ann||none|0",
 		},
 		"no such patron": {func(w *world) { w.noUser = true }, "refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0"},
 		"no lock":        {func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0"},

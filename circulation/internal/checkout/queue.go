@@ -72,10 +72,13 @@ func (p *plan) checkQueue() []fault.Detail {
 		return nil
 	}
 	return []fault.Detail{detail("", fmt.Sprintf(
-		"%s (Barcode: %s) cannot be checked out to user %s because it has been requested by another patron",
-		p.instance.Title, p.item.Barcode, p.user.Personal.FullName(),
+		"%s (Barcode: %s) cannot be checked out %s it has been requested by another patron",
+		p.instance.Title, p.item.Barcode, toUserBecause(p.user.Personal.FullName()),
 	), fault.Param("userBarcode", p.req.UserBarcode))}
 }
+
+// toUserBecause is the only part of FOLIO's messages that names a patron.
+func toUserBecause(name string) string { return "to user " + name + " because" }
 
 // holdWaits tells whether a hold that nothing is set aside for yet waits for the
 // item, besides the request that is filled now.
