@@ -32,7 +32,8 @@ func describe(e checkout.Ending) schemas.PastCheckOut {
 }
 
 // fit cuts a text to so many characters, and leaves out what PostgreSQL cannot
-// keep.
+// keep. What is cut is copied: a barcode of a megabyte must not stay for the sake
+// of its beginning.
 func fit(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 	if len(s) <= most {
@@ -41,7 +42,7 @@ func fit(s string, most int) string {
 	n := 0
 	for i := range s {
 		if n == most {
-			return s[:i]
+			return strings.Clone(s[:i])
 		}
 		n++
 	}

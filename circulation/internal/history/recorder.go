@@ -24,9 +24,12 @@ const (
 	// it for 5 s.
 	waitingInterval = time.Second
 	// maxEntries bounds the check-outs that are kept of one tenant, and maxTenants the
-	// tenants: an outage of storage must not fill the memory.
+	// tenants: an outage of storage must not fill the memory. Tenants that are many
+	// share maxShared, so that some five times as many are kept at worst, when they
+	// come one after the other; an entry has 1 to 3 KB.
 	maxEntries = 1000
 	maxTenants = 1000
+	maxShared  = 20_000
 	// flushTimeout bounds the last telling, at the stop.
 	flushTimeout = 2 * time.Second
 	// logEvery is how often the log repeats that storage does not listen.
@@ -66,23 +69,22 @@ func (r *Recorder) Ended(ctx context.Context, e checkout.Ending) {
 	info, now := call.FromContext(ctx), time.Now()
 	past := describe(e)
 	past.ID, past.RequestID = uuid.NewString(), fit(info.RequestID, schemas.MaxHistoryText)
-	if r.add(ctx, info, entry{past: past, ended: now}) {
-		r.dropped(1)
+	if n := r.add(ctx, info, entry{past: past, ended: now}); n > 0 {
+		r.dropped(n)
 	}
 }
 
-// add reports whether a check-out had to be dropped for it, this one or an older.
-func (r *Recorder) add(ctx context.Context, info call.Info, e entry) (dropped bool) {
+// add returns how many check-outs had to be dropped for it, this one or older ones.
+func (r *Recorder) add(ctx context.Context, info call.Info, e entry) (dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.of(ctx, info)
 	if b == nil {
-		return true
+		return 1
 	}
-	if len(b.entries) >= maxEntries {
-		b.forget(1)
-		dropped = true
-	}
+	most := min(maxEntries, maxShared/len(r.tenants))
+	dropped = max(0, len(b.entries)+1-most)
+	b.forget(dropped)
 	b.entries = append(b.entries, e)
 	return dropped
 }

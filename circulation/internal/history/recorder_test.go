@@ -3,6 +3,7 @@ package history_test
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +94,47 @@ func TestInventedTenantsFillNoMemory(t *testing.T) {
 			t.Error("a check-out of no tenant is kept")
 		}
 	})
+}
+
+func TestAnOutageFillsNoMemoryHoweverManyTenantsThereAre(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, b *bench) {
+		b.script(always(errDown))
+		const tenants, each = 1000, 100
+		for range 2 { // also of tenants that came when there were few
+			for i := range tenants {
+				b.lend(inTenant(t, fmt.Sprintf("t%d", i)), 0, each)
+			}
+		}
+		if kept := 2*tenants*each - b.dropped; kept > 20_000 {
+			t.Errorf("%d check-outs are kept, want at most 20000", kept)
+		}
+	})
+}
+
+func TestABarcodeOfAMegabyteIsNotKept(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, b *bench) {
+		b.script(always(errDown))
+		ctx := inTenant(t, "diku")
+		before := heap()
+		const n, size = 64, 1 << 20
+		for range n {
+			long := strings.Repeat("9", size)
+			b.Ended(ctx, checkout.Ending{Outcome: checkout.OutcomeRefused, UserBarcode: long, Reason: long + " is no barcode"})
+		}
+		if kept := heap() - before; kept > n*size/4 {
+			t.Errorf("%d MB are kept of %d check-outs, want 1 KB of each", kept>>20, n)
+		}
+	})
+}
+
+// heap is how much memory is in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // far less than 2^63
 }
 
 func TestHowManyWaitIsToldWhenItChangesAndEverySecond(t *testing.T) {
