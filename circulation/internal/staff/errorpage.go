@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
 )
 
 // problem is an error as a page shows it.
@@ -27,6 +28,10 @@ func (p *Pages) showError(c echo.Context, err error) {
 	}
 	c.Response().Header().Set(fault.Header, string(code))
 	f := p.frame(shown.Heading, shown)
+	if id, err := tenant.FromContext(c.Request().Context()); err == nil { // else the way on is the first page
+		v := visit{Context: c, pages: p, tenant: id}
+		f.Tenant, f.Nav = id.String(), v.nav("")
+	}
 	if err := p.write(c, fault.Status(code), "error.html", f); err != nil {
 		p.Log.ErrorContext(c.Request().Context(), "error page not written", "err", err)
 	}

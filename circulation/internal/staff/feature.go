@@ -18,15 +18,15 @@ import (
 const changesShown = 20
 
 type featurePage struct {
-	Settings settings.View
-	Service  bool // what the service's own setting is
-	MayTurn  bool
-	Switch   string // path of the switch
-	Figures  *schemas.Figures
-	Changes  []change
-	Total    int
-	Newer    string // paths; empty for none
-	Older    string
+	Settings      settings.View
+	Service       bool // what the service's own setting is
+	MayTurn       bool
+	MaySeeChanges bool
+	Switch        string // path of the switch
+	Figures       *schemas.Figures
+	Changes       []change
+	Newer         string // paths; empty for none
+	Older         string
 }
 
 // feature handles GET /staff/{tenant}/.
@@ -37,7 +37,7 @@ func (p *Pages) feature(v *visit) error {
 	}
 	page := featurePage{
 		Settings: view, Service: p.Oversight.Environment().Enabled,
-		MayTurn: v.may(oversight.MayChangeSettings), Switch: v.path("/switch"),
+		MayTurn: v.may(oversight.MayChangeSettings), MaySeeChanges: v.may(oversight.MaySeeChanges), Switch: v.path("/switch"),
 	}
 	if v.may(oversight.MaySeeFigures) {
 		f, err := p.Oversight.Figures(v.ctx(), figureMinutes)
@@ -47,7 +47,7 @@ func (p *Pages) feature(v *visit) error {
 			page.Figures = &f
 		}
 	}
-	if v.may(oversight.MaySeeChanges) {
+	if page.MaySeeChanges {
 		offset, err := offsetOf(v)
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func (p *Pages) feature(v *visit) error {
 		if err != nil {
 			return err
 		}
-		page.Changes, page.Total = describeChanges(list.Changes), list.TotalRecords
+		page.Changes = describeChanges(list.Changes)
 		page.Newer, page.Older = neighbours(v, "/", offset, changesShown, offset+len(list.Changes) < list.TotalRecords)
 	}
 	return v.show(http.StatusOK, "feature.html", "/", "Check-out lock", page)

@@ -99,12 +99,19 @@ func (v *visit) show(status int, name, page, title string, body any) error {
 	f := v.pages.frame(title, body)
 	f.Page, f.Tenant, f.CSRF, f.Who = page, v.tenant.String(), v.csrf, v.who()
 	f.Note = notes[v.QueryParam("done")]
+	f.Nav = v.nav(page)
+	return v.pages.write(v.Context, status, name, f)
+}
+
+// nav leads to the pages that the visitor may see.
+func (v *visit) nav(current string) []link {
+	var links []link
 	for _, n := range nav {
 		if v.may(n.permission) {
-			f.Nav = append(f.Nav, link{Path: v.path(n.path), Text: n.text, Current: n.path == page})
+			links = append(links, link{Path: v.path(n.path), Text: n.text, Current: n.path == current})
 		}
 	}
-	return v.pages.write(v.Context, status, name, f)
+	return links
 }
 
 func (v *visit) who() string {
@@ -173,10 +180,12 @@ func (p *Pages) ofTenant(permission string, h func(*visit) error) echo.HandlerFu
 	}
 }
 
-// chooseTenant handles GET /staff/: it leads to the tenant that the gateway or the
-// visitor names.
+func noSuchPage(echo.Context) error { return fault.New(fault.NotFound, "There is no such page.") }
+
+// chooseTenant handles GET /staff/ and /staff/{tenant}: it leads to the tenant that
+// the address, the gateway or the visitor names.
 func (p *Pages) chooseTenant(c echo.Context) error {
-	name := cmp.Or(c.Request().Header.Get(schemas.TenantHeader), c.QueryParam("tenant"))
+	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(schemas.TenantHeader), c.QueryParam("tenant"))
 	wrong := ""
 	if name != "" {
 		id, err := tenant.Parse(name)

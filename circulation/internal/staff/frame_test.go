@@ -62,6 +62,22 @@ func TestTheNavigationHasWhatOneMaySee(t *testing.T) {
 	p.has(t, `<a href="/staff/diku/">Feature</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`, `<a href="/staff/diku/try">`)
 	p.lacks(t, "/staff/diku/locks", "/staff/diku/check-outs", "/staff/diku/contention")
 	p.want(t, 200, "Signed in as "+actorID)
+	// Whoever may not see the page that they are led to first sees where they may go.
+	p = visitAs(t, l, auth.Gateway, granted(oversight.MaySeeLocks)).get(t, "/staff/diku/")
+	p.want(t, 403, "Access requires permission")
+	p.has(t, `<a href="/staff/diku/locks">Live locks</a>`)
+	p.lacks(t, "/staff/diku/timing")
+}
+
+func TestWhoMayNotSeeChangesIsToldNothingOfThem(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(true, 3000)}
+	p := visitAs(t, l, auth.Gateway, granted(oversight.MaySeeSettings)).get(t, "/staff/diku/")
+	p.want(t, 200, "The lock is on")
+	p.lacks(t, "Who changed what", "Nobody has changed")
+	p = visitAs(t, l, auth.Gateway, granted(oversight.MaySeeSettings, oversight.MaySeeChanges)).get(t, "/staff/diku/?offset=20")
+	p.want(t, 200, "Who changed what", "There are no older changes.", "Newer")
+	p.lacks(t, "Nobody has changed")
 }
 
 func TestAPasswordIsAskedForAndNamesWhoActs(t *testing.T) {
@@ -126,6 +142,19 @@ func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {
 	}
 }
 
+func TestAFormOfANeighbourIsRefusedAlsoBehindAGateway(t *testing.T) {
+	t.Parallel()
+	for site, status := range map[string]int{"same-site": 403, "cross-site": 403, "same-origin": 303, "none": 303, "": 303} {
+		header := granted(oversight.MaySeeSettings, oversight.MayChangeSettings)
+		header.Set("Sec-Fetch-Site", site)
+		l := &library{view: own(false, 3000)}
+		p := visitAs(t, l, auth.Gateway, header).post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"because"}})
+		if p.want(t, status); (len(l.changed) > 0) != (status == 303) {
+			t.Errorf("%q: changed %+v", site, l.changed)
+		}
+	}
+}
+
 func TestTheTokenIsKeptFromOtherSites(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{view: own(false, 3000)})
@@ -181,6 +210,9 @@ func TestTheFirstPageLeadsToATenant(t *testing.T) {
 		"by the gateway": {"/staff/", granted(), 303, "/staff/diku/"},
 		"by name":        {"/staff/?tenant=diku", nil, 303, "/staff/diku/"},
 		"no slash":       {"/staff?tenant=diku", nil, 303, "/staff/diku/"},
+		"by the address": {"/staff/diku", nil, 303, "/staff/diku/"},
+		"a page of none": {"/staff/diku/nothing", nil, 404, ""},
+		"a slash more":   {"/staff/diku/locks/", nil, 404, ""},
 		"none":           {"/staff/", nil, 200, ""},
 		"no such name":   {"/staff/?tenant=%3Cscript%3E//evil", nil, 422, ""},
 	}
@@ -192,6 +224,9 @@ func TestTheFirstPageLeadsToATenant(t *testing.T) {
 				t.Errorf("got %d to %q, want %d to %q", p.status, p.header.Get("Location"), tt.status, tt.location)
 			}
 			p.lacks(t, "<script>")
+			if kind := p.header.Get("Content-Type"); tt.location == "" && !strings.HasPrefix(kind, "text/html") {
+				t.Errorf("got %s, want a page", kind)
+			}
 		})
 	}
 }

@@ -89,7 +89,9 @@ func (p *Pages) Routes() []edge.Route {
 	routes := []edge.Route{
 		{Method: http.MethodGet, Path: "/staff", Handler: p.framed(p.chooseTenant)},
 		{Method: http.MethodGet, Path: "/staff/", Handler: p.framed(p.chooseTenant)},
+		{Method: http.MethodGet, Path: "/staff/:tenant", Handler: p.framed(p.chooseTenant)}, // as people type it
 		{Method: http.MethodGet, Path: "/staff/-/:asset", Handler: p.serveAsset},
+		{Method: http.MethodGet, Path: "/staff/*", Handler: p.framed(noSuchPage)},
 	}
 	for _, r := range []struct {
 		method, path, permission string
