@@ -66,13 +66,13 @@ func TestStaffFindWhyACheckOutWasRefused(t *testing.T) {
 		find("Item's barcode", books[i])
 		row := tab.In(books[i])
 		row.Click(row.Text("summary")) // what operators need is folded away
-		checkText(row, masked(greedy), []string{"Instance circulation-1", "Instance circulation-2"}[i%2])
+		row.See(masked(greedy), []string{"Instance circulation-1", "Instance circulation-2"}[i%2])
 		if o.Lent() {
 			lent++
-			checkText(row, "Lent", "Loan")
+			row.See("Lent", "Loan")
 			continue
 		}
-		checkText(row, "Over the limit", "Patron has reached maximum limit of 1 items for material type", "ITEM_LIMIT_MATERIAL_TYPE")
+		row.See("Over the limit", "Patron has reached maximum limit of 1 items for material type", "ITEM_LIMIT_MATERIAL_TYPE")
 	}
 	if lent != 1 {
 		t.Errorf("%d were lent, the limit is 1", lent)
@@ -80,23 +80,23 @@ func TestStaffFindWhyACheckOutWasRefused(t *testing.T) {
 
 	find("Patron's barcode", strings.ToUpper(stuck)) // barcodes are the same in any case
 	row := tab.In(books[4])
-	checkText(row, "Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock", "LOCK_NOT_ACQUIRED", masked(stuck))
+	row.See("Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock", "LOCK_NOT_ACQUIRED", masked(stuck))
 	tab.Gone(books[0])
 	checkWaited(t, row)
 	checkDate(t, row, began, ended)
 
 	find("Patron's barcode", stranger)
-	checkText(tab.In(books[5]), "Refused", "Could not find user with matching barcode", masked(stranger))
+	tab.In(books[5]).See("Refused", "Could not find user with matching barcode", masked(stranger))
 
 	find("Patron's barcode", greedy)
 	for _, book := range books[:4] {
-		checkText(tab, book)
+		tab.See(book)
 	}
 	for _, hidden := range []string{greedy, greedyID, stuck} {
 		tab.Gone(hidden)
 	}
 	tab.Click("Show the patrons")
-	checkText(tab.In(books[0]), greedy)
+	tab.In(books[0]).See(greedy)
 	tab.Gone(books[4]) // the filter stays
 }
 
@@ -138,7 +138,7 @@ func TestStaffSearchCheckOutsByTime(t *testing.T) {
 	book := p.books(t, 1)[0]
 	tab := p.staff(t, 0)
 	tab.Click("What happened")
-	checkText(tab, "No check-out has ended yet, or all are too old to be kept.")
+	tab.See("No check-out has ended yet, or all are too old to be kept.")
 	began := time.Now()
 	object(t, p.lend(t, 0, book, patron), http.StatusCreated)
 	p.told(t, 0, book)
@@ -151,15 +151,15 @@ func TestStaffSearchCheckOutsByTime(t *testing.T) {
 		tab.Click("Search")
 	}
 	search(began.Add(-time.Minute), began.Add(time.Minute))
-	checkText(tab.In(book), "Lent")
+	tab.In(book).See("Lent")
 	search(began.Add(-time.Hour), began.Add(-time.Minute))
-	checkText(tab, "No check-out that is kept was like this.")
+	tab.See("No check-out that is kept was like this.")
 	search(began.Add(time.Minute), began.Add(time.Hour))
-	checkText(tab, "No check-out that is kept was like this.")
+	tab.See("No check-out that is kept was like this.")
 	search(began.Add(time.Minute), began.Add(-time.Minute))
 	if e := tab.FindField("Until" + zone); !e.Invalid || !strings.Contains(e.Description, "This is before the time in From") {
 		t.Errorf("the field is %+v, want the message at it", e)
 	}
 	tab.In("Check-outs").Click("Show all")
-	checkText(tab.In(book), "Lent")
+	tab.In(book).See("Lent")
 }

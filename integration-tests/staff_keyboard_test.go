@@ -34,7 +34,7 @@ func TestStaffTurnTheLockOnWithTheKeyboardAlone(t *testing.T) {
 	}
 	tab.TabTo("Turn on …")
 	tab.Press("Enter")
-	checkText(tab, "Turn the check-out lock on?")
+	tab.See("Turn the check-out lock on?")
 	tab.TabTo("Turn on")
 	tab.Press("Enter")
 	tab.FocusOn("Reason") // the browser shows what is missing
@@ -42,14 +42,14 @@ func TestStaffTurnTheLockOnWithTheKeyboardAlone(t *testing.T) {
 	tab.Press("Tab")
 	focusStays(t, tab, "Turn on")
 	tab.Press("Enter")
-	checkText(tab, "The check-out lock is on now.", "The keyboard suffices")
+	tab.See("The check-out lock is on now.", "The keyboard suffices")
 
 	tab.TabTo("Turn off …")
 	tab.Press("Enter")
-	checkText(tab, "Turn the check-out lock off?")
+	tab.See("Turn the check-out lock off?")
 	tab.TabTo("Cancel")
 	tab.Press("Enter")
-	checkText(tab, "The lock is on")
+	tab.See("The lock is on")
 }
 
 func TestStaffWhoUseTheKeyboardKeepTheirPlaceWhileLocksChange(t *testing.T) {
@@ -61,7 +61,7 @@ func TestStaffWhoUseTheKeyboardKeepTheirPlaceWhileLocksChange(t *testing.T) {
 	tab := p.staff(t, 0)
 	tab.TabTo("Live locks")
 	tab.Press("Enter")
-	checkText(tab, masked(first), "Live")
+	tab.See(masked(first), "Pause Live Refresh")
 
 	tab.TabTo("Pause")
 	ticks(t, tab, secondLock, 2)
@@ -70,8 +70,12 @@ func TestStaffWhoUseTheKeyboardKeepTheirPlaceWhileLocksChange(t *testing.T) {
 	focusStays(t, tab, "Go on")
 	tab.Press("Space")
 
-	tab.TabTo("Copy") // of the first row
+	tab.TabTo("Copy")  // of the first row
+	tab.Press("Enter") // what it says changes for 2 s, and the row meanwhile
+	tab.FocusOn("Copied")
 	ticks(t, tab, firstLock, 2)
+	tab.FocusOn("Copy")
+	ticks(t, tab, firstLock, 1)
 	focusStays(t, tab, "Copy")
 	tab.Press("Tab")
 	focusStays(t, tab, "Release …")
@@ -88,12 +92,12 @@ func TestStaffWhoUseTheKeyboardKeepTheirPlaceWhileLocksChange(t *testing.T) {
 	focusStays(t, tab, "Release …")
 
 	tab.Press("Enter")
-	checkText(tab, "Release this lock?", "self-check-2")
+	tab.See("Release this lock?", "self-check-2")
 	tab.TabTo("Reason")
 	tab.Type("Nothing moves")
 	tab.Press("Tab")
 	focusStays(t, tab, "Release the lock")
 	tab.Press("Enter")
-	checkText(tab, "The lock was released.", "No lock is held now.")
+	tab.See("The lock was released.", "No lock is held now.")
 	p.noLocksLeft(t)
 }

@@ -55,13 +55,13 @@ func TestStaffWatchLocksComeAndGo(t *testing.T) {
 	requestID := uuid.NewString()
 	tab := p.staff(t, 0)
 	tab.Click("Live locks")
-	checkText(tab, "No lock is held now.", "That is normal", "No locks", "Live")
+	tab.See("No lock is held now.", "That is normal", "No locks", "Pause Live Refresh")
 	tab.Fill("Held by (an instance)", "half typed") // gone if the page was loaded again
 
 	id := p.hold(t, userID, "self-check-3", requestID, time.Minute)
 	row := tab.In(masked(userID))
-	checkText(row, "Held", "self-check-3", requestID, id[:8])
-	checkText(tab, "1 lock held")
+	row.See("Held", "self-check-3", requestID, id[:8])
+	tab.See("1 lock held")
 	tab.Gone("No lock is held now.")
 	tab.Gone(userID)
 	before := left(t, tab, id)
@@ -72,11 +72,11 @@ func TestStaffWatchLocksComeAndGo(t *testing.T) {
 
 	p.unlock(t, id)
 	tab.Gone(masked(userID))
-	checkText(tab, "No lock is held now.", "No locks")
+	tab.See("No lock is held now.", "No locks")
 
 	dead := p.hold(t, userID, "self-check-4", "", 200*time.Millisecond)
-	checkText(tab.In(masked(userID)), "Outdated – blocks nobody", "none")
-	checkText(tab, "0 locks held, 1 outdated")
+	tab.In(masked(userID)).See("Outdated – blocks nobody", "none")
+	tab.See("0 locks held, 1 outdated")
 	if n := left(t, tab, dead); n != 0 {
 		t.Errorf("the bar of the outdated lock shows %d ms", n)
 	}
@@ -93,19 +93,19 @@ func TestStaffPauseAndGoOn(t *testing.T) {
 	paused, watched := p.staff(t, 0), p.staff(t, 0)
 	for _, tab := range []*browser.Page{paused, watched} {
 		tab.Click("Live locks")
-		checkText(tab, masked(first), "Live")
+		tab.See(masked(first), "Pause Live Refresh")
 	}
 	paused.Click("Pause")
-	checkText(paused, "Paused")
+	paused.See("Go on Paused Refresh")
 	age := paused.Text(lockRow(id) + "td:nth-child(3)")
 	p.hold(t, second, "self-check-4", "", time.Minute)
-	checkText(watched, masked(second))
+	watched.See(masked(second))
 	ticks(t, watched, id, 2)
 	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age || strings.Contains(paused.Text("main"), masked(second)) {
 		t.Errorf("the age went from %s to %s on a page that is paused: %s", age, got, paused.Text("main"))
 	}
 	paused.Click("Go on")
-	checkText(paused, masked(second), "Live", "2 locks held")
+	paused.See(masked(second), "Pause Live Refresh", "2 locks held")
 	ticks(t, paused, id, 1)
 	paused.Find("Pause")
 }
@@ -119,28 +119,28 @@ func TestStaffFilterLocksAndAskWhoThePatronsAre(t *testing.T) {
 	p.hold(t, other, "self-check-4", "", time.Minute)
 	tab := p.staff(t, 0)
 	tab.Click("Live locks")
-	checkText(tab, masked(stuck), masked(other), "1 lock held, 1 outdated")
+	tab.See(masked(stuck), masked(other), "1 lock held, 1 outdated")
 	tab.Gone(barcode)
 
 	tab.Click("Show the patrons")
-	checkText(tab.In("self-check-3"), barcode+" "+barcode+" Reader")
-	checkText(tab.In("self-check-4"), otherBarcode)
+	tab.In("self-check-3").See(barcode + " " + barcode + " Reader")
+	tab.In("self-check-4").See(otherBarcode)
 
 	tab.Fill("Patron's barcode or id", barcode)
 	tab.Click("Filter")
-	checkText(tab, "0 locks held, 1 outdated", "Patrons are written out.")
-	checkText(tab.In("self-check-3"), barcode)
+	tab.See("0 locks held, 1 outdated", "Patrons are written out.")
+	tab.In("self-check-3").See(barcode)
 	tab.Gone("self-check-4")
 	p.hold(t, uuid.NewString(), "self-check-5", "", time.Minute)
 	fresh := p.hold(t, stuck, "self-check-6", "", time.Minute) // takes the outdated one over
-	checkText(tab, "self-check-6", "1 lock held")
+	tab.See("self-check-6", "1 lock held")
 	tab.Gone("self-check-5") // it was there when the row above was read
 	tab.Gone("self-check-3")
 
 	tab.Click("Mask the patrons")
-	checkText(tab.In("self-check-6"), masked(stuck))
+	tab.In("self-check-6").See(masked(stuck))
 	p.unlock(t, fresh)
-	checkText(tab, "No lock is like this now.")
+	tab.See("No lock is like this now.")
 
 	tab.Fill("Patron's barcode or id", "nobody")
 	tab.Click("Filter")
@@ -150,10 +150,10 @@ func TestStaffFilterLocksAndAskWhoThePatronsAre(t *testing.T) {
 	tab.Click("Show all")
 	tab.Select("State", "outdated")
 	tab.Click("Filter")
-	checkText(tab, "No lock is like this now.")
+	tab.See("No lock is like this now.")
 	tab.Select("State", "held")
 	tab.Fill("Held by (an instance)", "self-check-5")
 	tab.Click("Filter")
-	checkText(tab, "self-check-5", "1 lock held")
+	tab.See("self-check-5", "1 lock held")
 	tab.Gone("self-check-4")
 }

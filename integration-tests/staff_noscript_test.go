@@ -22,13 +22,13 @@ func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
 	}
 	tab.Fill("Reason", "No script is needed")
 	tab.Click("Turn on")
-	checkText(tab, "The check-out lock is on now.", "No script is needed")
+	tab.See("The check-out lock is on now.", "No script is needed")
 
 	tab.Click("Timing")
 	tab.Fill(ttlLabel, "2500")
 	tab.Fill(waitsLabel, "1000, 2000")
 	tab.Click("Show what they mean") // takes no reason
-	checkText(tab, "A machine asks for the lock 3 times", "It waits at most 3 s", "A machine may wait longer (3000 ms) than a lock lives (2500 ms)")
+	tab.See("A machine asks for the lock 3 times", "It waits at most 3 s", "A machine may wait longer (3000 ms) than a lock lives (2500 ms)")
 	tab.Gone("Please look at this again")
 	in := func() record {
 		return object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
@@ -38,7 +38,7 @@ func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
 	tab.Fill(ttlLabel, "soon")
 	tab.Fill("Reason", "Slow gates")
 	tab.Click("Save the times")
-	checkText(tab, "Please look at this again", "The times cannot be used as they are.")
+	tab.See("Please look at this again", "The times cannot be used as they are.")
 	if e := tab.FindField(ttlLabel); !e.Invalid || !strings.Contains(e.Description, "Type a whole number from 250 to 600000") || e.Value != "soon" {
 		t.Errorf("the field is %+v, want the message at it and what was typed in it", e)
 	}
@@ -47,7 +47,7 @@ func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
 	}
 	tab.Fill(ttlLabel, "4000")
 	tab.Click("Save the times")
-	checkText(tab, "The new times are saved.", "In force: 4000 ms, set for this library.")
+	tab.See("The new times are saved.", "In force: 4000 ms, set for this library.")
 	checkParts(t, "settings once they are saved", in(), record{"enabled.value": true, "lockTtlMs.value": 4000.0, "longestWaitMs": 3000.0})
 }
 
@@ -57,18 +57,18 @@ func TestStaffWithoutJavaScriptReleaseALock(t *testing.T) {
 	userID, _ := p.patron(t)
 	tab := p.staff(t, 0, browser.WithoutScript())
 	tab.Click("Live locks")
-	checkText(tab, "No lock is held now.")
+	tab.See("No lock is held now.")
 	for _, button := range []string{"Pause", "Copy"} {
 		tab.Gone(button) // it would do nothing
 	}
 	id := p.hold(t, userID, "self-check-3", "", time.Minute)
 	tab.Click("Refresh")
-	checkText(tab.In(masked(userID)), "self-check-3", "Held")
+	tab.In(masked(userID)).See("self-check-3", "Held")
 	tab.Gone("Copy")
 	tab.In(masked(userID)).Click("Release …")
 	tab.Fill("Reason", "It stays for too long")
 	tab.Click("Release the lock")
-	checkText(tab, "The lock was released.", "No lock is held now.")
+	tab.See("The lock was released.", "No lock is held now.")
 	if a := do(t, p.Storage, http.MethodGet, acquirePath+"/"+id, nil); a.Status != http.StatusNotFound {
 		t.Errorf("the lock is still there: %d %s", a.Status, a.Body)
 	}
@@ -88,23 +88,23 @@ func TestStaffWithoutJavaScriptSeeWhatHappenedAndWhatWould(t *testing.T) {
 	tab.Fill("Patron's barcode", patron)
 	tab.Select("Outcome", "Over the limit")
 	tab.Click("Search")
-	checkText(tab.In(books[1]), "Over the limit", "maximum limit of 1 items")
+	tab.In(books[1]).See("Over the limit", "maximum limit of 1 items")
 	tab.Gone(books[0])
 	tab.Click("Show all")
-	checkText(tab.In(books[0]), "Lent")
+	tab.In(books[0]).See("Lent")
 	tab.Click("What the outcomes mean") // opens without a script
-	checkText(tab, "The loan was made.")
+	tab.See("The loan was made.")
 
 	tab.Click("Contention")
-	checkText(tab, "2 check-outs in the last hour, 1 lent and 1 not.", "Most often: Over the limit")
+	tab.See("2 check-outs in the last hour, 1 lent and 1 not.", "Most often: Over the limit")
 	tab.Click("Causes as a table")
-	checkText(tab.In("ITEM_LIMIT_MATERIAL_TYPE"), "Over the limit")
+	tab.In("ITEM_LIMIT_MATERIAL_TYPE").See("Over the limit")
 	tab.Click("Refresh")
-	checkText(tab, "2 check-outs in the last hour")
+	tab.See("2 check-outs in the last hour")
 
 	tab.Click("Try a check-out")
 	tab.Fill("Item's barcode", books[1])
 	tab.Fill("Patron's barcode", patron)
 	tab.Click("Try")
-	checkText(tab, "Would be refused", "maximum limit of 1 items", "1 of 1 loans, the limit is reached")
+	tab.See("Would be refused", "maximum limit of 1 items", "1 of 1 loans, the limit is reached")
 }

@@ -62,9 +62,9 @@ func TestStaffReleaseALockByForceAndItsHolderIsRefused(t *testing.T) {
 
 	tab := p.staff(t, 1, browser.BasicAuth(clerk, clerkPassword))
 	tab.Click("Live locks")
-	checkText(tab.In(masked(userID)), "Held", "circulation-1")
+	tab.In(masked(userID)).See("Held", "circulation-1")
 	tab.In(masked(userID)).Click("Release …")
-	checkText(tab, "Release this lock?", masked(userID), "circulation-1", "Why it is safe", "it is refused, has to take the lock again and counts the loans again")
+	tab.See("Release this lock?", masked(userID), "circulation-1", "Why it is safe", "it is refused, has to take the lock again and counts the loans again")
 	tab.Click("Release the lock") // without a reason the browser does not send the form
 	tab.FocusOn("Reason")
 	tab.Fill("Reason", " ")
@@ -77,7 +77,7 @@ func TestStaffReleaseALockByForceAndItsHolderIsRefused(t *testing.T) {
 	}
 	tab.Fill("Reason", "Gate 1 hangs and the patron waits")
 	tab.Click("Release the lock")
-	checkText(tab, "The lock was released.")
+	tab.See("The lock was released.")
 
 	object(t, waits.wait(), http.StatusCreated) // the one that waited lends at once
 	goOn()
@@ -100,7 +100,7 @@ func TestStaffReleaseALockByForceAndItsHolderIsRefused(t *testing.T) {
 	}
 
 	tab.Click("Feature")
-	checkText(tab.In("Gate 1 hangs and the patron waits"), clerk, "Released a lock by force", "patron "+masked(userID)+", held by circulation-1 for")
+	tab.In("Gate 1 hangs and the patron waits").See(clerk, "Released a lock by force", "patron "+masked(userID)+", held by circulation-1 for")
 	tab.Gone(userID)
 }
 
@@ -115,12 +115,12 @@ func TestStaffAreToldCalmlyThatALockIsGone(t *testing.T) {
 	tab.Fill("Reason", "It stays for too long")
 	p.unlock(t, id)
 	tab.Click("Release the lock")
-	checkText(tab, "The lock is gone already", "It was released or taken over. Nothing was done.")
+	tab.See("The lock is gone already", "It was released or taken over. Nothing was done.")
 	tab.Click("Back to the live locks")
-	checkText(tab, "No lock is held now.")
+	tab.See("No lock is held now.")
 	tab.Goto(p.staffURL(0, "/locks/"+id+"/release"))
-	checkText(tab, "The lock is gone already")
+	tab.See("The lock is gone already")
 	tab.Click("Feature")
-	checkText(tab, "Nobody has changed the settings of this library")
+	tab.See("Nobody has changed the settings of this library")
 	tab.Gone("Released a lock by force")
 }

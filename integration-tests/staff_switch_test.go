@@ -21,19 +21,12 @@ func signedIn() []string {
 	return []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + clerkPassword}
 }
 
-// checkText fails the test unless the page, or its part, shows all of the texts.
-func checkText(tab *browser.Page, texts ...string) {
-	for _, text := range texts {
-		tab.See(text)
-	}
-}
-
 // turn uses the switch of the page Feature, from its question to the answer.
 func turn(tab *browser.Page, to, reason string) {
 	tab.Click("Turn " + to + " …")
 	tab.Fill("Reason", reason)
 	tab.Click("Turn " + to)
-	checkText(tab, "The check-out lock is "+to+" now.", "The lock is "+to)
+	tab.See("The check-out lock is "+to+" now.", "The lock is "+to)
 }
 
 func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
@@ -47,9 +40,9 @@ func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
 	}
 
 	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
-	checkText(tab, "The lock is off", "the service's own setting", "Nobody has changed the settings of this library", "Signed in as "+clerk)
+	tab.See("The lock is off", "the service's own setting", "Nobody has changed the settings of this library", "Signed in as "+clerk)
 	tab.Click("Turn on …")
-	checkText(tab, "the loan limit holds also when machines send many at once", "It takes effect at once")
+	tab.See("the loan limit holds also when machines send many at once", "It takes effect at once")
 
 	const why = "Two machines lent one patron too much"
 	tab.Click("Turn on") // without a reason the browser does not send the form
@@ -64,24 +57,24 @@ func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
 	}
 	tab.Fill("Reason", why)
 	tab.Click("Turn on")
-	checkText(tab, "The check-out lock is on now.", "The lock is on", "set for this library")
+	tab.See("The check-out lock is on now.", "The lock is on", "set for this library")
 	if !refused() {
 		t.Error("the lock is on and a check-out on the other instance went past it")
 	}
-	checkText(tab.In(why), clerk, "Lock: from the service's own to on")
+	tab.In(why).See(clerk, "Lock: from the service's own to on")
 
 	turn(tab, "off", "The gate is repaired")
 	if refused() {
 		t.Error("the lock is off and a check-out on the other instance was refused for it")
 	}
-	checkText(tab.In("The gate is repaired"), clerk, "Lock: from on to off")
-	checkText(tab.In(why), "Lock: from the service's own to on") // stays
+	tab.In("The gate is repaired").See(clerk, "Lock: from on to off")
+	tab.In(why).See("Lock: from the service's own to on") // stays
 
 	tab.Click("Follow the service's own setting (off) …")
 	tab.Fill("Reason", "Somebody else decides")
 	tab.Click("Follow the service")
-	checkText(tab, "This library now follows the service's own setting.", "The lock is off", "the service's own setting")
-	checkText(tab.In("Somebody else decides"), "Lock: from off to the service's own")
+	tab.See("This library now follows the service's own setting.", "The lock is off", "the service's own setting")
+	tab.In("Somebody else decides").See("Lock: from off to the service's own")
 }
 
 func TestStaffWhoseFormIsOlderThanTheSettingsChangeNothing(t *testing.T) {
@@ -92,12 +85,12 @@ func TestStaffWhoseFormIsOlderThanTheSettingsChangeNothing(t *testing.T) {
 	tab.Fill("Reason", "Mine comes second")
 	p.set(t, 1, record{"enabled": false, "lockTtlMs": 4000, "reason": "Theirs comes first"})
 	tab.Click("Turn on")
-	checkText(tab, "Somebody else was faster", "Nothing of yours was saved")
+	tab.See("Somebody else was faster", "Nothing of yours was saved")
 	if tab.Status() != http.StatusConflict {
 		t.Errorf("got status %d, want 409", tab.Status())
 	}
 	tab.Click("Back to the first page")
-	checkText(tab, "The lock is off", "Theirs comes first")
+	tab.See("The lock is off", "Theirs comes first")
 	tab.Gone("Mine comes second")
 	checkParts(t, "settings", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK),
 		record{"enabled.value": false, "lockTtlMs.value": 4000.0})

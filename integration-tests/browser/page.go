@@ -68,17 +68,19 @@ func (p *Page) Title() string {
 	return ask(p, "the title", chromedp.Title())
 }
 
-// See waits until the text is to be seen. Any white space equals any other. What
-// is typed into fields is not seen by it; see Find.
-func (p *Page) See(text string) {
+// See waits until the texts are to be seen, one after the other. Any white space
+// equals any other. What is typed into fields is not seen by it; see Find.
+func (p *Page) See(texts ...string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf("seeing %q", text), func(ctx context.Context) error {
-		seen, err := p.seen(ctx)
-		if err == nil && !strings.Contains(seen, plain(text)) {
-			err = errors.New("it is not there")
-		}
-		return err
-	})
+	for _, text := range texts {
+		p.until(fmt.Sprintf("seeing %q", text), func(ctx context.Context) error {
+			seen, err := p.seen(ctx)
+			if err == nil && !strings.Contains(seen, plain(text)) {
+				err = errors.New("it is not there")
+			}
+			return err
+		})
+	}
 }
 
 // Gone waits until the text is not to be seen. The part that In names must be
