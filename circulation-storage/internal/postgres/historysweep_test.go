@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/history"
@@ -79,5 +80,32 @@ func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
 		if err := tx.Commit(p.ctx()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Behind PgBouncer statements are not prepared, so every parameter must have its
+// type in the statement.
+func TestHistory_WithoutPreparedStatements(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.HistoryStore = postgres.NewHistoryStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))
+	whole := refused("over", 1000)
+	whole.UserBarcode, whole.ItemBarcode, whole.UserID = "U1", "I1", uuid.NewString()
+	whole.WaitMs = new(int)
+	if err := p.Add(p.ctx(), "desk-1", schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{whole}, Waiting: 2}); err != nil {
+		t.Fatal(err)
+	}
+	page := p.list(history.Filter{
+		UserBarcode: "u1", ItemBarcode: "i1", Outcome: "refused", From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour), Limit: 1,
+	})
+	if reasons(page) != "over" || page.CheckOuts[0].WaitMs == nil {
+		t.Errorf("got %+v", page)
+	}
+	f, err := p.Figures(p.ctx(), 5)
+	if err != nil || f.Waiting != 2 || len(f.Minutes) != 5 || f.Total.Locked != 1 || len(f.Causes) != 1 || f.Causes[0].Reason != "over" {
+		t.Errorf("got %+v, %v", f, err)
+	}
+	if n, err := p.Sweep(p.ctx(), 0, 10); err != nil || n != 1 {
+		t.Errorf("%d swept, %v, want 1", n, err)
 	}
 }
