@@ -16,8 +16,9 @@ func TestAReasonForAChange(t *testing.T) {
 		"nothing but room": {" \r\n\t ", "", ""},
 		"from a form":      {"exams\r\n\tuntil May\r\n", "exams\n\tuntil May", ""},
 		"just fits":        {" " + long + " ", long, ""},
-		"too long":         {long + "x", "", "must have at most 500 characters"},
+		"too long":         {long + "x", "", "must have at most 500 characters, not 501"},
 		"a NUL":            {"a\x00b", "", "must have no control characters but line breaks and tabs"},
+		"no UTF-8":         {"a\xffb", "", "must have no control characters but line breaks and tabs"},
 		"a lone return":    {"a\rb", "", "must have no control characters but line breaks and tabs"},
 	}
 	for name, tt := range tests {

@@ -6,6 +6,9 @@ const (
 	MaxLockWaitMs = 10_000  // waitMs: 0 to this
 )
 
+// MaxLockPage is the most locks in one GET.
+const MaxLockPage = 1000
+
 // CheckoutLockRequest is the body of POST /check-out-lock-storage. FOLIO knows
 // userId and ttlMs; requestId and waitMs are ours and optional.
 type CheckoutLockRequest struct {

@@ -2,8 +2,12 @@ package schemas
 
 import "encoding/json"
 
-// MaxChangeReason is the longest reason for a change, in characters.
-const MaxChangeReason = 500
+// Bounds of the changes that people make.
+const (
+	MaxChangeReason = 500 // characters of a reason
+	MaxChangeName   = 100 // characters of who makes it, all of them printable
+	MaxChangePage   = 200 // changes in one GET
+)
 
 // The kinds of changes that people make to the check-out lock.
 const (
@@ -49,5 +53,5 @@ type LockChanges struct {
 // (ours). Who does it is the user in X-Okapi-User-Id and this name.
 type ForcedRelease struct {
 	Reason string `json:"reason"`           // 1 to MaxChangeReason characters
-	ByName string `json:"byName,omitempty"` // at most 100 characters
+	ByName string `json:"byName,omitempty"` // at most MaxChangeName characters
 }

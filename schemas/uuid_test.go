@@ -22,3 +22,20 @@ func TestOnlyTheUsualFormIsAnID(t *testing.T) {
 		}
 	}
 }
+
+func TestPatronsAndLocksHaveIDsOfTheVersionsOneToFive(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{
+		"0bab56e5-1ab6-4ac2-afdf-8b2df0434378":  true,
+		"0BAB56E5-1AB6-1AC2-8FDF-8B2DF0434378":  true,
+		"01890a5d-ac96-774b-bcce-b302099a8057":  false,
+		"0bab56e5-1ab6-4ac2-cfdf-8b2df0434378":  false,
+		"00000000-0000-0000-0000-000000000000":  false,
+		"x0bab56e5-1ab6-4ac2-afdf-8b2df0434378": false,
+		"":                                      false,
+	} {
+		if got := schemas.IsFolioUUID(id); got != want {
+			t.Errorf("%q: got %t, want %t", id, got, want)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,15 +20,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// folioUUID is what FOLIO takes as a patron's or lock's id (raml-util,
-// uuid.schema): versions 1 to 5.
-const folioUUID = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$`
-
-var folioUUIDPattern = regexp.MustCompile(folioUUID)
-
 const (
 	defaultListLimit = 10
-	maxListLimit     = 1000
 	maxHolder        = 100 // characters
 )
 
@@ -87,7 +79,7 @@ func (h lockHandlers) request(body schemas.CheckoutLockRequest) (lock.Request, e
 	user, ok := folioID(body.UserID)
 	if !ok {
 		wrong = append(wrong, fault.Detail{
-			Message: fmt.Sprintf("must match %q", folioUUID), Type: "1",
+			Message: fmt.Sprintf("must match %q", schemas.FolioUUID), Type: "1",
 			Code:       "jakarta.validation.constraints.Pattern.message", // FOLIO's
 			Parameters: []fault.Parameter{fault.Param("userId", schemas.Shown(body.UserID))},
 		})
@@ -120,7 +112,7 @@ func invalid(key, rule, value string) fault.Detail {
 }
 
 func folioID(s string) (uuid.UUID, bool) {
-	if !folioUUIDPattern.MatchString(s) {
+	if !schemas.IsFolioUUID(s) {
 		return uuid.Nil, false
 	}
 	id, err := uuid.Parse(s)
@@ -205,7 +197,7 @@ func lockFilter(c echo.Context) (f lock.Filter, err error) {
 	if c.QueryParams().Has("userId") {
 		id, ok := folioID(c.QueryParam("userId"))
 		if !ok {
-			return f, fault.New(fault.Malformed, "userId is %s, but must match %s", schemas.Shown(c.QueryParam("userId")), folioUUID)
+			return f, fault.New(fault.Malformed, "userId is %s, but must match %s", schemas.Shown(c.QueryParam("userId")), schemas.FolioUUID)
 		}
 		f.UserID = id
 	}
@@ -225,7 +217,7 @@ func lockFilter(c echo.Context) (f lock.Filter, err error) {
 	if f.Offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
 		return f, err
 	}
-	f.Limit, err = edge.QueryInt(c, "limit", defaultListLimit, 0, maxListLimit)
+	f.Limit, err = edge.QueryInt(c, "limit", defaultListLimit, 0, schemas.MaxLockPage)
 	return f, err
 }
 

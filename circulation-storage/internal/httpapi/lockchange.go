@@ -13,10 +13,7 @@ import (
 	"checkoutlock/schemas"
 )
 
-const (
-	defaultChangesPage = 20
-	maxChangesPage     = 200
-)
+const defaultChangesPage = 20
 
 // LockChanges keeps who changed what about the check-out lock of the tenant in ctx.
 type LockChanges interface {
@@ -47,7 +44,7 @@ func (h lockChangeHandlers) list(c echo.Context) error {
 		q.Wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease)
 	}
 	offset := q.Integer("offset", 0, 0, math.MaxInt32)
-	limit := q.Integer("limit", defaultChangesPage, 1, maxChangesPage)
+	limit := q.Integer("limit", defaultChangesPage, 1, schemas.MaxChangePage)
 	if err := q.Err(); err != nil {
 		return err
 	}

@@ -14,9 +14,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// MaxBy is the longest name of who makes a change, in characters.
-const MaxBy = 100
-
 // Change is something that somebody did to the check-out lock.
 type Change struct {
 	ID     uuid.UUID
@@ -43,16 +40,15 @@ type Note struct {
 // NewNote returns a note of texts that somebody typed: without white space around
 // them, and with plain line feeds where a form sent carriage returns too.
 func NewNote(reason, by string) Note {
-	return Note{
-		Reason: strings.TrimSpace(strings.ReplaceAll(reason, "\r\n", "\n")),
-		By:     strings.TrimSpace(by),
+	if parsed, err := schemas.ParseChangeReason(reason); err == nil { // else Check says what is wrong
+		reason = parsed
 	}
+	return Note{Reason: reason, By: strings.TrimSpace(by)}
 }
 
 // Check returns an Invalid fault with a detail for each text that cannot be kept:
-// a reason of more than schemas.MaxChangeReason characters or with control
-// characters other than line feeds and tabs, a name of more than MaxBy characters
-// or with any that cannot be printed.
+// a reason that schemas.ParseChangeReason refuses, a name of more than
+// schemas.MaxChangeName characters or with any that cannot be printed.
 func (n Note) Check() error { return asFault(n.wrong()) }
 
 // CheckWithReason is Check for a change that needs a reason.
@@ -65,14 +61,11 @@ func (n Note) CheckWithReason() error {
 }
 
 func (n Note) wrong() (wrong []fault.Detail) {
-	if length := utf8.RuneCountInString(n.Reason); length > schemas.MaxChangeReason {
-		wrong = append(wrong, detail("reason", fmt.Sprintf("must have at most %d characters, not %d", schemas.MaxChangeReason, length), n.Reason))
+	if _, err := schemas.ParseChangeReason(n.Reason); err != nil {
+		wrong = append(wrong, detail("reason", err.Error(), n.Reason))
 	}
-	if !utf8.ValidString(n.Reason) || strings.ContainsFunc(n.Reason, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
-		wrong = append(wrong, detail("reason", "must have no control characters but line feeds and tabs", n.Reason))
-	}
-	if utf8.RuneCountInString(n.By) > MaxBy || !utf8.ValidString(n.By) || strings.ContainsFunc(n.By, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		wrong = append(wrong, detail("byName", fmt.Sprintf("must have at most %d characters, all of them printable", MaxBy), n.By))
+	if utf8.RuneCountInString(n.By) > schemas.MaxChangeName || !utf8.ValidString(n.By) || strings.ContainsFunc(n.By, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		wrong = append(wrong, detail("byName", fmt.Sprintf("must have at most %d characters, all of them printable", schemas.MaxChangeName), n.By))
 	}
 	return wrong
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 )
@@ -24,9 +25,6 @@ const (
 	minPassword = 12
 	maxPassword = 200
 )
-
-// maxName is the longest user name in characters: what the history keeps.
-const maxName = 100
 
 // CheckPassword tells what keeps a password from being that of Basic, without
 // repeating it; nil is nothing.
@@ -50,7 +48,7 @@ func (g *Guard) signIn(c echo.Context) error {
 	case !sent:
 		refused = fault.New(fault.Unauthorized, "Sign in with your name and the password of the staff pages (HTTP Basic authentication)")
 	case !usableName(name):
-		refused = fault.New(fault.Unauthorized, "The user name must be 1 to %d printable characters: it says in the history who did what", maxName)
+		refused = fault.New(fault.Unauthorized, "The user name must be 1 to %d printable characters: it says in the history who did what", schemas.MaxChangeName)
 	case subtle.ConstantTimeCompare(hashed[:], g.password[:]) != 1:
 		g.log.WarnContext(r.Context(), "wrong password for the staff pages", "peer", c.RealIP())
 		refused = fault.New(fault.Unauthorized, "The password is wrong")
@@ -66,5 +64,5 @@ func (g *Guard) signIn(c echo.Context) error {
 
 func usableName(name string) bool {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	return utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable) && strings.TrimSpace(name) != "" && utf8.RuneCountInString(name) <= maxName
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable) && strings.TrimSpace(name) != "" && utf8.RuneCountInString(name) <= schemas.MaxChangeName
 }

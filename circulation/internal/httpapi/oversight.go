@@ -92,7 +92,7 @@ func (h oversightHandlers) changeSettings(c echo.Context) error {
 // with a page, newest first.
 func (h oversightHandlers) changes(c echo.Context) error {
 	q := edge.QueryOf(c)
-	kind, offset, limit := q.Text("kind", schemas.MaxHistoryText), q.Integer("offset", 0, 0, math.MaxInt32), q.Integer("limit", defaultChanges, 1, oversight.MaxChangePage)
+	kind, offset, limit := q.Text("kind", schemas.MaxHistoryText), q.Integer("offset", 0, 0, math.MaxInt32), q.Integer("limit", defaultChanges, 1, schemas.MaxChangePage)
 	if err := q.Err(); err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (h oversightHandlers) locks(c echo.Context) error {
 	q := edge.QueryOf(c)
 	f := oversight.LockFilter{
 		UserID: q.Text("userId", schemas.MaxHistoryText), Holder: q.Text("holder", schemas.MaxHistoryText), Outdated: q.Boolean("outdated"),
-		Offset: q.Integer("offset", 0, 0, math.MaxInt32), Limit: q.Integer("limit", defaultLocks, 1, oversight.MaxLockPage),
+		Offset: q.Integer("offset", 0, 0, math.MaxInt32), Limit: q.Integer("limit", defaultLocks, 1, schemas.MaxLockPage),
 	}
-	if f.UserID != "" && !strictUUID.MatchString(f.UserID) {
+	if f.UserID != "" && !schemas.IsFolioUUID(f.UserID) {
 		q.Wrong("userId", "must be a UUID, of the versions 1 to 5 as all of FOLIO's")
 	}
 	barcode := q.Text("userBarcode", schemas.MaxHistoryText)

@@ -3,13 +3,13 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/config/edge"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -89,9 +89,6 @@ func (h rulePolicyHandlers) all(c echo.Context) error {
 	return c.JSON(http.StatusOK, map[string]any{"circulationRuleMatches": matches})
 }
 
-// strictUUID is what FOLIO takes for an id here: RFC 4122, versions 1 to 5.
-var strictUUID = regexp.MustCompile(`^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$`)
-
 // rulesFor reads the four parameters, all of them required, and returns what
 // they are compared with. The texts of refusals are FOLIO's.
 func (h rulePolicyHandlers) rulesFor(c echo.Context) (*policy.Rules, policy.Criteria, error) {
@@ -109,8 +106,8 @@ func (h rulePolicyHandlers) rulesFor(c echo.Context) (*policy.Rules, policy.Crit
 		switch {
 		case *p.value == "":
 			return nil, criteria, fault.New(fault.Malformed, "required query parameter missing: %s", p.name)
-		case !strictUUID.MatchString(*p.value):
-			return nil, criteria, fault.New(fault.Malformed, "invalid uuid format of %s, expecting %s but it is %.100s", p.name, strictUUID,
+		case !schemas.IsFolioUUID(*p.value):
+			return nil, criteria, fault.New(fault.Malformed, "invalid uuid format of %s, expecting %s but it is %.100s", p.name, schemas.FolioUUID,
 				strings.ToValidUTF8(*p.value, "\uFFFD"))
 		}
 	}

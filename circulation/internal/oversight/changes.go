@@ -3,25 +3,16 @@ package oversight
 import (
 	"context"
 	"encoding/json"
-	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
-	"checkoutlock/schemas/fault"
 )
 
-// MaxChangePage is the most changes in one page.
-const MaxChangePage = 200
-
-const (
-	maxName = 100 // characters of who acts
-	// whoTimeout bounds finding out the name of who acts. The change waits for it.
-	whoTimeout = 2 * time.Second
-)
+// whoTimeout bounds finding out the name of who acts. The change waits for it.
+const whoTimeout = 2 * time.Second
 
 // Settings returns the settings in force, each with where it comes from.
 func (s *Service) Settings(ctx context.Context) (settings.View, error) {
@@ -54,15 +45,8 @@ func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (set
 
 // Changes returns what people did to the lock, newest first. kind is one of
 // schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
-// to 200. Fault: Invalid for anything else.
+// to schemas.MaxChangePage. Fault: Invalid for anything else.
 func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
-	details := slices.Concat(inRange("offset", offset, 0, math.MaxInt32), inRange("limit", limit, 1, MaxChangePage))
-	if !slices.Contains([]string{"", schemas.ChangeSettings, schemas.ChangeRelease}, kind) {
-		details = append(details, wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease, kind)...)
-	}
-	if len(details) > 0 {
-		return schemas.LockChanges{}, fault.Validation(details...)
-	}
 	return s.storage.LockChanges(ctx, kind, offset, limit)
 }
 
@@ -98,8 +82,8 @@ func fitName(name string) string {
 		}
 		return r
 	}, name))
-	if runes := []rune(name); len(runes) > maxName {
-		name = strings.TrimSpace(string(runes[:maxName]))
+	if runes := []rune(name); len(runes) > schemas.MaxChangeName {
+		name = strings.TrimSpace(string(runes[:schemas.MaxChangeName]))
 	}
 	return name
 }

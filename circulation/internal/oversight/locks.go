@@ -3,8 +3,6 @@ package oversight
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,9 +12,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// MaxLockPage is the most locks in one page.
-const MaxLockPage = 1000
-
 const maxHolder = 100 // characters of an instance's name
 
 // LockFilter selects locks to list; the zero value is all, oldest first.
@@ -25,21 +20,7 @@ type LockFilter struct {
 	Holder   string // the instance that holds them, exactly; empty is any
 	Outdated *bool  // nil is both
 	Offset   int
-	Limit    int // 1 to 1000
-}
-
-func (f LockFilter) check() error {
-	details := slices.Concat(inRange("offset", f.Offset, 0, math.MaxInt32), inRange("limit", f.Limit, 1, MaxLockPage))
-	if f.UserID != "" && !schemas.IsUUID(f.UserID) {
-		details = append(details, wrong("userId", "must be a UUID", f.UserID)...)
-	}
-	if utf8.RuneCountInString(f.Holder) > maxHolder || strings.ContainsFunc(f.Holder, unprintable) {
-		details = append(details, wrong("holder", fmt.Sprintf("must have at most %d printable characters", maxHolder), f.Holder)...)
-	}
-	if len(details) > 0 {
-		return fault.Validation(details...)
-	}
-	return nil
+	Limit    int // 1 to schemas.MaxLockPage
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
@@ -47,8 +28,8 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneErro
 // Locks returns the stored locks, oldest first, outdated ones too. Fault: Invalid
 // for a filter that cannot be used.
 func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error) {
-	if err := f.check(); err != nil {
-		return schemas.CheckoutLocks{}, err
+	if utf8.RuneCountInString(f.Holder) > maxHolder || strings.ContainsFunc(f.Holder, unprintable) {
+		return schemas.CheckoutLocks{}, wrong("holder", fmt.Sprintf("must have at most %d printable characters", maxHolder), f.Holder)
 	}
 	return s.storage.Locks(ctx, f)
 }
@@ -61,10 +42,10 @@ func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.C
 	why, err := schemas.ParseChangeReason(reason)
 	switch {
 	case err != nil:
-		return schemas.CheckoutLock{}, fault.Validation(wrong("reason", err.Error(), reason)...)
+		return schemas.CheckoutLock{}, wrong("reason", err.Error(), reason)
 	case why == "":
-		return schemas.CheckoutLock{}, fault.Validation(wrong("reason",
-			fmt.Sprintf("is required, 1 to %d characters", schemas.MaxChangeReason), reason)...)
+		return schemas.CheckoutLock{}, wrong("reason",
+			fmt.Sprintf("is required, 1 to %d characters", schemas.MaxChangeReason), reason)
 	}
 	name := s.who(ctx)
 	lock, err := s.storage.ForceRelease(ctx, lockID, schemas.ForcedRelease{Reason: why, ByName: name})

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
@@ -78,11 +77,6 @@ func (s *Service) Explain(ctx context.Context, req checkout.DryRunRequest) (chec
 // CheckOuts returns a page of the history, newest first. Fault: Invalid for a
 // filter that cannot be used.
 func (s *Service) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
-	// What the other fields must be, storage says.
-	wrong := slices.Concat(inRange("offset", f.Offset, 0, schemas.MaxHistoryOffset), inRange("limit", f.Limit, 1, schemas.MaxHistoryPage))
-	if len(wrong) > 0 {
-		return schemas.PastCheckOuts{}, fault.Validation(wrong...)
-	}
 	return s.storage.PastCheckOuts(ctx, f)
 }
 
@@ -110,18 +104,11 @@ func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) 
 	return u.ID, err
 }
 
-// inRange returns what is wrong with a number that a caller gave.
-func inRange(name string, value, least, most int) []fault.Detail {
-	if value >= least && value <= most {
-		return nil
-	}
-	return wrong(name, fmt.Sprintf("must be from %d to %d", least, most), strconv.Itoa(value))
-}
-
-// wrong names what a caller gave, and what it must be.
-func wrong(name, rule, value string) []fault.Detail {
-	return []fault.Detail{{
+// wrong is an Invalid fault that names what a caller gave, and what it must be.
+// Storage says the same of all that is not checked here.
+func wrong(name, rule, value string) error {
+	return fault.Validation(fault.Detail{
 		Message: name + " " + rule, Code: string(fault.Invalid),
 		Parameters: []fault.Parameter{fault.Param(name, schemas.Shown(value))},
-	}}
+	})
 }

@@ -124,7 +124,7 @@ func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
 		"too many waits":     {`{"retryIntervalsMs":[` + strings.Repeat("0,", 100) + `0]}`, []string{waits}},
 		"version as number":  {`{"version":7}`, []string{"version must be the version that was read, a string"}},
 		"reason as number":   {`{"reason":7}`, []string{"reason must be a text"}},
-		"reason too long":    {`{"reason":"` + strings.Repeat("é", 501) + `"}`, []string{"reason must have at most 500 characters"}},
+		"reason too long":    {`{"reason":"` + strings.Repeat("é", 501) + `"}`, []string{"reason must have at most 500 characters, not 501"}},
 		"reason with a bell": {`{"reason":"a\u0007b"}`, []string{"reason must have no control characters but line breaks and tabs"}},
 		"no value":           {`{"enabled":{"valeu":true}}`, []string{"enabled must be true or false, or {value, source}"}},
 		"wrong when shown":   {`{"lockTtlMs":{"value":"x","source":"tenant"}}`, []string{ttl}},

@@ -25,6 +25,7 @@ type featurePage struct {
 	Switch        string // path of the switch
 	Figures       *schemas.Figures
 	Changes       []change
+	Unread        bool   // the changes could not be read
 	Newer         string // paths; empty for none
 	Older         string
 }
@@ -53,11 +54,13 @@ func (p *Pages) feature(v *visit) error {
 			return err
 		}
 		list, err := p.Oversight.Changes(v.ctx(), "", offset, changesShown)
-		if err != nil {
-			return err
+		if err != nil { // of a storage that keeps none yet, say
+			p.Log.WarnContext(v.ctx(), "page shown without changes", "err", err)
+			page.Unread = true
+		} else {
+			page.Changes = describeChanges(list.Changes)
+			page.Newer, page.Older = neighbours(v, "/", offset, changesShown, offset+len(list.Changes) < list.TotalRecords)
 		}
-		page.Changes = describeChanges(list.Changes)
-		page.Newer, page.Older = neighbours(v, "/", offset, changesShown, offset+len(list.Changes) < list.TotalRecords)
 	}
 	return v.show(http.StatusOK, "feature.html", "/", "Check-out lock", page)
 }

@@ -90,7 +90,7 @@ func TestTheSwitchIsNotTurnedWithoutAReasonOrOnOldGrounds(t *testing.T) {
 	}{
 		"no reason":            {url.Values{"to": {"on"}}, 422, "Say why, in a few words"},
 		"a blank reason":       {url.Values{"to": {"on"}, "reason": {" \t\n"}}, 422, "Say why, in a few words"},
-		"a long reason":        {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, 422, "The reason must have at most 500 characters."},
+		"a long reason":        {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, 422, "The reason must have at most 500 characters"},
 		"another position":     {url.Values{"to": {"<b>"}, "reason": {"x"}}, 400, "can be turned to on, off or default, not to <b>"},
 		"somebody was faster":  {url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, 409, "The settings were changed since you opened the page. Nothing of yours was saved"},
 		"the longest reason":   {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, 303, ""},

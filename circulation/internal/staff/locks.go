@@ -123,7 +123,7 @@ func (p *Pages) lockFilter(v *visit) (locksPage, oversight.LockFilter, error) {
 // findPatron returns the id of the patron with a barcode or an id; wrong says why
 // there is none.
 func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) {
-	if text == "" || schemas.IsUUID(text) {
+	if text == "" || schemas.IsFolioUUID(text) {
 		return text, "", nil
 	}
 	id, found, err := fault.Found(p.Oversight.PatronID(v.ctx(), text))

@@ -82,8 +82,9 @@ func TestAFilterThatCannotBeIsSaidAtItsField(t *testing.T) {
 		words string
 		field string
 	}{
-		"no such patron": {"patron=%3Cb%3Enobody", nil, "No patron has this barcode.", `id="patron" name="patron" value="&lt;b&gt;nobody"`},
-		"no such holder": {"holder=x%00", fault.New(fault.Invalid, "holder"), "No instance can have this name.", `id="holder-error"`},
+		"no id of a patron": {"patron=01890a5d-ac96-774b-bcce-b302099a8057", nil, "No patron has this barcode.", `id="patron-error"`},
+		"no such patron":    {"patron=%3Cb%3Enobody", nil, "No patron has this barcode.", `id="patron" name="patron" value="&lt;b&gt;nobody"`},
+		"no such holder":    {"holder=x%00", fault.New(fault.Invalid, "holder"), "No instance can have this name.", `id="holder-error"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -64,8 +64,8 @@ func TestWithoutAReasonNothingIsReleased(t *testing.T) {
 	for reason, words := range map[string]string{
 		"":     "Say why, in a few words",
 		" \n ": "Say why, in a few words",
-		strings.Repeat("é", schemas.MaxChangeReason+1):       "The reason must have at most 500 characters.",
-		"<i>" + strings.Repeat("x", schemas.MaxChangeReason): "The reason must have at most 500 characters.",
+		strings.Repeat("é", schemas.MaxChangeReason+1):       "The reason must have at most 500 characters",
+		"<i>" + strings.Repeat("x", schemas.MaxChangeReason): "The reason must have at most 500 characters",
 		"a\x07b": "The reason must have no control characters",
 	} {
 		d := &desk{locks: []schemas.CheckoutLock{held()}}

@@ -2,6 +2,7 @@ package staff_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"html"
@@ -40,6 +41,7 @@ type library struct {
 	explanation checkout.Explanation
 	err         error // of what is asked
 	noFigures   error
+	noChanges   error
 	refusal     error // of a change
 
 	changed []settings.Change // what was changed, by whom and where
@@ -72,7 +74,7 @@ func (l *library) ChangeSettings(ctx context.Context, body json.RawMessage) (set
 
 func (l *library) Changes(_ context.Context, _ string, offset, _ int) (schemas.LockChanges, error) {
 	l.offset = offset
-	return l.changes, l.err
+	return l.changes, cmp.Or(l.noChanges, l.err)
 }
 
 func (l *library) CheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
