@@ -11,11 +11,12 @@ import (
 )
 
 // A form is taken only from a page of ours: it repeats the token in the visitor's
-// cookie, which other sites can neither read nor send (SameSite). A neighbour under
-// the same domain can set such a cookie, though, so a browser that says that the
-// form came from there is refused besides: also behind a gateway, where the guard
-// leaves origins alone, since pages are where their forms go. Echo's own middleware
-// is not used, because it asks for no token from browsers that send Sec-Fetch-Site.
+// cookie, which other sites can neither read nor send with a form (SameSite). A
+// neighbour under the same domain can set such a cookie, though, so a browser that
+// says that the form came from there is refused besides: also behind a gateway,
+// where the guard leaves origins alone, since pages are where their forms go. Echo's
+// own middleware is not used, because it asks for no token from browsers that send
+// Sec-Fetch-Site.
 
 const (
 	tokenCookie = "staff_token"
@@ -37,8 +38,10 @@ func checkToken(c echo.Context) (string, error) {
 		return cookie.Value, nil
 	}
 	token := rand.Text()
+	// Lax, since whoever follows a link from elsewhere, a mail say, must not come
+	// without the token: a new one would make the forms that are open worthless.
 	c.SetCookie(&http.Cookie{ //nolint:gosec // Secure depends on how the visitor came
-		Name: tokenCookie, Value: token, Path: "/staff/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: tokenCookie, Value: token, Path: "/staff/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		// A gateway in front says how the visitor came; a forged header only loses the cookie.
 		Secure: c.Scheme() == "https",
 	})
