@@ -60,7 +60,7 @@ func TestStaffWatchLocksComeAndGo(t *testing.T) {
 
 	id := p.hold(t, userID, "self-check-3", requestID, time.Minute)
 	row := tab.In(masked(userID))
-	row.See("Held", "self-check-3", requestID, id[:8])
+	row.See("Held", "self-check-3", requestID[:8], id[:8])
 	tab.See("1 lock held")
 	tab.Gone("No lock is held now.")
 	tab.Gone(userID)

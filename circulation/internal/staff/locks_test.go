@@ -19,7 +19,7 @@ func TestLocksAreListedWithWhatTheyTell(t *testing.T) {
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK,
 		"1 lock held, 1 outdated",
-		"****1234 Held 500 ms 2.5 s circulation-1 req-17 0bab56e5 Copy Release …",
+		"****1234 Held 500 ms 2.5 s circulation-1 req-17 Copy 0bab56e5 Copy Release …",
 		"****5678 Outdated – blocks nobody 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
 		"Patrons are masked. Show the patrons")
 	p.has(t,
