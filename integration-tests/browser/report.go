@@ -43,6 +43,9 @@ func (p *Page) picture(file string) error {
 	if err != nil {
 		return err
 	}
+	if png, err = fewColours(png); err != nil {
+		return err
+	}
 	return os.WriteFile(file, png, 0o644) //nolint:gosec // part of the documentation
 }
 
