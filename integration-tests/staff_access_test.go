@@ -1,0 +1,76 @@
+package integration_test
+
+import (
+	"net/http"
+	"testing"
+
+	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
+)
+
+func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: append(off(), signedIn()...)}, 1)
+	stranger := p.staff(t, 0)
+	stranger.See("Sign in with your name and the password")
+	stranger.Gone("The lock is")
+	if stranger.Status() != http.StatusUnauthorized {
+		t.Errorf("without a password the page came with %d", stranger.Status())
+	}
+
+	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
+	tab.See("Signed in as " + clerk)
+	tab.Gone("STAFF_AUTH")
+	turn(tab, "on", "Return boxes open today")
+	tab.In("Return boxes open today").See(clerk + " Lock: from the service's own to on")
+}
+
+// granted are the headers that a gateway sends for somebody with permissions.
+func granted(tenant, permissions string) []browser.Option {
+	return []browser.Option{
+		browser.Header(schemas.TenantHeader, tenant),
+		browser.Header(schemas.UserIDHeader, "9ad09b01-7429-455f-9f64-e3897027db61"),
+		browser.Header(schemas.PermissionsHeader, permissions),
+	}
+}
+
+func TestStaffBehindAGatewaySeeAndDoWhatTheirPermissionsSay(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: append(off(), "STAFF_AUTH=gateway")}, 1)
+	const (
+		see    = `"circulation.check-out-lock-settings.item.get"`
+		change = `"circulation.check-out-lock-settings.item.put"`
+		locks  = `"circulation.check-out-locks.collection.get"`
+	)
+	own := p.Storage.Tenant
+	refused := func(tab *browser.Page, page, why string) {
+		t.Helper()
+		tab.Goto(p.staffURL(0, page))
+		tab.See(why)
+		if tab.Status() != http.StatusForbidden {
+			t.Errorf("%s came with %d, want 403", page, tab.Status())
+		}
+	}
+
+	reader := p.staff(t, 0, granted(own, "["+see+","+locks+"]")...)
+	reader.See("The lock is off")
+	reader.See("You may look at this, but not change it.")
+	reader.Gone("Turn on")
+	pages := reader.In("Pages")
+	pages.See("Feature Timing Live locks")
+	pages.Gone("What happened")
+	reader.Click("Timing")
+	reader.See("You may look at this, but not change it.")
+	reader.Gone("Save the times")
+	reader.Click("Live locks") // and is told what changes there
+	reader.See("Live Refresh")
+	refused(reader, "/switch?to=on", "Access requires permission: circulation.check-out-lock-settings.item.put")
+	refused(reader, "/check-outs", "Access requires permission: circulation.check-out-history.collection.get")
+
+	changer := p.staff(t, 0, granted(own, "["+see+","+change+"]")...)
+	turn(changer, "on", "Return boxes open today")
+
+	refused(p.staff(t, 0, granted("elsewhere", "["+see+"]")...), "/", "You are signed in to the tenant elsewhere, not to "+own)
+	refused(p.staff(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so nobody is known to be allowed here.")
+}
