@@ -1,0 +1,155 @@
+package integration_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas"
+)
+
+// The demo library's front desk, and two of its patrons.
+const (
+	frontDeskID = "bbc823fa-06e7-42c6-87b5-605a5da22f15"
+	mateoID     = "f4cae63d-1227-401e-92a8-000d1a700c85" // P-1002
+	yukiID      = "ee920018-0a09-4d1e-86d0-295a35bac198" // P-1003
+	leilaID     = "f3d9b6d9-c323-41df-a631-8fa18731f93c" // P-1004
+)
+
+// demo runs the demo library as tenant diku, in a database of its own. Staff sign
+// in.
+func demo(t *testing.T) *pair {
+	t.Helper()
+	p := start(t, stack.Options{DatabaseURL: ownDatabase(t), Circulations: 2, CirculationEnv: append(signedIn(), "RETRY_INTERVAL_MS=300|300")}, 1)
+	p.Storage.Tenant, p.ServicePointID = "diku", frontDeskID
+	if err := p.Storage.InstallTenant(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(clerk+":"+clerkPassword))
+	for i := range p.machines {
+		p.machines[i].Tenant, p.machines[i].Header = "diku", http.Header{"Authorization": {basic}}
+	}
+	return p
+}
+
+// staffOfDemo opens the first page of a demo library.
+func (p *pair) staffOfDemo(t *testing.T, opts ...browser.Option) *browser.Page {
+	t.Helper()
+	return p.staff(t, 0, append(opts, browser.BasicAuth(clerk, clerkPassword))...)
+}
+
+// busyDemo is a demo library after an hour at work: the lock is on, and check-outs
+// were lent and refused.
+func busyDemo(t *testing.T) *pair {
+	t.Helper()
+	p := demo(t)
+	for _, change := range []record{
+		{"enabled": true, "reason": "The new return boxes send many check-outs at once"},
+		{"enabled": true, "lockTtlMs": 8000, "retryIntervalsMs": []int{500, 500, 1000}, "reason": "The self-checks by the door are on a slow line"},
+	} {
+		p.set(t, 0, change)
+	}
+	p.workOneHour(t, p.someOfEach(t))
+	return p
+}
+
+// someOfEach sends check-outs that end in different ways, and returns what the
+// history has of them.
+func (p *pair) someOfEach(t *testing.T) []schemas.PastCheckOut {
+	t.Helper()
+	held := p.lock(t, mateoID, time.Minute)
+	all := []struct{ book, patron string }{
+		{"B-1001", "P-1003"},
+		{"B-1001", "P-1004"}, // just lent
+		{"B-1102", "P-1005"}, // declared lost
+		{"B-1005", "P-1008"}, // inactive
+		{"B-1006", "P-1099"}, // nobody
+		{"R-1001", "P-1006"}, // not for loan
+		{"B-1002", "P-1002"}, // has to wait for too long
+		{"D-2001", "P-1001"},
+		{"D-2002", "P-1001"},
+		{"D-2003", "P-1001"},
+		{"D-2004", "P-1001"}, // over the limit
+		{"B-1003", "P-1005"},
+	}
+	for i, c := range all {
+		p.lend(t, i%2, c.book, c.patron)
+	}
+	p.unlock(t, held)
+	var list []schemas.PastCheckOut
+	eventually(t, 10*time.Second, "the history has all check-outs", func() bool {
+		var past schemas.PastCheckOuts
+		p.get(t, "/check-out-history-storage/check-outs?limit=50", &past)
+		list = past.CheckOuts
+		return len(list) == len(all)
+	})
+	return list
+}
+
+// workOneHour reports an hour of check-outs that ended like these, and were waited
+// for now and then. Dates are storage's, so they cannot be made by waiting.
+func (p *pair) workOneHour(t *testing.T, like []schemas.PastCheckOut) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2)) // the same hour each time
+	lent := like[slices.IndexFunc(like, func(c schemas.PastCheckOut) bool { return c.Outcome == schemas.OutcomeLent })]
+	report := [2]schemas.CheckOutReport{}
+	for minute := 2; minute < 60; minute++ {
+		rush := minute > 20 && minute < 32
+		n := r.IntN(4)
+		if rush {
+			n += 4 + r.IntN(4)
+		}
+		for range n {
+			c := lent
+			if r.IntN(4) == 0 {
+				c = like[r.IntN(len(like))]
+			}
+			c.ID, c.RequestID, c.Date, c.Instance = uuid.NewString(), uuid.NewString(), "", ""
+			c.AgoMs = int64(minute*60_000 + r.IntN(60_000))
+			if c.Outcome == schemas.OutcomeLent {
+				c.ItemBarcode, c.UserBarcode = fmt.Sprintf("B-10%02d", 1+r.IntN(28)), fmt.Sprintf("P-100%d", 1+r.IntN(6))
+				c.LoanID = uuid.NewString()
+				wait := r.IntN(12)
+				if rush {
+					wait += r.IntN(450)
+				}
+				c.WaitMs, c.TookMs = &wait, wait+8+r.IntN(20)
+			}
+			i := r.IntN(2)
+			report[i].CheckOuts = append(report[i].CheckOuts, c)
+		}
+	}
+	for i, body := range report {
+		c := p.Storage
+		c.Header = http.Header{schemas.HolderHeader: {fmt.Sprintf("circulation-%d", i+1)}}
+		if _, err := c.Must(t.Context(), http.MethodPost, "/check-out-history-storage/check-outs", body); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holdSome leaves the lock of a slow check-out and an outdated one, and no others.
+// It returns the id of the slow one's.
+func (p *pair) holdSome(t *testing.T) string {
+	t.Helper()
+	p.releaseAll(t)
+	p.hold(t, mateoID, "circulation-2", uuid.NewString(), time.Millisecond)
+	return p.hold(t, yukiID, "circulation-1", uuid.NewString(), 30*time.Second)
+}
+
+func (p *pair) releaseAll(t *testing.T) {
+	t.Helper()
+	var locks schemas.CheckoutLocks
+	p.get(t, acquirePath+"?limit=100", &locks)
+	for _, lock := range locks.CheckoutLocks {
+		do(t, p.Storage, http.MethodDelete, acquirePath+"/"+lock.ID, nil) // one that is outdated is 404
+	}
+}

@@ -1,0 +1,111 @@
+package integration_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/browser"
+)
+
+// scene is a staff page in one of its states.
+type scene struct {
+	name string // of its picture, see docs/staff.md
+	show func(t *testing.T, p *pair, tab *browser.Page)
+}
+
+// page is a scene that an address is enough for.
+func page(name, path, text string) scene {
+	return scene{name, func(_ *testing.T, p *pair, tab *browser.Page) {
+		tab.Goto(p.staffURL(0, path))
+		tab.See(text)
+	}}
+}
+
+// quietScenes are those of a library whose lock is off and where nothing happened.
+func quietScenes() []scene {
+	return []scene{
+		page("feature-off", "/", "The lock is off"),
+		page("switch", "/switch?to=on", "Reason"),
+		page("locks-empty", "/locks", "No lock is held now."),
+		page("check-outs-empty", "/check-outs", "No check-out has ended yet"),
+		page("contention-empty", "/contention", "No check-outs in the last hour."),
+		page("try", "/try", "Patron's barcode"),
+	}
+}
+
+// busyScenes are those of busyDemo.
+func busyScenes() []scene {
+	return []scene{
+		page("feature-on", "/", "The lock is on"),
+		page("switch-off", "/switch?to=off", "Reason"),
+		{"switch-error", func(_ *testing.T, p *pair, tab *browser.Page) {
+			tab.Goto(p.staffURL(0, "/switch?to=off"))
+			tab.Fill("Reason", " ")
+			tab.Click("Turn off")
+			tab.See("Say why")
+		}},
+		page("timing", "/timing", "It waits at most 2 s"),
+		{"timing-error", func(_ *testing.T, p *pair, tab *browser.Page) {
+			tab.Goto(p.staffURL(0, "/timing"))
+			tab.Fill(ttlLabel, "8 s")
+			tab.Fill("Reason", "Back to what it was")
+			tab.Click("Save the times")
+			tab.See("Please look at this again")
+		}},
+		{"timing-warning", func(_ *testing.T, p *pair, tab *browser.Page) {
+			tab.Goto(p.staffURL(0, "/timing"))
+			tab.Fill(waitsLabel, "3000, 3000, 3000")
+			tab.See("MACHINE_PATIENCE")
+		}},
+		{"locks", func(t *testing.T, p *pair, tab *browser.Page) {
+			t.Helper()
+			slow := p.holdSome(t)
+			tab.Goto(p.staffURL(0, "/locks"))
+			tab.See("1 lock held, 1 outdated")
+			ticks(t, tab, slow, 2)
+			p.hold(t, leilaID, "circulation-2", uuid.NewString(), 8*time.Second)
+			tab.See("2 locks held, 1 outdated")
+		}},
+		{"release", func(t *testing.T, p *pair, tab *browser.Page) {
+			t.Helper()
+			tab.Goto(p.staffURL(0, "/locks/"+p.holdSome(t)+"/release"))
+			tab.See("Release this lock?")
+		}},
+		{"released", func(t *testing.T, p *pair, tab *browser.Page) {
+			t.Helper()
+			tab.Goto(p.staffURL(0, "/locks/"+p.holdSome(t)+"/release"))
+			tab.Fill("Reason", "Self-check 4 was switched off in the middle")
+			tab.Click("Release the lock")
+			tab.See("The lock was released.")
+		}},
+		{"check-outs", func(_ *testing.T, p *pair, tab *browser.Page) {
+			lately := time.Now().Add(-6 * time.Minute).Format("2006-01-02T15:04")
+			tab.Goto(p.staffURL(0, "/check-outs?from="+lately))
+			tab.See("Over the limit")
+		}},
+		page("check-outs-error", "/check-outs?from=yesterday", "Please look at this again"),
+		{"check-outs-meanings", func(_ *testing.T, p *pair, tab *browser.Page) {
+			tab.Goto(p.staffURL(0, "/check-outs?patron=P-1001&outcome=limit_reached&patrons=shown"))
+			tab.Click("What the outcomes mean")
+			tab.See("The machine hung up before the check-out was done. The item was not lent.")
+		}},
+		page("contention", "/contention", "Most in one minute"),
+		{"contention-tables", func(_ *testing.T, p *pair, tab *browser.Page) {
+			tab.Goto(p.staffURL(0, "/contention"))
+			for _, chart := range []string{"Check-outs a minute", "Waits for a lock", "Causes"} {
+				tab.Click(chart + " as a table")
+			}
+			tab.See("ITEM_LIMIT_MATERIAL_TYPE")
+		}},
+		page("try-lent", "/try?itemBarcode=B-1010&userBarcode=P-1003", "Would be lent"),
+		page("try-refused", "/try?itemBarcode=D-2005&userBarcode=P-1001", "Would be refused"),
+		page("try-error", "/try?itemBarcode=&userBarcode=P-1001", "Please look at this again"),
+		page("not-found", "/switch?to=sideways", "request id"),
+		{"tenant", func(_ *testing.T, p *pair, tab *browser.Page) {
+			tab.Goto(p.Circulations[0] + "/staff/")
+			tab.See("Which library?")
+		}},
+	}
+}
