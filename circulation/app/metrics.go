@@ -61,10 +61,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	reg.MustRegister(m.checkOuts, m.waiting, m.wait, m.steps, m.again, m.requests, m.fallbacks, m.dropped, m.calls,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, outcome := range []string{ // so that a rate exists before the first event
-		checkout.OutcomeLent, checkout.OutcomeRefused, checkout.OutcomeLimitReached, checkout.OutcomeLockNotAcquired,
-		checkout.OutcomeUnknown, checkout.OutcomeTakenOver, checkout.OutcomeClientLeft, checkout.OutcomeFailed,
-	} {
+	for _, outcome := range checkout.Outcomes() { // so that a rate exists before the first event
 		m.checkOuts.WithLabelValues(outcome)
 	}
 	for _, outcome := range idempotency.Outcomes() {

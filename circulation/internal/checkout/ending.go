@@ -10,7 +10,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// The outcomes of check-outs, as the metrics count them.
+// The outcomes of check-outs, as metrics and history name them.
 const (
 	OutcomeLent            = schemas.OutcomeLent
 	OutcomeRefused         = "refused"
@@ -21,6 +21,14 @@ const (
 	OutcomeClientLeft      = "client_left"
 	OutcomeFailed          = "failed"
 )
+
+// Outcomes returns all of them.
+func Outcomes() []string {
+	return []string{
+		OutcomeLent, OutcomeRefused, OutcomeLimitReached, OutcomeLockNotAcquired,
+		OutcomeUnknown, OutcomeTakenOver, OutcomeClientLeft, OutcomeFailed,
+	}
+}
 
 // Ending is how a check-out ended. What the request named is as it came.
 type Ending struct {

@@ -34,6 +34,12 @@ func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLock
 	return s.storage.Locks(ctx, f)
 }
 
+// Lock returns one lock, outdated or not. Fault: NotFound, also for an id that no
+// lock can have.
+func (s *Service) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error) {
+	return s.storage.Lock(ctx, lockID)
+}
+
 // Release releases a lock by force. That is safe at any time: the commit of
 // whoever holds it is refused, and it takes the lock and counts again. Who acts and
 // the reason are kept. Faults: NotFound; Invalid for a reason that is blank or too

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -49,6 +50,17 @@ func TestEachOutcomeIsSaidInWords(t *testing.T) {
 			p := visit(t, history(tt.e)).get(t, "/staff/diku/check-outs")
 			p.want(t, 200, append(tt.words, "22 Aug 2026")...)
 		})
+	}
+}
+
+func TestEveryOutcomeCanBeSearchedFor(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range checkout.Outcomes() {
+		l := history()
+		visit(t, l).get(t, "/staff/diku/check-outs?outcome="+outcome).has(t, `<option value="`+outcome+`" selected>`)
+		if l.filter == nil || l.filter.Outcome != outcome {
+			t.Errorf("%s: asked for %+v", outcome, l.filter)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/settings"
@@ -174,7 +173,7 @@ func proposalOf(view settings.View) proposal {
 
 // change writes the settings as wanted, with a reason.
 func (p *Pages) change(v *visit, wanted proposal, reason string) error {
-	wanted.Reason = strings.TrimSpace(reason)
+	wanted.Reason = reason
 	body, err := json.Marshal(wanted)
 	if err != nil {
 		return fmt.Errorf("writing the settings: %w", err)

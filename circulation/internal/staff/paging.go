@@ -7,8 +7,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-const maxOffset = 10000
-
 // offsetOf reads how many entries a list skips. Fault: Invalid.
 func offsetOf(v *visit) (int, error) {
 	text := v.QueryParam("offset")
@@ -16,8 +14,8 @@ func offsetOf(v *visit) (int, error) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxOffset {
-		return 0, fault.New(fault.Invalid, "offset is %s, allowed are 0 to %d", schemas.Shown(text), maxOffset)
+	if err != nil || n < 0 || n > schemas.MaxHistoryOffset {
+		return 0, fault.New(fault.Invalid, "offset is %s, allowed are 0 to %d", schemas.Shown(text), schemas.MaxHistoryOffset)
 	}
 	return n, nil
 }
@@ -34,7 +32,7 @@ func neighbours(v *visit, page string, offset, size int, more bool) (newer, olde
 	if offset > 0 {
 		newer = at(max(0, offset-size))
 	}
-	if more && offset+size <= maxOffset {
+	if more && offset+size <= schemas.MaxHistoryOffset {
 		older = at(offset + size)
 	}
 	return newer, older

@@ -2,7 +2,6 @@ package staff
 
 import (
 	"net/http"
-	"strings"
 
 	"checkoutlock/schemas/fault"
 )
@@ -46,7 +45,7 @@ func (p *Pages) doRelease(v *visit) error {
 	if !reason.check() {
 		return p.showRelease(v, http.StatusUnprocessableEntity, reason)
 	}
-	_, found, err := fault.Found(p.Oversight.Release(v.ctx(), id, strings.TrimSpace(reason.Value)))
+	_, found, err := fault.Found(p.Oversight.Release(v.ctx(), id, reason.Value))
 	switch {
 	case err != nil:
 		return err

@@ -35,7 +35,7 @@ func TestALockIsReleasedWithAReason(t *testing.T) {
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Oversight: d, view: own(true, 3000)})
 	v.get(t, releasePath)
-	p := v.post(t, releasePath, url.Values{"reason": {"  the machine hangs "}})
+	p := v.post(t, releasePath, url.Values{"reason": {"the machine hangs"}})
 	if got, want := p.header.Get("Location"), "/staff/diku/locks?done=released"; p.status != http.StatusSeeOther || got != want {
 		t.Errorf("got %d, Location %q, want %d and %q", p.status, got, http.StatusSeeOther, want)
 	}

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 )
 
@@ -20,7 +19,7 @@ type templates map[string]*template.Template
 const layout = "layout.html"
 
 func parseTemplates() (templates, error) {
-	shared, err := template.New(layout).Funcs(functions()).ParseFS(templateFiles, "templates/"+layout, "templates/parts.html")
+	shared, err := template.New(layout).Funcs(formats()).ParseFS(templateFiles, "templates/"+layout, "templates/parts.html")
 	if err != nil {
 		return nil, fmt.Errorf("reading the staff pages: %w", err)
 	}
@@ -61,10 +60,4 @@ func (t templates) part(w io.Writer, name, part string, data any) error {
 		return fmt.Errorf("making the staff page %s: %w", name, err)
 	}
 	return nil
-}
-
-func functions() template.FuncMap {
-	all := template.FuncMap{}
-	maps.Copy(all, formats())
-	return all
 }
