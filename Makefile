@@ -26,8 +26,8 @@ demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 test: compiler ## run all tests with the race detector on a real PostgreSQL
 	CGO_ENABLED=1 $(WITH_DB) go test -race -count=1 $(PACKAGES)
 
-screenshots: ## picture the staff pages in docs/screenshots, as their tests see them
-	SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run Staff ./integration-tests
+screenshots: ## picture the staff pages in docs/screenshots
+	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests
 
 bench: ## run the benchmarks
 	$(WITH_DB) go test -run '^$$' -bench . -benchmem $(PACKAGES)
