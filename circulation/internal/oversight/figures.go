@@ -18,6 +18,8 @@ const (
 	// maxFigures bounds the figures that are kept, over all tenants and times. Those
 	// of a day are some 200 KB.
 	maxFigures = 128
+	// maxAskings bounds those under way: a caller may name many numbers of minutes.
+	maxAskings = 4
 )
 
 // Figures returns those of the last minutes, 1 to schemas.MaxFigureMinutes; they
@@ -35,7 +37,7 @@ func (s *Service) Figures(ctx context.Context, minutes int) (schemas.Figures, er
 			defer close(a.done)
 			actx, cancel := context.WithTimeout(context.WithoutCancel(ctx), figuresTimeout)
 			defer cancel()
-			a.figures, a.err = s.storage.Figures(actx, minutes)
+			a.figures, a.err = s.figures.inTurn(actx, func() (schemas.Figures, error) { return s.storage.Figures(actx, minutes) })
 		}()
 	}
 	select {
@@ -74,9 +76,23 @@ func (a *asking) fresh(now time.Time) bool {
 type figuresCache struct {
 	mu      sync.Mutex
 	askings map[figuresKey]*asking
+	turns   chan struct{}
 }
 
-func newFiguresCache() *figuresCache { return &figuresCache{askings: map[figuresKey]*asking{}} }
+func newFiguresCache() *figuresCache {
+	return &figuresCache{askings: map[figuresKey]*asking{}, turns: make(chan struct{}, maxAskings)}
+}
+
+// inTurn asks when fewer than maxAskings others do.
+func (c *figuresCache) inTurn(ctx context.Context, ask func() (schemas.Figures, error)) (schemas.Figures, error) {
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+		return ask()
+	case <-ctx.Done():
+		return schemas.Figures{}, ctx.Err()
+	}
+}
 
 // asking returns the one for key, and whether the caller has to make it.
 func (c *figuresCache) asking(key figuresKey) (a *asking, mine bool) {

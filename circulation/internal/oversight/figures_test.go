@@ -124,3 +124,24 @@ func TestFiguresAreKeptForSoManyAndNoMore(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoeverAsksForEveryNumberOfMinutesIsAnsweredInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{delay: time.Second}
+		s, ctx := b.service(), inTenant(t, "diku")
+		var lookers sync.WaitGroup
+		for i := range 12 {
+			lookers.Go(func() {
+				if _, err := s.Figures(ctx, i+1); err != nil {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := b.times(); n != 4 {
+			t.Errorf("storage is asked %d times at once, want 4", n)
+		}
+		lookers.Wait()
+	})
+}
