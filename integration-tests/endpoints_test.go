@@ -152,10 +152,11 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		)
 	}
 	const locks, settings, rules = "/check-out-lock-storage", "/check-out-lock-settings-storage", "/circulation-rules-storage"
+	searched := []string{"userBarcode", "itemBarcode", "outcome", "from", "until", "offset", "limit"}
 	id := uuid.NewString
 	all = append(all,
 		endpoint{method: http.MethodDelete, path: "/loan-storage/loans"},
-		endpoint{method: http.MethodGet, path: locks, query: []string{"userId", "outdated", "offset", "limit"}},
+		endpoint{method: http.MethodGet, path: locks, query: []string{"userId", "holder", "outdated", "offset", "limit"}},
 		endpoint{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
 		endpoint{method: http.MethodGet, path: locks + "/:id"},
 		endpoint{method: http.MethodDelete, path: locks + "/:id"},
@@ -164,6 +165,11 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 			body: record{"reason": "stuck", "byName": "Ann"}, texts: []string{"reason", "byName"},
 		},
 		endpoint{method: http.MethodGet, path: "/check-out-lock-changes-storage", query: []string{"kind", "offset", "limit"}},
+		endpoint{method: http.MethodGet, path: "/check-out-history-storage/check-outs", query: searched},
+		endpoint{method: http.MethodPost, path: "/check-out-history-storage/check-outs", body: record{"waiting": 0, "checkOuts": []any{
+			record{"id": id(), "outcome": "lent", "userBarcode": "b", "userId": id(), "waitMs": 1, "tookMs": 2},
+		}}},
+		endpoint{method: http.MethodGet, path: "/check-out-history-storage/figures", query: []string{"minutes"}},
 		endpoint{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
 			"loan":        record{"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout"},
 			"itemVersion": 1, "lockId": id(),
@@ -230,7 +236,15 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		{method: http.MethodGet, path: "/circulation/rules"},
 		{method: http.MethodPut, path: "/circulation/rules", body: record{"rulesAsText": p.rules()}},
 		{method: http.MethodGet, path: settingsPath},
-		{method: http.MethodPut, path: settingsPath, body: record{"enabled": false, "lockTtlMs": 3000, "retryIntervalsMs": []any{500}}},
+		{method: http.MethodPut, path: settingsPath, body: record{"enabled": false, "lockTtlMs": 3000, "retryIntervalsMs": []any{500}, "reason": "Monday"}, texts: []string{"reason"}},
+		{method: http.MethodGet, path: "/circulation/check-out-lock-changes", query: []string{"kind", "offset", "limit"}},
+		{method: http.MethodGet, path: "/circulation/check-out-locks", query: []string{"userId", "userBarcode", "holder", "outdated", "offset", "limit"}},
+		{method: http.MethodPost, path: "/circulation/check-out-locks/:id/release", body: record{"reason": "stuck"}, texts: []string{"reason"}},
+		{method: http.MethodGet, path: "/circulation/check-out-history", query: searched},
+		{method: http.MethodGet, path: "/circulation/check-out-figures", query: []string{"minutes"}},
+		{method: http.MethodPost, path: "/circulation/check-out-explanation", body: record{
+			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t),
+		}, texts: []string{"itemBarcode", "userBarcode"}},
 	}
 	for _, kind := range []string{"loan", "request", "notice", "overdue-fine", "lost-item"} {
 		for _, all := range []string{"", "-all"} {

@@ -28,9 +28,12 @@ var outcomePattern = regexp.MustCompile(`^[a-z_]{1,40}$`)
 func Check(r schemas.CheckOutReport) error {
 	var c checker
 	c.number("waiting", int64(r.Waiting), maxCount)
-	if n := len(r.CheckOuts); n > schemas.MaxHistoryBatch {
+	switch n := len(r.CheckOuts); {
+	case r.CheckOuts == nil:
+		c.wrong("checkOuts", "", "is required: a list, which may be empty")
+	case n > schemas.MaxHistoryBatch:
 		c.wrong("checkOuts", strconv.Itoa(n), "must have at most %d elements", schemas.MaxHistoryBatch)
-	} else {
+	default:
 		for i, past := range r.CheckOuts {
 			c.checkOut(fmt.Sprintf("checkOuts[%d].", i), past)
 		}

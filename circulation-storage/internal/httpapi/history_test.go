@@ -95,6 +95,8 @@ func TestAReportThatIsWrongIsRefusedAsAWhole(t *testing.T) {
 		"half a character":    {second(`,"userBarcode":"\ud800"`), 422, []string{`\\ud800`}},
 		"null as an entry":    {`{"checkOuts":[null]}`, 422, []string{"checkOuts[0].id must be a UUID", "checkOuts[0].outcome"}},
 		"no id":               {second(`,"id":""`), 422, []string{"checkOuts[1].id must be a UUID"}},
+		"nothing":             {`{}`, 422, []string{"checkOuts is required"}},
+		"nothing, in words":   {`{"checkOuts":null,"waiting":null}`, 422, []string{"checkOuts is required"}},
 		"the nil id":          {second(`,"id":"00000000-0000-0000-0000-000000000000"`), 422, []string{"checkOuts[1].id"}},
 		"an id in braces":     {second(`,"id":"{` + patronID + `}"`), 422, []string{"checkOuts[1].id"}},
 		"other ids":           {second(`,"userId":"x","loanId":"y","servicePointId":"z"`), 422, []string{"checkOuts[1].userId", "checkOuts[1].loanId", "checkOuts[1].servicePointId"}},
@@ -134,9 +136,7 @@ func TestAReportMayGoToTheBounds(t *testing.T) {
 	for name, body := range map[string]string{
 		"the largest entry": report(1_000_000, largest),
 		"the smallest":      `{"checkOuts":[{"id":"` + patronID + `","outcome":"a"}]}`,
-		"no entries":        `{"waiting":1}`,
-		"nothing":           `{}`,
-		"nothing, in words": `{"checkOuts":null,"waiting":null}`,
+		"no entries":        `{"checkOuts":[],"waiting":1}`,
 		"more than we know": `{"checkOuts":[],"news":{"a":[null]}}`,
 	} {
 		wantStatus(t, name, a.do(http.MethodPost, pastPath, body), http.StatusNoContent)

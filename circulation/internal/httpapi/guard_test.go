@@ -19,7 +19,7 @@ var guarded = []struct{ method, path, body, permission string }{
 	{"POST", "/circulation/check-out-locks/" + lockID + "/release", `{"reason":"x"}`, "circulation.check-out-locks.item.release.post"},
 	{"GET", "/circulation/check-out-history", ``, "circulation.check-out-history.collection.get"},
 	{"GET", "/circulation/check-out-figures", ``, "circulation.check-out-figures.get"},
-	{"POST", "/circulation/check-out-explanation", `{}`, "circulation.check-out-explanation.post"},
+	{"POST", "/circulation/check-out-explanation", `{"itemBarcode":"i","userBarcode":"u"}`, "circulation.check-out-explanation.post"},
 }
 
 func TestStaffsEndpointsAreForThoseWhoMay(t *testing.T) {

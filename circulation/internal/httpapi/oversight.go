@@ -195,11 +195,20 @@ func (h oversightHandlers) figures(c echo.Context) error {
 }
 
 // explain handles POST /circulation/check-out-explanation: 200, also when the
-// check-out would be refused.
+// check-out would be refused; 422 when it is not said of what.
 func (h oversightHandlers) explain(c echo.Context) error {
 	var req checkout.DryRunRequest
 	if err := edge.Decode(c, &req); err != nil {
 		return err
+	}
+	var missing []fault.Detail
+	for _, p := range []fault.Parameter{fault.Param("itemBarcode", req.ItemBarcode), fault.Param("userBarcode", req.UserBarcode)} {
+		if *p.Value == "" {
+			missing = append(missing, fault.Detail{Message: p.Key + " is required", Code: string(fault.Invalid), Parameters: []fault.Parameter{p}})
+		}
+	}
+	if len(missing) > 0 {
+		return fault.Validation(missing...)
 	}
 	found, err := h.oversight.Explain(c.Request().Context(), req)
 	if err != nil {

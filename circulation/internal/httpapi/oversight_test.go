@@ -107,22 +107,21 @@ func TestStaffsEndpointsAskAndAnswer(t *testing.T) {
 		method, path, body string
 		asked, want        string // of oversight; beginning of the answer
 	}{
-		"settings":            {"GET", base + "lock-settings", ``, `settings`, shownSettingsJSON},
-		"change of settings":  {"PUT", base + "lock-settings", shownSettingsJSON, `change ` + shownSettingsJSON, shownSettingsJSON},
-		"changes":             {"GET", base + "lock-changes", ``, `changes "" 0 20`, `{"changes":[],"totalRecords":3}`},
-		"changes of a kind":   {"GET", base + "lock-changes?kind=release&offset=40&limit=200", ``, `changes "release" 40 200`, `{"changes":[]`},
-		"locks":               {"GET", locks, ``, `locks "" "" any 0 10`, oneLock},
-		"locks, narrowed":     {"GET", locks + "?userId=" + patronID + "&holder=desk%201&outdated=true&offset=1&limit=1000", ``, `locks "` + patronID + `" "desk 1" true 1 1000`, oneLock},
-		"locks in force":      {"GET", locks + "?outdated=false", ``, `locks "" "" false 0 10`, oneLock},
-		"a patron's locks":    {"GET", locks + "?userBarcode=P-1", ``, `locks "` + patronID + `" "" any 0 10`, oneLock},
-		"release":             {"POST", locks + "/" + strings.ToUpper(lockID) + "/release", `{"reason":"kiosk died"}`, `release ` + lockID + ` "kiosk died"`, `{"id":"` + lockID + `"`},
-		"release, no reason":  {"POST", locks + "/" + lockID + "/release", `{}`, `release ` + lockID + ` ""`, `{"id":`}, // oversight refuses it
-		"history":             {"GET", history, ``, `{UserBarcode: ItemBarcode: Outcome: From: Until: Offset:0 Limit:50}`, `{"checkOuts":[],"more":true}`},
-		"history, narrowed":   {"GET", history + "?userBarcode=P-1&itemBarcode=D%202&outcome=lent&from=2026-08-22T14:00:00Z&until=2026-08-22T14:10:00.5%2B02:00&offset=10000&limit=200", ``, `{UserBarcode:P-1 ItemBarcode:D 2 Outcome:lent From:2026-08-22T14:00:00Z Until:2026-08-22T14:10:00.5+02:00 Offset:10000 Limit:200}`, `{"checkOuts"`},
-		"figures":             {"GET", base + "figures", ``, `figures 60`, `{"date":"","waiting":4`},
-		"figures of a day":    {"GET", base + "figures?minutes=1440", ``, `figures 1440`, `{"date"`},
-		"explanation":         {"POST", base + "explanation", `{"itemBarcode":"i","userBarcode":"u","proxyUserBarcode":"p"}`, `explain i u p`, `{"wouldLend":false,"errors":[{"message":"no","parameters":[]}]}`},
-		"explanation, nobody": {"POST", base + "explanation", `{}`, `explain   `, `{"wouldLend":false`},
+		"settings":           {"GET", base + "lock-settings", ``, `settings`, shownSettingsJSON},
+		"change of settings": {"PUT", base + "lock-settings", shownSettingsJSON, `change ` + shownSettingsJSON, shownSettingsJSON},
+		"changes":            {"GET", base + "lock-changes", ``, `changes "" 0 20`, `{"changes":[],"totalRecords":3}`},
+		"changes of a kind":  {"GET", base + "lock-changes?kind=release&offset=40&limit=200", ``, `changes "release" 40 200`, `{"changes":[]`},
+		"locks":              {"GET", locks, ``, `locks "" "" any 0 10`, oneLock},
+		"locks, narrowed":    {"GET", locks + "?userId=" + patronID + "&holder=desk%201&outdated=true&offset=1&limit=1000", ``, `locks "` + patronID + `" "desk 1" true 1 1000`, oneLock},
+		"locks in force":     {"GET", locks + "?outdated=false", ``, `locks "" "" false 0 10`, oneLock},
+		"a patron's locks":   {"GET", locks + "?userBarcode=P-1", ``, `locks "` + patronID + `" "" any 0 10`, oneLock},
+		"release":            {"POST", locks + "/" + strings.ToUpper(lockID) + "/release", `{"reason":"kiosk died"}`, `release ` + lockID + ` "kiosk died"`, `{"id":"` + lockID + `"`},
+		"release, no reason": {"POST", locks + "/" + lockID + "/release", `{}`, `release ` + lockID + ` ""`, `{"id":`}, // oversight refuses it
+		"history":            {"GET", history, ``, `{UserBarcode: ItemBarcode: Outcome: From: Until: Offset:0 Limit:50}`, `{"checkOuts":[],"more":true}`},
+		"history, narrowed":  {"GET", history + "?userBarcode=P-1&itemBarcode=D%202&outcome=lent&from=2026-08-22T14:00:00Z&until=2026-08-22T14:10:00.5%2B02:00&offset=10000&limit=200", ``, `{UserBarcode:P-1 ItemBarcode:D 2 Outcome:lent From:2026-08-22T14:00:00Z Until:2026-08-22T14:10:00.5+02:00 Offset:10000 Limit:200}`, `{"checkOuts"`},
+		"figures":            {"GET", base + "figures", ``, `figures 60`, `{"date":"","waiting":4`},
+		"figures of a day":   {"GET", base + "figures?minutes=1440", ``, `figures 1440`, `{"date"`},
+		"explanation":        {"POST", base + "explanation", `{"itemBarcode":"i","userBarcode":"u","proxyUserBarcode":"p"}`, `explain i u p`, `{"wouldLend":false,"errors":[{"message":"no","parameters":[]}]}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +163,7 @@ func TestWhatStaffAskWronglyIsNamed(t *testing.T) {
 		"history, all wrong":     {"GET", history + "?userBarcode=&itemBarcode=&outcome=&from=&until=&offset=&limit=ten", ``, 422, []string{"userBarcode must", "itemBarcode must", "outcome must", "from must", "until must", "offset must", "limit must"}},
 		"figures in words":       {"GET", base + "figures?minutes=an+hour", ``, 422, []string{`"minutes must be an integer from 1 to 1440"`, `"value":"an hour"`}},
 		"explanation, a number":  {"POST", base + "explanation", `{"itemBarcode":1}`, 400, []string{"itemBarcode must be of type string"}},
+		"explanation of nothing": {"POST", base + "explanation", `{}`, 422, []string{"itemBarcode is required", "userBarcode is required"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
