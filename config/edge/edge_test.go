@@ -231,6 +231,25 @@ func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 	}
 }
 
+func TestTheLogNamesNobodyWhomARefusalNames(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a refusal":    {fault.Validation(fault.Detail{Message: "not to Reader, Ann"}), `"code":"INVALID"`},
+		"another text": {fault.New(fault.Malformed, "no JSON"), `"err":"MALFORMED: no JSON"`},
+		"a failure":    {&fault.Error{Code: fault.Timeout, Msg: "too long", Details: []fault.Detail{{Message: "loan 1"}}}, `"err":"TIMEOUT: too long"`},
+	} {
+		var log bytes.Buffer
+		h := service(func(echo.Context) error { return tt.err }, func(o *edge.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+		post(t, h, "{}")
+		if !strings.Contains(log.String(), tt.want) || strings.Contains(log.String(), "Ann") {
+			t.Errorf("%s: logged %s, want %s", name, log.String(), tt.want)
+		}
+	}
+}
+
 func TestPlatformEndpointsNeedNoTenant(t *testing.T) {
 	t.Parallel()
 	down := errors.New("PostgreSQL is away")

@@ -1,10 +1,13 @@
 package checkout_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,4 +160,20 @@ func (w *world) loanID(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return loan.ID
+}
+
+func TestTheLogLineOfARefusalNamesNobody(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w := newWorld()
+	w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)}
+	s := w.service()
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	if err == nil || !strings.Contains(err.Error(), "Reader, Ann") {
+		t.Fatalf("got %v, want a refusal that names the patron", err)
+	}
+	if line := log.String(); !strings.Contains(line, "cannot be checked out to user … because") || strings.Contains(line, "Reader") {
+		t.Errorf("logged %s", line)
+	}
 }

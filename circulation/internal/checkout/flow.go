@@ -65,7 +65,8 @@ func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
 }
 
 // log writes the line that tells why somebody was refused at 14:03. err has the
-// cause too, which Ending leaves out.
+// cause too, which Ending leaves out; but a refusal is all in its messages, and in
+// Ending they are without the patron's name.
 func (s *Service) log(ctx context.Context, e Ending, err error) {
 	attrs := []slog.Attr{
 		slog.String("outcome", e.Outcome), slog.String("patron", call.Mask(e.UserBarcode)),
@@ -77,7 +78,10 @@ func (s *Service) log(ctx context.Context, e Ending, err error) {
 	if e.Repeats > 0 {
 		attrs = append(attrs, slog.Int("repeats", e.Repeats))
 	}
-	if err != nil {
+	switch {
+	case fault.Is(err, fault.Invalid):
+		attrs = append(attrs, slog.String("code", e.Code), slog.String("why", e.Reason))
+	case err != nil:
 		attrs = append(attrs, slog.String("why", err.Error()))
 	}
 	s.Log.LogAttrs(ctx, slog.LevelInfo, "check-out", attrs...)

@@ -150,7 +150,14 @@ func (p *Pages) doSwitch(v *visit) error {
 		wanted.Enabled.Source = settings.FromEnvironment
 	}
 	wanted.Version = cmp.Or(v.FormValue("version"), view.Version) // a change since then is a conflict
-	if err := p.change(v, wanted, reason.Value); err != nil {
+	err = p.change(v, wanted, reason.Value)
+	if fault.Is(err, fault.Conflict) {
+		// Whoever sends the form twice, or lost the first answer, has what they wanted.
+		if now, again := p.Oversight.Settings(v.ctx()); again == nil && now.Enabled == wanted.Enabled {
+			err = nil
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return v.done("/", t.To)

@@ -109,6 +109,15 @@ func TestTheSwitchIsNotTurnedWithoutAReasonOrOnOldGrounds(t *testing.T) {
 	}
 }
 
+func TestAFormThatIsSentTwiceHasDoneWhatItSays(t *testing.T) {
+	t.Parallel()
+	l := &library{view: own(true, 3000)} // by the first one, which raised the version to 7
+	p := visit(t, l).post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}})
+	if p.want(t, 303, ""); len(l.changed) != 0 {
+		t.Errorf("changed again: %s", l.changed)
+	}
+}
+
 func TestTheHistoryOfChangesIsRead(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000), changes: schemas.LockChanges{TotalRecords: 45, Changes: []schemas.LockChange{

@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"checkoutlock/schemas/fault"
 )
 
 // Streams tell open pages what changes, as server-sent events (WHATWG HTML, section
@@ -26,7 +28,13 @@ const trouble = `<div data-live="trouble"><p class="strip">What is new could not
 // looks every so often. The stream ends with the request, which the browser then
 // makes again, so no stream outlives the permission to see it for long. It ends at
 // once when the service stops.
+//
+// A page of another site gets none, since its visitor's browser would sign in and
+// take the places of those who follow.
 func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error)) error {
+	if fromElsewhere(v.Request()) {
+		return fault.New(fault.Forbidden, "Only the staff pages themselves may follow what is new")
+	}
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()

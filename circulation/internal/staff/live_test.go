@@ -212,6 +212,18 @@ func TestWhatCannotBeReadIsToldOnceAndTheStreamGoesOn(t *testing.T) {
 	})
 }
 
+func TestAPageOfAnotherSiteIsToldNothing(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/staff/diku/locks/live", nil)
+	r.Host = "localhost"
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	w := httptest.NewRecorder()
+	newLivePages(t, &desk{}).handler.ServeHTTP(w, r)
+	if w.Code != http.StatusForbidden {
+		t.Errorf("got %d %s, want 403", w.Code, w.Body)
+	}
+}
+
 func TestOnlySoManyPagesAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
