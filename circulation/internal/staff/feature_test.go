@@ -114,7 +114,7 @@ func TestAFormThatIsSentTwiceHasDoneWhatItSays(t *testing.T) {
 	l := &library{view: own(true, 3000)} // by the first one, which raised the version to 7
 	p := visit(t, l).post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}})
 	if p.want(t, 303, ""); len(l.changed) != 0 {
-		t.Errorf("changed again: %s", l.changed)
+		t.Errorf("changed again: %+v", l.changed)
 	}
 }
 
