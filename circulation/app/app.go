@@ -76,7 +76,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	overseen := oversight.NewService(storage, store, env, checkOuts, log)
 	guard := auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log)
-	pages, err := staff.New(staff.Options{Oversight: overseen, Guard: guard, Patience: cfg.MachinePatience, Log: log})
+	pages, err := staff.New(staff.Options{Oversight: overseen, Guard: guard, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}

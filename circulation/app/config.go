@@ -118,6 +118,8 @@ func (c *Config) environment() settings.Environment {
 		Enabled: c.LockEnabled,
 		TTL:     time.Duration(c.LockTTLMs) * time.Millisecond,
 		Waits:   make([]time.Duration, len(c.RetryIntervalsMs)),
+
+		MachinePatience: c.MachinePatience,
 	}
 	for i, ms := range c.RetryIntervalsMs {
 		e.Waits[i] = time.Duration(ms) * time.Millisecond

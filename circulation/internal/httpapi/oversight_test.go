@@ -45,11 +45,11 @@ var shownSettings = settings.View{
 	Enabled:          settings.Field[bool]{Value: true, Source: settings.FromTenant},
 	LockTTLMs:        settings.Field[int]{Value: 3000, Source: settings.FromEnvironment},
 	RetryIntervalsMs: settings.Field[[]int]{Value: []int{500}, Source: settings.FromEnvironment},
-	Version:          "7", LongestWaitMs: 500,
+	Version:          "7", LongestWaitMs: 500, MachinePatienceMs: 5000,
 }
 
 const shownSettingsJSON = `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},` +
-	`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500}`
+	`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500,"machinePatienceMs":5000}`
 
 func (o *overseer) Settings(ctx context.Context) (settings.View, error) {
 	return shownSettings, o.note(ctx, "settings")

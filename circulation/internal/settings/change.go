@@ -23,6 +23,9 @@ type View struct {
 	Version string `json:"version"`
 	// LongestWaitMs is how long a check-out waits for the lock at most.
 	LongestWaitMs int `json:"longestWaitMs"`
+	// MachinePatienceMs is how long the library's machines wait for an answer: one
+	// that waits for the lock longer shows an error while its check-out goes on.
+	MachinePatienceMs int `json:"machinePatienceMs"`
 	// Problem says why the tenant's stored entry is not in force, if so.
 	Problem string `json:"problem,omitempty"`
 }
@@ -45,6 +48,8 @@ func (s Settings) View(problem error) View {
 		RetryIntervalsMs: Field[[]int]{waits, s.WaitsSource},
 		Version:          s.Version,
 		LongestWaitMs:    int(s.WaitBudget().Milliseconds()),
+
+		MachinePatienceMs: int(s.MachinePatience.Milliseconds()),
 	}
 	if problem != nil {
 		v.Problem = problem.Error()
@@ -72,7 +77,7 @@ var (
 // The fields that a change may have; those that View shows besides are passed over.
 var (
 	fieldNames  = []string{"enabled", "lockTtlMs", "retryIntervalsMs", "version", "reason"}
-	shownFields = []string{"longestWaitMs", "problem"}
+	shownFields = []string{"longestWaitMs", "machinePatienceMs", "problem"}
 )
 
 // ParseChange reads a change of the tenant's settings: a JSON object with

@@ -14,6 +14,9 @@ type Environment struct {
 	Enabled bool
 	TTL     time.Duration
 	Waits   []time.Duration
+	// MachinePatience is how long self-check machines wait for an answer. Nothing is
+	// done by it: it is for whoever chooses the others.
+	MachinePatience time.Duration
 }
 
 // Settings returns the environment's settings as those in force.
@@ -25,6 +28,7 @@ func (e Environment) merge(own schemas.LockSettings) Settings {
 		Enabled: e.Enabled, EnabledSource: FromEnvironment,
 		TTL: e.TTL, TTLSource: FromEnvironment,
 		Waits: slices.Clone(e.Waits), WaitsSource: FromEnvironment,
+		MachinePatience: e.MachinePatience,
 	}
 	if own.Enabled != nil {
 		s.Enabled, s.EnabledSource = *own.Enabled, FromTenant

@@ -28,6 +28,9 @@ type Settings struct {
 	// Where each of the three comes from.
 	EnabledSource, TTLSource, WaitsSource Source
 
+	// MachinePatience is the environment's.
+	MachinePatience time.Duration
+
 	// Version is storage's version of the tenant's entry; a commit without a lock
 	// shows it. Empty when storage could not be asked yet.
 	Version string

@@ -23,7 +23,7 @@ type problem struct {
 func (p *Pages) showError(c echo.Context, err error) {
 	code := fault.CodeOf(err)
 	shown := problem{Heading: heading(code), Text: publicText(err), RequestID: call.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
-	if t := c.Param("tenant"); t != "" && code != fault.NotFound {
+	if t := c.Param("tenant"); t != "" && code != fault.NotFound && code != fault.Malformed { // no such tenant, say
 		shown.Back = "/staff/" + t + "/"
 	}
 	c.Response().Header().Set(fault.Header, string(code))

@@ -91,7 +91,7 @@ type livePages struct {
 func newLivePages(t *testing.T, o staff.Oversight) livePages {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	pages, err := staff.New(staff.Options{Oversight: o, Guard: auth.NewGuard(auth.None, "", log), Patience: time.Second, Log: log})
+	pages, err := staff.New(staff.Options{Oversight: o, Guard: auth.NewGuard(auth.None, "", log), Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -48,9 +47,7 @@ type Guard interface {
 type Options struct {
 	Oversight Oversight
 	Guard     Guard
-	// Patience is how long the library's machines wait for an answer.
-	Patience time.Duration
-	Log      *slog.Logger
+	Log       *slog.Logger
 }
 
 // Pages serves the staff pages of all tenants under /staff/.

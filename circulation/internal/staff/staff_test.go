@@ -28,7 +28,7 @@ import (
 	"checkoutlock/schemas/tenant"
 )
 
-var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
+var environment = settings.Environment{MachinePatience: 10 * time.Second, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
 
 // library is a hand-made Oversight.
 type library struct {
@@ -127,7 +127,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 	t.Helper()
 	logged := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(logged, nil))
-	pages, err := staff.New(staff.Options{Oversight: l, Guard: auth.NewGuard(mode, "correct horse", log), Patience: 10 * time.Second, Log: log})
+	pages, err := staff.New(staff.Options{Oversight: l, Guard: auth.NewGuard(mode, "correct horse", log), Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

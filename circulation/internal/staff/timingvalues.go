@@ -153,9 +153,9 @@ func (p *Pages) sumsOf(t times) sums {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait longer (%d ms) than a lock lives (%d ms), so it can overtake a check-out that is slow but alive. "+
 			"That is safe: the slow one is refused and counts the loans again. But it costs time.", s.Longest.Milliseconds(), s.TTL.Milliseconds()))
 	}
-	if s.Longest > p.Patience {
+	if s.Longest > inForce.MachinePatience {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait %d ms, but the library's machines give up after %d ms (MACHINE_PATIENCE). "+
-			"Then one shows an error while its check-out goes on.", s.Longest.Milliseconds(), p.Patience.Milliseconds()))
+			"Then one shows an error while its check-out goes on.", s.Longest.Milliseconds(), inForce.MachinePatience.Milliseconds()))
 	}
 	return s
 }
