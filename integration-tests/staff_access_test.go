@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"checkoutlock/integration-tests/browser"
@@ -12,11 +13,13 @@ import (
 func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
 	t.Parallel()
 	p := start(t, stack.Options{CirculationEnv: append(off(), signedIn()...)}, 1)
-	stranger := p.staff(t, 0)
-	stranger.See("Sign in with your name and the password")
-	stranger.Gone("The lock is")
-	if stranger.Status() != http.StatusUnauthorized {
-		t.Errorf("without a password the page came with %d", stranger.Status())
+	// A browser that is answered so asks for name and password before it shows anything.
+	stranger := do(t, p.machines[0], http.MethodGet, "/staff/"+p.Storage.Tenant+"/", nil)
+	if asks := stranger.Header.Get("WWW-Authenticate"); stranger.Status != http.StatusUnauthorized || !strings.HasPrefix(asks, "Basic ") {
+		t.Errorf("without a password the page came with %d and asked for %q", stranger.Status, asks)
+	}
+	if page := string(stranger.Body); !strings.Contains(page, "Sign in with your name and the password") || strings.Contains(page, "The lock is") {
+		t.Errorf("without a password the page is %s", page)
 	}
 
 	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
