@@ -26,7 +26,7 @@ func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
 	tab.See("Signed in as " + clerk)
 	tab.Gone("STAFF_AUTH")
 	turn(tab, "on", "Return boxes open today")
-	tab.In("Return boxes open today").See(clerk + " Lock: from the service's own to on")
+	tab.In("Return boxes open today").See(clerk + " Lock: on, before that the service's own setting")
 }
 
 // granted are the headers that a gateway sends for somebody with permissions.

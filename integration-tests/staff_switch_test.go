@@ -61,20 +61,20 @@ func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
 	if !refused() {
 		t.Error("the lock is on and a check-out on the other instance went past it")
 	}
-	tab.In(why).See(clerk, "Lock: from the service's own to on")
+	tab.In(why).See(clerk, "Lock: on, before that the service's own setting")
 
 	turn(tab, "off", "The gate is repaired")
 	if refused() {
 		t.Error("the lock is off and a check-out on the other instance was refused for it")
 	}
-	tab.In("The gate is repaired").See(clerk, "Lock: from on to off")
-	tab.In(why).See("Lock: from the service's own to on") // stays
+	tab.In("The gate is repaired").See(clerk, "Lock: off, before that on")
+	tab.In(why).See("Lock: on, before that the service's own setting") // stays
 
 	tab.Click("Follow the service's own setting (off) …")
 	tab.Fill("Reason", "Somebody else decides")
 	tab.Click("Follow the service")
 	tab.See("This library now follows the service's own setting.", "The lock is off", "the service's own setting")
-	tab.In("Somebody else decides").See("Lock: from off to the service's own")
+	tab.In("Somebody else decides").See("Lock: the service's own setting, before that off")
 }
 
 func TestStaffWhoseFormIsOlderThanTheSettingsChangeNothing(t *testing.T) {

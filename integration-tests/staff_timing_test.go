@@ -80,5 +80,5 @@ func TestStaffSeeWhatTimesMeanWhileTheyTypeThemAndSaveThem(t *testing.T) {
 		"enabled.value": true, "enabled.source": "environment",
 	})
 	tab.Click("Feature")
-	tab.See("Time to live: from the service's own to 9 s Waits: from the service's own to 700 ms, 800 ms The vault is slow")
+	tab.See("Time to live: 9 s, before that the service's own setting Waits: 700 ms, 800 ms, before that the service's own setting The vault is slow")
 }

@@ -114,7 +114,8 @@ type FigureMinute struct {
 }
 
 // FigureCause is how often a cause occurred. Check-outs without a code are told
-// apart by their reason. Patron and item are left out of all reasons.
+// apart by their reason. The barcodes of patron and item are left out of all
+// reasons; a title that one names stays, and makes it a cause of its own.
 type FigureCause struct {
 	Outcome string `json:"outcome,omitempty"`
 	Code    string `json:"code,omitempty"`

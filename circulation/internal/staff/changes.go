@@ -45,7 +45,7 @@ func describeSettings(before, after json.RawMessage) []string {
 	var what []string
 	note := func(name, old, current string) {
 		if old != current {
-			what = append(what, fmt.Sprintf("%s: from %s to %s", name, old, current))
+			what = append(what, fmt.Sprintf("%s: %s, before that %s", name, current, old))
 		}
 	}
 	note("Lock", onOff(was.Enabled), onOff(is.Enabled))
@@ -66,7 +66,7 @@ func lockSettings(value json.RawMessage) (schemas.LockSettings, bool) {
 }
 
 // byService is what an unset field of the settings means.
-const byService = "the service's own"
+const byService = "the service's own setting"
 
 func orService[T any](value *T, text func(T) string) string {
 	if value == nil {

@@ -134,8 +134,8 @@ func TestTheHistoryOfChangesIsRead(t *testing.T) {
 	}}}
 	p := visit(t, l).get(t, "/staff/diku/?offset=20")
 	p.want(t, 200,
-		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: from off to on", "Time to live: from the service's own to 2.5 s",
-		"Waits: from the service's own to 4 times 250 ms", "soon", actorID, "Waits: from none to the service's own",
+		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: on, before that off", "Time to live: 2.5 s, before that the service's own setting",
+		"Waits: 4 times 250 ms, before that the service's own setting", "soon", actorID, "Waits: the service's own setting, before that none",
 		"not known", "Replaced settings that could not be used", "Saved the settings unchanged",
 		"Released a lock by force patron ****1234, held by circ-2 for 1 min 1 s", "patron no longer kept, held by an unnamed instance")
 	p.lacks(t, "patron-1234", "<script>x")
