@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 // query returns the parameters of a request with that query string.
 func query(text string) *edge.Parameters {
-	r := httptest.NewRequest("GET", "/?"+text, nil)
+	r := httptest.NewRequest(http.MethodGet, "/?"+text, nil)
 	return edge.QueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
 }
 
