@@ -21,6 +21,10 @@ func badParameter(name string) []string {
 		return append(all, "", "-1", "abc", "1.5", "1e3", "0x10", "99999999999999999999999", "-99999999999999999999999", "2147483648", " 1", "1,000", "NaN", "١", injection)
 	case "totalRecords":
 		return append(all, "maybe", "1", injection)
+	case "userBarcode", "itemBarcode", "holder": // any text, which is looked for
+		return append(all, "", strings.Repeat("x", 256))
+	case "outcome":
+		return append(all, "", "-1", "%", "Lent", strings.Repeat("x", 41), injection)
 	case "query":
 		return append(all,
 			"(", ")", `"`, `\`, "==", "id==", `id=="`, "a b c", "id==x and", "and", "not id==x", "id==(", "sortby id", "id==x sortby nothing",
