@@ -35,7 +35,7 @@ func (o Options) writeError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	f := toFault(err)
+	f := ToFault(err)
 	status := fault.Status(f.Code)
 	if h := (*echo.HTTPError)(nil); errors.As(err, &h) {
 		status = h.Code // Echo's own: unknown path, method not allowed
@@ -73,9 +73,9 @@ func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {
 	return c.String(status, msg)
 }
 
-// toFault gives every error a code. An error that is no fault is a bug or an
+// ToFault gives every error a code. An error that is no fault is a bug or an
 // outage; its text is not shown.
-func toFault(err error) *fault.Error {
+func ToFault(err error) *fault.Error {
 	if f, ok := asFault(err); ok {
 		return f
 	}

@@ -90,8 +90,9 @@ func (o Options) logRequest(c echo.Context, route string, took time.Duration, er
 		slog.Int("status", status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("code", string(fault.CodeOf(err))))
-		if f, ok := asFault(err); !ok || len(f.Details) == 0 || status >= http.StatusInternalServerError {
+		f := ToFault(err)
+		attrs = append(attrs, slog.String("code", string(f.Code)))
+		if len(f.Details) == 0 || status >= http.StatusInternalServerError {
 			attrs = append(attrs, slog.String("err", err.Error()))
 		} // else the answer has told the caller, and its messages may name a patron
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
@@ -59,7 +60,7 @@ func (p *Pages) checkOuts(v *visit) error {
 		found, err := p.Oversight.CheckOuts(v.ctx(), filter)
 		switch {
 		case fault.Is(err, fault.Invalid):
-			page.Problems = []field{{Wrong: publicText(err)}}
+			page.Problems = []field{{Wrong: edge.ToFault(err).Msg}}
 		case err != nil:
 			return err
 		default:

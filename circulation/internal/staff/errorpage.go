@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/config/edge"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
@@ -21,18 +22,22 @@ type problem struct {
 
 // showError answers with a page that says what went wrong and what can be done.
 func (p *Pages) showError(c echo.Context, err error) {
-	code := fault.CodeOf(err)
-	shown := problem{Heading: heading(code), Text: publicText(err), RequestID: call.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
+	f := edge.ToFault(err)
+	code := f.Code
+	shown := problem{Heading: heading(code), Text: f.Msg, RequestID: call.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
+	if known := (*fault.Error)(nil); code == fault.Internal && !errors.As(err, &known) {
+		shown.Text = "The service could not make this page." // what went wrong inside is for the log
+	}
 	if t := c.Param("tenant"); t != "" && code != fault.NotFound && code != fault.Malformed { // no such tenant, say
 		shown.Back = "/staff/" + t + "/"
 	}
 	c.Response().Header().Set(fault.Header, string(code))
-	f := p.frame(shown.Heading, shown)
+	around := p.frame(shown.Heading, shown)
 	if id, err := tenant.FromContext(c.Request().Context()); err == nil { // else the way on is the first page
 		v := visit{Context: c, pages: p, tenant: id}
-		f.Tenant, f.Nav = id.String(), v.nav("")
+		around.Tenant, around.Nav = id.String(), v.nav("")
 	}
-	if err := p.write(c, fault.Status(code), "error.html", f); err != nil {
+	if err := p.write(c, fault.Status(code), "error.html", around); err != nil {
 		p.Log.ErrorContext(c.Request().Context(), "error page not written", "err", err)
 	}
 }
@@ -53,14 +58,4 @@ func heading(code fault.Code) string {
 		return "Something went wrong"
 	}
 	return "That cannot be done"
-}
-
-// publicText is what an error says to people. What went wrong inside is for the
-// log alone.
-func publicText(err error) string {
-	var f *fault.Error
-	if !errors.As(err, &f) {
-		return "The service could not make this page."
-	}
-	return f.Msg
 }
