@@ -13,7 +13,7 @@ func TestStaffSeeWhatACheckOutWouldEndInWithoutLending(t *testing.T) {
 	p := start(t, stack.Options{CirculationEnv: on()}, 1)
 	userID, patron := p.patron(t)
 	books := p.books(t, 2)
-	rule := "Line 3 of the circulation rules: m " + p.MaterialTypeID + ": " + "l " + p.PolicyID
+	rule := "Line 3 of the circulation rules, about material type: m " + p.MaterialTypeID + ": " + "l " + p.PolicyID
 	try := func(tab *browser.Page, item, patron string) {
 		t.Helper()
 		tab.Fill("Item's barcode", item)

@@ -29,10 +29,12 @@ type Explanation struct {
 
 // AppliedRule is a line of the circulation rules.
 type AppliedRule struct {
-	Line       int               `json:"line"` // counted from 1
-	Text       string            `json:"text"` // the line as it stands, without white space around
-	Fallback   bool              `json:"fallback"`
-	Conditions policy.Conditions `json:"-"`
+	Line     int    `json:"line"` // counted from 1
+	Text     string `json:"text"` // the line as it stands, without white space around
+	Fallback bool   `json:"fallback"`
+	// Names are what it names of those that an item limit depends on: materialType,
+	// loanType, patronGroup. Without one of the first two no limit applies (FOLIO).
+	Names []string `json:"names"`
 }
 
 // LimitStanding is how the patron stands with the item limit.
@@ -86,7 +88,7 @@ func (p *plan) appliedRule() *AppliedRule {
 		return nil
 	}
 	return &AppliedRule{
-		Line: p.match.Line, Text: p.rules.Line(p.match.Line), Fallback: p.match.Fallback, Conditions: p.match.Conditions,
+		Line: p.match.Line, Text: p.rules.Line(p.match.Line), Fallback: p.match.Fallback, Names: namesOf(p.match.Conditions),
 	}
 }
 
@@ -104,4 +106,17 @@ func (p *plan) explainedItem() *ExplainedItem {
 	return &ExplainedItem{
 		ID: p.item.ID, Title: p.instance.Title, Status: p.item.Status.Name, MaterialType: p.material.Name, Location: p.location.Name,
 	}
+}
+
+func namesOf(c policy.Conditions) []string {
+	names := []string{}
+	for _, n := range []struct {
+		named bool
+		name  string
+	}{{c.MaterialType, "materialType"}, {c.LoanType, "loanType"}, {c.PatronGroup, "patronGroup"}} {
+		if n.named {
+			names = append(names, n.name)
+		}
+	}
+	return names
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	bookRule     = `{"line":3,"text":"m ` + bookTypeID + `: l ` + threeID + ` r r1 n n1 o o1 i i1","fallback":false}`
-	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + otherID + ` r r1 n n1 o o1 i i1","fallback":true}`
+	bookRule     = `{"line":3,"text":"m ` + bookTypeID + `: l ` + threeID + ` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"]}`
+	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + otherID + ` r r1 n n1 o o1 i i1","fallback":true,"names":[]}`
 	threePolicy  = `{"id":"` + threeID + `","name":"Three"}`
 	ann          = `{"id":"` + annID + `","name":"Reader, Ann","group":"adults"}`
 	book         = `{"id":"` + bookItemID + `","title":"Moby Dick","status":"Available","materialType":"book","location":"Main"}`

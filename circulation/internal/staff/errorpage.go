@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
@@ -16,6 +17,7 @@ import (
 type problem struct {
 	Heading   string
 	Text      string
+	Advice    string
 	RequestID string // by which an operator finds the log lines
 	Back      string
 }
@@ -27,6 +29,9 @@ func (p *Pages) showError(c echo.Context, err error) {
 	shown := problem{Heading: heading(code), Text: f.Msg, RequestID: call.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
 	if known := (*fault.Error)(nil); code == fault.Internal && !errors.As(err, &known) {
 		shown.Text = "The service could not make this page." // what went wrong inside is for the log
+	}
+	if code == fault.Forbidden && p.Guard.Mode() == auth.Gateway {
+		shown.Advice = "Whoever gives out permissions in your library can help."
 	}
 	if t := c.Param("tenant"); t != "" && code != fault.NotFound && code != fault.Malformed { // no such tenant, say
 		shown.Back = "/staff/" + t + "/"

@@ -37,7 +37,7 @@ func TestAGatewayLetsInWhoMay(t *testing.T) {
 	}{
 		"who may see":                  {"/staff/diku/", granted(oversight.MaySeeSettings), 200, "The lock is off"},
 		"who may see the form only":    {"/staff/diku/timing", granted(oversight.MaySeeSettings), 200, "You may look at this, but not change it."},
-		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + oversight.MaySeeSettings},
+		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + oversight.MaySeeSettings + " Whoever gives out permissions"},
 		"who may see but not change":   {"/staff/diku/switch?to=on", granted(oversight.MaySeeSettings), 403, "Access requires permission: " + oversight.MayChangeSettings},
 		"who may not see the history":  {"/staff/diku/check-outs", granted(oversight.MaySeeSettings), 403, oversight.MaySeeCheckOuts},
 		"who may not try":              {"/staff/diku/try", granted(oversight.MaySeeSettings), 403, oversight.MayExplain},

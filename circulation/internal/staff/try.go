@@ -1,9 +1,12 @@
 package staff
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
@@ -23,6 +26,22 @@ type tryPage struct {
 type tryResult struct {
 	checkout.Explanation
 	Due string // RFC 3339; empty when it would not be lent
+}
+
+// RuleNames lists what the deciding rule names of what an item limit depends on.
+func (r tryResult) RuleNames() string {
+	words := map[string]string{"materialType": "material type", "loanType": "loan type", "patronGroup": "patron group"}
+	names := make([]string, len(r.Rule.Names))
+	for i, n := range r.Rule.Names {
+		names[i] = cmp.Or(words[n], n)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Unlimited tells whether no item limit can apply, whatever the policy says: FOLIO
+// counts one only where the rule names a material type or a loan type.
+func (r tryResult) Unlimited() bool {
+	return r.Rule != nil && !slices.Contains(r.Rule.Names, "materialType") && !slices.Contains(r.Rule.Names, "loanType")
 }
 
 // try handles GET /staff/{tenant}/try.

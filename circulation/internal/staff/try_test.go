@@ -14,7 +14,7 @@ import (
 func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 	t.Parallel()
 	due := checkout.Instant{Time: time.Date(2026, 9, 22, 12, 0, 0, 0, time.Local)}
-	rule := &checkout.AppliedRule{Line: 7, Text: "g <staff>: l two-weeks"}
+	rule := &checkout.AppliedRule{Line: 7, Text: "g <staff>: l two-weeks", Names: []string{"materialType", "patronGroup"}}
 	patron := &checkout.ExplainedPatron{ID: "1", Name: "Lovelace, Ada", Group: "staff"}
 	item := &checkout.ExplainedItem{ID: "2", Title: "Notes", Status: "Available", MaterialType: "book", Location: "Main"}
 	tests := map[string]struct {
@@ -27,7 +27,7 @@ func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 				Limit: &checkout.LimitStanding{Max: 3, Open: 2}, Patron: patron, Item: item,
 			},
 			[]string{
-				"Would be lent, due 22 Sep 2026, 12:00:00", "Line 7 of the circulation rules: g <staff>: l two-weeks", "Loan policy Two weeks", "2 of 3 loans This",
+				"Would be lent, due 22 Sep 2026, 12:00:00", "Line 7 of the circulation rules, about material type, patron group: g <staff>: l two-weeks", "Loan policy Two weeks", "2 of 3 loans This",
 				"Lovelace, Ada, group staff", "Notes Status: Available Type: book Location: Main", "This promises nothing",
 			},
 		},
@@ -48,6 +48,10 @@ func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 		"unknown": {
 			checkout.Explanation{Errors: []fault.Detail{{Message: "No item with barcode 036 exists"}}},
 			[]string{"Would be refused", "No item with barcode 036 exists", "Patron not found", "Item not found", "Rule that decides not asked", "Loan policy not asked", "Loan limit not asked"},
+		},
+		"a rule without a limit": {
+			checkout.Explanation{WouldLend: true, Rule: &checkout.AppliedRule{Line: 1, Names: []string{"patronGroup"}}, LoanPolicy: &checkout.Named{Name: "Long"}},
+			[]string{"about patron group", "Loan limit none applies, since the rule names neither a material type nor a loan type"},
 		},
 		"no limit": {checkout.Explanation{WouldLend: true, LoanPolicy: &checkout.Named{Name: "Long"}}, []string{"Loan limit none applies"}},
 		"nameless": {
