@@ -85,7 +85,7 @@ func (p *pair) someOfEach(t *testing.T) []schemas.PastCheckOut {
 	}
 	p.unlock(t, held)
 	var list []schemas.PastCheckOut
-	eventually(t, 10*time.Second, "the history has all check-outs", func() bool {
+	eventually(t, 20*time.Second, "the history has all check-outs", func() bool {
 		var past schemas.PastCheckOuts
 		p.get(t, "/check-out-history-storage/check-outs?limit=50", &past)
 		list = past.CheckOuts
