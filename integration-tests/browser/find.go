@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 	fetchTimeout = 10 * time.Minute
 	// versionTimeout bounds the question for a program's version.
 	versionTimeout = 30 * time.Second
+	// lockInterval is how often a process looks whether it is its turn.
+	lockInterval = 50 * time.Millisecond
 )
 
 // finder looks for programs. Its fields are what it sees of the machine, so that
@@ -64,8 +68,8 @@ func (f *finder) chromium(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lock, err := waitLock(ctx, filepath.Join(cache, "chromium.lock"))
-	if err != nil {
+	lock := flock.New(filepath.Join(cache, "chromium.lock"))
+	if _, err := lock.TryLockContext(ctx, lockInterval); err != nil {
 		return "", fmt.Errorf("waiting for another process that looks for Chromium: %w", err)
 	}
 	defer lock.Close()

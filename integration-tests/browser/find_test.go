@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // machine is a finder on a made-up Debian, as root. The programs that it has in
@@ -129,8 +131,8 @@ func TestProcessesThatLookForChromiumTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := waitLock(t.Context(), filepath.Join(cache, "chromium.lock"))
-	if err != nil {
+	held := flock.New(filepath.Join(cache, "chromium.lock"))
+	if err := held.Lock(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
