@@ -48,10 +48,10 @@ Lend an item, look at the patron's loans and at the locks, take the item back:
 	return nil
 }
 
-// available returns the barcode of a DVD that can be lent; without one, the first
-// DVD's.
+// available returns the barcode of a book that can be lent; without one, the first
+// book's. Books have the highest limit, so the patron may take one more for long.
 func available(ctx context.Context, st stack.Client) (string, error) {
-	query := url.QueryEscape(`barcode=="D-*" and status.name=="Available" sortBy barcode`)
+	query := url.QueryEscape(`barcode=="B-*" and status.name=="Available" sortBy barcode`)
 	a, err := st.Must(ctx, http.MethodGet, "/item-storage/items?limit=1&query="+query, nil)
 	if err != nil {
 		return "", fmt.Errorf("looking for an item to lend: %w", err)
@@ -63,7 +63,7 @@ func available(ctx context.Context, st stack.Client) (string, error) {
 		return "", err
 	}
 	if len(list.Items) == 0 {
-		return "D-2001", nil
+		return "B-1001", nil
 	}
 	return list.Items[0].Barcode, nil
 }
