@@ -41,10 +41,14 @@ func TestStaffSeeWhatTimesMeanWhileTheyTypeThemAndSaveThem(t *testing.T) {
 	tab.Fill(waitsLabel, "3000 3000")
 	sums.See("A machine may wait 6000 ms, but the library's machines give up after 5000 ms (MACHINE_PATIENCE)")
 	sums.Gone("longer")
+	tallest := tab.Height()
 	tab.Fill(waitsLabel, "none")
 	sums.See("A machine asks for the lock 1 time It waits at most 0 ms")
 	tab.Fill(ttlLabel, "9 s")
 	sums.See("The times cannot be used as they are.")
+	if now := tab.Height(); now < tallest {
+		t.Errorf("the page shrinks from %g to %g, which moves the button away from the mouse", tallest, now)
+	}
 	if now := onTheOther(); now["lockTtlMs"].(record)["value"] != 3000.0 || now["version"] != before {
 		t.Errorf("what was only typed is in force: %v", now)
 	}

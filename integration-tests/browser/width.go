@@ -23,3 +23,9 @@ func (p *Page) FitsWidth() {
 		p.t.Errorf("too wide for the window on %s: %s", p.URL(), element)
 	}
 }
+
+// Height is the height of the whole page in CSS pixels, of what is out of sight too.
+func (p *Page) Height() float64 {
+	p.t.Helper()
+	return ask(p, "the height", chromedp.Evaluate[float64]("document.documentElement.scrollHeight"))
+}

@@ -102,7 +102,12 @@ function sums(form) {
       const values = new FormData(form);
       for (const name of ['token', 'version', 'reason']) values.delete(name);
       const answer = await fetch(form.dataset.sums + '?' + new URLSearchParams(values)).catch(() => null);
-      if (answer && answer.ok && mine === latest) target.innerHTML = await answer.text();
+      if (!answer || !answer.ok) return;
+      const text = await answer.text();
+      if (mine !== latest) return;
+      // A page that shrinks would move the button away under a mouse that is on it.
+      target.style.minHeight = `${target.offsetHeight}px`;
+      target.innerHTML = text;
     }, 200);
   });
 }
