@@ -39,14 +39,32 @@ const hittable = `function () {
 	return {X: 0, Y: 0, Way: way};
 }`
 
+// aimed makes the element note whether the next click lands on it. One that lands
+// elsewhere, since the page has moved under the mouse, is kept from doing anything.
+const aimed = `function () {
+	const aim = this.aim = {off: new AbortController()};
+	addEventListener("click", event => {
+		aim.landed = [this, ...(this.labels || [])].some(e => e.contains(event.target));
+		if (aim.landed) return;
+		event.stopImmediatePropagation();
+		event.preventDefault();
+	}, {capture: true, once: true, signal: aim.off.signal});
+}`
+
+// missed tells whether the click that was aimed at the element landed elsewhere.
+// Without scripts nothing is noted, and nothing moves.
+const missed = `function () {
+	this.aim.off.abort();
+	return this.aim.landed === false;
+}`
+
 // Click clicks with the mouse on the only button, link, tab, box to tick or the
 // like that has the accessible name, once it is enabled, holds still and nothing
 // covers it. It then waits for the page that the click leads to.
 func (p *Page) Click(name string) {
 	p.t.Helper()
-	what := fmt.Sprintf("clicking %q", name)
 	var last, at point
-	p.until(what, func(ctx context.Context) error {
+	p.until(fmt.Sprintf("clicking %q", name), func(ctx context.Context) error {
 		e, err := p.one(ctx, clickable(), name)
 		if err != nil {
 			return err
@@ -68,11 +86,26 @@ func (p *Page) Click(name string) {
 		if last != at {
 			return fmt.Errorf("the %s moves", e.Role)
 		}
-		return nil
+		return click(ctx, e, at)
 	})
-	p.do(what, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y))
-	p.do(what, chromedp.MouseClickXY(at.X, at.Y))
 	p.settle()
+}
+
+// click fails when the element is not there any more once the mouse is pressed.
+func click(ctx context.Context, e Element, at point) error {
+	if _, err := onNode[chromedp.Void](ctx, e.node, aimed); err != nil {
+		return err
+	}
+	if err := chromedp.Do(ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y)); err != nil {
+		return err
+	}
+	if err := chromedp.Do(ctx, chromedp.MouseClickXY(at.X, at.Y)); err != nil {
+		return err
+	}
+	if missed, err := onNode[bool](ctx, e.node, missed); err == nil && missed { // an error: the click has led to another page
+		return fmt.Errorf("the %s moved away under the mouse", e.Role)
+	}
+	return nil
 }
 
 // Fill replaces what is in the only field with that label by the value, as if it

@@ -176,6 +176,21 @@ func TestAButtonThatMovesIsClickedWhenItIsAtRest(t *testing.T) {
 	p.See("at rest")
 }
 
+func TestAButtonThatJumpsAwayFromTheMouseIsClickedAllTheSame(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t)
+	p.Goto(serve(t, map[string]string{"/": `<a id=other href="/missing">Other</a> <button style="position:relative">Send</button><script>
+		const button = document.querySelector("button"), other = document.getElementById("other")
+		button.addEventListener("mousemove", () => {
+			const box = button.getBoundingClientRect()
+			Object.assign(other.style, {position: "absolute", left: box.x + "px", top: box.y + "px", width: "200px", height: "50px"})
+			button.style.top = "100px"
+		}, {once: true})
+		button.onclick = () => document.querySelector("main").append("sent")</script>`}))
+	p.Click("Send")
+	p.See("sent")
+}
+
 func TestAPageThatIsKeptUpToDateCanBeUsed(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
