@@ -34,6 +34,9 @@ type CheckoutLock struct {
 	Outdated       bool   `json:"outdated"`
 	AgeMs          int64  `json:"ageMs"` // since CreationDate, by the database's clock
 	RequestID      string `json:"requestId,omitempty"`
+	// OkapiRequestID is the X-Okapi-Request-Id of the call that got or renewed the
+	// lock, so of the check-out that holds it. Locks of older versions have none.
+	OkapiRequestID string `json:"okapiRequestId,omitempty"`
 	Holder         string `json:"holder,omitempty"`
 }
 

@@ -11,3 +11,7 @@ const (
 
 	IdempotencyKeyHeader = "Idempotency-Key" // makes a check-out repeatable; draft-ietf-httpapi-idempotency-key-header
 )
+
+// MaxInstanceName is how many characters HolderHeader may have, all of them
+// printable.
+const MaxInstanceName = 100
