@@ -10,9 +10,8 @@ LINT := $(CURDIR)/.tools/golangci-lint-$(LINT_VERSION)/golangci-lint
 # which would each start their own otherwise.
 WITH_DB := go run ./integration-tests/cmd/withdb --
 
-# Its tests keep a browser busy, and come last: the races over a lock of 300 ms,
-# which begin the integration tests, need a machine that is not.
-BROWSER := checkoutlock/integration-tests/browser
+# No test waits for ever; this is for machines that are slow. go test allows 10 minutes.
+GO_TEST := go test -race -count=1 -timeout 60m
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test screenshots bench lint fmt build tools compiler go-lines
@@ -27,9 +26,10 @@ run: ## start PostgreSQL, both services and the demo library; Ctrl-C stops all
 demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 	go run ./integration-tests/cmd/demo
 
+# The integration tests run services, races and browsers, one package at a time.
 test: compiler ## run all tests with the race detector on a real PostgreSQL
-	CGO_ENABLED=1 $(WITH_DB) go test -race -count=1 $$(go list $(PACKAGES) | grep -v '^$(BROWSER)$$')
-	CGO_ENABLED=1 go test -race -count=1 $(BROWSER)
+	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) $$(go list $(PACKAGES) | grep -v '^checkoutlock/integration-tests')
+	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) -p 1 ./integration-tests/...
 
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests

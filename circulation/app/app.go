@@ -116,6 +116,3 @@ func (a *App) Run(ctx context.Context) error {
 	telling.Go(func() { a.history.Run(hctx) })
 	return a.server.Run(ctx, a.handler, a.pages.Stop)
 }
-
-// Close gives up the port of a service that never ran.
-func (a *App) Close() error { return a.server.Close() }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ func (c *Config) validateStaff() error {
 	if c.MachinePatience < minPatience || c.MachinePatience > maxPatience {
 		errs = append(errs, config.OutOfRange("MACHINE_PATIENCE", c.MachinePatience, fmt.Sprintf("%s to %s", minPatience, maxPatience)))
 	}
+	if !knownZone(c.TimeZone) {
+		errs = append(errs, config.OutOfRange("TZ", strconv.Quote(c.TimeZone), "a time zone such as Europe/Berlin, or UTC"))
+	}
 	switch c.StaffAuth {
 	case auth.Gateway:
 	case auth.Basic:
@@ -40,6 +44,17 @@ func (c *Config) validateStaff() error {
 		errs = append(errs, config.OutOfRange("STAFF_AUTH", strconv.Quote(string(c.StaffAuth)), "gateway, basic, none"))
 	}
 	return errors.Join(errs...)
+}
+
+// knownZone tells whether package time knows the zone. As it does, and as POSIX has
+// it, a colon may come first, and a file's path may stand for a name.
+func knownZone(tz string) bool {
+	name := strings.TrimPrefix(tz, ":")
+	if filepath.IsAbs(name) {
+		return true
+	}
+	_, err := time.LoadLocation(name)
+	return err == nil
 }
 
 // onLoopback tells whether no other machine can reach the service. Names other than
