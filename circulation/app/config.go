@@ -57,16 +57,13 @@ func DefaultConfig() Config {
 	if err != nil {
 		host = "unknown"
 	}
-	name := host[:min(len(host), maxInstanceName-len(":4294967295"))] + ":" + strconv.Itoa(os.Getpid())
+	name := host[:min(len(host), schemas.MaxInstanceName-len(":4294967295"))] + ":" + strconv.Itoa(os.Getpid())
 	return Config{HTTP: config.HTTP{Port: 9801}, InstanceName: name}
 }
 
 // leastRequestTimeout lets a check-out wait for the lock as long as any tenant
 // may set.
 const leastRequestTimeout = schemas.MaxLockWaits + 5*time.Second
-
-// maxInstanceName is the longest name that storage keeps with a lock.
-const maxInstanceName = 100
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
@@ -76,7 +73,7 @@ func (c *Config) Validate() error {
 	}
 	if !printable(c.InstanceName) {
 		errs = append(errs, config.OutOfRange("INSTANCE_NAME", strconv.Quote(c.InstanceName),
-			fmt.Sprintf("1 to %d printable ASCII characters", maxInstanceName)))
+			fmt.Sprintf("1 to %d printable ASCII characters", schemas.MaxInstanceName)))
 	}
 	if c.LockTTLMs < schemas.MinLockTTLMs || c.LockTTLMs > schemas.MaxLockTTLMs {
 		errs = append(errs, config.OutOfRange("LOCK_TTL_MS", c.LockTTLMs, fmt.Sprintf("%d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)))
@@ -112,7 +109,7 @@ func (c *Config) storageURL() (*url.URL, error) {
 }
 
 func printable(name string) bool {
-	return name != "" && len(name) <= maxInstanceName && strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+	return name != "" && len(name) <= schemas.MaxInstanceName && strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
 // environment are the lock's settings of a tenant that has none of its own.

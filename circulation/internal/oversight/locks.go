@@ -12,8 +12,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-const maxHolder = 100 // characters of an instance's name
-
 // LockFilter selects locks to list; the zero value is all, oldest first.
 type LockFilter struct {
 	UserID   string // a patron's; empty is everybody's
@@ -28,8 +26,8 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneErro
 // Locks returns the stored locks, oldest first, outdated ones too. Fault: Invalid
 // for a filter that cannot be used.
 func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error) {
-	if utf8.RuneCountInString(f.Holder) > maxHolder || strings.ContainsFunc(f.Holder, unprintable) {
-		return schemas.CheckoutLocks{}, wrong("holder", fmt.Sprintf("must have at most %d printable characters", maxHolder), f.Holder)
+	if utf8.RuneCountInString(f.Holder) > schemas.MaxInstanceName || strings.ContainsFunc(f.Holder, unprintable) {
+		return schemas.CheckoutLocks{}, wrong("holder", fmt.Sprintf("must have at most %d printable characters", schemas.MaxInstanceName), f.Holder)
 	}
 	return s.storage.Locks(ctx, f)
 }
@@ -60,7 +58,7 @@ func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.C
 	}
 	if err == nil {
 		s.log.InfoContext(ctx, "lock released by force", "lock_id", lock.ID, "patron", call.Mask(lock.UserID),
-			"holder", lock.Holder, "outdated", lock.Outdated, "by", name, "by_id", call.FromContext(ctx).UserID)
+			"holder", lock.Holder, "lock_okapi_request_id", lock.OkapiRequestID, "outdated", lock.Outdated, "by", name, "by_id", call.FromContext(ctx).UserID)
 	}
 	return lock, err
 }
