@@ -25,8 +25,8 @@ func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
 	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
 	tab.See("Signed in as " + clerk)
 	tab.Gone("STAFF_AUTH")
-	turn(tab, "on", "Return boxes open today")
-	tab.In("Return boxes open today").See(clerk + " Lock: on, before that the service's own setting")
+	turn(tab, "on", "The new self-checks open today")
+	tab.In("The new self-checks open today").See(clerk + " Lock: on, before that the service's own setting")
 }
 
 // granted are the headers that a gateway sends for somebody with permissions.
@@ -72,7 +72,7 @@ func TestStaffBehindAGatewaySeeAndDoWhatTheirPermissionsSay(t *testing.T) {
 	refused(reader, "/check-outs", "Access requires permission: circulation.check-out-history.collection.get")
 
 	changer := p.staff(t, 0, granted(own, "["+see+","+change+"]")...)
-	turn(changer, "on", "Return boxes open today")
+	turn(changer, "on", "The new self-checks open today")
 
 	refused(p.staff(t, 0, granted("elsewhere", "["+see+"]")...), "/", "You are signed in to the tenant elsewhere, not to "+own)
 	refused(p.staff(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so nobody is known to be allowed here.")

@@ -52,7 +52,7 @@ func busyDemo(t *testing.T) *pair {
 	t.Helper()
 	p := demo(t)
 	for _, change := range []record{
-		{"enabled": true, "reason": "The new return boxes send many check-outs at once"},
+		{"enabled": true, "reason": "The new self-checks send many check-outs at once"},
 		{"enabled": true, "lockTtlMs": 8000, "retryIntervalsMs": []int{500, 500, 1000}, "reason": "The self-checks by the door are on a slow line"},
 	} {
 		p.set(t, 0, change)

@@ -62,12 +62,6 @@ func (p *Page) URL() string {
 	return ask(p, "the address", chromedp.Evaluate[string]("location.href"))
 }
 
-// Title is the page's title.
-func (p *Page) Title() string {
-	p.t.Helper()
-	return ask(p, "the title", chromedp.Title())
-}
-
 // See waits until the texts are to be seen, one after the other. Any white space
 // equals any other. What is typed into fields is not seen by it; see Find.
 func (p *Page) See(texts ...string) {
