@@ -194,17 +194,25 @@ func (p *pair) noLocksLeft(t testing.TB) {
 	}
 }
 
-// eventually waits until f is true, at most for limit.
+// patience is how long tests wait for what must come: on a machine that is busy
+// with much else, too, only a fault takes longer.
+const patience = time.Minute
+
+// eventually waits until f is true, at most for limit; however late it comes to
+// that, it looks once more then.
 func eventually(t testing.TB, limit time.Duration, what string, f func() bool) {
 	t.Helper()
-	deadline := time.After(limit)
+	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for !f() {
-		select {
-		case <-tick.C:
-		case <-deadline:
+	for {
+		late := time.Now().After(deadline)
+		if f() {
+			return
+		}
+		if late {
 			t.Fatalf("%s: not within %s", what, limit)
 		}
+		<-tick.C
 	}
 }

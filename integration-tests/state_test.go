@@ -130,7 +130,7 @@ func (p *pair) unlock(t testing.TB, id string) {
 // waiting waits until n callers wait for locks in all storages together.
 func (p *pair) waiting(t testing.TB, n float64) {
 	t.Helper()
-	eventually(t, 10*time.Second, "callers that wait for a lock", func() bool { return metric(t, p, "checkout_lock_waiting") == n })
+	eventually(t, patience, "callers that wait for a lock", func() bool { return metric(t, p, "checkout_lock_waiting") == n })
 }
 
 // stepHook does something each time a check-out reaches a step; the check-out goes on
