@@ -129,68 +129,6 @@ func TestAnAttributeIsReadOfTheFirstElementThatMatches(t *testing.T) {
 	}
 }
 
-func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
-	t.Parallel()
-	const field = `<label>Reason <input></label> <p>%s</p>`
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		writePage(w, `<form action="/next"><button>Send</button></form> <a href="/next">Next</a>`+fmt.Sprintf(field, "first"))
-	})
-	mux.HandleFunc("/next", func(w http.ResponseWriter, r *http.Request) {
-		select { // slower than two looks at a page
-		case <-time.After(4 * interval):
-		case <-r.Context().Done():
-		}
-		writePage(w, fmt.Sprintf(field, "second")+`<p><a href="#here">Here</a> <a id=here href="/">Home</a>`)
-	})
-	url := start(t, mux)
-	for _, name := range []string{"Send", "Next"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := chromium.Open(t)
-			p.Goto(url)
-			p.Click(name)
-			p.Fill("Reason", "of the second page")
-			p.See("second")
-			if got := p.Find("Reason").Value; got != "of the second page" {
-				t.Errorf("got %q in the second page's field, want what was filled in", got)
-			}
-			p.Click("Here") // leads to no other page, and keeps nobody waiting
-			p.FocusOn("Home")
-		})
-	}
-}
-
-func TestAButtonThatMovesIsClickedWhenItIsAtRest(t *testing.T) {
-	t.Parallel()
-	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<button style="position:relative">Send</button><script>
-		const button = document.querySelector("button"), until = performance.now() + 500
-		let moves = true, left = 0
-		const timer = setInterval(() => {
-			button.style.left = (left += 3) + "px"
-			if (performance.now() > until) { moves = false; clearInterval(timer) }
-		}, 5)
-		button.onclick = () => document.querySelector("main").append(moves ? "too early" : "at rest")</script>`}))
-	p.Click("Send")
-	p.See("at rest")
-}
-
-func TestAButtonThatJumpsAwayFromTheMouseIsClickedAllTheSame(t *testing.T) {
-	t.Parallel()
-	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<a id=other href="/missing">Other</a> <button style="position:relative">Send</button><script>
-		const button = document.querySelector("button"), other = document.getElementById("other")
-		button.addEventListener("mousemove", () => {
-			const box = button.getBoundingClientRect()
-			Object.assign(other.style, {position: "absolute", left: box.x + "px", top: box.y + "px", width: "200px", height: "50px"})
-			button.style.top = "100px"
-		}, {once: true})
-		button.onclick = () => document.querySelector("main").append("sent")</script>`}))
-	p.Click("Send")
-	p.See("sent")
-}
-
 func TestAPageThatIsKeptUpToDateCanBeUsed(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
