@@ -3,16 +3,11 @@ package oversight
 import (
 	"context"
 	"encoding/json"
-	"strings"
-	"time"
 
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 )
-
-// whoTimeout bounds finding out the name of who acts. The change waits for it.
-const whoTimeout = 2 * time.Second
 
 // Settings returns the settings in force, each with where it comes from.
 func (s *Service) Settings(ctx context.Context) (settings.View, error) {
@@ -48,42 +43,4 @@ func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (set
 // to schemas.MaxChangePage. Fault: Invalid for anything else.
 func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
 	return s.storage.LockChanges(ctx, kind, offset, limit)
-}
-
-// who names who acts, for the history of changes: as they signed in, else by the
-// record of the user. No name is no reason to refuse a change, as the user's id is
-// kept too.
-func (s *Service) who(ctx context.Context) string {
-	info := call.FromContext(ctx)
-	if info.UserName != "" || info.UserID == "" {
-		return fitName(info.UserName)
-	}
-	rctx, cancel := context.WithTimeout(ctx, whoTimeout)
-	defer cancel()
-	found, err := s.storage.Users(rctx, []string{info.UserID})
-	switch {
-	case err != nil:
-		s.log.WarnContext(ctx, "the name of who changes something was not found", "by_id", info.UserID, "err", err)
-		return ""
-	case len(found) == 0:
-		return ""
-	}
-	if name := fitName(found[0].Personal.FullName()); name != "" {
-		return name
-	}
-	return fitName(found[0].Username)
-}
-
-// fitName makes a name one that storage keeps.
-func fitName(name string) string {
-	name = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unprintable(r) {
-			return -1
-		}
-		return r
-	}, name))
-	if runes := []rune(name); len(runes) > schemas.MaxChangeName {
-		name = strings.TrimSpace(string(runes[:schemas.MaxChangeName]))
-	}
-	return name
 }

@@ -6,3 +6,10 @@ func (s *Service) RememberedFigures() int {
 	defer s.figures.mu.Unlock()
 	return len(s.figures.askings)
 }
+
+// RememberedNames counts what is kept of who looked.
+func (s *Service) RememberedNames() int {
+	s.names.mu.Lock()
+	defer s.names.mu.Unlock()
+	return len(s.names.kept)
+}

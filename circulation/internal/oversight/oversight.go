@@ -58,11 +58,12 @@ type Service struct {
 	explainer   Explainer
 	log         *slog.Logger
 	figures     *figuresCache
+	names       *names
 }
 
 // NewService returns oversight of what the others do.
 func NewService(storage Storage, s Settings, environment settings.Environment, e Explainer, log *slog.Logger) *Service {
-	return &Service{storage: storage, settings: s, environment: environment, explainer: e, log: log, figures: newFiguresCache()}
+	return &Service{storage: storage, settings: s, environment: environment, explainer: e, log: log, figures: newFiguresCache(), names: newNames()}
 }
 
 // Environment holds the settings of a tenant that sets none of its own.
