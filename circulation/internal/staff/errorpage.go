@@ -42,6 +42,9 @@ func (p *Pages) showError(c echo.Context, err error) {
 		v := visit{Context: c, pages: p, tenant: id}
 		around.Tenant, around.Nav = id.String(), v.nav("")
 	}
+	if p.Guard.Mode() != auth.None {
+		around.Who, _ = p.Oversight.KnownWho(c.Request().Context()) // storage may be what went wrong
+	}
 	if err := p.write(c, fault.Status(code), "error.html", around); err != nil {
 		p.Log.ErrorContext(c.Request().Context(), "error page not written", "err", err)
 	}

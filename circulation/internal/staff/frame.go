@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -12,7 +13,6 @@ import (
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
 )
@@ -28,7 +28,10 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", contentSecurityPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer") // a search has a barcode in its address
+	// A search has a barcode in its address, which no other site may learn. Not
+	// no-referrer: a form's Origin is null under it, and over plain http, where
+	// browsers send no Sec-Fetch-Site, nothing else tells that it came from here.
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 }
@@ -66,9 +69,8 @@ var notes = map[string]string{
 // frame is what layout.html shows around a page.
 type frame struct {
 	Title   string
-	Page    string // path of the page in the navigation
 	Tenant  string
-	Who     string
+	Who     string // empty when nobody signed in or knows the name
 	Warning string
 	Note    string
 	CSRF    string
@@ -97,7 +99,7 @@ var nav = []struct{ path, permission, text string }{
 // navigation.
 func (v *visit) show(status int, name, page, title string, body any) error {
 	f := v.pages.frame(title, body)
-	f.Page, f.Tenant, f.CSRF, f.Who = page, v.tenant.String(), v.csrf, v.who()
+	f.Tenant, f.CSRF, f.Who = v.tenant.String(), v.csrf, v.who()
 	f.Note = notes[v.QueryParam("done")]
 	f.Nav = v.nav(page)
 	return v.pages.write(v.Context, status, name, f)
@@ -114,12 +116,12 @@ func (v *visit) nav(current string) []link {
 	return links
 }
 
+// who names the visitor; an id alone tells people nothing.
 func (v *visit) who() string {
-	info := call.FromContext(v.ctx())
 	if v.pages.Guard.Mode() == auth.None {
-		return "anybody on this computer"
+		return "" // whatever a header says
 	}
-	return cmp.Or(info.UserName, info.UserID, "unknown")
+	return v.pages.Oversight.Who(v.ctx())
 }
 
 func (p *Pages) frame(title string, body any) frame {
@@ -138,13 +140,14 @@ func (p *Pages) write(c echo.Context, status int, name string, f frame) error {
 	return c.HTMLBlob(status, page.Bytes())
 }
 
-// framed sets the headers, and answers errors as pages. The error goes on to the
-// log all the same.
+// framed sets the headers, and answers errors as pages, but for a visitor who left:
+// the edge counts that apart from what went wrong. The error goes on to the log all
+// the same.
 func (p *Pages) framed(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		setHeaders(c.Response().Header())
 		err := h(c)
-		if err != nil && !c.Response().Committed {
+		if err != nil && !errors.Is(err, context.Canceled) && !c.Response().Committed {
 			p.showError(c, err)
 		}
 		return err

@@ -1,10 +1,7 @@
 package staff_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,7 +10,6 @@ import (
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/fault"
 )
 
 const actorID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
@@ -63,7 +59,8 @@ func TestTheNavigationHasWhatOneMaySee(t *testing.T) {
 	p := visitAs(t, l, auth.Gateway, granted(oversight.MaySeeSettings, oversight.MayExplain)).get(t, "/staff/diku/timing")
 	p.has(t, `<a href="/staff/diku/">Feature</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`, `<a href="/staff/diku/try">`)
 	p.lacks(t, "/staff/diku/locks", "/staff/diku/check-outs", "/staff/diku/contention")
-	p.want(t, 200, "Signed in as "+actorID)
+	p.want(t, 200, "Signed in as Lovelace, Ada")
+	p.lacks(t, actorID)
 	// Whoever may not see the page that they are led to first sees where they may go.
 	p = visitAs(t, l, auth.Gateway, granted(oversight.MaySeeLocks)).get(t, "/staff/diku/")
 	p.want(t, 403, "Access requires permission")
@@ -104,102 +101,12 @@ func TestWithoutSignInThePageWarnsAndServesThisComputerAlone(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(false, 3000)}
 	v := visit(t, l)
-	v.get(t, "/staff/diku/").want(t, 200, "Nobody is asked to sign in (STAFF_AUTH=none)", "Signed in as anybody on this computer")
+	v.get(t, "/staff/diku/").want(t, 200, "Nobody is asked to sign in (STAFF_AUTH=none)")
+	v.header = granted() // a user's id that nobody vouches for
+	v.get(t, "/staff/diku/").lacks(t, "Signed in as")
+	v.get(t, "/staff/diku/nothing").lacks(t, "Signed in as")
 	v.host = "evil.example:9801" // a name that leads to this computer too
 	v.get(t, "/staff/diku/").want(t, 403, "only addresses of this computer itself are served")
-}
-
-func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		cookie, token string
-	}{
-		"without anything":      {"", ""},
-		"with a token alone":    {"", strings.Repeat("A", 26)},
-		"with a cookie alone":   {strings.Repeat("A", 26), ""},
-		"with another token":    {strings.Repeat("A", 26), strings.Repeat("B", 26)},
-		"with both, but short":  {"A", "A"},
-		"with both, but empty":  {" ", ""},
-		"with part of a cookie": {strings.Repeat("A", 26), strings.Repeat("A", 25)},
-	}
-	for name, tt := range tests {
-		for path, form := range map[string]url.Values{
-			"/staff/diku/switch": {"to": {"on"}, "reason": {"because"}},
-			"/staff/diku/timing": {"lockTtlMs": {"4000"}, "reason": {"because"}},
-		} {
-			t.Run(name+" "+path, func(t *testing.T) {
-				t.Parallel()
-				l := &library{view: own(false, 3000)}
-				v := visit(t, l)
-				if tt.cookie != "" {
-					v.cookies["staff_token"] = tt.cookie
-				}
-				form := url.Values{"to": form["to"], "lockTtlMs": form["lockTtlMs"], "reason": form["reason"], "token": {tt.token}}
-				v.postBare(t, path, form).want(t, 403, "This form did not come from a page that was opened here", "Nothing was changed")
-				if len(l.changed) > 0 {
-					t.Errorf("changed %+v", l.changed)
-				}
-			})
-		}
-	}
-}
-
-func TestAFormOfANeighbourIsRefusedAlsoBehindAGateway(t *testing.T) {
-	t.Parallel()
-	for site, status := range map[string]int{"same-site": 403, "cross-site": 403, "same-origin": 303, "none": 303, "": 303} {
-		header := granted(oversight.MaySeeSettings, oversight.MayChangeSettings)
-		header.Set("Sec-Fetch-Site", site)
-		l := &library{view: own(false, 3000)}
-		p := visitAs(t, l, auth.Gateway, header).post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"because"}})
-		if p.want(t, status); (len(l.changed) > 0) != (status == 303) {
-			t.Errorf("%q: changed %+v", site, l.changed)
-		}
-	}
-}
-
-func TestTheTokenIsKeptFromOtherSites(t *testing.T) {
-	t.Parallel()
-	v := visit(t, &library{view: own(false, 3000)})
-	first := v.get(t, "/staff/diku/")
-	cookie := first.header.Get("Set-Cookie")
-	for _, part := range []string{"staff_token=", "Path=/staff/", "HttpOnly", "SameSite=Lax"} {
-		if !strings.Contains(cookie, part) {
-			t.Errorf("Set-Cookie is %q, want %s", cookie, part)
-		}
-	}
-	if again := v.get(t, "/staff/diku/").header.Get("Set-Cookie"); again != "" {
-		t.Errorf("who has a token got another: %q", again)
-	}
-	form := v.get(t, "/staff/diku/timing")
-	form.has(t, `name="token" value="`+v.cookies["staff_token"]+`"`)
-}
-
-func TestErrorsArePagesWithoutSecrets(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		err    error
-		status int
-		code   string
-		words  []string
-	}{
-		"storage is away":  {fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), 502, "UNAVAILABLE", []string{"Not available right now", "Storage could not be reached"}},
-		"storage is slow":  {fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), 504, "TIMEOUT", []string{"Not available right now", "took too long"}},
-		"something inside": {errors.New("dial tcp 10.1.1.1 password=x"), 500, "INTERNAL", []string{"Something went wrong", "The service could not make this page."}},
-	}
-	for name, tt := range tests {
-		for _, path := range []string{"/staff/diku/", "/staff/diku/timing", "/staff/diku/check-outs"} {
-			t.Run(name+" "+path, func(t *testing.T) {
-				t.Parallel()
-				p := visit(t, &library{err: tt.err}).get(t, path)
-				p.want(t, tt.status, append(tt.words, "request id "+p.header.Get("X-Okapi-Request-Id"))...)
-				p.lacks(t, "10.1.1.1", "password")
-				p.has(t, `href="/staff/diku/"`)
-				if got := p.header.Get(fault.Header); got != tt.code {
-					t.Errorf("got code %q, want %q", got, tt.code)
-				}
-			})
-		}
-	}
 }
 
 func TestTheFirstPageLeadsToATenant(t *testing.T) {
@@ -231,22 +138,5 @@ func TestTheFirstPageLeadsToATenant(t *testing.T) {
 				t.Errorf("got %s, want a page", kind)
 			}
 		})
-	}
-}
-
-func TestFilesOfThePagesMayBeKept(t *testing.T) {
-	t.Parallel()
-	v := visit(t, &library{view: own(false, 3000)})
-	first := v.get(t, "/staff/diku/")
-	for file, kind := range map[string]string{"staff.css": "text/css", "staff.js": "text/javascript", "staff.svg": "image/svg+xml"} {
-		start := strings.Index(first.html, "/staff/-/"+file+"?v=")
-		if start < 0 {
-			t.Fatalf("%s is not on the page", file)
-		}
-		path := first.html[start : start+strings.IndexByte(first.html[start:], '"')]
-		p := v.get(t, path)
-		if p.status != http.StatusOK || !strings.HasPrefix(p.header.Get("Content-Type"), kind) || !strings.Contains(p.header.Get("Cache-Control"), "immutable") {
-			t.Errorf("%s: got %d, %v", path, p.status, p.header)
-		}
 	}
 }

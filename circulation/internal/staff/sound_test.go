@@ -22,7 +22,7 @@ func sound(t *testing.T, p page) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; script-src 'self';", "X-Content-Type-Options": "nosniff",
-		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "Cross-Origin-Opener-Policy": "same-origin",
+		"Referrer-Policy": "same-origin", "Cache-Control": "no-store", "Cross-Origin-Opener-Policy": "same-origin",
 	} {
 		if got := p.header.Get(name); !strings.HasPrefix(got, want) {
 			t.Errorf("header %s is %q, want %q", name, got, want)

@@ -34,6 +34,8 @@ type Oversight interface {
 	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
 	Patrons(ctx context.Context, ids []string) (map[string]checkout.User, error)
 	PatronID(ctx context.Context, barcode string) (string, error)
+	Who(ctx context.Context) string
+	KnownWho(ctx context.Context) (name string, known bool)
 }
 
 // Guard decides who may; auth.Guard says more.

@@ -50,6 +50,7 @@ type library struct {
 	offset  int
 	filter  *schemas.HistoryFilter // asked for; nil for never
 	tried   *checkout.DryRunRequest
+	named   int // names that were looked up
 }
 
 func (l *library) Environment() settings.Environment { return environment }
@@ -84,6 +85,20 @@ func (l *library) CheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas
 
 func (l *library) Figures(context.Context, int) (schemas.Figures, error) {
 	return l.figures, l.noFigures
+}
+
+// Who finds a name by a user's id; KnownWho knows that of who gave it.
+func (l *library) Who(ctx context.Context) string {
+	if name, known := l.KnownWho(ctx); known {
+		return name
+	}
+	l.named++
+	return "Lovelace, Ada"
+}
+
+func (l *library) KnownWho(ctx context.Context) (string, bool) {
+	info := call.FromContext(ctx)
+	return info.UserName, info.UserName != "" || info.UserID == ""
 }
 
 func (l *library) Explain(_ context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {

@@ -1,0 +1,94 @@
+package staff_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/schemas/fault"
+)
+
+func TestErrorsArePagesWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		err    error
+		status int
+		code   string
+		words  []string
+	}{
+		"storage is away":  {fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), 502, "UNAVAILABLE", []string{"Not available right now", "Storage could not be reached"}},
+		"storage is slow":  {fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), 504, "TIMEOUT", []string{"Not available right now", "took too long"}},
+		"something inside": {errors.New("dial tcp 10.1.1.1 password=x"), 500, "INTERNAL", []string{"Something went wrong", "The service could not make this page."}},
+	}
+	for name, tt := range tests {
+		for _, path := range []string{"/staff/diku/", "/staff/diku/timing", "/staff/diku/check-outs"} {
+			t.Run(name+" "+path, func(t *testing.T) {
+				t.Parallel()
+				p := visit(t, &library{err: tt.err}).get(t, path)
+				p.want(t, tt.status, append(tt.words, "request id "+p.header.Get("X-Okapi-Request-Id"))...)
+				p.lacks(t, "10.1.1.1", "password")
+				p.has(t, `href="/staff/diku/"`)
+				if got := p.header.Get(fault.Header); got != tt.code {
+					t.Errorf("got code %q, want %q", got, tt.code)
+				}
+			})
+		}
+	}
+}
+
+// An error page asks storage nothing: it may be what went wrong.
+func TestErrorPagesNameWhoIsKnown(t *testing.T) {
+	t.Parallel()
+	basic := func(password string) http.Header {
+		r := &http.Request{Header: http.Header{}}
+		r.SetBasicAuth("Ada", password)
+		return r.Header
+	}
+	tests := map[string]struct {
+		mode   auth.Mode
+		header http.Header
+		want   string
+	}{
+		"who gave a name":          {auth.Basic, basic("correct horse"), "Signed in as Ada"},
+		"who knows no password":    {auth.Basic, basic("wrong"), ""},
+		"who is known by id alone": {auth.Gateway, granted(oversight.MaySeeSettings), ""},
+		"who needs no name":        {auth.None, granted(), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{err: fault.New(fault.Unavailable, "Storage was not reached")}
+			p := visitAs(t, l, tt.mode, tt.header).get(t, "/staff/diku/")
+			p.want(t, p.status, tt.want)
+			if tt.want == "" {
+				p.lacks(t, "Signed in as")
+			}
+			if l.named != 0 || p.status == http.StatusOK {
+				t.Errorf("got %d after looking up %d names, want an error page without one", p.status, l.named)
+			}
+		})
+	}
+}
+
+// 499 is what the edge counts visitors with who left.
+func TestAVisitorWhoLeavesIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"while storage answers": fault.Wrap(context.Canceled, fault.Unavailable, "Storage could not be reached"),
+		"while the page waits":  fmt.Errorf("waiting: %w", context.Canceled),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := visit(t, &library{err: err})
+			p := v.get(t, "/staff/diku/")
+			if log := v.logged.String(); p.status != 499 || !strings.Contains(log, "status=499") || strings.Contains(log, "level=ERROR") {
+				t.Errorf("got %d, logged %s", p.status, log)
+			}
+		})
+	}
+}
