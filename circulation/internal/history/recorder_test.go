@@ -112,8 +112,8 @@ func TestAnOutageFillsNoMemoryHoweverManyTenantsThereAre(t *testing.T) {
 	})
 }
 
+// It looks at the memory of the whole process, so nothing runs beside it.
 func TestABarcodeOfAMegabyteIsNotKept(t *testing.T) {
-	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		b.script(always(errDown))
 		ctx := inTenant(t, "diku")

@@ -23,6 +23,16 @@ func slowly(d time.Duration, err error) (fetch func(context.Context, any) (any, 
 	}, calls
 }
 
+// letGrow makes all that is kept as old as that. With a negative age it stays fresh
+// however long the next call takes to come.
+func (c *cache) letGrow(age time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		e.begun = time.Now().Add(-age)
+	}
+}
+
 func TestCallersAtTheSameTimeShareOneFetch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ func TestWhatStaffAskForReachesStorage(t *testing.T) {
 				return c.Locks(ctx, oversight.LockFilter{Limit: 10})
 			},
 			"GET /check-out-lock-storage?limit=10&offset=0 ", 200,
-			`{"checkoutLocks":[{"id":"l","ageMs":7,"holder":"h"}],"totalRecords":1}`, `{[{l   0  false 7  h}] 1}`,
+			`{"checkoutLocks":[{"id":"l","ageMs":7,"holder":"h"}],"totalRecords":1}`, `{[{l   0  false 7   h}] 1}`,
 		},
 		"some locks": {
 			func(ctx context.Context, c *Client) (any, error) {
@@ -41,7 +41,7 @@ func TestWhatStaffAskForReachesStorage(t *testing.T) {
 				return c.ForceRelease(ctx, someID, schemas.ForcedRelease{Reason: "stuck", ByName: "Ann"})
 			},
 			"POST /check-out-lock-storage/" + someID + `/forced-release {"reason":"stuck","byName":"Ann"}`, 200,
-			`{"id":"l","ageMs":7,"requestId":"r"}`, `{l   0  false 7 r }`,
+			`{"id":"l","ageMs":7,"requestId":"r"}`, `{l   0  false 7 r  }`,
 		},
 		"all changes": {
 			func(ctx context.Context, c *Client) (any, error) { return c.LockChanges(ctx, "", 0, 20) },

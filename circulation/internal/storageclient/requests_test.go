@@ -88,9 +88,10 @@ func TestTheSwitchIsNotReadForEveryCheckOut(t *testing.T) {
 		if on, err := c.TitleLevelRequests(inTenant(t, "diku")); !on || err != nil {
 			t.Fatalf("got %v, %v", on, err)
 		}
+		c.cache.letGrow(-time.Hour)
 	}
 	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times within a second", n)
+		t.Errorf("asked %d times at once", n)
 	}
 	if _, err := c.TitleLevelRequests(inTenant(t, "other")); err != nil || asked.Load() != 2 {
 		t.Errorf("got %v; another tenant's switch is another", err)
@@ -164,9 +165,10 @@ func TestAScheduleIsReadByIDAndKept(t *testing.T) {
 		if _, err := c.FixedSchedule(ctx, someID); err != nil {
 			t.Fatal(err)
 		}
+		c.cache.letGrow(-time.Hour)
 	}
 	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times within a second", n)
+		t.Errorf("asked %d times at once", n)
 	}
 	if _, err := c.FixedSchedule(ctx, anotherID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want %s", err, fault.NotFound)
