@@ -75,14 +75,12 @@ func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "LOCK\tPATRON\tSINCE\tTTL\tSTATE\tHOLDER\tREQUEST")
 		for _, l := range locks {
-			state, request := "held", "-"
+			state := "held"
 			if l.Outdated {
 				state = "outdated"
 			}
-			if l.RequestID != uuid.Nil {
-				request = l.RequestID.String()
-			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.UserID, l.CreatedAt.Format(time.RFC3339), l.TTL, state, cmp.Or(l.Holder, "-"), request)
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.UserID, l.CreatedAt.Format(time.RFC3339), l.TTL, state,
+				cmp.Or(l.Holder, "-"), cmp.Or(l.OkapiRequestID, "-"))
 		}
 		_, _ = fmt.Fprintf(w, "%d of %d\n", len(locks), total)
 		return w.Flush()

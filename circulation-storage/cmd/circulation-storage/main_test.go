@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/user"
@@ -20,6 +21,36 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
+// locksCommand runs the command for a tenant and returns what it printed.
+func locksCommand(ctx context.Context, t *testing.T, id tenant.ID, args ...string) (string, error) {
+	var out strings.Builder
+	args = append([]string{"locks", "-tenant", id.String()}, args...)
+	err := run(ctx, args, []string{"DATABASE_URL=" + pgtest.URL(t)}, &out, io.Discard)
+	return out.String(), err
+}
+
+func TestLocksAreListedWithTheCheckOutThatHoldsThem(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	ctx := tenant.NewContext(t.Context(), id)
+	store := postgres.NewLockStore(db)
+	known := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "desk-1", OkapiRequestID: "17/circulation"}
+	unknown := lock.Request{UserID: uuid.New(), TTL: 0, RequestID: uuid.New()}
+	want := map[uuid.UUID]string{known.UserID: "held desk-1 17/circulation", unknown.UserID: "outdated - -"}
+	for _, req := range []lock.Request{known, unknown} {
+		if _, _, err := store.Acquire(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for user, want := range want {
+		out, err := locksCommand(ctx, t, id, "-user", user.String())
+		lines := strings.Split(out, "\n")
+		if err != nil || len(lines) < 2 || !strings.HasSuffix(strings.Join(strings.Fields(lines[1]), " "), " "+want) {
+			t.Errorf("got %s, %v, want a line that ends in %q", out, err, want)
+		}
+	}
+}
+
 func TestALockIsReleasedWithAReasonOnly(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
@@ -29,12 +60,7 @@ func TestALockIsReleasedWithAReasonOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks := func(args ...string) (string, error) {
-		var out strings.Builder
-		args = append([]string{"locks", "-tenant", id.String()}, args...)
-		err := run(ctx, args, []string{"DATABASE_URL=" + pgtest.URL(t)}, &out, io.Discard)
-		return out.String(), err
-	}
+	locks := func(args ...string) (string, error) { return locksCommand(ctx, t, id, args...) }
 	for name, tt := range map[string]struct {
 		args []string
 		want string

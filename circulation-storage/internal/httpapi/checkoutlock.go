@@ -17,13 +17,11 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 )
 
-const (
-	defaultListLimit = 10
-	maxHolder        = 100 // characters
-)
+const defaultListLimit = 10
 
 type lockHandlers struct {
 	locks      *lock.Service
@@ -59,8 +57,10 @@ func (h lockHandlers) create(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
 	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
-	l, err := h.locks.Acquire(c.Request().Context(), req)
+	req.OkapiRequestID = call.FromContext(ctx).RequestID
+	l, err := h.locks.Acquire(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func requestID(s string) (uuid.UUID, bool) {
 // one that is too long or not printable is ignored.
 func holder(s string) string {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > maxHolder || strings.ContainsFunc(s, unprintable) {
+	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > schemas.MaxInstanceName || strings.ContainsFunc(s, unprintable) {
 		return ""
 	}
 	return s
@@ -203,7 +203,7 @@ func lockFilter(c echo.Context) (f lock.Filter, err error) {
 	}
 	if c.QueryParams().Has("holder") {
 		if f.Holder = holder(c.QueryParam("holder")); f.Holder == "" {
-			return f, fault.New(fault.Malformed, "holder is %s, but must have 1 to %d printable characters", schemas.Shown(c.QueryParam("holder")), maxHolder)
+			return f, fault.New(fault.Malformed, "holder is %s, but must have 1 to %d printable characters", schemas.Shown(c.QueryParam("holder")), schemas.MaxInstanceName)
 		}
 	}
 	if c.QueryParams().Has("outdated") {
@@ -231,6 +231,7 @@ func lockToWire(l lock.Lock) schemas.CheckoutLock {
 		Outdated:       l.Outdated,
 		AgeMs:          l.Age.Milliseconds(),
 		RequestID:      idToWire(l.RequestID),
+		OkapiRequestID: l.OkapiRequestID,
 		Holder:         l.Holder,
 	}
 }

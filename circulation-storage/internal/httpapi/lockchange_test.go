@@ -77,7 +77,7 @@ func TestALockIsReleasedByForceAndTheWaiterGetsIt(t *testing.T) {
 		map[string]string{schemas.UserIDHeader: staff, schemas.RequestIDHeader: "1/release"})
 	answered := time.Now()
 	got := decode[schemas.CheckoutLock](t, w)
-	if w.Code != http.StatusOK || ageless(got) != ageless(held) || got.AgeMs < held.AgeMs {
+	if w.Code != http.StatusOK || ageless(got) != ageless(held) || got.AgeMs < held.AgeMs || held.OkapiRequestID == "" {
 		t.Errorf("got %d %s, want the lock as it was, %+v", w.Code, w.Body, held)
 	}
 	next := <-waiter

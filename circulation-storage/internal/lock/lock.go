@@ -24,6 +24,9 @@ type Lock struct {
 	Holder    string        // the instance that asked, for whoever looks; may be empty
 	Outdated  bool          // judged by its own TTL when the store answered
 	Age       time.Duration // since CreatedAt when the store answered, by its clock; below 0 if that was set back since
+	// OkapiRequestID is the X-Okapi-Request-Id of the call that got or last renewed
+	// the lock: logs and the history call its check-out so. May be empty.
+	OkapiRequestID string
 }
 
 // ExpiresAt is when the lock becomes outdated.
@@ -41,6 +44,9 @@ type Request struct {
 	RequestID uuid.UUID
 	// Holder names the instance that asks; may be empty.
 	Holder string
+	// OkapiRequestID is the X-Okapi-Request-Id of the call that asks, for whoever
+	// looks; may be empty. It decides nothing.
+	OkapiRequestID string
 	// Wait is how long to wait for a lock that is held; 0 does not wait.
 	Wait time.Duration
 }

@@ -77,7 +77,7 @@ func (s *Service) ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock,
 	if err != nil {
 		return Lock{}, err
 	}
-	s.log.InfoContext(ctx, "lock released by force", "lock_id", l.ID, "outdated", l.Outdated)
+	s.log.InfoContext(ctx, "lock released by force", "lock_id", l.ID, "lock_okapi_request_id", l.OkapiRequestID, "outdated", l.Outdated)
 	s.freed(ctx, l)
 	return l, nil
 }

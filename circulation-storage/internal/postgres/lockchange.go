@@ -48,9 +48,9 @@ WITH gone ` + lockColumnNames + ` AS (
     DELETE FROM {schema}.check_out_lock l WHERE l.id = $5::uuid RETURNING ` + lockColumns + `),
 noted AS (
     INSERT INTO {schema}.check_out_lock_change (kind, user_id, user_name, reason, request_id, lock_id, lock_user_id,
-        lock_creation_date, lock_ttl_ms, lock_request_id, lock_holder, lock_outdated)
+        lock_creation_date, lock_ttl_ms, lock_request_id, lock_holder, lock_okapi_request_id, lock_outdated)
     SELECT '` + schemas.ChangeRelease + `', ` + whoAndWhy + `, id, user_id,
-        creation_date, ttl_ms, request_id, nullif(holder, ''), outdated
+        creation_date, ttl_ms, request_id, nullif(holder, ''), nullif(okapi_request_id, ''), outdated
       FROM gone)
 SELECT * FROM gone`
 
@@ -65,7 +65,8 @@ SELECT counted.total, page.*
   LEFT JOIN (
     SELECT id, changed_date, kind, user_id, coalesce(user_name, ''), coalesce(reason, ''), coalesce(request_id, ''),
            before::text, after::text,
-           lock_id, lock_user_id, lock_creation_date, lock_ttl_ms, lock_request_id, coalesce(lock_holder, ''), lock_outdated
+           lock_id, lock_user_id, lock_creation_date, lock_ttl_ms, lock_request_id, coalesce(lock_holder, ''),
+           coalesce(lock_okapi_request_id, ''), lock_outdated
       FROM {schema}.check_out_lock_change
      WHERE $1::text = '' OR kind = $1::text
      ORDER BY changed_date DESC, id DESC OFFSET $2::bigint LIMIT $3::bigint) page ON true
@@ -88,7 +89,7 @@ func (s *LockChangeStore) List(ctx context.Context, kind string, offset, limit i
 	var total int
 	for rows.Next() {
 		if rows.RawValues()[1] == nil { // a page past the end is one row with the count alone
-			err = rows.Scan(append([]any{&total}, make([]any, 16)...)...)
+			err = rows.Scan(append([]any{&total}, make([]any, 17)...)...)
 		} else {
 			var c lock.Change
 			c, err = scanChange(rows, &total)
@@ -111,7 +112,7 @@ func scanChange(row pgx.Row, total *int) (lock.Change, error) {
 	var ttlMs *int64
 	var outdated *bool
 	err := row.Scan(total, &c.ID, &c.Date, &c.Kind, &user, &c.By, &c.Reason, &c.RequestID, &before, &after,
-		&lockID, &patron, &created, &ttlMs, &request, &l.Holder, &outdated)
+		&lockID, &patron, &created, &ttlMs, &request, &l.Holder, &l.OkapiRequestID, &outdated)
 	c.Date = c.Date.UTC()
 	c.UserID = orNil(user)
 	c.Before, c.After = raw(before), raw(after)

@@ -42,7 +42,7 @@ func TestLockChange_AForcedReleaseIsNotedWithTheLockAsItWas(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	staff := uuid.New()
-	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "desk 1"})
+	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "desk 1", OkapiRequestID: "1/circulation"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestLockChange_AForcedReleaseIsNotedWithTheLockAsItWas(t *testing.T) {
 		ID: c.ID, Date: c.Date, Kind: schemas.ChangeRelease, UserID: staff, Note: note, RequestID: "1/release", Lock: &released,
 	}
 	got.Age = released.Age
-	if !reflect.DeepEqual(c, want) || released != got {
+	if !reflect.DeepEqual(c, want) || released != got || got.OkapiRequestID != "1/circulation" {
 		t.Errorf("noted %+v with %+v, want %+v with %+v", c, c.Lock, want, got)
 	}
 }
@@ -81,7 +81,7 @@ func TestLockChange_AnOutdatedLockOfNobodyIsNotedToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := l.noted()[0]
-	if c.UserID != uuid.Nil || c.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" || c.Lock.RequestID != uuid.Nil {
+	if c.UserID != uuid.Nil || c.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" || c.Lock.RequestID != uuid.Nil || c.Lock.OkapiRequestID != "" {
 		t.Errorf("noted %+v with %+v, want an outdated lock and nothing about who", c, c.Lock)
 	}
 }

@@ -39,10 +39,10 @@ var (
 
 // lockColumns are what scanLock reads, lockColumnNames what a part of a statement
 // calls them.
-var lockColumns = `l.id, l.user_id, l.creation_date, l.ttl_ms, l.request_id, coalesce(l.holder, ''), ` + own +
+var lockColumns = `l.id, l.user_id, l.creation_date, l.ttl_ms, l.request_id, coalesce(l.holder, ''), coalesce(l.okapi_request_id, ''), ` + own +
 	`, clock_timestamp() - l.creation_date`
 
-const lockColumnNames = `(id, user_id, creation_date, ttl_ms, request_id, holder, outdated, age)`
+const lockColumnNames = `(id, user_id, creation_date, ttl_ms, request_id, holder, okapi_request_id, outdated, age)`
 
 // notDurable lets a statement return before its WAL is on disk: a lock that a
 // crash loses only refuses its holder's commit. It holds for its own transaction.
@@ -58,12 +58,13 @@ const notDurable = `set_config('synchronous_commit', 'off', true)`
 var acquireSQL = `
 WITH settings AS MATERIALIZED (
     SELECT set_config('lock_timeout', '250ms', true), ` + notDurable + `, gen_random_uuid() AS fresh)
-INSERT INTO {schema}.check_out_lock AS l (id, user_id, creation_date, ttl_ms, request_id, holder)
-SELECT fresh, $1::uuid, clock_timestamp(), $2::integer, $3::uuid, nullif($4::text, '') FROM settings
+INSERT INTO {schema}.check_out_lock AS l (id, user_id, creation_date, ttl_ms, request_id, holder, okapi_request_id)
+SELECT fresh, $1::uuid, clock_timestamp(), $2::integer, $3::uuid, nullif($4::text, ''), nullif($5::text, '') FROM settings
 ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO UPDATE
    SET id = CASE WHEN l.request_id = excluded.request_id AND NOT ` + forRequest + ` THEN l.id ELSE excluded.id END,
        creation_date = clock_timestamp(),
-       ttl_ms = excluded.ttl_ms, request_id = excluded.request_id, holder = excluded.holder
+       ttl_ms = excluded.ttl_ms, request_id = excluded.request_id, holder = excluded.holder,
+       okapi_request_id = excluded.okapi_request_id
  WHERE l.request_id = excluded.request_id OR ` + forRequest + `
 RETURNING ` + lockColumns + `, l.xmax = 0, l.id = (SELECT fresh FROM settings)`
 
@@ -102,8 +103,8 @@ func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 	defer cancel()
 	var l lock.Lock
 	var inserted, fresh bool
-	err = scanLock(conn.QueryRow(ctx, statement, req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder),
-		&l, &inserted, &fresh)
+	args := []any{req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder, req.OkapiRequestID}
+	err = scanLock(conn.QueryRow(ctx, statement, args...), &l, &inserted, &fresh)
 	switch {
 	case inserted:
 		return l, lock.Granted, err
@@ -202,7 +203,7 @@ func (s *LockStore) List(ctx context.Context, f lock.Filter) ([]lock.Lock, int, 
 	defer rows.Close()
 	for rows.Next() {
 		if rows.RawValues()[0] == nil { // a page past the end is one row with the count alone
-			if err := rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, &total); err != nil {
+			if err := rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, nil, &total); err != nil {
 				return nil, 0, toFault("listing locks", err)
 			}
 			continue
@@ -267,7 +268,7 @@ func orNil(id *uuid.UUID) uuid.UUID {
 func scanLock(row pgx.Row, l *lock.Lock, more ...any) error {
 	var ttlMs int64
 	var requestID *uuid.UUID
-	err := row.Scan(append([]any{&l.ID, &l.UserID, &l.CreatedAt, &ttlMs, &requestID, &l.Holder, &l.Outdated, &l.Age}, more...)...)
+	err := row.Scan(append([]any{&l.ID, &l.UserID, &l.CreatedAt, &ttlMs, &requestID, &l.Holder, &l.OkapiRequestID, &l.Outdated, &l.Age}, more...)...)
 	l.CreatedAt = l.CreatedAt.UTC()
 	l.TTL = time.Duration(ttlMs) * time.Millisecond
 	l.RequestID = orNil(requestID)

@@ -243,7 +243,7 @@ func TestLockStoreWithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	ctx, _, table := newLockStore(t)
 	store := postgres.NewLockStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))
-	req := lock.Request{UserID: uuid.New(), TTL: time.Second, RequestID: uuid.New(), Holder: `'); DROP TABLE check_out_lock; --`}
+	req := lock.Request{UserID: uuid.New(), TTL: time.Second, RequestID: uuid.New(), Holder: `'); DROP TABLE check_out_lock; --`, OkapiRequestID: "1/circulation"}
 	for range 3 {
 		l, _, err := store.Acquire(ctx, req)
 		if err != nil {
@@ -269,40 +269,5 @@ func TestLockStoreWithoutPreparedStatements(t *testing.T) {
 	table.Age(ctx, t, l.ID, time.Hour)
 	if n, err := store.Sweep(ctx, time.Minute, 10); err != nil || n != 1 {
 		t.Errorf("swept %d, %v, want 1", n, err)
-	}
-}
-
-func TestCountHeldLeavesOutOutdatedLocks(t *testing.T) {
-	t.Parallel()
-	ctx, store, table := newLockStore(t)
-	for _, by := range []time.Duration{0, 0, 2 * time.Hour, -time.Hour} {
-		l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table.Age(ctx, t, l.ID, by)
-	}
-	if n, err := store.CountHeld(ctx); err != nil || n != 2 {
-		t.Errorf("%d held, %v, want 2", n, err)
-	}
-}
-
-func TestLocksNeedAnInstalledTenant(t *testing.T) {
-	t.Parallel()
-	_, store, _ := newLockStore(t)
-	for name, ctx := range map[string]context.Context{
-		"no tenant":            t.Context(),
-		"one not installed":    tenant.NewContext(t.Context(), pgtest.Tenant(t)),
-		"one of no good shape": tenant.NewContext(t.Context(), tenant.ID{}),
-	} {
-		_, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New()})
-		_, peekErr := store.Peek(ctx, lock.Request{UserID: uuid.New()})
-		_, _, listErr := store.List(ctx, lock.Filter{Limit: 1})
-		_, releaseErr := store.Release(ctx, uuid.New())
-		for _, err := range []error{err, peekErr, listErr, releaseErr} {
-			if !fault.Is(err, fault.Malformed) {
-				t.Errorf("%s: %v, want %q", name, err, fault.Malformed)
-			}
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock/locktest"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
 )
 
@@ -43,3 +44,62 @@ func TestLockStore(t *testing.T) {
 }
 
 func quiet(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+// An instance of a version before the column takes locks beside this one.
+func TestLockOfAnEarlierVersionNamesNoCall(t *testing.T) {
+	t.Parallel()
+	ctx, store, table := newLockStore(t)
+	id, user := uuid.New(), uuid.New()
+	insert := `INSERT INTO ` + table.name() + ` (id, user_id, creation_date, ttl_ms, request_id, holder) VALUES ($1, $2, clock_timestamp(), 3600000, NULL, NULL)`
+	if _, err := table.db.Pool().Exec(ctx, insert, id, user); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Get(ctx, id); err != nil || got.UserID != user || got.OkapiRequestID != "" {
+		t.Errorf("Get = %+v, %v, want the lock without a call", got, err)
+	}
+	if got, total, err := store.List(ctx, lock.Filter{Limit: 10}); err != nil || total != 1 || len(got) != 1 || got[0].OkapiRequestID != "" {
+		t.Errorf("List = %+v, %d, %v, want the lock without a call", got, total, err)
+	}
+	if got, err := store.ForceRelease(ctx, id, lock.Note{Reason: "stuck"}); err != nil || got.OkapiRequestID != "" {
+		t.Errorf("ForceRelease = %+v, %v, want the lock without a call", got, err)
+	}
+	changes, _, err := postgres.NewLockChangeStore(table.db).List(ctx, "", 0, 1)
+	if err != nil || len(changes) != 1 || changes[0].Lock.OkapiRequestID != "" {
+		t.Errorf("noted %+v, %v, want the lock without a call", changes, err)
+	}
+}
+
+func TestCountHeldLeavesOutOutdatedLocks(t *testing.T) {
+	t.Parallel()
+	ctx, store, table := newLockStore(t)
+	for _, by := range []time.Duration{0, 0, 2 * time.Hour, -time.Hour} {
+		l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.Age(ctx, t, l.ID, by)
+	}
+	if n, err := store.CountHeld(ctx); err != nil || n != 2 {
+		t.Errorf("%d held, %v, want 2", n, err)
+	}
+}
+
+func TestLocksNeedAnInstalledTenant(t *testing.T) {
+	t.Parallel()
+	_, store, _ := newLockStore(t)
+	for name, ctx := range map[string]context.Context{
+		"no tenant":            t.Context(),
+		"one not installed":    tenant.NewContext(t.Context(), pgtest.Tenant(t)),
+		"one of no good shape": tenant.NewContext(t.Context(), tenant.ID{}),
+	} {
+		_, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New()})
+		_, peekErr := store.Peek(ctx, lock.Request{UserID: uuid.New()})
+		_, _, listErr := store.List(ctx, lock.Filter{Limit: 1})
+		_, releaseErr := store.Release(ctx, uuid.New())
+		for _, err := range []error{err, peekErr, listErr, releaseErr} {
+			if !fault.Is(err, fault.Malformed) {
+				t.Errorf("%s: %v, want %q", name, err, fault.Malformed)
+			}
+		}
+	}
+}

@@ -99,9 +99,12 @@ func oneRequest(t *testing.T, newStore NewStore) {
 
 func wholeLock(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
-	req := lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "kiosk-7"}
+	req := lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "kiosk-7", OkapiRequestID: "017/circulation"}
 	got := mustAcquire(ctx, t, store, req)
-	want := lock.Lock{ID: got.ID, UserID: req.UserID, CreatedAt: got.CreatedAt, TTL: req.TTL, RequestID: req.RequestID, Holder: req.Holder}
+	want := lock.Lock{
+		ID: got.ID, UserID: req.UserID, CreatedAt: got.CreatedAt, TTL: req.TTL,
+		RequestID: req.RequestID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID,
+	}
 	if Ageless(got) != want || got.ID == uuid.Nil {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -34,6 +34,7 @@ func RunStore(t *testing.T, newStore NewStore) {
 		"Acquire/one winner of many":               oneWinner,
 		"Acquire/one request sent many times":      oneRequest,
 		"Acquire/a lock shows what was asked for":  wholeLock,
+		"Acquire/a lock names its last call":       lastCall,
 		"Acquire/tenants do not meet":              tenantsApart,
 		"Acquire/nothing for one who left before":  leftBefore,
 		"Peek/tells what an acquire would find":    peek,

@@ -1,0 +1,60 @@
+package locktest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+)
+
+// lastCall is that whoever looks at a lock finds the call that has it now, never
+// one that had it before, and no call where none was named.
+func lastCall(t *testing.T, newStore NewStore) {
+	ctx, store, ager := newStore(t)
+	user, first, second := uuid.New(), uuid.New(), uuid.New()
+	var l lock.Lock
+	for _, tt := range []struct {
+		request uuid.UUID
+		call    string
+		want    lock.Outcome
+	}{
+		{first, "1/circulation", lock.Granted},
+		{first, "2/circulation", lock.Renewed},
+		{second, "3/circulation", lock.TakenOver},
+		{second, "", lock.Renewed},
+		{uuid.Nil, "4/circulation", lock.TakenOver},
+		{uuid.Nil, "", lock.TakenOver},
+		{uuid.Nil, "5/circulation", lock.TakenOver},
+	} {
+		if tt.want == lock.TakenOver {
+			ager.Age(ctx, t, l.ID, 2*time.Hour)
+		}
+		got, outcome, err := store.Acquire(ctx, lock.Request{UserID: user, TTL: time.Hour, RequestID: tt.request, OkapiRequestID: tt.call})
+		if err != nil || outcome != tt.want || got.OkapiRequestID != tt.call {
+			t.Fatalf("call %q: %s %+v, %v, want %s with the call", tt.call, outcome, got, err, tt.want)
+		}
+		l = got
+		showsCall(ctx, t, store, l.ID, tt.call)
+	}
+	if _, _, err := store.Acquire(ctx, lock.Request{UserID: user, TTL: time.Hour, OkapiRequestID: "6/circulation"}); err == nil {
+		t.Fatal("a held lock was given away")
+	}
+	if got, err := store.Release(ctx, l.ID); err != nil || got.OkapiRequestID != "5/circulation" {
+		t.Errorf("Release = %+v, %v, want the holder's call, not that of the one who was refused", got, err)
+	}
+}
+
+// showsCall checks what those see who read the store's only lock.
+func showsCall(ctx context.Context, t *testing.T, store lock.Store, id uuid.UUID, want string) {
+	t.Helper()
+	if got, err := store.Get(ctx, id); err != nil || got.OkapiRequestID != want {
+		t.Errorf("Get = %+v, %v, want the call %q", got, err, want)
+	}
+	locks, _, err := store.List(ctx, lock.Filter{Limit: 10})
+	if err != nil || len(locks) != 1 || locks[0].ID != id || locks[0].OkapiRequestID != want {
+		t.Errorf("List = %+v, %v, want lock %s with the call %q", locks, err, id, want)
+	}
+}
