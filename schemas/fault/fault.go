@@ -94,6 +94,8 @@ type Detail struct {
 	Code             string            `json:"code,omitempty"`
 	Parameters       []Parameter       `json:"parameters"`
 	OverridableBlock *OverridableBlock `json:"overridableBlock,omitempty"`
+	// Cause names what has no Code, for whoever counts failures; no answer has it.
+	Cause string `json:"-"`
 }
 
 // Parameter names what a Detail is about. A nil Value is JSON null.

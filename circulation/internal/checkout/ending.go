@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -33,12 +34,13 @@ func Outcomes() []string {
 // Ending is how a check-out ended. What the request named is as it came.
 type Ending struct {
 	Outcome string // one of the constants
-	// Code is the first one that was answered; empty for a loan, and for refusals
-	// that FOLIO has no code for.
+	// Code is the first one that was answered, else the first of the causes; empty
+	// for a loan, and for refusals that have neither.
 	Code string
-	// Reason is what was answered, all messages; empty for a loan. Staff may see it:
-	// neither causes that are for the log are in it nor the patron's name, which no
-	// list of check-outs is to show.
+	// Reason is what was answered, all messages; empty for a loan. A lock that was
+	// not obtained has more than the answer, where that does not tell why. Staff may
+	// see it: neither causes that are for the log are in it nor the patron's name,
+	// which no list of check-outs is to show.
 	Reason string
 
 	UserBarcode, ItemBarcode, ServicePointID string
@@ -95,7 +97,7 @@ func outcome(ctx context.Context, err error) string {
 	return OutcomeFailed
 }
 
-// answered is the first code and all messages of the answer that err becomes.
+// answered is the code and the reason of the answer that err becomes.
 func answered(err error) (code, reason string) {
 	var f *fault.Error
 	switch {
@@ -107,12 +109,26 @@ func answered(err error) (code, reason string) {
 	case len(f.Details) == 0:
 		return string(f.Code), f.Msg
 	}
-	messages := make([]string, len(f.Details))
+	messages, cause := make([]string, len(f.Details)), ""
 	for i, d := range f.Details {
 		messages[i] = d.Message
-		if code == "" {
-			code = d.Code
-		}
+		code, cause = cmp.Or(code, d.Code), cmp.Or(cause, d.Cause)
 	}
-	return code, strings.Join(messages, "; ")
+	return cmp.Or(code, cause), strings.Join(messages, "; ") + whyNoLock(f)
+}
+
+// whyNoLock tells of a lock that was not obtained what FOLIO's answer does not: that
+// it was no other check-out that took too long. It is empty for any other fault.
+func whyNoLock(f *fault.Error) string {
+	if f.Code != fault.LockNotAcquired {
+		return ""
+	}
+	switch fault.CodeOf(f.Err) {
+	case fault.LockLost:
+		return ": the one it had was released by force or taken over, and no time was left to take it again"
+	case fault.SettingsChanged:
+		return ": the lock's settings were changed meanwhile, and no time was left to begin again"
+	default:
+		return ""
+	}
 }

@@ -45,10 +45,10 @@ func TestWhatAnEndingTells(t *testing.T) {
 		},
 		"requested by another, without the patron's name": {
 			func(w *world) { w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)} },
-			"refused||Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested by another patron|ann||none|0",
+			"refused|ITEM_REQUESTED|Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested by another patron|ann||none|0",
 		},
-		"no such patron": {func(w *world) { w.noUser = true }, "refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0"},
-		"no lock":        {func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0"},
+		"no such patron":                         {func(w *world) { w.noUser = true }, "refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0"},
+		"no lock in time, for another check-out": {func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0"},
 		"rules that name nothing": {
 			func(w *world) { w.noPolicy = true },
 			"failed|INTERNAL|Loan policy " + threeID + " could not be found, please check circulation rules|ann||none|0",

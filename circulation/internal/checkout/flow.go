@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -133,7 +134,10 @@ func (t *try) lend(ctx context.Context) (Lent, error) {
 		default:
 			return lent, err
 		}
-		if !inTime || ctx.Err() != nil {
+		switch {
+		case errors.Is(ctx.Err(), context.Canceled): // the machine left
+			return Lent{}, ctx.Err()
+		case !inTime || ctx.Err() != nil:
 			return Lent{}, lockNotAcquired(err)
 		}
 		t.again(err)

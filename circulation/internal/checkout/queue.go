@@ -71,7 +71,7 @@ func (p *plan) checkQueue() []fault.Detail {
 		p.fills = first.ID
 		return nil
 	}
-	return []fault.Detail{detail("", fmt.Sprintf(
+	return []fault.Detail{uncoded(CauseItemRequested, fmt.Sprintf(
 		"%s (Barcode: %s) cannot be checked out %s it has been requested by another patron",
 		p.instance.Title, p.item.Barcode, toUserBecause(p.user.Personal.FullName()),
 	), fault.Param("userBarcode", p.req.UserBarcode))}

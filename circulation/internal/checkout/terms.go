@@ -66,16 +66,16 @@ func noLoanPolicy(id string) error {
 // forcePolicy finds the policy that the request names.
 func (s *Service) forcePolicy(ctx context.Context, p *plan) ([]fault.Detail, error) {
 	id := p.req.ForceLoanPolicyID
-	message := "forceLoanPolicyId must be a UUID"
-	if schemas.IsUUID(id) {
-		var exists bool
-		var err error
-		if p.policy, exists, err = fault.Found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
-			return nil, err
-		}
-		message = fmt.Sprintf("Loan policy %s could not be found", id)
+	named := fault.Param("forceLoanPolicyId", id)
+	if !schemas.IsUUID(id) {
+		return []fault.Detail{detail("", "forceLoanPolicyId must be a UUID", named)}, nil
 	}
-	return []fault.Detail{detail("", message, fault.Param("forceLoanPolicyId", id))}, nil
+	var exists bool
+	var err error
+	if p.policy, exists, err = fault.Found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
+		return nil, err
+	}
+	return []fault.Detail{uncoded(CausePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
 }
 
 func (s *Service) compiledRules(ctx context.Context) (*policy.Rules, error) {

@@ -106,7 +106,7 @@ func (p *plan) checkItemFound() []fault.Detail {
 	if p.itemFound {
 		return nil
 	}
-	return []fault.Detail{detail("", fmt.Sprintf("No item with barcode %s could be found", p.req.ItemBarcode),
+	return []fault.Detail{uncoded(CauseItemNotFound, fmt.Sprintf("No item with barcode %s could be found", p.req.ItemBarcode),
 		fault.Param("itemBarcode", p.req.ItemBarcode))}
 }
 
@@ -120,7 +120,7 @@ func (p *plan) checkItem() []fault.Detail {
 	case statusCheckedOut:
 		wrong = append(wrong, detail("", "Item is already checked out", barcode))
 	case statusDeclared, statusClaimed, statusIntellect, statusAged:
-		wrong = append(wrong, detail("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
+		wrong = append(wrong, uncoded(CauseItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
 			p.instance.Title, p.material.Name, p.item.Barcode, p.item.Status.Name), barcode))
 	}
 	if p.openLoan {
