@@ -42,7 +42,7 @@ func (p *Page) audit() []violation {
 		}
 		p.axe = script
 	}
-	if p.noScript { // axe is one itself; the page's own were left out when it was loaded
+	if p.options.noScript { // axe is one itself; the page's own were left out when it was loaded
 		p.scripts(true)
 		defer p.scripts(false)
 	}

@@ -29,6 +29,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// FarHost is a name of this machine which the browser trusts as little as one of
+// any other: over plain http it sends no Sec-Fetch-Site there, and pages cannot use
+// the clipboard.
+const FarHost = "library.test"
+
 const (
 	// patience is how long a condition is waited for. It only matters to tests
 	// that fail, and machines that test may be slow.
@@ -69,7 +74,7 @@ func (c *Chromium) Open(t testing.TB, opts ...Option) *Page {
 	events := newEvents()
 	ctx, cancel := chromedp.NewContext(c.ctx,
 		chromedp.WithNewBrowserContext(), chromedp.WithListener(events.listen))
-	p := &Page{tab: &tab{t: t, ctx: ctx, events: events, noScript: o.noScript, patience: patience}}
+	p := &Page{tab: &tab{t: t, ctx: ctx, events: events, options: o, patience: patience}}
 	t.Cleanup(func() {
 		t.Helper()
 		defer cancel()
@@ -108,6 +113,8 @@ func (c *Chromium) start() error {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("no-proxy-server", true), // all pages are this machine's
+		chromedp.Flag("host-resolver-rules", "MAP "+FarHost+" 127.0.0.1"),
+		chromedp.Flag("enable-blink-features", "LangAttributeAwareFormControlUI"), // see european
 	)
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	ctx, cancel := chromedp.NewContext(allocated)

@@ -134,7 +134,7 @@ func (p *Page) click(ctx context.Context, e Element, at point, times int) error 
 			return err
 		}
 	}
-	if p.noScript {
+	if p.options.noScript {
 		return nil
 	}
 	if hit, err := onObject[bool](ctx, aim, landed); err == nil && !hit { // an error: the click has led to another page

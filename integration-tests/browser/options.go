@@ -28,9 +28,6 @@ func WithoutScript() Option { return func(o *options) { o.noScript = true } }
 // Dark makes the user one who prefers dark colours.
 func Dark() Option { return func(o *options) { o.dark = true } }
 
-// Print shows pages as they are printed.
-func Print() Option { return func(o *options) { o.media = "print" } }
-
 // Size is the size of the window in pixels.
 func Size(width, height int) Option {
 	return func(o *options) { o.width, o.height = width, height }
@@ -86,4 +83,19 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 		}
 	}
 	return chromedp.Void{}, nil
+}
+
+// paperWidth is what a sheet of A4 has between margins of a centimetre, at the 96
+// pixels an inch of CSS.
+const paperWidth = 718
+
+// OnPaper shows the page as it is printed while look looks at it. What is hidden
+// then cannot be clicked.
+func (p *Page) OnPaper(look func()) {
+	p.t.Helper()
+	printed := *p.options
+	printed.media, printed.width, printed.zoom = "print", paperWidth, 1
+	p.do("printing", printed.apply)
+	defer p.do("back to the screen", p.options.apply)
+	look()
 }

@@ -29,7 +29,7 @@ type tab struct {
 	t        testing.TB
 	ctx      context.Context //nolint:containedctx // chromedp's handle of a tab is a context
 	events   *events
-	noScript bool
+	options  *options
 	patience time.Duration // how long a condition is waited for
 	axe      string        // the script, once it was needed
 }

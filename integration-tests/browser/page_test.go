@@ -183,11 +183,10 @@ func TestOptionsChangeWhatTheTabIs(t *testing.T) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
 		writePage(w, `<style>
-			.dark, .print, .narrow { display: none }
+			.dark, .narrow { display: none }
 			@media (prefers-color-scheme: dark) { .dark { display: block } }
-			@media print { .print { display: block } }
 			@media (max-width: 640px) and (min-resolution: 2dppx) { .narrow { display: block } }
-			</style><p class=dark>dark</p><p class=print>print</p><p class=narrow>narrow</p>
+			</style><p class=dark>dark</p><p class=narrow>narrow</p>
 			<noscript>noscript</noscript><script>document.write("scripts ")</script>
 			<p>tenant `+r.Header.Get("X-Okapi-Tenant")+`, `+user+":"+password+"</p>")
 	})
@@ -196,10 +195,9 @@ func TestOptionsChangeWhatTheTabIs(t *testing.T) {
 		opts      []Option
 		see, gone []string
 	}{
-		"none":           {nil, []string{"scripts", "tenant , :"}, []string{"noscript", "dark", "print", "narrow"}},
+		"none":           {nil, []string{"scripts", "tenant , :"}, []string{"noscript", "dark", "narrow"}},
 		"without script": {[]Option{WithoutScript()}, []string{"noscript"}, []string{"scripts"}},
 		"dark":           {[]Option{Dark()}, []string{"dark"}, nil},
-		"print":          {[]Option{Print()}, []string{"print"}, nil},
 		"200 % zoom":     {[]Option{Zoom(2)}, []string{"narrow"}, nil},
 		"headers": {
 			[]Option{Header("X-Okapi-Tenant", "diku"), BasicAuth("staff", "a secret")},
@@ -219,6 +217,22 @@ func TestOptionsChangeWhatTheTabIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAPageIsPrintedInBetween(t *testing.T) {
+	t.Parallel()
+	p := chromium.Open(t, Dark(), Zoom(2))
+	p.Goto(serve(t, map[string]string{"/": `<style>
+		@media screen { .printed { display: none } }
+		@media print { .shown { display: none } }
+		</style><p class=shown>shown</p><p class=printed>printed</p>
+		<p id=width></p><script>
+		const write = () => { document.getElementById("width").textContent = innerWidth + " wide" }
+		addEventListener("resize", write)
+		write()</script>`}))
+	p.See("shown 640 wide")
+	p.OnPaper(func() { p.See("printed 718 wide") })
+	p.See("shown 640 wide")
 }
 
 func TestTabsShareNoCookies(t *testing.T) {

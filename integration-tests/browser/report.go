@@ -17,6 +17,16 @@ const (
 	pngQuality = 100
 )
 
+// european makes fields write dates and times as the texts of the pages do: day
+// before month, and 24 hours. The browser would follow its own language, and
+// Debian's package has but American English.
+const european = `document.documentElement.lang = "en-GB";
+for (const field of document.querySelectorAll("input[type=date], input[type=datetime-local], input[type=time]")) {
+	const type = field.type;
+	field.type = "text"; // drawn anew
+	field.type = type;
+}`
+
 // Screenshot writes a picture of the whole page as name.png to the folder that
 // SCREENSHOTS names, and does nothing when it names none.
 func (p *Page) Screenshot(name string) {
@@ -31,6 +41,7 @@ func (p *Page) Screenshot(name string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // part of the documentation
 		p.t.Fatal(err)
 	}
+	p.do("writing dates day by day", chromedp.Evaluate[chromedp.Void](european))
 	if err := p.picture(filepath.Join(dir, name+".png")); err != nil {
 		p.t.Fatalf("screenshot %s: %v", name, err)
 	}

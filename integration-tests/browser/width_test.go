@@ -18,4 +18,9 @@ func TestWhatIsTooWideForTheWindowIsNamed(t *testing.T) {
 	open(t, "/own")
 	fails(t, func(t testing.TB) { open(t, "/own", Zoom(2)) }, "too wide for the window on "+base+"/own", `<p id="long"`)
 	open(t, "/box", Zoom(2))
+	fails(t, func(t testing.TB) {
+		p := chromium.Open(t)
+		p.Goto(base + "/box")
+		p.OnPaper(p.FitsWidth)
+	}, "too wide for the window on "+base+"/box", `<div style="width: 900px`)
 }
