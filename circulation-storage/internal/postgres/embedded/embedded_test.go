@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
@@ -111,58 +110,6 @@ func TestStart_PasswordIsAskedFor(t *testing.T) {
 	u.User = url.UserPassword("postgres", "wrong")
 	if _, err := pgx.Connect(t.Context(), u.String()); err == nil || !strings.Contains(err.Error(), "28P01") {
 		t.Errorf("wrong password: got %v, want 28P01", err)
-	}
-}
-
-func TestStop_ThrowAwayLeavesNothing(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, Options{})
-	dir := s.scratch.dir
-	connect(t, s.URL()) // an open connection does not hold it up
-
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if !closed(s.Done()) {
-		t.Error("Done is open after Stop")
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("directory after Stop: got %v, want it gone", err)
-	}
-	if answers(t.Context(), s.port) {
-		t.Error("the server still answers")
-	}
-	if err := s.Stop(); err != nil {
-		t.Errorf("second Stop: got %v, want nil", err)
-	}
-	if err := s.Restart(t.Context()); err == nil {
-		t.Error("Restart after Stop: got nil, want an error")
-	}
-}
-
-func TestStart_SameDirectoryKeepsData(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(reachable(t), "made", "on the way", "pg")
-	first := startServer(t, Options{DataDir: dir})
-	mustExec(t, connect(t, first.URL()), "CREATE TABLE kept AS SELECT 'still here' AS word")
-	if err := first.Stop(); err != nil {
-		t.Fatal(err)
-	}
-
-	second := startServer(t, Options{DataDir: dir})
-	if got := text(t, second.URL(), "SELECT word FROM kept"); got != "still here" {
-		t.Errorf("got %q, want the data of the first run", got)
-	}
-	fi, err := os.Stat(filepath.Join(dir, passwordFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := fi.Mode().Perm(); got != 0o600 {
-		t.Errorf("password file: got mode %o, want 600", got)
-	}
-	entries, err := os.ReadDir(filepath.Dir(dir))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("beside the data directory: got %v, %v, want nothing", entries, err)
 	}
 }
 

@@ -198,13 +198,13 @@ func TestOwnDir_RefusesWhatOthersPrepared(t *testing.T) {
 // eventually waits until the condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	tick, give := time.NewTicker(5*time.Millisecond), time.After(30*time.Second)
+	tick, give := time.NewTicker(5*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
 	for !holds() {
 		select {
 		case <-tick.C:
 		case <-give:
-			t.Fatalf("after 30 s it is not so that %s", what)
+			t.Fatalf("after two minutes it is not so that %s", what)
 		}
 	}
 }

@@ -42,11 +42,17 @@ func freePort(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("looking for a free port: %w", err)
 }
 
-// answers tells whether the server on port accepts connections. It begins a session as any client would: the server
-// asks for authentication, or refuses with an error while it starts, recovers or stops.
-func answers(ctx context.Context, port int) bool {
+// answersSoon is answers for a server that may be silent: it gives up after probeTimeout.
+func answersSoon(ctx context.Context, port int) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	return answers(ctx, port)
+}
+
+// answers tells whether the server on port accepts connections. It begins a session as any client would: the server
+// asks for authentication, or refuses with an error while it starts, recovers or stops. It waits for an answer until
+// ctx's deadline.
+func answers(ctx context.Context, port int) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 	if err != nil {
 		return false

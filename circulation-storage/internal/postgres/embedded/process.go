@@ -23,6 +23,13 @@ var (
 	errLingering = errors.New("PostgreSQL did not stop in time and was killed")
 )
 
+// The signals that PostgreSQL takes for its ways to shut down: both close all connections, and a fast shutdown also
+// writes out what is in memory, which an immediate one leaves to the recovery at the next start.
+const (
+	fastShutdown      = syscall.SIGINT
+	immediateShutdown = syscall.SIGQUIT
+)
+
 // process is one run of the server.
 type process struct {
 	cmd     *exec.Cmd
@@ -90,7 +97,7 @@ func (p *process) waitReady(ctx context.Context, dir string, port int) error {
 			return fmt.Errorf("PostgreSQL is not ready: %w; its last words:\n%s", ctx.Err(), p.output.tail())
 		case <-tick.C:
 			// The file tells our server from another one on that port; the port tells that it can be reached.
-			if f := readPidFile(dir); f.pid == p.cmd.Process.Pid && f.status == "ready" && answers(ctx, port) {
+			if f := readPidFile(dir); f.pid == p.cmd.Process.Pid && f.status == "ready" && answersSoon(ctx, port) {
 				p.serving.Store(true)
 				return nil
 			}
@@ -111,10 +118,10 @@ func (p *process) startFailure(dir string) error {
 	}
 }
 
-// stop asks for a fast shutdown and kills what does not follow.
-func (p *process) stop() error {
+// stop asks for a shutdown of that kind and kills what does not follow.
+func (p *process) stop(how os.Signal) error {
 	p.serving.Store(false)
-	if err := p.signal(os.Interrupt); err != nil {
+	if err := p.signal(how); err != nil {
 		return err
 	}
 	select {

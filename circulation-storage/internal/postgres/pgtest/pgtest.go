@@ -31,7 +31,7 @@ const (
 	poolSize       = "8"
 
 	startTimeout   = 5 * time.Minute // a download of the binaries included
-	cleanupTimeout = 30 * time.Second
+	cleanupTimeout = 2 * time.Minute // for a slow disk
 )
 
 // shared is the database of this test process. Tests get nothing from TestMain but what stands in a variable.
