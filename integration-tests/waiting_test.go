@@ -16,20 +16,19 @@ func (p *pair) storageAt(i int) stack.Client {
 	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: quick}
 }
 
-// freed is the most that a waiter may need to notice that a lock was freed
-// through another storage.
-const freed = 50 * time.Millisecond
-
-// It has the machine to itself (no t.Parallel), because it measures.
-func TestAWaiterGetsALockFreedThroughTheOtherStorageAtOnce(t *testing.T) {
+// How fast a lock changes hands is what BenchmarkHandOver measures. Here it is
+// enough that a waiter is told, and does not find out when its wait ends.
+func TestAWaiterGetsALockFreedThroughTheOtherStorageLongBeforeItsWaitEnds(t *testing.T) {
+	t.Parallel()
 	p := start(t, stack.Options{Storages: 2}, 1)
 	userID := uuid.NewString()
+	const wait = 10 * time.Second
 	took := make([]time.Duration, 15)
 	for i := range took {
 		held := p.lock(t, userID, time.Minute) // through storage 0
 		got := make(chan stack.Answer, 1)
 		go func() {
-			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": 60000, "waitMs": 10000})
+			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": 60000, "waitMs": wait.Milliseconds()})
 			if err != nil {
 				t.Error(err)
 			}
@@ -37,17 +36,17 @@ func TestAWaiterGetsALockFreedThroughTheOtherStorageAtOnce(t *testing.T) {
 		}()
 		p.waiting(t, 1)
 		p.unlock(t, held)
-		start := time.Now()
+		freed := time.Now()
 		lock := object(t, <-got, http.StatusCreated)
-		took[i] = time.Since(start)
+		took[i] = time.Since(freed)
 		if lock["id"] == held {
 			t.Error("the waiter got the id of the lock before its own")
 		}
 		p.unlock(t, lock["id"].(string))
 	}
 	slices.Sort(took)
-	if median := took[len(took)/2]; median > freed {
-		t.Errorf("waiters needed %s (median; %v), want at most %s", median, took, freed)
+	if median := took[len(took)/2]; median > wait/10 {
+		t.Errorf("waiters needed %s (median; %v) of their %s", median, took, wait)
 	}
 }
 
