@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"checkoutlock/integration-tests/stack"
 )
@@ -127,9 +126,9 @@ func TestRequestsForATitleCountWhenTheyAreSwitchedOn(t *testing.T) {
 	p.add(t, "/circulation-settings-storage/circulation-settings", record{
 		"name": "generalTlr", "value": record{"titleLevelRequestsFeatureEnabled": true},
 	})
-	eventually(t, 2*time.Second, "the switch", func() bool {
-		return p.asks(t, books[1], benCard, record{"servicePointId": "none"}).Status == http.StatusUnprocessableEntity &&
-			strings.Contains(text(refusals(t, p.asks(t, books[1], benCard, record{"servicePointId": "none"}), http.StatusUnprocessableEntity)), "another patron")
+	eventually(t, patience, "the switch", func() bool {
+		a := p.asks(t, books[1], benCard, record{"servicePointId": "none"}) // which lends nothing
+		return strings.Contains(text(refusals(t, a, http.StatusUnprocessableEntity)), "another patron")
 	})
 	p.lentAs(t, books[2], annCard, nil)
 	checkParts(t, "Ann's request", p.stored(t, "/request-storage/requests/"+wanted), record{"status": "Closed - Filled", "position": nil})

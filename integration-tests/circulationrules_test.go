@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -61,7 +60,7 @@ func TestNewRulesAreInForceHereAtOnceAndElsewhereSoon(t *testing.T) {
 	if a := p.lend(t, 0, p.books(t, 1)[0], patron); a.Status != http.StatusUnprocessableEntity {
 		t.Errorf("where the rules were changed: got %d %s", a.Status, a.Body)
 	}
-	eventually(t, 2*time.Second, "the rules are in force elsewhere", func() bool {
+	eventually(t, patience, "the rules are in force elsewhere", func() bool {
 		return p.lend(t, 1, p.books(t, 1)[0], patron).Status == http.StatusUnprocessableEntity
 	})
 }

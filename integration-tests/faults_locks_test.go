@@ -27,7 +27,7 @@ func TestACommitThatArrivesTooLateIsFencedOff(t *testing.T) {
 		t.Fatalf("answered %d %s, want 500: the item was not lent", a.Status, a.Body)
 	}
 	arrive()
-	eventually(t, 10*time.Second, "the late commits are answered", func() bool { return late.Load() == 0 })
+	eventually(t, patience, "the late commits are answered", func() bool { return late.Load() == 0 })
 	if got := p.state(t, id, book); got != untouched {
 		t.Errorf("left %+v, want %+v", got, untouched)
 	}
@@ -91,7 +91,7 @@ func TestAHolderWhoseLockWasTakenOverLendsWithANewOne(t *testing.T) {
 	var once sync.Once
 	takeOver := func() { once.Do(func() { p.lock(t, id, 0) }) }
 	p = start(t, stack.Options{
-		CirculationEnv: patient,
+		CirculationEnv: on("LOCK_TTL_MS=60000"),
 		Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Recounted, do: takeOver} },
 	}, 1)
 	id, patron := p.patron(t)
