@@ -1,0 +1,130 @@
+package integration_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// heldCommits are commits that a link holds up until they are let go, and which
+// nobody then hears of. One that is sent again meanwhile is held up, too.
+type heldCommits struct {
+	open  chan struct{}
+	mu    sync.Mutex
+	loans map[string]bool // the ids of their loans
+}
+
+func (h *heldCommits) hold(_ http.ResponseWriter, r *http.Request, pass func()) {
+	var commit struct{ Loan struct{ ID string } }
+	body, err := io.ReadAll(r.Body)
+	if err != nil || json.Unmarshal(body, &commit) != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.mu.Lock()
+	h.loans[commit.Loan.ID] = true
+	h.mu.Unlock()
+	<-h.open
+	loseAnswer(nil, nil, pass)
+}
+
+func (h *heldCommits) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.loans)
+}
+
+func TestSwitchingTheLockOnStopsCheckOutsThatAreAboutToCommitWithoutIt(t *testing.T) {
+	t.Parallel()
+	p, links := linked(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, 2)
+	userID, patron := p.patron(t)
+	books := p.books(t, 6)
+	held := &heldCommits{open: make(chan struct{}), loans: map[string]bool{}}
+	letGo := sync.OnceFunc(func() { close(held.open) })
+	t.Cleanup(letGo)
+	for _, l := range links {
+		l.add(linkFault{method: http.MethodPost, path: commitPath, times: always, befall: held.hold})
+	}
+	lendings := make([]lending, len(books))
+	for i, book := range books {
+		lendings[i] = p.lendLater(t.Context(), t, i%2, book, patron)
+	}
+	eventually(t, patience, "all are about to commit without a lock", func() bool { return held.count() == len(books) })
+	p.set(t, 0, record{"enabled": true})
+	for _, l := range links {
+		l.mend()
+	}
+	letGo()
+	lent := 0
+	for i, l := range lendings {
+		a := l.wait()
+		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits: its machine asks again
+			a = p.lend(t, i%2, books[i], patron)
+		}
+		if a.Status == http.StatusCreated {
+			lent++
+		} else if got := text(refusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {
+			t.Errorf("refused with %q", got)
+		}
+	}
+	if n := p.open(t, userID); lent != 2 || n != 2 {
+		t.Errorf("%d were lent, %d loans are open, want the limit of 2", lent, n)
+	}
+	p.noLocksLeft(t)
+}
+
+func TestSwitchingTheLockOnUnderLoadKeepsTheLimitFromThenOn(t *testing.T) {
+	t.Parallel()
+	const limit, patrons, each = 2, 4, 12
+	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, limit)
+	burst := func() (ids []string, all []stack.CheckOut) {
+		for range patrons {
+			id, patron := p.patron(t)
+			ids = append(ids, id)
+			for _, book := range p.books(t, each) {
+				all = append(all, p.checkOut(book, patron))
+			}
+		}
+		return ids, all
+	}
+	earlyIDs, early := burst()
+	laterIDs, later := burst()
+	var running sync.WaitGroup
+	send := func(all []stack.CheckOut) {
+		running.Go(func() {
+			for _, o := range stack.Burst(t.Context(), p.machines, all) {
+				if o.Err != nil || o.Status >= http.StatusInternalServerError {
+					t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
+				}
+			}
+		})
+	}
+	send(early)
+	eventually(t, patience, "check-outs run", func() bool {
+		return metric(t, p, `checkout_commits_total{kind="check-out",outcome="committed"}`) > 0
+	})
+	p.set(t, 0, record{"enabled": true})
+	before := make([]int, len(earlyIDs))
+	for i, id := range earlyIDs {
+		before[i] = p.open(t, id)
+	}
+	send(later)
+	running.Wait()
+	for i, id := range earlyIDs {
+		if n := p.open(t, id); n > max(limit, before[i]) {
+			t.Errorf("a patron had %d loans when the lock was switched on, and has %d", before[i], n)
+		}
+	}
+	for _, id := range laterIDs {
+		if n := p.open(t, id); n != limit {
+			t.Errorf("a patron has %d loans, want %d", n, limit)
+		}
+	}
+	p.noLocksLeft(t)
+}
