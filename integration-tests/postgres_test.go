@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	storage "checkoutlock/circulation-storage/app"
 	"checkoutlock/integration-tests/stack"
@@ -21,10 +20,10 @@ import (
 // until they are told to stop.
 type machinesAtWork struct {
 	p               *pair
-	patrons, books  []string
 	wg              sync.WaitGroup
 	stop            chan struct{}
 	mu              sync.Mutex
+	patrons, books  []string
 	lent            []string // the loans that were acknowledged
 	failed          int
 	neverAnswerThus []string
@@ -37,10 +36,23 @@ func (m *machinesAtWork) work(t *testing.T, i int) {
 			return
 		default:
 		}
-		book, patron := m.books[rand.N(len(m.books))], m.patrons[rand.N(len(m.patrons))]
+		book, patron := m.next()
 		a, err := m.p.machines[i%len(m.p.machines)].Do(t.Context(), http.MethodPost, "/circulation/check-out-by-barcode", m.p.checkOut(book, patron))
 		m.note(a, err)
 	}
+}
+
+func (m *machinesAtWork) next() (book, patron string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.books[rand.N(len(m.books))], m.patrons[rand.N(len(m.patrons))]
+}
+
+// serve gives the machines other patrons and books.
+func (m *machinesAtWork) serve(patrons, books []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.patrons, m.books = patrons, books
 }
 
 func (m *machinesAtWork) note(a stack.Answer, err error) {
@@ -70,7 +82,7 @@ func (m *machinesAtWork) until(t *testing.T, lent, failed int) {
 		return len(m.lent), m.failed
 	}
 	lentBefore, failedBefore := count()
-	eventually(t, 20*time.Second, fmt.Sprintf("%d lendings and %d failures more", lent, failed), func() bool {
+	eventually(t, patience, fmt.Sprintf("%d lendings and %d failures more", lent, failed), func() bool {
 		l, f := count()
 		return l >= lentBefore+lent && f >= failedBefore+failed
 	})
@@ -89,12 +101,14 @@ func TestWhenPostgreSQLDiesUnderLoadNothingThatWasLentIsLost(t *testing.T) {
 		}
 	})
 	p := start(t, stack.Options{DatabaseURL: pg.URL(), Storages: 2, Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=500")}, limit)
-	m := &machinesAtWork{p: p, books: p.books(t, 60), stop: make(chan struct{})}
-	ids := make([]string, 15)
+	m := &machinesAtWork{p: p, stop: make(chan struct{})}
+	ids := make([]string, 30)
+	patrons, books := make([]string, len(ids)), p.books(t, 4*len(ids))
 	for i := range ids {
-		id, patron := p.patron(t)
-		ids[i], m.patrons = id, append(m.patrons, patron)
+		ids[i], patrons[i] = p.patron(t)
 	}
+	// Half of them come afterwards, when the others may have all that they are lent.
+	m.serve(patrons[:15], books[:60])
 	for i := range 6 {
 		m.wg.Go(func() { m.work(t, i) })
 	}
@@ -117,10 +131,11 @@ func TestWhenPostgreSQLDiesUnderLoadNothingThatWasLentIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, base := range everywhere {
-		eventually(t, 5*time.Second, base+" ready again", func() bool {
+		eventually(t, patience, base+" ready again", func() bool {
 			return do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/admin/health/ready", nil).Status == http.StatusOK
 		})
 	}
+	m.serve(patrons[15:], books[60:])
 	m.until(t, 8, 0)
 	end()
 
