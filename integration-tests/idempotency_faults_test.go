@@ -91,19 +91,37 @@ func sleeper(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep 
 	return p, links, sleeping, wake
 }
 
+// A machine that stands still for seconds lets a claim lapse, and rightly so. Then
+// the test begins anew.
 func TestARepeatWaitsForTheFirst(t *testing.T) {
 	t.Parallel()
+	for range 10 {
+		if repeatWaits(t) {
+			return
+		}
+	}
+	t.Error("the claim was never renewed in time")
+}
+
+// repeatWaits is false when the repeat was answered first because the claim was
+// not renewed in time.
+func repeatWaits(t *testing.T) bool {
+	t.Helper()
 	p, _, asleep, wake := sleeper(t, circulation.Recounted)
 	id, patron := p.patron(t)
 	book := p.books(t, 1)[0]
 	first := p.keyedLater(t, 0, "k", p.checkOut(book, patron))
 	<-asleep
 	repeat := p.keyedLater(t, 1, "k", p.checkOut(book, patron))
-	const renewed = `http_requests_total{method="PUT",route="` + keysPath + `/:claimId",status="204"}`
-	eventually(t, 20*time.Second, "four renewals, which is longer than a claim lives", func() bool { return metric(t, p, renewed) >= 4 })
+	inTime := p.renewals(t, 4, repeat) // which is longer than a claim lives
 	select {
 	case a := <-repeat.answered:
-		t.Fatalf("the repeat did not wait: %d %s", a.Status, a.Body)
+		if inTime {
+			t.Fatalf("the repeat did not wait: %d %s", a.Status, a.Body)
+		}
+		wake()
+		first.wait()
+		return false
 	default:
 	}
 	wake()
@@ -113,6 +131,24 @@ func TestARepeatWaitsForTheFirst(t *testing.T) {
 	if got := p.state(t, id, book); got != lentOnce {
 		t.Errorf("left %+v, want %+v", got, lentOnce)
 	}
+	return true
+}
+
+// renewals waits until claims were renewed n times, or the repeat is answered. It
+// tells whether no two were further apart than two seconds, of the three that a
+// claim lives.
+func (p *pair) renewals(t *testing.T, n float64, repeat lending) bool {
+	t.Helper()
+	const renewed = `http_requests_total{method="PUT",route="` + keysPath + `/:claimId",status="204"}`
+	seen, last, longest := 0.0, time.Now(), time.Duration(0)
+	eventually(t, patience, "renewals of the claim", func() bool {
+		longest = max(longest, time.Since(last))
+		if now := metric(t, p, renewed); now > seen {
+			seen, last = now, time.Now()
+		}
+		return seen >= n || len(repeat.answered) > 0
+	})
+	return longest <= 2*time.Second
 }
 
 func TestAnInstanceThatSleptWhileItWasTakenOverAnswersAsTheOther(t *testing.T) {

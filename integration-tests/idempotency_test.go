@@ -52,10 +52,10 @@ func sameAnswer(t *testing.T, what string, got, want stack.Answer) {
 }
 
 func TestOfTwoCheckOutsWithOneKeyOneLendsAndBothAreAnsweredAlike(t *testing.T) {
-	// 200 check-outs at once have the machine to themselves.
+	// 100 check-outs at once have the machine to themselves.
 	for _, enabled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("lock enabled is %t", enabled), func(t *testing.T) {
-			const patrons, each = 20, 5
+			const patrons, each = 10, 5
 			p := start(t, stack.Options{Circulations: 2, CirculationEnv: on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, each)
 			var wg sync.WaitGroup
 			begin := make(chan struct{})
