@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,14 +45,14 @@ func describeSettings(before, after json.RawMessage) []string {
 		return []string{"Replaced settings that could not be used"}
 	}
 	var what []string
-	note := func(name, old, current string) {
-		if old != current {
+	note := func(changed bool, name, old, current string) {
+		if changed {
 			what = append(what, fmt.Sprintf("%s: %s, before that %s", name, current, old))
 		}
 	}
-	note("Lock", onOff(was.Enabled), onOff(is.Enabled))
-	note("Time to live", orService(was.TTL, func(d time.Duration) string { return milliseconds(d) }), orService(is.TTL, func(d time.Duration) string { return milliseconds(d) }))
-	note("Waits", waitsText(was.Waits), waitsText(is.Waits))
+	note(!reflect.DeepEqual(was.Enabled, is.Enabled), "Lock", onOff(was.Enabled), onOff(is.Enabled))
+	note(!reflect.DeepEqual(was.TTL, is.TTL), "Time to live", orService(was.TTL, exact), orService(is.TTL, exact))
+	note(!reflect.DeepEqual(was.Waits, is.Waits), "Waits", waitsText(was.Waits), waitsText(is.Waits))
 	if len(what) == 0 {
 		return []string{"Saved the settings unchanged"}
 	}
@@ -84,19 +86,20 @@ func onOff(enabled *bool) string {
 	})
 }
 
+// waitsText writes waits as they are typed: 500, 500, 1000 ms. nil means that they
+// are not set.
 func waitsText(waits []time.Duration) string {
 	switch {
 	case waits == nil:
 		return byService
 	case len(waits) == 0:
-		return "none"
+		return noWaits
+	case len(waits) > 3 && len(slices.Compact(slices.Clone(waits))) == 1:
+		return fmt.Sprintf("%d times %s", len(waits), exact(waits[0]))
 	}
 	texts := make([]string, len(waits))
 	for i, w := range waits {
-		texts[i] = milliseconds(w)
+		texts[i] = strconv.FormatInt(w.Milliseconds(), 10)
 	}
-	if same := slices.Compact(slices.Clone(texts)); len(same) == 1 && len(texts) > 3 {
-		return fmt.Sprintf("%d times %s", len(texts), same[0])
-	}
-	return strings.Join(texts, ", ")
+	return strings.Join(texts, ", ") + nbsp + "ms"
 }

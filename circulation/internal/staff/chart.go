@@ -16,7 +16,7 @@ const (
 	plotLeft, plotRight                 = 64.0, 628.0
 	plotTop, plotBottom                 = 14.0, 190.0
 	rowHeight, barHeight, barWidest     = 44.0, 16.0, 560.0
-	labelLongest                    int = 80 // characters of a label in a chart
+	labelLongest                    int = 90 // characters of a label in a chart, in a wide font
 	wantedTicks                         = 4
 	minutesPerTick                      = 15
 )

@@ -48,7 +48,7 @@ func TestAPlotHasLinesAndTimesOfDay(t *testing.T) {
 	if len(p.Times) != 1 || p.Times[0] != (tick{275.5, 208, when.Format("15:04")}) {
 		t.Errorf("got the times %v", p.Times)
 	}
-	if p, _ = newPlot(nil, 0, waitText); len(p.Times) != 0 || p.Lines[1].Text != "1 ms" {
+	if p, _ = newPlot(nil, 0, waitText); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
 		t.Errorf("without minutes got %v and %v", p.Times, p.Lines)
 	}
 }
@@ -98,6 +98,10 @@ func TestLyingBarsAreAsLongAsTheirCounts(t *testing.T) {
 	}
 	if got := []rune(list[1].Label); len(got) != labelLongest || got[len(got)-1] != '…' {
 		t.Errorf("got a label of %d characters: %s", len(got), string(got))
+	}
+	const common = "Refused: Item is already checked out; Cannot check out item that already has an open loan"
+	if list, _ = rows([]string{common}, []int{1}); list[0].Label != common {
+		t.Errorf("got the label %s", list[0].Label)
 	}
 	if list, total = rows(nil, nil); list != nil || total != 4 {
 		t.Errorf("of nothing got %g: %v", total, list)

@@ -23,7 +23,7 @@ func (f checkOutsForm) problems() []field {
 // readCheckOutsForm reads the form, and the filter that it means unless something in
 // it is wrong.
 func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
-	zone := time.Now().Format("MST")
+	zone := zoneName(time.Local, time.Now().Year())
 	f := checkOutsForm{
 		Patron:  barcodeField(q, "patron", "Patron's barcode"),
 		Item:    barcodeField(q, "item", "Item's barcode"),
@@ -48,6 +48,16 @@ func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
 		filter.Until = until.Add(precision - time.Millisecond).Format(schemas.FolioTime)
 	}
 	return f, filter
+}
+
+// zoneName names a time zone all year round: CET/CEST, say, or UTC.
+func zoneName(zone *time.Location, year int) string {
+	january := time.Date(year, time.January, 1, 0, 0, 0, 0, zone).Format("MST")
+	july := time.Date(year, time.July, 1, 0, 0, 0, 0, zone).Format("MST")
+	if january == july {
+		return january
+	}
+	return january + "/" + july
 }
 
 func barcodeField(q url.Values, name, label string) field {

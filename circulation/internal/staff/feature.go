@@ -2,9 +2,8 @@ package staff
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"net/http"
+	"time"
 
 	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/settings"
@@ -90,7 +89,7 @@ type switchPage struct {
 	Back    string
 	Version string
 	Reason  reasonField
-	Longest int // ms that a machine may wait once the lock is on
+	Longest time.Duration // that a machine may wait once the lock is on
 }
 
 // reasonField is the field in which people say why.
@@ -126,7 +125,8 @@ func (p *Pages) showSwitch(v *visit, status int, to, version string, reason reas
 		return err
 	}
 	return v.show(status, "switch.html", "/", t.Heading, switchPage{
-		target: t, Action: v.path("/switch"), Back: v.path("/"), Version: cmp.Or(version, view.Version), Reason: reason, Longest: view.LongestWaitMs,
+		target: t, Action: v.path("/switch"), Back: v.path("/"), Version: cmp.Or(version, view.Version), Reason: reason,
+		Longest: time.Duration(view.LongestWaitMs) * time.Millisecond,
 	})
 }
 
@@ -150,44 +150,8 @@ func (p *Pages) doSwitch(v *visit) error {
 		wanted.Enabled.Source = settings.FromEnvironment
 	}
 	wanted.Version = cmp.Or(v.FormValue("version"), view.Version) // a change since then is a conflict
-	err = p.change(v, wanted, reason.Value)
-	if fault.Is(err, fault.Conflict) {
-		// Whoever sends the form twice, or lost the first answer, has what they wanted.
-		if now, again := p.Oversight.Settings(v.ctx()); again == nil && now.Enabled == wanted.Enabled {
-			err = nil
-		}
-	}
-	if err != nil {
+	if err := p.change(v, wanted, reason.Value); err != nil {
 		return err
 	}
 	return v.done("/", t.To)
-}
-
-// proposal is a change of the settings as ChangeSettings reads it. What people type
-// may be of any type.
-type proposal struct {
-	Enabled          settings.Field[bool] `json:"enabled"`
-	LockTTLMs        any                  `json:"lockTtlMs"` // nil for the service's own
-	RetryIntervalsMs any                  `json:"retryIntervalsMs"`
-	Version          string               `json:"version,omitempty"`
-	Reason           string               `json:"reason"`
-}
-
-// proposalOf changes nothing: a view can be sent back.
-func proposalOf(view settings.View) proposal {
-	return proposal{Enabled: view.Enabled, LockTTLMs: view.LockTTLMs, RetryIntervalsMs: view.RetryIntervalsMs, Version: view.Version}
-}
-
-// change writes the settings as wanted, with a reason.
-func (p *Pages) change(v *visit, wanted proposal, reason string) error {
-	wanted.Reason = reason
-	body, err := json.Marshal(wanted)
-	if err != nil {
-		return fmt.Errorf("writing the settings: %w", err)
-	}
-	_, err = p.Oversight.ChangeSettings(v.ctx(), body)
-	if fault.Is(err, fault.Conflict) {
-		return fault.Wrap(err, fault.Conflict, "The settings were changed since you opened the page. Nothing of yours was saved: look at them again and repeat your change.")
-	}
-	return err
 }

@@ -2,11 +2,13 @@ package staff_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -46,22 +48,27 @@ func TestTurningTheSwitch(t *testing.T) {
 	t.Parallel()
 	on, off := true, false
 	ttl := 3 * time.Second
+	const (
+		atOnce = "It takes effect at once for every check-out that is not yet written, on all instances."
+		soon   = "It takes effect on all instances within two seconds. Until then a check-out may still wait for the lock."
+	)
 	tests := map[string]struct {
 		to      string
 		enabled *bool
 		ask     string // what the question says
+		effect  string
 		note    string
 	}{
-		"on":      {"on", &on, "Turn the check-out lock on?", "The check-out lock is on now."},
-		"off":     {"off", &off, "Turn the check-out lock off?", "The check-out lock is off now."},
-		"default": {"default", nil, "The service's own setting is then in force, which is off now", "This library now follows the service's own setting."},
+		"on":      {"on", &on, "Turn the check-out lock on?", atOnce, "The check-out lock is on now."},
+		"off":     {"off", &off, "Turn the check-out lock off?", soon, "The check-out lock is off now."},
+		"default": {"default", nil, "The service's own setting is then in force, which is off now", soon, "This library now follows the service's own setting."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := &library{view: own(tt.to == "off", 3000, 500)}
 			v := visit(t, l)
-			v.get(t, "/staff/diku/switch?to="+tt.to).want(t, 200, tt.ask, "No loan that exists is changed.")
+			v.get(t, "/staff/diku/switch?to="+tt.to).want(t, 200, tt.ask, tt.effect+" No loan that exists is changed.")
 			if len(l.changed) > 0 {
 				t.Fatal("the question changed it")
 			}
@@ -111,10 +118,64 @@ func TestTheSwitchIsNotTurnedWithoutAReasonOrOnOldGrounds(t *testing.T) {
 
 func TestAFormThatIsSentTwiceHasDoneWhatItSays(t *testing.T) {
 	t.Parallel()
-	l := &library{view: own(true, 3000)} // by the first one, which raised the version to 7
-	p := visit(t, l).post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}})
-	if p.want(t, 303, ""); len(l.changed) != 0 {
-		t.Errorf("changed again: %+v", l.changed)
+	broken := own(true, 3000, 500)
+	broken.Problem = "lockTtl is text"
+	turned := url.Values{"to": {"on"}}
+	times := func(ttl, waits string) url.Values { return url.Values{"lockTtlMs": {ttl}, "retryIntervalsMs": {waits}} }
+	tests := map[string]struct {
+		page string
+		form url.Values
+		now  settings.View // after the first one, which raised the version to 7
+		done bool
+	}{
+		"the switch":                       {"/switch", turned, own(true, 3000, 500), true},
+		"the switch, now off":              {"/switch", turned, own(false, 3000, 500), false},
+		"the switch, unusable now":         {"/switch", turned, broken, false},
+		"times":                            {"/timing", times("2500", "500 1000"), own(true, 2500, 500, 1000), true},
+		"the service's times":              {"/timing", times("", ""), following(), true},
+		"no waits":                         {"/timing", times("2500", "none"), own(true, 2500), true},
+		"another time to live":             {"/timing", times("2501", "500 1000"), own(true, 2500, 500, 1000), false},
+		"other waits":                      {"/timing", times("2500", "1000 500"), own(true, 2500, 500, 1000), false},
+		"the same times, but the services": {"/timing", times("3000", "500 1000"), following(), false},
+		"the service's, now its own":       {"/timing", times("", ""), own(true, 3000, 500, 1000), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{view: tt.now}
+			form := url.Values{"reason": {"x"}, "version": {"6"}}
+			maps.Copy(form, tt.form)
+			p := visit(t, l).post(t, "/staff/diku"+tt.page, form)
+			if tt.done {
+				p.want(t, 303)
+			} else {
+				p.want(t, 409, "Somebody else was faster")
+			}
+			if len(l.changed) != 0 {
+				t.Errorf("changed again: %+v", l.changed)
+			}
+		})
+	}
+}
+
+func TestChangesOfTimesAreToldToTheMillisecond(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ before, after, want string }{
+		"a small change":  {`{"lockTtl":3000}`, `{"lockTtl":3040}`, "Time to live: 3040 ms, before that 3000 ms"},
+		"unlike waits":    {`{"retryIntervals":[1000,1000,1000,1000]}`, `{"retryIntervals":[1000,1010,1020,1030]}`, "Waits: 1000, 1010, 1020, 1030 ms, before that 4 times 1000 ms"},
+		"no waits at all": {`{}`, `{"retryIntervals":[]}`, "Waits: none, before that the service's own setting"},
+		"three waits":     {`{}`, `{"retryIntervals":[500,500,500]}`, "Waits: 500, 500, 500 ms, before that"},
+		"nothing":         {`{"lockTtl":3000,"retryIntervals":[500]}`, `{"retryIntervals":[500],"lockTtl":3000}`, "Saved the settings unchanged"},
+		"FOLIO's words":   {`{"noOfRetryAttempts":2,"retryInterval":500}`, `{"retryIntervals":[500,500]}`, "Saved the settings unchanged"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &library{view: own(true, 3000), changes: schemas.LockChanges{TotalRecords: 1, Changes: []schemas.LockChange{
+				{Kind: schemas.ChangeSettings, Before: json.RawMessage(tt.before), After: json.RawMessage(tt.after)},
+			}}}
+			visit(t, l).get(t, "/staff/diku/").want(t, 200, tt.want)
+		})
 	}
 }
 
@@ -134,7 +195,7 @@ func TestTheHistoryOfChangesIsRead(t *testing.T) {
 	}}}
 	p := visit(t, l).get(t, "/staff/diku/?offset=20")
 	p.want(t, 200,
-		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: on, before that off", "Time to live: 2.5 s, before that the service's own setting",
+		"22 Aug 2026", "Ada <script>", "exams <script>", "Lock: on, before that off", "Time to live: 2500 ms, before that the service's own setting",
 		"Waits: 4 times 250 ms, before that the service's own setting", "soon", actorID, "Waits: the service's own setting, before that none",
 		"not known", "Replaced settings that could not be used", "Saved the settings unchanged",
 		"Released a lock by force patron ****1234, held by circ-2 for 1 min 1 s", "patron no longer kept, held by an unnamed instance")

@@ -17,10 +17,13 @@ func formats() template.FuncMap {
 	return template.FuncMap{
 		"when":   when,
 		"ms":     milliseconds,
+		"exact":  exact,
 		"mask":   call.Mask,
 		"short":  short,
 		"source": sourceName,
 		"plural": plural,
+
+		"unusable": unusable,
 		"maxReason": func() int {
 			return schemas.MaxChangeReason
 		},
@@ -49,7 +52,17 @@ func localTime(date string) (time.Time, error) {
 	return t.Local(), err
 }
 
-// milliseconds writes a duration as a person reads it: 340 ms, 2.5 s, 3 min 20 s.
+// nbsp is a blank at which no line ends: between a number and its unit.
+const nbsp = "\u00a0"
+
+// exact writes a time that somebody set, or a sum of such: to the millisecond, in
+// the unit in which it is typed.
+func exact(d time.Duration) string {
+	return strconv.FormatInt(d.Milliseconds(), 10) + nbsp + "ms"
+}
+
+// milliseconds writes a duration that was measured as a person reads it: 340 ms,
+// 2.5 s, 3 min 20 s.
 func milliseconds(n any) string {
 	var ms int64
 	switch n := n.(type) {
@@ -67,13 +80,13 @@ func milliseconds(n any) string {
 	}
 	switch d := time.Duration(ms) * time.Millisecond; {
 	case ms < 1000:
-		return fmt.Sprintf("%d ms", ms)
+		return fmt.Sprintf("%d"+nbsp+"ms", ms)
 	case d < time.Minute:
-		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + nbsp + "s"
 	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+		return fmt.Sprintf("%d"+nbsp+"min %d"+nbsp+"s", int(d.Minutes()), int(d.Seconds())%60)
 	default:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+		return fmt.Sprintf("%d"+nbsp+"h %d"+nbsp+"min", int(d.Hours()), int(d.Minutes())%60)
 	}
 }
 
@@ -91,6 +104,16 @@ func sourceName(s settings.Source) string {
 		return "set for this library"
 	}
 	return "the service's own setting"
+}
+
+// unusable says that a library's stored settings are not in force, "" for settings
+// that are. Those in force instead are the last ones that could be used, or the
+// service's own.
+func unusable(view settings.View) string {
+	if view.Problem == "" {
+		return ""
+	}
+	return "The settings that are stored for this library cannot be used, so others are in force. " + view.Problem
 }
 
 func plural(n int, one, many string) string {

@@ -21,6 +21,7 @@ type timingPage struct {
 	Action     string
 	SumsPath   string
 	Version    string
+	InForce    [2]namedTime
 	TTL, Waits field
 	Reason     reasonField
 	Problems   []field
@@ -39,30 +40,49 @@ func (p *Pages) timing(v *visit) error {
 // showTiming shows the form with times in it. wrong is what ChangeSettings says
 // about them.
 func (p *Pages) showTiming(v *visit, status int, view settings.View, t times, reason reasonField, wrong error) error {
-	environment := p.Oversight.Environment()
 	page := timingPage{
 		Settings: view, MayChange: v.may(oversight.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
 		Version: cmp.Or(v.FormValue("version"), view.Version),
-		TTL: field{
-			Name: ttlField, Label: "Time to live, in milliseconds", Value: t.ttl, Wrong: wrongTime(wrong, ttlField),
-			Hint: fmt.Sprintf("How long a lock lives when whoever holds it dies.\nIn force: %d ms, %s.\n%s. Empty means the service's own setting, which is %d ms.",
-				view.LockTTLMs.Value, sourceName(view.LockTTLMs.Source), capital(ttlAllowed), environment.TTL.Milliseconds()),
-		},
-		Waits: field{
-			Name: waitsField, Label: "Waits between tries, in milliseconds", Value: t.waits, Rows: 2, Wrong: wrongTime(wrong, waitsField),
-			Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000.\nIn force: %s, %s.\n%s. "+
-				"The word none means one try without waiting. Empty means the service's own setting, which is %s.",
-				waitsText(durations(view.RetryIntervalsMs.Value)), sourceName(view.RetryIntervalsMs.Source), capital(waitsAllowed),
-				waitsText(append([]time.Duration{}, environment.Waits...))),
-		},
-		Reason: reason,
-		Sums:   p.sumsOf(t),
+		InForce: timesInForce(view),
+		Reason:  reason,
+		Sums:    p.sumsOf(t),
 	}
+	page.TTL, page.Waits = p.timeFields(page.InForce, t, wrong)
 	if page.Reason.Wrong == "" {
 		page.Reason.Wrong = wrongTime(wrong, reasonName)
 	}
 	page.Problems = problems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: page.Reason.Wrong})
 	return v.show(status, "timing.html", "/timing", "Timing", page)
+}
+
+// namedTime is a time in force and where it comes from, in words.
+type namedTime struct{ Label, Text string }
+
+// timesInForce are the time to live and the waits.
+func timesInForce(view settings.View) [2]namedTime {
+	ttl := time.Duration(view.LockTTLMs.Value) * time.Millisecond
+	return [2]namedTime{
+		{ttlLabel, exact(ttl) + ", " + sourceName(view.LockTTLMs.Source)},
+		{waitsLabel, waitsText(durations(view.RetryIntervalsMs.Value)) + ", " + sourceName(view.RetryIntervalsMs.Source)},
+	}
+}
+
+// timeFields are the fields in which both are typed.
+func (p *Pages) timeFields(inForce [2]namedTime, t times, wrong error) (ttl, waits field) {
+	service := p.Oversight.Environment().Settings()
+	const inMilliseconds = ", in milliseconds"
+	ttl = field{
+		Name: ttlField, Label: ttlLabel + inMilliseconds, Value: t.ttl, Wrong: wrongTime(wrong, ttlField),
+		Hint: fmt.Sprintf("How long a lock lives when whoever holds it dies.\nIn force: %s.\n%s. Empty means the service's own setting, which is %s.",
+			inForce[0].Text, capital(ttlAllowed), exact(service.TTL)),
+	}
+	waits = field{
+		Name: waitsField, Label: waitsLabel + inMilliseconds, Value: t.waits, Rows: 2, Wrong: wrongTime(wrong, waitsField),
+		Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000.\nIn force: %s.\n%s. "+
+			"The word none means one try without waiting. Empty means the service's own setting, which is %s.",
+			inForce[1].Text, capital(waitsAllowed), waitsText(append([]time.Duration{}, service.Waits...))),
+	}
+	return ttl, waits
 }
 
 // saveTiming handles POST /staff/{tenant}/timing. With do=sums it shows what the
@@ -78,7 +98,7 @@ func (p *Pages) saveTiming(v *visit) error {
 	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.typed()
 	wanted.Version = cmp.Or(v.FormValue("version"), view.Version)
 
-	_, err = p.parse(t) // first, so that all that is wrong is said at once
+	_, err = p.parse(wanted) // first, so that all that is wrong is said at once
 	if v.FormValue("do") == "sums" {
 		return p.showTiming(v, statusOf(err), view, t, reason, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 )
@@ -20,7 +22,7 @@ func TestTheTimingFormShowsWhatIsInForce(t *testing.T) {
 		"the library's": {
 			own(true, 2500, 500, 500, 1000),
 			[]string{`value="2500"`, `>500, 500, 1000</textarea>`},
-			[]string{"In force: 2500 ms, set for this library.", "which is 3000 ms", "In force: 500 ms, 500 ms, 1 s, set for this library."},
+			[]string{"In force: 2500 ms, set for this library.", "which is 3000 ms", "In force: 500, 500, 1000 ms, set for this library.", "own setting, which is 500, 1000 ms."},
 		},
 		"no waits":      {own(true, 2500), []string{`>none</textarea>`}, []string{"In force: none, set for this library."}},
 		"the service's": {following(), []string{`name="lockTtlMs" value=""`, `></textarea>`}, []string{"In force: 3000 ms, the service's own setting.", "The lock is off, so nothing here is in use."}},
@@ -34,6 +36,25 @@ func TestTheTimingFormShowsWhatIsInForce(t *testing.T) {
 			p.lacks(t, `role="alert"`, "aria-invalid")
 		})
 	}
+}
+
+func TestTimesCanBeReadByWhoMayNotChangeThem(t *testing.T) {
+	t.Parallel()
+	view := following()
+	view.LockTTLMs.Source = settings.FromTenant
+	p := visitAs(t, &library{view: view}, auth.Gateway, granted(oversight.MaySeeSettings)).get(t, "/staff/diku/timing")
+	p.want(t, 200, "The lock is off, so nothing here is in use.", "You may look at this, but not change it.",
+		"Time to live 3000 ms, set for this library Waits between tries 500, 1000 ms, the service's own setting", "It waits at most 1500 ms")
+	p.lacks(t, "Empty means", "What you set", "in the form", "<form", "<input", "<textarea")
+}
+
+func TestTheTimingPageSaysThatStoredSettingsAreNotInForce(t *testing.T) {
+	t.Parallel()
+	broken := own(true, 3000)
+	broken.Problem = "lockTtl is text <b>"
+	p := visit(t, &library{view: broken}).get(t, "/staff/diku/timing")
+	p.want(t, 200, "The settings that are stored for this library cannot be used, so others are in force. lockTtl is text <b>")
+	p.has(t, "text &lt;b&gt;")
 }
 
 // told says what a change sets.
@@ -122,7 +143,7 @@ func TestTimesThatCannotBeUsedAreRefusedAtTheField(t *testing.T) {
 				"lockTtlMs": {tt.ttl}, "retryIntervalsMs": {tt.waits}, "reason": {tt.reason}, "version": {"6½"},
 			})
 			p.want(t, 422, append(tt.words, "Please look at this again")...)
-			p.has(t, `id="problems" role="alert" tabindex="-1"`, `name="version" value="6½"`) // the one that was read first
+			p.has(t, `id="problems" role="group"`, `name="version" value="6½"`) // the one that was read first
 			for _, id := range []string{"lockTtlMs", "retryIntervalsMs", "reason"} {
 				wrong := strings.Contains(strings.Join(tt.wrong, " "), id)
 				if link := strings.Contains(p.html, `<a href="#`+id+`">`); link != wrong {
@@ -165,15 +186,15 @@ func TestTheSumsSayWhatTimesMean(t *testing.T) {
 		words      []string
 		lacks      []string
 	}{
-		"calm":               {"3000", "500, 1000", []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"}, []string{overtakes, impatient}},
-		"no waits":           {"", "none", []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"}, []string{overtakes, impatient}},
-		"the service's":      {"", "", []string{"3 times", "1.5 s"}, []string{overtakes, impatient}},
-		"as long as it is":   {"1500", "1500", []string{"1.5 s"}, []string{overtakes, impatient}},
+		"calm":               {"3000", "500, 1000", []string{"asks for the lock 3 times", "It waits at most 1500 ms", "when the holder dies 3000 ms"}, []string{overtakes, impatient}},
+		"no waits":           {"", "none", []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3000 ms"}, []string{overtakes, impatient}},
+		"the service's":      {"", "", []string{"3 times", "1500 ms"}, []string{overtakes, impatient}},
+		"as long as it is":   {"1500", "1500", []string{"1500 ms"}, []string{overtakes, impatient}},
 		"longer than TTL":    {"1500", "1501", []string{overtakes, "(1501 ms)", "(1500 ms)", "That is safe"}, []string{impatient}},
-		"as long as patient": {"60000", "10000", []string{"It waits at most 10 s"}, []string{impatient}},
+		"as long as patient": {"60000", "10000", []string{"It waits at most 10000 ms"}, []string{impatient}},
 		"impatient":          {"60000", "10000 1", []string{impatient, "may wait 10001 ms"}, []string{overtakes}},
 		"both":               {"3000", "10000 1", []string{overtakes, impatient}, nil},
-		"of no use":          {"1", "x", []string{"cannot be used", "Type a whole number from 250 to 600000", "Type at most 100 whole numbers"}, []string{"It waits"}},
+		"of no use":          {"1", "x", []string{"The times cannot be used as they are. Look at Time to live and Waits between tries."}, []string{"It waits"}},
 		"HTML":               {"<script>", "", []string{"cannot be used"}, []string{"<script>"}},
 	}
 	for name, tt := range tests {

@@ -1,7 +1,6 @@
 package staff
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +21,12 @@ const (
 	ttlField   = "lockTtlMs"
 	waitsField = "retryIntervalsMs"
 	reasonName = "reason"
+)
+
+// What people call the two times.
+const (
+	ttlLabel   = "Time to live"
+	waitsLabel = "Waits between tries"
 )
 
 // What may be typed. The ranges are those of package schemas.
@@ -86,24 +91,6 @@ func number(s string) any {
 	return s
 }
 
-// parse checks times as ChangeSettings does. Fault: Invalid.
-func (p *Pages) parse(t times) (settings.Change, error) {
-	var wanted struct {
-		TTL   any `json:"lockTtlMs"`
-		Waits any `json:"retryIntervalsMs"`
-	}
-	wanted.TTL, wanted.Waits = t.typed()
-	body, err := json.Marshal(wanted)
-	if err != nil {
-		return settings.Change{}, fmt.Errorf("writing the times: %w", err)
-	}
-	change, err := p.Oversight.Environment().ParseChange(body)
-	if err != nil {
-		return change, fmt.Errorf("reading the times: %w", err)
-	}
-	return change, nil
-}
-
 // wrongTime says in words what err has against a field, "" for nothing.
 func wrongTime(err error, name string) string {
 	var f *fault.Error
@@ -129,17 +116,15 @@ type sums struct {
 	Longest  time.Duration // that a machine waits
 	TTL      time.Duration
 	Warnings []string
-	Wrong    []string // why the times cannot be used; the rest is empty then
+	Wrong    string // that the times cannot be used, and which; the rest is empty then
 }
 
 func (p *Pages) sumsOf(t times) sums {
-	change, err := p.parse(t)
+	var wanted proposal
+	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.typed()
+	change, err := p.parse(wanted)
 	if err != nil {
-		var s sums
-		for _, f := range problems(field{Wrong: wrongTime(err, ttlField)}, field{Wrong: wrongTime(err, waitsField)}) {
-			s.Wrong = append(s.Wrong, f.Wrong)
-		}
-		return s
+		return sums{Wrong: unusableTimes(err)}
 	}
 	inForce := p.Oversight.Environment().Settings()
 	if change.TTL != nil {
@@ -150,14 +135,28 @@ func (p *Pages) sumsOf(t times) sums {
 	}
 	s := sums{Tries: len(inForce.Waits) + 1, Longest: inForce.WaitBudget(), TTL: inForce.TTL}
 	if s.Longest > s.TTL {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait longer (%d ms) than a lock lives (%d ms), so it can overtake a check-out that is slow but alive. "+
-			"That is safe: the slow one is refused and counts the loans again. But it costs time.", s.Longest.Milliseconds(), s.TTL.Milliseconds()))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait longer (%s) than a lock lives (%s), so it can overtake a check-out that is slow but alive. "+
+			"That is safe: the slow one is refused and counts the loans again. But it costs time.", exact(s.Longest), exact(s.TTL)))
 	}
 	if s.Longest > inForce.MachinePatience {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait %d ms, but the library's machines give up after %d ms (MACHINE_PATIENCE). "+
-			"Then one shows an error while its check-out goes on.", s.Longest.Milliseconds(), inForce.MachinePatience.Milliseconds()))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait %s, but the library's machines give up after %s (MACHINE_PATIENCE). "+
+			"Then one shows an error while its check-out goes on.", exact(s.Longest), exact(inForce.MachinePatience)))
 	}
 	return s
+}
+
+// unusableTimes names the fields that err is about. What may be typed stands at the
+// fields.
+func unusableTimes(err error) string {
+	var names []string
+	for _, f := range problems(field{Label: ttlLabel, Wrong: wrongTime(err, ttlField)}, field{Label: waitsLabel, Wrong: wrongTime(err, waitsField)}) {
+		names = append(names, f.Label)
+	}
+	const sentence = "The times cannot be used as they are."
+	if len(names) == 0 {
+		return sentence
+	}
+	return sentence + " Look at " + strings.Join(names, " and ") + "."
 }
 
 // durations converts milliseconds; never nil.

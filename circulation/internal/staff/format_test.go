@@ -1,0 +1,47 @@
+package staff
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMeasuredTimesAreRounded(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[any]string{
+		0: "0 ms", int64(999): "999 ms", 1000: "1 s", 2549: "2.5 s", 61_000: "1 min 1 s",
+		3_720_000: "1 h 2 min", 90 * time.Second: "1 min 30 s", (*int)(nil): "–",
+	} {
+		got := milliseconds(n)
+		if strings.ReplaceAll(got, nbsp, " ") != want {
+			t.Errorf("%v: got %q, want %q", n, got, want)
+		}
+		for part := range strings.FieldsFuncSeq(got, func(r rune) bool { return r == ' ' }) {
+			if !strings.Contains(part, nbsp) && part != "–" {
+				t.Errorf("%v: a line can end between a number and its unit: %q", n, got)
+			}
+		}
+	}
+}
+
+func TestTimesThatAreSetAreExact(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{0: "0 ms", 3040 * time.Millisecond: "3040 ms", 10 * time.Minute: "600000 ms"} {
+		if got := exact(d); got != strings.ReplaceAll(want, " ", nbsp) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestATimeZoneHasTheSameNameAllYearRound(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"Europe/Berlin": "CET/CEST", "Australia/Sydney": "AEDT/AEST", "UTC": "UTC", "Asia/Tokyo": "JST"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := zoneName(zone, 2026); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
