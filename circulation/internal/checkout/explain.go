@@ -2,6 +2,9 @@ package checkout
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"unicode"
 
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
@@ -35,6 +38,15 @@ type AppliedRule struct {
 	// Names are what it names of those that an item limit depends on: materialType,
 	// loanType, patronGroup. Without one of the first two no limit applies (FOLIO).
 	Names []string `json:"names"`
+	// Terms are the ids in Text of which the check-out knows the record.
+	Terms []RuleTerm `json:"terms"`
+}
+
+// RuleTerm is an id in a rule and the record that has it.
+type RuleTerm struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"` // materialType, patronGroup, location or loanPolicy
+	Name string `json:"name"`
 }
 
 // LimitStanding is how the patron stands with the item limit.
@@ -87,9 +99,27 @@ func (p *plan) appliedRule() *AppliedRule {
 	if p.match.Line == 0 {
 		return nil
 	}
+	text := p.rules.Line(p.match.Line)
 	return &AppliedRule{
-		Line: p.match.Line, Text: p.rules.Line(p.match.Line), Fallback: p.match.Fallback, Names: namesOf(p.match.Conditions),
+		Line: p.match.Line, Text: text, Fallback: p.match.Fallback, Names: namesOf(p.match.Conditions), Terms: p.termsIn(text),
 	}
+}
+
+// termsIn names what stands in a rule, in the order of its records here.
+func (p *plan) termsIn(rule string) []RuleTerm {
+	words := strings.FieldsFunc(rule, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(":+!", r) })
+	terms := []RuleTerm{}
+	for _, t := range []RuleTerm{
+		{p.item.MaterialTypeID, "materialType", p.material.Name},
+		{p.user.PatronGroup, "patronGroup", p.group.Group},
+		{p.item.EffectiveLocationID, "location", p.location.Name},
+		{p.policy.ID, "loanPolicy", p.policy.Name},
+	} {
+		if t.Name != "" && slices.Contains(words, t.ID) {
+			terms = append(terms, t)
+		}
+	}
+	return terms
 }
 
 func (p *plan) explainedPatron() *ExplainedPatron {

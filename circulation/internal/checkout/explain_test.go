@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	bookRule     = `{"line":3,"text":"m ` + bookTypeID + `: l ` + threeID + ` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"]}`
-	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + otherID + ` r r1 n n1 o o1 i i1","fallback":true,"names":[]}`
+	bookRule     = `{"line":3,"text":"m ` + bookTypeID + `: l ` + threeID + ` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"],"terms":[{"id":"` + bookTypeID + `","kind":"materialType","name":"book"},{"id":"` + threeID + `","kind":"loanPolicy","name":"Three"}]}`
+	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + otherID + ` r r1 n n1 o o1 i i1","fallback":true,"names":[],"terms":[]}`
 	threePolicy  = `{"id":"` + threeID + `","name":"Three"}`
 	ann          = `{"id":"` + annID + `","name":"Reader, Ann","group":"adults"}`
 	book         = `{"id":"` + bookItemID + `","title":"Moby Dick","status":"Available","materialType":"book","location":"Main"}`
@@ -114,6 +114,36 @@ func TestAnExplanationNamesWhatDecides(t *testing.T) {
 			}
 			if tt.limit != "" && len(w.counted) != 1 {
 				t.Errorf("counted %d times, want once", len(w.counted))
+			}
+		})
+	}
+}
+
+func TestAnExplanationNamesTheRecordsInTheRule(t *testing.T) {
+	t.Parallel()
+	const policies = ": l " + threeID + " r r1 n n1 o o1 i i1"
+	const policyTerm = " loanPolicy Three"
+	for rule, want := range map[string]string{
+		"g " + adultsID:                  "patronGroup adults" + policyTerm,
+		"g !" + otherID + "+s " + mainID: "location Main" + policyTerm,
+		"m all":                          strings.TrimSpace(policyTerm),
+	} {
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.rules = rulesText + rule + policies
+			e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, term := range e.Rule.Terms {
+				if got = append(got, term.Kind, term.Name); !strings.Contains(e.Rule.Text, term.ID) {
+					t.Errorf("%s is not in the rule %s", term.ID, e.Rule.Text)
+				}
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("got %q of %s, want %q", got, e.Rule.Text, want)
 			}
 		})
 	}

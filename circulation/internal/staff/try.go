@@ -30,12 +30,19 @@ type tryResult struct {
 
 // RuleNames lists what the deciding rule names of what an item limit depends on.
 func (r tryResult) RuleNames() string {
-	words := map[string]string{"materialType": "material type", "loanType": "loan type", "patronGroup": "patron group"}
 	names := make([]string, len(r.Rule.Names))
 	for i, n := range r.Rule.Names {
-		names[i] = cmp.Or(words[n], n)
+		names[i] = r.Word(n)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Word is what people call what a rule names.
+func (tryResult) Word(kind string) string {
+	words := map[string]string{
+		"materialType": "material type", "loanType": "loan type", "patronGroup": "patron group", "location": "location", "loanPolicy": "loan policy",
+	}
+	return cmp.Or(words[kind], kind)
 }
 
 // Unlimited tells whether no item limit can apply, whatever the policy says: FOLIO

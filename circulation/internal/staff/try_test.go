@@ -14,7 +14,9 @@ import (
 func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 	t.Parallel()
 	due := checkout.Instant{Time: time.Date(2026, 9, 22, 12, 0, 0, 0, time.Local)}
-	rule := &checkout.AppliedRule{Line: 7, Text: "g <staff>: l two-weeks", Names: []string{"materialType", "patronGroup"}}
+	rule := &checkout.AppliedRule{Line: 7, Text: "g <staff>: l two-weeks", Names: []string{"materialType", "patronGroup"}, Terms: []checkout.RuleTerm{
+		{ID: "two-weeks", Kind: "loanPolicy", Name: "Two weeks"}, {ID: "<staff>", Kind: "patronGroup", Name: "staff"},
+	}}
 	patron := &checkout.ExplainedPatron{ID: "1", Name: "Lovelace, Ada", Group: "staff"}
 	item := &checkout.ExplainedItem{ID: "2", Title: "Notes", Status: "Available", MaterialType: "book", Location: "Main"}
 	tests := map[string]struct {
@@ -27,7 +29,7 @@ func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 				Limit: &checkout.LimitStanding{Max: 3, Open: 2}, Patron: patron, Item: item,
 			},
 			[]string{
-				"Would be lent, due 22 Sep 2026, 12:00:00", "Line 7 of the circulation rules, about material type, patron group: g <staff>: l two-weeks", "Loan policy Two weeks", "2 of 3 loans This",
+				"Would be lent, due 22 Sep 2026, 12:00:00", "Line 7 of the circulation rules, about material type, patron group: g <staff>: l two-weeks two-weeks : loan policy Two weeks <staff> : patron group staff Loan policy Two weeks", "Loan policy Two weeks", "2 of 3 loans This",
 				"Lovelace, Ada, group staff", "Notes Status: Available Type: book Location: Main", "This promises nothing",
 			},
 		},
@@ -41,7 +43,7 @@ func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 				Limit: &checkout.LimitStanding{Max: 3, Open: 3, Reached: true}, Patron: patron, Item: item,
 			},
 			[]string{
-				"Would be refused", "Patron has reached maximum limit of 3 items for loan type (code ITEM_LIMIT_LOAN_TYPE ) Staff with the permission can override it ( itemLimitBlock ).",
+				"Would be refused", "Patron has reached maximum limit of 3 items for loan type (code ITEM_LIMIT_LOAN_TYPE ) Staff with the permission can override it.",
 				"Item is withdrawn", "Line 2 of the circulation rules, the fallback: fallback-policy: l x", "Loan policy policy-9", "3 of 3 loans, the limit is reached",
 			},
 		},
@@ -104,7 +106,7 @@ func TestTryingNeedsBothBarcodes(t *testing.T) {
 	}
 }
 
-func TestTryingSaysWhyNobodyCanSay(t *testing.T) {
+func TestTryingSaysWhyItWouldFail(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err    error
@@ -113,9 +115,9 @@ func TestTryingSaysWhyNobodyCanSay(t *testing.T) {
 	}{
 		"rules that cannot be used": {
 			fault.Wrap(errors.New("secret"), fault.Internal, "The circulation rules cannot be used: line 3: <b>"), 500,
-			[]string{"Nobody can say", "The circulation rules cannot be used: line 3: <b>"},
+			[]string{"Would fail", "The circulation rules cannot be used: line 3: <b>"},
 		},
-		"storage away":     {fault.New(fault.Unavailable, "Storage could not be reached"), 502, []string{"Nobody can say", "Storage could not be reached"}},
+		"storage away":     {fault.New(fault.Unavailable, "Storage could not be reached"), 502, []string{"Would fail", "Storage could not be reached"}},
 		"something inside": {errors.New("secret"), 500, []string{"Something went wrong", "The service could not make this page."}},
 	}
 	for name, tt := range tests {
@@ -139,7 +141,7 @@ func TestWhatIsTriedIsText(t *testing.T) {
 	t.Parallel()
 	const bad = `<script>alert("1")</script>`
 	l := &library{explanation: checkout.Explanation{
-		Errors: []fault.Detail{{Message: bad, Code: bad, OverridableBlock: &fault.OverridableBlock{Name: bad}}}, Rule: &checkout.AppliedRule{Text: bad},
+		Errors: []fault.Detail{{Message: bad, Code: bad, OverridableBlock: &fault.OverridableBlock{Name: bad}}}, Rule: &checkout.AppliedRule{Text: bad, Terms: []checkout.RuleTerm{{ID: bad, Kind: bad, Name: bad}}},
 		LoanPolicy: &checkout.Named{Name: bad}, Patron: &checkout.ExplainedPatron{Name: bad, Group: bad},
 		Item: &checkout.ExplainedItem{Title: bad, Status: bad, MaterialType: bad, Location: bad},
 	}}
