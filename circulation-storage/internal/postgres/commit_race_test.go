@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -163,8 +162,8 @@ func TestCommitBesideAnUnfencedLoanIsRefused(t *testing.T) {
 	}
 }
 
-// However busy the desk is, the switch is thrown, and from its answer on nobody
-// lends without a lock.
+// However busy the desk is, from the answer to the switch on nobody lends without a
+// lock.
 func TestSwitchingTheFeatureOnUnderLoad(t *testing.T) {
 	t.Parallel()
 	const workers, each, before = 6, 150, 20
@@ -193,16 +192,14 @@ func TestSwitchingTheFeatureOnUnderLoad(t *testing.T) {
 	for range workers {
 		<-busy
 	}
-	start := time.Now()
 	state, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true}`, version))
-	took := time.Since(start)
 	lent := l.count(`SELECT count(*) FROM {schema}.loan`)
 	sum := 0
 	for range workers {
 		sum += <-refused
 	}
-	if err != nil || state.Version == version || took > 10*time.Second {
-		t.Errorf("got %v, %v after %s, want a new version soon", state, err, took)
+	if err != nil || state.Version == version {
+		t.Errorf("got %v, %v, want a new version", state, err)
 	}
 	if after := l.count(`SELECT count(*) FROM {schema}.loan`); after != lent || sum != workers*each-lent {
 		t.Errorf("got %d loans at the answer, %d in the end, %d refused, want all refused after the answer", lent, after, sum)

@@ -80,7 +80,7 @@ func (l desk) begin(statement string, args ...any) pgx.Tx {
 // waitUntilBlocked returns when n statements wait for a row of the tenant.
 func (l desk) waitUntilBlocked(n int) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.ctx(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()
 	for blocked := 0; blocked < n; {
 		err := l.db.Pool().QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
@@ -102,7 +102,7 @@ func (l desk) addItem(status, more string) uuid.UUID {
 
 func (l desk) lock(user uuid.UUID) uuid.UUID {
 	l.t.Helper()
-	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: user, TTL: time.Minute})
+	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: user, TTL: time.Hour})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestAHoldingsUpdateThatChangesNothingForItemsLeavesThemAlone(t *testing.T) 
 	if _, err := tx.Exec(l.in(t), `SELECT FROM `+l.id.Schema()+`.item FOR UPDATE`); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(l.in(t), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.in(t), time.Minute)
 	defer cancel()
 	if err := l.store.Update(ctx, records.Holdings(), parse(t, records.Holdings(), h, holdings)); err != nil {
 		t.Fatalf("the update waits for an item that it leaves alone: %v", err)
