@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFilesOfThePagesMayBeKept(t *testing.T) {
+func TestFilesOfThePagesMayBeKeptWhenTheyAreOfThisVersion(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{view: own(false, 3000)})
 	first := v.get(t, "/staff/diku/")
@@ -19,6 +19,11 @@ func TestFilesOfThePagesMayBeKept(t *testing.T) {
 		p := v.get(t, path)
 		if p.status != http.StatusOK || !strings.HasPrefix(p.header.Get("Content-Type"), kind) || !strings.Contains(p.header.Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: got %d, %v", path, p.status, p.header)
+		}
+		for _, other := range []string{path + "0", path[:strings.IndexByte(path, '?')], path[:len(path)-1]} {
+			if p := v.get(t, other); p.status != http.StatusOK || p.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s, which this version does not have: got %d, %v", other, p.status, p.header)
+			}
 		}
 	}
 }
