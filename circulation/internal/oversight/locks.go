@@ -40,8 +40,8 @@ func (s *Service) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock
 
 // Release releases a lock by force. That is safe at any time: the commit of
 // whoever holds it is refused, and the check-out takes the lock and counts again
-// while its machine still waits; else it ends. Who acts and the reason are kept. Faults: NotFound; Invalid for a reason that is blank or too
-// long.
+// while its machine still waits; else it ends. Who acts and the reason are kept.
+// Faults: NotFound; Invalid for a reason that is blank or too long.
 func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error) {
 	why, err := schemas.ParseChangeReason(reason)
 	switch {

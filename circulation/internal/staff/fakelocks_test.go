@@ -18,11 +18,12 @@ const (
 	outdatedID = "6cf5ab4b-7a1c-4f1c-a9d2-02a7a2a3a111"
 	annID      = "93f1a0c2-68a5-4c8a-9bd5-3f1f0f0f1234"
 	benID      = "b2f3d5d0-9a53-44c5-8e0e-9a5a3a5a5678"
+	newID      = "01890a5d-ac96-774b-bcce-b302099a8057" // of version 7, which FOLIO's lock does not take
 )
 
 // held is a lock of Ann's, outdated one of Ben's.
 func held() schemas.CheckoutLock {
-	return schemas.CheckoutLock{ID: heldID, UserID: annID, TTLMs: 3000, AgeMs: 500, RequestID: "req-17", Holder: "circulation-1"}
+	return schemas.CheckoutLock{ID: heldID, UserID: annID, TTLMs: 3000, AgeMs: 500, RequestID: "a5b1c7c8-0d0e-4f3a-9f57-4f5a3b1c2d3e", OkapiRequestID: "req-17/circulation", Holder: "circulation-1"}
 }
 
 func outdated() schemas.CheckoutLock {
@@ -39,11 +40,13 @@ type desk struct {
 	locks   []schemas.CheckoutLock
 	total   int   // 0 is as many as there are
 	err     error // of a list
+	lost    error // of the search for a barcode
 	refusal error // of a release
 
 	asked    oversight.LockFilter
 	lists    int
 	lookups  int // of patrons by their ids
+	searches int // for a patron by barcode
 	released []string
 	by       call.Info
 }
@@ -110,8 +113,16 @@ func (d *desk) Patrons(_ context.Context, ids []string) (map[string]checkout.Use
 }
 
 func (d *desk) PatronID(_ context.Context, barcode string) (string, error) {
-	if barcode == "ann<1>" {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.searches++
+	switch {
+	case d.lost != nil:
+		return "", d.lost
+	case barcode == "ann<1>":
 		return annID, nil
+	case barcode == "new":
+		return newID, nil
 	}
 	return "", fault.New(fault.NotFound, "Not found")
 }

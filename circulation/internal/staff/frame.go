@@ -51,9 +51,14 @@ func (v *visit) may(permission string) bool { return v.pages.Guard.May(v.ctx(), 
 // path is the address of one of the tenant's pages.
 func (v *visit) path(page string) string { return "/staff/" + v.tenant.String() + page }
 
-// done goes on to another page after a change; note is a key of notes.
+// done goes on to another page after a change; note is a key of notes. Patrons that
+// were shown stay so.
 func (v *visit) done(page, note string) error {
-	return v.Redirect(http.StatusSeeOther, v.path(page)+"?"+url.Values{"done": {note}}.Encode())
+	q := url.Values{"done": {note}}
+	if patronsAsked(v) {
+		q.Set(patronsParam, patronsYes)
+	}
+	return v.Redirect(http.StatusSeeOther, v.path(page)+"?"+q.Encode())
 }
 
 // notes are what a page says after a change; the address has the key, so that

@@ -51,13 +51,19 @@ func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error
 		}
 	}()
 	v.SetRequest(v.Request().WithContext(ctx))
+	p.tell(v, every, read)
+	return nil
+}
 
+// tell writes a stream until its request ends or the browser leaves.
+func (p *Pages) tell(v *visit, every time.Duration, read func() ([]byte, error)) {
+	ctx := v.ctx()
 	h := v.Response().Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy in front must not collect events
 	v.Response().WriteHeader(http.StatusOK)
 	if send(v, "retry: 1000\n\n") != nil {
-		return nil
+		return
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -66,7 +72,7 @@ func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error
 	for {
 		news, err := read()
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if err != nil {
 			news = []byte(trouble)
@@ -83,13 +89,13 @@ func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error
 		}
 		if text != "" {
 			if send(v, text) != nil {
-				return nil // the browser left
+				return // the browser left
 			}
 			last, sent = news, time.Now()
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
 		}
 	}

@@ -212,6 +212,31 @@ func TestWhatCannotBeReadIsToldOnceAndTheStreamGoesOn(t *testing.T) {
 	})
 }
 
+func TestAStreamWaitsForStorageToFindItsPatron(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{locks: []schemas.CheckoutLock{held()}, lost: fault.New(fault.Unavailable, "down")}
+		f := newLivePages(t, d).follow(t, "/staff/diku/locks/live?patron=ann%3C1%3E")
+		if got := f.news(); !strings.Contains(got, "tries again by itself") || strings.Contains(got, heldID) {
+			t.Errorf("got %q, want the trouble alone", got)
+		}
+		d.change(func() { d.lost = nil })
+		got, before := f.after(time.Second), 0
+		d.change(func() {
+			if before = d.searches; !strings.Contains(got, heldID) || d.asked.UserID != annID {
+				t.Errorf("got %q, asked for %+v", got, d.asked)
+			}
+		})
+		f.after(5 * time.Second)
+		d.change(func() {
+			if d.searches != before {
+				t.Errorf("the patron was looked for %d times more", d.searches-before)
+			}
+		})
+		f.leave()
+	})
+}
+
 func TestAPageOfAnotherSiteIsToldNothing(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/staff/diku/locks/live", nil)

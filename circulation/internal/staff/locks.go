@@ -2,8 +2,9 @@ package staff
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,17 +29,20 @@ type locksPage struct {
 	Problems       []field
 	List           *locksList // nil when the filter is wrong
 	Action         string     // paths
+	All            string
 	Live           string
 	Refresh        string
-	TogglePatrons  string
 }
 
 // locksList is the part of the page that a stream sends again.
 type locksList struct {
-	Rows     []lockRow
-	Summary  string
-	Enabled  bool
-	Filtered bool
+	Rows          []lockRow
+	Summary       string
+	Enabled       bool
+	Filtered      bool
+	ShowPatrons   bool
+	TogglePatrons string // paths
+	Feature       string // where the lock is turned on; empty for who may not
 }
 
 type lockRow struct {
@@ -51,15 +55,19 @@ type lockRow struct {
 
 // locks handles GET /staff/{tenant}/locks.
 func (p *Pages) locks(v *visit) error {
-	page, filter, err := p.lockFilter(v)
+	page, filter, err := readLockFilter(v)
 	if err != nil {
 		return err
 	}
+	if filter.UserID, page.Patron.Wrong, err = p.findPatron(v, page.Patron.Value); err != nil {
+		return err
+	}
+	page.Problems = problems(page.Patron)
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
-		list, err := p.listLocks(v, filter, page.ShowPatrons)
+		list, err := p.listLocks(v, filter)
 		switch {
-		case fault.Is(err, fault.Invalid):
+		case isAbout(err, "holder"):
 			page.Holder.Wrong = "No instance can have this name."
 			page.Problems = problems(page.Holder)
 		case err != nil:
@@ -74,29 +82,43 @@ func (p *Pages) locks(v *visit) error {
 
 // liveLocks handles GET /staff/{tenant}/locks/live, with the page's query.
 func (p *Pages) liveLocks(v *visit) error {
-	page, filter, err := p.lockFilter(v)
+	page, filter, err := readLockFilter(v)
 	if err != nil {
 		return err
 	}
-	if len(page.Problems) > 0 {
-		return fault.New(fault.Invalid, "%s", page.Problems[0].Wrong)
+	find := func() error { // the patron, until storage has answered once
+		if filter.UserID != "" {
+			return nil
+		}
+		id, wrong, err := p.findPatron(v, page.Patron.Value)
+		if wrong != "" {
+			return fault.New(fault.Invalid, "%s", wrong)
+		}
+		filter.UserID = id
+		return err
+	}
+	if err := find(); fault.Is(err, fault.Invalid) {
+		return err // what else went wrong may pass while the stream goes on
 	}
 	return p.stream(v, locksEvery, func() ([]byte, error) {
-		list, err := p.listLocks(v, filter, page.ShowPatrons)
+		if err := find(); err != nil {
+			return nil, err
+		}
+		list, err := p.listLocks(v, filter)
 		if err != nil {
 			return nil, err
 		}
-		return p.part("locks.html", "list", list)
+		return p.part("locks.html", "live", list)
 	})
 }
 
-// lockFilter reads the query. What is wrong with a field is said at the field.
-func (p *Pages) lockFilter(v *visit) (locksPage, oversight.LockFilter, error) {
+// readLockFilter reads the query, all but the patron's id, which storage knows.
+func readLockFilter(v *visit) (locksPage, oversight.LockFilter, error) {
 	q := v.QueryParams()
 	page := locksPage{
 		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Get("patron"))},
 		Holder: field{Name: "holder", Label: "Held by (an instance)", Value: strings.TrimSpace(q.Get("holder"))},
-		State:  q.Get("state"), Action: v.path("/locks"),
+		State:  q.Get("state"), ShowPatrons: patronsAsked(v), Action: v.path("/locks"), All: v.pathWithPatrons("/locks"),
 	}
 	filter := oversight.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
 	switch page.State {
@@ -108,16 +130,18 @@ func (p *Pages) lockFilter(v *visit) (locksPage, oversight.LockFilter, error) {
 	default:
 		return page, filter, fault.New(fault.Malformed, "Locks are held or outdated, not %s", schemas.Shown(page.State))
 	}
-	var err error
-	if filter.UserID, page.Patron.Wrong, err = p.findPatron(v, page.Patron.Value); err != nil {
-		return page, filter, err
-	}
-	page.Problems = problems(page.Patron)
-	page.ShowPatrons, page.TogglePatrons = patronsShown(v, "/locks")
 	query := v.Request().URL.Query()
 	query.Del("done")
 	page.Live, page.Refresh = v.path("/locks/live")+"?"+query.Encode(), v.path("/locks")+"?"+query.Encode()
 	return page, filter, nil
+}
+
+// isAbout tells whether err refuses the parameter with the name.
+func isAbout(err error, name string) bool {
+	var f *fault.Error
+	return errors.As(err, &f) && f.Code == fault.Invalid && slices.ContainsFunc(f.Details, func(d fault.Detail) bool {
+		return len(d.Parameters) > 0 && d.Parameters[0].Key == name
+	})
 }
 
 // findPatron returns the id of the patron with a barcode or an id; wrong says why
@@ -127,27 +151,37 @@ func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) 
 		return text, "", nil
 	}
 	id, found, err := fault.Found(p.Oversight.PatronID(v.ctx(), text))
-	if err == nil && !found {
-		wrong = "No patron has this barcode."
+	switch {
+	case err != nil:
+		return "", "", err
+	case !found:
+		return "", "No patron has this barcode.", nil
+	case !schemas.IsFolioUUID(id): // storage refuses it
+		return "", "This patron's id is of a kind that no lock can have.", nil
 	}
-	return id, wrong, err
+	return id, "", nil
 }
 
-func (p *Pages) listLocks(v *visit, filter oversight.LockFilter, showPatrons bool) (locksList, error) {
+func (p *Pages) listLocks(v *visit, filter oversight.LockFilter) (locksList, error) {
 	locks, err := p.Oversight.Locks(v.ctx(), filter)
 	if err != nil {
 		return locksList{}, err
 	}
-	list := locksList{Enabled: true, Filtered: filter != oversight.LockFilter{Limit: locksShown}}
+	list := locksList{Summary: summary(locks), Filtered: filter != oversight.LockFilter{Limit: locksShown}}
+	list.ShowPatrons, list.TogglePatrons = patronsShown(v, "/locks")
 	if len(locks.CheckoutLocks) == 0 {
 		view, err := p.Oversight.Settings(v.ctx())
 		if err != nil {
 			return list, err
 		}
 		list.Enabled = view.Enabled.Value
+		if v.may(oversight.MaySeeSettings) && v.may(oversight.MayChangeSettings) {
+			list.Feature = v.path("/")
+		}
+		return list, nil
 	}
 	patrons := map[string]checkout.User{}
-	if showPatrons && len(locks.CheckoutLocks) > 0 {
+	if list.ShowPatrons {
 		ids := make([]string, len(locks.CheckoutLocks))
 		for i, l := range locks.CheckoutLocks {
 			ids[i] = l.UserID
@@ -159,15 +193,14 @@ func (p *Pages) listLocks(v *visit, filter oversight.LockFilter, showPatrons boo
 	mayRelease := v.may(oversight.MayReleaseLocks)
 	for _, l := range locks.CheckoutLocks {
 		row := newLockRow(l)
-		if showPatrons {
+		if list.ShowPatrons {
 			row.Patron = patronText(l.UserID, patrons)
 		}
 		if mayRelease {
-			row.Release = v.path("/locks/" + url.PathEscape(l.ID) + "/release")
+			row.Release = v.releasePath(l.ID)
 		}
 		list.Rows = append(list.Rows, row)
 	}
-	list.Summary = summary(locks)
 	return list, nil
 }
 

@@ -19,13 +19,13 @@ func TestLocksAreListedWithWhatTheyTell(t *testing.T) {
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK,
 		"1 lock held, 1 outdated",
-		"****1234 Held 500 ms 2.5 s circulation-1 req-17 Copy 0bab56e5 Copy Release …",
+		"****1234 Held 500 ms 2.5 s circulation-1 req-17/c Copy 0bab56e5 Copy Release …",
 		"****5678 Outdated – blocks nobody 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
 		"Patrons are masked. Show the patrons")
 	p.has(t,
-		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+`"`, `<progress max="3000" value="2500"`, `<progress max="3000" value="0"`,
+		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+`"`, `data-copy="req-17/circulation"`, `title="req-17/circulation"`, `<progress max="3000" value="2500"`, `<progress max="3000" value="0"`,
 		`href="/staff/diku/locks/`+heldID+`/release"`, `data-stream="/staff/diku/locks/live?"`, `data-live="empty" hidden>`)
-	p.lacks(t, annID, benID, "Ahrens")
+	p.lacks(t, annID, benID, "Ahrens", held().RequestID, "patrons=shown\">Release")
 }
 
 func TestPatronsAreWrittenOutWhenAsked(t *testing.T) {
@@ -33,7 +33,8 @@ func TestPatronsAreWrittenOutWhenAsked(t *testing.T) {
 	l := &library{Oversight: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks?holder=circulation-1&patrons=shown")
 	p.want(t, http.StatusOK, "ann<1> Ann Ahrens Held", benID+" Outdated", "Mask the patrons")
-	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`, `<input type="hidden" name="patrons" value="shown">`,
+	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`, `href="/staff/diku/locks?patrons=shown">Show all`,
+		`href="/staff/diku/locks/`+heldID+`/release?patrons=shown"`, `<input type="hidden" name="patrons" value="shown">`,
 		`data-stream="/staff/diku/locks/live?holder=circulation-1&amp;patrons=shown"`)
 	p.lacks(t, "<1>Ann")
 }
@@ -82,9 +83,10 @@ func TestAFilterThatCannotBeIsSaidAtItsField(t *testing.T) {
 		words string
 		field string
 	}{
-		"no id of a patron": {"patron=01890a5d-ac96-774b-bcce-b302099a8057", nil, "No patron has this barcode.", `id="patron-error"`},
+		"no id of a patron": {"patron=" + newID, nil, "No patron has this barcode.", `id="patron-error"`},
 		"no such patron":    {"patron=%3Cb%3Enobody", nil, "No patron has this barcode.", `id="patron" name="patron" value="&lt;b&gt;nobody"`},
-		"no such holder":    {"holder=x%00", fault.New(fault.Invalid, "holder"), "No instance can have this name.", `id="holder-error"`},
+		"of another kind":   {"patron=new", nil, "This patron's id is of a kind that no lock can have.", `id="patron-error"`},
+		"no such holder":    {"holder=x%00", refused("holder"), "No instance can have this name.", `id="holder-error"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,13 +103,27 @@ func TestAFilterThatCannotBeIsSaidAtItsField(t *testing.T) {
 	p.want(t, http.StatusBadRequest, "Locks are held or outdated, not broken")
 }
 
+// refused is what a filter gets that has a wrong parameter.
+func refused(name string) error {
+	return fault.Validation(fault.Detail{Message: name + " is wrong", Parameters: []fault.Parameter{fault.Param(name, "x")}})
+}
+
+func TestWhatElseIsWrongWithAFilterIsNotTheHolders(t *testing.T) {
+	t.Parallel()
+	p := visit(t, &library{Oversight: &desk{err: refused("userId")}}).get(t, "/staff/diku/locks?holder=x")
+	p.want(t, http.StatusUnprocessableEntity, "That cannot be done", "userId is wrong")
+	p.lacks(t, "No instance can have this name.")
+}
+
 func TestALiveListOfNobodysLocksIsRefused(t *testing.T) {
 	t.Parallel()
-	d := &desk{}
-	p := visit(t, &library{Oversight: d}).get(t, "/staff/diku/locks/live?patron=nobody")
-	p.want(t, http.StatusUnprocessableEntity, "No patron has this barcode.")
-	if d.lists != 0 {
-		t.Error("locks were listed all the same")
+	for patron, words := range map[string]string{"nobody": "No patron has this barcode.", "new": "no lock can have"} {
+		d := &desk{}
+		p := visit(t, &library{Oversight: d}).get(t, "/staff/diku/locks/live?patron="+patron)
+		p.want(t, http.StatusUnprocessableEntity, words)
+		if d.lists != 0 {
+			t.Error("locks were listed all the same")
+		}
 	}
 }
 
@@ -116,7 +132,17 @@ func TestAnEmptyListOfLocksExplainsItself(t *testing.T) {
 	for enabled, words := range map[bool]string{true: "That is normal", false: "The check-out lock is off for this library"} {
 		p := visit(t, &library{Oversight: &desk{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
 		p.want(t, http.StatusOK, "No locks", words)
-		p.has(t, `data-live="table" data-shell hidden>`, `data-live="empty">`)
+		p.has(t, `data-live="table" data-shell hidden>`, `data-live="empty">`, `data-live="patrons" hidden>`,
+			`<p role="status" data-live="summary"><span class="unseen">No locks</span></p>`)
+		if offered := strings.Contains(p.text, "You can turn it on under Feature"); offered == enabled {
+			t.Errorf("with the lock on %t, turning it on is offered: %t", enabled, offered)
+		}
+	}
+	for _, permission := range []string{oversight.MaySeeSettings, oversight.MayReleaseLocks} {
+		v := visitAs(t, &library{Oversight: &desk{}, view: own(false, 3000)}, auth.Gateway, granted(oversight.MaySeeLocks, permission))
+		p := v.get(t, "/staff/diku/locks")
+		p.want(t, http.StatusOK, "so no check-out takes a lock.")
+		p.lacks(t, "You can turn it on")
 	}
 }
 
@@ -141,7 +167,7 @@ func TestALockFromTheFutureHasNoNegativeAge(t *testing.T) {
 func TestWhatProgramsSentIsWrittenAsText(t *testing.T) {
 	t.Parallel()
 	l := held()
-	l.Holder, l.RequestID = `<script>x</script>`, `"><img src=x>`
+	l.Holder, l.OkapiRequestID = `<script>x</script>`, `"><img src=x>`
 	p := visit(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks?holder="+url.QueryEscape(`"><b>`))
 	p.want(t, http.StatusOK, "<script>x</script>")
 	if strings.Contains(p.html, "<script>x") || strings.Contains(p.html, "<img") || strings.Contains(p.html, "<b>") {

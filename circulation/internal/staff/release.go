@@ -2,18 +2,21 @@ package staff
 
 import (
 	"net/http"
+	"net/url"
 
+	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas/fault"
 )
 
 // The page Release: what it means to take a lock away, and why it is done.
 
 type releasePage struct {
-	Lock   lockRow
-	Gone   bool // there is no such lock any more
-	Action string
-	Back   string
-	Reason reasonField
+	Lock    lockRow
+	Gone    bool   // there is no such lock any more
+	Changes string // path of who changed what; empty for who may not see it
+	Action  string
+	Back    string
+	Reason  reasonField
 }
 
 // askRelease handles GET /staff/{tenant}/locks/{lock}/release.
@@ -29,14 +32,32 @@ func (p *Pages) showRelease(v *visit, status int, reason reasonField) error {
 	case !found:
 		return p.lockGone(v)
 	}
+	row := newLockRow(lock)
+	if patronsAsked(v) {
+		patrons, err := p.Oversight.Patrons(v.ctx(), []string{lock.UserID})
+		if err != nil {
+			return err
+		}
+		row.Patron = patronText(lock.UserID, patrons)
+	}
 	return v.show(status, "release.html", "/locks", "Release this lock?", releasePage{
-		Lock: newLockRow(lock), Action: v.path("/locks/" + lock.ID + "/release"), Back: v.path("/locks"), Reason: reason,
+		Lock: row, Action: v.releasePath(lock.ID), Back: v.pathWithPatrons("/locks"), Reason: reason,
 	})
 }
 
-// lockGone is the usual end of a look at a lock: most live for milliseconds.
+// releasePath leads to the page that asks whether to release a lock.
+func (v *visit) releasePath(lockID string) string {
+	return v.pathWithPatrons("/locks/" + url.PathEscape(lockID) + "/release")
+}
+
+// lockGone is the usual end of a look at a lock: most live for milliseconds. It is
+// also what who sends the form twice gets, by a double click say.
 func (p *Pages) lockGone(v *visit) error {
-	return v.show(http.StatusNotFound, "release.html", "/locks", "The lock is gone already", releasePage{Gone: true, Back: v.path("/locks")})
+	page := releasePage{Gone: true, Back: v.pathWithPatrons("/locks")}
+	if v.may(oversight.MaySeeSettings) && v.may(oversight.MaySeeChanges) {
+		page.Changes = v.path("/")
+	}
+	return v.show(http.StatusNotFound, "release.html", "/locks", "The lock is gone already", page)
 }
 
 // doRelease handles POST /staff/{tenant}/locks/{lock}/release.

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
 const (
 	releasePath = "/staff/diku/locks/" + heldID + "/release"
-	goneText    = "The lock is gone already It was released or taken over. Nothing was done. Back to the live locks"
+	goneText    = "The lock is gone already It was released or taken over. Nothing was done. If you have just released it yourself, that is done"
 )
 
 func TestAReleaseIsExplainedBeforeItIsDone(t *testing.T) {
@@ -20,13 +22,60 @@ func TestAReleaseIsExplainedBeforeItIsDone(t *testing.T) {
 	d := &desk{locks: []schemas.CheckoutLock{held(), outdated()}}
 	v := visit(t, &library{Oversight: d})
 	p := v.get(t, releasePath)
-	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1", "Request req-17", "Lock "+heldID,
-		"Why it is safe", "counts the loans again", "gets the lock at once", "it is finished first", "Release the lock", "Cancel")
-	p.lacks(t, annID, "need not be released")
+	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1", "Request req-17/circulation", "Lock "+heldID,
+		"Why it is safe", "it is refused. If its machine still waits, it takes the lock again and counts the loans again; else it is told to try again.", "gets the lock at once", "is finished first", "Release the lock", "Cancel")
+	p.lacks(t, annID, "need not be released", "patrons=", held().RequestID)
+	if d.lookups != 0 {
+		t.Errorf("patrons were looked up %d times, want never", d.lookups)
+	}
 	p = v.get(t, strings.Replace(releasePath, heldID, outdatedID, 1))
 	p.want(t, http.StatusOK, "Outdated – blocks nobody", "need not be released")
 	if len(d.released) != 0 {
 		t.Errorf("looking released %v", d.released)
+	}
+}
+
+func TestAReleaseNamesThePatronWhenPatronsAreShown(t *testing.T) {
+	t.Parallel()
+	d := &desk{locks: []schemas.CheckoutLock{held()}}
+	v := visit(t, &library{Oversight: d, view: own(true, 3000)})
+	p := v.get(t, releasePath+"?patrons=shown")
+	p.want(t, http.StatusOK, "Patron ann<1> Ann Ahrens State")
+	p.has(t, `action="`+releasePath+`?patrons=shown"`, `href="/staff/diku/locks?patrons=shown">Cancel`)
+	p = v.post(t, releasePath+"?patrons=shown", url.Values{"reason": {""}})
+	p.want(t, http.StatusUnprocessableEntity, "ann<1> Ann Ahrens")
+	p = v.post(t, releasePath+"?patrons=shown", url.Values{"reason": {"stuck"}})
+	if got, want := p.header.Get("Location"), "/staff/diku/locks?done=released&patrons=shown"; p.status != http.StatusSeeOther || got != want {
+		t.Errorf("got %d, Location %q, want %q", p.status, got, want)
+	}
+	d.refusal = fault.New(fault.NotFound, "Not found")
+	p = v.post(t, releasePath+"?patrons=shown", url.Values{"reason": {"stuck"}})
+	p.want(t, http.StatusNotFound, goneText)
+	p.has(t, `href="/staff/diku/locks?patrons=shown">Back`)
+}
+
+func TestWhoReleasesTwiceIsToldWhereTheFirstStands(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		permissions []string
+		told        bool
+	}{
+		"who may see changes":      {[]string{oversight.MaySeeSettings, oversight.MaySeeChanges}, true},
+		"who may not":              {[]string{oversight.MaySeeSettings}, false},
+		"who may not see the page": {[]string{oversight.MaySeeChanges}, false},
+		"who may only release":     {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &desk{refusal: fault.New(fault.NotFound, "Not found")}
+			v := visitAs(t, &library{Oversight: d}, auth.Gateway, granted(append(tt.permissions, oversight.MayReleaseLocks)...))
+			v.get(t, releasePath)
+			p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
+			p.want(t, http.StatusNotFound, goneText, "Back to the live locks")
+			if told := strings.Contains(p.text, "that is done: see Feature , Who changed what."); told != tt.told {
+				t.Errorf("told of changes: %t, want %t:\n%s", told, tt.told, p.text)
+			}
+		})
 	}
 }
 

@@ -45,28 +45,52 @@ function show(area, html) {
   if (inside && (!area.contains(now) || now.closest('[hidden]'))) area.focus({ preventScroll: true });
 }
 
+// How long to wait before a stream that was refused is asked for again, in ms: at
+// first, and at most.
+const firstWait = 10000, longestWait = 160000;
+
 // follow keeps an area up to date while its page is in sight.
 function follow(area) {
   const button = area.querySelector('[data-pause]');
   const state = area.querySelector('[data-stream-state]');
-  let source = null, paused = false, lost = 0;
-  const say = text => { clearTimeout(lost); lost = 0; if (state.textContent !== text) state.textContent = text; };
-  const adjust = () => {
-    const wanted = !paused && !document.hidden;
-    if (wanted === Boolean(source)) return;
-    if (!wanted) {
-      source.close();
-      source = null;
-      if (paused) say('Paused');
-      return;
-    }
+  const trouble = area.querySelector('[data-live="trouble"]');
+  let source = null, paused = false, timer = 0, wait = firstWait;
+  const say = text => { if (state.textContent !== text) state.textContent = text; };
+  const lost = () => say('Not live: trying again');
+  const stop = () => {
+    clearTimeout(timer);
+    timer = 0;
+    if (source) source.close();
+    source = null;
+  };
+  const start = () => {
+    stop();
     source = new EventSource(area.dataset.stream);
-    source.onmessage = event => { show(area, event.data); say('Live'); };
-    source.onerror = () => {
-      // A stream that ends is opened again by the browser, which is no news.
-      if (source.readyState === EventSource.CLOSED) say('Not live: load the page again to see what is new');
-      else lost ||= setTimeout(say, 5000, 'Not live: trying again');
+    source.onmessage = event => {
+      clearTimeout(timer);
+      timer = 0;
+      wait = firstWait;
+      show(area, event.data);
+      if (trouble.textContent.trim()) lost();
+      else say('Live');
     };
+    source.onerror = () => {
+      if (source.readyState !== EventSource.CLOSED) {
+        // A stream that ends is opened again by the browser, which is no news.
+        timer ||= setTimeout(lost, 5000);
+        return;
+      }
+      // The server refused it: there the browser gives up, but the reason may pass.
+      stop();
+      lost();
+      timer = setTimeout(start, wait);
+      wait = Math.min(2 * wait, longestWait);
+    };
+  };
+  const adjust = () => {
+    stop();
+    if (paused) say('Paused');
+    else if (!document.hidden) start();
   };
   button.addEventListener('click', () => {
     paused = !paused;
@@ -77,39 +101,61 @@ function follow(area) {
   adjust();
 }
 
-// An element with data-copy copies that text.
+// An element with data-copy copies that text. Where the browser lets no page do so,
+// as over plain http, it selects the text in what describes it.
+const copied = new Map(); // buttons that say so for a while, with their own label
 document.addEventListener('click', async event => {
   const button = event.target.closest('[data-copy]');
   if (!button) return;
-  const label = button.textContent;
+  const label = copied.get(button)?.label ?? button.textContent;
   try {
     await navigator.clipboard.writeText(button.dataset.copy);
     button.textContent = 'Copied';
   } catch {
-    button.textContent = 'Select it by hand';
+    const shown = document.getElementById(button.getAttribute('aria-describedby'));
+    shown.textContent = button.dataset.copy;
+    button.focus(); // so that what is told by the server leaves the cell alone
+    getSelection().selectAllChildren(shown);
+    button.textContent = 'Selected, copy it by hand';
   }
-  setTimeout(() => { button.textContent = label; }, 2000);
+  clearTimeout(copied.get(button)?.timer);
+  copied.set(button, { label, timer: setTimeout(() => {
+    button.textContent = label;
+    copied.delete(button);
+  }, 2000) });
 });
 
 // A form with data-sums shows what the server makes of its values while they are typed.
 function sums(form) {
   const target = document.getElementById(form.dataset.target);
+  const apart = ['token', 'version', 'reason']; // what nothing is made of
   let timer = 0, latest = 0;
-  form.addEventListener('input', () => {
+  form.addEventListener('input', event => {
+    if (apart.includes(event.target.name)) return;
     clearTimeout(timer);
     timer = setTimeout(async () => {
       const mine = ++latest;
       const values = new FormData(form);
-      for (const name of ['token', 'version', 'reason']) values.delete(name);
+      for (const name of apart) values.delete(name);
       const answer = await fetch(form.dataset.sums + '?' + new URLSearchParams(values)).catch(() => null);
       if (!answer || !answer.ok) return;
-      const text = await answer.text();
-      if (mine !== latest) return;
+      const told = document.createElement('div');
+      told.innerHTML = await answer.text();
+      // What stays the same must not be read out again.
+      if (mine !== latest || told.innerHTML === target.innerHTML) return;
       // A page that shrinks would move the button away under a mouse that is on it.
       target.style.minHeight = `${target.offsetHeight}px`;
-      target.innerHTML = text;
+      target.replaceChildren(...told.childNodes);
     }, 200);
   });
+}
+
+// What was done a moment ago is no news when the page is loaded again.
+function forgetDone() {
+  const address = new URL(location.href);
+  if (!address.searchParams.has('done')) return;
+  address.searchParams.delete('done');
+  history.replaceState(history.state, '', address);
 }
 
 // Buttons that need this file are hidden without it.
@@ -117,6 +163,7 @@ function ready(root) {
   root.querySelectorAll('[data-needs-script]').forEach(element => { element.hidden = false; });
 }
 
+forgetDone();
 ready(document);
 document.querySelectorAll('[data-stream]').forEach(follow);
 document.querySelectorAll('form[data-sums]').forEach(sums);
