@@ -33,7 +33,7 @@ func TestTheTimingFormShowsWhatIsInForce(t *testing.T) {
 			p := visit(t, &library{view: tt.view}).get(t, "/staff/diku/timing")
 			p.want(t, 200, append(tt.words, "A whole number from 250 to 600000", "At most 100 whole numbers from 0 to 10000, together at most 25000")...)
 			p.has(t, append(tt.parts, `name="version" value="7"`, `data-sums="/staff/diku/timing/sums" data-target="sums"`, `<div id="sums" role="status">`)...)
-			p.lacks(t, `role="alert"`, "aria-invalid")
+			p.lacks(t, `id="problems"`, "aria-invalid")
 		})
 	}
 }
