@@ -3,7 +3,6 @@ package staff
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
@@ -77,19 +76,18 @@ func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
 	for i, e := range list {
 		entries[i] = pastCheckOut{PastCheckOut: e, Patron: e.UserBarcode, Outcome: outcomeOf(e.Outcome), Lent: e.Outcome == schemas.OutcomeLent}
 		if !named {
-			entries[i].Patron = withoutPatron(e, e.UserBarcode)
-			entries[i].Reason = withoutPatron(e, e.Reason)
+			entries[i].hidePatron()
 		}
 	}
 	return entries
 }
 
-// withoutPatron hides the patron's barcode and id in a text of the entry.
-func withoutPatron(e schemas.PastCheckOut, text string) string {
-	for _, id := range []string{e.UserBarcode, e.UserID} {
-		if id != "" {
-			text = strings.ReplaceAll(text, id, call.Mask(id))
-		}
+// hidePatron masks the patron's barcode, and also where the reason names the patron.
+func (p *pastCheckOut) hidePatron() {
+	if p.Patron != "" {
+		p.Patron = call.Mask(p.Patron)
 	}
-	return text
+	for _, id := range []string{p.UserBarcode, p.UserID} {
+		p.Reason = call.Hide(p.Reason, id, call.Mask(id))
+	}
 }

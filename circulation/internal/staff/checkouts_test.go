@@ -69,10 +69,15 @@ func TestPatronsAreMaskedUntilSomebodyAsks(t *testing.T) {
 	l := history(schemas.PastCheckOut{
 		Outcome: "refused", UserBarcode: "5690001", UserID: "8a2b-4711", ItemBarcode: "036000",
 		Reason: "No user with barcode 5690001 (8a2b-4711)",
+	}, schemas.PastCheckOut{
+		Outcome: "limit_reached", UserBarcode: "15", ItemBarcode: "036015", Reason: "Patron has reached maximum limit of 15 items for loan type",
+	}, schemas.PastCheckOut{
+		Outcome: "failed", ItemBarcode: "036016",
 	})
 	v := visit(t, l)
 	masked := v.get(t, "/staff/diku/check-outs?outcome=refused&offset=50")
-	masked.want(t, 200, "****0001 036000 Refused No user with barcode ****0001 (****4711)", "Show the patrons")
+	masked.want(t, 200, "****01 036000 Refused No user with barcode ****01 (****711)", "Show the patrons",
+		"**** 036015", "Patron has reached maximum limit of 15 items for loan type", "– 036016")
 	masked.lacks(t, "5690001", "8a2b-4711")
 	masked.has(t, `href="/staff/diku/check-outs?offset=50&amp;outcome=refused&amp;patrons=shown"`)
 
