@@ -30,9 +30,10 @@ type PastCheckOut struct {
 	// Outcome is one of few words, such as OutcomeLent or limit_reached: lower-case
 	// letters and underscores, at most 40.
 	Outcome string `json:"outcome"`
-	// Code and Reason are those of the refusal or failure: the first fault code that
-	// was answered, and the messages; empty for a loan. Reason is empty or at most
-	// MaxHistoryReason characters.
+	// Code and Reason are those of the refusal or failure: the first code that was
+	// answered, else one of circulation's own for a message that names a title, a
+	// barcode or an id, and the messages, of a lock that was not obtained with why;
+	// empty for a loan. Reason is empty or at most MaxHistoryReason characters.
 	Code   string `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
 
@@ -114,8 +115,7 @@ type FigureMinute struct {
 }
 
 // FigureCause is how often a cause occurred. Check-outs without a code are told
-// apart by their reason. The barcodes of patron and item are left out of all
-// reasons; a title that one names stays, and makes it a cause of its own.
+// apart by their reason. The barcodes of patron and item are hidden in all reasons.
 type FigureCause struct {
 	Outcome string `json:"outcome,omitempty"`
 	Code    string `json:"code,omitempty"`

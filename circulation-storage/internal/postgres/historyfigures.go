@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
 )
 
 const (
@@ -17,11 +19,8 @@ const (
 	firstMinute = `date_trunc('minute', statement_timestamp(), 'UTC') - ($1::integer - 1) * interval '1 minute'`
 	inMinutes   = `h.ended_date >= ` + firstMinute + ` AND h.ended_date < ` + firstMinute + ` + $1::integer * interval '1 minute'`
 
-	// anonymous is the reason without the barcodes, the longer one first, which may
-	// have the other inside.
-	anonymous = `CASE WHEN length(h.user_barcode) > length(h.item_barcode)
-            THEN replace(replace(h.reason, h.user_barcode, '…'), h.item_barcode, '…')
-            ELSE replace(replace(h.reason, coalesce(h.item_barcode, ''), '…'), coalesce(h.user_barcode, ''), '…') END`
+	// example is a reason with what to hide of it; the least one has a text, if any has.
+	example = `ARRAY[h.reason, h.user_barcode, h.item_barcode] COLLATE "C"`
 )
 
 // The date ranges stand in both parts that read the table, rather than in a part of
@@ -29,7 +28,8 @@ const (
 //
 //   - counted has a row for each minute with check-outs, and one without minute for
 //     all of them.
-//   - ranked has a row for each cause; those from place 11 on are one in the answer.
+//   - ranked has a row for each cause, with the least of its reasons as its example;
+//     those from place 11 on are one in the answer.
 var figuresSQL = `
 WITH counted AS (
     SELECT date_trunc('minute', h.ended_date, 'UTC') AS minute, json_build_object(
@@ -38,17 +38,15 @@ WITH counted AS (
                'waitP95Ms', percentile_disc(0.95) WITHIN GROUP (ORDER BY h.wait_ms), 'waitMaxMs', max(h.wait_ms)) AS figures
       FROM {schema}.check_out_history h WHERE ` + inMinutes + `
      GROUP BY GROUPING SETS ((1), ())),
-causes AS (
-    SELECT h.outcome, h.code, ` + anonymous + ` AS reason
-      FROM {schema}.check_out_history h WHERE ` + inMinutes + ` AND h.outcome <> '` + schemas.OutcomeLent + `'),
 ranked AS (
-    SELECT outcome, code, min(reason COLLATE "C") AS reason, count(*) AS count,
-           least(row_number() OVER (ORDER BY count(*) DESC, outcome, code, min(reason COLLATE "C")), 11) AS place
-      FROM causes GROUP BY outcome, code, CASE WHEN code IS NULL THEN reason END),
+    SELECT h.outcome, h.code, min(` + example + `) AS example, count(*) AS count,
+           least(row_number() OVER (ORDER BY count(*) DESC, h.outcome, h.code, min(` + example + `)), 11) AS place
+      FROM {schema}.check_out_history h WHERE ` + inMinutes + ` AND h.outcome <> '` + schemas.OutcomeLent + `'
+     GROUP BY h.outcome, h.code, CASE WHEN h.code IS NULL THEN h.reason END),
 placed AS (
-    SELECT place, json_build_object('outcome', CASE WHEN place < 11 THEN min(outcome) END,
-               'code', CASE WHEN place < 11 THEN min(code) END, 'reason', CASE WHEN place < 11 THEN min(reason) END,
-               'count', sum(count)) AS cause
+    SELECT place, CASE WHEN place < 11 THEN json_build_object('outcome', min(outcome), 'code', min(code), 'reason', (min(example))[1],
+               'userBarcode', (min(example))[2], 'itemBarcode', (min(example))[3], 'count', sum(count))
+               ELSE json_build_object('count', sum(count)) END AS cause
       FROM ranked GROUP BY place)
 SELECT statement_timestamp(), ` + firstMinute + `,
        (SELECT coalesce(sum(w.waiting), 0) FROM {schema}.check_out_waiting w WHERE ` + waitingCounts + `),
@@ -67,7 +65,8 @@ func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figure
 	var f schemas.Figures
 	var now, first time.Time
 	var totals []schemas.FigureTotal
-	err = s.db.pool.QueryRow(ctx, statement, minutes).Scan(&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &f.Causes)
+	var causes []cause
+	err = s.db.pool.QueryRow(ctx, statement, minutes).Scan(&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
 	if err != nil {
 		return schemas.Figures{}, toFault("summing up past check-outs", err)
 	}
@@ -77,5 +76,28 @@ func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figure
 		begin := first.Add(time.Duration(i) * time.Minute)
 		f.Minutes[i] = schemas.FigureMinute{Date: begin.UTC().Format(schemas.FolioTime), FigureTotal: total}
 	}
+	f.Causes = make([]schemas.FigureCause, len(causes))
+	for i, c := range causes {
+		f.Causes[i] = c.withoutBarcodes()
+	}
 	return f, nil
+}
+
+// cause is one of the answer with the barcodes of its example.
+type cause struct {
+	schemas.FigureCause
+	UserBarcode string `json:"userBarcode"`
+	ItemBarcode string `json:"itemBarcode"`
+}
+
+// withoutBarcodes hides the longer barcode first, which may have the other inside.
+func (c cause) withoutBarcodes() schemas.FigureCause {
+	barcodes := []string{c.UserBarcode, c.ItemBarcode}
+	if len(c.UserBarcode) < len(c.ItemBarcode) {
+		slices.Reverse(barcodes)
+	}
+	for _, barcode := range barcodes {
+		c.Reason = call.Hide(c.Reason, barcode, "…")
+	}
+	return c.FigureCause
 }

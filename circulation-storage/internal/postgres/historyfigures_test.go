@@ -135,24 +135,27 @@ func TestFigures_NameTheCauses(t *testing.T) {
 	}
 	p.add(
 		cause("lent", "", "", "u1", "i1"),
-		// One cause, whoever it was; the barcodes may be inside each other.
-		cause("refused", "", "Item 123456 is lent to 1234", "1234", "123456"),
-		cause("refused", "", "Item 99 is lent to 9988", "9988", "99"),
-		cause("refused", "", "Item 5 is lent to …", "", "5"),
-		// The code tells, not the text; what is shown names nobody.
-		cause("limit_reached", "ITEM_LIMIT", "u1 has 3 of 3", "u1", "i1"),
-		cause("limit_reached", "ITEM_LIMIT", "u2 has 4 of 4", "u2", "i1"),
-		cause("limit_reached", "ITEM_LIMIT", "", "u2", "i1"),
-		cause("limit_reached", "ITEM_LIMIT", "u3 has 3 of 3", "u3", "i1"),
+		// Without a code the text tells.
+		cause("refused", "", "Item is already checked out", "1234", "123456"),
+		cause("refused", "", "Item is already checked out", "9988", "99"),
+		cause("refused", "", "Item is already checked out", "", ""),
+		// With one the code tells, not the text; the example names no barcode.
+		cause("refused", "ITEM_STATUS", "Moby Dick (book) (Barcode: 4567) has the status Aged to lost", "45", "4567"),
+		cause("refused", "ITEM_STATUS", "", "u2", "i1"),
+		cause("refused", "ITEM_STATUS", "Zen (book) (Barcode: 45678) has the status Aged to lost", "u3", "45678"),
+		cause("refused", "ITEM_STATUS", "Zen (book) (Barcode: 45678) has the status Aged to lost", "u4", "45678"),
+		cause("limit_reached", "ITEM_LIMIT", "Patron 1234567.1 and 1234567 have 15 of 15 items", "1234567", "1234567.1"),
+		cause("limit_reached", "ITEM_LIMIT", "Patron has 15 of 15 items", "15", "15"),
 		// The same text with another outcome is another cause; so is none at all.
-		cause("failed", "", "Item 99 is lent to 9988", "9988", "99"), cause("failed", "", "Item 98 is lent to 9988", "9988", "98"),
+		cause("failed", "", "Item is already checked out", "9988", "99"), cause("failed", "", "Item is already checked out", "9988", "98"),
 		cause("client_left", "", "", "", ""),
 	)
 	got := p.figures(60).Causes
 	want := []schemas.FigureCause{
-		{Outcome: "limit_reached", Code: "ITEM_LIMIT", Reason: "… has 3 of 3", Count: 4},
-		{Outcome: "refused", Reason: "Item … is lent to …", Count: 3},
-		{Outcome: "failed", Reason: "Item … is lent to …", Count: 2},
+		{Outcome: "refused", Code: "ITEM_STATUS", Reason: "Moby Dick (book) (Barcode: …) has the status Aged to lost", Count: 4},
+		{Outcome: "refused", Reason: "Item is already checked out", Count: 3},
+		{Outcome: "failed", Reason: "Item is already checked out", Count: 2},
+		{Outcome: "limit_reached", Code: "ITEM_LIMIT", Reason: "Patron … and … have 15 of 15 items", Count: 2},
 		{Outcome: "client_left", Count: 1},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
