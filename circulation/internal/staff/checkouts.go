@@ -34,6 +34,7 @@ type pastCheckOut struct {
 	schemas.PastCheckOut
 	Patron  string
 	Outcome outcome
+	Why     string // beside the reason
 	Lent    bool
 }
 
@@ -74,7 +75,8 @@ func (p *Pages) checkOuts(v *visit) error {
 func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
 	entries := make([]pastCheckOut, len(list))
 	for i, e := range list {
-		entries[i] = pastCheckOut{PastCheckOut: e, Patron: e.UserBarcode, Outcome: outcomeOf(e.Outcome), Lent: e.Outcome == schemas.OutcomeLent}
+		o := outcomeOf(e.Outcome)
+		entries[i] = pastCheckOut{PastCheckOut: e, Patron: e.UserBarcode, Outcome: o, Why: o.why(e.Reason), Lent: e.Outcome == schemas.OutcomeLent}
 		if !named {
 			entries[i].hidePatron()
 		}

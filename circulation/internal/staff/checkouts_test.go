@@ -29,11 +29,15 @@ func TestEachOutcomeIsSaidInWords(t *testing.T) {
 		"one repeat": {schemas.PastCheckOut{Outcome: "lent", Repeats: 1}, []string{"The commit was sent again 1 time."}},
 		"the limit": {
 			schemas.PastCheckOut{Outcome: "limit_reached", Code: "ITEM_LIMIT_PATRON_GROUP", Reason: "Patron has reached maximum limit of 3 items for patron group"},
-			[]string{"Over the limit Patron has reached maximum limit of 3 items for patron group Code ITEM_LIMIT_PATRON_GROUP"},
+			[]string{"Limit reached Patron has reached maximum limit of 3 items for patron group Code ITEM_LIMIT_PATRON_GROUP"},
 		},
 		"no lock in time": {
 			schemas.PastCheckOut{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock"},
 			[]string{"Had to wait too long Another check-out of this patron was under way for longer than the machine may wait. unable to acquire lock Code LOCK_NOT_ACQUIRED"},
+		},
+		"a lock that was lost": {
+			schemas.PastCheckOut{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock: it was released by force"},
+			[]string{"Had to wait too long unable to acquire lock: it was released by force Code LOCK_NOT_ACQUIRED"},
 		},
 		"unknown":    {schemas.PastCheckOut{Outcome: "outcome_unknown", LoanID: "loan-1"}, []string{"Storage was lost in the middle; look at the patron's loans.", "Loan, if it was made loan-1"}},
 		"left":       {schemas.PastCheckOut{Outcome: "client_left", Reason: "The machine left"}, []string{"The machine hung up before the check-out was done", "The machine left"}},
@@ -155,7 +159,7 @@ func TestASearchThatCannotBeMadeIsRefusedAtTheField(t *testing.T) {
 
 func TestAnEmptyListExplainsItself(t *testing.T) {
 	t.Parallel()
-	const kept = "within a second after it ended, and is kept for 30 days unless HISTORY_RETENTION"
+	const kept = "within a second after it ended. It is kept for a while: 30 days, unless your operator chose otherwise."
 	for query, want := range map[string]string{
 		"":                   "No check-out has ended yet",
 		"?patron=569":        "No check-out that is kept was like this. Show all check-outs",

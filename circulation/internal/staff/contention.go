@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 )
@@ -51,10 +52,10 @@ type waitChart struct {
 }
 
 type causeChart struct {
-	Summary string
-	Rows    []row
-	Height  float64
-	Table   []causeRow
+	Summary       string
+	Rows          []row
+	Width, Height float64
+	Table         []causeRow
 }
 
 type causeRow struct {
@@ -150,7 +151,7 @@ func drawWaits(f schemas.Figures) waitChart {
 }
 
 func drawCauses(f schemas.Figures) causeChart {
-	var c causeChart
+	c := causeChart{Width: chartWidth}
 	labels, counts := make([]string, len(f.Causes)), make([]int, len(f.Causes))
 	total := 0
 	for i, cause := range f.Causes {
@@ -167,6 +168,14 @@ func drawCauses(f schemas.Figures) causeChart {
 	return c
 }
 
+// causeWords are about causes whose reason is only an example: it names a title, say.
+var causeWords = map[string]string{
+	checkout.CauseItemNotFound:   "no item has the barcode",
+	checkout.CauseItemStatus:     "the item's status does not allow it",
+	checkout.CauseItemRequested:  "another patron has requested the item",
+	checkout.CausePolicyNotFound: "there is no loan policy as the request names",
+}
+
 // causeLabel names a cause: how it ended, and why as far as that tells more.
 func causeLabel(c schemas.FigureCause) string {
 	if c.Outcome == "" {
@@ -176,7 +185,7 @@ func causeLabel(c schemas.FigureCause) string {
 	if o.Why != "" { // its word says it all
 		return o.Word
 	}
-	if why := cmp.Or(c.Reason, c.Code); why != "" {
+	if why := cmp.Or(causeWords[c.Code], c.Reason, c.Code); why != "" {
 		return o.Word + ": " + why
 	}
 	return o.Word

@@ -38,6 +38,7 @@ func busyHour() schemas.Figures {
 	f.Causes = []schemas.FigureCause{
 		{Outcome: "limit_reached", Code: "ITEM_LIMIT_LOAN_POLICY", Reason: "Patron has reached maximum limit of 3 items for <b>", Count: 2},
 		{Outcome: "lock_not_acquired", Code: "LOCK_NOT_ACQUIRED", Reason: "unable to acquire lock", Count: 1},
+		{Outcome: "refused", Code: "ITEM_STATUS", Reason: "Lanterns (book) (Barcode: …) has the item status Aged to lost and cannot be checked out", Count: 1},
 		{Count: 1},
 	}
 	return f
@@ -55,8 +56,9 @@ func TestContentionIsShownInChartsWordsAndTables(t *testing.T) {
 		"95 of 100 waited at most 1.2 s", "Longest wait 2.1 s",
 		"15 check-outs in the last hour, 12 lent and 3 not. Most in one minute: 12 at "+localClock(3)+".",
 		"Of 14 check-outs that asked for a lock in the last hour, half waited at most 30 ms and 95 of 100 at most 1.2 s. The worst minute was "+localClock(3)+", with 1.5 s.",
-		"4 check-outs were not lent in the last hour. Most often: Over the limit: Patron has reached maximum limit of 3 items for <b>, 2 times.",
+		"5 check-outs were not lent in the last hour. Most often: Limit reached: Patron has reached maximum limit of 3 items for <b>, 2 times.",
 		localClock(3)+" 12 9 3", localClock(3)+" 12 40 ms 1.5 s 2.1 s", localClock(40)+" 0 – – –",
+		"Refused: the item's status does not allow it ITEM_STATUS Lanterns (book) (Barcode: …) has the item status Aged to lost and cannot be checked out 1",
 		"Had to wait too long LOCK_NOT_ACQUIRED unable to acquire lock 1", "All other causes – – 1",
 	)
 	p.has(t, `data-stream="/staff/diku/contention/live"`, `role="img" aria-labelledby="counts-title counts-text"`,

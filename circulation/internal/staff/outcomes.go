@@ -2,6 +2,7 @@ package staff
 
 import (
 	"slices"
+	"strings"
 
 	"checkoutlock/circulation/internal/checkout"
 )
@@ -19,7 +20,7 @@ type outcome struct {
 var outcomes = []outcome{
 	{checkout.OutcomeLent, "Lent", "good", "The loan was made.", ""},
 	{
-		checkout.OutcomeLimitReached, "Over the limit", "bad",
+		checkout.OutcomeLimitReached, "Limit reached", "bad",
 		"The patron has as many loans as the loan policy allows. The item was not lent.", "",
 	},
 	{
@@ -28,7 +29,7 @@ var outcomes = []outcome{
 	},
 	{
 		checkout.OutcomeLockNotAcquired, "Had to wait too long", "warn",
-		"The patron's lock was not free in time. The item was not lent; trying again usually helps.",
+		"The check-out did not get the patron's lock in time, or lost it and had no time left. The item was not lent; trying again usually helps.",
 		"Another check-out of this patron was under way for longer than the machine may wait.",
 	},
 	{
@@ -51,6 +52,18 @@ var outcomes = []outcome{
 		"Something in the services did not work. The item was not lent.",
 		"Something in the services did not work; an operator finds it by the request id.",
 	},
+}
+
+// lockRefused is what machines are told when they did not get the lock.
+const lockRefused = "unable to acquire lock"
+
+// why says in words why a check-out with this reason ended so; empty where the
+// reason says it.
+func (o outcome) why(reason string) string {
+	if strings.HasPrefix(reason, lockRefused+": ") {
+		return ""
+	}
+	return o.Why
 }
 
 func outcomeOf(name string) outcome {
