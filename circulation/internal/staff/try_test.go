@@ -29,7 +29,7 @@ func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 				Limit: &checkout.LimitStanding{Max: 3, Open: 2}, Patron: patron, Item: item,
 			},
 			[]string{
-				"Would be lent, due 22 Sep 2026, 12:00:00", "Line 7 of the circulation rules, about material type, patron group: g <staff>: l two-weeks two-weeks : loan policy Two weeks <staff> : patron group staff Loan policy Two weeks", "Loan policy Two weeks", "2 of 3 loans This",
+				"Would be lent, due 22 Sep 2026, 12:00:00", "Line 7 of the circulation rules, about material type, patron group: g <staff>: l two-weeks loan policy Two weeks: two-weeks patron group staff: <staff> Loan policy Two weeks", "Loan policy Two weeks", "2 of 3 loans This",
 				"Lovelace, Ada, group staff", "Notes Status: Available Type: book Location: Main", "This promises nothing",
 			},
 		},
