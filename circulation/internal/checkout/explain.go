@@ -105,18 +105,22 @@ func (p *plan) appliedRule() *AppliedRule {
 	}
 }
 
-// termsIn names what stands in a rule, in the order of its records here.
+// termsIn names what stands in a rule, whose policies stand after its colon.
 func (p *plan) termsIn(rule string) []RuleTerm {
-	words := strings.FieldsFunc(rule, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(":+!", r) })
+	criteria, policies, _ := strings.Cut(rule, ":")
 	terms := []RuleTerm{}
-	for _, t := range []RuleTerm{
-		{p.item.MaterialTypeID, "materialType", p.material.Name},
-		{p.user.PatronGroup, "patronGroup", p.group.Group},
-		{p.item.EffectiveLocationID, "location", p.location.Name},
-		{p.policy.ID, "loanPolicy", p.policy.Name},
+	for _, t := range []struct {
+		where string
+		RuleTerm
+	}{
+		{criteria, RuleTerm{p.item.MaterialTypeID, "materialType", p.material.Name}},
+		{criteria, RuleTerm{p.user.PatronGroup, "patronGroup", p.group.Group}},
+		{criteria, RuleTerm{p.item.EffectiveLocationID, "location", p.location.Name}},
+		{policies, RuleTerm{p.policy.ID, "loanPolicy", p.policy.Name}},
 	} {
+		words := strings.FieldsFunc(t.where, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("+!", r) })
 		if t.Name != "" && slices.Contains(words, t.ID) {
-			terms = append(terms, t)
+			terms = append(terms, t.RuleTerm)
 		}
 	}
 	return terms
