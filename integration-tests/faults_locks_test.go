@@ -59,7 +59,7 @@ func TestALostReleaseHoldsThePatronUpForATTLAtMost(t *testing.T) {
 
 func TestAMachineThatLeavesWhileItWaitsBlocksNobody(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: on()}, 2)
+	p := start(t, stack.Options{Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=60000")}, 2)
 	id, patron := p.patron(t)
 	books := p.books(t, 2)
 	held := p.lock(t, id, time.Minute)

@@ -27,7 +27,7 @@ func TestAStorageThatStopsAnswersItsWaitersAtOnce(t *testing.T) {
 	began := time.Now()
 	var took time.Duration
 	go func() {
-		a, err := c.Do(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": id, "waitMs": wait.Milliseconds()})
+		a, err := c.Do(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": id, "ttlMs": 60000, "waitMs": wait.Milliseconds()})
 		if err != nil {
 			t.Errorf("the waiter got no answer: %v", err)
 		}
@@ -49,7 +49,7 @@ func TestAStorageThatStopsAnswersItsWaitersAtOnce(t *testing.T) {
 
 func TestACheckOutThatWaitsInAStorageThatStopsGoesOnInAnother(t *testing.T) {
 	t.Parallel()
-	p, links := linked(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("RETRY_INTERVAL_MS=500|500|10000|10000")}, 1)
+	p, links := linked(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=500|500|10000|10000")}, 1)
 	id, patron := p.patron(t)
 	book := p.books(t, 1)[0]
 	held := p.lock(t, id, time.Minute)
