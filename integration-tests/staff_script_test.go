@@ -1,0 +1,101 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
+)
+
+func TestStaffWhoLoadThePageAgainAreToldNothingOld(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: off()}, 1)
+	tab := p.staff(t, 0)
+	turn(tab, "on", "Self-checks open today")
+	tab.See("The check-out lock is on now.")
+	if url := tab.URL(); strings.Contains(url, "done") {
+		t.Errorf("the address is %s, which says again what was done a moment ago", url)
+	}
+	tab.Reload()
+	tab.See("The lock is on")
+	tab.Gone("The check-out lock is on now.")
+}
+
+func TestStaffFollowAgainWhereThereWasNoPlaceForThem(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	follow := func() int { // one more page, until leave is called
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.staffURL(0, "/locks/live"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := quick.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = a.Body.Close() })
+		return a.StatusCode
+	}
+	for n := 0; follow() == http.StatusOK; n++ {
+		if n > 100 {
+			t.Fatal("there is a place for everybody")
+		}
+	}
+	tab := p.staff(t, 0)
+	tab.ExpectError("429")
+	tab.Click("Live locks")
+	tab.See("Pause Not live: trying again Refresh")
+	leave()
+	tab.See("Pause Live Refresh")
+}
+
+func TestStaffAreNotToldThatAPageIsLiveWhichIsNot(t *testing.T) {
+	t.Parallel()
+	p, links := linked(t, stack.Options{CirculationEnv: on()}, 1)
+	_, barcode := p.patron(t)
+	tab := p.staff(t, 0)
+	tab.Goto(p.staffURL(0, "/locks?patron="+barcode))
+	tab.See("No lock is like this now.", "Pause Live Refresh")
+	links[0].add(linkFault{method: http.MethodGet, path: acquirePath, times: always, befall: loseRequest})
+	tab.See("What is new could not be read just now.", "Pause Not live: trying again Refresh")
+	if strings.Contains(tab.Text("main"), "Pause Live Refresh") {
+		t.Error("the page says that it is live")
+	}
+}
+
+func TestStaffCopyTwiceInARowAndByHandWhereTheBrowserLetsNoPageDoIt(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: append(on(), signedIn()...)}, 1)
+	id := p.hold(t, uuid.NewString(), "self-check-3", "", time.Minute)
+	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
+	tab.Click("Live locks")
+	row := tab.In("self-check-3")
+	row.See(id[:8])
+	row.TabTo("Copy")
+	tab.Press("Enter")
+	tab.FocusOn("Copied")
+	tab.Press("Enter")
+	tab.FocusOn("Copy")
+	ticks(t, tab, id, 3) // longer than what was said of the first
+	focusStays(t, tab, "Copy")
+
+	p.Circulations[0] = strings.Replace(p.Circulations[0], "127.0.0.1", browser.FarHost, 1)
+	far := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
+	far.ExpectError("The Cross-Origin-Opener-Policy header has been ignored")
+	far.Click("Live locks")
+	far.TabTo("Release …")
+	far.Press("Shift+Tab") // to the copy button of the lock's id
+	far.Press("Enter")
+	far.FocusOn("Selected, copy it by hand")
+	far.See(id)
+	ticks(t, far, id, 2)
+	far.See(id)
+}
