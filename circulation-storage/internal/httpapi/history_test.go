@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -38,15 +39,23 @@ func TestWhatCirculationTellsIsThereForStaff(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	body := report(2, entry(`,"userBarcode":"P-1","reason":"no"`), entry(`,"userBarcode":"P-2","waitMs":0,"outcome":"lent"`))
-	for range 2 { // the second time is a repeat whose answer got lost
+	tell := func() {
+		t.Helper()
 		w := a.call(http.MethodPost, pastPath, body, map[string]string{schemas.TenantHeader: a.tenant.String(), schemas.HolderHeader: "desk 1"})
 		wantStatus(t, "POST", w, http.StatusNoContent)
 	}
+	tell()
 	page := decode[schemas.PastCheckOuts](t, a.must(t, http.MethodGet, pastPath+"?userBarcode=p-1", "", http.StatusOK))
 	if len(page.CheckOuts) != 1 || page.CheckOuts[0].Reason != "no" || page.CheckOuts[0].Instance != "desk 1" || page.CheckOuts[0].WaitMs != nil {
 		t.Errorf("got %+v", page)
 	}
-	figures := decode[schemas.Figures](t, a.must(t, http.MethodGet, figuresPath, "", http.StatusOK))
+	var figures schemas.Figures
+	for soon := false; !soon; { // what is told of those who wait is believed for five seconds
+		told := time.Now()
+		tell() // a repeat whose answer got lost
+		figures = decode[schemas.Figures](t, a.must(t, http.MethodGet, figuresPath, "", http.StatusOK))
+		soon = time.Since(told) < 4*time.Second
+	}
 	if len(figures.Minutes) != 60 || figures.Waiting != 2 || figures.Total.CheckOuts != 2 || figures.Total.Locked != 1 {
 		t.Errorf("got %d minutes, %d waiting and %+v", len(figures.Minutes), figures.Waiting, figures.Total)
 	}

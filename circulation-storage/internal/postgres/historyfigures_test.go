@@ -20,6 +20,17 @@ func (p past) figures(minutes int) schemas.Figures {
 	return f
 }
 
+// whileBelieved tells how many wait and looks at it, and does so again when it took
+// longer than such a report is believed.
+func whileBelieved(tellAndLook func()) {
+	for {
+		start := time.Now()
+		if tellAndLook(); time.Since(start) < 4*time.Second {
+			return
+		}
+	}
+}
+
 // ended is a check-out, dated from the beginning of the minute under way.
 type ended struct {
 	after   time.Duration
@@ -196,17 +207,21 @@ func TestFigures_SumUpWhoWaitsAndWhatIsHeldNow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	say("a", 7)
-	say("a", 2) // the last word counts
-	say("b", 3)
-	say("", 1) // who gives no name counts too
-	say("done", 9)
-	say("done", 0)
-	say("gone", 50)
-	p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 seconds' WHERE holder = 'gone'`)
-	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms) SELECT gen_random_uuid(), 60000 FROM generate_series(1, 4)`)
+	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms) SELECT gen_random_uuid(), 600000 FROM generate_series(1, 4)`)
 	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms, creation_date) VALUES (gen_random_uuid(), 1000, clock_timestamp() - interval '2 s')`)
-	if f := p.figures(1); f.Waiting != 2+3+1 || f.Held != 4 {
+	var f schemas.Figures
+	whileBelieved(func() {
+		say("a", 7)
+		say("a", 2) // the last word counts
+		say("b", 3)
+		say("", 1) // who gives no name counts too
+		say("done", 9)
+		say("done", 0)
+		say("gone", 50)
+		p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 seconds' WHERE holder = 'gone'`)
+		f = p.figures(1)
+	})
+	if f.Waiting != 2+3+1 || f.Held != 4 {
 		t.Errorf("got %d waiting and %d held, want 6 and 4", f.Waiting, f.Held)
 	}
 }
