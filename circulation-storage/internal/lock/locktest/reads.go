@@ -158,7 +158,7 @@ func sweepBusy(t *testing.T, newStore NewStore) {
 			}
 			return
 		}
-		l, _, err := store.Acquire(ctx, lock.Request{UserID: users[i], TTL: time.Hour})
+		l, _, err := persist(ctx, store, lock.Request{UserID: users[i], TTL: time.Hour})
 		if err != nil {
 			t.Errorf("Acquire: %v", err)
 		}

@@ -114,11 +114,11 @@ var stories = map[string][]step{
 		{acquire: "ann", ttl: minute, want: fault.LockHeld},
 	},
 	"the same request gets its lock again, renewed": {
-		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
-		{age: "first", by: 50 * second},
-		{acquire: "ann", ttl: minute, request: "R1", as: "again", same: "first", outcome: lock.Renewed},
-		{age: "again", by: 50 * second},
-		{acquire: "ann", ttl: minute, request: "R2", want: fault.LockHeld},
+		{acquire: "ann", ttl: hour, request: "R1", as: "first", outcome: lock.Granted},
+		{age: "first", by: 50 * minute},
+		{acquire: "ann", ttl: hour, request: "R1", as: "again", same: "first", outcome: lock.Renewed},
+		{age: "again", by: 50 * minute},
+		{acquire: "ann", ttl: hour, request: "R2", want: fault.LockHeld},
 		{release: "first"},
 	},
 	"another request is refused": {

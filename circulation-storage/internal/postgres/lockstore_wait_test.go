@@ -1,0 +1,156 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/schemas/fault"
+)
+
+// commitInFlight locks the row as a check-out's commit does, until the test ends
+// it.
+func commitInFlight(ctx context.Context, t *testing.T, table lockTable, id uuid.UUID) pgx.Tx {
+	tx, err := table.db.Pool().Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(ctx)) })
+	if _, err := tx.Exec(ctx, `SELECT FROM `+table.name()+` WHERE id = $1 FOR UPDATE`, id); err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
+// waitUntilBlocked returns when a statement waits for a row of the table.
+func waitUntilBlocked(ctx context.Context, t *testing.T, table lockTable) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for blocked := false; !blocked; {
+		blocked = isBlocked(ctx, t, table)
+	}
+}
+
+func isBlocked(ctx context.Context, t *testing.T, table lockTable) (blocked bool) {
+	t.Helper()
+	err := table.db.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
+		WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid())`,
+		table.id.Schema()).Scan(&blocked)
+	if err != nil {
+		t.Fatalf("looking whether a statement waits for the row: %v", err)
+	}
+	return blocked
+}
+
+func TestAcquireBehindACommitIsHeldSoon(t *testing.T) {
+	t.Parallel()
+	ctx, store, table := newLockStore(t)
+	req := lock.Request{UserID: uuid.New(), TTL: 0} // would take over at once
+	l, _, err := store.Acquire(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := commitInFlight(ctx, t, table, l.ID)
+
+	quickest := time.Hour
+	for range 10 { // the machine may stand still during some of them
+		start := time.Now()
+		if _, _, err = store.Acquire(ctx, req); !fault.Is(err, fault.LockHeld) {
+			t.Fatalf("got %v, want %q", err, fault.LockHeld)
+		}
+		if quickest = min(quickest, time.Since(start)); quickest < time.Second {
+			break
+		}
+	}
+	if quickest < 200*time.Millisecond || quickest > time.Second {
+		t.Errorf("refused after %s, want about 250ms", quickest)
+	}
+	if _, err := store.Peek(ctx, req); err != nil {
+		t.Errorf("a plain look behind a commit: %v", err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, outcome, err := store.Acquire(ctx, req); outcome != lock.TakenOver {
+		t.Errorf("after the commit: %s, %v", outcome, err)
+	}
+}
+
+func TestReleaseWaitsForACommit(t *testing.T) {
+	t.Parallel()
+	ctx, store, table := newLockStore(t)
+	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := commitInFlight(ctx, t, table, l.ID)
+	released := make(chan error, 1)
+	go func() {
+		_, err := store.Release(ctx, l.ID)
+		released <- err
+	}()
+	waitUntilBlocked(ctx, t, table)
+	select {
+	case err := <-released:
+		t.Fatalf("released during the commit: %v", err)
+	case <-time.After(400 * time.Millisecond): // longer than an acquire would wait
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-released; err != nil {
+		t.Errorf("release after the commit: %v", err)
+	}
+}
+
+// A caller that leaves while its acquire is under way must learn what it got, or
+// nobody could give it back.
+func TestAnAcquireUnderWayIsSeenThrough(t *testing.T) {
+	t.Parallel()
+	ctx, store, table := newLockStore(t)
+	req := lock.Request{UserID: uuid.New(), TTL: 0}
+	l, _, err := store.Acquire(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got acquired
+	for range 100 { // again when the commit came too late for an acquire that gave up in time
+		if got = acquireAndLeave(ctx, t, store, table, l.ID, req); !fault.Is(got.err, fault.LockHeld) {
+			break
+		}
+	}
+	if got.err != nil || got.l.ID == l.ID || got.l.ID == uuid.Nil {
+		t.Errorf("got %+v, %v, want a new lock", got.l, got.err)
+	}
+}
+
+type acquired struct {
+	l   lock.Lock
+	err error
+}
+
+// acquireAndLeave tells what a caller is told who leaves while a commit that has
+// the lock's row keeps the acquire waiting.
+func acquireAndLeave(ctx context.Context, t *testing.T, store *postgres.LockStore, table lockTable, held uuid.UUID, req lock.Request) acquired {
+	tx := commitInFlight(ctx, t, table, held)
+	caller, leave := context.WithCancel(ctx)
+	defer leave()
+	got := make(chan acquired, 1)
+	go func() {
+		l, _, err := store.Acquire(caller, req)
+		got <- acquired{l, err}
+	}()
+	for blocked := false; !blocked && len(got) == 0; {
+		blocked = isBlocked(ctx, t, table)
+	}
+	leave()
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return <-got
+}
