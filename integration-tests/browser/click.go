@@ -60,17 +60,6 @@ var errNotHere = errors.New("the page moved under the mouse")
 // have done something is never repeated.
 func (p *Page) Click(name string) {
 	p.t.Helper()
-	p.clickTimes(name, 1)
-}
-
-// DoubleClick is Click for somebody who clicks on everything twice.
-func (p *Page) DoubleClick(name string) {
-	p.t.Helper()
-	p.clickTimes(name, 2)
-}
-
-func (p *Page) clickTimes(name string, times int) {
-	p.t.Helper()
 	var last, at point
 	var broken error
 	p.until(fmt.Sprintf("clicking %q", name), func(ctx context.Context) error {
@@ -85,7 +74,7 @@ func (p *Page) clickTimes(name string, times int) {
 		if last != at {
 			return fmt.Errorf("the %s moves", e.Role)
 		}
-		err = p.click(ctx, e, at, times)
+		err = p.hit(ctx, e, at)
 		if errors.Is(err, errNotHere) {
 			return err
 		}
@@ -113,10 +102,10 @@ func place(ctx context.Context, e Element) (point, error) {
 	return hit.point, err
 }
 
-// click returns errNotHere when the click did nothing, and what kept it from being
+// hit returns errNotHere when the click did nothing, and what kept it from being
 // made. Without scripts it is not known where a click lands, but then nothing moves
 // either.
-func (p *Page) click(ctx context.Context, e Element, at point, times int) error {
+func (p *Page) hit(ctx context.Context, e Element, at point) error {
 	// This handle keeps the element for the question below even if the page has
 	// replaced it by then.
 	aim, err := object(ctx, e.node)
@@ -129,10 +118,8 @@ func (p *Page) click(ctx context.Context, e Element, at point, times int) error 
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotHere, err) // no button of the mouse was pressed
 	}
-	for i := range times {
-		if err := chromedp.Do(ctx, chromedp.MouseClickXY(at.X, at.Y, chromedp.ClickCount(i+1))); err != nil {
-			return err
-		}
+	if err := chromedp.Do(ctx, chromedp.MouseClickXY(at.X, at.Y)); err != nil {
+		return err
 	}
 	if p.options.noScript {
 		return nil
