@@ -2,7 +2,6 @@ package staff
 
 import (
 	"net/http"
-	"net/url"
 
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
@@ -48,11 +47,7 @@ func (p *Pages) checkOuts(v *visit) error {
 	form, filter := readCheckOutsForm(v.QueryParams())
 	page := checkOutsPage{
 		checkOutsForm: form, Action: v.path("/check-outs"), Problems: form.problems(),
-		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Shown: shown, Toggle: toggle, Legend: outcomes,
-	}
-	page.All = page.Action
-	if shown {
-		page.All += "?" + url.Values{patronsParam: {patronsYes}}.Encode()
+		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Shown: shown, Toggle: toggle, Legend: outcomes, All: v.pathWithPatrons("/check-outs"),
 	}
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
