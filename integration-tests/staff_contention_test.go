@@ -38,7 +38,7 @@ func TestStaffSeeHowManyCheckOutsWaitedAndWhyTheyWereRefused(t *testing.T) {
 	figures := tab.In("Figures of the last hour")
 	figures.See("Check-outs waiting now 0 Locks held now 0 Check-outs 8 Lent 2")
 	figures.See("8 check-outs in the last hour, 2 lent and 6 not.")
-	figures.See("6 check-outs were not lent in the last hour. Most often: Over the limit")
+	figures.See("6 check-outs were not lent in the last hour. Most often: Limit reached")
 
 	tab.Click("Check-outs a minute as a table")
 	if got, want := sums(tab, "count-rows", countsRow), []int{8, 2, 6}; !slices.Equal(got, want) {

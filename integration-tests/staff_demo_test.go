@@ -77,7 +77,7 @@ func (p *pair) someOfEach(t *testing.T) []schemas.PastCheckOut {
 		{"D-2001", "P-1001"},
 		{"D-2002", "P-1001"},
 		{"D-2003", "P-1001"},
-		{"D-2004", "P-1001"}, // over the limit
+		{"D-2004", "P-1001"}, // the limit is reached
 		{"B-1003", "P-1005"},
 	}
 	for i, c := range all {

@@ -70,14 +70,14 @@ func TestStaffWhoUseTheKeyboardKeepTheirPlaceWhileLocksChange(t *testing.T) {
 	focusStays(t, tab, "Go on")
 	tab.Press("Space")
 
-	tab.TabTo("Copy")  // of the first row
+	tab.TabTo("Copy")  // of the first row's request
 	tab.Press("Enter") // what it says changes for 2 s, and the row meanwhile
 	tab.FocusOn("Copied")
 	ticks(t, tab, firstLock, 2)
 	tab.FocusOn("Copy")
 	ticks(t, tab, firstLock, 1)
 	focusStays(t, tab, "Copy")
-	tab.Press("Tab")
+	tab.Press("Tab", "Tab") // past the other id's
 	focusStays(t, tab, "Release …")
 	thirdLock := p.hold(t, third, "self-check-3", "", time.Minute)
 	ticks(t, tab, thirdLock, 1)

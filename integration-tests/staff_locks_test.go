@@ -13,12 +13,16 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// hold takes a patron's lock as a machine's check-out does, and returns its id.
+// hold takes a patron's lock as the check-out with that X-Okapi-Request-Id does, if
+// it is not empty, and returns its id.
 func (p *pair) hold(t *testing.T, userID, holder, requestID string, ttl time.Duration) string {
 	t.Helper()
 	c := p.Storage
 	c.Header = http.Header{"X-Lock-Holder": {holder}}
-	a := do(t, c, http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": ttl.Milliseconds(), "requestId": requestID})
+	if requestID != "" {
+		c.Header.Set("X-Okapi-Request-Id", requestID)
+	}
+	a := do(t, c, http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": ttl.Milliseconds()})
 	return object(t, a, http.StatusCreated)["id"].(string)
 }
 
@@ -124,6 +128,10 @@ func TestStaffFilterLocksAndAskWhoThePatronsAre(t *testing.T) {
 
 	tab.Click("Show the patrons")
 	tab.In("self-check-3").See(barcode + " " + barcode + " Reader")
+	tab.In("self-check-4").See(otherBarcode)
+	tab.In("self-check-4").Click("Release …") // still written out, and so on the way back
+	tab.See("Release this lock?", otherBarcode+" "+otherBarcode+" Reader")
+	tab.Click("Cancel")
 	tab.In("self-check-4").See(otherBarcode)
 
 	tab.Fill("Patron's barcode or id", barcode)

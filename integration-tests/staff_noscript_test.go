@@ -28,7 +28,7 @@ func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
 	tab.Fill(ttlLabel, "2500")
 	tab.Fill(waitsLabel, "1000, 2000")
 	tab.Click("Show what they mean") // takes no reason
-	tab.See("A machine asks for the lock 3 times", "It waits at most 3 s", "A machine may wait longer (3000 ms) than a lock lives (2500 ms)")
+	tab.See("A machine asks for the lock 3 times", "It waits at most 3000 ms", "A machine may wait longer (3000 ms) than a lock lives (2500 ms)")
 	tab.Gone("Please look at this again")
 	in := func() record {
 		return object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
@@ -86,9 +86,9 @@ func TestStaffWithoutJavaScriptSeeWhatHappenedAndWhatWould(t *testing.T) {
 	tab := p.staff(t, 0, browser.WithoutScript())
 	tab.Click("What happened")
 	tab.Fill("Patron's barcode", patron)
-	tab.Select("Outcome", "Over the limit")
+	tab.Select("Outcome", "Limit reached")
 	tab.Click("Search")
-	tab.In(books[1]).See("Over the limit", "maximum limit of 1 items")
+	tab.In(books[1]).See("Limit reached", "maximum limit of 1 items")
 	tab.Gone(books[0])
 	tab.Click("Show all")
 	tab.In(books[0]).See("Lent")
@@ -96,9 +96,9 @@ func TestStaffWithoutJavaScriptSeeWhatHappenedAndWhatWould(t *testing.T) {
 	tab.See("The loan was made.")
 
 	tab.Click("Contention")
-	tab.See("2 check-outs in the last hour, 1 lent and 1 not.", "Most often: Over the limit")
+	tab.See("2 check-outs in the last hour, 1 lent and 1 not.", "Most often: Limit reached")
 	tab.Click("Causes as a table")
-	tab.In("ITEM_LIMIT_MATERIAL_TYPE").See("Over the limit")
+	tab.In("ITEM_LIMIT_MATERIAL_TYPE").See("Limit reached")
 	tab.Click("Refresh")
 	tab.See("2 check-outs in the last hour")
 

@@ -46,7 +46,7 @@ func busyScenes() []scene {
 			tab.Click("Turn off")
 			tab.See("Say why")
 		}},
-		page("timing", "/timing", "It waits at most 2 s"),
+		page("timing", "/timing", "It waits at most 2000 ms"),
 		{"timing-error", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/timing"))
 			tab.Fill(ttlLabel, "8 s")
@@ -83,7 +83,7 @@ func busyScenes() []scene {
 		{"check-outs", func(_ *testing.T, p *pair, tab *browser.Page) {
 			lately := time.Now().Add(-6 * time.Minute).Format("2006-01-02T15:04")
 			tab.Goto(p.staffURL(0, "/check-outs?from="+lately))
-			tab.See("Over the limit")
+			tab.See("Limit reached")
 		}},
 		page("check-outs-error", "/check-outs?from=yesterday", "Please look at this again"),
 		{"check-outs-meanings", func(_ *testing.T, p *pair, tab *browser.Page) {

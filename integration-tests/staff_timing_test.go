@@ -27,16 +27,16 @@ func TestStaffSeeWhatTimesMeanWhileTheyTypeThemAndSaveThem(t *testing.T) {
 	tab := p.staff(t, 0)
 	tab.Click("Timing")
 	sums := tab.In("What the times in the form mean")
-	sums.See("A machine asks for the lock 3 times It waits at most 1 s")
-	sums.See("when the holder dies 3 s")
+	sums.See("A machine asks for the lock 3 times It waits at most 1000 ms")
+	sums.See("when the holder dies 3000 ms")
 	sums.Gone("A machine may wait")
 
 	tab.Fill(waitsLabel, "1000, 1000, 1500")
-	sums.See("A machine asks for the lock 4 times It waits at most 3.5 s")
+	sums.See("A machine asks for the lock 4 times It waits at most 3500 ms")
 	sums.See("A machine may wait longer (3500 ms) than a lock lives (3000 ms)")
 	sums.Gone("MACHINE_PATIENCE")
 	tab.Fill(ttlLabel, "9000")
-	sums.See("when the holder dies 9 s")
+	sums.See("when the holder dies 9000 ms")
 	sums.Gone("A machine may wait")
 	tab.Fill(waitsLabel, "3000 3000")
 	sums.See("A machine may wait 6000 ms, but the library's machines give up after 5000 ms (MACHINE_PATIENCE)")
@@ -84,5 +84,5 @@ func TestStaffSeeWhatTimesMeanWhileTheyTypeThemAndSaveThem(t *testing.T) {
 		"enabled.value": true, "enabled.source": "environment",
 	})
 	tab.Click("Feature")
-	tab.See("Time to live: 9 s, before that the service's own setting Waits: 700 ms, 800 ms, before that the service's own setting The vault is slow")
+	tab.See("Time to live: 9000 ms, before that the service's own setting Waits: 700, 800 ms, before that the service's own setting The vault is slow")
 }
