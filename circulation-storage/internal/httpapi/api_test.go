@@ -26,7 +26,7 @@ func newAPI(t *testing.T, routes []edge.Route) api {
 	return api{edge.New(edge.Options{
 		Log:            slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Registry:       prometheus.NewRegistry(),
-		RequestTimeout: 30 * time.Second,
+		RequestTimeout: 5 * time.Minute,
 		BodyLimit:      bodyLimit,
 	}, routes)}
 }

@@ -154,3 +154,35 @@ func acquireAndLeave(ctx context.Context, t *testing.T, store *postgres.LockStor
 	}
 	return <-got
 }
+
+func TestASweepLeavesALockThatIsTakenOverMeanwhile(t *testing.T) {
+	t.Parallel()
+	ctx, store, table := newLockStore(t)
+	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Age(ctx, t, l.ID, 2*time.Hour)
+	tx := commitInFlight(ctx, t, table, l.ID)
+	taken := uuid.New()
+	if _, err := tx.Exec(ctx, `UPDATE `+table.name()+` SET id = $1, creation_date = clock_timestamp()`, taken); err != nil {
+		t.Fatal(err)
+	}
+	swept := make(chan error, 1)
+	go func() {
+		_, err := store.Sweep(ctx, time.Minute, 10)
+		swept <- err
+	}()
+	for blocked := false; !blocked && len(swept) == 0; {
+		blocked = isBlocked(ctx, t, table)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-swept; err != nil {
+		t.Error(err)
+	}
+	if _, err := store.Get(ctx, taken); err != nil {
+		t.Errorf("the lock taken over meanwhile is gone: %v", err)
+	}
+}
