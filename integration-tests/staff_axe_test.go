@@ -2,30 +2,61 @@ package integration_test
 
 import (
 	"testing"
+	"time"
 
 	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
 )
 
 // A page that writes an error to the console, or breaks its own security policy,
 // fails these tests too.
 func TestStaffPagesKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	quiet, busy := demo(t), busyDemo(t)
+	all := venues(t)
 	for name, opts := range map[string][]browser.Option{
-		"light":          nil,
+		"light":          nil, // and on paper
 		"dark":           {browser.Dark()},
 		"twice as large": {browser.Zoom(2)},
 	} {
 		t.Run(name, func(t *testing.T) { // in turn: scenes change the library's locks
-			for p, scenes := range map[*pair][]scene{quiet: quietScenes(), busy: busyScenes()} {
-				tab := p.staffOfDemo(t, opts...)
-				for _, s := range scenes {
+			for _, venue := range all {
+				tab := venue.open(t, opts...)
+				for _, s := range venue.scenes {
 					t.Log(s.name)
-					s.show(t, p, tab)
+					s.show(t, venue.pair, tab)
 					tab.Axe()
 					tab.FitsWidth()
+					if opts == nil {
+						tab.OnPaper(tab.FitsWidth)
+					}
 				}
 			}
 		})
 	}
+}
+
+func TestStaffPrintWhatPagesSayAndNothingToClickOn(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on("MACHINE_PATIENCE=60s")}, 1)
+	tab := p.staff(t, 0)
+	tab.Click("Timing")
+	tab.Fill(waitsLabel, "5000, 5000")
+	const warning = "A machine may wait longer (10000 ms) than a lock lives (3000 ms)"
+	tab.See(warning, "Save the times", "Contention")
+	tab.OnPaper(func() {
+		tab.See(warning)
+		tab.Gone("Save the times")
+		tab.Gone("Contention")
+	})
+
+	userID, _ := p.patron(t)
+	p.hold(t, userID, "self-check-3", "", time.Minute)
+	tab.Click("Live locks")
+	tab.See(masked(userID), "Pause", "Copy", "Refresh", "Filter")
+	tab.OnPaper(func() {
+		tab.See(masked(userID), "1 lock held")
+		for _, button := range []string{"Pause", "Copy", "Refresh", "Filter", "Show the patrons"} {
+			tab.Gone(button)
+		}
+	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas"
 )
@@ -38,12 +37,6 @@ func demo(t *testing.T) *pair {
 		p.machines[i].Tenant, p.machines[i].Header = "diku", http.Header{"Authorization": {basic}}
 	}
 	return p
-}
-
-// staffOfDemo opens the first page of a demo library.
-func (p *pair) staffOfDemo(t *testing.T, opts ...browser.Option) *browser.Page {
-	t.Helper()
-	return p.staff(t, 0, append(opts, browser.BasicAuth(clerk, clerkPassword))...)
 }
 
 // busyDemo is a demo library after an hour at work: the lock is on, and check-outs

@@ -1,12 +1,14 @@
 package integration_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
 )
 
 // scene is a staff page in one of its states.
@@ -23,20 +25,47 @@ func page(name, path, text string) scene {
 	}}
 }
 
-// quietScenes are those of a library whose lock is off and where nothing happened.
+// venue is a demo library with its scenes, and what tells it who looks at them.
+type venue struct {
+	*pair
+	who    []browser.Option
+	scenes []scene
+}
+
+// venues are a library whose lock is off and where nothing happened, a busy one, and
+// that one for somebody who may look at some of it.
+func venues(t *testing.T) []venue {
+	t.Helper()
+	signedIn := []browser.Option{browser.BasicAuth(clerk, clerkPassword)}
+	quiet, busy := demo(t), busyDemo(t)
+	gated := start(t, stack.Options{DatabaseURL: busy.databaseURL, CirculationEnv: []string{"STAFF_AUTH=gateway"}}, 1)
+	gated.Storage.Tenant = busy.Storage.Tenant
+	may := `["circulation.check-out-lock-settings.item.get","circulation.check-out-locks.collection.get"]`
+	return []venue{
+		{quiet, signedIn, quietScenes()},
+		{busy, signedIn, slices.Concat(settingsScenes(), lockScenes(), pastScenes(), tryScenes(), otherScenes())},
+		{gated, granted(busy.Storage.Tenant, may), readerScenes()},
+	}
+}
+
+// open opens the first page of the venue.
+func (s venue) open(t *testing.T, opts ...browser.Option) *browser.Page {
+	t.Helper()
+	return s.staff(t, 0, slices.Concat(opts, s.who)...)
+}
+
 func quietScenes() []scene {
 	return []scene{
 		page("feature-off", "/", "The lock is off"),
 		page("switch", "/switch?to=on", "Reason"),
-		page("locks-empty", "/locks", "No lock is held now."),
+		page("locks-off", "/locks", "The check-out lock is off for this library"),
 		page("check-outs-empty", "/check-outs", "No check-out has ended yet"),
 		page("contention-empty", "/contention", "No check-outs in the last hour."),
 		page("try", "/try", "Patron's barcode"),
 	}
 }
 
-// busyScenes are those of busyDemo.
-func busyScenes() []scene {
+func settingsScenes() []scene {
 	return []scene{
 		page("feature-on", "/", "The lock is on"),
 		page("switch-off", "/switch?to=off", "Reason"),
@@ -59,6 +88,11 @@ func busyScenes() []scene {
 			tab.Fill(waitsLabel, "3000, 3000, 3000")
 			tab.See("MACHINE_PATIENCE")
 		}},
+	}
+}
+
+func lockScenes() []scene {
+	return []scene{
 		{"locks", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
 			slow := p.holdSome(t)
@@ -67,6 +101,12 @@ func busyScenes() []scene {
 			ticks(t, tab, slow, 2)
 			p.hold(t, leilaID, "circulation-2", uuid.NewString(), 8*time.Second)
 			tab.See("2 locks held, 1 outdated")
+		}},
+		{"locks-empty", func(t *testing.T, p *pair, tab *browser.Page) {
+			t.Helper()
+			p.releaseAll(t)
+			tab.Goto(p.staffURL(0, "/locks"))
+			tab.See("No lock is held now.", "That is normal")
 		}},
 		{"release", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
@@ -80,6 +120,11 @@ func busyScenes() []scene {
 			tab.Click("Release the lock")
 			tab.See("The lock was released.")
 		}},
+	}
+}
+
+func pastScenes() []scene {
+	return []scene{
 		{"check-outs", func(_ *testing.T, p *pair, tab *browser.Page) {
 			lately := time.Now().Add(-6 * time.Minute).Format("2006-01-02T15:04")
 			tab.Goto(p.staffURL(0, "/check-outs?from="+lately))
@@ -99,13 +144,32 @@ func busyScenes() []scene {
 			}
 			tab.See("ITEM_LIMIT_MATERIAL_TYPE")
 		}},
+	}
+}
+
+func tryScenes() []scene {
+	return []scene{
 		page("try-lent", "/try?itemBarcode=B-1010&userBarcode=P-1003", "Would be lent"),
 		page("try-refused", "/try?itemBarcode=D-2005&userBarcode=P-1001", "Would be refused"),
 		page("try-error", "/try?itemBarcode=&userBarcode=P-1001", "Please look at this again"),
+	}
+}
+
+func otherScenes() []scene {
+	return []scene{
 		page("not-found", "/switch?to=sideways", "request id"),
 		{"tenant", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.Circulations[0] + "/staff/")
 			tab.See("Which library?")
 		}},
+	}
+}
+
+func readerScenes() []scene {
+	return []scene{
+		page("read-only", "/timing", "You may look at this, but not change it."),
+		page("read-only-feature", "/", "You may look at this, but not change it."),
+		page("read-only-locks", "/locks", "Live locks"),
+		page("error", "/check-outs", "Access requires permission"),
 	}
 }

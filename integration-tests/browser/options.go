@@ -85,9 +85,10 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 	return chromedp.Void{}, nil
 }
 
-// paperWidth is what a sheet of A4 has between margins of a centimetre, at the 96
-// pixels an inch of CSS.
-const paperWidth = 718
+// paperWidth is what browsers lay pages out for that they print on A4: the sheet has
+// 718 pixels between margins of a centimetre, and what is printed is a quarter
+// smaller than on the screen. Wider pages become smaller still.
+const paperWidth = 957
 
 // OnPaper shows the page as it is printed while look looks at it. What is hidden
 // then cannot be clicked.

@@ -231,7 +231,7 @@ func TestAPageIsPrintedInBetween(t *testing.T) {
 		addEventListener("resize", write)
 		write()</script>`}))
 	p.See("shown 640 wide")
-	p.OnPaper(func() { p.See("printed 718 wide") })
+	p.OnPaper(func() { p.See("printed 957 wide") })
 	p.See("shown 640 wide")
 }
 

@@ -14,7 +14,7 @@ const tooWide = `(() => {
 		return false;
 	};
 	const wide = [...document.querySelectorAll("body *")].filter(e =>
-		e.getBoundingClientRect().right > page.clientWidth + 1 && (printed || !boxed(e)));
+		e.checkVisibility() && e.getBoundingClientRect().right > page.clientWidth + 1 && (printed || !boxed(e)));
 	return slides && !wide.length ? ["something that is no element"] : wide.map(e => e.cloneNode().outerHTML);
 })()`
 

@@ -4,7 +4,7 @@ import "testing"
 
 func TestWhatIsTooWideForTheWindowIsNamed(t *testing.T) {
 	t.Parallel()
-	const wide = `<div style="width: 900px; height: 1em"></div>`
+	const wide = `<div style="width: 1000px; height: 1em"></div>`
 	base := serve(t, map[string]string{
 		"/own": `<p id="long" style="width: 900px">Long</p>`,
 		"/box": `<div class="scroll" style="overflow-x: auto">` + wide + `</div>`,
@@ -22,5 +22,5 @@ func TestWhatIsTooWideForTheWindowIsNamed(t *testing.T) {
 		p := chromium.Open(t)
 		p.Goto(base + "/box")
 		p.OnPaper(p.FitsWidth)
-	}, "too wide for the window on "+base+"/box", `<div style="width: 900px`)
+	}, "too wide for the window on "+base+"/box", `<div style="width: 1000px`)
 }
