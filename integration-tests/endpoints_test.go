@@ -141,6 +141,22 @@ func (p *pair) page(t *testing.T) record {
 func (p *pair) endpoints(t *testing.T) []endpoint {
 	t.Helper()
 	var all []endpoint
+	for _, e := range append(p.recordEndpoints(t), storageEndpoints()...) {
+		e.client, e.ofStorage = p.Storage, true
+		all = append(all, e)
+	}
+	for _, e := range p.circulationEndpoints(t) {
+		e.client = p.machines[0]
+		e.client.Header = http.Header{"X-Okapi-User-Id": {uuid.NewString()}}
+		all = append(all, e)
+	}
+	return all
+}
+
+// recordEndpoints are those that all types of records have.
+func (p *pair) recordEndpoints(t *testing.T) []endpoint {
+	t.Helper()
+	var all []endpoint
 	for _, c := range p.collections(t) {
 		page := []string{"query", "offset", "limit", "totalRecords"}
 		all = append(all,
@@ -151,65 +167,77 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 			endpoint{method: http.MethodDelete, path: c.path + "/:id"},
 		)
 	}
+	return all
+}
+
+// searched are the parameters that check-outs are found by.
+func searched() []string {
+	return []string{"userBarcode", "itemBarcode", "outcome", "from", "until", "offset", "limit"}
+}
+
+// storageEndpoints are circulation-storage's other ones.
+func storageEndpoints() []endpoint {
 	const locks, settings, rules = "/check-out-lock-storage", "/check-out-lock-settings-storage", "/circulation-rules-storage"
-	searched := []string{"userBarcode", "itemBarcode", "outcome", "from", "until", "offset", "limit"}
 	id := uuid.NewString
-	all = append(all,
-		endpoint{method: http.MethodDelete, path: "/loan-storage/loans"},
-		endpoint{method: http.MethodGet, path: locks, query: []string{"userId", "holder", "outdated", "offset", "limit"}},
-		endpoint{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
-		endpoint{method: http.MethodGet, path: locks + "/:id"},
-		endpoint{method: http.MethodDelete, path: locks + "/:id"},
-		endpoint{
+	return []endpoint{
+		{method: http.MethodDelete, path: "/loan-storage/loans"},
+		{method: http.MethodGet, path: locks, query: []string{"userId", "holder", "outdated", "offset", "limit"}},
+		{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
+		{method: http.MethodGet, path: locks + "/:id"},
+		{method: http.MethodDelete, path: locks + "/:id"},
+		{
 			method: http.MethodPost, path: locks + "/:id/forced-release",
 			body: record{"reason": "stuck", "byName": "Ann"}, texts: []string{"reason", "byName"},
 		},
-		endpoint{method: http.MethodGet, path: "/check-out-lock-changes-storage", query: []string{"kind", "offset", "limit"}},
-		endpoint{method: http.MethodGet, path: "/check-out-history-storage/check-outs", query: searched},
-		endpoint{method: http.MethodPost, path: "/check-out-history-storage/check-outs", body: record{"waiting": 0, "checkOuts": []any{
+		{method: http.MethodGet, path: "/check-out-lock-changes-storage", query: []string{"kind", "offset", "limit"}},
+		{method: http.MethodGet, path: "/check-out-history-storage/check-outs", query: searched()},
+		{method: http.MethodPost, path: "/check-out-history-storage/check-outs", body: record{"waiting": 0, "checkOuts": []any{
 			record{"id": id(), "outcome": "lent", "userBarcode": "b", "userId": id(), "waitMs": 1, "tookMs": 2},
 		}}},
-		endpoint{method: http.MethodGet, path: "/check-out-history-storage/figures", query: []string{"minutes"}},
-		endpoint{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
+		{method: http.MethodGet, path: "/check-out-history-storage/figures", query: []string{"minutes"}},
+		{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
 			"loan":        record{"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout"},
 			"itemVersion": 1, "lockId": id(),
 		}},
-		endpoint{method: http.MethodPost, path: "/loan-storage/check-ins", body: record{
+		{method: http.MethodPost, path: "/loan-storage/check-ins", body: record{
 			"itemId": id(), "servicePointId": id(), "checkInDate": "2026-03-01T10:00:00Z", "itemVersion": 1, "itemStatus": "Available",
 			"staffMemberId": id(), "loanAction": "checkedin",
 		}},
-		endpoint{method: http.MethodPost, path: "/loan-storage/renewals", body: record{
+		{method: http.MethodPost, path: "/loan-storage/renewals", body: record{
 			"loanId": id(), "itemId": id(), "itemVersion": 1, "judgedDueDate": "2026-03-01T10:00:00Z", "judgedRenewalCount": 0,
 			"dueDate": "2026-03-05T10:00:00Z", "loanPolicyId": id(),
 		}},
-		endpoint{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
-		endpoint{method: http.MethodPost, path: "/request-storage/placements", body: record{
+		{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
+		{method: http.MethodPost, path: "/request-storage/placements", body: record{
 			"request": with(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
 		}},
-		endpoint{method: http.MethodGet, path: "/automated-patron-blocks/:id"},
-		endpoint{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
+		{method: http.MethodGet, path: "/automated-patron-blocks/:id"},
+		{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
 			"automatedPatronBlocks": []any{record{"message": "new", "blockBorrowing": true}},
 		}},
-		endpoint{method: http.MethodPost, path: keysPath, body: record{
+		{method: http.MethodPost, path: keysPath, body: record{
 			"key": id(), "bodyHash": strings.Repeat("0a", 32), "claimId": id(), "leaseMs": 1000, "waitMs": 1,
 		}, texts: []string{"key"}},
-		endpoint{method: http.MethodPut, path: keysPath + "/:id", body: record{"answer": record{"status": 201, "body": record{}}}},
-		endpoint{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
-		endpoint{method: http.MethodGet, path: settings},
-		endpoint{method: http.MethodPut, path: settings, body: record{
+		{method: http.MethodPut, path: keysPath + "/:id", body: record{"answer": record{"status": 201, "body": record{}}}},
+		{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
+		{method: http.MethodGet, path: settings},
+		{method: http.MethodPut, path: settings, body: record{
 			"value": record{"lockTtl": 3000}, "version": "0", "reason": "Monday", "byName": "Ann",
 		}, texts: []string{"reason", "byName"}},
-		endpoint{method: http.MethodDelete, path: settings},
-		endpoint{method: http.MethodGet, path: rules},
-		endpoint{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
-		endpoint{method: http.MethodPost, path: "/_/tenant", noTenant: true, body: record{"module_to": "m-1.0.0", "parameters": []any{}}, texts: []string{"module_to"}},
-		endpoint{method: http.MethodGet, path: "/_/tenant/:id", noTenant: true},
-		endpoint{method: http.MethodDelete, path: "/_/tenant/:id", noTenant: true},
-	)
-	for i := range all {
-		all[i].client, all[i].ofStorage = p.Storage, true
+		{method: http.MethodDelete, path: settings},
+		{method: http.MethodGet, path: rules},
+		{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
+		{method: http.MethodPost, path: "/_/tenant", noTenant: true, body: record{"module_to": "m-1.0.0", "parameters": []any{}}, texts: []string{"module_to"}},
+		{method: http.MethodGet, path: "/_/tenant/:id", noTenant: true},
+		{method: http.MethodDelete, path: "/_/tenant/:id", noTenant: true},
 	}
-	ours := []endpoint{
+}
+
+// circulationEndpoints are circulation's.
+func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
+	t.Helper()
+	id := uuid.NewString
+	all := []endpoint{
 		{method: http.MethodPost, path: "/circulation/check-out-by-barcode", body: record{
 			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
 			"forceLoanPolicyId": p.PolicyID, "overrideBlocks": record{},
@@ -240,24 +268,19 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 		{method: http.MethodGet, path: "/circulation/check-out-lock-changes", query: []string{"kind", "offset", "limit"}},
 		{method: http.MethodGet, path: "/circulation/check-out-locks", query: []string{"userId", "userBarcode", "holder", "outdated", "offset", "limit"}},
 		{method: http.MethodPost, path: "/circulation/check-out-locks/:id/release", body: record{"reason": "stuck"}, texts: []string{"reason"}},
-		{method: http.MethodGet, path: "/circulation/check-out-history", query: searched},
+		{method: http.MethodGet, path: "/circulation/check-out-history", query: searched()},
 		{method: http.MethodGet, path: "/circulation/check-out-figures", query: []string{"minutes"}},
 		{method: http.MethodPost, path: "/circulation/check-out-explanation", body: record{
 			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t),
 		}, texts: []string{"itemBarcode", "userBarcode"}},
 	}
 	for _, kind := range []string{"loan", "request", "notice", "overdue-fine", "lost-item"} {
-		for _, all := range []string{"", "-all"} {
-			ours = append(ours, endpoint{
-				method: http.MethodGet, path: "/circulation/rules/" + kind + "-policy" + all,
+		for _, some := range []string{"", "-all"} {
+			all = append(all, endpoint{
+				method: http.MethodGet, path: "/circulation/rules/" + kind + "-policy" + some,
 				query: []string{"item_type_id", "loan_type_id", "patron_type_id", "location_id"},
 			})
 		}
-	}
-	for _, e := range ours {
-		e.client = p.machines[0]
-		e.client.Header = http.Header{"X-Okapi-User-Id": {uuid.NewString()}}
-		all = append(all, e)
 	}
 	return all
 }
