@@ -41,7 +41,7 @@ func TestStaffPrintWhatPagesSayAndNothingToClickOn(t *testing.T) {
 	tab := p.staff(t, 0)
 	tab.Click("Timing")
 	tab.Fill(waitsLabel, "5000, 5000")
-	const warning = "A machine may wait longer (10000 ms) than a lock lives (3000 ms)"
+	const warning = "A machine may wait longer (10 s) than a lock lives (3 s)"
 	tab.See(warning, "Save the times", "Contention")
 	tab.OnPaper(func() {
 		tab.See(warning)

@@ -28,7 +28,7 @@ func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
 	tab.Fill(ttlLabel, "2500")
 	tab.Fill(waitsLabel, "1000, 2000")
 	tab.Click("Show what they mean") // takes no reason
-	tab.See("A machine asks for the lock 3 times", "It waits at most 3000 ms", "A machine may wait longer (3000 ms) than a lock lives (2500 ms)")
+	tab.See("A machine asks for the lock 3 times", "It waits at most 3 s", "A machine may wait longer (3 s) than a lock lives (2.5 s)")
 	tab.Gone("Please look at this again")
 	in := func() record {
 		return object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)

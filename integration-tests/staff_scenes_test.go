@@ -75,7 +75,7 @@ func settingsScenes() []scene {
 			tab.Click("Turn off")
 			tab.See("Say why")
 		}},
-		page("timing", "/timing", "It waits at most 2000 ms"),
+		page("timing", "/timing", "It waits at most 2 s"),
 		{"timing-error", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/timing"))
 			tab.Fill(ttlLabel, "8 s")

@@ -18,6 +18,7 @@ func formats() template.FuncMap {
 		"when":   when,
 		"ms":     milliseconds,
 		"exact":  exact,
+		"felt":   felt,
 		"mask":   call.Mask,
 		"short":  short,
 		"source": sourceName,
@@ -55,10 +56,25 @@ func localTime(date string) (time.Time, error) {
 // nbsp is a blank at which no line ends: between a number and its unit.
 const nbsp = "\u00a0"
 
-// exact writes a time that somebody set, or a sum of such: to the millisecond, in
-// the unit in which it is typed.
+// exact writes a time that somebody set as it is typed.
 func exact(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + nbsp + "ms"
+}
+
+// felt writes such a time as what it is for people, to the millisecond too: 250 ms,
+// 3.04 s, 2 min 30 s.
+func felt(d time.Duration) string {
+	if d < time.Second {
+		return exact(d)
+	}
+	var parts []string
+	if minutes := d / time.Minute; minutes > 0 {
+		parts = append(parts, fmt.Sprintf("%d"+nbsp+"min", minutes))
+	}
+	if rest := d % time.Minute; rest > 0 {
+		parts = append(parts, strconv.FormatFloat(rest.Seconds(), 'f', -1, 64)+nbsp+"s")
+	}
+	return strings.Join(parts, " ")
 }
 
 // milliseconds writes a duration that was measured as a person reads it: 340 ms,

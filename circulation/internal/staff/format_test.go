@@ -33,6 +33,18 @@ func TestTimesThatAreSetAreExact(t *testing.T) {
 	}
 }
 
+func TestTimesThatPeopleWaitAreExactToo(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 999 * time.Millisecond: "999 ms", 3 * time.Second: "3 s", 3040 * time.Millisecond: "3.04 s", 59_999 * time.Millisecond: "59.999 s",
+		time.Minute: "1 min", 10 * time.Minute: "10 min", 90_500 * time.Millisecond: "1 min 30.5 s",
+	} {
+		if got := strings.ReplaceAll(felt(d), nbsp, " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestATimeZoneHasTheSameNameAllYearRound(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"Europe/Berlin": "CET/CEST", "Australia/Sydney": "AEDT/AEST", "UTC": "UTC", "Asia/Tokyo": "JST"} {

@@ -44,7 +44,7 @@ func TestTimesCanBeReadByWhoMayNotChangeThem(t *testing.T) {
 	view.LockTTLMs.Source = settings.FromTenant
 	p := visitAs(t, &library{view: view}, auth.Gateway, granted(oversight.MaySeeSettings)).get(t, "/staff/diku/timing")
 	p.want(t, 200, "The lock is off, so nothing here is in use.", "You may look at this, but not change it.",
-		"Time to live 3000 ms, set for this library Waits between tries 500, 1000 ms, the service's own setting", "It waits at most 1500 ms")
+		"Time to live 3000 ms, set for this library Waits between tries 500, 1000 ms, the service's own setting", "It waits at most 1.5 s")
 	p.lacks(t, "Empty means", "What you set", "in the form", "<form", "<input", "<textarea")
 }
 
@@ -180,19 +180,19 @@ func TestTimesOnOldGroundsAreAConflict(t *testing.T) {
 
 func TestTheSumsSayWhatTimesMean(t *testing.T) {
 	t.Parallel()
-	const overtakes, impatient = "it can overtake a check-out that is slow but alive", "but the library's machines give up after 10000 ms (MACHINE_PATIENCE)"
+	const overtakes, impatient = "it can overtake a check-out that is slow but alive", "but the library's machines give up after 10 s (MACHINE_PATIENCE)"
 	tests := map[string]struct {
 		ttl, waits string
 		words      []string
 		lacks      []string
 	}{
-		"calm":               {"3000", "500, 1000", []string{"asks for the lock 3 times", "It waits at most 1500 ms", "when the holder dies 3000 ms"}, []string{overtakes, impatient}},
-		"no waits":           {"", "none", []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3000 ms"}, []string{overtakes, impatient}},
-		"the service's":      {"", "", []string{"3 times", "1500 ms"}, []string{overtakes, impatient}},
-		"as long as it is":   {"1500", "1500", []string{"1500 ms"}, []string{overtakes, impatient}},
-		"longer than TTL":    {"1500", "1501", []string{overtakes, "(1501 ms)", "(1500 ms)", "That is safe"}, []string{impatient}},
-		"as long as patient": {"60000", "10000", []string{"It waits at most 10000 ms"}, []string{impatient}},
-		"impatient":          {"60000", "10000 1", []string{impatient, "may wait 10001 ms"}, []string{overtakes}},
+		"calm":               {"3000", "500, 1000", []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"}, []string{overtakes, impatient}},
+		"no waits":           {"", "none", []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"}, []string{overtakes, impatient}},
+		"the service's":      {"", "", []string{"3 times", "1.5 s"}, []string{overtakes, impatient}},
+		"as long as it is":   {"1500", "1500", []string{"1.5 s"}, []string{overtakes, impatient}},
+		"longer than TTL":    {"1500", "1501", []string{overtakes, "(1.501 s)", "(1.5 s)", "That is safe"}, []string{impatient}},
+		"as long as patient": {"60000", "10000", []string{"It waits at most 10 s"}, []string{impatient}},
+		"impatient":          {"60000", "10000 1", []string{impatient, "may wait 10.001 s"}, []string{overtakes}},
 		"both":               {"3000", "10000 1", []string{overtakes, impatient}, nil},
 		"of no use":          {"1", "x", []string{"The times cannot be used as they are. Look at Time to live and Waits between tries."}, []string{"It waits"}},
 		"HTML":               {"<script>", "", []string{"cannot be used"}, []string{"<script>"}},

@@ -136,11 +136,11 @@ func (p *Pages) sumsOf(t times) sums {
 	s := sums{Tries: len(inForce.Waits) + 1, Longest: inForce.WaitBudget(), TTL: inForce.TTL}
 	if s.Longest > s.TTL {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait longer (%s) than a lock lives (%s), so it can overtake a check-out that is slow but alive. "+
-			"That is safe: the slow one is refused and counts the loans again. But it costs time.", exact(s.Longest), exact(s.TTL)))
+			"That is safe: the slow one is refused, or counts the loans again. But it costs time.", felt(s.Longest), felt(s.TTL)))
 	}
 	if s.Longest > inForce.MachinePatience {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait %s, but the library's machines give up after %s (MACHINE_PATIENCE). "+
-			"Then one shows an error while its check-out goes on.", exact(s.Longest), exact(inForce.MachinePatience)))
+			"Then one shows an error while its check-out goes on.", felt(s.Longest), felt(inForce.MachinePatience)))
 	}
 	return s
 }
