@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,27 +15,23 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// A round of the race: enough at once for every interleaving to come up, and few
-// enough that none of circulation's calls takes its 10 s on a slow machine.
+// The size of the limit race: enough for every interleaving to come up.
 const (
-	racePatrons   = 3
+	racePatrons   = 20
 	raceCheckOuts = 24
 	raceLimit     = 3
-	// raceTTL is long for a check-out, and short for those who wait: a lock that is
-	// not given back in time costs its patron's others a part of their 25 s.
-	raceTTL = 2 * time.Second
+	raceTTL       = 300 * time.Millisecond
 )
 
-// pauses makes every fourth check-out pause between recount and commit, the first
-// one to begin with.
+// pauses makes a share of all check-outs pause between recount and commit.
 type pauses struct {
 	circulation.NoObserver
-	reached *atomic.Int32
+	percent int
 	pause   time.Duration
 }
 
 func (p pauses) Reached(ctx context.Context, step circulation.Step, _ time.Duration) {
-	if step == circulation.Recounted && p.reached.Add(1)%4 == 1 {
+	if step == circulation.Recounted && rand.N(100) < p.percent {
 		select {
 		case <-time.After(p.pause):
 		case <-ctx.Done():
@@ -44,39 +39,41 @@ func (p pauses) Reached(ctx context.Context, step circulation.Step, _ time.Durat
 	}
 }
 
-// The races have the machine to themselves (no t.Parallel): on one that is busy
-// with other tests, too, they would take long.
+// The races have the machine to themselves (no t.Parallel): with a TTL this short,
+// a machine busy with other tests would mostly show that locks outlive it.
 
-// race sends, in each round, all check-outs of some patrons at once to four
-// circulation instances on two storages, and returns the patrons' open loans and
-// what was answered.
-func race(t *testing.T, rounds int, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int, all []stack.Outcome) {
+// race sends all check-outs of all patrons at once to four circulation instances
+// on two storages, and returns the patrons' open loans and what was answered.
+func race(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int, sum stack.Summary) {
 	t.Helper()
 	p = start(t, stack.Options{
 		Storages: 2, Circulations: 4, Observe: observe,
 		CirculationEnv: on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled), fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds())),
 	}, raceLimit)
-	for range rounds {
-		var checkOuts []stack.CheckOut
-		ids := make([]string, racePatrons)
-		for i := range ids {
-			id, patron := p.patron(t)
-			ids[i] = id
-			for _, book := range p.books(t, raceCheckOuts) {
-				checkOuts = append(checkOuts, p.checkOut(book, patron))
-			}
-		}
-		rand.Shuffle(len(checkOuts), func(i, j int) { checkOuts[i], checkOuts[j] = checkOuts[j], checkOuts[i] })
-		all = append(all, p.burst(t, checkOuts)...)
-		for _, id := range ids {
-			loans = append(loans, p.open(t, id))
+	var all []stack.CheckOut
+	ids := make([]string, racePatrons)
+	for i := range ids {
+		id, patron := p.patron(t)
+		ids[i] = id
+		for _, book := range p.books(t, raceCheckOuts) {
+			all = append(all, p.checkOut(book, patron))
 		}
 	}
-	return p, loans, all
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	outcomes := stack.Burst(t.Context(), p.machines, all)
+	for _, o := range outcomes {
+		if o.Err != nil || o.Status >= http.StatusInternalServerError {
+			t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
+		}
+	}
+	for _, id := range ids {
+		loans = append(loans, p.open(t, id))
+	}
+	return p, loans, stack.Sum(outcomes)
 }
 
 func TestTheLimitHoldsHoweverManyMachinesAskAtOnce(t *testing.T) {
-	p, loans, all := race(t, 4, true, nil)
+	p, loans, sum := race(t, true, nil)
 	for _, n := range loans {
 		if n != raceLimit {
 			t.Errorf("patrons have %v books, want %d each", loans, raceLimit)
@@ -84,14 +81,12 @@ func TestTheLimitHoldsHoweverManyMachinesAskAtOnce(t *testing.T) {
 		}
 	}
 	p.noLocksLeft(t)
-	sum := stack.Sum(all)
 	t.Logf("longest wait %s, refused %v", sum.Longest, sum.Refused)
 }
 
 func TestTheLimitHoldsWhenHoldersPauseLongerThanTheirLockLives(t *testing.T) {
-	reached := new(atomic.Int32)
-	p, loans, all := race(t, 1, true, func(int) circulation.Observer {
-		return pauses{reached: reached, pause: 2 * raceTTL}
+	p, loans, sum := race(t, true, func(int) circulation.Observer {
+		return pauses{percent: 15, pause: 2 * raceTTL}
 	})
 	for _, n := range loans {
 		if n != raceLimit {
@@ -104,12 +99,11 @@ func TestTheLimitHoldsWhenHoldersPauseLongerThanTheirLockLives(t *testing.T) {
 	if fenced < 1 {
 		t.Error("the fence refused nobody: the test did not see what it is for")
 	}
-	sum := stack.Sum(all)
 	t.Logf("longest wait %s, refused %v, fenced %v", sum.Longest, sum.Refused, fenced)
 }
 
 func TestWithTheFeatureOffTheSameBurstExceedsTheLimit(t *testing.T) {
-	_, loans, _ := race(t, 1, false, nil)
+	_, loans, _ := race(t, false, nil)
 	most := 0
 	for _, n := range loans {
 		most = max(most, n)

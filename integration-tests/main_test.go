@@ -71,7 +71,6 @@ type pair struct {
 	*stack.Library
 	machines    []stack.Client // one per circulation instance
 	databaseURL string
-	late        *lateReleases
 }
 
 // start runs a stack and makes a library with that limit in a tenant of its own.
@@ -81,8 +80,6 @@ func start(t testing.TB, o stack.Options, limit int) *pair {
 	if o.DatabaseURL == "" {
 		o.DatabaseURL = databaseURL(t)
 	}
-	late := &lateReleases{}
-	o.Log = slog.New(late)
 	o.StorageEnv = append([]string{"DATABASE_MAX_CONNS=16"}, o.StorageEnv...)
 	s, err := stack.Start(t.Context(), o)
 	if err != nil {
@@ -105,7 +102,7 @@ func start(t testing.TB, o stack.Options, limit int) *pair {
 			t.Errorf("purging: %v", err)
 		}
 	})
-	p := &pair{Stack: s, Library: lib, databaseURL: o.DatabaseURL, late: late}
+	p := &pair{Stack: s, Library: lib, databaseURL: o.DatabaseURL}
 	for _, base := range s.Circulations {
 		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: quick})
 	}
@@ -188,7 +185,6 @@ func (p *pair) open(t testing.TB, userID string) int {
 // noLocksLeft fails the test when a lock is stored.
 func (p *pair) noLocksLeft(t testing.TB) {
 	t.Helper()
-	p.returnLate(t)
 	n, err := p.Locks(t.Context())
 	if err != nil {
 		t.Fatal(err)

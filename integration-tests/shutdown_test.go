@@ -147,7 +147,7 @@ func TestAStoppedPairLeavesNothingRunning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pair{Stack: s, Library: lib, databaseURL: database, late: &lateReleases{}}
+	p := &pair{Stack: s, Library: lib, databaseURL: database}
 	var all []stack.CheckOut
 	for _, base := range s.Circulations {
 		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: client})

@@ -16,19 +16,36 @@ func (p *pair) storageAt(i int) stack.Client {
 	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: quick}
 }
 
-// How fast a lock changes hands is what BenchmarkHandOver measures. Here it is
-// enough that a waiter is told, and does not find out when its wait ends.
-func TestAWaiterGetsALockFreedThroughTheOtherStorageLongBeforeItsWaitEnds(t *testing.T) {
-	t.Parallel()
+// freed is the most that a waiter may need to notice that a lock was freed
+// through another storage.
+const freed = 50 * time.Millisecond
+
+// It has the machine to itself (no t.Parallel), because it measures, and measures
+// again where something else keeps the machine busy: waiters that are slow by
+// themselves are so each time.
+func TestAWaiterGetsALockFreedThroughTheOtherStorageAtOnce(t *testing.T) {
 	p := start(t, stack.Options{Storages: 2}, 1)
+	for range 10 {
+		took := p.handOvers(t, 15)
+		if took[len(took)/2] <= freed {
+			return
+		}
+		t.Logf("waiters needed %v, half of them more than %s", took, freed)
+	}
+	t.Errorf("half of the waiters need more than %s, however often they are measured", freed)
+}
+
+// handOvers frees locks through one storage for those who wait in the other, and
+// returns how long that took them, the fastest first.
+func (p *pair) handOvers(t *testing.T, n int) []time.Duration {
+	t.Helper()
 	userID := uuid.NewString()
-	const wait = 10 * time.Second
-	took := make([]time.Duration, 15)
+	took := make([]time.Duration, n)
 	for i := range took {
 		held := p.lock(t, userID, time.Minute) // through storage 0
 		got := make(chan stack.Answer, 1)
 		go func() {
-			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": 60000, "waitMs": wait.Milliseconds()})
+			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": 60000, "waitMs": 10000})
 			if err != nil {
 				t.Error(err)
 			}
@@ -36,18 +53,16 @@ func TestAWaiterGetsALockFreedThroughTheOtherStorageLongBeforeItsWaitEnds(t *tes
 		}()
 		p.waiting(t, 1)
 		p.unlock(t, held)
-		freed := time.Now()
+		start := time.Now()
 		lock := object(t, <-got, http.StatusCreated)
-		took[i] = time.Since(freed)
+		took[i] = time.Since(start)
 		if lock["id"] == held {
 			t.Error("the waiter got the id of the lock before its own")
 		}
 		p.unlock(t, lock["id"].(string))
 	}
 	slices.Sort(took)
-	if median := took[len(took)/2]; median > wait/10 {
-		t.Errorf("waiters needed %s (median; %v) of their %s", median, took, wait)
-	}
+	return took
 }
 
 func TestACheckOutWaitsForALockHeldThroughTheOtherStorage(t *testing.T) {

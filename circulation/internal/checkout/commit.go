@@ -17,8 +17,8 @@ import (
 )
 
 // Bounds of the part that no longer depends on the machine's connection. The last
-// three together stay below what config.FinishMargin leaves beyond a request's
-// time-out.
+// three together, and the second last with releaseTimeout, stay below what
+// config.FinishMargin leaves beyond a request's time-out.
 const (
 	commitTimeout   = 2500 * time.Millisecond // one commit
 	commitBudget    = 3 * time.Second         // begins of repeated commits

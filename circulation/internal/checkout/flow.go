@@ -29,7 +29,7 @@ type Service struct {
 
 // releaseTimeout bounds the wait for a release. A lock that is not released is
 // outdated after its TTL.
-const releaseTimeout = time.Second
+const releaseTimeout = 1500 * time.Millisecond
 
 // Lent is a check-out that happened: the stored loan, and the records that the
 // answer is made of.
