@@ -31,7 +31,7 @@ type HTTP struct {
 
 // FinishMargin is how long a request may go on past its time-out to finish what
 // must not be left half-known, such as a commit that was sent.
-const FinishMargin = 10 * time.Second
+const FinishMargin = 12 * time.Second
 
 // maxRequestTimeout keeps a request from outliving every proxy in front.
 const maxRequestTimeout = 5 * time.Minute

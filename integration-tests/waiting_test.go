@@ -25,7 +25,7 @@ const freed = 50 * time.Millisecond
 // themselves are so each time.
 func TestAWaiterGetsALockFreedThroughTheOtherStorageAtOnce(t *testing.T) {
 	p := start(t, stack.Options{Storages: 2}, 1)
-	for range 10 {
+	for range 3 {
 		took := p.handOvers(t, 15)
 		if took[len(took)/2] <= freed {
 			return

@@ -115,7 +115,8 @@ type FigureMinute struct {
 }
 
 // FigureCause is how often a cause occurred. Check-outs without a code are told
-// apart by their reason. The barcodes of patron and item are hidden in all reasons.
+// apart by their reason. The barcodes of patron and item are hidden in
+// reasons, as package call hides them.
 type FigureCause struct {
 	Outcome string `json:"outcome,omitempty"`
 	Code    string `json:"code,omitempty"`

@@ -46,8 +46,9 @@ type Config struct {
 	// MachinePatience is how long the library's self-check machines wait for an
 	// answer: staff are warned when a check-out may wait longer for a lock.
 	MachinePatience time.Duration `env:"MACHINE_PATIENCE" envDefault:"5s"`
-	// TimeZone is that of the times on the staff pages; empty means the machine's.
-	// Package time reads it by itself, and would take UTC for one it does not know.
+	// TimeZone is that of the times on the staff pages: UTC when it is empty, the
+	// machine's when it is not set at all. Package time reads it by itself, and would
+	// take UTC for one it does not know.
 	TimeZone string `env:"TZ"`
 }
 

@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +47,10 @@ func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
 		"patient machines":             {[]string{"MACHINE_PATIENCE=301s"}, []string{"MACHINE_PATIENCE is 5m1s"}},
 		"patience in words":            {[]string{"MACHINE_PATIENCE=5"}, []string{`MACHINE_PATIENCE is "5", allowed: a duration such as`}},
 		"a time zone":                  {[]string{"TZ=Europe/Berlin"}, nil},
-		"a time zone's file":           {[]string{"TZ=:/etc/localtime"}, nil},
+		"a time zone's file":           {[]string{"TZ=:" + zoneFile(t)}, nil},
+		"a time zone's lost file":      {[]string{"TZ=/etc/no/zone"}, []string{`TZ is "/etc/no/zone"`}},
+		"no file of a time zone":       {[]string{"TZ=/etc/hostname"}, []string{`TZ is "/etc/hostname"`}},
+		"the time zone here":           {[]string{"TZ=Local"}, []string{`TZ is "Local"`}},
 		"a time zone misspelt":         {[]string{"TZ=Europe/Berln"}, []string{`TZ is "Europe/Berln", allowed: a time zone such as Europe/Berlin`}},
 		"nobody asked":                 {[]string{"STAFF_AUTH=none"}, nil},
 		"nobody asked on localhost":    {[]string{"STAFF_AUTH=none", "HTTP_ADDR=localhost"}, nil},
@@ -82,6 +87,19 @@ func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// zoneFile is the file of a time zone (RFC 9636) in which it is always 12:00 when it
+// is 12:00 UTC.
+func zoneFile(t *testing.T) string {
+	t.Helper()
+	none, one, four := "\x00\x00\x00\x00", "\x00\x00\x00\x01", "\x00\x00\x00\x04"
+	counts := none + none + none + none + one + four // one kind of time, a name of four bytes
+	path := filepath.Join(t.TempDir(), "zone")
+	if err := os.WriteFile(path, []byte("TZif"+strings.Repeat(none, 4)+counts+none+"\x00\x00"+"UTC\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestDefaults(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,10 +52,14 @@ func (c *Config) validateStaff() error {
 func knownZone(tz string) bool {
 	name := strings.TrimPrefix(tz, ":")
 	if filepath.IsAbs(name) {
-		return true
+		content, err := os.ReadFile(name) //nolint:gosec // whoever starts the service names it
+		if err == nil {
+			_, err = time.LoadLocationFromTZData(name, content)
+		}
+		return err == nil
 	}
 	_, err := time.LoadLocation(name)
-	return err == nil
+	return err == nil && name != "Local" // which is no name there
 }
 
 // onLoopback tells whether no other machine can reach the service. Names other than

@@ -62,6 +62,6 @@ func ofID(r rune) bool {
 }
 
 func afterBarcode(text string) bool {
-	text = strings.ToLower(text)
+	text = strings.ToLower(strings.TrimRight(text, `"'“‘`))
 	return strings.HasSuffix(text, "barcode ") || strings.HasSuffix(text, "barcode: ")
 }

@@ -40,6 +40,7 @@ func TestHide(t *testing.T) {
 		"nor in a longer word":        {"checkouts-123456-b", "123456", "checkouts-123456-b"},
 		"nor next to another script":  {"é123456", "123456", "é123456"},
 		"a short one, as a barcode":   {"No item with barcode 15 could be found", "15", "No item with barcode … could be found"},
+		"a short one in quotes":       {`There is no barcode "15"`, "15", `There is no barcode "…"`},
 		"a short one in a title":      {"15 Ways (book) (Barcode: 15) has the item status Aged to lost", "15", "15 Ways (book) (Barcode: …) has the item status Aged to lost"},
 		"the number of a limit":       {"Patron has reached maximum limit of 15 items for loan type", "15", "Patron has reached maximum limit of 15 items for loan type"},
 		"a short one in a barcode":    {"No item with barcode 156 could be found", "15", "No item with barcode 156 could be found"},

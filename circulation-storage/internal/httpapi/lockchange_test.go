@@ -69,6 +69,7 @@ func TestALockIsReleasedByForceAndTheWaiterGetsIt(t *testing.T) {
 	a := serve(t, newChangeAPI(t))
 	ann := uuid.New()
 	held := a.mustPost(t, ann, `,"ttlMs":60000,"requestId":"`+uuid.NewString()+`"`)
+	waits := time.Now()
 	waiter := a.send(t.Context(), ann, `,"ttlMs":60000,"waitMs":10000`)
 	a.line.untilWaiting(t, 1)
 
@@ -83,6 +84,9 @@ func TestALockIsReleasedByForceAndTheWaiterGetsIt(t *testing.T) {
 	next := <-waiter
 	if l := next.lock(t); l.ID == held.ID {
 		t.Errorf("the waiter got %+v, want a new lock", l)
+	}
+	if took := time.Since(waits); took >= 10*time.Second {
+		t.Errorf("the waiter was not told: it waited for %s", took)
 	}
 	wantText(t, "the holder's release", a.do(http.MethodDelete, "/"+held.ID, ""), 404, "Lock not found")
 	wantText(t, "again", a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":"again"}`), 404, "Lock not found")

@@ -18,6 +18,7 @@ const (
 	deadlockDetected     = "40P01"
 	invalidSchemaName    = "3F000"
 	undefinedTable       = "42P01"
+	undefinedColumn      = "42703"
 	lockNotAvailable     = "55P03"
 	queryCanceled        = "57014"
 	foreignKeyViolation  = "23503"
@@ -76,6 +77,8 @@ func toFault(op string, err error) error {
 	switch code, _ := sqlState(err); code {
 	case undefinedTable, invalidSchemaName:
 		return fault.Wrap(err, fault.Malformed, "Unknown tenant: install it with POST /_/tenant")
+	case undefinedColumn:
+		return fault.Wrap(err, fault.Internal, "The tenant's database is of an earlier version: upgrade it with POST /_/tenant")
 	case queryCanceled:
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
 	case untranslatableCharacter, characterNotInRepertoire, invalidTextRepresentation, numericValueOutOfRange,

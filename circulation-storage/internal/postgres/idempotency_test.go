@@ -155,14 +155,14 @@ func TestIdempotencyKey_IsTakenOverWhenItsHolderIsGone(t *testing.T) {
 		t.Errorf("the same claim again got the loan %s, want %s", again.LoanID, c.LoanID)
 	}
 	k.refused(ask("k"), fault.RequestRunning)
-	k.age("k", "30 seconds")
+	k.age("k", "50 seconds")
 	k.refused(ask("k"), fault.RequestRunning)
 	if err := k.Renew(k.ctx(), first.ClaimID, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	k.age("k", "30 seconds")
+	k.age("k", "50 seconds")
 	k.refused(ask("k"), fault.RequestRunning)
-	k.age("k", "31 seconds")
+	k.age("k", "10 seconds")
 
 	second := ask("k")
 	taken := k.claim(second)

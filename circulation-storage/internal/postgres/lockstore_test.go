@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,18 @@ func TestLockOfAnEarlierVersionNamesNoCall(t *testing.T) {
 	changes, _, err := postgres.NewLockChangeStore(table.db).List(ctx, "", 0, 1)
 	if err != nil || len(changes) != 1 || changes[0].Lock.OkapiRequestID != "" {
 		t.Errorf("noted %+v, %v, want the lock without a call", changes, err)
+	}
+}
+
+func TestATenantThatIsNotYetUpgradedIsSaidToBeSo(t *testing.T) {
+	t.Parallel()
+	ctx, store, table := newLockStore(t)
+	if _, err := table.db.Pool().Exec(ctx, `ALTER TABLE `+table.name()+` DROP COLUMN okapi_request_id`); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "upgrade it with POST /_/tenant") {
+		t.Errorf("got %v, want an operator told what to do", err)
 	}
 }
 

@@ -16,9 +16,10 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Bounds of the part that no longer depends on the machine's connection. The last
-// three together, and the second last with releaseTimeout, stay below what
-// config.FinishMargin leaves beyond a request's time-out.
+// Bounds of the part that no longer depends on the machine's connection. All
+// commits, a release that waits in vain, one more (releaseTimeout), and 2 s to settle
+// an Idempotency-Key stay below config.FinishMargin, which a request may go on for
+// beyond its time-out.
 const (
 	commitTimeout   = 2500 * time.Millisecond // one commit
 	commitBudget    = 3 * time.Second         // begins of repeated commits

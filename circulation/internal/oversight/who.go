@@ -135,6 +135,9 @@ func (n *names) keep(key nameKey, name string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if old, ok := n.kept[key]; ok && name == "" && old.name != "" && time.Now().Before(old.until) {
+		return // somebody else found it meanwhile
+	}
 	if len(n.kept) >= maxNames {
 		clear(n.kept) // more than any library has staff
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,40 @@ func TestAPageWaitsForANameShortlyAndRarely(t *testing.T) {
 		began := time.Now()
 		if _, err := s.Release(ofStaff(t, "diku", staffID), lockID, "stuck"); err != nil || time.Since(began) != 2*time.Second {
 			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// stuckOnce is one for the first who asks.
+type stuckOnce struct {
+	stuck
+	first *sync.Once
+}
+
+func (s stuckOnce) Users(ctx context.Context, ids []string) ([]checkout.User, error) {
+	late := false
+	s.first.Do(func() { late = true })
+	if late {
+		return s.stuck.Users(ctx, ids)
+	}
+	return s.backend.Users(ctx, ids)
+}
+
+func TestANameThatWasFoundOutlivesALookThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{users: []checkout.User{{ID: staffID, Username: "ann"}}}
+		s := oversight.NewService(stuckOnce{stuck{b}, new(sync.Once)}, b, environment, b, slog.New(slog.DiscardHandler))
+		ctx := ofStaff(t, "diku", staffID)
+		var looks sync.WaitGroup
+		looks.Go(func() { s.Who(ctx) })
+		synctest.Wait()
+		if got := s.Who(ctx); got != "ann" {
+			t.Errorf("got %q, want ann", got)
+		}
+		looks.Wait()
+		if name, known := s.KnownWho(ctx); name != "ann" || !known {
+			t.Errorf("got %q, known is %t, want ann", name, known)
 		}
 	})
 }

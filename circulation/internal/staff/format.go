@@ -24,7 +24,6 @@ func formats() template.FuncMap {
 		"source": sourceName,
 		"plural": plural,
 
-		"unusable": unusable,
 		"maxReason": func() int {
 			return schemas.MaxChangeReason
 		},
@@ -120,16 +119,6 @@ func sourceName(s settings.Source) string {
 		return "set for this library"
 	}
 	return "the service's own setting"
-}
-
-// unusable says that a library's stored settings are not in force, "" for settings
-// that are. Those in force instead are the last ones that could be used, or the
-// service's own.
-func unusable(view settings.View) string {
-	if view.Problem == "" {
-		return ""
-	}
-	return "The settings that are stored for this library cannot be used, so others are in force. " + view.Problem
 }
 
 func plural(n int, one, many string) string {

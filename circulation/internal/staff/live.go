@@ -39,7 +39,7 @@ func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		return v.String(http.StatusTooManyRequests, "Too many pages follow what is new. This one shows it when it is loaded again.")
+		return v.String(http.StatusTooManyRequests, "Too many pages follow what is new. This one tries again by itself.")
 	}
 	ctx, cancel := context.WithCancel(v.ctx())
 	defer cancel()

@@ -24,11 +24,20 @@ func proposalOf(view settings.View) proposal {
 	return proposal{Enabled: view.Enabled, LockTTLMs: view.LockTTLMs, RetryIntervalsMs: view.RetryIntervalsMs, Version: view.Version}
 }
 
+// body is a proposal as it is sent.
+func (w proposal) body() (json.RawMessage, error) {
+	body, err := json.Marshal(w)
+	if err != nil {
+		return nil, fmt.Errorf("writing the settings: %w", err)
+	}
+	return body, nil
+}
+
 // parse checks a change as ChangeSettings does. Fault: Invalid.
 func (p *Pages) parse(wanted proposal) (settings.Change, error) {
-	body, err := json.Marshal(wanted)
+	body, err := wanted.body()
 	if err != nil {
-		return settings.Change{}, fmt.Errorf("writing the settings: %w", err)
+		return settings.Change{}, err
 	}
 	change, err := p.Oversight.Environment().ParseChange(body)
 	if err != nil {
@@ -42,9 +51,9 @@ func (p *Pages) parse(wanted proposal) (settings.Change, error) {
 // they wanted. Fault: Conflict when others were changed since wanted's version.
 func (p *Pages) change(v *visit, wanted proposal, reason string) error {
 	wanted.Reason = reason
-	body, err := json.Marshal(wanted)
+	body, err := wanted.body()
 	if err != nil {
-		return fmt.Errorf("writing the settings: %w", err)
+		return err
 	}
 	_, err = p.Oversight.ChangeSettings(v.ctx(), body)
 	if fault.Is(err, fault.Conflict) {

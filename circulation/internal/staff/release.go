@@ -33,7 +33,7 @@ func (p *Pages) showRelease(v *visit, status int, reason reasonField) error {
 		return p.lockGone(v)
 	}
 	row := newLockRow(lock)
-	if patronsAsked(v) {
+	if patronsAsked(v) && v.may(oversight.MaySeeLocks) {
 		patrons, err := p.Oversight.Patrons(v.ctx(), []string{lock.UserID})
 		if err != nil {
 			return err

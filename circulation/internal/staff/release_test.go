@@ -79,6 +79,28 @@ func TestWhoReleasesTwiceIsToldWhereTheFirstStands(t *testing.T) {
 	}
 }
 
+func TestWhoMayReleaseButNotSeeLocksSeesNoPatron(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		permissions []string
+		shown       bool
+	}{
+		"who may see locks": {[]string{oversight.MaySeeLocks}, true},
+		"who may not":       {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &desk{locks: []schemas.CheckoutLock{held()}}
+			v := visitAs(t, &library{Oversight: d}, auth.Gateway, granted(append(tt.permissions, oversight.MayReleaseLocks)...))
+			p := v.get(t, releasePath+"?patrons=shown")
+			p.want(t, http.StatusOK, "Release this lock?")
+			if masked := strings.Contains(p.text, "****1234"); masked == tt.shown {
+				t.Errorf("the patron is masked: %t, want %t:\n%s", masked, !tt.shown, p.text)
+			}
+		})
+	}
+}
+
 func TestALockIsReleasedWithAReason(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}

@@ -152,11 +152,7 @@ func unusableTimes(err error) string {
 	for _, f := range problems(field{Label: ttlLabel, Wrong: wrongTime(err, ttlField)}, field{Label: waitsLabel, Wrong: wrongTime(err, waitsField)}) {
 		names = append(names, f.Label)
 	}
-	const sentence = "The times cannot be used as they are."
-	if len(names) == 0 {
-		return sentence
-	}
-	return sentence + " Look at " + strings.Join(names, " and ") + "."
+	return "The times cannot be used as they are. Look at " + strings.Join(names, " and ") + "."
 }
 
 // durations converts milliseconds; never nil.

@@ -39,9 +39,7 @@ func (r tryResult) RuleNames() string {
 
 // Word is what people call what a rule names.
 func (tryResult) Word(kind string) string {
-	words := map[string]string{
-		"materialType": "material type", "loanType": "loan type", "patronGroup": "patron group", "location": "location", "loanPolicy": "loan policy",
-	}
+	words := map[string]string{"materialType": "material type", "loanType": "loan type", "patronGroup": "patron group", "loanPolicy": "loan policy"}
 	return cmp.Or(words[kind], kind)
 }
 

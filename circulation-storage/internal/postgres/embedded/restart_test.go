@@ -78,7 +78,7 @@ func TestRestart_GivenUpLeavesNoServer(t *testing.T) {
 	if err := s.Restart(gaveUp); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if answers(t.Context(), s.port) {
+	if answersSoon(t.Context(), s.port) {
 		t.Error("a server answers")
 	}
 	if err := s.Restart(t.Context()); err != nil {

@@ -26,7 +26,7 @@ func TestStop_ThrowAwayLeavesNothing(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("directory after Stop: got %v, want it gone", err)
 	}
-	if answers(t.Context(), s.port) {
+	if answersSoon(t.Context(), s.port) {
 		t.Error("the server still answers")
 	}
 	if got := log.String(); !strings.Contains(got, "received immediate shutdown request") {

@@ -65,6 +65,7 @@ function follow(area) {
   };
   const start = () => {
     stop();
+    if (state.textContent === 'Paused') say('');
     source = new EventSource(area.dataset.stream);
     source.onmessage = event => {
       clearTimeout(timer);
@@ -89,6 +90,7 @@ function follow(area) {
   };
   const adjust = () => {
     stop();
+    wait = firstWait;
     if (paused) say('Paused');
     else if (!document.hidden) start();
   };
@@ -113,6 +115,7 @@ document.addEventListener('click', async event => {
     button.textContent = 'Copied';
   } catch {
     const shown = document.getElementById(button.getAttribute('aria-describedby'));
+    if (!shown) return; // the row is gone meanwhile
     shown.textContent = button.dataset.copy;
     button.focus(); // so that what is told by the server leaves the cell alone
     getSelection().selectAllChildren(shown);
