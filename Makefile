@@ -26,10 +26,11 @@ run: ## start PostgreSQL, both services and the demo library; Ctrl-C stops all
 demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 	go run ./integration-tests/cmd/demo
 
-# The integration tests run services, races and browsers, one package at a time.
+# The integration tests run services, races and browsers, one package at a time, and
+# four tests at once, as they wait more than they compute; the races run alone.
 test: compiler ## run all tests with the race detector on a real PostgreSQL
 	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) $$(go list $(PACKAGES) | grep -v '^checkoutlock/integration-tests')
-	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) -p 1 ./integration-tests/...
+	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) -p 1 -parallel 4 ./integration-tests/...
 
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests
