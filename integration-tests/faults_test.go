@@ -31,7 +31,7 @@ func TestWhatAPatronSeesOfALinkThatFails(t *testing.T) {
 		{"a commit of which no answer ever comes is read back", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseAnswer}, 201, "", lentOnce},
 		{"a commit that never arrives lends nothing", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 500, "The item was not lent", untouched},
 		{"a release whose answer is lost is a release", linkFault{method: http.MethodDelete, path: acquirePath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
-		{"a lock that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: loseRequest}, 502, "Storage was not reached", untouched},
+		{"a lock that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: loseRequest}, 503, "Storage was not reached", untouched},
 		{"a lock request that hangs lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: hang}, 504, "Storage did not answer in time", untouched},
 	}
 	p, links := linked(t, stack.Options{Circulations: len(tests), CirculationEnv: patient}, 1)
@@ -134,8 +134,8 @@ func TestASidecars503IsNoHeldLock(t *testing.T) {
 	id, patron := p.patron(t)
 	book := p.books(t, 1)[0]
 	links[0].add(linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: answer(http.StatusServiceUnavailable)})
-	if a := p.lend(t, 0, book, patron); a.Status != http.StatusBadGateway {
-		t.Errorf("answered %d %s, want 502", a.Status, a.Body)
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
+		t.Errorf("answered %d %s, want 503", a.Status, a.Body)
 	}
 	tries := 0
 	for _, c := range links[0].calls() {
@@ -163,8 +163,8 @@ func TestStorageThatGoesAwayFailsTheCheckOutAtOnce(t *testing.T) {
 	id, patron := p.patron(t)
 	book := p.books(t, 1)[0]
 	began := time.Now()
-	if a := p.lend(t, 0, book, patron); a.Status != http.StatusBadGateway {
-		t.Errorf("answered %d %s, want 502", a.Status, a.Body)
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
+		t.Errorf("answered %d %s, want 503", a.Status, a.Body)
 	}
 	if took := time.Since(began); took >= 10*time.Second {
 		t.Errorf("that took %s", took)

@@ -199,7 +199,7 @@ func TestAKeyWhoseStorageFailsLendsOnceOrNotAtAll(t *testing.T) {
 		leaves state
 	}{
 		{"a claim whose answer is lost is asked for again", linkFault{method: http.MethodPost, path: keysPath, times: 1, befall: loseAnswer}, 201, lentOnce},
-		{"a claim that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, befall: loseRequest}, 502, untouched},
+		{"a claim that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, befall: loseRequest}, 503, untouched},
 		{"a claim that fails lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, befall: answer(500)}, 500, untouched},
 		{"an answer that cannot be kept is given all the same", linkFault{method: http.MethodPut, path: keysPath, times: always, befall: loseRequest}, 201, lentOnce},
 		{"an answer that is kept unheard is given", linkFault{method: http.MethodPut, path: keysPath, times: always, befall: loseAnswer}, 201, lentOnce},

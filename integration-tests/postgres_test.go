@@ -67,7 +67,7 @@ func (m *machinesAtWork) note(a stack.Answer, err error) {
 		return
 	}
 	m.failed++
-	clear := a.Status == http.StatusInternalServerError || a.Status == http.StatusBadGateway || a.Status == http.StatusGatewayTimeout
+	clear := a.Status == http.StatusInternalServerError || a.Status == http.StatusServiceUnavailable || a.Status == http.StatusGatewayTimeout
 	if err != nil || !clear || len(a.Body) == 0 || strings.Contains(string(a.Body), "SQLSTATE") {
 		m.neverAnswerThus = append(m.neverAnswerThus, fmt.Sprintf("%d %s %v", a.Status, a.Body, err))
 	}

@@ -80,7 +80,7 @@ func TestWithoutAnyStorageACheckOutFailsClearly(t *testing.T) {
 		t.Errorf("stopping: %v", err)
 	}
 	a := p.lend(t, 1, book, patron)
-	if a.Status != http.StatusBadGateway || !strings.Contains(string(a.Body), "Storage was not reached") {
+	if a.Status != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "Storage was not reached") {
 		t.Errorf("answered %d %s", a.Status, a.Body)
 	}
 	checkHealth(t, p.Circulations[1], http.StatusServiceUnavailable)

@@ -156,7 +156,7 @@ func TestErrorsBecomeAnswersInOnePlace(t *testing.T) {
 		"configuration":           {fault.New(fault.Internal, "Loan policy x could not be found"), true, 500, "INTERNAL", "Loan policy x could not be found (request id r-1)"},
 		"a bug keeps its secrets": {errors.New("password=secret"), true, 500, "INTERNAL", "Internal server error (request id r-1)"},
 		"time-out":                {context.DeadlineExceeded, false, 504, "TIMEOUT", "The request took too long"},
-		"storage is away":         {fault.New(fault.Unavailable, "storage is away"), false, 502, "UNAVAILABLE", "storage is away"},
+		"storage is away":         {fault.New(fault.Unavailable, "storage is away"), false, 503, "UNAVAILABLE", "storage is away"},
 		"the client left":         {fmt.Errorf("waiting: %w", context.Canceled), false, 499, "TIMEOUT", "The client left"},
 	}
 	for name, tt := range tests {

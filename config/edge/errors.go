@@ -1,11 +1,13 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -45,12 +47,23 @@ func (o Options) writeError(err error, c echo.Context) {
 	}
 	header := c.Response().Header()
 	header.Set(fault.Header, string(f.Code))
-	if f.RetryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	if after := retryAfter(f); after > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	}
 	if err := o.writeFault(c, status, f); err != nil {
 		o.Log.DebugContext(c.Request().Context(), "error answer not written", "err", err)
 	}
+}
+
+// outageRetryAfter is the Retry-After of an outage that names none: most are a
+// restart or a failover, and end within seconds.
+const outageRetryAfter = time.Second
+
+func retryAfter(f *fault.Error) time.Duration {
+	if f.Code == fault.Unavailable {
+		return cmp.Or(f.RetryAfter, outageRetryAfter)
+	}
+	return f.RetryAfter
 }
 
 func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {

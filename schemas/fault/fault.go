@@ -18,8 +18,8 @@ type Code string
 // The closed list of codes. Status maps each of them; a test fails when one is
 // forgotten.
 const (
-	// Internal is a bug, an outage of PostgreSQL, or a fault of stored
-	// configuration; its cause is for operators.
+	// Internal is a bug or a fault of stored configuration; its cause is for
+	// operators.
 	Internal Code = "INTERNAL"
 	// Malformed is a request that cannot be read at all: bad JSON, a bad id.
 	Malformed Code = "MALFORMED"
@@ -64,7 +64,19 @@ const (
 	LockNotAcquired Code = "LOCK_NOT_ACQUIRED"
 	// OutcomeUnknown is a check-out of which nobody can say whether it happened.
 	OutcomeUnknown Code = "CHECK_OUT_OUTCOME_UNKNOWN"
-	// Unavailable is a service that was not reached; nothing was done there.
+	// InUse is something that a running commit is using. A repeat succeeds when
+	// that commit has ended, after a few seconds at most.
+	InUse Code = "IN_USE"
+	// Overloaded is work that was not begun, because this process has as much as it
+	// can do in time.
+	Overloaded Code = "OVERLOADED"
+	// UnknownTenant is a tenant that is not installed.
+	UnknownTenant Code = "UNKNOWN_TENANT"
+	// TenantNotReady is a tenant whose schema lacks migrations of this build, or has
+	// one that failed half-way.
+	TenantNotReady Code = "TENANT_NOT_READY"
+	// Unavailable is a service or a database that cannot be reached or cannot
+	// write. An attempt to write may have succeeded although its answer was lost.
 	Unavailable Code = "UNAVAILABLE"
 )
 
@@ -74,7 +86,7 @@ func Codes() []Code {
 		Internal, Malformed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged,
 		ClaimLost, RequestRunning, KeyReused,
-		LockNotAcquired, OutcomeUnknown, Unavailable,
+		LockNotAcquired, OutcomeUnknown, InUse, Overloaded, UnknownTenant, TenantNotReady, Unavailable,
 	}
 }
 

@@ -6,9 +6,9 @@ import "net/http"
 // status.
 const Header = "X-Fault-Code"
 
-// Status returns the HTTP status of code; an unknown code is 500. 503 means a
-// held lock and nothing else, as FOLIO's checkout-lock-storage.raml says; a
-// service that cannot be reached is 502 and a time-out 504.
+// Status returns the HTTP status of code; an unknown code is 500. 503 says that
+// the same request may succeed later. FOLIO's checkout-lock-storage.raml has it
+// for a held lock; X-Fault-Code tells that from an outage and from overload.
 func Status(code Code) int {
 	switch code {
 	case Malformed:
@@ -17,9 +17,9 @@ func Status(code Code) int {
 		return http.StatusUnauthorized
 	case Forbidden:
 		return http.StatusForbidden
-	case NotFound:
+	case NotFound, UnknownTenant:
 		return http.StatusNotFound
-	case Conflict, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged, ClaimLost, RequestRunning:
+	case Conflict, InUse, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged, ClaimLost, RequestRunning:
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge
@@ -27,10 +27,8 @@ func Status(code Code) int {
 		return http.StatusUnprocessableEntity
 	case LockQueueFull:
 		return http.StatusTooManyRequests
-	case LockHeld:
+	case LockHeld, Overloaded, TenantNotReady, Unavailable:
 		return http.StatusServiceUnavailable
-	case Unavailable:
-		return http.StatusBadGateway
 	case Timeout, OutcomeUnknown:
 		return http.StatusGatewayTimeout
 	case Internal:

@@ -32,7 +32,7 @@ func TestARenewalIsAnsweredWithTheLoan(t *testing.T) {
 		t.Errorf("got %d %s, want the loan with less around it", status, body)
 	}
 
-	for code, want := range map[fault.Code]int{fault.LoanChanged: http.StatusConflict, fault.Unavailable: http.StatusBadGateway} {
+	for code, want := range map[fault.Code]int{fault.LoanChanged: http.StatusConflict, fault.Unavailable: http.StatusServiceUnavailable} {
 		status, header, _ := (&backend{err: fault.New(code, "x")}).send(t, "POST", path, request)
 		if status != want || header.Get(fault.Header) != string(code) {
 			t.Errorf("%s: got %d %s, want %d", code, status, header.Get(fault.Header), want)

@@ -66,7 +66,7 @@ func TestRequestsOverHTTP(t *testing.T) {
 		"an empty queue":         {"GET", path + "/queue/item/" + loanID, "", nil, 200, `{"requests":[],"totalRecords":0}`},
 		"a queue of nothing":     {"GET", path + "/queue/item/book", "", nil, 400, "must be a UUID"},
 		"a title's queue":        {"GET", path + "/queue/instance/" + wishID, "", nil, 200, `"totalRecords":2`},
-		"a queue, storage fails": {"GET", path + "/queue/item/" + wishID, "", fault.New(fault.Unavailable, "Storage was not reached"), 502, "Storage was not reached"},
+		"a queue, storage fails": {"GET", path + "/queue/item/" + wishID, "", fault.New(fault.Unavailable, "Storage was not reached"), 503, "Storage was not reached"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

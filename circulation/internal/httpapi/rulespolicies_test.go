@@ -123,7 +123,7 @@ func TestRulesThatCannotBeUsedAreAFaultOfTheLibrary(t *testing.T) {
 		t.Errorf("got %d %s", status, body)
 	}
 	status, _, _ = (&backend{err: fault.Wrap(errors.New("lost"), fault.Unavailable, "Storage was not reached")}).send(t, "GET", "/circulation/rules/loan-policy"+askBook+mainID, "")
-	if status != http.StatusBadGateway {
-		t.Errorf("got %d, want 502", status)
+	if status != http.StatusServiceUnavailable {
+		t.Errorf("got %d, want 503", status)
 	}
 }

@@ -91,7 +91,7 @@ func TestAnHourInWhichAllWereLentSaysSo(t *testing.T) {
 func TestWithoutFiguresThePageSaysWhy(t *testing.T) {
 	t.Parallel()
 	p := visit(t, &library{noFigures: fault.New(fault.Unavailable, "Storage was not reached")}).get(t, "/staff/diku/contention")
-	p.want(t, http.StatusBadGateway, "Storage was not reached")
+	p.want(t, http.StatusServiceUnavailable, "Storage was not reached")
 }
 
 func TestContentionFollowsTheFigures(t *testing.T) {

@@ -21,7 +21,7 @@ func TestErrorsArePagesWithoutSecrets(t *testing.T) {
 		code   string
 		words  []string
 	}{
-		"storage is away":  {fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), 502, "UNAVAILABLE", []string{"Not available right now", "Storage could not be reached"}},
+		"storage is away":  {fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), 503, "UNAVAILABLE", []string{"Not available right now", "Storage could not be reached"}},
 		"storage is slow":  {fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), 504, "TIMEOUT", []string{"Not available right now", "took too long"}},
 		"something inside": {errors.New("dial tcp 10.1.1.1 password=x"), 500, "INTERNAL", []string{"Something went wrong", "The service could not make this page."}},
 	}

@@ -171,7 +171,7 @@ func TestAReleaseThatFailsSaysSo(t *testing.T) {
 	v := visit(t, &library{Oversight: d})
 	v.get(t, releasePath)
 	p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
-	p.want(t, http.StatusBadGateway, "Storage was not reached")
+	p.want(t, http.StatusServiceUnavailable, "Storage was not reached")
 }
 
 func TestAReleaseNeedsTheTokenOfThePage(t *testing.T) {

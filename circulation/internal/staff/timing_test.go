@@ -172,7 +172,7 @@ func TestTimesOnOldGroundsAreAConflict(t *testing.T) {
 	p := visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}, "version": {"6"}})
 	p.want(t, 409, "Somebody else was faster", "Nothing of yours was saved")
 	l.refusal = fault.New(fault.Unavailable, "Storage could not be reached")
-	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}}).want(t, 502, "Storage could not be reached")
+	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}}).want(t, 503, "Storage could not be reached")
 	if len(l.changed) > 0 {
 		t.Errorf("changed %+v", l.changed)
 	}

@@ -117,7 +117,7 @@ func TestTryingSaysWhyItWouldFail(t *testing.T) {
 			fault.Wrap(errors.New("secret"), fault.Internal, "The circulation rules cannot be used: line 3: <b>"), 500,
 			[]string{"Would fail", "The circulation rules cannot be used: line 3: <b>"},
 		},
-		"storage away":     {fault.New(fault.Unavailable, "Storage could not be reached"), 502, []string{"Would fail", "Storage could not be reached"}},
+		"storage away":     {fault.New(fault.Unavailable, "Storage could not be reached"), 503, []string{"Would fail", "Storage could not be reached"}},
 		"something inside": {errors.New("secret"), 500, []string{"Something went wrong", "The service could not make this page."}},
 	}
 	for name, tt := range tests {
