@@ -16,8 +16,13 @@ const (
 	// maxAge is how old the settings that Current returns may be: half of the two
 	// seconds within which a change is in force everywhere.
 	maxAge = time.Second
-	// readTimeout bounds one reading of the settings. A check-out waits for it.
+	// readTimeout bounds one reading of the settings when good ones are known, which
+	// are used instead. A check-out waits for it.
 	readTimeout = 2 * time.Second
+	// firstReadTimeout bounds a reading while nothing good is known of the tenant. It
+	// is that of any other call to storage: a check-out that gave up earlier could
+	// only fail, since the environment's settings alone have no version.
+	firstReadTimeout = 10 * time.Second
 	// logEvery is how often the log repeats that a tenant's settings are unusable.
 	logEvery = 10 * time.Second
 	// maxTenants bounds the tenants remembered.
@@ -157,7 +162,7 @@ func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 // whose leaving says nothing about storage.
 func (s *Store) read(ctx context.Context) (settings Settings, problem, err error) {
 	begun, number := time.Now(), s.number()
-	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience(ctx))
 	defer cancel()
 	state, err := s.storage.State(rctx)
 	if err == nil {
@@ -178,6 +183,17 @@ func (s *Store) read(ctx context.Context) (settings Settings, problem, err error
 	}
 	s.complain(ctx, k, ReasonUnreadable, err)
 	return Settings{}, nil, fmt.Errorf("reading the lock settings: %w", err)
+}
+
+// patience is how long a reading for the tenant in ctx may take.
+func (s *Store) patience(ctx context.Context) time.Duration {
+	id, _ := tenant.FromContext(ctx) // without a tenant nothing is known
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.tenants[id]; ok && k.good {
+		return readTimeout
+	}
+	return firstReadTimeout
 }
 
 // learn makes the settings out of what storage answered and remembers them,

@@ -233,17 +233,47 @@ func TestACallerThatLeavesIsNoOutage(t *testing.T) {
 	})
 }
 
-func TestAStorageThatHangsIsWaitedForTwoSeconds(t *testing.T) {
+func TestStore_WaitsForASlowStorage(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(on)
-		b.storage.delay = time.Hour
-		start := time.Now()
-		b.Current(inTenant(t, "diku"))
-		if took := time.Since(start); took != 2*time.Second {
-			t.Errorf("waited %s, want 2s", took)
-		}
-	})
+	tests := map[string]struct {
+		known bool
+		delay time.Duration
+		want  time.Duration
+		// readable is whether the settings that come back are the stored ones.
+		readable bool
+	}{
+		"nothing is known and the first reading takes long":   {known: false, delay: 9 * time.Second, want: 9 * time.Second, readable: true},
+		"nothing is known and the first reading never ends":   {known: false, delay: time.Hour, want: 10 * time.Second, readable: false},
+		"good settings are known and the reading never ends":  {known: true, delay: time.Hour, want: 2 * time.Second, readable: true},
+		"good settings are known and the reading takes 1.9 s": {known: true, delay: 1900 * time.Millisecond, want: 1900 * time.Millisecond, readable: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(on)
+				ctx := inTenant(t, "diku")
+				if tt.known {
+					b.Current(ctx)
+					<-time.After(2 * time.Second) // past their age
+				}
+				b.storage.delay = tt.delay
+				start := time.Now()
+				var wg sync.WaitGroup
+				for range 20 {
+					wg.Go(func() {
+						if s := b.Current(ctx); s.Enabled != tt.readable || (s.Version != "") != tt.readable {
+							t.Errorf("got %+v, stored ones wanted: %v", s, tt.readable)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(start); took != tt.want {
+					t.Errorf("waited %s, want %s", took, tt.want)
+				}
+			})
+		})
+	}
 }
 
 func TestTenantsDoNotShareSettings(t *testing.T) {
