@@ -54,7 +54,7 @@ func (p *pair) termPolicy(t *testing.T) string {
 
 func TestBlockedPatronsBorrowOnlyWhenStaffLiftTheBlock(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 3)
+	p := start(t, stack.Options{CirculationEnv: on("STAFF_AUTH=gateway")}, 3)
 	id, patron := p.patron(t)
 	book := p.books(t, 1)[0]
 	p.add(t, "/manualblocks", record{"userId": id, "desc": "owes two books", "borrowing": true})
@@ -137,7 +137,7 @@ func TestRequestsForATitleCountWhenTheyAreSwitchedOn(t *testing.T) {
 
 func TestDueDatesOfSchedulesWaitingHoldsAndStaff(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 9)
+	p := start(t, stack.Options{CirculationEnv: on("STAFF_AUTH=gateway")}, 9)
 	id, patron := p.patron(t)
 	other, _ := p.patron(t)
 	const lent = "2026-03-01T10:00:00.000Z"

@@ -93,7 +93,7 @@ func ofAnotherItem(requestType, level string) func(*testing.T, *stage) {
 
 func TestScenariosOfRequestsForItems(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 99)
+	p := start(t, stack.Options{CirculationEnv: on("STAFF_AUTH=gateway")}, 99)
 	status := func(name string) record { return record{"status": record{"name": name}} }
 	p.play(t, nil, []scenario{
 		{name: "an item on order, for who requested it", folio: "item on order with request", given: wanted("Recall", "Item", true, status("On order")), after: fills},

@@ -91,6 +91,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	})
 	handler := edge.New(edge.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
+		BelievePermissions: guard.Mode() == auth.Gateway,
 		Ready: func(ctx context.Context) error {
 			if err := server.Draining(); err != nil {
 				return err

@@ -19,10 +19,16 @@ import (
 // start runs a circulation over the storage, until the test ends.
 func start(t *testing.T, storage http.Handler, opts ...app.Option) (url string) {
 	t.Helper()
+	return startWith(t, storage, nil, opts...)
+}
+
+// startWith is start with settings in the form of os.Environ.
+func startWith(t *testing.T, storage http.Handler, environ []string, opts ...app.Option) (url string) {
+	t.Helper()
 	server := httptest.NewServer(storage)
 	t.Cleanup(server.Close)
 	cfg := app.DefaultConfig()
-	if err := config.Load(&cfg, []string{"PORT=0", "STORAGE_URL=" + server.URL + "/"}); err != nil {
+	if err := config.Load(&cfg, append([]string{"PORT=0", "STORAGE_URL=" + server.URL + "/"}, environ...)); err != nil {
 		t.Fatal(err)
 	}
 	a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler), opts...)

@@ -40,6 +40,9 @@ type Options struct {
 	// JSONFaults answers 4xx as FOLIO's errors JSON also where a fault has no
 	// details, as mod-circulation does; otherwise those are text.
 	JSONFaults bool
+	// BelievePermissions says that a gateway in front sends X-Okapi-Permissions.
+	// Otherwise the header is dropped, because any client can send it.
+	BelievePermissions bool
 	// Ready tells what keeps the service from working; nil is ready.
 	Ready func(context.Context) error
 }

@@ -217,7 +217,7 @@ func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 	h := service(func(c echo.Context) error {
 		seen = call.FromContext(c.Request().Context())
 		return c.NoContent(http.StatusNoContent)
-	}, func(o *edge.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	}, func(o *edge.Options) { o.Log, o.BelievePermissions = slog.New(slog.NewJSONHandler(&log, nil)), true })
 	post(t, h, "{}", "X-Okapi-Request-Id", "a\nb", "X-Okapi-Permissions", `["x.y"]`, "X-Okapi-User-Id", "9AD09B01-7429-455F-9F64-E3897027DB61", "X-Okapi-Token", "t")
 	if strings.ContainsAny(seen.RequestID, "\n") || len(seen.RequestID) != 36 {
 		t.Errorf("request id %q was not replaced", seen.RequestID)
@@ -228,6 +228,18 @@ func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 	var line map[string]any
 	if err := json.Unmarshal(log.Bytes(), &line); err != nil || line["route"] != "/thing/:id" || line["status"] != 204.0 {
 		t.Errorf("logged %s (%v)", log.String(), err)
+	}
+}
+
+func TestPermissionsWithoutAGatewayAreDropped(t *testing.T) {
+	t.Parallel()
+	var seen call.Info
+	h := service(func(c echo.Context) error {
+		seen = call.FromContext(c.Request().Context())
+		return c.NoContent(http.StatusNoContent)
+	}, nil)
+	if post(t, h, "{}", "X-Okapi-Permissions", `["x.y"]`); len(seen.Permissions) != 0 || seen.RequestID == "" {
+		t.Errorf("got %+v, want no permissions", seen)
 	}
 }
 

@@ -28,7 +28,7 @@ var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
 
 // readCall takes the call's data from its headers. A request id that is missing
 // or unusable is replaced.
-func readCall(r *http.Request) call.Info {
+func (o Options) readCall(r *http.Request) call.Info {
 	info := call.Info{
 		RequestID: r.Header.Get(schemas.RequestIDHeader),
 		Token:     r.Header.Get(schemas.TokenHeader),
@@ -39,8 +39,10 @@ func readCall(r *http.Request) call.Info {
 	if id, err := uuid.Parse(r.Header.Get(schemas.UserIDHeader)); err == nil {
 		info.UserID = id.String()
 	}
-	// A header that is no JSON list grants nothing.
-	_ = json.Unmarshal([]byte(r.Header.Get(schemas.PermissionsHeader)), &info.Permissions)
+	if o.BelievePermissions {
+		// A header that is no JSON list grants nothing.
+		_ = json.Unmarshal([]byte(r.Header.Get(schemas.PermissionsHeader)), &info.Permissions)
+	}
 	return info
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
@@ -51,8 +52,10 @@ func (g *Guard) Mode() Mode { return g.mode }
 // is another one than the services.
 func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if err := g.origins.Check(c.Request()); err != nil && g.mode != Gateway {
-			return fault.Wrap(err, fault.Forbidden, "This request came from a page of another site, which may change nothing here")
+		if g.mode != Gateway {
+			if err := g.checkOrigin(c.Request()); err != nil {
+				return err
+			}
 		}
 		if err := g.admit(c, permission); err != nil {
 			return err
@@ -71,9 +74,52 @@ func (g *Guard) Routes(routes []edge.Route) []edge.Route {
 	return guarded
 }
 
+// Grant returns the routes, whose handlers judge permissions by themselves, so that
+// the password grants them with Basic: who sends it may do everything, and who sends
+// none has no permissions. The other modes grant nothing here. As with Wrap, a
+// browser may send the password only from a page of the service itself.
+func (g *Guard) Grant(routes []edge.Route) []edge.Route {
+	if g.mode != Basic {
+		return routes
+	}
+	granted := make([]edge.Route, len(routes))
+	for i, r := range routes {
+		r.Handler = g.grantTo(r.Handler)
+		granted[i] = r
+	}
+	return granted
+}
+
+func (g *Guard) grantTo(h echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, _, sent := c.Request().BasicAuth(); !sent {
+			return h(c)
+		}
+		if err := g.checkOrigin(c.Request()); err != nil {
+			return err
+		}
+		name, err := g.checkSignIn(c)
+		if err != nil {
+			return err
+		}
+		info := call.FromContext(c.Request().Context())
+		info.UserName, info.Permissions = name, checkout.OverridePermissions()
+		c.SetRequest(c.Request().WithContext(call.NewContext(c.Request().Context(), info)))
+		return h(c)
+	}
+}
+
 // May tells whether the caller in ctx, who passed Wrap, has the permission too.
 func (g *Guard) May(ctx context.Context, permission string) bool {
 	return g.mode != Gateway || call.FromContext(ctx).Has(permission)
+}
+
+// checkOrigin refuses what a page of another site makes a browser send.
+func (g *Guard) checkOrigin(r *http.Request) error {
+	if err := g.origins.Check(r); err != nil {
+		return fault.Wrap(err, fault.Forbidden, "This request came from a page of another site, which may change nothing here")
+	}
+	return nil
 }
 
 // admit lets in who may. An unknown mode lets nobody in.

@@ -35,6 +35,11 @@ var (
 	notLoanableBlock = block{"itemNotLoanableBlock", "circulation.override-item-not-loanable-block.post"}
 )
 
+// OverridePermissions returns every permission that an override may take.
+func OverridePermissions() []string {
+	return []string{patronBlock.permission, itemLimitBlock.permission, notLoanableBlock.permission}
+}
+
 // overridable is the block as an error names it, with the permission that the
 // caller lacks for it.
 func (b block) overridable(ctx context.Context) *fault.OverridableBlock {

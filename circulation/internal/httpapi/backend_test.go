@@ -22,6 +22,7 @@ import (
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 )
 
@@ -37,6 +38,7 @@ type backend struct {
 	err error // of every call
 
 	asked     checkout.Request
+	caller    call.Info // of the check-out
 	ended     []checkout.EndSession
 	renewal   checkout.RenewalRequest
 	sought    checkout.Request
@@ -56,8 +58,8 @@ type backend struct {
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
 
-func (b *backend) CheckOut(_ context.Context, req checkout.Request) (checkout.Lent, error) {
-	b.asked = req
+func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
+	b.asked, b.caller = req, call.FromContext(ctx)
 	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.err
 }
 
@@ -146,13 +148,14 @@ func (b *backend) RequestPolicies(_ context.Context, ids []string) ([]string, er
 func (b *backend) send(t *testing.T, method, target, body string) (status int, header http.Header, answer string) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
+	mode := cmp.Or(b.mode, auth.None)
 	handler := edge.New(edge.Options{
-		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true,
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
 		Requests:  &idempotency.Requests{Storage: b.keys, Ended: func(idempotency.Outcome) {}, Log: log},
 		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Queues: b, Log: log,
-		Oversight: cmp.Or[httpapi.Oversight](b.real, &b.overseer), Guard: auth.NewGuard(cmp.Or(b.mode, auth.None), staffPassword, log),
+		Oversight: cmp.Or[httpapi.Oversight](b.real, &b.overseer), Guard: auth.NewGuard(mode, staffPassword, log),
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	r.Host = cmp.Or(b.host, "localhost")

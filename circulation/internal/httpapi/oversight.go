@@ -30,9 +30,12 @@ type Oversight interface {
 	PatronID(ctx context.Context, barcode string) (string, error)
 }
 
-// Guard lets through to routes whom their permissions let; auth.Guard says more.
+// Guard decides who may; auth.Guard says more.
 type Guard interface {
+	// Routes admits only those who have the permission of the route.
 	Routes(routes []edge.Route) []edge.Route
+	// Grant admits everybody, and settles which permissions the caller has.
+	Grant(routes []edge.Route) []edge.Route
 }
 
 // What is answered when a request does not say how much.

@@ -63,7 +63,7 @@ type Deps struct {
 	Placing   Placing
 	Queues    Queues
 	Oversight Oversight
-	Guard     Guard // of Oversight's routes
+	Guard     Guard
 	Log       *slog.Logger
 }
 
@@ -76,7 +76,7 @@ func Routes(d Deps) []edge.Route {
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules}
-	return slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), oversightRoutes(d.Oversight, d.Guard), []edge.Route{
+	folio := slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), []edge.Route{
 		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
 		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
 		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},
@@ -84,4 +84,5 @@ func Routes(d Deps) []edge.Route {
 		{Method: http.MethodGet, Path: rulesPath, Handler: rules.get, Permission: "circulation.rules.get"},
 		{Method: http.MethodPut, Path: rulesPath, Handler: rules.put, Permission: "circulation.rules.put"},
 	})
+	return append(d.Guard.Grant(folio), oversightRoutes(d.Oversight, d.Guard)...)
 }

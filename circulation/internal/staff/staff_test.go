@@ -147,7 +147,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 		t.Fatal(err)
 	}
 	handler := edge.New(edge.Options{
-		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000,
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000, BelievePermissions: mode == auth.Gateway,
 		Ready: func(context.Context) error { return nil },
 	}, pages.Routes())
 	return &visitor{handler: handler, header: header, cookies: map[string]string{}, logged: logged, host: "localhost:9801"}
