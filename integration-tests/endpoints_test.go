@@ -180,7 +180,7 @@ func storageEndpoints() []endpoint {
 	const locks, settings, rules = "/check-out-lock-storage", "/check-out-lock-settings-storage", "/circulation-rules-storage"
 	id := uuid.NewString
 	return []endpoint{
-		{method: http.MethodDelete, path: "/loan-storage/loans"},
+		{method: http.MethodDelete, path: "/loan-storage/loans", query: []string{"query"}},
 		{method: http.MethodGet, path: locks, query: []string{"userId", "holder", "outdated", "offset", "limit"}},
 		{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
 		{method: http.MethodGet, path: locks + "/:id"},

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"math"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -20,9 +21,12 @@ type recordHandlers struct {
 	t     records.Type
 }
 
+// deletedByQuery returns the types that have DELETE of a collection. FOLIO knows it
+// for more of them.
+func deletedByQuery() []records.Type { return []records.Type{records.Loan()} }
+
 // RecordRoutes are the endpoints of all types: a collection with GET and POST, a
-// record with GET, PUT and DELETE. FOLIO knows DELETE of a whole collection for
-// many types; here it is there for loans, where clients use it.
+// record with GET, PUT and DELETE; and DELETE of the collections in deletedByQuery.
 func RecordRoutes(store records.Store) []edge.Route {
 	var routes []edge.Route
 	for _, t := range records.Types() {
@@ -36,10 +40,13 @@ func RecordRoutes(store records.Store) []edge.Route {
 			edge.Route{Method: http.MethodDelete, Path: one, Handler: h.delete, Permission: t.Permission + ".item.delete"},
 		)
 	}
-	loans := recordHandlers{store: store, t: records.Loan()}
-	return append(routes, edge.Route{
-		Method: http.MethodDelete, Path: loans.t.Path, Handler: loans.deleteAll, Permission: loans.t.Permission + ".collection.delete",
-	})
+	for _, t := range deletedByQuery() {
+		h := recordHandlers{store: store, t: t}
+		routes = append(routes, edge.Route{
+			Method: http.MethodDelete, Path: t.Path, Handler: h.deleteMatching, Permission: t.Permission + ".collection.delete",
+		})
+	}
+	return routes
 }
 
 // list handles GET of a collection: 200 with a page of it.
@@ -149,9 +156,14 @@ func (h recordHandlers) delete(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// deleteAll handles DELETE of a collection: 204.
-func (h recordHandlers) deleteAll(c echo.Context) error {
-	if err := h.store.DeleteAll(c.Request().Context(), h.t); err != nil {
+// deleteMatching handles DELETE of a collection: 204. Of two queries it would be
+// unclear which one names what to delete.
+func (h recordHandlers) deleteMatching(c echo.Context) error {
+	queries := c.QueryParams()["query"]
+	if len(queries) > 1 {
+		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", len(queries))
+	}
+	if err := h.store.DeleteMatching(c.Request().Context(), h.t, strings.Join(queries, "")); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -284,5 +284,4 @@ func TestDeletingWhatIsStillReferenced(t *testing.T) {
 	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Msg != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	wantCode(t, l.store.DeleteAll(l.in(t), records.Usergroup()), fault.Malformed)
 }

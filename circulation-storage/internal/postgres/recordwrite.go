@@ -50,40 +50,6 @@ func (s *RecordStore) Update(ctx context.Context, t records.Type, r records.Reco
 	})
 }
 
-const deleteRecordSQL = `DELETE FROM {table} WHERE id = $1::uuid RETURNING jsonb`
-
-// Delete implements records.Store.
-func (s *RecordStore) Delete(ctx context.Context, t records.Type, id string) error {
-	return s.write(ctx, t, "deleting a "+t.Name, func(w *recordWrite) error {
-		var doc json.RawMessage
-		err := w.queryRow(ctx, deleteRecordSQL, t.Table, &doc, id)
-		if err != nil {
-			return w.stillReferenced(err, id)
-		}
-		gone, err := records.Decode(doc)
-		if err != nil {
-			return err
-		}
-		return w.settingsChanged(ctx, gone, nil)
-	})
-}
-
-const deleteRecordsSQL = `DELETE FROM {table}`
-
-// DeleteAll implements records.Store.
-func (s *RecordStore) DeleteAll(ctx context.Context, t records.Type) error {
-	return s.write(ctx, t, "deleting all "+t.Collection, func(w *recordWrite) error {
-		statement, err := tableQuery(ctx, deleteRecordsSQL, t.Table)
-		if err != nil {
-			return err
-		}
-		if _, err := w.tx.Exec(ctx, statement); err != nil {
-			return w.stillReferenced(err, "*")
-		}
-		return nil
-	})
-}
-
 // recordWrite is one transaction that writes a record of type t. Rows are locked
 // in one order everywhere: lock row, holdings, item, loan.
 type recordWrite struct {
@@ -210,23 +176,13 @@ func (w *recordWrite) violated(err error, r records.Record) error {
 	return err
 }
 
-// stillReferenced explains why a record cannot be deleted; other errors pass.
-func (w *recordWrite) stillReferenced(err error, id string) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound(w.t, id)
-	}
-	if code, constraint := sqlState(err); code == foreignKeyViolation {
-		if f := w.t.StillReferenced(constraint, id); f != nil {
-			return violation{fault: f, cause: err}
-		}
-	}
-	return err
-}
+// holdsSettings is true for the type whose records may be the lock settings.
+func holdsSettings(t records.Type) bool { return t.Table == records.SettingsEntry().Table }
 
 // lockSettingsVersion locks the version of the lock settings before any settings
 // entry, as LockSettingsStore does: the other way round, the two deadlock.
 func (w *recordWrite) lockSettingsVersion(ctx context.Context) error {
-	if w.t.Table != records.SettingsEntry().Table {
+	if !holdsSettings(w.t) {
 		return nil
 	}
 	return lockSettingsTable(ctx, w.tx)
@@ -235,7 +191,7 @@ func (w *recordWrite) lockSettingsVersion(ctx context.Context) error {
 // settingsChanged raises the version of the lock settings, and notes who did it,
 // when a record is or was the entry that holds them; nil is no record.
 func (w *recordWrite) settingsChanged(ctx context.Context, before, after records.Record) error {
-	if w.t.Table != records.SettingsEntry().Table || !records.LockSettings(before) && !records.LockSettings(after) {
+	if !holdsSettings(w.t) || !records.LockSettings(before) && !records.LockSettings(after) {
 		return nil
 	}
 	var entry *string

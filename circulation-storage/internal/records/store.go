@@ -24,9 +24,10 @@ type Store interface {
 	// Delete removes a record. Faults: NotFound, Malformed while another record
 	// refers to it.
 	Delete(ctx context.Context, t Type, id string) error
-	// DeleteAll removes all records of a type. Fault: Malformed while a record of
-	// another type refers to one.
-	DeleteAll(ctx context.Context, t Type) error
+	// DeleteMatching removes the records that match a CQL query. Fault: Malformed for
+	// a query that is empty or cannot be understood, and while a record of another
+	// type refers to a match; then nothing is removed.
+	DeleteMatching(ctx context.Context, t Type, query string) error
 }
 
 // Page says which records of a collection to list.

@@ -1,0 +1,138 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// left are the usernames that are left, in order.
+func (l library) left(t *testing.T) string {
+	t.Helper()
+	list, err := l.store.List(l.in(t), records.User(), records.Page{Query: "cql.allRecords=1 sortby username", Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, doc := range list.Records {
+		r, err := records.Decode(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, r.Text("username"))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestRecordStore_DeleteMatching(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, query, left string }{
+		{"removes an exact match", `username==ann`, "ben cleo"},
+		{"ignores case as a list does", `username==ANN`, "ben cleo"},
+		{"respects case when asked to", `username==/respectCase ANN`, "ann ben cleo"},
+		{"compares ids in columns", `patronGroup==` + strings.ToUpper(staffID), "ben cleo"},
+		{"joins comparisons", `active==true not username==ann`, "ann ben"},
+		{"compares times", `expirationDate<2026-06-01T00:00:00Z`, "ann cleo"},
+		{"finds masked values", `barcode=="AB-100?"`, "cleo"},
+		{"finds words", `personal.lastName="smith*"`, "ben"},
+		{"ignores the order", `username==ann sortby personal.lastName`, "ben cleo"},
+		{"takes an id that is none for no match", `id==none`, "ann ben cleo"},
+		{"removes all when asked for all records", `cql.allRecords=1`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := patrons(t)
+			if err := l.store.DeleteMatching(l.in(t), records.User(), tt.query); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.left(t); got != tt.left {
+				t.Errorf("left are %q, want %q", got, tt.left)
+			}
+		})
+	}
+}
+
+func TestRecordStore_DeleteMatching_RemovesNothingWhenTheQueryIsWrong(t *testing.T) {
+	t.Parallel()
+	l := patrons(t)
+	for name, query := range map[string]string{
+		"empty": "", "blank": " \t ", "a parenthesis": ")", "unfinished": "username==",
+		"an unknown index": "shoeSize==43", "an unknown index behind a match": "username==ann or shoeSize==43",
+		"an unknown relation": "username within ann", "an unknown sort key": "username==ann sortby shoeSize",
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantCode(t, l.store.DeleteMatching(l.in(t), records.User(), query), fault.Malformed)
+			if got := l.left(t); got != "ann ben cleo" {
+				t.Errorf("left are %q, want all three", got)
+			}
+		})
+	}
+}
+
+func TestRecordStore_DeleteMatching_LeavesOtherTenantsAndTypesAlone(t *testing.T) {
+	t.Parallel()
+	ours, theirs := patrons(t), patrons(t)
+	if err := ours.store.DeleteMatching(ours.in(t), records.User(), "cql.allRecords=1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := theirs.left(t); got != "ann ben cleo" {
+		t.Errorf("the other tenant has %q, want all three", got)
+	}
+	ours.get(t, records.Usergroup(), staffID)
+}
+
+func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
+	t.Parallel()
+	l := patrons(t)
+	err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "cql.allRecords=1")
+	wantCode(t, err, fault.Malformed)
+	want := "Cannot delete usergroup.id = " + staffID + " because id is still referenced from table users."
+	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Msg != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	list, err := l.store.List(l.in(t), records.Usergroup(), records.Page{})
+	if err != nil || list.Total != 2 {
+		t.Errorf("%d groups are left, %v, want both", list.Total, err)
+	}
+	if err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest"); err != nil {
+		t.Errorf("deleting the group that has no users: %v", err)
+	}
+}
+
+// A check-out that read the settings before must not commit after.
+func TestRecordStore_DeleteMatching_RaisesTheVersionOfTheLockSettings(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.create(t, records.SettingsEntry(), object{
+		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature", "value": object{"checkOutLockFeatureEnabled": true},
+	})
+	l.create(t, records.SettingsEntry(), object{"id": uuid.NewString(), "scope": "ui", "key": "colour", "value": "red"})
+	settings := postgres.NewLockSettingsStore(l.db)
+	version := func() string {
+		t.Helper()
+		state, err := settings.State(l.in(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state.Version
+	}
+	for _, step := range []struct {
+		query  string
+		raised bool
+	}{{"scope==ui", false}, {"scope==mod-circulation", true}} {
+		before := version()
+		if err := l.store.DeleteMatching(l.in(t), records.SettingsEntry(), step.query); err != nil {
+			t.Fatal(err)
+		}
+		if raised := version() != before; raised != step.raised {
+			t.Errorf("after %s the version was raised: %t, want %t", step.query, raised, step.raised)
+		}
+	}
+}
