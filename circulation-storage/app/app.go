@@ -73,7 +73,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 }
 
 func open(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
-	return postgres.Open(ctx, postgres.Config{URL: cfg.URL, MigrateURL: cfg.MigrateURL, MaxConns: cfg.MaxConns}, log)
+	return postgres.Open(ctx, postgres.Config{
+		URL: cfg.URL, MigrateURL: cfg.MigrateURL, MaxConns: cfg.MaxConns, StatementTimeout: cfg.HTTP.RequestTimeout,
+	}, log)
 }
 
 // install installs or upgrades the tenants, and does more for each if there is

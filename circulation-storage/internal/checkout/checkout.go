@@ -147,12 +147,17 @@ func (c CheckOut) checkFence(seen Seen) error {
 	case c.ClaimID != uuid.Nil && seen.ClaimedLoan != c.LoanID:
 		return fault.New(fault.ClaimLost, "The claim %s is no longer that of the loan: somebody else finishes the check-out", c.ClaimID)
 	case c.LockID != uuid.Nil && !locked:
-		return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew and count again", c.LockID)
+		return ErrLockLost(c.LockID)
 	case c.LockID == uuid.Nil && seen.SettingsVersion != c.SettingsVersion:
 		return fault.New(fault.SettingsChanged, "The check-out lock settings have version %s, not %s: read them again",
 			seen.SettingsVersion, c.SettingsVersion)
 	}
 	return nil
+}
+
+// ErrLockLost is the fault for a lock that is not, or no longer, the patron's.
+func ErrLockLost(id uuid.UUID) error {
+	return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew and count again", id)
 }
 
 func (c CheckOut) checkItem(seen Seen) error {

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,9 @@ type OpenLoans struct {
 	UserID         uuid.UUID
 	MaterialTypeID uuid.UUID
 	LoanTypeID     uuid.UUID // the temporary one of an item that has one, else the permanent
+	// LockID is the patron's lock under which the count is to hold. Nil asks for no
+	// lock.
+	LockID uuid.UUID
 }
 
 // Store commits for the tenant in ctx.
@@ -58,8 +62,13 @@ type Store interface {
 	CheckIn(ctx context.Context, c CheckIn) (schemas.CheckInResult, error)
 
 	// CountOpenLoans counts as FOLIO's item limit does: open loans of items that
-	// exist and are not claimed returned.
+	// exist and are not claimed returned. Fault: LockLost when o.LockID is not, or no
+	// longer, the patron's lock at the moment of the count.
 	CountOpenLoans(ctx context.Context, o OpenLoans) (int, error)
+
+	// DurableLoan returns a stored loan that no crash and no failover to a
+	// synchronous standby can lose. Faults: NotFound; Timeout while that is unknown.
+	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
 }
 
 // Service commits check-outs and check-ins as they come over the wire. It is safe
@@ -107,7 +116,12 @@ func (s *Service) checkIn(ctx context.Context, body []byte) (schemas.CheckInResu
 	return s.store.CheckIn(ctx, c)
 }
 
-// CountOpenLoans counts a patron's open loans as FOLIO's item limit does.
+// DurableLoan is Store.DurableLoan.
+func (s *Service) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
+	return s.store.DurableLoan(ctx, id)
+}
+
+// CountOpenLoans is Store.CountOpenLoans.
 func (s *Service) CountOpenLoans(ctx context.Context, o OpenLoans) (int, error) {
 	return s.store.CountOpenLoans(ctx, o)
 }

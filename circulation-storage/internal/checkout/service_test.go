@@ -2,10 +2,13 @@ package checkout_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/checkout"
 	"checkoutlock/schemas"
@@ -24,6 +27,10 @@ func (s fixedStore) CheckOut(context.Context, checkout.CheckOut) (schemas.CheckO
 
 func (s fixedStore) CheckIn(context.Context, checkout.CheckIn) (schemas.CheckInResult, error) {
 	return schemas.CheckInResult{}, s.err
+}
+
+func (s fixedStore) DurableLoan(context.Context, uuid.UUID) (json.RawMessage, error) {
+	return nil, s.err
 }
 
 func (s fixedStore) CountOpenLoans(context.Context, checkout.OpenLoans) (int, error) {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -20,6 +21,8 @@ type Commits interface {
 	CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error)
 	CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error)
 	CountOpenLoans(ctx context.Context, o checkout.OpenLoans) (int, error)
+	// DurableLoan returns a loan that no crash can lose. Fault: NotFound.
+	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
 }
 
 type checkOutHandlers struct{ commits Commits }
@@ -30,6 +33,7 @@ func CheckOutRoutes(commits Commits) []edge.Route {
 	h := checkOutHandlers{commits: commits}
 	return []edge.Route{
 		{Method: http.MethodPost, Path: "/loan-storage/check-outs", Handler: h.checkOut, Permission: "circulation-storage.check-outs.item.post"},
+		{Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Handler: h.durableLoan, Permission: "circulation-storage.check-outs.item.get"},
 		{Method: http.MethodPost, Path: "/loan-storage/check-ins", Handler: h.checkIn, Permission: "circulation-storage.check-ins.item.post"},
 		{Method: http.MethodGet, Path: "/loan-storage/open-loan-count", Handler: h.count, Permission: "circulation-storage.loans.open-count.get"},
 	}
@@ -51,6 +55,22 @@ func (h checkOutHandlers) checkOut(c echo.Context) error {
 	return c.JSON(http.StatusCreated, result)
 }
 
+// durableLoan handles GET /loan-storage/check-outs/{loanId}: 200 with the stored
+// loan, 404 when there is none, 504 while a synchronous standby does not confirm
+// it. Unlike GET /loan-storage/loans/{id}, it never answers with a loan that a
+// crash or a failover could lose.
+func (h checkOutHandlers) durableLoan(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	loan, err := h.commits.DurableLoan(c.Request().Context(), uuid.MustParse(id))
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, loan)
+}
+
 // checkIn handles POST /loan-storage/check-ins: 200 with the item, and with the
 // loan if the item was on loan; 409 when the item changed meanwhile.
 func (h checkOutHandlers) checkIn(c echo.Context) error {
@@ -65,14 +85,15 @@ func (h checkOutHandlers) checkIn(c echo.Context) error {
 	return c.JSON(http.StatusOK, result)
 }
 
-// count handles GET /loan-storage/open-loan-count?userId=&materialTypeId=&loanTypeId=.
+// count handles GET /loan-storage/open-loan-count?userId=&materialTypeId=&loanTypeId=&lockId=:
+// 200, or 409 LOCK_LOST when lockId is not, or no longer, the patron's lock.
 func (h checkOutHandlers) count(c echo.Context) error {
 	var o checkout.OpenLoans
 	for _, p := range []struct {
 		name     string
 		required bool
 		id       *uuid.UUID
-	}{{"userId", true, &o.UserID}, {"materialTypeId", false, &o.MaterialTypeID}, {"loanTypeId", false, &o.LoanTypeID}} {
+	}{{"userId", true, &o.UserID}, {"materialTypeId", false, &o.MaterialTypeID}, {"loanTypeId", false, &o.LoanTypeID}, {"lockId", false, &o.LockID}} {
 		var err error
 		if *p.id, err = queryID(c, p.name, p.required); err != nil {
 			return err

@@ -192,6 +192,7 @@ func TestEveryRouteNamesItsPermission(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"POST /loan-storage/check-outs":           "circulation-storage.check-outs.item.post",
+		"GET /loan-storage/check-outs/:id":        "circulation-storage.check-outs.item.get",
 		"POST /loan-storage/check-ins":            "circulation-storage.check-ins.item.post",
 		"GET /loan-storage/open-loan-count":       "circulation-storage.loans.open-count.get",
 		"GET /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.get",

@@ -152,14 +152,24 @@ func (h lockHandlers) get(c echo.Context) error {
 	return c.JSON(http.StatusOK, lockToWire(l))
 }
 
-// delete handles DELETE /check-out-lock-storage/{lockId}: 204, or 404 when there
-// is no such lock or it was outdated.
+// delete handles DELETE /check-out-lock-storage/{lockId}?durable=: 204, or 404 when
+// there is no such lock or it was outdated. With durable=true (ours) a crash of
+// PostgreSQL cannot undo either answer.
 func (h lockHandlers) delete(c echo.Context) error {
 	id, err := lockID(c)
 	if err != nil {
 		return err
 	}
-	if err := h.locks.Release(c.Request().Context(), id); err != nil {
+	q := edge.QueryOf(c)
+	durable := q.Boolean("durable")
+	if err := q.Err(); err != nil {
+		return err
+	}
+	release := h.locks.Release
+	if durable != nil && *durable {
+		release = h.locks.ReleaseDurably
+	}
+	if err := release(c.Request().Context(), id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

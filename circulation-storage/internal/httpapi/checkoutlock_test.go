@@ -233,8 +233,8 @@ func TestAnOutageIsNoHeldLock(t *testing.T) {
 		"list":             a.do(http.MethodGet, "", ""),
 		"DELETE":           a.do(http.MethodDelete, path, ""),
 	} {
-		if w.Code != 500 || w.Header().Get(fault.Header) != "INTERNAL" || strings.Contains(w.Body.String(), "secret") {
-			t.Errorf("%s: %d %s %q, want 500 INTERNAL without a secret", what, w.Code, w.Header().Get(fault.Header), w.Body)
+		if w.Code != 503 || w.Header().Get(fault.Header) != "UNAVAILABLE" || w.Header().Get("Retry-After") != "1" || strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("%s: %d %s %q, want 503 UNAVAILABLE with Retry-After and without a secret", what, w.Code, w.Header().Get(fault.Header), w.Body)
 		}
 	}
 }

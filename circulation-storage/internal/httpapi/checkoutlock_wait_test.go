@@ -218,11 +218,11 @@ func TestTwentyWaitAndTheNextIsTurnedAway(t *testing.T) {
 	if w := a.post(uuid.New(), `,"waitMs":10000`); w.Code != http.StatusCreated {
 		t.Errorf("another patron got %d", w.Code)
 	}
-	// No waiter holds a connection: the pool of eight serves everybody else.
-	used := a.db.Pool().Stat().AcquiredConns()
+	// No waiter holds a connection: the pool of eight for lending serves everybody else.
+	used := a.db.LendingPool().Stat().AcquiredConns()
 	for i := 0; i < 100 && used > 2; i++ { // the pool takes connections to look after them
 		<-time.After(10 * time.Millisecond)
-		used = a.db.Pool().Stat().AcquiredConns()
+		used = a.db.LendingPool().Stat().AcquiredConns()
 	}
 	if used > 2 {
 		t.Errorf("%d connections are in use while all wait", used)

@@ -92,6 +92,11 @@ func (f *fakeStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error
 	return lock.Lock{}, fault.New(fault.NotFound, "Lock not found")
 }
 
+// ReleaseDurably is Release: the fake loses nothing in a crash.
+func (f *fakeStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
+	return f.Release(ctx, id)
+}
+
 func (f *fakeStore) ForceRelease(ctx context.Context, id uuid.UUID, n lock.Note) (lock.Lock, error) {
 	l, err := f.Release(ctx, id)
 	if err == nil {

@@ -111,6 +111,10 @@ type Store interface {
 	// for a commit that holds the lock. Fault: NotFound.
 	Release(ctx context.Context, id uuid.UUID) (Lock, error)
 
+	// ReleaseDurably is Release that a crash of the store cannot undo. That holds for
+	// NotFound too: whatever removed the lock before is durable when it returns.
+	ReleaseDurably(ctx context.Context, id uuid.UUID) (Lock, error)
+
 	// ForceRelease is Release by somebody who does not hold the lock. It notes as a
 	// Change who did it, with the call in ctx, in the same step: either both happen
 	// or neither, and what it answered outlives a crash. Fault: NotFound.

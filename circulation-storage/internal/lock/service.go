@@ -53,7 +53,17 @@ func (s *Service) List(ctx context.Context, f Filter) ([]Lock, int, error) {
 // Release gives a lock back and lets the first waiter look at once. An outdated
 // lock goes too, but its holder learns that it had lost it. Fault: NotFound.
 func (s *Service) Release(ctx context.Context, id uuid.UUID) error {
-	l, err := s.store.Release(ctx, id)
+	return s.release(ctx, id, s.store.Release)
+}
+
+// ReleaseDurably is Release that a crash of the store cannot undo, NotFound
+// included: no later commit with this lock succeeds.
+func (s *Service) ReleaseDurably(ctx context.Context, id uuid.UUID) error {
+	return s.release(ctx, id, s.store.ReleaseDurably)
+}
+
+func (s *Service) release(ctx context.Context, id uuid.UUID, release func(context.Context, uuid.UUID) (Lock, error)) error {
+	l, err := release(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/checkout"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // CommitStore implements checkout.Store. A commit takes four round trips: begin,
@@ -69,6 +70,24 @@ func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schema
 		return schemas.CheckOutResult{}, "", err
 	}
 	return result, outcome, nil
+}
+
+// The row lock is WAL of its own, so the COMMIT waits for the disk and for the
+// synchronous standby, and with it for the loan that was written before.
+const durableLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
+
+// DurableLoan implements checkout.Store.
+func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
+	var loan *string
+	err := s.db.inTx(ctx, "settling a check-out", func(tx pgx.Tx) error {
+		var b batch
+		b.one(durableLoanSQL, []any{id}, &loan)
+		return b.send(ctx, tx)
+	})
+	if err == nil && loan == nil {
+		return nil, fault.New(fault.NotFound, "Not found: there is no loan with id %s", id)
+	}
+	return raw(loan), err
 }
 
 func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout.Seen, error) {

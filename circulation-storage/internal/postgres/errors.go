@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,6 +27,16 @@ const (
 	queryCanceled        = "57014"
 	foreignKeyViolation  = "23503"
 	uniqueViolation      = "23505"
+
+	// The session is ended, or none can be had, or it cannot write.
+	connectionException      = "08" // the class
+	readOnlyTransaction      = "25006"
+	idleInTransactionTimeout = "25P03"
+	tooManyConnections       = "53300"
+	adminShutdown            = "57P01"
+	crashShutdown            = "57P02"
+	cannotConnectNow         = "57P03"
+	idleSessionTimeout       = "57P05"
 
 	// A value that cannot be stored or compared.
 	untranslatableCharacter   = "22P05"
@@ -53,7 +67,38 @@ func sqlState(err error) (code, constraint string) {
 
 func retryable(err error) bool {
 	code, _ := sqlState(err)
-	return code == serializationFailure || code == deadlockDetected || errors.Is(err, errRunAgain)
+	switch code {
+	case serializationFailure, deadlockDetected, idleInTransactionTimeout:
+		return !errors.Is(err, errUnconfirmed)
+	}
+	return errors.Is(err, errRunAgain)
+}
+
+// outage tells whether PostgreSQL says with this SQLSTATE that it ends the session,
+// takes no more, or cannot write: it stops, restarts, is full or is a standby.
+func outage(code string) bool {
+	switch code {
+	case readOnlyTransaction, tooManyConnections, adminShutdown, crashShutdown, cannotConnectNow, idleSessionTimeout:
+		return true
+	}
+	return strings.HasPrefix(code, connectionException)
+}
+
+// lost tells whether err says that PostgreSQL was not reached, went away, or cannot
+// write. What was sent may have been done.
+func lost(err error) bool {
+	var connect *pgconn.ConnectError
+	var network *net.OpError
+	code, _ := sqlState(err)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return false
+	case errors.As(err, &connect), outage(code):
+		return true
+	case errors.Is(err, context.DeadlineExceeded), code != "":
+		return false
+	}
+	return pgconn.SafeToRetry(err) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // toFault turns what is left of PostgreSQL's errors into faults, saying what was
@@ -69,7 +114,9 @@ func toFault(op string, err error) error {
 		return err
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", op, err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case lost(err):
+		return fault.Wrap(err, fault.Unavailable, "PostgreSQL was not reached, or went away, while %s", op)
+	case errors.Is(err, errUnconfirmed), errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
 	case errors.Is(err, pgx.ErrNoRows):
 		return fault.Wrap(err, fault.NotFound, "Not found")
@@ -79,8 +126,12 @@ func toFault(op string, err error) error {
 		return fault.Wrap(err, fault.Malformed, "Unknown tenant: install it with POST /_/tenant")
 	case undefinedColumn:
 		return fault.Wrap(err, fault.Internal, "The tenant's database is of an earlier version: upgrade it with POST /_/tenant")
-	case queryCanceled:
+	case queryCanceled, idleInTransactionTimeout:
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
+	case lockNotAvailable:
+		f := fault.New(fault.InUse, "A running commit uses it right now: try again, found while %s", op)
+		f.RetryAfter, f.Err = time.Second, err
+		return f
 	case untranslatableCharacter, characterNotInRepertoire, invalidTextRepresentation, numericValueOutOfRange,
 		datetimeFieldOverflow, invalidDatetimeFormat, invalidTimeZone, programLimitExceeded:
 		// The checks before should have caught it; a caller's value all the same.

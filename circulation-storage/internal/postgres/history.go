@@ -107,8 +107,12 @@ func (s *HistoryStore) List(ctx context.Context, f history.Filter) (schemas.Past
 	if err != nil {
 		return schemas.PastCheckOuts{}, err
 	}
-	rows, _ := s.db.pool.Query(ctx, statement, args...) // its error comes with the rows
-	found, err := pgx.CollectRows(rows, scanPastCheckOut)
+	var found []schemas.PastCheckOut
+	err = s.db.read(ctx, func() (err error) {
+		rows, _ := s.db.pool.Query(ctx, statement, args...) // its error comes with the rows
+		found, err = pgx.CollectRows(rows, scanPastCheckOut)
+		return err
+	})
 	if err != nil {
 		return schemas.PastCheckOuts{}, toFault("listing past check-outs", err)
 	}

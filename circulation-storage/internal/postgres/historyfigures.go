@@ -66,7 +66,9 @@ func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figure
 	var now, first time.Time
 	var totals []schemas.FigureTotal
 	var causes []cause
-	err = s.db.pool.QueryRow(ctx, statement, minutes).Scan(&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
+	err = s.db.read(ctx, func() error {
+		return s.db.pool.QueryRow(ctx, statement, minutes).Scan(&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
+	})
 	if err != nil {
 		return schemas.Figures{}, toFault("summing up past check-outs", err)
 	}

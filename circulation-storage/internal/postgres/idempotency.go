@@ -78,7 +78,7 @@ func (s *IdempotencyStore) Claim(ctx context.Context, req idempotency.Request) (
 		return idempotency.Claim{}, err
 	}
 	var c idempotency.Claim
-	err = s.db.pool.QueryRow(ctx, statement, req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder).Scan(&c.LoanID, &c.Taken)
+	err = s.db.lending.QueryRow(ctx, statement, req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder).Scan(&c.LoanID, &c.Taken)
 	code, constraint := sqlState(err)
 	switch {
 	case code == lockNotAvailable:
@@ -117,7 +117,9 @@ func (s *IdempotencyStore) look(ctx context.Context, req idempotency.Request) (k
 	}
 	var k key
 	var isForgotten, isClaimable bool
-	err = s.db.pool.QueryRow(ctx, statement, req.Key, req.BodyHash[:]).Scan(&k.loanID, &k.same, &isForgotten, &isClaimable, &k.answer)
+	err = s.db.read(ctx, func() error {
+		return s.db.lending.QueryRow(ctx, statement, req.Key, req.BodyHash[:]).Scan(&k.loanID, &k.same, &isForgotten, &isClaimable, &k.answer)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return key{open: true}, nil
 	}
@@ -146,7 +148,7 @@ func (s *IdempotencyStore) change(ctx context.Context, op, statement string, arg
 	if err != nil {
 		return err
 	}
-	tag, err := s.db.pool.Exec(ctx, statement, args...)
+	tag, err := s.db.lending.Exec(ctx, statement, args...)
 	if err == nil && tag.RowsAffected() == 0 {
 		return idempotency.ErrClaimLost()
 	}

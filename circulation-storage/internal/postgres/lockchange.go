@@ -56,7 +56,7 @@ SELECT * FROM gone`
 
 // ForceRelease implements lock.Store.
 func (s *LockStore) ForceRelease(ctx context.Context, id uuid.UUID, n lock.Note) (lock.Lock, error) {
-	return s.one(ctx, "releasing a lock by force", forceReleaseSQL, noteArgs(ctx, n, id))
+	return s.oneInTx(ctx, "releasing a lock by force", forceTx, forceReleaseSQL, noteArgs(ctx, n, id))
 }
 
 const listChangesSQL = `
@@ -80,26 +80,17 @@ func (s *LockChangeStore) List(ctx context.Context, kind string, offset, limit i
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := s.db.pool.Query(ctx, statement, kind, offset, limit)
-	if err != nil {
-		return nil, 0, toFault(op, err)
-	}
-	defer rows.Close()
 	var found []lock.Change
 	var total int
-	for rows.Next() {
+	err = s.db.readRows(ctx, statement, []any{kind, offset, limit}, func() { found = nil }, func(rows pgx.Rows) error {
 		if rows.RawValues()[1] == nil { // a page past the end is one row with the count alone
-			err = rows.Scan(append([]any{&total}, make([]any, 17)...)...)
-		} else {
-			var c lock.Change
-			c, err = scanChange(rows, &total)
-			found = append(found, c)
+			return rows.Scan(append([]any{&total}, make([]any, 17)...)...)
 		}
-		if err != nil {
-			return nil, 0, toFault(op, err)
-		}
-	}
-	return found, total, toFault(op, rows.Err())
+		c, err := scanChange(rows, &total)
+		found = append(found, c)
+		return err
+	})
+	return found, total, toFault(op, err)
 }
 
 // scanChange reads a row of listChangesSQL.

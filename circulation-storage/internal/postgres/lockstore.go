@@ -93,7 +93,7 @@ func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 	if err != nil {
 		return lock.Lock{}, "", err
 	}
-	conn, err := s.db.pool.Acquire(ctx)
+	conn, err := s.db.lending.Acquire(ctx)
 	if err != nil {
 		return lock.Lock{}, "", fmt.Errorf("getting a connection: %w", err)
 	}
@@ -126,7 +126,9 @@ func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, erro
 	}
 	var requestID *uuid.UUID
 	var seen lock.Peek
-	err = s.db.pool.QueryRow(ctx, statement, req.UserID, req.TTL.Milliseconds()).Scan(&requestID, &seen.Free)
+	err = s.db.read(ctx, func() error {
+		return s.db.lending.QueryRow(ctx, statement, req.UserID, req.TTL.Milliseconds()).Scan(&requestID, &seen.Free)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Peek{Free: true}, nil
 	}
@@ -143,7 +145,7 @@ func (s *LockStore) Withdraw(ctx context.Context, l lock.Lock) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.pool.Exec(ctx, statement, l.ID, l.CreatedAt)
+	_, err = s.db.lending.Exec(ctx, statement, l.ID, l.CreatedAt)
 	return toFault("withdrawing a lock", err)
 }
 
@@ -156,11 +158,59 @@ func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error
 	return s.one(ctx, "releasing a lock", releaseSQL, []any{id}, &setting)
 }
 
+// A durable release writes a WAL record of its own, also when no lock is there: one
+// that was released or taken over a moment ago went without waiting for the disk,
+// and a crash would bring it back.
+const (
+	flushSQL = `SELECT pg_logical_emit_message(true, 'check_out_lock', 'released')`
+)
+
+var releaseDurablySQL = `DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockColumns
+
+// ReleaseDurably implements lock.Store.
+func (s *LockStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
+	return s.oneInTx(ctx, "releasing a lock durably", shortTx, releaseDurablySQL, []any{id}, flushSQL)
+}
+
+// oneInTx runs a statement that returns a lock, and others after it, in a
+// transaction whose COMMIT is durable.
+func (s *LockStore) oneInTx(ctx context.Context, op string, bounds txBounds, statement string, args []any, more ...string) (lock.Lock, error) {
+	statement, err := query(ctx, statement)
+	if err != nil {
+		return lock.Lock{}, err
+	}
+	var l lock.Lock
+	found := false
+	err = s.db.runTx(ctx, s.db.lending, bounds, op, func(tx pgx.Tx) error {
+		err := scanLock(tx.QueryRow(ctx, statement, args...), &l)
+		if found = err == nil; !found && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		for _, statement := range more {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = errNoLock()
+	}
+	return l, err
+}
+
+func errNoLock() error { return fault.New(fault.NotFound, "Lock not found") }
+
 var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.id = $1::uuid`
 
 // Get implements lock.Store.
 func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
-	return s.one(ctx, "reading a lock", getSQL, []any{id})
+	var l lock.Lock
+	err := s.db.read(ctx, func() (err error) {
+		l, err = s.one(ctx, "reading a lock", getSQL, []any{id})
+		return err
+	})
+	return l, err
 }
 
 func (s *LockStore) one(ctx context.Context, op, statement string, args []any, more ...any) (lock.Lock, error) {
@@ -169,9 +219,9 @@ func (s *LockStore) one(ctx context.Context, op, statement string, args []any, m
 		return lock.Lock{}, err
 	}
 	var l lock.Lock
-	err = scanLock(s.db.pool.QueryRow(ctx, statement, args...), &l, more...)
+	err = scanLock(s.db.lending.QueryRow(ctx, statement, args...), &l, more...)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return lock.Lock{}, fault.New(fault.NotFound, "Lock not found")
+		return lock.Lock{}, errNoLock()
 	}
 	return l, toFault(op, err)
 }
@@ -196,25 +246,17 @@ func (s *LockStore) List(ctx context.Context, f lock.Filter) ([]lock.Lock, int, 
 	}
 	var found []lock.Lock
 	var total int
-	rows, err := s.db.pool.Query(ctx, statement, nullable(f.UserID), f.Holder, f.Outdated, f.Offset, f.Limit)
-	if err != nil {
-		return nil, 0, toFault("listing locks", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	args := []any{nullable(f.UserID), f.Holder, f.Outdated, f.Offset, f.Limit}
+	err = s.db.readRows(ctx, statement, args, func() { found = nil }, func(rows pgx.Rows) error {
 		if rows.RawValues()[0] == nil { // a page past the end is one row with the count alone
-			if err := rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, nil, &total); err != nil {
-				return nil, 0, toFault("listing locks", err)
-			}
-			continue
+			return rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, nil, &total)
 		}
 		var l lock.Lock
-		if err := scanLock(rows, &l, &total); err != nil {
-			return nil, 0, toFault("listing locks", err)
-		}
+		err := scanLock(rows, &l, &total)
 		found = append(found, l)
-	}
-	return found, total, toFault("listing locks", rows.Err())
+		return err
+	})
+	return found, total, toFault("listing locks", err)
 }
 
 var sweepSQL = `
@@ -243,7 +285,7 @@ func (s *LockStore) CountHeld(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	var n int
-	err = s.db.pool.QueryRow(ctx, statement).Scan(&n)
+	err = s.db.read(ctx, func() error { return s.db.pool.QueryRow(ctx, statement).Scan(&n) })
 	return n, toFault("counting locks", err)
 }
 

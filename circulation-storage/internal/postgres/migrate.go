@@ -64,7 +64,7 @@ func (db *DB) changeSchema(ctx context.Context, id tenant.ID, statement string) 
 	if err != nil {
 		return err
 	}
-	return db.inTx(ctx, "changing a schema", func(tx pgx.Tx) error {
+	return db.runTx(ctx, db.pool, longTx, "changing a schema", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, lockSchemaSQL, id.Schema()); err != nil {
 			return fmt.Errorf("waiting for other instances: %w", err)
 		}

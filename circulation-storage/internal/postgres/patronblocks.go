@@ -30,7 +30,7 @@ func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (jso
 		return nil, err
 	}
 	var doc json.RawMessage
-	err = s.db.pool.QueryRow(ctx, statement, userID).Scan(&doc)
+	err = s.db.read(ctx, func() error { return s.db.pool.QueryRow(ctx, statement, userID).Scan(&doc) })
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fault.New(fault.NotFound, "Not found: no automated blocks are stored for the patron with id %s", userID)
 	}

@@ -7,11 +7,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,68 +22,73 @@ import (
 	"checkoutlock/schemas/tenant"
 )
 
-// rollbackTimeout bounds the rollback that follows a cancelled request.
-const rollbackTimeout = 5 * time.Second
-
-// commitAttempts is how often a transaction runs that PostgreSQL ended with a
-// deadlock or a serialization failure.
-const commitAttempts = 4
-
 // Config says where the database is.
 type Config struct {
 	// URL is a pgx connection URL. Behind PgBouncer in transaction mode it needs
 	// default_query_exec_mode=exec.
 	URL string
-	// MaxConns is the size of the pool; 0 leaves it to the URL's pool_max_conns,
-	// else to pgx.
+	// MaxConns is how many connections are open at most, at least 2; 0 leaves it to
+	// the URL's pool_max_conns, else to pgx.
 	MaxConns int32
+	// StatementTimeout bounds each statement on the server, for callers that froze or
+	// vanished: it is as long as a request may take. 0 sets no bound.
+	StatementTimeout time.Duration
 	// MigrateURL is a direct connection for migrations, which need a session of
 	// their own; empty means URL.
 	MigrateURL string
 }
 
-// DB is the connection pool to all tenants' schemas. It is safe for concurrent
-// use.
+// DB reaches all tenants' schemas. It is safe for concurrent use.
+//
+// Half of its connections are for lending: locks, counts, commits, and what settles
+// them. The other half is for everything else, so that slow queries of records
+// never keep a check-out waiting for a connection.
 type DB struct {
-	pool       *pgxpool.Pool
+	pool       *pgxpool.Pool // for records, lists, history, upkeep
+	lending    *pgxpool.Pool
+	lastReset  atomic.Int64 // UnixNano
 	migrateURL string
 	log        *slog.Logger
 }
 
-// Open prepares the pool. It does not connect: Ping tells whether PostgreSQL is
+// Open prepares the pools. It does not connect: Ping tells whether PostgreSQL is
 // there.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
-	pc, err := pgxpool.ParseConfig(cfg.URL)
+	base, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
 	}
-	if cfg.MaxConns > 0 {
-		pc.MaxConns = cfg.MaxConns
+	size := cmp.Or(cfg.MaxConns, base.MaxConns)
+	db := &DB{migrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), log: log}
+	for _, p := range []struct {
+		pool **pgxpool.Pool
+		size int32
+	}{{&db.lending, size / 2}, {&db.pool, size - size/2}} {
+		*p.pool, err = pgxpool.NewWithConfig(ctx, poolConfig(base, p.size, cfg.StatementTimeout, db.resetPools))
+		if err != nil {
+			return nil, fmt.Errorf("opening the connection pool: %w", err)
+		}
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
-	if err != nil {
-		return nil, fmt.Errorf("opening the connection pool: %w", err)
-	}
-	migrateURL := cfg.MigrateURL
-	if migrateURL == "" {
-		migrateURL = cfg.URL
-	}
-	return &DB{pool: pool, migrateURL: migrateURL, log: log}, nil
+	logTarget(ctx, cfg.URL, base.ConnConfig, log)
+	return db, nil
 }
 
-// Close waits for connections in use and closes the pool.
-func (db *DB) Close() { db.pool.Close() }
+// Close waits for connections in use and closes the pools.
+func (db *DB) Close() {
+	db.pool.Close()
+	db.lending.Close()
+}
 
 // Ping makes one round trip to PostgreSQL.
 func (db *DB) Ping(ctx context.Context) error {
-	if err := db.pool.Ping(ctx); err != nil {
-		return toFault("reaching PostgreSQL", err)
-	}
-	return nil
+	return toFault("reaching PostgreSQL", db.read(ctx, func() error { return db.pool.Ping(ctx) }))
 }
 
-// Pool returns the connection pool, for its statistics.
+// Pool returns the connections for records, for tests and statistics.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
+// LendingPool returns the connections for lending, for tests and statistics.
+func (db *DB) LendingPool() *pgxpool.Pool { return db.lending }
 
 // schemaMark stands for the tenant's quoted schema in a statement.
 const schemaMark = "{schema}"
@@ -94,40 +101,4 @@ func query(ctx context.Context, statement string) (string, error) {
 		return "", errNoTenant
 	}
 	return strings.ReplaceAll(statement, schemaMark, pgx.Identifier{id.Schema()}.Sanitize()), nil
-}
-
-// inTx runs fn in one READ COMMITTED transaction. It commits when fn returns nil
-// and rolls back otherwise, even when ctx is already cancelled. A deadlock or
-// serialization failure runs fn again, so fn must not keep state across calls.
-//
-// fn must not call another service: a transaction held open across a network
-// call holds its row locks for as long as the other side likes.
-func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error {
-	var err error
-	for range commitAttempts {
-		if err = db.tryTx(ctx, fn); err == nil || !retryable(err) {
-			break
-		}
-		db.log.InfoContext(ctx, "transaction runs again", "op", op, "err", err)
-	}
-	return toFault(op, err)
-}
-
-func (db *DB) tryTx(ctx context.Context, fn func(pgx.Tx) error) error {
-	tx, err := db.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
-	if err != nil {
-		return fmt.Errorf("beginning: %w", err)
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
-		defer cancel()
-		_ = tx.Rollback(ctx) // does nothing after Commit
-	}()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return fmt.Errorf("committing: %w", err)
-	}
-	return nil
 }

@@ -45,7 +45,7 @@ func (s *RecordStore) Get(ctx context.Context, t records.Type, id string) (json.
 		return nil, err
 	}
 	var doc json.RawMessage
-	err = s.db.pool.QueryRow(ctx, statement, id).Scan(&doc)
+	err = s.db.read(ctx, func() error { return s.db.pool.QueryRow(ctx, statement, id).Scan(&doc) })
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, notFound(t, id)
 	}

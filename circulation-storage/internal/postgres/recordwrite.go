@@ -63,7 +63,7 @@ type recordWrite struct {
 
 func (s *RecordStore) write(ctx context.Context, t records.Type, op string, fn func(*recordWrite) error) error {
 	opened := false
-	err := s.db.inTx(ctx, op, func(tx pgx.Tx) error {
+	err := s.db.runTx(ctx, s.db.pool, shortTx, op, func(tx pgx.Tx) error {
 		w := &recordWrite{tx: tx, t: t, read: map[string]records.Record{}}
 		if err := w.lockSettingsVersion(ctx); err != nil {
 			return err

@@ -21,7 +21,7 @@ func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error
 		return schemas.CirculationRules{}, err
 	}
 	var r schemas.CirculationRules
-	err = s.db.pool.QueryRow(ctx, statement).Scan(&r.ID, &r.RulesAsText)
+	err = s.db.read(ctx, func() error { return s.db.pool.QueryRow(ctx, statement).Scan(&r.ID, &r.RulesAsText) })
 	return r, toFault("reading the circulation rules", err)
 }
 

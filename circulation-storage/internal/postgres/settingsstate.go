@@ -37,7 +37,11 @@ SELECT v.version::text, e.jsonb::text
 	// The table's lock and not the row's, because it is given in the order in which
 	// it is asked for: a row that check-outs share all the time is never free. It
 	// lets plain reads pass, and waits for and holds up those FOR SHARE.
-	lockSettingsTableSQL  = `LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
+	//
+	// While it waits, it holds up the commits behind it. So it gives up early, lets
+	// them pass and tries again: four times are less than 5 s together, and longer
+	// than a frozen commit lives.
+	lockSettingsTableSQL  = `SET LOCAL lock_timeout = '1200ms'; LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
 	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
 	lockSettingsEntrySQL  = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
 	writeSettingsEntrySQL = `
@@ -55,7 +59,7 @@ func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsStat
 	}
 	var state schemas.LockSettingsState
 	var entry *string
-	err = s.db.pool.QueryRow(ctx, statement).Scan(&state.Version, &entry)
+	err = s.db.read(ctx, func() error { return s.db.lending.QueryRow(ctx, statement).Scan(&state.Version, &entry) })
 	state.Entry = raw(entry)
 	return state, toFault("reading the lock settings", err)
 }
@@ -109,8 +113,12 @@ func lockSettingsTable(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("waiting for other changes of the settings: %w", err)
+	_, err = tx.Exec(ctx, statement)
+	if code, _ := sqlState(err); code == lockNotAvailable {
+		err = fmt.Errorf("%w: %w", errRunAgain, err)
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for commits and for other changes of the settings: %w", err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ const (
 	databaseVariable = "TEST_DATABASE_URL"
 	// maxConnections lets some thirty tests with a pool of their own run at once.
 	maxConnections = "300"
-	poolSize       = "8"
+	poolSize       = "16"
 
 	startTimeout   = 5 * time.Minute // a download of the binaries included
 	cleanupTimeout = 2 * time.Minute // for a slow disk
@@ -107,7 +107,7 @@ func Tenant(tb testing.TB) tenant.ID {
 	return id
 }
 
-// New returns a pool of eight connections to the database of [URL] and a tenant installed in it. When the test ends
+// New returns a pool of sixteen connections to the database of [URL] and a tenant installed in it. When the test ends
 // the tenant is dropped and the pool closed.
 func New(tb testing.TB) (*postgres.DB, tenant.ID) {
 	tb.Helper()

@@ -42,7 +42,7 @@ func TestNew_TenantLivesAsLongAsTheTest(t *testing.T) {
 		if tables == 0 {
 			t.Error("the tenant has no tables, want it migrated")
 		}
-		if got := db.Pool().Config().MaxConns; got != 8 {
+		if got := db.Pool().Config().MaxConns; got != 8 { // the other half is for lending
 			t.Errorf("pool: got %d connections, want 8", got)
 		}
 	})
@@ -80,10 +80,10 @@ func TestOpen_GivenDatabaseStartsNothing(t *testing.T) {
 func TestWithPool(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		"postgres://u:p@h:1/d":                                   "postgres://u:p@h:1/d?pool_max_conns=8",
-		"postgresql://h/d?sslmode=disable&pool_max_conns=90":     "postgresql://h/d?pool_max_conns=8&sslmode=disable",
-		"host=h user=u dbname=d default_query_exec_mode=exec":    "host=h user=u dbname=d default_query_exec_mode=exec pool_max_conns=8",
-		"postgres://h/d?default_query_exec_mode=simple_protocol": "postgres://h/d?default_query_exec_mode=simple_protocol&pool_max_conns=8",
+		"postgres://u:p@h:1/d":                                   "postgres://u:p@h:1/d?pool_max_conns=16",
+		"postgresql://h/d?sslmode=disable&pool_max_conns=90":     "postgresql://h/d?pool_max_conns=16&sslmode=disable",
+		"host=h user=u dbname=d default_query_exec_mode=exec":    "host=h user=u dbname=d default_query_exec_mode=exec pool_max_conns=16",
+		"postgres://h/d?default_query_exec_mode=simple_protocol": "postgres://h/d?default_query_exec_mode=simple_protocol&pool_max_conns=16",
 	} {
 		got, err := withPool(given)
 		if err != nil || got != want {

@@ -1,0 +1,175 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Bounds of a connection that the URL does not set. They keep a server that is
+// frozen or cut off from filling the pools with connections that wait.
+const (
+	connectTimeout = 2 * time.Second // for each host of the URL
+	pingTimeout    = time.Second     // for the check of a connection that was idle for a second
+	// resetPause is the least time between two resets of the pools: the failures of
+	// one outage reset them once.
+	resetPause = 500 * time.Millisecond
+)
+
+// statementMargin is how much longer than its caller the server may work on a
+// statement. The caller's end cancels it earlier, unless this process is frozen.
+const statementMargin = time.Second
+
+// sessionDefaults are PostgreSQL's own bounds for a session, so that one whose
+// client froze or vanished ends. They are startup parameters, which PgBouncer
+// refuses, so connections through it go without: transactions have bounds of
+// their own (see beginSQL).
+func sessionDefaults(statement time.Duration) map[string]string {
+	return map[string]string{
+		"statement_timeout":                   milliseconds(statement),
+		"idle_in_transaction_session_timeout": milliseconds(longIdleTimeout),
+		"tcp_keepalives_idle":                 "10",
+		"tcp_keepalives_interval":             "5",
+		"tcp_keepalives_count":                "3",
+		"tcp_user_timeout":                    "20000",
+	}
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// poolConfig is the configuration of one pool of the given size. statement bounds
+// every statement that has no bound of its own; 0 sets none.
+func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLost func()) *pgxpool.Config {
+	pc := base.Copy()
+	pc.MaxConns = max(1, size)
+	pc.MinConns = min(pc.MinConns, pc.MaxConns)
+	pc.MinIdleConns = min(pc.MinIdleConns, pc.MaxConns)
+	if pc.PingTimeout == 0 {
+		pc.PingTimeout = pingTimeout
+	}
+	cc := pc.ConnConfig
+	if cc.ConnectTimeout == 0 {
+		cc.ConnectTimeout = connectTimeout
+		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	}
+	if statement > 0 && cc.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement { // else PgBouncer may be in between
+		defaults := sessionDefaults(statement + statementMargin)
+		maps.Copy(defaults, cc.RuntimeParams) // what the URL says wins
+		cc.RuntimeParams = defaults
+	}
+	cc.OnNotice = noteUnconfirmed
+	closeFatal := cc.OnPgError
+	cc.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool {
+		if !outage(e.Code) {
+			return closeFatal == nil || closeFatal(c, e)
+		}
+		onLost()
+		return false
+	}
+	return pc
+}
+
+// sessionAttrs finds target_session_attrs in both forms of a URL that pgx reads.
+var sessionAttrs = regexp.MustCompile(`target_session_attrs\s*=\s*'?([a-z-]+)`)
+
+// logTarget says at start which servers the URL leads to. Several hosts without
+// target_session_attrs=read-write may lead to a standby, which cannot write.
+func logTarget(ctx context.Context, databaseURL string, cc *pgx.ConnConfig, log *slog.Logger) {
+	hosts := []string{hostPort(cc.Host, cc.Port)}
+	for _, f := range cc.Fallbacks {
+		if h := hostPort(f.Host, f.Port); !slices.Contains(hosts, h) { // sslmode=prefer names each host twice
+			hosts = append(hosts, h)
+		}
+	}
+	attrs := "any"
+	if found := sessionAttrs.FindStringSubmatch(databaseURL); found != nil {
+		attrs = found[1]
+	} else if cc.ValidateConnect != nil {
+		attrs = "as PGTARGETSESSIONATTRS says"
+	}
+	log.InfoContext(ctx, "PostgreSQL servers", "hosts", hosts, "database", cc.Database, "target_session_attrs", attrs)
+	if len(hosts) > 1 && (cc.ValidateConnect == nil || attrs == "read-only" || attrs == "standby" || attrs == "prefer-standby") {
+		log.WarnContext(ctx, "DATABASE_URL names several hosts without target_session_attrs=read-write: "+
+			"a connection may lead to a standby, which cannot write", "hosts", hosts)
+	}
+}
+
+func hostPort(host string, port uint16) string {
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// resetPools drops all connections: after a failover or a restart they lead to a
+// server that is gone or read-only. Those in use are dropped when they are given
+// back. It does nothing within resetPause of the last time.
+func (db *DB) resetPools() {
+	now := time.Now().UnixNano()
+	last := db.lastReset.Load()
+	if now-last < int64(resetPause) || !db.lastReset.CompareAndSwap(last, now) {
+		return
+	}
+	db.pool.Reset()
+	db.lending.Reset()
+}
+
+// read runs f, which only reads, and runs it once more on a fresh connection when
+// the connection was lost.
+func (db *DB) read(ctx context.Context, f func() error) error {
+	err := f()
+	if !lost(err) || ctx.Err() != nil {
+		return err
+	}
+	db.resetPools()
+	return f()
+}
+
+// readRows runs a query that only reads and calls scan for each row. begin is called
+// first, and again when the query runs once more.
+func (db *DB) readRows(ctx context.Context, statement string, args []any, begin func(), scan func(pgx.Rows) error) error {
+	return db.read(ctx, func() error {
+		begin()
+		rows, err := db.pool.Query(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// unconfirmed marks a connection on which a COMMIT ended without the answer of the
+// synchronous standby.
+const unconfirmed = "unconfirmed"
+
+// noteUnconfirmed marks the connection when PostgreSQL gives up waiting for the
+// synchronous standby. The transaction is visible on this server by then, but a
+// failover may lose it. The routine is compared because texts are translated.
+func noteUnconfirmed(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		c.CustomData()[unconfirmed] = true
+	}
+}
+
+// takeUnconfirmed reports whether the connection is marked, and removes the mark.
+func takeUnconfirmed(c *pgconn.PgConn) bool {
+	_, marked := c.CustomData()[unconfirmed]
+	delete(c.CustomData(), unconfirmed)
+	return marked
+}
+
+// errUnconfirmed is a COMMIT that the synchronous standby did not confirm.
+var errUnconfirmed = errors.New("the synchronous standby did not confirm the commit")
