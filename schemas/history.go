@@ -30,10 +30,10 @@ type PastCheckOut struct {
 	// Outcome is one of few words, such as OutcomeLent or limit_reached: lower-case
 	// letters and underscores, at most 40.
 	Outcome string `json:"outcome"`
-	// Code and Reason are those of the refusal or failure: the first code that was
-	// answered, else one of circulation's own for a message that names a title, a
-	// barcode or an id, and the messages, of a lock that was not obtained with why;
-	// empty for a loan. Reason is empty or at most MaxHistoryReason characters.
+	// Code is that of the first error that has one. An error whose message names a
+	// title, a barcode or an id has a code of circulation's own. Reason has all
+	// messages, and why a lock was not obtained; at most MaxHistoryReason characters.
+	// Both are empty for a loan.
 	Code   string `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
 

@@ -41,9 +41,9 @@ func TestRefusalsThatNameATitleABarcodeOrAnIDCountAsOneCause(t *testing.T) {
 			},
 			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},{"message":"` + refused + `"}]`,
 		},
-		"what has a code counts by that": {
+		"a cause before a code counts": {
 			func(w *world, _ *checkout.Request) { w.item.Status.Name, w.onLoan = "Claimed returned", true },
-			"ITEM_HAS_OPEN_LOAN", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out"},` +
+			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out"},` +
 				`{"message":"Cannot check out item that already has an open loan","code":"ITEM_HAS_OPEN_LOAN"}]`,
 		},
 	}

@@ -34,8 +34,8 @@ func Outcomes() []string {
 // Ending is how a check-out ended. What the request named is as it came.
 type Ending struct {
 	Outcome string // one of the constants
-	// Code is the first one that was answered, else the first of the causes; empty
-	// for a loan, and for refusals that have neither.
+	// Code is that of the first error with a code or a cause, and Outcome agrees with
+	// it. It is empty for a loan, and for refusals that have neither.
 	Code string
 	// Reason is what was answered, all messages; empty for a loan. A lock that was
 	// not obtained has more than the answer, where that does not tell why. Staff may
@@ -79,10 +79,8 @@ func outcome(ctx context.Context, err error) string {
 	case err == nil:
 		return OutcomeLent
 	case errors.As(err, &f) && f.Code == fault.Invalid:
-		for _, d := range f.Details {
-			if strings.HasPrefix(d.Code, "ITEM_LIMIT_") {
-				return OutcomeLimitReached
-			}
+		if strings.HasPrefix(firstCause(f), "ITEM_LIMIT_") {
+			return OutcomeLimitReached
 		}
 		return OutcomeRefused
 	case fault.Is(err, fault.LockNotAcquired):
@@ -109,12 +107,22 @@ func answered(err error) (code, reason string) {
 	case len(f.Details) == 0:
 		return string(f.Code), f.Msg
 	}
-	messages, cause := make([]string, len(f.Details)), ""
+	messages := make([]string, len(f.Details))
 	for i, d := range f.Details {
 		messages[i] = d.Message
-		code, cause = cmp.Or(code, d.Code), cmp.Or(cause, d.Cause)
 	}
-	return cmp.Or(code, cause), strings.Join(messages, "; ") + whyNoLock(f)
+	return firstCause(f), strings.Join(messages, "; ") + whyNoLock(f)
+}
+
+// firstCause is the code or cause of the first error that has one. The later ones
+// do not count, so that outcome and code name the same error.
+func firstCause(f *fault.Error) string {
+	for _, d := range f.Details {
+		if cause := cmp.Or(d.Code, d.Cause); cause != "" {
+			return cause
+		}
+	}
+	return ""
 }
 
 // whyNoLock tells of a lock that was not obtained what FOLIO's answer does not: that

@@ -40,6 +40,20 @@ func TestWhatAnEndingTells(t *testing.T) {
 			func(w *world) { w.item.Status.Name, w.onLoan = "Checked out", true },
 			"refused|ITEM_HAS_OPEN_LOAN|Item is already checked out; Cannot check out item that already has an open loan|ann||none|0",
 		},
+		"an item on loan, and the limit reached": {
+			func(w *world) { w.item.Status.Name, w.onLoan, w.open = "Checked out", true, []int{3} },
+			"refused|ITEM_HAS_OPEN_LOAN|Item is already checked out; Cannot check out item that already has an open loan; " + limit + "|ann||none|0",
+		},
+		"a lost item, and the limit reached": {
+			func(w *world) { w.item.Status.Name, w.open = "Declared lost", []int{3} },
+			"refused|ITEM_STATUS|Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out; " + limit + "|ann||none|0",
+		},
+		"the limit reached, and an item that is not lent": {
+			func(w *world) {
+				w.policy, w.open = strings.Replace(w.policy, `"loanable":true`, `"loanable":false`, 1), []int{3}
+			},
+			"limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "; Item is not loanable|ann||none|0",
+		},
 		"a refusal without a code": {
 			func(w *world) { w.item.Status.Name = "Checked out" }, "refused||Item is already checked out|ann||none|0",
 		},
