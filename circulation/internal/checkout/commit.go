@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
@@ -46,33 +45,32 @@ func (t *try) commit(ctx context.Context) (schemas.CheckOutResult, error) {
 	return t.commitItem(ctx)
 }
 
-// readItemAgain repeats the checks of the item and its queue on what storage has
-// now, the policy and the limit with them: the change may be one of type or place.
+// readItemAgain judges the item and its queue as storage has them now, and the
+// policy and the limit with them: the change may be one of type or place. The plan
+// is replaced only if the item may still be lent.
 func (t *try) readItemAgain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	item, err := t.Library.Item(ctx, t.item.ID)
-	if err != nil {
-		return fmt.Errorf("reading the changed item again: %w", err)
+	p := *t.plan
+	if err := t.gatherItemAgain(ctx, &p.facts); err != nil {
+		return err
 	}
-	t.item = item
-	g, gctx := errgroup.WithContext(ctx)
-	t.gatherItem(gctx, g, &t.facts)
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("reading what belongs to the changed item: %w", err)
-	}
-	wrong := slices.Concat(t.checkItem(), t.checkQueue())
-	more, err := t.applyPolicy(ctx, t.plan)
+	wrong := slices.Concat(p.checkItem(), p.checkQueue())
+	more, err := t.applyPolicy(ctx, &p)
 	if err != nil {
 		return err
 	}
 	if wrong = append(wrong, more...); len(wrong) == 0 {
-		wrong, err = t.makeLoan(ctx, t.plan)
+		wrong, err = t.makeLoan(ctx, &p)
 	}
-	if err == nil && len(wrong) > 0 {
-		err = fault.Validation(wrong...)
+	switch {
+	case err != nil:
+		return err
+	case len(wrong) > 0:
+		return fault.Validation(wrong...)
 	}
-	return err
+	t.plan = &p
+	return nil
 }
 
 // commitItem sends the commit, and sends it again while its outcome is unknown

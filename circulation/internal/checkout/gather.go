@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"fmt"
 
 	"golang.org/x/sync/errgroup"
 
@@ -125,4 +126,26 @@ func (s *Service) gatherItem(ctx context.Context, g *errgroup.Group, f *facts) {
 			return err
 		})
 	}
+}
+
+// gatherItemAgain fetches the item by its id, and everything that belongs to it as
+// it is now. What the item no longer has is left out.
+func (s *Service) gatherItemAgain(ctx context.Context, f *facts) error {
+	item, err := s.Library.Item(ctx, f.item.ID)
+	if err != nil {
+		return fmt.Errorf("reading the changed item again: %w", err)
+	}
+	titleLevel, err := s.Library.TitleLevelRequests(ctx)
+	if err != nil {
+		return fmt.Errorf("reading again whether titles are requested: %w", err)
+	}
+	f.item, f.titleLevel = item, titleLevel
+	f.openLoan, f.queue = false, nil
+	f.holdings, f.instance, f.location, f.material = Holdings{}, Instance{}, Location{}, Named{}
+	g, gctx := errgroup.WithContext(ctx)
+	s.gatherItem(gctx, g, f)
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("reading what belongs to the changed item: %w", err)
+	}
+	return nil
 }
