@@ -167,11 +167,11 @@ func TestDueDatesOfSchedulesWaitingHoldsAndStaff(t *testing.T) {
 				p.request(t, itemID, id, 1)
 				p.request(t, itemID, other, 2)
 			}
-			loan := p.lentAs(t, book, patron, with(tt.more, record{"loanDate": lent}), "circulation.override-item-not-loanable-block.post")
+			loan := p.lentAs(t, book, patron, with(tt.more, record{"loanDate": lent}), mayLend, mayLimit)
 			checkParts(t, "loan", loan, tt.want)
 		})
 	}
-	late := p.asks(t, p.books(t, 1)[0], patron, record{"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z"})
+	late := p.asks(t, p.books(t, 1)[0], patron, record{"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z"}, mayLimit)
 	if got := text(refusals(t, late, http.StatusUnprocessableEntity)); got != "loan date falls outside of the date ranges in the loan policy" {
 		t.Errorf("got %s", got)
 	}

@@ -10,7 +10,7 @@ import (
 func TestScenariosOfDueDates(t *testing.T) {
 	t.Parallel()
 	const lent = "2026-03-01T10:00:00.000Z"
-	p := start(t, stack.Options{CirculationEnv: on()}, 9)
+	p := start(t, stack.Options{CirculationEnv: on("STAFF_AUTH=gateway")}, 9)
 	term := p.schedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
 	always := p.schedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
 	ids := p.lendBy(t, map[string]record{
@@ -51,7 +51,16 @@ func TestScenariosOfDueDates(t *testing.T) {
 			given: func(_ *testing.T, s *stage) {
 				with(s.more, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
 			},
+			may:  []string{mayLimit},
 			loan: record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": ids["Term"], "loanPolicy.name": "Term"},
+		},
+		{
+			name: "a policy that is forced without permission", folio: "check-out with forceLoanPolicyId",
+			given: func(_ *testing.T, s *stage) {
+				with(s.more, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
+				s.name("policy", ids["Term"])
+			},
+			refused: "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] (forceLoanPolicyId={policy}) {itemLimitBlock: " + mayLimit + "}",
 		},
 		{
 			name: "nobody waits, so the usual period counts", folio: "alternate period",

@@ -53,7 +53,7 @@ func TestRefusalsThatNameATitleABarcodeOrAnIDCountAsOneCause(t *testing.T) {
 			w := newWorld()
 			r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
 			tt.prepare(w, &r)
-			_, err := w.service().CheckOut(t.Context(), r)
+			_, err := w.service().CheckOut(asStaff(t, mayLimit), r) // for the forced policies
 			if e := w.endings[0]; e.Outcome != checkout.OutcomeRefused || e.Code != tt.want {
 				t.Errorf("the history has %s %q, want refused %q", e.Outcome, e.Code, tt.want)
 			}

@@ -69,14 +69,23 @@ func (p *plan) lift(ctx context.Context, b block) (lifted bool, wrong []fault.De
 	if !p.req.OverrideBlocks.names(b) {
 		return false, nil
 	}
-	named := b.overridable(ctx)
-	if len(named.MissingPermissions) > 0 {
-		d := detail("INSUFFICIENT_OVERRIDE_PERMISSIONS", "Insufficient override permissions")
-		d.OverridableBlock = named
-		return true, []fault.Detail{d}
+	if wrong := b.forbid(ctx); wrong != nil {
+		return true, wrong
 	}
 	p.overridden = true
 	return true, nil
+}
+
+// forbid returns the error of a caller without the permission for the block, nil
+// for one who has it. The parameters name what asks for the permission.
+func (b block) forbid(ctx context.Context, parameters ...fault.Parameter) []fault.Detail {
+	named := b.overridable(ctx)
+	if len(named.MissingPermissions) == 0 {
+		return nil
+	}
+	d := detail("INSUFFICIENT_OVERRIDE_PERMISSIONS", "Insufficient override permissions", parameters...)
+	d.OverridableBlock = named
+	return []fault.Detail{d}
 }
 
 // checkOverride returns what an override lacks, once for all blocks it lifts. An

@@ -27,7 +27,7 @@ type Request struct {
 	// ProxyUserBarcode is of the patron who borrows for the other; empty for nobody.
 	ProxyUserBarcode string `json:"proxyUserBarcode"`
 	// ForceLoanPolicyID names the loan policy instead of the circulation rules; no
-	// rule means no item limit.
+	// rule means no item limit, so it needs the permission to lift that.
 	ForceLoanPolicyID string         `json:"forceLoanPolicyId"`
 	OverrideBlocks    OverrideBlocks `json:"overrideBlocks"`
 

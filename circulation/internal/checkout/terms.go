@@ -63,12 +63,16 @@ func noLoanPolicy(id string) error {
 	return fault.New(fault.Internal, "Loan policy %s could not be found, please check circulation rules", id)
 }
 
-// forcePolicy finds the policy that the request names.
+// forcePolicy finds the policy that the request names. It needs the permission to
+// lift the item limit, since a policy without a rule has no item limit.
 func (s *Service) forcePolicy(ctx context.Context, p *plan) ([]fault.Detail, error) {
 	id := p.req.ForceLoanPolicyID
 	named := fault.Param("forceLoanPolicyId", id)
 	if !schemas.IsUUID(id) {
 		return []fault.Detail{detail("", "forceLoanPolicyId must be a UUID", named)}, nil
+	}
+	if wrong := itemLimitBlock.forbid(ctx, named); wrong != nil {
+		return wrong, nil
 	}
 	var exists bool
 	var err error

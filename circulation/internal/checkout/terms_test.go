@@ -1,11 +1,13 @@
 package checkout_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/fault"
 )
 
 // contains tells whether the first commit's loan has this part.
@@ -16,21 +18,47 @@ func TestAPolicyNamedByTheRequestIsUsedWithoutRules(t *testing.T) {
 	ask := func(id string) checkout.Request {
 		return checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, ForceLoanPolicyID: id}
 	}
+	ctx := asStaff(t, mayLimit)
 	w := newWorld()
 	w.rules, w.open, w.user.PatronGroup = "", []int{99}, "" // no rules, no limit, no group that rules need
-	if _, err := w.service().CheckOut(t.Context(), ask(threeID)); err != nil {
+	if _, err := w.service().CheckOut(ctx, ask(threeID)); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.counted) != 0 || !contains(w, `"loanPolicyId":"`+threeID+`"`) {
 		t.Errorf("counted %v, lent %s", w.counted, w.commits[0].Loan)
 	}
 	w.noPolicy = true
-	if _, err := w.service().CheckOut(t.Context(), ask(otherID)); !slices.Equal(messages(err), []string{"Loan policy " + otherID + " could not be found"}) {
+	if _, err := w.service().CheckOut(ctx, ask(otherID)); !slices.Equal(messages(err), []string{"Loan policy " + otherID + " could not be found"}) {
 		t.Errorf("got %v", err)
 	}
-	_, err := w.service().CheckOut(t.Context(), ask("three"))
+	_, err := w.service().CheckOut(ctx, ask("three"))
 	if want := []string{"forceLoanPolicyId must be a UUID"}; !slices.Equal(messages(err), want) {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestAPolicyNamedByTheRequestNeedsThePermissionToLiftTheItemLimit(t *testing.T) {
+	t.Parallel()
+	for name, permissions := range map[string][]string{"none": nil, "of another block": {mayPatron, mayLoanable}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.open, w.noPolicy = []int{3}, true // an unknown policy is not disclosed either
+			_, err := w.service().CheckOut(asStaff(t, permissions...), checkout.Request{
+				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, ForceLoanPolicyID: threeID,
+			})
+			if want := []string{"Insufficient override permissions [itemLimitBlock " + mayLimit + "]"}; !slices.Equal(told(err), want) {
+				t.Fatalf("got %q (%v), want %q", told(err), err, want)
+			}
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != fault.Invalid || f.Details[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" ||
+				len(f.Details[0].Parameters) != 1 || f.Details[0].Parameters[0].Key != "forceLoanPolicyId" || *f.Details[0].Parameters[0].Value != threeID {
+				t.Errorf("got %+v, want the parameter forceLoanPolicyId", f)
+			}
+			if len(w.requests)+len(w.commits) != 0 {
+				t.Error("a refused check-out took a lock or was committed")
+			}
+		})
 	}
 }
 

@@ -87,7 +87,7 @@ func TestWhatACheckOutIsRefusedFor(t *testing.T) {
 			w := newWorld()
 			r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
 			tt.prepare(w, &r)
-			_, err := w.service().CheckOut(t.Context(), r)
+			_, err := w.service().CheckOut(asStaff(t, mayLimit), r) // for the forced policies
 			if got := messages(err); !slices.Equal(got, tt.want) || !fault.Is(err, fault.Invalid) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
