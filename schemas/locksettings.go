@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -47,6 +49,16 @@ type lockSettingsValue struct {
 	RetryIntervals *[]int `json:"retryIntervals,omitempty"`
 }
 
+// sentLockSettings is lockSettingsValue as it was sent: its numbers are judged
+// before they become integers, since a duration of too large an integer overflows.
+type sentLockSettings struct {
+	Enabled        *bool              `json:"checkOutLockFeatureEnabled"`
+	LockTTL        *json.RawMessage   `json:"lockTtl"`
+	RetryAttempts  *json.RawMessage   `json:"noOfRetryAttempts"`
+	RetryInterval  *json.RawMessage   `json:"retryInterval"`
+	RetryIntervals *[]json.RawMessage `json:"retryIntervals"`
+}
+
 // ParseLockSettings reads the value of a checkoutLockFeature entry: an object,
 // or FOLIO's string that holds one. It refuses unknown fields, wrong types and
 // values out of range, naming each, so that a typo cannot switch the feature off.
@@ -62,57 +74,84 @@ func ParseLockSettings(value json.RawMessage) (LockSettings, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return LockSettings{}, errors.New("value must be a JSON object, or a string that holds one")
 	}
-	var v lockSettingsValue
+	var sent sentLockSettings
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&v); err != nil {
+	if err := dec.Decode(&sent); err != nil {
 		return LockSettings{}, fmt.Errorf("value cannot be read (fields: checkOutLockFeatureEnabled, lockTtl, "+
 			"noOfRetryAttempts, retryInterval, retryIntervals): %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return LockSettings{}, errors.New("value has something after its object")
 	}
-	s := LockSettings{Enabled: v.Enabled}
-	if v.LockTTL != nil {
-		ttl := time.Duration(*v.LockTTL) * time.Millisecond
-		s.TTL = &ttl
-	}
-	intervals, err := v.intervals()
-	if err != nil {
+	ttl, ttlErr := sent.ttl()
+	waits, waitsErr := sent.waits()
+	if err := errors.Join(ttlErr, waitsErr); err != nil {
 		return LockSettings{}, err
 	}
-	if intervals != nil {
-		s.Waits = make([]time.Duration, len(intervals))
-		for i, ms := range intervals {
-			s.Waits[i] = time.Duration(ms) * time.Millisecond
-		}
-	}
+	s := LockSettings{Enabled: sent.Enabled, TTL: ttl, Waits: waits}
 	return s, s.Validate()
 }
 
-// intervals returns the waits in ms, nil when the value sets none.
-func (v lockSettingsValue) intervals() ([]int, error) {
+func (v sentLockSettings) ttl() (*time.Duration, error) {
+	if v.LockTTL == nil {
+		return nil, nil
+	}
+	ms, err := integerWithin("lockTtl", *v.LockTTL, MinLockTTLMs, MaxLockTTLMs)
+	ttl := time.Duration(ms) * time.Millisecond
+	return &ttl, err
+}
+
+// waits returns nil when the value sets none.
+func (v sentLockSettings) waits() ([]time.Duration, error) {
 	if v.RetryIntervals != nil {
-		return append([]int{}, *v.RetryIntervals...), nil
+		return waitsOf(*v.RetryIntervals)
 	}
 	if v.RetryAttempts == nil && v.RetryInterval == nil {
 		return nil, nil
 	}
 	n, interval := folioRetries, folioIntervalMs
+	var attemptsErr, intervalErr error
 	if v.RetryAttempts != nil {
-		n = *v.RetryAttempts
+		n, attemptsErr = integerWithin("noOfRetryAttempts", *v.RetryAttempts, 0, MaxRetries)
 	}
 	if v.RetryInterval != nil {
-		interval = *v.RetryInterval
+		interval, intervalErr = integerWithin("retryInterval", *v.RetryInterval, 0, MaxLockWaitMs)
 	}
-	if n < 0 || n > MaxRetries {
-		return nil, fmt.Errorf("noOfRetryAttempts is %d, allowed are 0 to %d", n, MaxRetries)
+	if err := errors.Join(attemptsErr, intervalErr); err != nil {
+		return nil, err
 	}
-	list := make([]int, n)
-	for i := range list {
-		list[i] = interval
+	return slices.Repeat([]time.Duration{time.Duration(interval) * time.Millisecond}, n), nil
+}
+
+func waitsOf(list []json.RawMessage) ([]time.Duration, error) {
+	if len(list) > MaxRetries {
+		return nil, tooManyWaits(len(list))
 	}
-	return list, nil
+	var errs []error
+	waits := make([]time.Duration, len(list))
+	for i, raw := range list {
+		ms, err := integerWithin(fmt.Sprintf("retryIntervals[%d]", i), raw, 0, MaxLockWaitMs)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		waits[i] = time.Duration(ms) * time.Millisecond
+	}
+	return waits, errors.Join(errs...)
+}
+
+// integerWithin reads an integer of JSON. Anything else, and an integer out of
+// range however large, is an error that names the range.
+func integerWithin(name string, raw json.RawMessage, least, most int) (int, error) {
+	n, err := strconv.Atoi(string(raw))
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s is %s, allowed are integers from %d to %d", name, Shown(raw), least, most)
+	}
+	return n, nil
+}
+
+func tooManyWaits(n int) error {
+	return fmt.Errorf("there are %d retry intervals, allowed are 0 to %d", n, MaxRetries)
 }
 
 // Validate checks the ranges: TTL 250 to 600000 ms, at most 100 waits of 0 to
@@ -136,7 +175,7 @@ func ValidateLockTTL(ttl time.Duration) error {
 // ValidateLockWaits checks a list of waits, each and together.
 func ValidateLockWaits(waits []time.Duration) error {
 	if len(waits) > MaxRetries {
-		return fmt.Errorf("there are %d retry intervals, allowed are 0 to %d", len(waits), MaxRetries)
+		return tooManyWaits(len(waits))
 	}
 	var sum time.Duration
 	for i, w := range waits {

@@ -64,6 +64,8 @@ func TestABadRequestForALockSaysWhatIsWrong(t *testing.T) {
 		"a negative ttlMs":             {with(`"ttlMs":-1`), 422, []string{"ttlMs must be from 0 to 600000", `"value":"-1"`}},
 		"a ttlMs above the limit":      {with(`"ttlMs":600001`), 422, []string{"ttlMs must be from 0 to 600000", `"value":"600001"`}},
 		"the largest integer as ttlMs": {with(`"ttlMs":9223372036854775807`), 422, []string{"ttlMs must be from 0 to 600000"}},
+		"a ttlMs that wraps to 3 s":    {with(`"ttlMs":18446744076710`), 422, []string{"ttlMs must be from 0 to 600000"}},
+		"a waitMs that wraps to 1 ms":  {with(`"waitMs":18446744073710`), 422, []string{"waitMs must be from 0 to 10000"}},
 		"a negative waitMs":            {with(`"waitMs":-1`), 422, []string{"waitMs must be from 0 to 10000", `"value":"-1"`}},
 		"a waitMs above the limit":     {with(`"waitMs":10001`), 422, []string{"waitMs must be from 0 to 10000"}},
 		"a text as waitMs":             {with(`"waitMs":"500"`), 400, []string{"waitMs must be of type integer, not string"}},

@@ -211,7 +211,7 @@ func TestLockSettingsThatNobodyCouldActOnAreRefused(t *testing.T) {
 		{"a null in it is absent", tenants + `,"value":{"checkOutLockFeatureEnabled":true,"lockTtl":null}`, ""},
 		{"a typo", tenants + `,"value":{"checkoutLockFeatureEnabled_":true}`, "fields: checkOutLockFeatureEnabled, lockTtl"},
 		{"broken JSON in the string", tenants + `,"value":"{checkOutLockFeatureEnabled:true}"`, "value cannot be read"},
-		{"a TTL out of range", tenants + `,"value":{"lockTtl":1}`, "lock TTL is 1 ms, allowed are 250 to 600000"},
+		{"a TTL out of range", tenants + `,"value":{"lockTtl":1}`, "lockTtl is 1, allowed are integers from 250 to 600000"},
 		{"a user's own", tenants + `,"userId":"idA","value":"anything"`, ""},
 		{"another key", `{"scope":"mod-circulation","key":"noticesLimit","value":17`, ""},
 		{"another scope", `{"scope":"ui","key":"checkoutLockFeature","value":17`, ""},

@@ -113,6 +113,8 @@ func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
 		"TTL too short":      {`{"lockTtlMs":249}`, []string{ttl}},
 		"TTL too long":       {`{"lockTtlMs":600001}`, []string{ttl}},
 		"TTL that wraps":     {`{"lockTtlMs":-9223372036854775000}`, []string{ttl}},
+		"TTL wraps to 3 s":   {`{"lockTtlMs":18446744076710}`, []string{ttl}},
+		"a wait that wraps":  {`{"retryIntervalsMs":[18446744073710]}`, []string{waits}},
 		"TTL huge":           {`{"lockTtlMs":99999999999999999999}`, []string{ttl}},
 		"TTL as text":        {`{"lockTtlMs":"3000"}`, []string{ttl}},
 		"TTL with fraction":  {`{"lockTtlMs":3000.5}`, []string{ttl}},

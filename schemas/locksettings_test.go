@@ -1,0 +1,93 @@
+package schemas_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/schemas"
+)
+
+func TestParseLockSettings_RefusesNumbersOutOfRangeAndNamesTheRange(t *testing.T) {
+	t.Parallel()
+	const (
+		ttl      = "allowed are integers from 250 to 600000"
+		attempts = "noOfRetryAttempts is %s, allowed are integers from 0 to 100"
+		wait     = "allowed are integers from 0 to 10000"
+	)
+	numbers := []string{
+		"-1", "9223372036854775807", "9223372036854775808", "18446744073709551615", "-9223372036854775809",
+		"18446744076710", // 3 s when nanoseconds wrap around
+		"3000.5", "3e3", "1e400", `"3000"`, "true", "[]", "{}",
+	}
+	tests := []struct{ name, field, format, want string }{
+		{"the TTL", "lockTtl", `{"lockTtl":%s}`, ttl},
+		{"a wait", "retryIntervals[1]", `{"retryIntervals":[500,%s]}`, wait},
+		{"FOLIO's wait", "retryInterval", `{"retryInterval":%s}`, wait},
+		{"FOLIO's number of waits", "noOfRetryAttempts", `{"noOfRetryAttempts":%s}`, strings.TrimPrefix(attempts, "noOfRetryAttempts is %s, ")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, number := range numbers {
+				body := strings.Replace(tt.format, "%s", number, 1)
+				s, err := schemas.ParseLockSettings(json.RawMessage(body))
+				if err == nil || !strings.Contains(err.Error(), tt.field+" is ") || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%s: got %+v, %v, want %s and %s", body, s, err, tt.field, tt.want)
+				}
+			}
+		})
+	}
+	t.Run("a null in the list", func(t *testing.T) {
+		t.Parallel()
+		if _, err := schemas.ParseLockSettings(json.RawMessage(`{"retryIntervals":[null]}`)); err == nil || !strings.Contains(err.Error(), "retryIntervals[0] is null") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("everything that is wrong", func(t *testing.T) {
+		t.Parallel()
+		_, err := schemas.ParseLockSettings(json.RawMessage(`"{\"lockTtl\":249,\"retryIntervals\":[10001,1,-1]}"`))
+		for _, want := range []string{"lockTtl is 249", "retryIntervals[0] is 10001", "retryIntervals[2] is -1"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	})
+}
+
+func TestParseLockSettings_TakesWhatIsInRange(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, value string
+		ttl         time.Duration // 0 is none
+		waits       []time.Duration
+	}{
+		{"the least", `{"lockTtl":250,"retryIntervals":[0]}`, 250 * time.Millisecond, []time.Duration{0}},
+		{"the most", `{"lockTtl":600000,"retryIntervals":[10000,10000,5000]}`, 10 * time.Minute, []time.Duration{10 * time.Second, 10 * time.Second, 5 * time.Second}},
+		{"one try", `{"retryIntervals":[]}`, 0, []time.Duration{}},
+		{"FOLIO's pair", `{"noOfRetryAttempts":2,"retryInterval":300}`, 0, []time.Duration{300 * time.Millisecond, 300 * time.Millisecond}},
+		{"FOLIO's interval for its number", `{"retryInterval":1}`, 0, slices.Repeat([]time.Duration{time.Millisecond}, 30)},
+		{"our list before FOLIO's pair", `{"noOfRetryAttempts":2,"retryInterval":300,"retryIntervals":[7]}`, 0, []time.Duration{7 * time.Millisecond}},
+		{"null is absent", `{"lockTtl":null,"retryIntervals":null,"noOfRetryAttempts":null,"retryInterval":null}`, 0, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := schemas.ParseLockSettings(json.RawMessage(tt.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.TTL; (got == nil) != (tt.ttl == 0) || (got != nil && *got != tt.ttl) {
+				t.Errorf("the TTL is %v, want %v", got, tt.ttl)
+			}
+			if !slices.Equal(s.Waits, tt.waits) || (s.Waits == nil) != (tt.waits == nil) {
+				t.Errorf("the waits are %v, want %v", s.Waits, tt.waits)
+			}
+		})
+	}
+	if _, err := schemas.ParseLockSettings(json.RawMessage(`{"retryIntervals":[10000,10000,5001]}`)); err == nil || !strings.Contains(err.Error(), "25.001s together, allowed are 25s") {
+		t.Errorf("waits that are too long together: got %v", err)
+	}
+}
