@@ -45,9 +45,10 @@ func parseCQL(t records.Type, query string) (selection, error) {
 	if !utf8.ValidString(query) || strings.ContainsRune(query, 0) {
 		return selection{}, badCQL("the query holds a NUL character or is no valid UTF-8")
 	}
+	hidden, show := hideReplacement(query)
 	// Strict, since otherwise `a b` is taken for one value with a blank in it.
 	parser := cql.Parser{Strict: true}
-	tree, err := parser.Parse(query)
+	tree, err := parser.Parse(hidden)
 	if err != nil {
 		var at *cql.ParseError
 		if errors.As(err, &at) {
@@ -57,10 +58,10 @@ func parseCQL(t records.Type, query string) (selection, error) {
 	}
 	// The parser takes the end of the query for a missing quotation mark. Then it
 	// also swallows a parenthesis too many.
-	if _, err := parser.Parse(query + ")"); err == nil {
+	if _, err := parser.Parse(hidden + ")"); err == nil {
 		return selection{}, badCQL("the query ends within a quoted value or after a backslash, at position %d", len(query))
 	}
-	w := cqlWriter{t: t}
+	w := cqlWriter{t: t, show: show}
 	where, err := w.clause(tree.Clause)
 	if err != nil {
 		return selection{}, err
@@ -72,6 +73,23 @@ func parseCQL(t records.Type, query string) (selection, error) {
 	return selection{where: where, order: order, args: w.args}, nil
 }
 
+// hideReplacement replaces U+FFFD by a character that the query does not hold, and
+// returns how to undo that in a part of the query. The parser takes U+FFFD, a legal
+// character, for the end of the input.
+func hideReplacement(query string) (hidden string, show func(string) string) {
+	const legal = string(utf8.RuneError)
+	if !strings.Contains(query, legal) {
+		return query, func(part string) string { return part }
+	}
+	stand := '\uE000' // private use, where more characters are than a query can hold
+	for strings.ContainsRune(query, stand) {
+		stand++
+	}
+	return strings.ReplaceAll(query, legal, string(stand)), func(part string) string {
+		return strings.ReplaceAll(part, string(stand), legal)
+	}
+}
+
 func badCQL(format string, args ...any) error {
 	return fault.New(fault.Malformed, "CQL: %s", fmt.Sprintf(format, args...))
 }
@@ -79,6 +97,7 @@ func badCQL(format string, args ...any) error {
 // cqlWriter writes one query and collects its parameters.
 type cqlWriter struct {
 	t     records.Type
+	show  func(string) string // see hideReplacement
 	args  []any
 	count int
 }
@@ -142,11 +161,12 @@ func (w *cqlWriter) boolean(b cql.BoolClause) (string, error) {
 
 // search writes one comparison.
 func (w *cqlWriter) search(s cql.SearchClause) (string, error) {
+	term := w.show(s.Term)
 	if strings.EqualFold(s.Index, string(cql.AllRecords)) {
 		return "true", nil
 	}
 	if s.Index == string(cql.ServerChoice) {
-		return "", badCQL("name the index to look for %q in; allowed are %s", s.Term, w.allowed())
+		return "", badCQL("name the index to look for %q in; allowed are %s", term, w.allowed())
 	}
 	f, err := w.field(s.Index)
 	if err != nil {
@@ -158,9 +178,9 @@ func (w *cqlWriter) search(s cql.SearchClause) (string, error) {
 	}
 	relation := strings.ToLower(string(s.Relation))
 	if f.kind == records.Text {
-		return w.text(f, relation, s.Term, foldCase)
+		return w.text(f, relation, term, foldCase)
 	}
-	return w.value(f, relation, s.Term)
+	return w.value(f, relation, term)
 }
 
 // comparisonModifiers tells whether a comparison is to ignore case.
@@ -208,7 +228,7 @@ func (w *cqlWriter) order(keys []cql.Sort) (string, error) {
 func (w *cqlWriter) field(name string) (field, error) {
 	index, ok := w.t.Indexes[name]
 	if !ok {
-		return field{}, badCQL("unknown index %q; allowed are %s", name, w.allowed())
+		return field{}, badCQL("unknown index %q; allowed are %s", w.show(name), w.allowed())
 	}
 	return field{name: name, kind: index.Kind, column: index.Column}, nil
 }

@@ -135,6 +135,44 @@ func TestCQLFindsWhatFOLIOFinds(t *testing.T) {
 	}
 }
 
+// U+FFFD is what many programs make of what they cannot read, so barcodes have it.
+func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.create(t, records.User(), object{"username": "one", "barcode": "A\ufffd1"})
+	l.create(t, records.User(), object{"username": "two", "barcode": "\ufffd\ufffd", "personal": object{"lastName": "M\ufffdller Smith"}})
+	l.create(t, records.User(), object{"username": "private", "barcode": "A\ue0001"})
+	for query, want := range map[string]string{
+		"barcode==\"A\ufffd1\"":                                  "one",
+		"barcode==a\ufffd1":                                      "one",
+		"barcode==\"\ufffd*\"":                                   "two",
+		"barcode==\"\\\ufffd\ufffd\"":                            "two",
+		"barcode==(\"A\ufffd1\" or \"\ufffd\ufffd\")":            "one two",
+		"personal.lastName=\"smith m\ufffdller\"":                "two",
+		"barcode==\"\ufffd\"":                                    "",
+		"barcode==\"A\ufffd1\" or barcode==\"A\ue0001\"":         "one private",
+		"barcode==\"A\ufffd1\" sortby username":                  "one",
+		"username==one and (barcode==x or barcode=\"a\ufffd1\")": "one",
+	} {
+		if got := usernames(t, l, query, true); got != want {
+			t.Errorf("%q found %q, want %q", query, got, want)
+		}
+	}
+	for query, want := range map[string]string{
+		"\ufffd==1":           "unknown index \"\ufffd\"",
+		"\ufffd":              "look for \"\ufffd\" in",
+		"barcode==\"\ufffd":   "ends within a quoted value",
+		"barcode==\ufffd\\":   "after a backslash",
+		"barcode==\ufffd and": "position",
+	} {
+		_, err := l.store.List(l.in(t), records.User(), records.Page{Query: query})
+		wantCode(t, err, fault.Malformed)
+		if err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want it to say %q", query, err, want)
+		}
+	}
+}
+
 // usernames lists who matches.
 func usernames(t *testing.T, l library, query string, sorted bool) string {
 	list, err := l.store.List(l.in(t), records.User(), records.Page{Query: query, Limit: 100})

@@ -2,7 +2,7 @@ package checkout
 
 import (
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -34,8 +34,8 @@ type Request struct {
 	dryRun bool // nothing will be lent, so no service point is needed
 }
 
-// maxBarcode is the longest barcode that storage keeps.
-const maxBarcode = 1000
+// maxBarcode is how many characters the longest barcode has that storage keeps.
+const maxBarcode = 600
 
 // check returns what is wrong with the request by itself.
 func (r Request) check() []fault.Detail {
@@ -56,7 +56,7 @@ func (r Request) check() []fault.Detail {
 // PlausibleBarcode tells whether a record can have this barcode at all, so that a
 // request for any other need not reach storage.
 func PlausibleBarcode(barcode string) bool {
-	return barcode != "" && len(barcode) <= maxBarcode && !strings.ContainsFunc(barcode, unicode.IsControl)
+	return barcode != "" && utf8.RuneCountInString(barcode) <= maxBarcode && !strings.ContainsRune(barcode, 0)
 }
 
 func detail(code, message string, parameters ...fault.Parameter) fault.Detail {

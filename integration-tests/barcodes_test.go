@@ -1,0 +1,49 @@
+package integration_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// oddBarcodes have characters with a meaning in CQL, JSON, SQL or a URL, or are as
+// long as can be stored. Each is another one.
+func oddBarcodes() map[string]string {
+	return map[string]string{
+		"the replacement character": uuid.NewString() + "\ufffd",
+		"replacement characters":    "\ufffd" + uuid.NewString() + "\ufffd\ufffd",
+		"quotes and backslashes":    uuid.NewString() + `\"'\\"\`,
+		"wildcards":                 uuid.NewString() + "*?^%_",
+		"a parenthesis":             uuid.NewString() + `") or (cql.allRecords=1`,
+		"a tab and a line break":    uuid.NewString() + "\t\n",
+		"parts of a URL":            uuid.NewString() + "&=+#%00;/",
+		"private characters":        uuid.NewString() + "\ue000\ufffd",
+		"many long characters":      uuid.NewString() + strings.Repeat("𝟙", 563),
+	}
+}
+
+func TestBarcodesOfAllCharacters(t *testing.T) {
+	t.Parallel()
+	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	for name, odd := range oddBarcodes() {
+		t.Run("lend and return "+name, func(t *testing.T) {
+			t.Parallel()
+			p.user(t, record{"barcode": "u" + odd})
+			p.item(t, record{"barcode": "i" + odd})
+			object(t, p.lend(t, 0, "i"+odd, "u"+odd), http.StatusCreated)
+			object(t, p.takeBack(t, "i"+odd, p.ServicePointID), http.StatusOK)
+		})
+		t.Run("do not find "+name, func(t *testing.T) {
+			t.Parallel()
+			got := text(refusals(t, p.lend(t, 0, "x"+odd, "x"+odd), http.StatusUnprocessableEntity))
+			want := "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]\nNo item with barcode x" + odd + " could be found"
+			if got != want {
+				t.Errorf("got\n%q\nwant\n%q", got, want)
+			}
+		})
+	}
+}
