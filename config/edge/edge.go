@@ -63,6 +63,7 @@ func New(o Options, routes []Route) http.Handler {
 				return err
 			},
 		}),
+		o.checkHeaders,
 		needQuery,
 		o.limitBody,
 		o.limitTime,

@@ -41,7 +41,7 @@ func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			start := time.Now()
-			info := o.readCall(c.Request())
+			info := readCall(c.Request())
 			c.SetRequest(c.Request().WithContext(call.NewContext(c.Request().Context(), info)))
 			c.Response().Header().Set(schemas.RequestIDHeader, info.RequestID)
 

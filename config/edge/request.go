@@ -27,8 +27,8 @@ import (
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
 
 // readCall takes the call's data from its headers. A request id that is missing
-// or unusable is replaced.
-func (o Options) readCall(r *http.Request) call.Info {
+// or unusable is replaced. The permissions are checkHeaders' business.
+func readCall(r *http.Request) call.Info {
 	info := call.Info{
 		RequestID: r.Header.Get(schemas.RequestIDHeader),
 		Token:     r.Header.Get(schemas.TokenHeader),
@@ -38,10 +38,6 @@ func (o Options) readCall(r *http.Request) call.Info {
 	}
 	if id, err := uuid.Parse(r.Header.Get(schemas.UserIDHeader)); err == nil {
 		info.UserID = id.String()
-	}
-	if o.BelievePermissions {
-		// A header that is no JSON list grants nothing.
-		_ = json.Unmarshal([]byte(r.Header.Get(schemas.PermissionsHeader)), &info.Permissions)
 	}
 	return info
 }

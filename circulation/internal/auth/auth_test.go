@@ -81,7 +81,7 @@ func TestBehindAGatewayItsPermissionsDecide(t *testing.T) {
 		"granted another":       {"PUT", `["` + maySee + `"]`, 403, "Access requires permission: x.item.put"},
 		"granted nothing":       {"GET", `[]`, 403, "Access requires permission: x.item.get"},
 		"no gateway":            {"GET", ``, 403, "Access requires permission: x.item.get"},
-		"no list":               {"GET", maySee, 403, "Access requires permission"},
+		"no list":               {"GET", maySee, 400, "must be a JSON list of strings"},
 		"a longer name":         {"GET", `["` + maySee + `.more"]`, 403, "Access requires permission"},
 		"everything, as a star": {"GET", `["*"]`, 403, "Access requires permission"},
 	}

@@ -1,0 +1,100 @@
+package edge_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas/call"
+)
+
+// sendHeaders posts with headers that may repeat, and returns the call that the
+// handler saw; nil when it was not reached.
+func sendHeaders(t *testing.T, header http.Header) (*httptest.ResponseRecorder, *call.Info) {
+	t.Helper()
+	var seen *call.Info
+	h := service(func(c echo.Context) error {
+		info := call.FromContext(c.Request().Context())
+		seen = &info
+		return c.NoContent(http.StatusNoContent)
+	}, func(o *edge.Options) { o.BelievePermissions = true })
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", strings.NewReader("{}"))
+	r.Header = header
+	if len(r.Header.Values("X-Okapi-Tenant")) == 0 {
+		r.Header.Set("X-Okapi-Tenant", "diku")
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w, seen
+}
+
+func TestNew_RefusesAHeaderWithTwoValues(t *testing.T) {
+	t.Parallel()
+	values := map[string][2]string{
+		"X-Okapi-Tenant":      {"diku", "other"},
+		"X-Okapi-User-Id":     {"9ad09b01-7429-455f-9f64-e3897027db61", "9ad09b01-7429-455f-9f64-e3897027db62"},
+		"X-Okapi-Request-Id":  {"1/circulation", "2/circulation"},
+		"X-Okapi-Token":       {"a", "b"},
+		"X-Okapi-Permissions": {`["a"]`, `["a","b"]`},
+	}
+	for name, v := range values {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, sent := range [][]string{{v[0], v[1]}, {v[1], v[0]}, {v[0], v[0], v[1]}, {v[0], v[1], v[0]}, {v[0], ""}, {"", v[0]}} {
+				w, seen := sendHeaders(t, http.Header{name: sent})
+				if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "The header "+name+" was sent") || seen != nil {
+					t.Errorf("%q: got %d %s, want 400 that names the header", sent, w.Code, w.Body)
+				}
+			}
+			for _, sent := range [][]string{{v[0]}, {v[0], v[0]}} {
+				if w, seen := sendHeaders(t, http.Header{name: sent}); w.Code != http.StatusNoContent || seen == nil {
+					t.Errorf("%q: got %d %s, want 204", sent, w.Code, w.Body)
+				}
+			}
+		})
+	}
+}
+
+func TestNew_TakesPermissionsAsAListOfStringsOnly(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, sent string
+		want       []string
+		refused    bool
+	}{
+		{name: "one", sent: `["x.y"]`, want: []string{"x.y"}},
+		{name: "two with blanks", sent: ` [ "x.y" , "z" ] `, want: []string{"x.y", "z"}},
+		{name: "none", sent: `[]`},
+		{name: "an empty header", sent: ""},
+		{name: "a number in the list", sent: `["x.y",1]`, refused: true},
+		{name: "a null in the list", sent: `["x.y",null]`, refused: true},
+		{name: "a list in the list", sent: `["x.y",["z"]]`, refused: true},
+		{name: "an object in the list", sent: `[{"permissionName":"x.y"}]`, refused: true},
+		{name: "a string", sent: `"x.y"`, refused: true},
+		{name: "an object", sent: `{"x.y":true}`, refused: true},
+		{name: "null", sent: `null`, refused: true},
+		{name: "no JSON", sent: `x.y,z`, refused: true},
+		{name: "two lists that a proxy joined", sent: `["x.y"], ["z"]`, refused: true},
+		{name: "half a list", sent: `["x.y"`, refused: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w, seen := sendHeaders(t, http.Header{"X-Okapi-Permissions": {tt.sent}})
+			if tt.refused {
+				if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "X-Okapi-Permissions must be a JSON list of strings") || seen != nil {
+					t.Errorf("got %d %s, want 400 that says what is expected", w.Code, w.Body)
+				}
+				return
+			}
+			if w.Code != http.StatusNoContent || !slices.Equal(seen.Permissions, tt.want) {
+				t.Errorf("got %d %s with %q, want %q", w.Code, w.Body, seen.Permissions, tt.want)
+			}
+		})
+	}
+}
