@@ -26,6 +26,9 @@ func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
 // was committed when it began, so after waiting for a lock the next ones see what
 // its holder did; that is why the loan is looked up last. The clock is read there
 // too: in a statement that waits, it would be read before the wait.
+//
+// The loan is locked so that a repeat is answered only when the loan is durable: the
+// row lock makes the COMMIT wait for the disk and for the synchronous standby.
 const (
 	claimFenceSQL    = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
 	fenceSQL         = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
@@ -33,7 +36,7 @@ const (
 	lockItemSQL      = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
 	lookSQL          = `
 SELECT clock_timestamp(),
-       (SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid),
+       (SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE),
        EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
 )
 

@@ -1,0 +1,186 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Hour)
+	defer cancel()
+	for _, tt := range []struct {
+		name      string
+		ctx       context.Context
+		statement string
+	}{
+		{name: "without a deadline", ctx: l.ctx(), statement: "5min"},
+		{name: "with a deadline far away", ctx: ctx, statement: "301s"},
+	} {
+		var got [4]string
+		err := l.db.InTx(tt.ctx, "looking", func(tx pgx.Tx) error {
+			return tx.QueryRow(ctx, `SELECT current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout'),
+				current_setting('statement_timeout'), current_setting('transaction_isolation')`).Scan(&got[0], &got[1], &got[2], &got[3])
+		})
+		if want := [4]string{"3s", "5s", tt.statement, "read committed"}; err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", tt.name, got, err, want)
+		}
+	}
+	var left string
+	if err := l.db.LendingPool().QueryRow(ctx, `SELECT current_setting('lock_timeout')`).Scan(&left); err != nil || left != "0" {
+		t.Errorf("after the transaction lock_timeout is %s, %v, want 0", left, err)
+	}
+}
+
+func TestInTx_RunsAgainAfterItStoodStill(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	runs := 0
+	err := l.db.InTx(l.ctx(), "sleeping", func(tx pgx.Tx) error {
+		runs++
+		if runs > 1 {
+			_, err := tx.Exec(l.ctx(), `SELECT`)
+			return err
+		}
+		var pid uint32
+		if err := tx.QueryRow(l.ctx(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+			return err
+		}
+		l.untilGone(pid) // as a process that the system stopped
+		_, err := tx.Exec(l.ctx(), `SELECT`)
+		return err
+	})
+	if err != nil || runs != 2 {
+		t.Errorf("ran %d times, %v, want twice", runs, err)
+	}
+}
+
+// untilGone waits until PostgreSQL has ended a session.
+func (l desk) untilGone(pid uint32) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
+	defer cancel()
+	for there := true; there; {
+		if err := l.db.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)`, pid).Scan(&there); err != nil {
+			l.t.Fatalf("session %d goes on: %v", pid, err)
+		}
+	}
+}
+
+// frozen runs statements in a transaction as a commit does, and leaves it open
+// until the test ends, as a process that the system stopped.
+func (l desk) frozen(statement string, args ...any) {
+	l.t.Helper()
+	locked, wake, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	first := true
+	go func() {
+		defer close(ended)
+		_ = l.db.InTx(l.ctx(), "freezing", func(tx pgx.Tx) error {
+			if !first {
+				return context.Canceled
+			}
+			first = false
+			_, err := tx.Exec(l.ctx(), l.sql(statement), args...)
+			close(locked)
+			<-wake
+			return err
+		})
+	}()
+	l.t.Cleanup(func() {
+		close(wake)
+		<-ended
+	})
+	<-locked
+}
+
+func TestForceRelease_EndsTheWaitForAFrozenCommit(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	id := l.lock(uuid.New())
+	l.frozen(`SELECT FROM {schema}.check_out_lock WHERE id = $1 FOR UPDATE`, id)
+	if _, err := l.locks.ForceRelease(l.ctx(), id, lock.Note{Reason: "stuck"}); err != nil {
+		t.Errorf("got %v, want it released when PostgreSQL has ended the frozen session", err)
+	}
+}
+
+func TestForceRelease_SaysThatARunningCommitUsesTheLock(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	id := l.lock(uuid.New())
+	l.begin(`SELECT FROM {schema}.check_out_lock WHERE id = $1 FOR UPDATE`, id)
+	if _, err := l.locks.ForceRelease(l.ctx(), id, lock.Note{Reason: "stuck"}); !fault.Is(err, fault.InUse) {
+		t.Errorf("got %v, want %s", err, fault.InUse)
+	}
+}
+
+func TestLockSettings_ChangeEndsTheWaitForAFrozenCommit(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	l.frozen(`SELECT FROM {schema}.lock_settings_version FOR SHARE`)
+	on := schemas.LockSettingsChange{Value: []byte(`{"checkOutLockFeatureEnabled":true}`)}
+	if _, err := l.settings.Change(l.ctx(), on); err != nil {
+		t.Errorf("got %v, want it changed when PostgreSQL has ended the frozen session", err)
+	}
+}
+
+func TestLockSettings_AChangeThatWaitsLetsCommitsPass(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	c := l.withoutLock(l.addItem("Available", ""))
+	tx := l.begin(`SELECT FROM {schema}.lock_settings_version FOR SHARE`)
+	changed := make(chan error, 1)
+	go func() {
+		_, err := l.settings.Change(l.ctx(), schemas.LockSettingsChange{Value: []byte(`{}`)})
+		changed <- err
+	}()
+	l.waitUntilBlocked(1)
+	l.lend(c) // behind the change, which gives up its place
+	if err := tx.Rollback(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+}
+
+func TestAcquire_TakesOverFromAFrozenHolder(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	user := uuid.New()
+	id := l.lock(user)
+	l.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 hours' WHERE id = $1`, id)
+	l.frozen(`SELECT FROM {schema}.check_out_lock WHERE id = $1 FOR UPDATE`, id)
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
+	defer cancel()
+	for {
+		_, outcome, err := l.locks.Acquire(ctx, lock.Request{UserID: user, TTL: time.Second})
+		if err == nil && outcome == lock.TakenOver {
+			return
+		}
+		if !fault.Is(err, fault.LockHeld) {
+			t.Fatalf("got %s, %v, want the lock taken over after it was held for a while", outcome, err)
+		}
+	}
+}
+
+// The table is empty most of the time, and a vacuum then must not make the plans of
+// the lock statements sequential scans.
+func TestLockTable_KeepsItsPagesInAVacuum(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	id := l.lock(uuid.New())
+	if _, err := l.locks.Release(l.ctx(), id); err != nil {
+		t.Fatal(err)
+	}
+	l.exec(`VACUUM {schema}.check_out_lock`)
+	if n := l.count(`SELECT pg_relation_size('{schema}.check_out_lock')`); n == 0 {
+		t.Error("the table has no pages, want them kept")
+	}
+}

@@ -1,0 +1,217 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// fill opens n connections of a pool and gives them back.
+func (l desk) fill(pool *pgxpool.Pool, n int) {
+	l.t.Helper()
+	for range n {
+		c, err := pool.Acquire(l.ctx())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		defer c.Release()
+	}
+}
+
+// endSessions ends all sessions of the desk's pools but the one that asks.
+func (l desk) endSessions() {
+	l.t.Helper()
+	l.exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+}
+
+func TestDB_AfterItsSessionsWereEnded(t *testing.T) {
+	t.Parallel()
+	l, server := newDeskOnOwnServer(t, nil)
+	user := uuid.New()
+	id := l.lock(user)
+	c := l.withLock(uuid.New(), l.addItem("Available", ""))
+	admin := l.reach(server.URL()) // its session stays
+	for _, tt := range []struct {
+		name string
+		call func() error
+	}{
+		{name: "a read of a lock runs once more", call: func() error { _, err := l.locks.Get(l.ctx(), id); return err }},
+		{name: "a look at a lock runs once more", call: func() error {
+			_, err := l.locks.Peek(l.ctx(), lock.Request{UserID: user, TTL: time.Hour})
+			return err
+		}},
+		{name: "a list of locks runs once more", call: func() error { _, _, err := l.locks.List(l.ctx(), lock.Filter{Limit: 1}); return err }},
+		{name: "a count of loans runs once more", call: func() error {
+			_, err := l.commits.CountOpenLoans(l.ctx(), checkout.OpenLoans{UserID: user})
+			return err
+		}},
+		{name: "the settings are read once more", call: func() error { _, err := l.settings.State(l.ctx()); return err }},
+		{name: "a commit begins once more", call: func() error { _, _, err := l.send(c); return err }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l.fill(l.db.LendingPool(), 8)
+			l.fill(l.db.Pool(), 8)
+			l.db.AllowReset()
+			admin.endSessions()
+			if err := tt.call(); err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestDB_NeverRunsAnAcquireTwice(t *testing.T) {
+	t.Parallel()
+	l, server := newDeskOnOwnServer(t, nil)
+	admin := l.reach(server.URL())
+	l.fill(l.db.LendingPool(), 8)
+	admin.endSessions()
+	_, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})
+	wantCode(t, err, fault.Unavailable) // it may have been granted: the caller asks again
+}
+
+func TestDB_OnAServerThatCannotWrite(t *testing.T) {
+	t.Parallel()
+	l, _ := newDeskOnOwnServer(t, nil)
+	c := l.withLock(uuid.New(), l.addItem("Available", ""))
+	l.exec(`ALTER SYSTEM SET default_transaction_read_only = on`)
+	l.exec(`SELECT pg_reload_conf()`)
+	l.untilCount(1, `SELECT count(*) WHERE current_setting('default_transaction_read_only') = 'on'`)
+	on := schemas.LockSettingsChange{Value: []byte(`{"checkOutLockFeatureEnabled":true}`)}
+	for name, call := range map[string]func() error{
+		"an acquire": func() error {
+			_, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})
+			return err
+		},
+		"a release":             func() error { _, err := l.locks.Release(l.ctx(), c.lock); return err },
+		"a commit":              func() error { _, _, err := l.send(c); return err },
+		"settling a check-out":  func() error { _, err := l.commits.DurableLoan(l.ctx(), c.loan); return err },
+		"a change of settings":  func() error { _, err := l.settings.Change(l.ctx(), on); return err },
+		"a durable release":     func() error { _, err := l.locks.ReleaseDurably(l.ctx(), c.lock); return err },
+		"an idempotency claim":  func() error { _, err := postgres.NewIdempotencyStore(l.db).Claim(l.ctx(), ask("k")); return err },
+		"writing the rules":     func() error { return postgres.NewRulesStore(l.db).SetRules(l.ctx(), "x") },
+		"a check-in":            func() error { _, err := l.takeBack(c.item, 1); return err },
+		"installing the tenant": func() error { return l.db.Install(l.ctx(), pgtest.Tenant(t)) },
+	} {
+		if err := call(); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: got %v, want %s", name, err, fault.Unavailable)
+		}
+	}
+	if _, err := l.locks.Get(l.ctx(), c.lock); err != nil {
+		t.Errorf("a plain read: %v", err)
+	}
+	// A failover to a server that can write: fresh connections lead there.
+	l.exec(`SET default_transaction_read_only = off`)
+	l.exec(`ALTER SYSTEM RESET default_transaction_read_only`)
+	l.exec(`SELECT pg_reload_conf()`)
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
+	defer cancel()
+	for {
+		_, outcome, err := l.send(c)
+		if outcome == checkout.Committed {
+			return
+		}
+		if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+			t.Fatalf("with a server that can write: %s, %v", outcome, err)
+		}
+	}
+}
+
+func TestOpen_KeepsConnectionsForLending(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	user := uuid.New()
+	for range l.db.Pool().Config().MaxConns { // as slow queries of records
+		held, err := l.db.Pool().Acquire(l.ctx())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Release()
+	}
+	id := l.lock(user)
+	if _, err := l.commits.CountOpenLoans(l.ctx(), checkout.OpenLoans{UserID: user, LockID: id}); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.settings.State(l.ctx()); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.commits.DurableLoan(l.ctx(), uuid.New()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("settling: %v", err)
+	}
+	if _, err := l.locks.Release(l.ctx(), id); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpen_Defaults(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, url     string
+		connect, ping time.Duration
+		statement     string // "" is not set
+		log           []string
+	}{
+		{
+			name: "one host", url: "postgres://u:secret@db1/x", connect: 2 * time.Second, ping: time.Second, statement: "31000",
+			log: []string{"db1:5432", "database=x", "target_session_attrs=any"},
+		},
+		{
+			name: "what the URL says wins", url: "postgres://u:secret@db1:5433/x?connect_timeout=7&statement_timeout=5000&pool_ping_timeout=3s",
+			connect: 7 * time.Second, ping: 3 * time.Second, statement: "5000", log: []string{"db1:5433"},
+		},
+		{
+			name: "behind PgBouncer", url: "postgres://u:secret@db1/x?default_query_exec_mode=exec",
+			connect: 2 * time.Second, ping: time.Second, log: []string{"db1:5432"},
+		},
+		{
+			name: "several hosts, any of which will do", url: "postgres://u:secret@db1,db2:5433/x",
+			connect: 2 * time.Second, ping: time.Second, statement: "31000",
+			log: []string{"db1:5432 db2:5433", "level=WARN", "may lead to a standby"},
+		},
+		{
+			name: "several hosts, of which one can write", url: "postgres://u:secret@db1,db2/x?target_session_attrs=read-write",
+			connect: 2 * time.Second, ping: time.Second, statement: "31000", log: []string{"target_session_attrs=read-write"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			db, err := postgres.Open(t.Context(), postgres.Config{URL: tt.url, MaxConns: 9, StatementTimeout: 30 * time.Second},
+				slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(db.Close)
+			for _, pool := range []*pgxpool.Pool{db.Pool(), db.LendingPool()} {
+				c := pool.Config()
+				if c.ConnConfig.ConnectTimeout != tt.connect || c.PingTimeout != tt.ping || c.ConnConfig.RuntimeParams["statement_timeout"] != tt.statement {
+					t.Errorf("got connect %s, ping %s, statement %q", c.ConnConfig.ConnectTimeout, c.PingTimeout, c.ConnConfig.RuntimeParams["statement_timeout"])
+				}
+			}
+			if sum := db.Pool().Config().MaxConns + db.LendingPool().Config().MaxConns; sum != 9 {
+				t.Errorf("the pools have %d connections, want 9 together", sum)
+			}
+			for _, want := range tt.log {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("%q is missing in the log:\n%s", want, &log)
+				}
+			}
+			if strings.Contains(log.String(), "secret") || !strings.Contains(strings.Join(tt.log, ""), "WARN") && strings.Contains(log.String(), "WARN") {
+				t.Errorf("the log has a password or a warning:\n%s", &log)
+			}
+		})
+	}
+}

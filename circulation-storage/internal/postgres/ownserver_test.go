@@ -1,0 +1,57 @@
+package postgres_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/embedded"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+)
+
+// newDeskOnOwnServer is a desk on a PostgreSQL of its own, for tests that change or
+// crash the server. Both are gone when the test ends.
+func newDeskOnOwnServer(t *testing.T, settings map[string]string) (desk, *embedded.Server) {
+	t.Helper()
+	server, err := embedded.Start(t.Context(), embedded.Options{Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	l := desk{t: t, id: pgtest.Tenant(t)}
+	l = l.reach(server.URL())
+	if err := l.db.Install(t.Context(), l.id); err != nil {
+		t.Fatal(err)
+	}
+	return l, server
+}
+
+// reach is the same desk through pools of its own.
+func (l desk) reach(url string) desk {
+	l.t.Helper()
+	db, err := postgres.Open(l.t.Context(), postgres.Config{URL: url, MaxConns: 16}, slog.New(slog.NewTextHandler(l.t.Output(), nil)))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(db.Close)
+	l.db = db
+	return l.on(db)
+}
+
+// untilCount waits until a query of the server's views answers n.
+func (l desk) untilCount(n int, statement string) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
+	defer cancel()
+	for got := -1; got != n; {
+		if err := l.db.Pool().QueryRow(ctx, statement).Scan(&got); err != nil {
+			l.t.Fatalf("%s answers %d, want %d: %v", statement, got, n, err)
+		}
+	}
+}
