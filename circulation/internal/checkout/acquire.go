@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 
+	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 )
 
@@ -50,18 +51,24 @@ func (w *waits) Reset() {}
 // acquire tries for the patron's lock: once per configured wait, and a last
 // time. A held lock and a full queue are tried again; a lost answer is asked for
 // again at once, with the same request id, which gets the same lock; anything
-// else ends it, since retrying an outage makes each check-out hang.
+// else ends it, since retrying an outage makes each check-out hang. A lock that may
+// have been granted without an answer is given back.
 //
-// Faults: LockNotAcquired, and those of Locker.Acquire but for the three above.
+// Faults: LockNotAcquired, and those of Locker.Acquire except the three above.
 func (t *try) acquire(ctx context.Context, w *waits) (string, error) {
 	req := LockRequest{UserID: t.loan.UserID, TTL: t.set.TTL, RequestID: uuid.NewString()}
-	asked := false
+	asked, granted := false, false
+	ask := func() (string, error) {
+		id, err := t.Locker.Acquire(ctx, req)
+		granted = granted || mayBeGranted(err)
+		return id, err
+	}
 	try := func() (string, error) {
 		req.Wait = w.begin(time.Now())
-		id, err := t.Locker.Acquire(ctx, req)
+		id, err := ask()
 		if fault.Is(err, fault.Unavailable) && !asked {
 			asked = true
-			id, err = t.Locker.Acquire(ctx, req)
+			id, err = ask()
 		}
 		if err != nil && !heldByAnother(err) {
 			return "", backoff.Permanent(err)
@@ -72,10 +79,24 @@ func (t *try) acquire(ctx context.Context, w *waits) (string, error) {
 	start := time.Now()
 	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
 	t.wasWaiting(ctx, time.Since(start), err == nil)
+	if err != nil && granted {
+		t.releaseRequest(ctx, req)
+	}
 	if err != nil && heldByAnother(err) && ctx.Err() == nil {
 		return "", lockNotAcquired(err)
 	}
 	return id, unwrapPermanent(err)
+}
+
+// releaseRequest gives back the lock of an acquisition that ended without a known
+// answer, on a context of its own: it must happen also when the machine has left.
+func (t *try) releaseRequest(ctx context.Context, req LockRequest) {
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := t.Locker.ReleaseRequest(rctx, req.UserID, req.RequestID); err != nil {
+		t.Log.WarnContext(ctx, "lock that may have been granted not released; it will be outdated", "patron", call.Mask(req.UserID),
+			"lock_request_id", req.RequestID, "ttl", req.TTL, "err", err)
+	}
 }
 
 // wasWaiting notes the end of an acquisition. A check-out that lost its lock has
@@ -92,6 +113,18 @@ func (t *try) wasWaiting(ctx context.Context, wait time.Duration, got bool) {
 func heldByAnother(err error) bool {
 	code := fault.CodeOf(err)
 	return code == fault.LockHeld || code == fault.LockQueueFull
+}
+
+// mayBeGranted tells whether a try that failed may have got the lock: its answer was
+// lost, did not come in time, or is a failure that can follow the grant.
+func mayBeGranted(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.LockHeld, fault.LockQueueFull, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound,
+		fault.Overloaded, fault.UnknownTenant, fault.TenantNotReady:
+		return false
+	default:
+		return true
+	}
 }
 
 func unwrapPermanent(err error) error {

@@ -6,25 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-)
-
-// Bounds of the part that no longer depends on the machine's connection. All
-// commits, a release that waits in vain, one more (releaseTimeout), and 2 s to settle
-// an Idempotency-Key stay below config.FinishMargin, which a request may go on for
-// beyond its time-out.
-const (
-	commitTimeout   = 2500 * time.Millisecond // one commit
-	commitBudget    = 3 * time.Second         // begins of repeated commits
-	commitsTimeout  = 6 * time.Second         // all commits, reading the item again in between
-	releaseWait     = 2 * time.Second         // the release that waits for a commit in flight
-	readLoanTimeout = time.Second             // reading the loan after that
 )
 
 // commit writes the check-out. From here on the machine's connection does not
@@ -56,7 +41,7 @@ func (t *try) readItemAgain(ctx context.Context) error {
 		return err
 	}
 	wrong := slices.Concat(p.checkItem(), p.checkQueue())
-	more, err := t.applyPolicy(ctx, &p)
+	more, err := t.applyPolicy(ctx, &p, t.lockID)
 	if err != nil {
 		return err
 	}
@@ -73,9 +58,12 @@ func (t *try) readItemAgain(ctx context.Context) error {
 	return nil
 }
 
-// commitItem sends the commit, and sends it again while its outcome is unknown
-// and the budget lasts: storage recognises the loan's id, so it happens once.
+// commitItem sends the commit, again while its outcome is unknown, and finds out
+// what became of it if it stays unknown.
 func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
+	if err := ctx.Err(); err != nil {
+		return schemas.CheckOutResult{}, fmt.Errorf("no time is left to commit: %w", err) // nothing was sent
+	}
 	loan, err := json.Marshal(t.loan)
 	if err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
@@ -87,60 +75,36 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 	if t.lockID == "" {
 		body.SettingsVersion = t.set.Version
 	}
-	send := func() (schemas.CheckOutResult, error) {
-		sctx, cancel := context.WithTimeout(ctx, commitTimeout)
-		defer cancel()
-		result, err := t.Committer.CheckOut(sctx, body)
-		if err != nil && !unknown(err) {
-			return result, backoff.Permanent(err)
-		}
-		return result, err
-	}
-	again := func(err error, _ time.Duration) {
+	send := func(ctx context.Context) (schemas.CheckOutResult, error) { return t.Committer.CheckOut(ctx, body) }
+	result, err := retryCommit(ctx, send, func(err error) {
 		t.again(err)
 		t.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", t.loan.ID,
 			"patron", call.Mask(t.loan.UserID), "err", err)
-	}
-	result, err := backoff.RetryNotifyWithData(send, backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond),
-		backoff.WithMaxInterval(500*time.Millisecond),
-		backoff.WithMaxElapsedTime(commitBudget),
-	), again)
+	})
 	if err != nil && unknown(err) {
 		return t.findOut(context.WithoutCancel(ctx), err)
 	}
-	return result, unwrapPermanent(err)
-}
-
-// unknown tells whether a failed commit may have happened all the same. A code
-// that is not named as a refusal in Committer leaves it open.
-func unknown(err error) bool {
-	switch fault.CodeOf(err) {
-	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.Invalid,
-		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound:
-		return false
-	default:
-		return true
-	}
+	return result, err
 }
 
 // findOut settles a commit whose outcome stayed unknown. Releasing the lock waits
 // for a commit in flight and fences off any that comes later; after that the loan
-// is there or never will be. Without a lock nothing keeps a late commit out, so a
-// missing loan proves nothing.
+// is there or never will be. The release has to survive a crash of the database: a
+// lock that comes back would not fence. Without a lock nothing keeps a late commit
+// out, so a missing loan proves nothing.
 func (t *try) findOut(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
 	fenced := false
 	if t.lockID != "" {
 		rctx, cancel := context.WithTimeout(ctx, releaseWait)
 		defer cancel()
-		if err := t.Locker.Release(rctx, t.lockID); err != nil {
-			return schemas.CheckOutResult{}, t.outcomeUnknown(errors.Join(cause, err))
+		if err := t.Locker.ReleaseDurably(rctx, t.lockID); err != nil {
+			return schemas.CheckOutResult{}, outcomeUnknown(t.loan.ID, errors.Join(cause, err))
 		}
 		fenced, t.lockID = true, ""
 	}
 	rctx, cancel := context.WithTimeout(ctx, readLoanTimeout)
 	defer cancel()
-	loan, err := t.Committer.Loan(rctx, t.loan.ID)
+	loan, err := t.Committer.CommittedLoan(rctx, t.loan.ID)
 	switch {
 	case err == nil:
 		t.item.Status, t.item.InTransitDestinationServicePointID = Status{Name: statusCheckedOut}, ""
@@ -148,16 +112,17 @@ func (t *try) findOut(ctx context.Context, cause error) (schemas.CheckOutResult,
 	case fenced && fault.Is(err, fault.NotFound):
 		return schemas.CheckOutResult{}, fault.Wrap(cause, fault.Internal, "The item was not lent: storage failed")
 	}
-	return schemas.CheckOutResult{}, t.outcomeUnknown(errors.Join(cause, err))
+	return schemas.CheckOutResult{}, outcomeUnknown(t.loan.ID, errors.Join(cause, err))
 }
 
-func (t *try) outcomeUnknown(cause error) error {
+// outcomeUnknown is the fault of a check-out whose loan may exist.
+func outcomeUnknown(loanID string, cause error) error {
 	return &fault.Error{
 		Code: fault.OutcomeUnknown,
 		Msg:  "Storage was lost: nobody can say yet whether the item was lent",
 		Details: []fault.Detail{detail(string(fault.OutcomeUnknown),
 			"Storage was lost: nobody can say yet whether the item was lent. The loan, if there is one, has this id",
-			fault.Param("loanId", t.loan.ID))},
+			fault.Param("loanId", loanID))},
 		Err: cause,
 	}
 }

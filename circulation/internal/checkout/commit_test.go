@@ -47,6 +47,10 @@ func TestACommitWithoutAnAnswer(t *testing.T) {
 				if took := time.Since(start); took > 9*time.Second {
 					t.Errorf("answered after %s, when the connection is gone", took)
 				}
+				settled := len(w.commits) > 3 // its outcome stayed unknown
+				if locked := w.set.Enabled; settled && locked != (len(w.durable) == 1 && w.durable[0] == w.commits[0].LockID) || !settled && len(w.durable) > 0 {
+					t.Errorf("released durably: %v, want that of the lock that settles the commit, and no other", w.durable)
+				}
 				for _, c := range w.commits {
 					if string(c.Loan) != string(w.commits[0].Loan) {
 						t.Errorf("the loan changed between tries: %s", c.Loan)

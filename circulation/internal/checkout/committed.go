@@ -12,11 +12,16 @@ import (
 // Committed returns the check-out whose loan has the request's LoanID, as CheckOut
 // would have answered it; false when there is no such loan. What belongs to the
 // loan is as it is now, and absent where the barcodes of the request no longer
-// name it.
+// name it. Fault: OutcomeUnknown when it stays open whether the loan exists.
 func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error) {
-	loan, exists, err := fault.Found(s.Committer.Loan(ctx, req.LoanID))
-	if err != nil || !exists {
-		return Lent{}, false, err
+	rctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	loan, exists, err := fault.Found(s.Committer.CommittedLoan(rctx, req.LoanID))
+	switch {
+	case err != nil:
+		return Lent{}, false, outcomeUnknown(req.LoanID, err)
+	case !exists:
+		return Lent{}, false, nil
 	}
 	p := &plan{req: req}
 	if err := s.gather(ctx, req, &p.facts); err != nil {

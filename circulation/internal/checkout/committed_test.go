@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"errors"
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
@@ -30,9 +31,17 @@ func TestACommittedCheckOutIsAnsweredAgainAsItWas(t *testing.T) {
 		again.Instance.Title != first.Instance.Title || again.Item.Status.Name != "Checked out" {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
-	w.loanErr = fault.New(fault.Unavailable, "down")
-	if _, done, err := w.service().Committed(t.Context(), req); done || !fault.Is(err, fault.Unavailable) {
-		t.Errorf("without storage: got %t, %v, want %s: nobody knows", done, err, fault.Unavailable)
+	for name, err := range map[string]error{
+		"storage is away":                 fault.New(fault.Unavailable, "down"),
+		"the standby does not confirm it": fault.New(fault.Timeout, "storage did not answer in time"),
+		"storage is broken":               fault.New(fault.Internal, "broken"),
+	} {
+		w.loanErr = err
+		_, done, err := w.service().Committed(t.Context(), req)
+		var f *fault.Error
+		if done || !errors.As(err, &f) || f.Code != fault.OutcomeUnknown || *f.Details[0].Parameters[0].Value != req.LoanID {
+			t.Errorf("%s: got %t, %v, want %s with the loan's id", name, done, err, fault.OutcomeUnknown)
+		}
 	}
 }
 

@@ -58,10 +58,14 @@ type world struct {
 	mu       sync.Mutex
 	open     []int // answers of OpenLoans, the last one for ever
 	counted  []string
-	held     int     // so many tries find the lock held
-	acquire  []error // answers of Acquire before that
+	shown    []string // the locks that the counts named
+	count    []error  // answers of OpenLoans; afterwards it succeeds
+	held     int      // so many tries find the lock held
+	acquire  []error  // answers of Acquire before that
 	requests []checkout.LockRequest
 	released []string
+	durable  []string // those of released that survive a crash
+	returned []string // request ids whose lock was given back
 	lockGone error
 	commits  []schemas.CheckOut
 	commit   []error // answers of CheckOut; afterwards it succeeds
@@ -197,10 +201,18 @@ func (w *world) Rules(context.Context) (*policy.Rules, error) { return policy.Co
 
 func (w *world) HasOpenLoan(context.Context, string) (bool, error) { return w.onLoan, nil }
 
-func (w *world) OpenLoans(_ context.Context, user, material, loanType string) (int, error) {
+func (w *world) OpenLoans(_ context.Context, c checkout.LoanCount) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counted = append(w.counted, user+"|"+material+"|"+loanType)
+	w.counted = append(w.counted, c.UserID+"|"+c.MaterialTypeID+"|"+c.LoanTypeID)
+	w.shown = append(w.shown, c.LockID)
+	if len(w.count) > 0 {
+		err := w.count[0]
+		w.count = w.count[1:]
+		if err != nil {
+			return 0, err
+		}
+	}
 	if len(w.open) == 0 {
 		return 0, nil
 	}
@@ -243,6 +255,23 @@ func (w *world) Release(ctx context.Context, id string) error {
 	return w.lockGone
 }
 
+func (w *world) ReleaseDurably(ctx context.Context, id string) error {
+	w.mu.Lock()
+	w.durable = append(w.durable, id)
+	w.mu.Unlock()
+	return w.Release(ctx, id)
+}
+
+func (w *world) ReleaseRequest(ctx context.Context, userID, requestID string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.returned = append(w.returned, userID+"|"+requestID)
+	return w.lockGone
+}
+
 func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +289,7 @@ func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Check
 	return schemas.CheckOutResult{Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`)}, nil
 }
 
-func (w *world) Loan(_ context.Context, id string) (json.RawMessage, error) {
+func (w *world) CommittedLoan(_ context.Context, id string) (json.RawMessage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.loanErr != nil {

@@ -154,7 +154,7 @@ func (t *try) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		t.lockID = id
 		defer t.release(ctx)
 		t.steps.reached(ctx, Locked)
-		reached, err := t.checkLimit(ctx, t.plan) // begun after the acquire answered
+		reached, err := t.checkLimit(ctx, t.plan, id) // begun after the acquire answered
 		if err != nil {
 			return Lent{}, err
 		}

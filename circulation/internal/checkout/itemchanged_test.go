@@ -32,10 +32,10 @@ func (c *changing) CheckOut(ctx context.Context, body schemas.CheckOut) (schemas
 	return c.world.CheckOut(ctx, body)
 }
 
-func (c *changing) OpenLoans(ctx context.Context, userID, materialTypeID, loanTypeID string) (int, error) {
-	c.counts = append(c.counts, materialTypeID)
-	_, err := c.world.OpenLoans(ctx, userID, materialTypeID, loanTypeID)
-	return c.limit[materialTypeID], err
+func (c *changing) OpenLoans(ctx context.Context, count checkout.LoanCount) (int, error) {
+	c.counts = append(c.counts, count.MaterialTypeID)
+	_, err := c.world.OpenLoans(ctx, count)
+	return c.limit[count.MaterialTypeID], err
 }
 
 func (c *changing) Holdings(ctx context.Context, id string) (checkout.Holdings, error) {

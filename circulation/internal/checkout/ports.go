@@ -43,9 +43,19 @@ type Library interface {
 	// HasOpenLoan tells whether the item is on loan.
 	HasOpenLoan(ctx context.Context, itemID string) (bool, error)
 
-	// OpenLoans counts the patron's open loans as FOLIO's item limit does. Empty
-	// type ids do not narrow the count. It is never cached.
-	OpenLoans(ctx context.Context, userID, materialTypeID, loanTypeID string) (int, error)
+	// OpenLoans counts a patron's open loans as FOLIO's item limit does. It is never
+	// cached. Fault: LockLost.
+	OpenLoans(ctx context.Context, c LoanCount) (int, error)
+}
+
+// LoanCount says which open loans to count.
+type LoanCount struct {
+	UserID         string
+	MaterialTypeID string // empty does not narrow the count
+	LoanTypeID     string // empty does not narrow the count
+	// LockID is the patron's lock under which the count decides, empty before that.
+	// When the lock is gone, there is no count but LockLost.
+	LockID string
 }
 
 // Locker is the patron's lock.
@@ -57,6 +67,14 @@ type Locker interface {
 	// Release gives the lock back, after any commit that is under way with it. A
 	// lock that is gone already counts as released.
 	Release(ctx context.Context, lockID string) error
+
+	// ReleaseDurably is a Release that survives a crash of the database, so that no
+	// commit with the lock happens after it.
+	ReleaseDurably(ctx context.Context, lockID string) error
+
+	// ReleaseRequest gives back the lock that the tries with this request id were
+	// granted, if there is one.
+	ReleaseRequest(ctx context.Context, userID, requestID string) error
 }
 
 // LockRequest is one try to get a patron's lock.
@@ -74,8 +92,9 @@ type Committer interface {
 	// Forbidden, NotFound. Every other error leaves the outcome open.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
 
-	// Loan returns a stored loan. Fault: NotFound.
-	Loan(ctx context.Context, id string) (json.RawMessage, error)
+	// CommittedLoan returns the loan of a check-out that no crash and no failover can
+	// undo. Fault: NotFound. Every other error leaves open whether the loan exists.
+	CommittedLoan(ctx context.Context, id string) (json.RawMessage, error)
 }
 
 // Settings tells the lock settings in force for the tenant.

@@ -16,8 +16,9 @@ import (
 
 // The terms of a loan: its policy, the item limit and the due date.
 
-// applyPolicy finds the loan policy and makes the checks that depend on it.
-func (s *Service) applyPolicy(ctx context.Context, p *plan) ([]fault.Detail, error) {
+// applyPolicy finds the loan policy and makes the checks that depend on it. lockID
+// is that of checkLimit.
+func (s *Service) applyPolicy(ctx context.Context, p *plan, lockID string) ([]fault.Detail, error) {
 	conditions, wrong, err := s.choosePolicy(ctx, p)
 	if len(wrong) > 0 || err != nil {
 		return wrong, err
@@ -27,7 +28,7 @@ func (s *Service) applyPolicy(ctx context.Context, p *plan) ([]fault.Detail, err
 	if lifted {
 		p.limited = false // under the lock too
 	}
-	reached, err := s.checkLimit(ctx, p)
+	reached, err := s.checkLimit(ctx, p, lockID)
 	if err != nil {
 		return nil, err
 	}
@@ -119,20 +120,21 @@ func (p *plan) criteria() (policy.Criteria, error) {
 	}, nil
 }
 
-// checkLimit counts the patron's loans that the limit is about. It is the check
-// of the first pass and, under the lock, the one that decides.
-func (s *Service) checkLimit(ctx context.Context, p *plan) (*fault.Detail, error) {
+// checkLimit counts the patron's loans that the limit is about. It is the check of
+// the first pass and, with the id of the lock that is held, the one that decides.
+// Fault: LockLost when that is no longer the patron's lock.
+func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (*fault.Detail, error) {
 	if !p.limited {
 		return nil, nil //nolint:nilnil // nothing wrong, nothing failed
 	}
-	var materialType, loanType string
+	counted := LoanCount{UserID: p.user.ID, LockID: lockID}
 	if p.limit.ByMaterialType {
-		materialType = p.item.MaterialTypeID
+		counted.MaterialTypeID = p.item.MaterialTypeID
 	}
 	if p.limit.ByLoanType {
-		loanType = p.item.LoanTypeID()
+		counted.LoanTypeID = p.item.LoanTypeID()
 	}
-	n, err := s.Library.OpenLoans(ctx, p.user.ID, materialType, loanType)
+	n, err := s.Library.OpenLoans(ctx, counted)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (s *Service) judge(ctx context.Context, req Request) (p *plan, wrong []faul
 		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
 	)
 	if p.itemFound && (p.userFound || req.ForceLoanPolicyID != "") { // a forced policy is no matter of the patron
-		more, err := s.applyPolicy(ctx, p)
+		more, err := s.applyPolicy(ctx, p, "")
 		if err != nil {
 			return p, nil, err
 		}

@@ -12,8 +12,7 @@ import (
 
 // CheckOut implements checkout.Committer.
 func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas.CheckOutResult, error) {
-	const path = "/loan-storage/check-outs"
-	r := request{method: http.MethodPost, route: path, path: path, want: http.StatusCreated, body: commit}
+	r := request{method: http.MethodPost, route: checkOuts.path, path: checkOuts.path, want: http.StatusCreated, body: commit}
 	var result schemas.CheckOutResult
 	body, err := c.do(ctx, r)
 	if err != nil {
@@ -46,7 +45,16 @@ func (c *Client) CheckIn(ctx context.Context, commit schemas.CheckIn) (schemas.C
 	return result, nil
 }
 
-// Loan implements checkout.Committer.
+// CommittedLoan implements checkout.Committer.
+func (c *Client) CommittedLoan(ctx context.Context, id string) (json.RawMessage, error) {
+	loan, err := one[json.RawMessage](ctx, c, checkOuts, id)
+	if err != nil {
+		return nil, fmt.Errorf("reading the loan of a check-out: %w", err)
+	}
+	return loan, nil
+}
+
+// Loan implements httpapi.Loans.
 func (c *Client) Loan(ctx context.Context, id string) (json.RawMessage, error) {
 	return one[json.RawMessage](ctx, c, loans, id)
 }

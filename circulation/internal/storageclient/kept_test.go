@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 )
@@ -102,8 +103,12 @@ func TestWhatMustBeFreshIsNeverKept(t *testing.T) {
 		func(ctx context.Context) error { _, err := c.ItemByBarcode(ctx, "1"); return err },
 		func(ctx context.Context) error { _, err := c.Item(ctx, someID); return err },
 		func(ctx context.Context) error { _, err := c.HasOpenLoan(ctx, someID); return err },
-		func(ctx context.Context) error { _, err := c.OpenLoans(ctx, someID, "", ""); return err },
+		func(ctx context.Context) error {
+			_, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID})
+			return err
+		},
 		func(ctx context.Context) error { _, err := c.Loan(ctx, someID); return err },
+		func(ctx context.Context) error { _, err := c.CommittedLoan(ctx, someID); return err },
 	}
 	for i, ask := range calls {
 		before := asked.Load()

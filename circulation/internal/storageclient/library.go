@@ -31,6 +31,7 @@ var (
 	loanPolicies  = collection{"/loan-policy-storage/loan-policies", "loanPolicies"}
 	schedules     = collection{"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "fixedDueDateSchedules"}
 	loans         = collection{"/loan-storage/loans", "loans"}
+	checkOuts     = collection{path: "/loan-storage/check-outs"} // ours
 )
 
 // UserByBarcode implements checkout.Library.
@@ -95,13 +96,14 @@ func (c *Client) HasOpenLoan(ctx context.Context, itemID string) (bool, error) {
 }
 
 // OpenLoans implements checkout.Library.
-func (c *Client) OpenLoans(ctx context.Context, userID, materialTypeID, loanTypeID string) (int, error) {
-	query := url.Values{"userId": {userID}}
-	if materialTypeID != "" {
-		query.Set("materialTypeId", materialTypeID)
-	}
-	if loanTypeID != "" {
-		query.Set("loanTypeId", loanTypeID)
+func (c *Client) OpenLoans(ctx context.Context, count checkout.LoanCount) (int, error) {
+	query := url.Values{"userId": {count.UserID}}
+	for name, id := range map[string]string{
+		"materialTypeId": count.MaterialTypeID, "loanTypeId": count.LoanTypeID, "lockId": count.LockID,
+	} {
+		if id != "" {
+			query.Set(name, id)
+		}
 	}
 	r := get("/loan-storage/open-loan-count", query)
 	body, err := c.do(ctx, r)

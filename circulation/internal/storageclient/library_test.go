@@ -125,7 +125,7 @@ func TestACountThatIsMissingIsNotACountOfNone(t *testing.T) {
 				}
 				answer(w, 200, "", tt.body)
 			})
-			n, err := c.OpenLoans(inTenant(t, "diku"), someID, anotherID, "")
+			n, err := c.OpenLoans(inTenant(t, "diku"), checkout.LoanCount{UserID: someID, MaterialTypeID: anotherID})
 			if n != tt.want || (err == nil) != tt.ok {
 				t.Errorf("got %d, %v", n, err)
 			}

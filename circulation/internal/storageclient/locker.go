@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
@@ -45,11 +46,33 @@ func (c *Client) Acquire(ctx context.Context, req checkout.LockRequest) (string,
 // Release implements checkout.Locker. Storage's DELETE waits for a commit that
 // uses the lock.
 func (c *Client) Release(ctx context.Context, lockID string) error {
+	return c.release(ctx, lockID, nil)
+}
+
+// ReleaseDurably implements checkout.Locker. A lock that is gone counts as released
+// here too: storage answers that only after making durable what removed it.
+func (c *Client) ReleaseDurably(ctx context.Context, lockID string) error {
+	return c.release(ctx, lockID, url.Values{"durable": {"true"}})
+}
+
+func (c *Client) release(ctx context.Context, lockID string, query url.Values) error {
 	r := getRecord(locksPath, lockID)
-	r.method, r.want = http.MethodDelete, http.StatusNoContent
+	r.method, r.want, r.query = http.MethodDelete, http.StatusNoContent, query
 	_, err := c.do(ctx, r)
 	if err == nil || fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	return fmt.Errorf("releasing the patron's lock: %w", err)
+}
+
+// ReleaseRequest implements checkout.Locker.
+func (c *Client) ReleaseRequest(ctx context.Context, userID, requestID string) error {
+	r := request{
+		method: http.MethodDelete, route: locksPath, path: locksPath, want: http.StatusNoContent,
+		query: url.Values{"userId": {userID}, "requestId": {requestID}},
+	}
+	if _, err := c.do(ctx, r); err != nil {
+		return fmt.Errorf("releasing the lock of a request: %w", err)
+	}
+	return nil
 }

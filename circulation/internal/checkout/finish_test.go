@@ -1,0 +1,177 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/config"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// stuck is a storage whose calls of the last part take as long as they may, or as
+// long as the script says. A call on a context that has ended fails the test.
+type stuck struct {
+	*world
+	t        *testing.T
+	commits  []answerAfter // of CheckOut; afterwards it hangs
+	reading  time.Duration // of Item
+	sent     int
+	releases int
+}
+
+type answerAfter struct {
+	wait time.Duration
+	err  error
+}
+
+// take lets the call take so long.
+func (s *stuck) take(ctx context.Context, call string, wait time.Duration) error {
+	if ctx.Err() != nil {
+		s.t.Errorf("%s was sent on a context that has ended", call)
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *stuck) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.CheckOutResult, error) {
+	next := answerAfter{wait: time.Hour}
+	if s.sent < len(s.commits) {
+		next = s.commits[s.sent]
+	}
+	s.sent++
+	if err := s.take(ctx, "a commit", next.wait); err != nil {
+		return schemas.CheckOutResult{}, err
+	}
+	return schemas.CheckOutResult{}, next.err
+}
+
+func (s *stuck) Item(ctx context.Context, id string) (checkout.Item, error) {
+	if err := s.take(ctx, "reading the item", s.reading); err != nil {
+		return checkout.Item{}, err
+	}
+	return s.world.Item(ctx, id)
+}
+
+func (s *stuck) Release(ctx context.Context, _ string) error {
+	s.releases++
+	return s.take(ctx, "a release", time.Hour)
+}
+
+func (s *stuck) ReleaseDurably(ctx context.Context, id string) error { return s.Release(ctx, id) }
+
+func (s *stuck) CommittedLoan(ctx context.Context, _ string) (json.RawMessage, error) {
+	return nil, s.take(ctx, "reading the loan", time.Hour)
+}
+
+func (s *stuck) ClaimCheckOut(context.Context, schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+	return schemas.CheckOutClaim{LoanID: otherID}, nil
+}
+
+func (s *stuck) ChangeClaim(ctx context.Context, _ string, _ schemas.CheckOutClaimChange) error {
+	return s.take(ctx, "a change of the claim", time.Hour)
+}
+
+func TestACheckOutEndsWithinTheFinishMarginHoweverSlowStorageIs(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		commits []answerAfter
+		reading time.Duration
+		sent    int // commits
+	}{
+		"no commit is answered": {nil, 0, 2},
+		"commits fail at once": {
+			slices.Repeat([]answerAfter{{0, errGone}}, 99), 0, 0, // as many as the budget allows
+		},
+		"the item changed after a silence, and no other commit is answered": {
+			[]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, time.Second, 2 + 1,
+		},
+		"the item changed, and the other commits fail at once": {
+			append([]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}},
+				slices.Repeat([]answerAfter{{0, errGone}}, 99)...), 900 * time.Millisecond, 0,
+		},
+		"the item changed, and reading it takes the rest of the time": {
+			[]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, time.Hour, 2,
+		},
+		"the commit is done, and the release hangs": {[]answerAfter{{0, nil}}, 0, 1},
+	}
+	for name, tt := range tests {
+		for _, keyed := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", with a key"}[keyed], func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := &stuck{world: newWorld(), t: t, commits: tt.commits, reading: tt.reading}
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					defer cancel()
+					s.onStep = func(step checkout.Step) { // the request's time is over when the commit begins
+						if step == checkout.Recounted {
+							<-time.After(30*time.Second - time.Millisecond)
+						}
+					}
+					start := time.Now()
+					_ = s.lend(ctx, keyed)
+					if over := time.Since(start) - 30*time.Second; over >= config.FinishMargin {
+						t.Errorf("ended %s after the request's time, want less than %s", over, config.FinishMargin)
+					}
+					if tt.sent != 0 && s.sent != tt.sent {
+						t.Errorf("sent %d commits, want %d", s.sent, tt.sent)
+					}
+					if s.releases == 0 {
+						t.Error("the lock was not released")
+					}
+				})
+			})
+		}
+	}
+}
+
+// lend checks the book out, with an Idempotency-Key or without.
+func (s *stuck) lend(ctx context.Context, keyed bool) error {
+	service := s.service()
+	service.Library, service.Locker, service.Committer = s, s, s
+	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
+	if !keyed {
+		_, err := service.CheckOut(ctx, req)
+		return err
+	}
+	requests := idempotency.Requests{Storage: s, Ended: func(idempotency.Outcome) {}, Log: slog.New(slog.DiscardHandler)}
+	_, err := requests.Do(ctx, "key", []byte(`{}`), func(ctx context.Context, c idempotency.Claim) (schemas.CheckOutAnswer, error) {
+		req.LoanID, req.ClaimID = c.LoanID, c.ID
+		_, err := service.CheckOut(ctx, req)
+		return schemas.CheckOutAnswer{Status: 201}, err
+	})
+	return err
+}
+
+func TestACommitWhoseReleaseHangsIsAnsweredAsLent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{world: newWorld(), t: t, commits: []answerAfter{{0, nil}}}
+		start := time.Now()
+		if err := s.lend(t.Context(), false); err != nil || time.Since(start) >= config.FinishMargin {
+			t.Errorf("got %v after %s, want it lent", err, time.Since(start))
+		}
+	})
+}
+
+func TestAChangedItemWithoutTimeLeftIsNotCommittedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{world: newWorld(), t: t, commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}}
+		s.reading = time.Hour
+		if err := s.lend(t.Context(), false); fault.Is(err, fault.OutcomeUnknown) || err == nil || s.sent != 2 {
+			t.Errorf("got %v after %d commits, want a failure that says nothing was lent", err, s.sent)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package checkout_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// recorder is a world that takes a while for each call of the locked part, and
+// records when one begins and when it is answered.
+type recorder struct {
+	*world
+	calls []string
+}
+
+func (r *recorder) during(name string, do func()) {
+	r.calls = append(r.calls, name+" begins")
+	<-time.After(10 * time.Millisecond)
+	do()
+	r.calls = append(r.calls, name+" is answered")
+}
+
+func (r *recorder) Acquire(ctx context.Context, req checkout.LockRequest) (id string, err error) {
+	r.during("acquire", func() { id, err = r.world.Acquire(ctx, req) })
+	return id, err
+}
+
+func (r *recorder) OpenLoans(ctx context.Context, c checkout.LoanCount) (n int, err error) {
+	name := "count"
+	if c.LockID != "" {
+		name = "count under the lock"
+	}
+	r.during(name, func() { n, err = r.world.OpenLoans(ctx, c) })
+	return n, err
+}
+
+func (r *recorder) CheckOut(ctx context.Context, c schemas.CheckOut) (result schemas.CheckOutResult, err error) {
+	r.during("commit", func() { result, err = r.world.CheckOut(ctx, c) })
+	return result, err
+}
+
+func (r *recorder) Release(ctx context.Context, id string) (err error) {
+	r.during("release", func() { err = r.world.Release(ctx, id) })
+	return err
+}
+
+// lend checks the book out.
+func (r *recorder) lend(t *testing.T) error {
+	t.Helper()
+	s := r.service()
+	s.Library, s.Locker, s.Committer = r, r, r
+	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	return err
+}
+
+var (
+	countFirst = []string{"count begins", "count is answered"}
+	grant      = []string{"acquire begins", "acquire is answered"}
+	countAgain = []string{"count under the lock begins", "count under the lock is answered"}
+	committed  = []string{"commit begins", "commit is answered"}
+	givenBack  = []string{"release begins", "release is answered"}
+)
+
+func TestTheCountBeginsAfterTheGrantAndTheCommitAfterTheCount(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		prepare func(*world)
+		want    [][]string
+		code    fault.Code
+	}{
+		"lent":                      {func(*world) {}, [][]string{countFirst, grant, countAgain, committed, givenBack}, ""},
+		"granted at the second try": {func(w *world) { w.held = 1 }, [][]string{countFirst, grant, grant, countAgain, committed, givenBack}, ""},
+		"the count refuses":         {func(w *world) { w.open = []int{2, 3} }, [][]string{countFirst, grant, countAgain, givenBack}, fault.Invalid},
+		"the count finds the lock gone": {
+			func(w *world) { w.count = []error{nil, errLost} },
+			[][]string{countFirst, grant, countAgain, givenBack, grant, countAgain, committed, givenBack},
+			"",
+		},
+		"the commit finds the lock gone": {
+			func(w *world) { w.commit = []error{errLost} },
+			[][]string{countFirst, grant, countAgain, committed, givenBack, grant, countAgain, committed, givenBack},
+			"",
+		},
+		"the item changed": {
+			func(w *world) { w.commit = []error{errChanged} },
+			[][]string{countFirst, grant, countAgain, committed, countAgain, committed, givenBack},
+			"",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := &recorder{world: newWorld()}
+				tt.prepare(r.world)
+				if err := r.lend(t); fault.CodeOf(err) != tt.code {
+					t.Errorf("got %v, want %q", err, tt.code)
+				}
+				if want := slices.Concat(tt.want...); !slices.Equal(r.calls, want) {
+					t.Errorf("got  %q\nwant %q", r.calls, want)
+				}
+			})
+		})
+	}
+}
+
+func TestTheCountThatDecidesNamesTheLockOfTheCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.count = []error{nil, errLost}
+	w.commit = []error{errChanged}
+	if _, err := w.checkOut(t); err != nil {
+		t.Fatal(err)
+	}
+	last := w.commits[len(w.commits)-1].LockID
+	if len(w.shown) != 4 || w.shown[0] != "" || w.shown[1] == "" || w.shown[1] == last || w.shown[2] != last || w.shown[3] != last {
+		t.Errorf("the counts named %q, the commit %s; want none, the lost lock, and the new one twice", w.shown, last)
+	}
+}
+
+func TestALockThatEveryCountFindsGoneEndsWithTheBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.count = append([]error{nil}, slices.Repeat([]error{errLost}, 99)...)
+		w.onStep = func(s checkout.Step) {
+			if s == checkout.Locked {
+				<-time.After(700 * time.Millisecond)
+			}
+		}
+		if _, err := w.checkOut(t); !fault.Is(err, fault.LockNotAcquired) || len(w.commits) != 0 {
+			t.Errorf("got %v after %d commits, want %s", err, len(w.commits), fault.LockNotAcquired)
+		}
+		if len(w.released) != 3 {
+			t.Errorf("took %d locks within a budget of 2 s and 700 ms each", len(w.released))
+		}
+	})
+}
