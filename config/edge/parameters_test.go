@@ -2,8 +2,11 @@ package edge_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +62,95 @@ func TestParametersThatAreAbsentOrRight(t *testing.T) {
 	for name, text := range map[string]string{"no UTF-8": "a=%ff", "NUL": "a=%00", "too long": "a=xy"} {
 		if q := query(text); q.Text("a", 1) == "" || q.Err() == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// refused are the messages of what is wrong.
+func refused(t *testing.T, err error) []string {
+	t.Helper()
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return nil
+	}
+	if f.Code != fault.Invalid {
+		t.Errorf("got %v, want %s", err, fault.Invalid)
+	}
+	messages := make([]string, len(f.Details))
+	for i, d := range f.Details {
+		messages[i] = d.Message
+	}
+	return messages
+}
+
+func TestParameters_RefuseWhatIsUnknownOrRepeated(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, query string
+		want        []string
+	}{
+		{"all known", "name=a&minutes=5&on=true&from=2026-08-22T10:11:12Z", nil},
+		{"one unknown", "minuts=5", []string{"minuts is unknown; allowed are name, minutes, on, from"}},
+		{"another case", "Name=a", []string{"Name is unknown; allowed are name, minutes, on, from"}},
+		{"no name", "=5", []string{" is unknown; allowed are name, minutes, on, from"}},
+		{"two unknown, one wrong", "z=1&minutes=x&b=2", []string{
+			"minutes must be an integer from 1 to 60",
+			"b is unknown; allowed are name, minutes, on, from", "z is unknown; allowed are name, minutes, on, from",
+		}},
+		{"repeated with the same value", "name=a&name=a", []string{"name must be given once, not 2 times"}},
+		{"repeated with another value", "minutes=5&minutes=x&minutes=7", []string{"minutes must be given once, not 3 times"}},
+		{"repeated and unknown", "x=1&x=2", []string{"x is unknown; allowed are name, minutes, on, from"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			q := query(tt.query)
+			q.Text("name", 10)
+			q.Integer("minutes", 60, 1, 60)
+			q.Boolean("on")
+			q.Time("from")
+			for range 2 { // a second look finds the same
+				if got := refused(t, q.Err()); !slices.Equal(got, tt.want) {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestParameters_NameOnlySomeOfManyThatAreUnknown(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for i := range 1000 {
+		many = append(many, fmt.Sprintf("p%d=%s", i, strings.Repeat("x", 1000)))
+	}
+	if got := refused(t, query(strings.Join(many, "&")).Err()); len(got) != 10 || got[0] != "p0 is unknown; no parameters are allowed" {
+		t.Errorf("got %q, want the first ten", got)
+	}
+}
+
+func TestParameters_OfFolioTolerateWhatTheyDoNotKnow(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodGet, "/?lang=en&limit=5&limit=6&offset=x", nil)
+	q := edge.FolioQueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
+	if got := q.Integer("limit", 10, 0, 100); got != 5 {
+		t.Errorf("limit is %d, want the first, 5", got)
+	}
+	q.Integer("offset", 0, 0, 100)
+	if got := refused(t, q.Err()); !slices.Equal(got, []string{"offset must be an integer from 0 to 100"}) {
+		t.Errorf("got %q, want the wrong offset alone", got)
+	}
+}
+
+func TestNoParameters(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{"": nil, "force=true": {"force is unknown; no parameters are allowed"}} {
+		r := httptest.NewRequest(http.MethodGet, "/?"+text, nil)
+		called := false
+		h := edge.NoParameters(func(echo.Context) error { called = true; return nil })
+		err := h(echo.New().NewContext(r, httptest.NewRecorder()))
+		if got := refused(t, err); !slices.Equal(got, want) || called != (want == nil) {
+			t.Errorf("%q: got %q and called %t, want %q", text, got, called, want)
 		}
 	}
 }

@@ -88,6 +88,11 @@ func (h checkOutHandlers) checkIn(c echo.Context) error {
 // count handles GET /loan-storage/open-loan-count?userId=&materialTypeId=&loanTypeId=&lockId=:
 // 200, or 409 LOCK_LOST when lockId is not, or no longer, the patron's lock.
 func (h checkOutHandlers) count(c echo.Context) error {
+	q := edge.QueryOf(c)
+	q.Declare("userId", "materialTypeId", "loanTypeId", "lockId")
+	if err := q.Err(); err != nil {
+		return err
+	}
 	var o checkout.OpenLoans
 	for _, p := range []struct {
 		name     string

@@ -88,6 +88,21 @@ func TestBadParametersOfTheCount(t *testing.T) {
 	}
 }
 
+func TestOpenLoanCount_RefusesParametersThatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	a := newCommitAPI(t)
+	user := "userId=" + uuid.NewString()
+	for query, want := range map[string]string{
+		user + "&materialType=x": "materialType is unknown; allowed are userId, materialTypeId, loanTypeId, lockId",
+		user + "&" + user:        "userId must be given once, not 2 times",
+	} {
+		w := a.do(http.MethodGet, "/loan-storage/open-loan-count?"+query, "")
+		if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: got %d %s, want 422 with %q", query, w.Code, w.Body, want)
+		}
+	}
+}
+
 func TestCommitEndpointsNeedAKnownTenant(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)

@@ -40,7 +40,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Ro
 		{Method: http.MethodGet, Path: path + "/:lockId", Handler: h.get, Permission: permission + ".item.get"},
 		{Method: http.MethodDelete, Path: path + "/:lockId", Handler: h.delete, Permission: permission + ".item.delete"},
 		{
-			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Handler: h.forceRelease,
+			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Handler: edge.NoParameters(h.forceRelease),
 			Permission: permission + ".item.forced-release.post",
 		},
 	}
@@ -160,7 +160,7 @@ func (h lockHandlers) delete(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q := edge.QueryOf(c)
+	q := edge.FolioQueryOf(c)
 	durable := q.Boolean("durable")
 	if err := q.Err(); err != nil {
 		return err

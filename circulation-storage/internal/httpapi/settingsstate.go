@@ -34,9 +34,9 @@ func LockSettingsRoutes(store LockSettingsStore) []edge.Route {
 	const path, permission = "/check-out-lock-settings-storage", "circulation-storage.check-out-lock-settings.item"
 	h := lockSettingsHandlers{store: store}
 	return []edge.Route{
-		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
-		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
-		{Method: http.MethodDelete, Path: path, Handler: h.delete, Permission: permission + ".delete"},
+		{Method: http.MethodGet, Path: path, Handler: edge.NoParameters(h.get), Permission: permission + ".get"},
+		{Method: http.MethodPut, Path: path, Handler: edge.NoParameters(h.put), Permission: permission + ".put"},
+		{Method: http.MethodDelete, Path: path, Handler: edge.NoParameters(h.delete), Permission: permission + ".delete"},
 	}
 }
 
