@@ -172,7 +172,7 @@ func (p *pair) recordEndpoints(t *testing.T) []endpoint {
 
 // searched are the parameters that check-outs are found by.
 func searched() []string {
-	return []string{"userBarcode", "itemBarcode", "outcome", "from", "until", "offset", "limit"}
+	return []string{"userBarcode", "itemBarcode", "servicePointId", "outcome", "from", "until", "offset", "limit"}
 }
 
 // storageEndpoints are circulation-storage's other ones.

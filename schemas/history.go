@@ -76,10 +76,12 @@ type PastCheckOuts struct {
 type HistoryFilter struct {
 	UserBarcode string // exactly, but for case
 	ItemBarcode string // likewise
-	Outcome     string
-	From, Until string // RFC 3339, both inclusive
-	Offset      int    // at most 10000
-	Limit       int    // 1 to MaxHistoryPage
+	// ServicePointID is a UUID.
+	ServicePointID string
+	Outcome        string
+	From, Until    string // RFC 3339, both inclusive
+	Offset         int    // at most 10000
+	Limit          int    // 1 to MaxHistoryPage
 }
 
 // Figures are what the history tells about the last minutes, by the database's

@@ -17,7 +17,9 @@ import (
 type Filter struct {
 	UserBarcode string // without regard to case; empty is any
 	ItemBarcode string // likewise
-	Outcome     string // exactly; empty is any
+	// ServicePointID is a UUID; empty is any.
+	ServicePointID string
+	Outcome        string // exactly; empty is any
 	// From and Until are inclusive; zero does not bound.
 	From, Until time.Time
 	Offset      int

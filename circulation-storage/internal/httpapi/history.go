@@ -23,7 +23,7 @@ func HistoryRoutes(store history.Store) []edge.Route {
 	const path, permission = "/check-out-history-storage", "circulation-storage.check-out-"
 	h := historyHandlers{store: store}
 	return []edge.Route{
-		{Method: http.MethodPost, Path: path + "/check-outs", Handler: h.add, Permission: permission + "history.collection.post"},
+		{Method: http.MethodPost, Path: path + "/check-outs", Handler: edge.NoParameters(h.add), Permission: permission + "history.collection.post"},
 		{Method: http.MethodGet, Path: path + "/check-outs", Handler: h.list, Permission: permission + "history.collection.get"},
 		{Method: http.MethodGet, Path: path + "/figures", Handler: h.figures, Permission: permission + "figures.get"},
 	}
@@ -55,7 +55,7 @@ func (h historyHandlers) add(c echo.Context) error {
 }
 
 // list handles GET /check-out-history-storage/check-outs?userBarcode=&itemBarcode=
-// &outcome=&from=&until=&offset=&limit=: 200 with a page, newest first; 422 naming
+// &servicePointId=&outcome=&from=&until=&offset=&limit=: 200 with a page, newest first; 422 naming
 // all parameters that are wrong.
 func (h historyHandlers) list(c echo.Context) error {
 	f, err := historyFilter(c)
@@ -72,13 +72,17 @@ func (h historyHandlers) list(c echo.Context) error {
 func historyFilter(c echo.Context) (history.Filter, error) {
 	q := edge.QueryOf(c)
 	f := history.Filter{
-		UserBarcode: q.Text("userBarcode", schemas.MaxHistoryText),
-		ItemBarcode: q.Text("itemBarcode", schemas.MaxHistoryText),
-		Outcome:     q.Text("outcome", schemas.MaxHistoryText),
-		From:        q.Time("from"),
-		Until:       q.Time("until"),
-		Offset:      q.Integer("offset", 0, 0, schemas.MaxHistoryOffset),
-		Limit:       q.Integer("limit", defaultHistoryPage, 1, schemas.MaxHistoryPage),
+		UserBarcode:    q.Text("userBarcode", schemas.MaxHistoryText),
+		ItemBarcode:    q.Text("itemBarcode", schemas.MaxHistoryText),
+		ServicePointID: q.Text("servicePointId", schemas.MaxHistoryText),
+		Outcome:        q.Text("outcome", schemas.MaxHistoryText),
+		From:           q.Time("from"),
+		Until:          q.Time("until"),
+		Offset:         q.Integer("offset", 0, 0, schemas.MaxHistoryOffset),
+		Limit:          q.Integer("limit", defaultHistoryPage, 1, schemas.MaxHistoryPage),
+	}
+	if f.ServicePointID != "" && !schemas.IsUUID(f.ServicePointID) {
+		q.Wrong("servicePointId", "must be a UUID")
 	}
 	if rule := history.CheckOutcome(f.Outcome); f.Outcome != "" && rule != "" {
 		q.Wrong("outcome", rule)

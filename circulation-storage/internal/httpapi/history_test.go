@@ -159,30 +159,33 @@ func TestBadParametersOfTheHistoryAreAllNamed(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	for target, names := range map[string]string{
-		pastPath + "?limit=0":                                 "limit",
-		pastPath + "?limit=201":                               "limit",
-		pastPath + "?limit=":                                  "limit",
-		pastPath + "?limit=1e2":                               "limit",
-		pastPath + "?offset=-1":                               "offset",
-		pastPath + "?offset=10001":                            "offset",
-		pastPath + "?offset=99999999999999999999":             "offset",
-		pastPath + "?from=yesterday":                          "from",
-		pastPath + "?from=2026-08-22":                         "from",
-		pastPath + "?until=2026-08-22":                        "until",
-		pastPath + "?until=":                                  "until",
-		pastPath + "?until=2026-02-30T00:00:00Z":              "until",
-		pastPath + "?from=2026-08-22T10:00:00+02:00":          "from", // its + is a space
-		pastPath + "?userBarcode=":                            "userBarcode",
-		pastPath + "?userBarcode=%00":                         "userBarcode",
-		pastPath + "?itemBarcode=a%ffb":                       "itemBarcode",
-		pastPath + "?outcome=":                                "outcome",
-		pastPath + "?outcome=Lent":                            "outcome",
-		pastPath + "?outcome=lent%00":                         "outcome",
-		figuresPath + "?minutes=0":                            "minutes",
-		figuresPath + "?minutes=1441":                         "minutes",
-		figuresPath + "?minutes=x":                            "minutes",
-		figuresPath + "?minutes=":                             "minutes",
-		pastPath + "?userBarcode=" + strings.Repeat("x", 256): "userBarcode",
+		pastPath + "?limit=0":                                                  "limit",
+		pastPath + "?limit=201":                                                "limit",
+		pastPath + "?limit=":                                                   "limit",
+		pastPath + "?limit=1e2":                                                "limit",
+		pastPath + "?offset=-1":                                                "offset",
+		pastPath + "?offset=10001":                                             "offset",
+		pastPath + "?offset=99999999999999999999":                              "offset",
+		pastPath + "?from=yesterday":                                           "from",
+		pastPath + "?from=2026-08-22":                                          "from",
+		pastPath + "?until=2026-08-22":                                         "until",
+		pastPath + "?until=":                                                   "until",
+		pastPath + "?until=2026-02-30T00:00:00Z":                               "until",
+		pastPath + "?from=2026-08-22T10:00:00+02:00":                           "from", // its + is a space
+		pastPath + "?userBarcode=":                                             "userBarcode",
+		pastPath + "?userBarcode=%00":                                          "userBarcode",
+		pastPath + "?itemBarcode=a%ffb":                                        "itemBarcode",
+		pastPath + "?servicePointId=":                                          "servicePointId",
+		pastPath + "?servicePointId=desk":                                      "servicePointId",
+		pastPath + "?limit=5&limit=6":                                          "limit",
+		pastPath + "?outcome=":                                                 "outcome",
+		pastPath + "?outcome=Lent":                                             "outcome",
+		pastPath + "?outcome=lent%00":                                          "outcome",
+		figuresPath + "?minutes=0":                                             "minutes",
+		figuresPath + "?minutes=1441":                                          "minutes",
+		figuresPath + "?minutes=x":                                             "minutes",
+		figuresPath + "?minutes=":                                              "minutes",
+		pastPath + "?userBarcode=" + strings.Repeat("x", 256):                  "userBarcode",
 		pastPath + "?limit=x&offset=y&from=z&until=1&itemBarcode=&outcome=%27": "limit offset from until itemBarcode outcome",
 		pastPath + "?from=2026-08-22T10:00:01Z&until=2026-08-22T10:00:00Z":     "from",
 	} {
@@ -197,7 +200,14 @@ func TestBadParametersOfTheHistoryAreAllNamed(t *testing.T) {
 			t.Errorf("%s: %d errors in %s, want %d", target, n, w.Body, len(strings.Fields(names)))
 		}
 	}
-	for _, query := range []string{"?from=2026-08-22T10:00:00Z&until=2026-08-22T10:00:00Z", "?from=2026-08-22T10:00:00%2B02:00", "?until=9999-12-31T23:59:59Z", "?from=0001-01-01T00:00:00Z"} {
+	for target, want := range map[string]string{
+		pastPath + "?minutes=5":  "minutes is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, from, until, offset, limit",
+		figuresPath + "?limit=5": "limit is unknown; allowed are minutes",
+	} {
+		wantRefusal(t, a.do(http.MethodGet, target, ""), http.StatusUnprocessableEntity, want)
+	}
+	wantRefusal(t, a.do(http.MethodPost, pastPath+"?minutes=5", report(1, entry(""))), http.StatusUnprocessableEntity, "no parameters are allowed")
+	for _, query := range []string{"?servicePointId=" + userID, "?from=2026-08-22T10:00:00Z&until=2026-08-22T10:00:00Z", "?from=2026-08-22T10:00:00%2B02:00", "?until=9999-12-31T23:59:59Z", "?from=0001-01-01T00:00:00Z"} {
 		a.must(t, http.MethodGet, pastPath+query, "", http.StatusOK)
 	}
 }

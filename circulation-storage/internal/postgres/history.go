@@ -85,6 +85,9 @@ func listHistory(f history.Filter) (statement string, args []any) {
 	if f.ItemBarcode != "" {
 		add(`lower(h.item_barcode) = lower($::text)`, f.ItemBarcode)
 	}
+	if f.ServicePointID != "" {
+		add(`h.service_point_id = $::uuid`, f.ServicePointID)
+	}
 	if f.Outcome != "" {
 		add(`h.outcome = $::text`, f.Outcome)
 	}

@@ -230,6 +230,7 @@ func TestHistory_IsSearched(t *testing.T) {
 	a.UserBarcode, a.ItemBarcode = "Straße-ÄB", "Book-1"
 	b.UserBarcode, b.ItemBarcode, b.Outcome = "straße-äb", "Book-2", "lent"
 	c.UserBarcode, c.ItemBarcode = "Straße-Ä", "BOOK-1"
+	a.ServicePointID, b.ServicePointID = annID, benID
 	p.add(a, b, c, d)
 	stored := p.list(history.Filter{Limit: 4}).CheckOuts
 	at := func(i int) time.Time {
@@ -248,6 +249,8 @@ func TestHistory_IsSearched(t *testing.T) {
 		"no pattern":          {history.Filter{UserBarcode: "straße%"}, ""},
 		"an item":             {history.Filter{ItemBarcode: "book-1"}, "a c"},
 		"both":                {history.Filter{UserBarcode: "straße-ä", ItemBarcode: "book-1"}, "c"},
+		"a service point":     {history.Filter{ServicePointID: annID}, "a"},
+		"an unknown one":      {history.Filter{ServicePointID: cleoID}, ""},
 		"an outcome":          {history.Filter{Outcome: "refused"}, "a c d"},
 		"an outcome by case":  {history.Filter{Outcome: "Refused"}, ""},
 		"from its own date":   {history.Filter{From: at(1)}, "a b"},
@@ -255,7 +258,7 @@ func TestHistory_IsSearched(t *testing.T) {
 		"until its own date":  {history.Filter{Until: at(1)}, "b c d"},
 		"until before it":     {history.Filter{Until: at(1).Add(-time.Millisecond)}, "c d"},
 		"one moment":          {history.Filter{From: at(2), Until: at(2)}, "c"},
-		"everything":          {history.Filter{UserBarcode: "straße-äb", ItemBarcode: "BOOK-2", Outcome: "lent", From: at(3), Until: at(0)}, "b"},
+		"everything":          {history.Filter{UserBarcode: "straße-äb", ItemBarcode: "BOOK-2", ServicePointID: strings.ToUpper(benID), Outcome: "lent", From: at(3), Until: at(0)}, "b"},
 		"SQL as a barcode":    {history.Filter{UserBarcode: `' OR true --`}, ""},
 		"a dollar as barcode": {history.Filter{ItemBarcode: `$1`}, ""},
 	} {

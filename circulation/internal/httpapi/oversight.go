@@ -56,14 +56,14 @@ func oversightRoutes(o Oversight, g Guard) []edge.Route {
 	)
 	h := oversightHandlers{o}
 	return g.Routes([]edge.Route{
-		{Method: http.MethodGet, Path: settingsPath, Handler: h.settings, Permission: oversight.MaySeeSettings},
-		{Method: http.MethodPut, Path: settingsPath, Handler: h.changeSettings, Permission: oversight.MayChangeSettings},
+		{Method: http.MethodGet, Path: settingsPath, Handler: edge.NoParameters(h.settings), Permission: oversight.MaySeeSettings},
+		{Method: http.MethodPut, Path: settingsPath, Handler: edge.NoParameters(h.changeSettings), Permission: oversight.MayChangeSettings},
 		{Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Handler: h.changes, Permission: oversight.MaySeeChanges},
 		{Method: http.MethodGet, Path: locksPath, Handler: h.locks, Permission: oversight.MaySeeLocks},
-		{Method: http.MethodPost, Path: locksPath + "/:id/release", Handler: h.release, Permission: oversight.MayReleaseLocks},
+		{Method: http.MethodPost, Path: locksPath + "/:id/release", Handler: edge.NoParameters(h.release), Permission: oversight.MayReleaseLocks},
 		{Method: http.MethodGet, Path: "/circulation/check-out-history", Handler: h.checkOuts, Permission: oversight.MaySeeCheckOuts},
 		{Method: http.MethodGet, Path: "/circulation/check-out-figures", Handler: h.figures, Permission: oversight.MaySeeFigures},
-		{Method: http.MethodPost, Path: "/circulation/check-out-explanation", Handler: h.explain, Permission: oversight.MayExplain},
+		{Method: http.MethodPost, Path: "/circulation/check-out-explanation", Handler: edge.NoParameters(h.explain), Permission: oversight.MayExplain},
 	})
 }
 
@@ -164,13 +164,14 @@ func (h oversightHandlers) release(c echo.Context) error {
 }
 
 // checkOuts handles GET /circulation/check-out-history?userBarcode=&itemBarcode=
-// &outcome=&from=&until=&offset=&limit=: 200 with a page, newest first.
+// &servicePointId=&outcome=&from=&until=&offset=&limit=: 200 with a page, newest first.
 func (h oversightHandlers) checkOuts(c echo.Context) error {
 	const most = schemas.MaxHistoryText
 	q := edge.QueryOf(c)
 	f := schemas.HistoryFilter{
-		UserBarcode: q.Text("userBarcode", most), ItemBarcode: q.Text("itemBarcode", most), Outcome: q.Text("outcome", most),
-		From: q.Text("from", most), Until: q.Text("until", most), // storage says what they must be
+		UserBarcode: q.Text("userBarcode", most), ItemBarcode: q.Text("itemBarcode", most),
+		ServicePointID: q.Text("servicePointId", most), Outcome: q.Text("outcome", most),
+		From: q.Text("from", most), Until: q.Text("until", most), // storage says what all must be
 		Offset: q.Integer("offset", 0, 0, schemas.MaxHistoryOffset), Limit: q.Integer("limit", defaultCheckOuts, 1, schemas.MaxHistoryPage),
 	}
 	if err := q.Err(); err != nil {

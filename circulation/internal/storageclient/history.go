@@ -31,7 +31,8 @@ func (c *Client) Report(ctx context.Context, report schemas.CheckOutReport) erro
 func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
 	query := pageQuery(f.Offset, f.Limit)
 	for name, value := range map[string]string{
-		"userBarcode": f.UserBarcode, "itemBarcode": f.ItemBarcode, "outcome": f.Outcome, "from": f.From, "until": f.Until,
+		"userBarcode": f.UserBarcode, "itemBarcode": f.ItemBarcode, "servicePointId": f.ServicePointID,
+		"outcome": f.Outcome, "from": f.From, "until": f.Until,
 	} {
 		setUnlessEmpty(query, name, value)
 	}

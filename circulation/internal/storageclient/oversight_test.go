@@ -66,11 +66,11 @@ func TestWhatStaffAskForReachesStorage(t *testing.T) {
 		"past check-outs": {
 			func(ctx context.Context, c *Client) (any, error) {
 				return c.PastCheckOuts(ctx, schemas.HistoryFilter{
-					UserBarcode: "u 1", ItemBarcode: "i", Outcome: "lent", From: "2026-03-01T10:00:00+01:00", Until: "2026-03-02T00:00:00Z", Offset: 50, Limit: 25,
+					UserBarcode: "u 1", ItemBarcode: "i", ServicePointID: "d", Outcome: "lent", From: "2026-03-01T10:00:00+01:00", Until: "2026-03-02T00:00:00Z", Offset: 50, Limit: 25,
 				})
 			},
 			"GET /check-out-history-storage/check-outs?from=2026-03-01T10%3A00%3A00%2B01%3A00&itemBarcode=i&limit=25&offset=50&outcome=lent" +
-				"&until=2026-03-02T00%3A00%3A00Z&userBarcode=u+1 ", 200,
+				"&servicePointId=d&until=2026-03-02T00%3A00%3A00Z&userBarcode=u+1 ", 200,
 			`{"checkOuts":[],"more":true}`, `{[] true}`,
 		},
 		"figures": {
