@@ -36,7 +36,7 @@ func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
 		f.Outcome.Wrong = fmt.Sprintf("There is no outcome %s; choose one from the list.", schemas.Shown(f.Outcome.Value))
 	}
 	from, _ := readLocal(&f.From)
-	until, precision := readLocal(&f.Until)
+	_, until := readLocal(&f.Until)
 	if !from.IsZero() && !until.IsZero() && until.Before(from) {
 		f.Until.Wrong = "This is before the time in From, so nothing can lie between them."
 	}
@@ -44,8 +44,8 @@ func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
 	if !from.IsZero() {
 		filter.From = from.Format(schemas.FolioTime)
 	}
-	if !until.IsZero() { // to the end of the minute or second that was typed
-		filter.Until = until.Add(precision - time.Millisecond).Format(schemas.FolioTime)
+	if !until.IsZero() {
+		filter.Until = until.Format(schemas.FolioTime)
 	}
 	return f, filter
 }
@@ -71,20 +71,16 @@ func barcodeField(q url.Values, name, label string) field {
 	return f
 }
 
-// readLocal reads what browsers send for a date and time, which is in the service's
-// time zone, and how precise it is.
-func readLocal(f *field) (time.Time, time.Duration) {
+// readLocal returns the first and the last millisecond that the typed date and time
+// stands for in the service's time zone; zero when there is none.
+func readLocal(f *field) (first, last time.Time) {
 	if f.Value == "" {
-		return time.Time{}, 0
+		return time.Time{}, time.Time{}
 	}
-	for _, form := range []struct {
-		layout    string
-		precision time.Duration
-	}{{"2006-01-02T15:04", time.Minute}, {"2006-01-02T15:04:05", time.Second}} {
-		if t, err := time.ParseInLocation(form.layout, f.Value, time.Local); err == nil && t.UTC().Year() >= 1 && t.Year() <= 9999 {
-			return t.Truncate(time.Second), form.precision
-		}
+	first, last, ok := localSpan(f.Value, time.Local)
+	if !ok {
+		f.Wrong = fmt.Sprintf("%s is no date and time; write it as in 2026-08-22T14:03.", schemas.Shown(f.Value))
+		return time.Time{}, time.Time{}
 	}
-	f.Wrong = fmt.Sprintf("%s is no date and time; write it as in 2026-08-22T14:03.", schemas.Shown(f.Value))
-	return time.Time{}, 0
+	return first, last
 }

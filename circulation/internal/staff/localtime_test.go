@@ -1,0 +1,77 @@
+package staff_test
+
+import (
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/staff"
+)
+
+func TestLocalSpan(t *testing.T) {
+	t.Parallel()
+	const (
+		berlin   = "Europe/Berlin"
+		newYork  = "America/New_York"
+		lordHowe = "Australia/Lord_Howe" // changes by half an hour
+		kolkata  = "Asia/Kolkata"        // never changes
+		apia     = "Pacific/Apia"        // skipped 30 December 2011
+	)
+	tests := []struct{ name, zone, typed, first, last string }{
+		{"a minute in summer", berlin, "2026-08-22T14:03", "2026-08-22T12:03:00.000Z", "2026-08-22T12:03:59.999Z"},
+		{"a second in winter", berlin, "2026-01-22T14:03:05", "2026-01-22T13:03:05.000Z", "2026-01-22T13:03:05.999Z"},
+		{"a minute before the repeated hour", berlin, "2026-10-25T01:59", "2026-10-24T23:59:00.000Z", "2026-10-24T23:59:59.999Z"},
+		{"the repeated hour begins", berlin, "2026-10-25T02:00", "2026-10-25T00:00:00.000Z", "2026-10-25T01:00:59.999Z"},
+		{"in the repeated hour", berlin, "2026-10-25T02:30", "2026-10-25T00:30:00.000Z", "2026-10-25T01:30:59.999Z"},
+		{"a second in the repeated hour", berlin, "2026-10-25T02:30:10", "2026-10-25T00:30:10.000Z", "2026-10-25T01:30:10.999Z"},
+		{"the repeated hour ends", berlin, "2026-10-25T02:59", "2026-10-25T00:59:00.000Z", "2026-10-25T01:59:59.999Z"},
+		{"a minute after the repeated hour", berlin, "2026-10-25T03:00", "2026-10-25T02:00:00.000Z", "2026-10-25T02:00:59.999Z"},
+		{"a minute before the skipped hour", berlin, "2026-03-29T01:59", "2026-03-29T00:59:00.000Z", "2026-03-29T00:59:59.999Z"},
+		{"the skipped hour begins", berlin, "2026-03-29T02:00", "2026-03-29T01:00:00.000Z", "2026-03-29T01:00:00.000Z"},
+		{"in the skipped hour", berlin, "2026-03-29T02:30", "2026-03-29T01:00:00.000Z", "2026-03-29T01:00:00.000Z"},
+		{"the skipped hour ends", berlin, "2026-03-29T02:59:59", "2026-03-29T01:00:00.000Z", "2026-03-29T01:00:00.000Z"},
+		{"a minute after the skipped hour", berlin, "2026-03-29T03:00", "2026-03-29T01:00:00.000Z", "2026-03-29T01:00:59.999Z"},
+		{"the repeated hour west of UTC", newYork, "2026-11-01T01:30", "2026-11-01T05:30:00.000Z", "2026-11-01T06:30:59.999Z"},
+		{"the skipped hour west of UTC", newYork, "2026-03-08T02:30", "2026-03-08T07:00:00.000Z", "2026-03-08T07:00:00.000Z"},
+		{"half an hour that is repeated", lordHowe, "2026-04-05T01:45", "2026-04-04T14:45:00.000Z", "2026-04-04T15:15:59.999Z"},
+		{"a zone without changes", kolkata, "2026-10-25T02:30", "2026-10-24T21:00:00.000Z", "2026-10-24T21:00:59.999Z"},
+		{"UTC", "UTC", "2026-10-25T02:30", "2026-10-25T02:30:00.000Z", "2026-10-25T02:30:59.999Z"},
+		{"a day that is skipped", apia, "2011-12-30T12:00", "2011-12-30T10:00:00.000Z", "2011-12-30T10:00:00.000Z"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			zone, err := time.LoadLocation(tt.zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, last, ok := staff.LocalSpan(tt.typed, zone)
+			const layout = "2006-01-02T15:04:05.000Z"
+			if got, want := first.UTC().Format(layout), tt.first; !ok || got != want {
+				t.Errorf("begins at %s, want %s", got, want)
+			}
+			if got, want := last.UTC().Format(layout), tt.last; got != want {
+				t.Errorf("ends at %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestLocalSpan_KeepsEachInstantInTheMinuteThatClocksShow(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, day := range []string{"2026-03-29T00:00:00Z", "2026-10-25T00:00:00Z"} {
+		begin, err := time.Parse(time.RFC3339, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := begin.Add(-2 * time.Hour); at.Before(begin.Add(4 * time.Hour)); at = at.Add(59 * time.Second) {
+			typed := at.In(zone).Format("2006-01-02T15:04")
+			if first, last, ok := staff.LocalSpan(typed, zone); !ok || at.Before(first) || at.After(last) {
+				t.Errorf("%s is shown as %s, which stands for %s to %s", at, typed, first, last)
+			}
+		}
+	}
+}
