@@ -110,8 +110,10 @@ func Decode(c echo.Context, v any) error {
 
 // Unmarshal is json.Unmarshal with an error that tells the client where the
 // document is wrong and what was expected there.
-func Unmarshal(body []byte, v any) error {
-	err := json.Unmarshal(body, v)
+func Unmarshal(body []byte, v any) error { return describeJSON(json.Unmarshal(body, v)) }
+
+// describeJSON turns an error of encoding/json into one for the client.
+func describeJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {

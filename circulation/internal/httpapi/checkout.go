@@ -19,12 +19,12 @@ import (
 // checkOut handles POST /circulation/check-out-by-barcode. With the header
 // Idempotency-Key a repeat is answered like the first one.
 func (h circulation) checkOut(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := edge.ReadUnique(c)
 	if err != nil {
 		return err
 	}
 	var req checkout.Request
-	if err := edge.Unmarshal(body, &req); err != nil {
+	if err := edge.UnmarshalExact(body, &req); err != nil {
 		return err
 	}
 	key, err := idempotencyKey(c.Request().Header)

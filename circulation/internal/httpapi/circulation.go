@@ -27,7 +27,7 @@ type checkedIn struct {
 // checkIn handles POST /circulation/check-in-by-barcode.
 func (h circulation) checkIn(c echo.Context) error {
 	var req checkout.CheckInRequest
-	if err := edge.Decode(c, &req); err != nil {
+	if err := edge.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	ctx := c.Request().Context()

@@ -29,7 +29,7 @@ func dryRunRoutes(d DryRuns) []edge.Route {
 // policies, although nothing is created: that is FOLIO's status.
 func (h dryRunHandlers) run(c echo.Context) error {
 	var req checkout.DryRunRequest
-	if err := edge.Decode(c, &req); err != nil {
+	if err := edge.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	found, err := h.dryRuns.DryRun(c.Request().Context(), req)

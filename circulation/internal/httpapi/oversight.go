@@ -153,7 +153,7 @@ func (h oversightHandlers) release(c echo.Context) error {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if err := edge.Decode(c, &body); err != nil {
+	if err := edge.DecodeExact(c, &body); err != nil {
 		return err
 	}
 	lock, err := h.oversight.Release(c.Request().Context(), id, body.Reason)
@@ -202,7 +202,7 @@ func (h oversightHandlers) figures(c echo.Context) error {
 // check-out would be refused; 422 when it is not said of what.
 func (h oversightHandlers) explain(c echo.Context) error {
 	var req checkout.DryRunRequest
-	if err := edge.Decode(c, &req); err != nil {
+	if err := edge.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	var missing []fault.Detail

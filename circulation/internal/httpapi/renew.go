@@ -30,7 +30,7 @@ func renewalRoutes(d Deps) []edge.Route {
 // renew handles POST /circulation/renew-by-barcode: 200 with the loan.
 func (h circulation) renew(c echo.Context) error {
 	var req checkout.RenewalRequest
-	if err := edge.Decode(c, &req); err != nil {
+	if err := edge.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	ctx := c.Request().Context()

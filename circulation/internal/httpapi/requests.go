@@ -55,7 +55,7 @@ func requestRoutes(p Placing, q Queues) []edge.Route {
 
 // create handles POST /circulation/requests: 201 with the request.
 func (h requestHandlers) create(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := edge.ReadUnique(c)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func sessionRoutes(s Sessions) []edge.Route {
 // end handles POST /circulation/end-patron-action-session: 204.
 func (h sessionHandlers) end(c echo.Context) error {
 	var req checkout.EndSessionsRequest
-	if err := edge.Decode(c, &req); err != nil {
+	if err := edge.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	if err := h.sessions.End(c.Request().Context(), req); err != nil {

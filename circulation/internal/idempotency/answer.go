@@ -14,7 +14,8 @@ import (
 
 // Hash is the SHA-256, in hexadecimal, of a JSON document without regard to
 // spaces, the order of properties and the way characters are escaped. Two
-// documents with the same one ask for the same.
+// documents with the same one ask for the same if no object repeats a property and
+// readers take properties by their exact names, as the edge sees to.
 func Hash(body []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber() // a large number keeps its digits

@@ -125,7 +125,7 @@ func (s *Service) parse(ctx context.Context, body []byte) (wish, error) {
 	if err != nil {
 		return wish{}, fmt.Errorf("writing the request: %w", err)
 	}
-	if err := json.Unmarshal(raw, &w.QueuedRequest); err != nil {
+	if err := schemas.UnmarshalExact(raw, &w.QueuedRequest); err != nil {
 		return wish{}, fmt.Errorf("reading the request: %w", err)
 	}
 	return w, nil

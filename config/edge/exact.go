@@ -1,0 +1,76 @@
+package edge
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// DecodeExact is Decode for a body that has one meaning only: see ReadUnique and
+// UnmarshalExact.
+func DecodeExact(c echo.Context, v any) error {
+	body, err := ReadUnique(c)
+	if err != nil {
+		return err
+	}
+	return UnmarshalExact(body, v)
+}
+
+// ReadUnique is ReadBody for a body in which no object has a property twice. A
+// repeat is Malformed and named, because programs differ in which one they take.
+func ReadUnique(c echo.Context) (json.RawMessage, error) {
+	body, err := ReadBody(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRepeats(json.NewDecoder(bytes.NewReader(body))); err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// checkRepeats reads one value.
+func checkRepeats(dec *json.Decoder) error {
+	token, err := dec.Token()
+	if err != nil {
+		return notJSON(err)
+	}
+	bracket, opens := token.(json.Delim)
+	if !opens {
+		return nil
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		if bracket == '{' {
+			token, err := dec.Token()
+			if err != nil {
+				return notJSON(err)
+			}
+			name, _ := token.(string)
+			if seen[name] {
+				return fault.New(fault.Malformed, "The body has the property %s more than once in one object, allowed is once", schemas.Shown(name))
+			}
+			seen[name] = true
+		}
+		if err := checkRepeats(dec); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil { // the closing bracket
+		return notJSON(err)
+	}
+	return nil
+}
+
+func notJSON(err error) error {
+	return fault.Wrap(err, fault.Malformed, "The body is not valid JSON: %v", err)
+}
+
+// UnmarshalExact is Unmarshal that takes a property only under its exact name.
+func UnmarshalExact(body []byte, v any) error {
+	return describeJSON(schemas.UnmarshalExact(body, v))
+}
