@@ -40,7 +40,8 @@ type Request struct {
 	// (FOLIO's rule); so 0 takes over at once.
 	TTL time.Duration
 	// RequestID makes the request repeatable: while its lock lives, the same id
-	// gets the same lock again, renewed. Nil means not repeatable.
+	// gets the same lock again, renewed, and between two tries it keeps its place
+	// in line for a moment. Nil means not repeatable.
 	RequestID uuid.UUID
 	// Holder names the instance that asks; may be empty.
 	Holder string

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -11,8 +12,9 @@ import (
 	"checkoutlock/schemas/tenant"
 )
 
-// MaxWaiting is how many callers may wait for one patron in one process. A
-// patron has few machines at hand: more than this is a client gone wild.
+// MaxWaiting is how many callers may wait for one patron in one process. Places that
+// are kept for callers between two tries count too. A patron has few machines at hand:
+// more than this is a client gone wild.
 const MaxWaiting = 20
 
 // retryAfter is what refused callers are told. Locks live for some hundred
@@ -25,12 +27,20 @@ type patron struct {
 	user   uuid.UUID
 }
 
+// placeKept is how long a line keeps the place of a request whose wait ran out. The
+// answer and the next try must fit in it. An abandoned place delays those behind it
+// for this time at most.
+const placeKept = 250 * time.Millisecond
+
 // waiter is a caller who is in line or may join it.
 type waiter struct {
 	requestID uuid.UUID
 	// wake holds at most one signal: look now. It comes with the head of the
 	// line, with a release, and when the waiter's own request got the lock.
 	wake chan struct{}
+	// kept removes the place of a caller that is absent. It is nil while the caller
+	// is there.
+	kept *time.Timer
 }
 
 func newWaiter(requestID uuid.UUID) *waiter {
@@ -49,27 +59,66 @@ func (w *waiter) signal() {
 	}
 }
 
-// queue keeps the lines of waiters, first come first served. It has no goroutine
-// and no clock: waiters wait in their own, and a line without waiters is gone.
+// queue keeps the lines of waiters, first come first served. Waiters wait in their
+// own goroutines. A line without places takes no memory.
+//
+// The queue owns one timer for each kept place. It fires after placeKept, removes the
+// place and wakes the next, although no further call comes for the patron. The queue
+// stops the timer when the place is taken up again or given up, or the service stops.
 type queue struct {
 	mu      sync.Mutex
 	lines   map[patron][]*waiter
 	stopped chan struct{}
-	stop    func()
 }
 
 func newQueue() *queue {
-	q := &queue{lines: map[patron][]*waiter{}, stopped: make(chan struct{})}
-	q.stop = sync.OnceFunc(func() { close(q.stopped) })
-	return q
+	return &queue{lines: map[patron][]*waiter{}, stopped: make(chan struct{})}
 }
 
-// join puts w at the end of p's line. If that is the head, w looks at once: the
-// lock may have been freed since it was refused. Fault: LockQueueFull.
+// stop ends all waiting, and drops all kept places.
+func (q *queue) stop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.hasStopped() {
+		return
+	}
+	close(q.stopped)
+	for p, line := range q.lines {
+		q.dropKept(p, slices.Clone(line))
+	}
+}
+
+func (q *queue) hasStopped() bool {
+	select {
+	case <-q.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter lets w take the place that p's line keeps for its request, if any.
+func (q *queue) enter(p patron, w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	line := q.lines[p]
+	i := slices.IndexFunc(line, func(other *waiter) bool { return other.kept != nil && w.repeats(other.requestID) })
+	if i >= 0 {
+		line[i].kept.Stop()
+		line[i] = w
+	}
+}
+
+// join puts w at the end of p's line, unless w has a place already. If that is the
+// head, w looks at once: the lock may have been freed since it was refused. Fault:
+// LockQueueFull.
 func (q *queue) join(p patron, w *waiter) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	line := q.lines[p]
+	if slices.Contains(line, w) {
+		return nil
+	}
 	if len(line) >= MaxWaiting {
 		return &fault.Error{Code: fault.LockQueueFull, Msg: "Too many callers wait for this patron's lock", RetryAfter: retryAfter}
 	}
@@ -80,12 +129,48 @@ func (q *queue) join(p patron, w *waiter) error {
 	return nil
 }
 
-// leave takes w out of p's line. Whoever is first then looks at once.
+// keep keeps w's place for the next call of its request, because w's wait ran out. A
+// call without a request id, one that has ended and a stopped queue keep none.
+func (q *queue) keep(ctx context.Context, p patron, w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.requestID == uuid.Nil || ctx.Err() != nil || q.hasStopped() {
+		return
+	}
+	w.kept = time.AfterFunc(placeKept, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.remove(p, w)
+	})
+	wakeFirst(q.lines[p]) // another copy of the request may look in w's stead
+}
+
+// leave gives up w's place unless that is kept.
 func (q *queue) leave(p patron, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if w.kept == nil {
+		q.remove(p, w)
+	}
+}
+
+// dropKept removes those of p's line whose places are kept.
+func (q *queue) dropKept(p patron, line []*waiter) {
+	for _, w := range line {
+		if w.kept != nil {
+			w.kept.Stop()
+			q.remove(p, w)
+		}
+	}
+}
+
+// remove takes w out of p's line, if it is there. A new head looks at once.
+func (q *queue) remove(p patron, w *waiter) {
 	line := q.lines[p]
 	i := slices.Index(line, w)
+	if i < 0 {
+		return
+	}
 	line = slices.Delete(line, i, i+1)
 	if len(line) == 0 {
 		delete(q.lines, p)
@@ -93,7 +178,17 @@ func (q *queue) leave(p patron, w *waiter) {
 	}
 	q.lines[p] = line
 	if i == 0 {
-		line[0].signal()
+		wakeFirst(line)
+	}
+}
+
+// wakeFirst lets the head of the line look at once, and the copies of its request,
+// which share its turn.
+func wakeFirst(line []*waiter) {
+	for _, w := range line {
+		if w == line[0] || w.repeats(line[0].requestID) {
+			w.signal()
+		}
 	}
 }
 
@@ -110,9 +205,7 @@ func (q *queue) first(p patron, w *waiter) bool {
 func (q *queue) wakeHead(p patron) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if line := q.lines[p]; len(line) > 0 {
-		line[0].signal()
-	}
+	wakeFirst(q.lines[p])
 }
 
 // wakeOwner lets those in p's line look at once whose request has the lock

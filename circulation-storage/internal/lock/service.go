@@ -105,6 +105,10 @@ func (s *Service) freed(ctx context.Context, l Lock) {
 // lock waits for nobody. A caller whose ctx ends gets nothing, and a lock that it
 // was granted meanwhile is given back.
 //
+// A request whose wait runs out keeps its place for placeKept. Its next call takes
+// the place up again, wherever it is; with a wait of 0 for one last try. Those behind
+// do not overtake while the place is kept.
+//
 // Faults: LockHeld, LockQueueFull.
 func (s *Service) Acquire(ctx context.Context, req Request) (Lock, error) {
 	start := time.Now()
@@ -133,22 +137,26 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 		return Lock{}, "", err
 	}
 	w := newWaiter(req.RequestID)
-	var l Lock
-	var outcome Outcome
-	switch err = ErrHeld(); {
-	case s.queue.first(p, w):
-		l, outcome, err = s.take(ctx, req)
-	case req.RequestID != uuid.Nil:
-		l, outcome, err = s.look(ctx, p, w, req)
-	}
-	if !fault.Is(err, fault.LockHeld) || req.Wait <= 0 {
-		return l, outcome, err
-	}
-	if err := s.queue.join(p, w); err != nil {
-		return Lock{}, "", err
-	}
+	s.queue.enter(p, w)
 	defer s.queue.leave(p, w)
-	return s.wait(ctx, p, w, req)
+	l, outcome, err := s.try(ctx, p, w, req)
+	if fault.Is(err, fault.LockHeld) && req.Wait > 0 {
+		if err = s.queue.join(p, w); err == nil {
+			l, outcome, err = s.wait(ctx, p, w, req)
+		}
+	}
+	return l, outcome, err
+}
+
+// try takes the lock if it is w's turn, without waiting. Fault: LockHeld.
+func (s *Service) try(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
+	switch {
+	case s.queue.first(p, w):
+		return s.take(ctx, req)
+	case req.RequestID != uuid.Nil:
+		return s.look(ctx, p, w, req)
+	}
+	return Lock{}, "", ErrHeld()
 }
 
 // wait looks for the lock until w has it, its time is up or the service stops.
@@ -164,6 +172,7 @@ func (s *Service) wait(ctx context.Context, p patron, w *waiter, req Request) (L
 		case <-ctx.Done():
 			return Lock{}, "", fmt.Errorf("waiting for the lock: %w", ctx.Err())
 		case <-timeUp.C:
+			s.queue.keep(ctx, p, w)
 			return Lock{}, "", ErrHeld()
 		case <-s.queue.stopped:
 			return Lock{}, "", ErrHeld()
