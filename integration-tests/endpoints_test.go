@@ -185,6 +185,7 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
 		{method: http.MethodGet, path: locks + "/:id"},
 		{method: http.MethodDelete, path: locks + "/:id"},
+		{method: http.MethodDelete, path: locks, query: []string{"userId", "requestId"}},
 		{
 			method: http.MethodPost, path: locks + "/:id/forced-release",
 			body: record{"reason": "stuck", "byName": "Ann"}, texts: []string{"reason", "byName"},

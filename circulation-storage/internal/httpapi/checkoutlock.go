@@ -29,8 +29,8 @@ type lockHandlers struct {
 }
 
 // CheckoutLockRoutes are FOLIO's /check-out-lock-storage
-// (ramls/checkout-lock-storage.raml), and the release by force, which is ours.
-// defaultTTL is for requests without ttlMs.
+// (ramls/checkout-lock-storage.raml), and the releases by request and by force, which
+// are ours. defaultTTL is for requests without ttlMs.
 func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Route {
 	const path, permission = "/check-out-lock-storage", "checkout-lock-storage.checkout-locks"
 	h := lockHandlers{locks: locks, defaultTTL: defaultTTL}
@@ -39,6 +39,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Ro
 		{Method: http.MethodPost, Path: path, Handler: h.create, Permission: permission + ".item.post"},
 		{Method: http.MethodGet, Path: path + "/:lockId", Handler: h.get, Permission: permission + ".item.get"},
 		{Method: http.MethodDelete, Path: path + "/:lockId", Handler: h.delete, Permission: permission + ".item.delete"},
+		{Method: http.MethodDelete, Path: path, Handler: h.deleteOfRequest, Permission: permission + ".item.delete"},
 		{
 			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Handler: edge.NoParameters(h.forceRelease),
 			Permission: permission + ".item.forced-release.post",
@@ -170,6 +171,26 @@ func (h lockHandlers) delete(c echo.Context) error {
 		release = h.locks.ReleaseDurably
 	}
 	if err := release(c.Request().Context(), id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// deleteOfRequest handles DELETE /check-out-lock-storage?userId=&requestId= (ours): 204
+// when the request has no lock any more, also when it had none.
+func (h lockHandlers) deleteOfRequest(c echo.Context) error {
+	user, err := queryID(c, "userId", true)
+	if err != nil {
+		return err
+	}
+	request, err := queryID(c, "requestId", true)
+	if err != nil {
+		return err
+	}
+	if request == uuid.Nil {
+		return fault.New(fault.Malformed, "Parameter requestId must not be the nil UUID")
+	}
+	if err := h.locks.ReleaseRequest(c.Request().Context(), user, request); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -145,7 +145,7 @@ func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
 		"a tenant never installed": {http.MethodPost, "", map[string]string{schemas.TenantHeader: "nobody"}, 400},
 		"a body of another kind":   {http.MethodPost, "", map[string]string{"Content-Type": "text/plain"}, 400},
 		"PUT":                      {http.MethodPut, "/" + patronID, nil, 405},
-		"DELETE of all":            {http.MethodDelete, "", nil, 405},
+		"DELETE of all":            {http.MethodDelete, "", nil, 400},
 		"a path below":             {http.MethodGet, "/" + patronID + "/x", nil, 404},
 	} {
 		wantStatus(t, what, a.do(tt.method, tt.path, body, tt.headers), tt.status)

@@ -26,6 +26,8 @@ type waitingLine struct {
 	changed *sync.Cond
 	now     int
 	ended   map[lock.Outcome]int
+
+	released int
 }
 
 func newWaitingLine() *waitingLine {
@@ -48,7 +50,18 @@ func (l *waitingLine) Waiting(delta int) {
 	l.changed.Broadcast()
 }
 
-func (*waitingLine) Released() {}
+func (l *waitingLine) Released() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released++
+}
+
+func (l *waitingLine) countReleased() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.released
+}
+
 func (*waitingLine) Swept(int) {}
 
 // until returns when cond holds, and fails the test when it does not in time.

@@ -268,6 +268,7 @@ func TestRoutesOfLocksNameTheirPermissions(t *testing.T) {
 		"POST /check-out-lock-storage":                        locks + "item.post",
 		"GET /check-out-lock-storage/:lockId":                 locks + "item.get",
 		"DELETE /check-out-lock-storage/:lockId":              locks + "item.delete",
+		"DELETE /check-out-lock-storage":                      locks + "item.delete",
 		"POST /check-out-lock-storage/:lockId/forced-release": locks + "item.forced-release.post",
 		"GET /check-out-lock-settings-storage":                settings + "get",
 		"PUT /check-out-lock-settings-storage":                settings + "put",

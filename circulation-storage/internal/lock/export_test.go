@@ -9,3 +9,10 @@ func (s *Service) Lines() int {
 	defer s.queue.mu.Unlock()
 	return len(s.queue.lines)
 }
+
+// Calls is how many requests have a call that runs.
+func (s *Service) Calls() int {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return len(s.queue.calls)
+}

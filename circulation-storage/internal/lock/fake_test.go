@@ -31,7 +31,9 @@ type fakeStore struct {
 	afterRefusal   func() // called after each refusal
 	beforeLook     func() // called once, as the next Peek begins
 	withdrawFailed bool
-	notes          []lock.Note // of forced releases
+	releaseFailed  error                // of ReleaseRequest
+	latency        func() time.Duration // of Acquire, before and after its decision
+	notes          []lock.Note          // of forced releases
 }
 
 func ownerOf(ctx context.Context, user uuid.UUID) owner {
@@ -40,7 +42,9 @@ func ownerOf(ctx context.Context, user uuid.UUID) owner {
 }
 
 func (f *fakeStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
+	f.takeTime()
 	l, outcome, err := f.acquire(ctx, req)
+	f.takeTime()
 	f.mu.Lock()
 	next := f.afterRefusal
 	if err == nil {
@@ -51,6 +55,12 @@ func (f *fakeStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 		next()
 	}
 	return l, outcome, err
+}
+
+func (f *fakeStore) takeTime() {
+	if f.latency != nil {
+		<-time.After(f.latency())
+	}
 }
 
 func (f *fakeStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
@@ -105,6 +115,21 @@ func (f *fakeStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock
 	return f.Release(ctx, id)
 }
 
+func (f *fakeStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) (lock.Lock, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.releaseFailed != nil {
+		return lock.Lock{}, f.releaseFailed
+	}
+	o := ownerOf(ctx, userID)
+	l, held := f.held[o]
+	if !held || requestID == uuid.Nil || l.RequestID != requestID {
+		return lock.Lock{}, fault.New(fault.NotFound, "Lock not found")
+	}
+	delete(f.held, o)
+	return l, nil
+}
+
 func (f *fakeStore) ForceRelease(ctx context.Context, id uuid.UUID, n lock.Note) (lock.Lock, error) {
 	l, err := f.Release(ctx, id)
 	if err == nil {
@@ -133,6 +158,13 @@ func (f *fakeStore) hold(ctx context.Context, req lock.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held[ownerOf(ctx, req.UserID)] = lock.Lock{ID: uuid.New(), UserID: req.UserID, RequestID: req.RequestID}
+}
+
+// put stores the lock as it is.
+func (f *fakeStore) put(ctx context.Context, l lock.Lock) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held[ownerOf(ctx, l.UserID)] = l
 }
 
 // heldBy is the patron's lock.
@@ -207,8 +239,8 @@ func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 		d.store.hold(d.ctx, lock.Request{UserID: d.patron})
 		test(t, d)
 		synctest.Wait()
-		if d.counts.waiting != 0 {
-			t.Errorf("%d callers wait at the end", d.counts.waiting)
+		if d.Calls() != 0 || d.counts.waiting != 0 {
+			t.Errorf("%d requests have a call and %d callers wait at the end", d.Calls(), d.counts.waiting)
 		}
 		<-time.After(lock.PlaceKept) // no call comes for the places that are kept
 		synctest.Wait()

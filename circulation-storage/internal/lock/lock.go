@@ -116,6 +116,10 @@ type Store interface {
 	// NotFound too: whatever removed the lock before is durable when it returns.
 	ReleaseDurably(ctx context.Context, id uuid.UUID) (Lock, error)
 
+	// ReleaseRequest is Release of the patron's lock if the request has it, decided
+	// in one step. Fault: NotFound.
+	ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) (Lock, error)
+
 	// ForceRelease is Release by somebody who does not hold the lock. It notes as a
 	// Change who did it, with the call in ctx, in the same step: either both happen
 	// or neither, and what it answered outlives a crash. Fault: NotFound.

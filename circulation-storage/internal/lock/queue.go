@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +28,12 @@ type patron struct {
 	user   uuid.UUID
 }
 
+// request is a call and its repeats.
+type request struct {
+	patron
+	id uuid.UUID
+}
+
 // placeKept is how long a line keeps the place of a request whose wait ran out. The
 // answer and the next try must fit in it. An abandoned place delays those behind it
 // for this time at most.
@@ -38,13 +45,17 @@ type waiter struct {
 	// wake holds at most one signal: look now. It comes with the head of the
 	// line, with a release, and when the waiter's own request got the lock.
 	wake chan struct{}
+	// end ends the call.
+	end context.CancelFunc
+	// released is set when the request was released while the call ran.
+	released atomic.Bool
 	// kept removes the place of a caller that is absent. It is nil while the caller
 	// is there.
 	kept *time.Timer
 }
 
-func newWaiter(requestID uuid.UUID) *waiter {
-	return &waiter{requestID: requestID, wake: make(chan struct{}, 1)}
+func newWaiter(requestID uuid.UUID, end context.CancelFunc) *waiter {
+	return &waiter{requestID: requestID, wake: make(chan struct{}, 1), end: end}
 }
 
 // repeats reports whether w is a request that was sent again.
@@ -60,7 +71,7 @@ func (w *waiter) signal() {
 }
 
 // queue keeps the lines of waiters, first come first served. Waiters wait in their
-// own goroutines. A line without places takes no memory.
+// own goroutines. A line without places and a request without calls take no memory.
 //
 // The queue owns one timer for each kept place. It fires after placeKept, removes the
 // place and wakes the next, although no further call comes for the patron. The queue
@@ -68,11 +79,12 @@ func (w *waiter) signal() {
 type queue struct {
 	mu      sync.Mutex
 	lines   map[patron][]*waiter
+	calls   map[request][]*waiter // all that run and name a request, in line or not
 	stopped chan struct{}
 }
 
 func newQueue() *queue {
-	return &queue{lines: map[patron][]*waiter{}, stopped: make(chan struct{})}
+	return &queue{lines: map[patron][]*waiter{}, calls: map[request][]*waiter{}, stopped: make(chan struct{})}
 }
 
 // stop ends all waiting, and drops all kept places.
@@ -83,8 +95,8 @@ func (q *queue) stop() {
 		return
 	}
 	close(q.stopped)
-	for p, line := range q.lines {
-		q.dropKept(p, slices.Clone(line))
+	for p := range q.lines {
+		q.dropKept(p, func(*waiter) bool { return true })
 	}
 }
 
@@ -97,10 +109,16 @@ func (q *queue) hasStopped() bool {
 	}
 }
 
-// enter lets w take the place that p's line keeps for its request, if any.
+// enter notes that w's call has begun. If p's line keeps a place for its request, w
+// takes it.
 func (q *queue) enter(p patron, w *waiter) {
+	if w.requestID == uuid.Nil {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	r := request{p, w.requestID}
+	q.calls[r] = append(q.calls[r], w)
 	line := q.lines[p]
 	i := slices.IndexFunc(line, func(other *waiter) bool { return other.kept != nil && w.repeats(other.requestID) })
 	if i >= 0 {
@@ -145,19 +163,37 @@ func (q *queue) keep(ctx context.Context, p patron, w *waiter) {
 	wakeFirst(q.lines[p]) // another copy of the request may look in w's stead
 }
 
-// leave gives up w's place unless that is kept.
+// leave notes that w's call has ended, and gives up its place unless that is kept.
 func (q *queue) leave(p patron, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.kept == nil {
 		q.remove(p, w)
 	}
+	r := request{p, w.requestID}
+	calls := slices.DeleteFunc(q.calls[r], func(other *waiter) bool { return other == w })
+	if len(calls) == 0 {
+		delete(q.calls, r)
+		return
+	}
+	q.calls[r] = calls
 }
 
-// dropKept removes those of p's line whose places are kept.
-func (q *queue) dropKept(p patron, line []*waiter) {
-	for _, w := range line {
-		if w.kept != nil {
+// release ends the calls of a request, and drops the places that are kept for it.
+func (q *queue) release(p patron, requestID uuid.UUID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.calls[request{p, requestID}] {
+		w.released.Store(true)
+		w.end()
+	}
+	q.dropKept(p, func(w *waiter) bool { return w.repeats(requestID) })
+}
+
+// dropKept removes the kept places in p's line that match.
+func (q *queue) dropKept(p patron, match func(*waiter) bool) {
+	for _, w := range slices.Clone(q.lines[p]) {
+		if w.kept != nil && match(w) {
 			w.kept.Stop()
 			q.remove(p, w)
 		}

@@ -92,6 +92,31 @@ func (s *Service) ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock,
 	return l, nil
 }
 
+// ReleaseRequest releases the patron's lock if the request has it, outdated or not,
+// and lets the first waiter look at once. It ends the calls of the request that run
+// in this process: they are answered that the lock is held, and take none. It is no
+// error if there is nothing to release.
+func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) error {
+	p, err := patronOf(ctx, userID)
+	if err != nil {
+		return err
+	}
+	// First the calls: one that takes the lock after the deletion gives it back.
+	s.queue.release(p, requestID)
+	l, err := s.store.ReleaseRequest(ctx, userID, requestID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	s.queue.wakeHead(p)
+	if !l.Outdated {
+		s.obs.Released()
+	}
+	return nil
+}
+
 // freed lets the first who waits for the lock look at once.
 func (s *Service) freed(ctx context.Context, l Lock) {
 	if p, err := patronOf(ctx, l.UserID); err == nil {
@@ -136,7 +161,9 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 	if err != nil {
 		return Lock{}, "", err
 	}
-	w := newWaiter(req.RequestID)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	w := newWaiter(req.RequestID, end)
 	s.queue.enter(p, w)
 	defer s.queue.leave(p, w)
 	l, outcome, err := s.try(ctx, p, w, req)
@@ -145,6 +172,9 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 			l, outcome, err = s.wait(ctx, p, w, req)
 		}
 	}
+	if w.released.Load() {
+		return Lock{}, "", ErrHeld()
+	}
 	return l, outcome, err
 }
 
@@ -152,7 +182,7 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 func (s *Service) try(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
 	switch {
 	case s.queue.first(p, w):
-		return s.take(ctx, req)
+		return s.take(ctx, w, req)
 	case req.RequestID != uuid.Nil:
 		return s.look(ctx, p, w, req)
 	}
@@ -204,29 +234,30 @@ func (s *Service) look(ctx context.Context, p patron, w *waiter, req Request) (L
 	case err != nil:
 		return Lock{}, "", err
 	case !seen.Free && w.repeats(seen.RequestID), seen.Free && s.queue.first(p, w):
-		return s.take(ctx, req)
+		return s.take(ctx, w, req)
 	}
 	s.queue.wakeOwner(p, seen.RequestID)
 	return Lock{}, "", ErrHeld()
 }
 
 // take asks the store. A caller that left meanwhile gives back what it got.
-func (s *Service) take(ctx context.Context, req Request) (Lock, Outcome, error) {
+//
+// A renewed lock stays, because the answer that granted it may have reached its
+// holder. It goes too if the request was released, because nothing uses it then.
+func (s *Service) take(ctx context.Context, w *waiter, req Request) (Lock, Outcome, error) {
 	l, outcome, err := s.store.Acquire(ctx, req)
 	if err == nil && ctx.Err() != nil {
-		s.withdraw(ctx, l, outcome)
+		if outcome != Renewed || w.released.Load() {
+			s.withdraw(ctx, l)
+		}
 		return Lock{}, "", fmt.Errorf("acquiring the lock: %w", ctx.Err())
 	}
 	return l, outcome, err
 }
 
-// withdraw gives back a lock whose caller has left, so that it blocks nobody for
-// the rest of its TTL. A renewed lock stays: the answer that granted it may have
-// reached its holder.
-func (s *Service) withdraw(ctx context.Context, l Lock, outcome Outcome) {
-	if outcome == Renewed {
-		return
-	}
+// withdraw gives back a lock whose caller has left, so that it blocks no other
+// caller for the rest of its TTL.
+func (s *Service) withdraw(ctx context.Context, l Lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
 	if err := s.store.Withdraw(ctx, l); err != nil {

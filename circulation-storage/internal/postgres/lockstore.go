@@ -201,6 +201,15 @@ func (s *LockStore) oneInTx(ctx context.Context, op string, bounds txBounds, sta
 
 func errNoLock() error { return fault.New(fault.NotFound, "Lock not found") }
 
+var releaseRequestSQL = `
+DELETE FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid AND l.request_id = $2::uuid RETURNING ` + lockColumns + `, ` + notDurable
+
+// ReleaseRequest implements lock.Store.
+func (s *LockStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) (lock.Lock, error) {
+	var setting string
+	return s.one(ctx, "releasing the lock of a request", releaseRequestSQL, []any{userID, requestID}, &setting)
+}
+
 var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.id = $1::uuid`
 
 // Get implements lock.Store.

@@ -68,6 +68,11 @@ func TestLockStatementsLeaveTheirConnectionAsItWas(t *testing.T) {
 	check("another grant", err)
 	_, err = store.Release(ctx, l.ID)
 	check("a release", err)
+	ofRequest := lock.Request{UserID: req.UserID, TTL: time.Hour, RequestID: uuid.New()}
+	_, _, err = store.Acquire(ctx, ofRequest)
+	check("a grant to a request", err)
+	_, err = store.ReleaseRequest(ctx, ofRequest.UserID, ofRequest.RequestID)
+	check("a release by request", err)
 	l, _, err = store.Acquire(ctx, req)
 	check("a third grant", err)
 	table.Age(ctx, t, l.ID, 2*time.Hour)
@@ -141,6 +146,9 @@ func TestLockStoreWithoutPreparedStatements(t *testing.T) {
 		}
 		if _, err := store.Release(ctx, l.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the withdrawn lock is still there: %v", err)
+		}
+		if _, err := store.ReleaseRequest(ctx, req.UserID, req.RequestID); !fault.Is(err, fault.NotFound) {
+			t.Errorf("ReleaseRequest of a withdrawn lock: %v, want %q", err, fault.NotFound)
 		}
 	}
 	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})

@@ -109,7 +109,8 @@ func TestLocksNeedAnInstalledTenant(t *testing.T) {
 		_, peekErr := store.Peek(ctx, lock.Request{UserID: uuid.New()})
 		_, _, listErr := store.List(ctx, lock.Filter{Limit: 1})
 		_, releaseErr := store.Release(ctx, uuid.New())
-		for _, err := range []error{err, peekErr, listErr, releaseErr} {
+		_, requestErr := store.ReleaseRequest(ctx, uuid.New(), uuid.New())
+		for _, err := range []error{err, peekErr, listErr, releaseErr, requestErr} {
 			if !fault.Is(err, fault.Malformed) {
 				t.Errorf("%s: %v, want %q", name, err, fault.Malformed)
 			}

@@ -83,28 +83,39 @@ func TestAcquireBehindACommitIsHeldSoon(t *testing.T) {
 
 func TestReleaseWaitsForACommit(t *testing.T) {
 	t.Parallel()
-	ctx, store, table := newLockStore(t)
-	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx := commitInFlight(ctx, t, table, l.ID)
-	released := make(chan error, 1)
-	go func() {
-		_, err := store.Release(ctx, l.ID)
-		released <- err
-	}()
-	waitUntilBlocked(ctx, t, table)
-	select {
-	case err := <-released:
-		t.Fatalf("released during the commit: %v", err)
-	case <-time.After(400 * time.Millisecond): // longer than an acquire would wait
-	}
-	if err := tx.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-released; err != nil {
-		t.Errorf("release after the commit: %v", err)
+	for name, release := range map[string]func(context.Context, *postgres.LockStore, lock.Lock) error{
+		"by id": func(ctx context.Context, store *postgres.LockStore, l lock.Lock) error {
+			_, err := store.Release(ctx, l.ID)
+			return err
+		},
+		"by request": func(ctx context.Context, store *postgres.LockStore, l lock.Lock) error {
+			_, err := store.ReleaseRequest(ctx, l.UserID, l.RequestID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, store, table := newLockStore(t)
+			l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tx := commitInFlight(ctx, t, table, l.ID)
+			released := make(chan error, 1)
+			go func() { released <- release(ctx, store, l) }()
+			waitUntilBlocked(ctx, t, table)
+			select {
+			case err := <-released:
+				t.Fatalf("released during the commit: %v", err)
+			case <-time.After(400 * time.Millisecond): // longer than an acquire would wait
+			}
+			if err := tx.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-released; err != nil {
+				t.Errorf("release after the commit: %v", err)
+			}
+		})
 	}
 }
 

@@ -144,6 +144,18 @@ func tenantsApart(t *testing.T, newStore NewStore) {
 	}
 }
 
+func releaseRequestApart(t *testing.T, newStore NewStore) {
+	ctx, store, _ := newStore(t)
+	otherCtx, _, _ := newStore(t)
+	l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()})
+	if _, err := store.ReleaseRequest(otherCtx, l.UserID, l.RequestID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another tenant releases the lock: %v", err)
+	}
+	if got, err := store.ReleaseRequest(ctx, l.UserID, l.RequestID); err != nil || Ageless(got) != Ageless(l) {
+		t.Errorf("got %+v, %v, want %+v as it was", got, err, l)
+	}
+}
+
 func leftBefore(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	left, leave := context.WithCancel(ctx)

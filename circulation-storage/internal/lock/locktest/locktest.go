@@ -30,6 +30,7 @@ func RunStore(t *testing.T, newStore NewStore) {
 			tell(t, newStore, story)
 		})
 	}
+	RunReleaseRequest(t, newStore)
 	for name, test := range map[string]func(*testing.T, NewStore){
 		"Acquire/one winner of many":               oneWinner,
 		"Acquire/one request sent many times":      oneRequest,
@@ -43,6 +44,7 @@ func RunStore(t *testing.T, newStore NewStore) {
 		"List/of one patron":                       listOfOne,
 		"List/by holder and age":                   listFiltered,
 		"List/nothing there":                       listEmpty,
+		"ReleaseRequest/tenants do not meet":       releaseRequestApart,
 		"Sweep/only what is outdated for long":     sweepOld,
 		"Sweep/in batches":                         sweepBatches,
 		"Sweep/never what is taken anew meanwhile": sweepBusy,
@@ -50,6 +52,18 @@ func RunStore(t *testing.T, newStore NewStore) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, newStore)
+		})
+	}
+}
+
+// RunReleaseRequest runs the part of the suite that is about ReleaseRequest. It needs
+// no Ager.
+func RunReleaseRequest(t *testing.T, newStore NewStore) {
+	t.Helper()
+	for name, story := range releaseRequestStories {
+		t.Run("ReleaseRequest/"+name, func(t *testing.T) {
+			t.Parallel()
+			tell(t, newStore, story)
 		})
 	}
 }
@@ -71,6 +85,10 @@ func tell(t *testing.T, newStore NewStore, story []step) {
 			l, err := store.Release(ctx, locks[s.release].ID)
 			code = fault.CodeOf(err)
 			s.wantReleased(t, l, locks[s.release], err)
+		case s.releaseOf != "":
+			l, err := store.ReleaseRequest(ctx, patrons[s.releaseOf], requests[s.request])
+			code = fault.CodeOf(err)
+			s.wantReleased(t, l, locks[s.as], err)
 		case s.force != "":
 			l, err := store.ForceRelease(ctx, locks[s.force].ID, lock.Note{Reason: "stuck", By: "Ann"})
 			code = fault.CodeOf(err)

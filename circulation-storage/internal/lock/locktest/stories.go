@@ -8,8 +8,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// step is one call against the store: an acquire, a release by the holder or by
-// force, a withdrawal, or a lock that grows older.
+// step is one call against the store: an acquire, a release by the holder, by the
+// request or by force, a withdrawal, or a lock that grows older.
 type step struct {
 	acquire string // patron
 	ttl     time.Duration
@@ -22,6 +22,8 @@ type step struct {
 	force    string // likewise
 	outdated bool   // the released lock was
 	withdraw string
+	// releaseOf is the patron of a release by request; as names the lock that it finds.
+	releaseOf string
 
 	age string
 	by  time.Duration
@@ -42,6 +44,49 @@ const (
 	minute = time.Minute
 	hour   = time.Hour
 )
+
+// releaseRequestStories need no lock that grows older.
+var releaseRequestStories = map[string][]step{
+	"the request's lock goes": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{releaseOf: "ann", request: "R1", as: "first"},
+		{release: "first", want: fault.NotFound},
+		{acquire: "ann", ttl: minute, request: "R2", outcome: lock.Granted},
+	},
+	"a second release finds nothing": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{releaseOf: "ann", request: "R1", as: "first"},
+		{releaseOf: "ann", request: "R1", want: fault.NotFound},
+	},
+	"a renewed lock goes too": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{acquire: "ann", ttl: minute, request: "R1", as: "again", same: "first", outcome: lock.Renewed},
+		{releaseOf: "ann", request: "R1", as: "again"},
+		{release: "first", want: fault.NotFound},
+	},
+	"another request's lock stays": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{releaseOf: "ann", request: "R2", want: fault.NotFound},
+		{release: "first"},
+	},
+	"a lock without a request stays": {
+		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},
+		{releaseOf: "ann", request: "R1", want: fault.NotFound},
+		{releaseOf: "ann", want: fault.NotFound},
+		{release: "first"},
+	},
+	"the same request's lock of another patron stays": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "ann's", outcome: lock.Granted},
+		{acquire: "bob", ttl: minute, request: "R1", as: "bob's", outcome: lock.Granted},
+		{releaseOf: "ann", request: "R1", as: "ann's"},
+		{release: "bob's"},
+	},
+	"afterwards the request is a new one": {
+		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
+		{releaseOf: "ann", request: "R1", as: "first"},
+		{acquire: "ann", ttl: minute, request: "R1", outcome: lock.Granted},
+	},
+}
 
 var stories = map[string][]step{
 	"a free lock is granted": {
@@ -168,6 +213,19 @@ var stories = map[string][]step{
 		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
 		{force: "first"},
 		{acquire: "ann", ttl: minute, request: "R1", outcome: lock.Granted},
+	},
+	"an outdated lock is released by its request too": {
+		{acquire: "ann", ttl: second, request: "R1", as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{releaseOf: "ann", request: "R1", as: "first", outdated: true},
+		{releaseOf: "ann", request: "R1", want: fault.NotFound},
+	},
+	"a late release by request does not free the next holder": {
+		{acquire: "ann", ttl: second, request: "R1", as: "first", outcome: lock.Granted},
+		{age: "first", by: 2 * second},
+		{acquire: "ann", ttl: minute, request: "R2", as: "second", outcome: lock.TakenOver},
+		{releaseOf: "ann", request: "R1", want: fault.NotFound},
+		{release: "second"},
 	},
 	"a withdrawn lock is free": {
 		{acquire: "ann", ttl: minute, as: "first", outcome: lock.Granted},

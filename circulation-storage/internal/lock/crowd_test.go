@@ -1,0 +1,79 @@
+package lock_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+)
+
+// Many callers come, try several times, repeat what they sent, leave and release at
+// random, while the store takes its time. One at most has the lock at any moment, and
+// nothing is left of any of them: no lock, no line, no call.
+func TestService_LeavesNothingBehindInACrowd(t *testing.T) {
+	for range 10 {
+		t.Run("", func(t *testing.T) {
+			atDesk(t, func(t *testing.T, d *desk) {
+				d.store.latency = func() time.Duration { return upTo(30 * time.Millisecond) }
+				var crowd sync.WaitGroup
+				var holding sync.Mutex
+				for range 40 {
+					crowd.Go(func() {
+						<-time.After(upTo(time.Second))
+						ctx, leave := context.WithCancel(d.ctx)
+						defer leave()
+						if rand.N(3) == 0 {
+							defer time.AfterFunc(upTo(time.Second), leave).Stop()
+						}
+						d.comeAndGo(ctx, t, &holding)
+					})
+				}
+				<-time.After(upTo(time.Second))
+				d.store.free(d.ctx, d.patron)
+				crowd.Wait()
+				<-time.After(time.Second) // what callers left behind ends by itself
+				if got := d.store.heldBy(d.ctx, d.patron); got.ID != uuid.Nil {
+					t.Errorf("%+v is left", got)
+				}
+			})
+		})
+	}
+}
+
+// comeAndGo is one caller. It gives up what it has by the lock's id or by its request.
+func (d *desk) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex) {
+	var copies sync.WaitGroup
+	defer copies.Wait()
+	req := lock.Request{UserID: d.patron, RequestID: uuid.New()}
+	for _, wait := range []time.Duration{upTo(300 * time.Millisecond), upTo(300 * time.Millisecond), upTo(time.Second), 0} {
+		req.Wait = wait
+		if rand.N(4) == 0 {
+			again := req
+			copies.Go(func() { _, _ = d.Acquire(ctx, again) })
+		}
+		l, err := d.Acquire(ctx, req)
+		if err != nil {
+			continue
+		}
+		if !holding.TryLock() {
+			t.Error("two callers have the lock at once")
+			return
+		}
+		<-time.After(upTo(50 * time.Millisecond))
+		holding.Unlock()
+		if rand.N(2) == 0 {
+			_ = d.Release(d.ctx, l.ID)
+		}
+		break
+	}
+	if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
+		t.Error(err)
+	}
+}
+
+func upTo(most time.Duration) time.Duration { return rand.N(most) + time.Nanosecond }
