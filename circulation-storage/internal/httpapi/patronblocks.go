@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // PatronBlockStore keeps the automated blocks of the tenant in ctx, as one
@@ -35,16 +36,22 @@ func PatronBlockRoutes(store PatronBlockStore) []edge.Route {
 	}
 }
 
-// get handles GET /automated-patron-blocks/{userId}: 200, or 404 while nothing is
-// stored.
+// noBlocks is the answer for a patron of whom nothing is stored.
+const noBlocks = `{"automatedPatronBlocks":[]}`
+
+// get handles GET /automated-patron-blocks/{userId}: 200. A patron without blocks
+// has an empty list, and so has any id that is no patron's, as in mod-patron-blocks.
 func (h patronBlockHandlers) get(c echo.Context) error {
 	id, err := pathID(c)
 	if err != nil {
 		return err
 	}
-	doc, err := h.store.PatronBlocks(c.Request().Context(), id)
+	doc, stored, err := fault.Found(h.store.PatronBlocks(c.Request().Context(), id))
 	if err != nil {
 		return err
+	}
+	if !stored {
+		doc = json.RawMessage(noBlocks)
 	}
 	return c.JSON(http.StatusOK, doc)
 }

@@ -32,7 +32,7 @@ func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (jso
 	var doc json.RawMessage
 	err = s.db.read(ctx, func() error { return s.db.pool.QueryRow(ctx, statement, userID).Scan(&doc) })
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fault.New(fault.NotFound, "Not found: no automated blocks are stored for the patron with id %s", userID)
+		return nil, fault.New(fault.NotFound, "Not found: no automated blocks are stored for the patron")
 	}
 	return doc, toFault("reading automated patron blocks", err)
 }
