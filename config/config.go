@@ -91,13 +91,14 @@ func (c Log) level() (slog.Level, error) {
 }
 
 // New returns a JSON logger that adds service, unless empty, to every line, and
-// request id and tenant to those of a call.
+// request id and tenant to those of a call. Its lines have bounded values and show
+// no UUID that may be a patron's.
 func (c Log) New(w io.Writer, service string) *slog.Logger {
 	level, err := c.level()
 	if err != nil {
 		level = slog.LevelInfo
 	}
-	h := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+	h := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: guardAttr})
 	log := slog.New(callHandler{h})
 	if service == "" {
 		return log

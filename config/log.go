@@ -2,7 +2,10 @@ package config
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"regexp"
 
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/tenant"
@@ -30,4 +33,105 @@ func (h callHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (h callHandler) WithGroup(name string) slog.Handler {
 	return callHandler{h.Handler.WithGroup(name)}
+}
+
+// Bounds of one logged value, in characters. Callers choose the length of
+// barcodes and of much that errors quote; they do not choose that of a trace.
+const (
+	maxValue = 1000
+	maxTrace = 8000
+)
+
+// guardAttr is a slog.HandlerOptions.ReplaceAttr. It bounds each value and hides
+// what may name a patron, so that no caller of the log has to.
+func guardAttr(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindString:
+		return slog.String(a.Key, guardText(a.Key, a.Value.String()))
+	case slog.KindAny:
+		return guardAny(a)
+	default: // numbers, times and durations
+		return a
+	}
+}
+
+func guardAny(a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case slog.Level:
+		return a
+	case error:
+		return slog.String(a.Key, guardText(a.Key, v.Error()))
+	default:
+		raw, err := json.Marshal(v)
+		if err != nil {
+			raw = fmt.Append(nil, v)
+		}
+		if guarded := guardText(a.Key, string(raw)); guarded != string(raw) {
+			return slog.String(a.Key, guarded)
+		}
+		return a
+	}
+}
+
+func guardText(key, text string) string {
+	head, length := cut(text, longest(key))
+	if !namesRecord(key) {
+		if length > 0 {
+			head = cutIDPattern.ReplaceAllString(head, "")
+		}
+		head = hidePatrons(head)
+	}
+	if length > 0 {
+		return fmt.Sprintf("%s… (%d characters)", head, length)
+	}
+	return head
+}
+
+func longest(key string) int {
+	if key == "stack" || key == "output" {
+		return maxTrace
+	}
+	return maxValue
+}
+
+// namesRecord reports whether the value of key is an id or a barcode, but not a
+// patron's.
+func namesRecord(key string) bool {
+	switch key {
+	case "item", "loan_id", "lock_id", "claim_id", "request_id", "lock_okapi_request_id", "by_id":
+		return true
+	}
+	return false
+}
+
+// cut returns the first most characters of text, and the length of a text that has
+// more.
+func cut(text string, most int) (head string, length int) {
+	if len(text) <= most {
+		return text, 0
+	}
+	head = text
+	for i := range text {
+		if length == most {
+			head = text[:i]
+		}
+		length++
+	}
+	if length <= most {
+		return text, 0
+	}
+	return head, length
+}
+
+var (
+	idPattern    = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	cutIDPattern = regexp.MustCompile(`(?i)[0-9a-f-]{1,35}$`) // at the end of a text that was cut
+	queryPattern = regexp.MustCompile(`\?\S*=\S*`)
+)
+
+// hidePatrons masks every UUID, since a text does not say whose it is, and drops
+// the query string of a URL, which may name a patron by barcode.
+func hidePatrons(text string) string {
+	text = queryPattern.ReplaceAllString(text, "?…")
+	return idPattern.ReplaceAllStringFunc(text, call.Mask)
 }

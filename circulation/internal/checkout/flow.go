@@ -61,17 +61,18 @@ func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
 	lent, err := t.checkOut(ctx, req)
 	e := t.ending(ctx, err, time.Since(start))
 	s.Observer.Ended(ctx, e)
-	s.log(ctx, e, err)
+	s.log(ctx, req, e, err)
 	return lent, err
 }
 
-// log writes the line that tells why somebody was refused at 14:03. err has the
-// cause too, which Ending leaves out; but a refusal is all in its messages, and in
-// Ending they are without the patron's name.
-func (s *Service) log(ctx context.Context, e Ending, err error) {
+// log writes the one line of a check-out. err has the cause too, which Ending
+// leaves out; but a refusal is all in its messages, and in Ending they are without
+// the patron's name. The barcodes of patron and proxy are masked in all of it.
+func (s *Service) log(ctx context.Context, req Request, e Ending, err error) {
+	masked := func(text string) string { return maskBarcodes(text, req.UserBarcode, req.ProxyUserBarcode) }
 	attrs := []slog.Attr{
 		slog.String("outcome", e.Outcome), slog.String("patron", call.Mask(e.UserBarcode)),
-		slog.String("item", e.ItemBarcode), slog.Float64("took_ms", milliseconds(e.Took)),
+		slog.String("item", masked(e.ItemBarcode)), slog.Float64("took_ms", milliseconds(e.Took)),
 	}
 	if e.Wait != nil {
 		attrs = append(attrs, slog.Float64("wait_ms", milliseconds(*e.Wait)))
@@ -81,11 +82,19 @@ func (s *Service) log(ctx context.Context, e Ending, err error) {
 	}
 	switch {
 	case fault.Is(err, fault.Invalid):
-		attrs = append(attrs, slog.String("code", e.Code), slog.String("why", e.Reason))
+		attrs = append(attrs, slog.String("code", e.Code), slog.String("why", masked(e.Reason)))
 	case err != nil:
-		attrs = append(attrs, slog.String("why", err.Error()))
+		attrs = append(attrs, slog.String("why", masked(err.Error())))
 	}
 	s.Log.LogAttrs(ctx, slog.LevelInfo, "check-out", attrs...)
+}
+
+// maskBarcodes masks the barcodes of patrons where text names them.
+func maskBarcodes(text string, barcodes ...string) string {
+	for _, b := range barcodes {
+		text = call.Hide(text, b, call.Mask(b))
+	}
+	return text
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -69,10 +69,10 @@ func (r *Renewals) Renew(ctx context.Context, req RenewalRequest) (json.RawMessa
 	}
 	attrs := []slog.Attr{
 		slog.Bool("renewed", err == nil), slog.String("patron", call.Mask(req.UserBarcode)),
-		slog.String("item", req.ItemBarcode), slog.Float64("took_ms", milliseconds(time.Since(start))),
+		slog.String("item", maskBarcodes(req.ItemBarcode, req.UserBarcode)), slog.Float64("took_ms", milliseconds(time.Since(start))),
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("why", err.Error()))
+		attrs = append(attrs, slog.String("why", maskBarcodes(err.Error(), req.UserBarcode)))
 	}
 	r.Service.Log.LogAttrs(ctx, slog.LevelInfo, "renewal", attrs...)
 	return loan, err

@@ -51,7 +51,13 @@ func answerFault(r request, status int, header http.Header, body []byte) error {
 	if code == fault.NotFound && (!r.record || named == "") {
 		code = fault.Unavailable
 	}
-	quoted := quote(body)
+	var list struct {
+		Errors []fault.Detail `json:"errors"`
+	}
+	if json.Unmarshal(body, &list) != nil {
+		list.Errors = nil
+	}
+	quoted := quote(status, body, list.Errors)
 	f := &fault.Error{
 		Code:       code,
 		Msg:        publicMessage(code),
@@ -61,11 +67,8 @@ func answerFault(r request, status int, header http.Header, body []byte) error {
 	if status >= http.StatusInternalServerError {
 		return f
 	}
-	var list struct {
-		Errors []fault.Detail `json:"errors"`
-	}
 	switch {
-	case json.Unmarshal(body, &list) == nil && len(list.Errors) > 0:
+	case len(list.Errors) > 0:
 		f.Details, f.Msg = list.Errors, list.Errors[0].Message
 	case code == fault.Malformed && named != "" && quoted != "":
 		f.Msg = quoted
@@ -73,7 +76,20 @@ func answerFault(r request, status int, header http.Header, body []byte) error {
 	return f
 }
 
-func quote(body []byte) string {
+// quote is what an error repeats of an answer: its text, or the messages of FOLIO's
+// list of errors. Neither their parameters nor records are in it, since those name
+// patrons.
+func quote(status int, body []byte, list []fault.Detail) string {
+	switch {
+	case status < http.StatusBadRequest:
+		return "a status that was not expected"
+	case len(list) > 0:
+		messages := make([]string, len(list))
+		for i, d := range list {
+			messages[i] = d.Message
+		}
+		body = []byte(strings.Join(messages, "; "))
+	}
 	if len(body) > maxQuoted {
 		body = body[:maxQuoted]
 	}

@@ -1,0 +1,57 @@
+package checkout_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+)
+
+func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
+	t.Parallel()
+	const card, proxy, book = "21234567890123", "29876543210987", "31111111111111"
+	tests := []struct {
+		name   string
+		world  func(w *world)
+		item   string
+		wanted []string
+	}{
+		{name: "a loan", item: book, wanted: []string{"outcome=lent", "patron=****0123", "item=" + book}},
+		{name: "a card in place of the book", item: card, wanted: []string{"item=****0123", `why="No item with barcode ****0123 could be found"`}},
+		{name: "a message of a block", item: book, wanted: []string{"Card ****0123 is blocked", "item=" + book}, world: func(w *world) {
+			w.auto = []checkout.AutomatedBlock{{BlockBorrowing: true, Message: "Card " + card + " is blocked"}}
+		}},
+		{name: "a failure that quotes the proxy", item: book, wanted: []string{"no proxy ****0987 here"}, world: func(w *world) {
+			w.acquire = []error{errors.New("no proxy " + proxy + " here")}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			w := newWorld()
+			w.user.Barcode, w.item.Barcode = card, book
+			carl := w.user
+			carl.ID = carlID
+			w.people = map[string]checkout.User{proxy: carl}
+			w.proxies = []checkout.ProxyRelation{{Status: "Active"}}
+			if tt.world != nil {
+				tt.world(w)
+			}
+			s := w.service()
+			s.Log = slog.New(slog.NewTextHandler(&log, nil))
+			_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: tt.item, UserBarcode: card, ProxyUserBarcode: proxy, ServicePointID: deskID})
+			for _, want := range tt.wanted {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("logged %s (%v), want %s", log.String(), err, want)
+				}
+			}
+			if line := log.String(); strings.Contains(line, card) || strings.Contains(line, proxy) {
+				t.Errorf("logged %s, which names a patron", line)
+			}
+		})
+	}
+}

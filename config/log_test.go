@@ -1,0 +1,140 @@
+package config_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"checkoutlock/config"
+)
+
+const (
+	patronID = "77477611-ab44-4082-a0d8-42f7acdfde11"
+	maskedID = "****de11"
+)
+
+// logged writes one line by write and returns it, as text and read.
+func logged(t *testing.T, write func(*slog.Logger)) (string, map[string]any) {
+	t.Helper()
+	var out bytes.Buffer
+	write(config.Log{Level: "debug"}.New(&out, "circulation"))
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatalf("the line %q is no JSON object: %v", out.String(), err)
+	}
+	return out.String(), line
+}
+
+func TestLog_MasksIDsInTexts(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("GET /automated-patron-blocks/" + patronID + ": refused")
+	tests := map[string]struct {
+		attr slog.Attr
+		want string
+	}{
+		"an error":                  {slog.Any("err", cause), "GET /automated-patron-blocks/" + maskedID + ": refused"},
+		"a wrapped error":           {slog.Any("err", fmt.Errorf("reading: %w", cause)), "reading: GET /automated-patron-blocks/" + maskedID + ": refused"},
+		"a text":                    {slog.String("why", "the patron "+patronID), "the patron " + maskedID},
+		"an id that is whole":       {slog.String("user", patronID), maskedID},
+		"an id in capitals":         {slog.String("why", strings.ToUpper(patronID)), "****DE11"},
+		"two ids":                   {slog.String("why", patronID+"/"+patronID), maskedID + "/" + maskedID},
+		"an id that is cut off":     {slog.String("why", strings.Repeat("x", 970)+" "+patronID), strings.Repeat("x", 970) + " … (1007 characters)"},
+		"a list":                    {slog.Any("ids", []string{patronID}), `["` + maskedID + `"]`},
+		"a query string":            {slog.String("err", "GET /users?query=barcode%3D%3D%2221234%22&limit=1 failed"), "GET /users?… failed"},
+		"a question":                {slog.String("why", "Is it there? No"), "Is it there? No"},
+		"a name":                    {slog.String("why", "Loan policy 4 could not be found"), "Loan policy 4 could not be found"},
+		"the id of a loan":          {slog.String("loan_id", patronID), patronID},
+		"the id of a lock":          {slog.String("lock_id", patronID), patronID},
+		"an item's barcode":         {slog.String("item", patronID), patronID},
+		"the id of another request": {slog.String("lock_okapi_request_id", patronID), patronID},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for how, write := range map[string]func(*slog.Logger){
+				"with the line":    func(l *slog.Logger) { l.LogAttrs(context.Background(), slog.LevelInfo, "m", tt.attr) },
+				"with the logger":  func(l *slog.Logger) { slog.New(l.Handler().WithAttrs([]slog.Attr{tt.attr})).Info("m") },
+				"as a LogValuer":   func(l *slog.Logger) { l.Info("m", tt.attr.Key, valuer{tt.attr.Value}) },
+				"within the group": func(l *slog.Logger) { l.Info("m", slog.GroupAttrs("g", tt.attr)) },
+			} {
+				_, line := logged(t, write)
+				if g, ok := line["g"].(map[string]any); ok {
+					line = g
+				}
+				if got := line[tt.attr.Key]; got != tt.want {
+					t.Errorf("%s: got %q, want %q", how, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// valuer is a value that is made when it is logged.
+type valuer struct{ value slog.Value }
+
+func (v valuer) LogValue() slog.Value { return v.value }
+
+func TestLog_MasksIDsInMessages(t *testing.T) {
+	t.Parallel()
+	if text, line := logged(t, func(l *slog.Logger) { l.Info("patron " + patronID) }); line["msg"] != "patron "+maskedID {
+		t.Errorf("logged %s", text)
+	}
+}
+
+func TestLog_BoundsEveryValue(t *testing.T) {
+	t.Parallel()
+	huge := strings.Repeat("ä", 800_000)
+	const most = 7000 // bytes: at most six for each character, and the rest of the line
+	for name, attr := range map[string]slog.Attr{
+		"a text":            slog.String("why", huge),
+		"an item's barcode": slog.String("item", huge),
+		"an error":          slog.Any("err", errors.New(huge)),
+		"a list":            slog.Any("list", []string{huge}),
+		"no UTF-8":          slog.String("why", strings.Repeat("\xff", 800_000)),
+		"only digits":       slog.String("why", strings.Repeat("1", 800_000)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, line := logged(t, func(l *slog.Logger) { l.LogAttrs(context.Background(), slog.LevelInfo, "m", attr) })
+			if len(text) > most {
+				t.Errorf("the line has %d bytes", len(text))
+			}
+			if got, _ := line[attr.Key].(string); !strings.Contains(got, "… (8000") {
+				t.Errorf("%.20q does not end with its length: %q", got, got[max(0, len(got)-40):])
+			}
+		})
+	}
+	if text, _ := logged(t, func(l *slog.Logger) { l.Info(huge) }); len(text) > most {
+		t.Errorf("the line of a huge message has %d bytes", len(text))
+	}
+}
+
+func TestLog_KeepsStacksLongEnough(t *testing.T) {
+	t.Parallel()
+	stack := strings.Repeat("x", 4<<10)
+	if _, line := logged(t, func(l *slog.Logger) { l.Error("panic", "stack", stack) }); line["stack"] != stack {
+		t.Errorf("a stack of %d bytes was cut", len(stack))
+	}
+}
+
+func TestLog_KeepsOtherValues(t *testing.T) {
+	t.Parallel()
+	text, line := logged(t, func(l *slog.Logger) { l.Warn("m", "n", 7, "on", true, "none", nil, "list", []int{1, 2}) })
+	if line["level"] != "WARN" || line["n"] != 7.0 || line["on"] != true || line["none"] != nil || !strings.Contains(text, `"list":[1,2]`) {
+		t.Errorf("logged %s", text)
+	}
+}
+
+func BenchmarkLog(b *testing.B) {
+	log := config.Log{Level: "info"}.New(io.Discard, "circulation")
+	for b.Loop() {
+		log.LogAttrs(context.Background(), slog.LevelInfo, "check-out", slog.String("outcome", "lent"), slog.String("patron", maskedID),
+			slog.String("item", "21234567890123"), slog.Float64("took_ms", 3.7))
+	}
+}
