@@ -217,7 +217,7 @@ func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 	h := service(func(c echo.Context) error {
 		seen = call.FromContext(c.Request().Context())
 		return c.NoContent(http.StatusNoContent)
-	}, func(o *edge.Options) { o.Log, o.BelievePermissions = slog.New(slog.NewJSONHandler(&log, nil)), true })
+	}, func(o *edge.Options) { o.Log, o.BelievePermissions = debugLog(&log), true })
 	post(t, h, "{}", "X-Okapi-Request-Id", "a\nb", "X-Okapi-Permissions", `["x.y"]`, "X-Okapi-User-Id", "9AD09B01-7429-455F-9F64-E3897027DB61", "X-Okapi-Token", "t")
 	if strings.ContainsAny(seen.RequestID, "\n") || len(seen.RequestID) != 36 {
 		t.Errorf("request id %q was not replaced", seen.RequestID)
@@ -240,25 +240,6 @@ func TestPermissionsWithoutAGatewayAreDropped(t *testing.T) {
 	}, nil)
 	if post(t, h, "{}", "X-Okapi-Permissions", `["x.y"]`); len(seen.Permissions) != 0 || seen.RequestID == "" {
 		t.Errorf("got %+v, want no permissions", seen)
-	}
-}
-
-func TestTheLogNamesNobodyWhomARefusalNames(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		err  error
-		want string
-	}{
-		"a refusal":    {fault.Validation(fault.Detail{Message: "not to Reader, Ann"}), `"code":"INVALID"`},
-		"another text": {fault.New(fault.Malformed, "no JSON"), `"err":"MALFORMED: no JSON"`},
-		"a failure":    {&fault.Error{Code: fault.Timeout, Msg: "too long", Details: []fault.Detail{{Message: "loan 1"}}}, `"err":"TIMEOUT: too long"`},
-	} {
-		var log bytes.Buffer
-		h := service(func(echo.Context) error { return tt.err }, func(o *edge.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
-		post(t, h, "{}")
-		if !strings.Contains(log.String(), tt.want) || strings.Contains(log.String(), "Ann") {
-			t.Errorf("%s: logged %s, want %s", name, log.String(), tt.want)
-		}
 	}
 }
 

@@ -59,10 +59,13 @@ func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 	}
 }
 
+// unknownRoute stands for every path that has no route.
+const unknownRoute = "unknown"
+
 // routeOf is the path's pattern, so that labels stay few and free of ids.
 func routeOf(c echo.Context) string {
 	if c.Path() == "" {
-		return "unknown"
+		return unknownRoute
 	}
 	return c.Path()
 }
@@ -75,26 +78,54 @@ func methodOf(method string) string {
 	return "other"
 }
 
+// logRequest writes the request's line. Only an answer of 500 and above has its
+// error there: the text of any other was answered, and may quote what the caller
+// sent, which may name a patron.
 func (o Options) logRequest(c echo.Context, route string, took time.Duration, err error) {
 	status := c.Response().Status
-	level := slog.LevelInfo
-	switch {
-	case status >= http.StatusInternalServerError && fault.CodeOf(err) != fault.LockHeld:
-		level = slog.LevelError
-	case strings.HasPrefix(route, "/admin/") || route == "/metrics":
-		level = slog.LevelDebug
-	}
-	ctx := c.Request().Context()
 	attrs := []slog.Attr{
 		slog.String("method", c.Request().Method), slog.String("route", route),
 		slog.Int("status", status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
 	}
+	var code fault.Code
 	if err != nil {
-		f := ToFault(err)
-		attrs = append(attrs, slog.String("code", string(f.Code)))
-		if len(f.Details) == 0 || status >= http.StatusInternalServerError {
+		code = ToFault(err).Code
+		attrs = append(attrs, slog.String("code", string(code)))
+		if status >= http.StatusInternalServerError {
 			attrs = append(attrs, slog.String("err", err.Error()))
-		} // else the answer has told the caller, and its messages may name a patron
+		}
 	}
-	o.Log.LogAttrs(ctx, level, "request", attrs...)
+	o.Log.LogAttrs(c.Request().Context(), levelOf(route, status, code), "request", attrs...)
+}
+
+// levelOf is the level of a request's line. Debug has what is the normal work of
+// the pair, info the refusals that say that a caller is set up wrongly.
+func levelOf(route string, status int, code fault.Code) slog.Level {
+	switch {
+	case strings.HasPrefix(route, "/admin/"), route == "/metrics":
+		return slog.LevelDebug
+	case route == unknownRoute && status >= http.StatusBadRequest:
+		return slog.LevelInfo
+	case status < http.StatusBadRequest, status == statusClientLeft, expected(code):
+		return slog.LevelDebug
+	case status < http.StatusInternalServerError:
+		return slog.LevelInfo
+	case code == fault.Overloaded, code == fault.TenantNotReady, code == fault.Unavailable:
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+// expected reports whether an answer with this code is part of the normal work of
+// the pair: the caller deals with it, and there is nothing to mend.
+func expected(code fault.Code) bool {
+	switch code {
+	case fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse,
+		fault.LockHeld, fault.LockQueueFull, fault.LockLost, fault.LockNotAcquired,
+		fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged,
+		fault.ClaimLost, fault.RequestRunning:
+		return true
+	default:
+		return false
+	}
 }

@@ -79,7 +79,7 @@ func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, op stri
 		if err = db.tryTx(ctx, pool, b, fn); err == nil || !retryable(err) || ctx.Err() != nil {
 			break
 		}
-		db.log.InfoContext(ctx, "transaction runs again", "op", op, "err", err)
+		db.log.DebugContext(ctx, "transaction runs again", "op", op, "err", err)
 	}
 	if lost(err) {
 		db.resetPools()

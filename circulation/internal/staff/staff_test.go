@@ -141,7 +141,7 @@ func visit(t *testing.T, l *library) *visitor {
 func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visitor {
 	t.Helper()
 	logged := &bytes.Buffer{}
-	log := slog.New(slog.NewTextHandler(logged, nil))
+	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	pages, err := staff.New(staff.Options{Oversight: l, Guard: auth.NewGuard(mode, "correct horse", log), Log: log})
 	if err != nil {
 		t.Fatal(err)

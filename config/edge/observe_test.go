@@ -1,0 +1,120 @@
+package edge_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config"
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas/fault"
+)
+
+// debugLog writes every line to w.
+func debugLog(w io.Writer) *slog.Logger { return config.Log{Level: "debug"}.New(w, "") }
+
+// requestLine is the line of one request that a handler answered with err.
+func requestLine(t *testing.T, err error) (line map[string]any) {
+	t.Helper()
+	var log bytes.Buffer
+	h := service(func(c echo.Context) error {
+		if err != nil {
+			return err
+		}
+		return c.NoContent(http.StatusNoContent)
+	}, func(o *edge.Options) { o.Log = debugLog(&log) })
+	post(t, h, "{}")
+	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
+		t.Fatalf("logged %q, want one line: %v", log.String(), err)
+	}
+	return line
+}
+
+func TestRequestLine_HasALevelByWhatCanBeDone(t *testing.T) {
+	t.Parallel()
+	levels := map[string][]fault.Code{
+		"DEBUG": {
+			"", fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse, fault.LockHeld, fault.LockQueueFull, fault.LockLost,
+			fault.LockNotAcquired, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.ClaimLost,
+			fault.RequestRunning,
+		},
+		"INFO":  {fault.Malformed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused, fault.UnknownTenant},
+		"WARN":  {fault.Overloaded, fault.TenantNotReady, fault.Unavailable},
+		"ERROR": {fault.Internal, fault.Timeout, fault.OutcomeUnknown},
+	}
+	tested := map[fault.Code]bool{}
+	for level, codes := range levels {
+		for _, code := range codes {
+			tested[code] = true
+			var err error
+			if code != "" {
+				err = fault.New(code, "why")
+			}
+			if line := requestLine(t, err); line["level"] != level {
+				t.Errorf("a request that ends with %q is %v, want %s", code, line["level"], level)
+			}
+		}
+	}
+	for _, code := range fault.Codes() {
+		if !tested[code] {
+			t.Errorf("%s has no level here", code)
+		}
+	}
+	if line := requestLine(t, errors.New("a bug")); line["level"] != "ERROR" || line["err"] != "a bug" {
+		t.Errorf("an error that is no fault is %v", line)
+	}
+	if line := requestLine(t, fmt.Errorf("waiting: %w", context.Canceled)); line["level"] != "DEBUG" || line["status"] != 499.0 {
+		t.Errorf("a client that left is %v", line)
+	}
+}
+
+func TestRequestLine_OfAnUnknownPathIsInfo(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	h := service(echoBody, func(o *edge.Options) { o.Log = config.Log{Level: "info"}.New(&log, "") })
+	for _, path := range []string{"/no/such/path", "/admin/health", "/metrics"} {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), `"route":"unknown","status":404`) {
+		t.Errorf("logged %s, want one line for the path without a route", log.String())
+	}
+}
+
+func TestRequestLine_HasTheErrorOfAFailureAlone(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		code fault.Code
+		want any
+	}{
+		"a refusal":         {fault.Validation(fault.Detail{Message: "not to Reader, Ann"}), fault.Invalid, nil},
+		"a malformed input": {fault.New(fault.Malformed, "userBarcode must be of type string, not number 21234567890123"), fault.Malformed, nil},
+		"a failure":         {&fault.Error{Code: fault.Timeout, Msg: "too long", Details: []fault.Detail{{Message: "loan 1"}}}, fault.Timeout, "TIMEOUT: too long"},
+		"an outage":         {fault.New(fault.Unavailable, "storage is away"), fault.Unavailable, "UNAVAILABLE: storage is away"},
+	} {
+		if line := requestLine(t, tt.err); line["code"] != string(tt.code) || line["err"] != tt.want {
+			t.Errorf("%s: logged %v", name, line)
+		}
+	}
+}
+
+func TestRequestLine_OfAPanicNamesNoPatron(t *testing.T) {
+	t.Parallel()
+	const id = "77477611-ab44-4082-a0d8-42f7acdfde11"
+	var log bytes.Buffer
+	h := service(func(echo.Context) error { panic("no blocks of " + id) }, func(o *edge.Options) { o.Log = debugLog(&log) })
+	post(t, h, "{}")
+	if strings.Contains(log.String(), id) || strings.Count(log.String(), "no blocks of ****de11") != 2 || !strings.Contains(log.String(), "observe_test.go") {
+		t.Errorf("logged %s, want the masked id and where it was", log.String())
+	}
+}
