@@ -140,3 +140,34 @@ func TestCheckInsThatCannotBeAreRefusedAsInFOLIO(t *testing.T) {
 		}
 	})
 }
+
+func TestACheckInWhoseAnswerIsLostIsDoneOnceAndAnswered(t *testing.T) {
+	t.Parallel()
+	const path = "/loan-storage/check-ins"
+	tests := map[string]linkFault{
+		"once":                {method: http.MethodPost, path: path, times: 1, befall: loseAnswer},
+		"before it got there": {method: http.MethodPost, path: path, times: 1, befall: loseRequest},
+		"by a broken storage": {method: http.MethodPost, path: path, times: 1, befall: answer(http.StatusInternalServerError)},
+	}
+	for name, fault := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, links := linked(t, stack.Options{CirculationEnv: on()}, 1)
+			userID, patron := p.patron(t)
+			itemID, barcode := p.item(t)
+			lent := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+			links[0].add(fault)
+			in := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+			checkParts(t, "answer", in, record{
+				"loan.id": lent["id"], "loan.status.name": "Closed", "item.id": itemID, "item.status.name": "Available", "inHouseUse": false,
+			})
+			if n := p.open(t, userID); n != 0 {
+				t.Errorf("the patron has %d loans, want 0", n)
+			}
+			sessions, _ := p.stored(t, "/patron-action-session-storage/patron-action-sessions?query=actionType==Check-in")["patronActionSessions"].([]any)
+			if len(sessions) != 1 {
+				t.Errorf("got %d records of check-ins, want 1", len(sessions))
+			}
+		})
+	}
+}

@@ -40,6 +40,9 @@ type CheckOutResult struct {
 // CheckIn is the body of POST /loan-storage/check-ins (ours), the twin of
 // CheckOut. It needs no lock: a check-in only lowers a patron's count.
 type CheckIn struct {
+	// ID is chosen by the caller: a repeat with the same id and item is answered like
+	// the first one, for a day. Without one a check-in is not recognised again.
+	ID             string `json:"id,omitempty"`
 	ItemID         string `json:"itemId"`
 	ServicePointID string `json:"servicePointId"`
 	CheckInDate    string `json:"checkInDate"` // RFC 3339

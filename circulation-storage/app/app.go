@@ -66,6 +66,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.sweepers = []*sweep.Sweeper{
 		lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log),
 		idempotency.NewSweeper(postgres.NewIdempotencyStore(db), db, cfg.LockSweepInterval, a.metrics.keysSwept, log),
+		checkout.NewSweeper(postgres.NewCommitStore(db), db, cfg.LockSweepInterval, log),
 		history.NewSweeper(postgres.NewHistoryStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, a.metrics.historySwept, log),
 		history.NewReleaseSweeper(postgres.NewLockChangeStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, log),
 	}

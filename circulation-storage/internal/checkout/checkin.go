@@ -12,6 +12,7 @@ import (
 // CheckIn is a check-in to commit, as ParseCheckIn read it. It needs no lock: it
 // can only lower a patron's count.
 type CheckIn struct {
+	ID     uuid.UUID // chosen by the caller; the same one again is a repeat; Nil for none
 	ItemID uuid.UUID
 	// ItemVersion is the _version of the item that the caller judged.
 	ItemVersion int
@@ -46,7 +47,7 @@ func ParseCheckIn(body []byte) (CheckIn, error) {
 		return CheckIn{}, err
 	}
 	c := CheckIn{
-		ItemID: id(doc, "itemId"), ItemVersion: integer(doc["itemVersion"]),
+		ID: id(doc, "id"), ItemID: id(doc, "itemId"), ItemVersion: integer(doc["itemVersion"]),
 		servicePointID: doc.Text("servicePointId"), date: doc.Text("checkInDate"),
 		itemStatus: doc.Text("itemStatus"), destinationID: doc.Text("inTransitDestinationServicePointId"),
 		staffMemberID: doc.Text("staffMemberId"), loanAction: doc.Text("loanAction"),
@@ -82,14 +83,26 @@ func (c CheckIn) checkRequest() error {
 // SeenReturn is what the transaction of a check-in found, the item locked before
 // its loan, and that before the queue.
 type SeenReturn struct {
-	Item  records.Record // nil when there is none
-	Loan  records.Record // the item's open loan; nil when it is not on loan
-	Queue Queue          // the open requests of the item or, for TitleLevel, of its instance
+	// Before is the check-in with the same id that was committed before, nil for none.
+	// It is looked for after the item was locked.
+	Before *PastCheckIn
+	Item   records.Record // nil when there is none
+	Loan   records.Record // the item's open loan; nil when it is not on loan
+	Queue  Queue          // the open requests of the item or, for TitleLevel, of its instance
 	Moment
 }
 
-// Returning is what to write for a check-in.
+// PastCheckIn is a check-in that was committed, with its answer.
+type PastCheckIn struct {
+	ItemID uuid.UUID
+	Result schemas.CheckInResult
+}
+
+// Returning is what to write for a check-in, or to answer again.
 type Returning struct {
+	// Repeated is the answer of a check-in that was committed before: nothing is to
+	// be written. It is nil for a new one.
+	Repeated *schemas.CheckInResult
 	Loan     records.Record // nil when the item was not on loan
 	Item     records.Record
 	Requests []records.Record // those of the queue that change
@@ -97,8 +110,15 @@ type Returning struct {
 	Event    Event
 }
 
-// Decide judges a check-in. Faults: ItemChanged, RequestChanged, Invalid.
+// Decide judges a check-in. A repeat is answered again, also when the item has
+// changed since. Faults: ItemChanged, RequestChanged, Invalid.
 func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error) {
+	switch {
+	case seen.Before != nil && seen.Before.ItemID != c.ItemID:
+		return Returning{}, c.idTaken()
+	case seen.Before != nil:
+		return Returning{Repeated: &seen.Before.Result}, nil
+	}
 	if seen.Item == nil {
 		return Returning{}, noItem("itemId", c.ItemID)
 	}
@@ -135,6 +155,19 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 		"servedRequestId": served.ID(),
 	})
 	return r, nil
+}
+
+func (c CheckIn) idTaken() error {
+	return invalid("id is already that of a check-in of another item", "id", c.ID.String())
+}
+
+// Violation is the fault for writing a check-in against a constraint that another
+// transaction's write violates meanwhile; nil for one that is not the caller's.
+func (c CheckIn) Violation(constraint string) error {
+	if constraint == "check_in_pkey" {
+		return c.idTaken()
+	}
+	return nil
 }
 
 func (c CheckIn) closeLoan(seen SeenReturn) records.Record {

@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/checkout"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -32,6 +33,7 @@ func TestParseCheckIn_Refusals(t *testing.T) {
 		replace map[string]any
 		says    string
 	}{
+		"id is none":                    {map[string]any{"id": "first"}, "id must be a UUID"},
 		"no item":                       {map[string]any{"itemId": nil}, "itemId is required"},
 		"item id is none":               {map[string]any{"itemId": "' OR 1=1"}, "itemId must be a UUID"},
 		"no service point":              {map[string]any{"servicePointId": nil}, "servicePointId is required"},
@@ -149,5 +151,25 @@ func TestCheckIn_IsRefused(t *testing.T) {
 	}
 	if _, err := c.Decide(ctx(t), checkout.SeenReturn{Item: storedItem(t, "Checked out")}); !fault.Is(err, fault.ItemChanged) {
 		t.Errorf("another version: got %v, want ItemChanged", err)
+	}
+}
+
+func TestCheckIn_RepeatIsAnsweredWhateverTheItemIsNow(t *testing.T) {
+	t.Parallel()
+	checkInID := "6c8b0c4e-1d0e-4b53-9a8e-3d1f0a6a1c11"
+	c, err := checkout.ParseCheckIn(checkInBody(t, map[string]any{"id": checkInID, "itemVersion": 2}))
+	if err != nil || c.ID.String() != checkInID {
+		t.Fatalf("got %s, %v", c.ID, err)
+	}
+	before := checkout.PastCheckIn{ItemID: itemID, Result: schemas.CheckInResult{Item: json.RawMessage(`{"id":"i"}`)}}
+	for name, item := range map[string]records.Record{"another version": storedItem(t, "Checked out"), "deleted": nil} {
+		got, err := c.Decide(ctx(t), checkout.SeenReturn{Item: item, Before: &before})
+		if err != nil || got.Repeated == nil || string(got.Repeated.Item) != `{"id":"i"}` || got.Item != nil {
+			t.Errorf("%s: got %+v, %v, want the answer of before and nothing to write", name, got, err)
+		}
+	}
+	before.ItemID = loanID
+	if _, err := c.Decide(ctx(t), checkout.SeenReturn{Before: &before}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("of another item: got %v, want %s", err, fault.Invalid)
 	}
 }

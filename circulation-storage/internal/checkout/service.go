@@ -59,7 +59,11 @@ type Store interface {
 	CheckOut(ctx context.Context, c CheckOut) (schemas.CheckOutResult, Outcome, error)
 
 	// CheckIn does the same for a check-in. It never touches the patron's lock.
-	CheckIn(ctx context.Context, c CheckIn) (schemas.CheckInResult, error)
+	CheckIn(ctx context.Context, c CheckIn) (schemas.CheckInResult, Outcome, error)
+
+	// SweepCheckIns forgets at most limit check-ins that are a day old, and returns
+	// how many.
+	SweepCheckIns(ctx context.Context, limit int) (int, error)
 
 	// CountOpenLoans counts as FOLIO's item limit does: open loans of items that
 	// exist and are not claimed returned. Fault: LockLost when o.LockID is not, or no
@@ -103,15 +107,15 @@ func (s *Service) checkOut(ctx context.Context, body []byte) (CheckOut, schemas.
 // ParseCheckIn and Decide.
 func (s *Service) CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error) {
 	start := time.Now()
-	result, err := s.checkIn(ctx, body)
-	s.obs.CheckedIn(outcomeOf(Committed, err), time.Since(start))
+	result, outcome, err := s.checkIn(ctx, body)
+	s.obs.CheckedIn(outcomeOf(outcome, err), time.Since(start))
 	return result, err
 }
 
-func (s *Service) checkIn(ctx context.Context, body []byte) (schemas.CheckInResult, error) {
+func (s *Service) checkIn(ctx context.Context, body []byte) (schemas.CheckInResult, Outcome, error) {
 	c, err := ParseCheckIn(body)
 	if err != nil {
-		return schemas.CheckInResult{}, err
+		return schemas.CheckInResult{}, "", err
 	}
 	return s.store.CheckIn(ctx, c)
 }

@@ -25,9 +25,11 @@ func (s fixedStore) CheckOut(context.Context, checkout.CheckOut) (schemas.CheckO
 	return schemas.CheckOutResult{}, s.outcome, s.err
 }
 
-func (s fixedStore) CheckIn(context.Context, checkout.CheckIn) (schemas.CheckInResult, error) {
-	return schemas.CheckInResult{}, s.err
+func (s fixedStore) CheckIn(context.Context, checkout.CheckIn) (schemas.CheckInResult, checkout.Outcome, error) {
+	return schemas.CheckInResult{}, s.outcome, s.err
 }
+
+func (s fixedStore) SweepCheckIns(context.Context, int) (int, error) { return 0, s.err }
 
 func (s fixedStore) DurableLoan(context.Context, uuid.UUID) (json.RawMessage, error) {
 	return nil, s.err
@@ -50,7 +52,7 @@ func TestService_TellsHowCommitsEnd(t *testing.T) {
 		out, in checkout.Outcome
 	}{
 		"committed":        {fixedStore{outcome: checkout.Committed}, false, checkout.Committed, checkout.Committed},
-		"repeated":         {fixedStore{outcome: checkout.Repeated}, false, checkout.Repeated, checkout.Committed},
+		"repeated":         {fixedStore{outcome: checkout.Repeated}, false, checkout.Repeated, checkout.Repeated},
 		"lock lost":        {fixedStore{err: fault.New(fault.LockLost, "")}, false, checkout.LockLost, checkout.LockLost},
 		"settings changed": {fixedStore{err: fault.New(fault.SettingsChanged, "")}, false, checkout.SettingsChanged, checkout.SettingsChanged},
 		"item changed":     {fixedStore{err: fault.New(fault.ItemChanged, "")}, false, checkout.ItemChanged, checkout.ItemChanged},

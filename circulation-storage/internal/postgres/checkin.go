@@ -4,17 +4,38 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/checkout"
 	"checkoutlock/schemas"
 )
 
-const lockOpenLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
+const (
+	lockOpenLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
+	pastCheckInSQL  = `SELECT item_id, item, loan FROM {schema}.check_in WHERE id = $1::uuid`
+
+	// addCheckInSQL stands after the statements that write item and loan, and keeps
+	// what they are then.
+	addCheckInSQL = `
+INSERT INTO {schema}.check_in (id, item_id, item, loan)
+SELECT $1::uuid, i.id, i.jsonb::text, (SELECT l.jsonb::text FROM {schema}.loan l WHERE l.id = nullif($3::text, '')::uuid)
+  FROM {schema}.item i WHERE i.id = $2::uuid`
+
+	// past is when a check-in c is a day old. A clock that was set back makes it last
+	// longer, but not for ever.
+	past = `c.created_date NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp() + interval '1 day'`
+
+	sweepCheckInsSQL = `
+WITH old AS (SELECT c.id FROM {schema}.check_in c WHERE ` + past + ` LIMIT $1::bigint FOR UPDATE SKIP LOCKED)
+DELETE FROM {schema}.check_in c USING old WHERE c.id = old.id AND ` + past + `
+RETURNING ` + notDurable
+)
 
 // CheckIn implements checkout.Store.
-func (s *CommitStore) CheckIn(ctx context.Context, c checkout.CheckIn) (schemas.CheckInResult, error) {
+func (s *CommitStore) CheckIn(ctx context.Context, c checkout.CheckIn) (schemas.CheckInResult, checkout.Outcome, error) {
 	var result schemas.CheckInResult
+	var outcome checkout.Outcome
 	err := s.db.inTx(ctx, "committing a check-in", func(tx pgx.Tx) error {
 		seen, err := lookCheckIn(ctx, tx, c)
 		if err != nil {
@@ -24,28 +45,52 @@ func (s *CommitStore) CheckIn(ctx context.Context, c checkout.CheckIn) (schemas.
 		if err != nil {
 			return err
 		}
-		result, err = takeBack(ctx, tx, returning)
+		if returning.Repeated != nil {
+			result, outcome = *returning.Repeated, checkout.Repeated
+			return nil
+		}
+		outcome = checkout.Committed
+		result, err = takeBack(ctx, tx, c, returning)
 		return err
 	})
-	if err != nil {
-		return schemas.CheckInResult{}, err
+	if err != nil { // also one that came after the writes
+		return schemas.CheckInResult{}, "", err
 	}
-	return result, nil
+	return result, outcome, nil
+}
+
+// SweepCheckIns implements checkout.Store.
+func (s *CommitStore) SweepCheckIns(ctx context.Context, limit int) (int, error) {
+	statement, err := query(ctx, sweepCheckInsSQL)
+	if err != nil {
+		return 0, err
+	}
+	tag, err := s.db.pool.Exec(ctx, statement, limit)
+	return int(tag.RowsAffected()), toFault("sweeping check-ins", err)
 }
 
 func lookCheckIn(ctx context.Context, tx pgx.Tx, c checkout.CheckIn) (checkout.SeenReturn, error) {
 	var seen checkout.SeenReturn
-	var item, loan *string
+	var item, loan, answeredItem, answeredLoan *string
+	var answeredFor uuid.UUID
 	var b batch
 	if c.TitleLevel {
 		b.lockTitle(c.ItemID)
 	}
 	b.one(lockItemSQL, []any{c.ItemID}, &item)
+	if c.ID != uuid.Nil {
+		b.one(pastCheckInSQL, []any{c.ID}, &answeredFor, &answeredItem, &answeredLoan)
+	}
 	b.one(lockOpenLoanSQL, []any{c.ItemID}, &loan)
 	queue := b.lockQueue(c.ItemID, c.TitleLevel)
 	b.one(clockSQL, nil, &seen.Now)
 	if err := b.send(ctx, tx); err != nil {
 		return checkout.SeenReturn{}, fmt.Errorf("reading what a check-in changes: %w", err)
+	}
+	if answeredItem != nil {
+		seen.Before = &checkout.PastCheckIn{
+			ItemID: answeredFor, Result: schemas.CheckInResult{Loan: raw(answeredLoan), Item: raw(answeredItem)},
+		}
 	}
 	var err error
 	if seen.Item, err = decodeStored(item); err != nil {
@@ -58,7 +103,7 @@ func lookCheckIn(ctx context.Context, tx pgx.Tx, c checkout.CheckIn) (checkout.S
 	return seen, err
 }
 
-func takeBack(ctx context.Context, tx pgx.Tx, r checkout.Returning) (schemas.CheckInResult, error) {
+func takeBack(ctx context.Context, tx pgx.Tx, c checkout.CheckIn, r checkout.Returning) (schemas.CheckInResult, error) {
 	var loan, item *string
 	var b batch
 	b.write(updateItemSQL, r.Item, &item)
@@ -68,11 +113,11 @@ func takeBack(ctx context.Context, tx pgx.Tx, r checkout.Returning) (schemas.Che
 	}
 	b.requests(r.Requests)
 	b.event(r.Event)
+	if c.ID != uuid.Nil {
+		b.one(addCheckInSQL, []any{c.ID, c.ItemID, r.Loan.ID()})
+	}
 	if err := b.send(ctx, tx); err != nil {
-		if taken := placeTaken(err); taken != nil {
-			return schemas.CheckInResult{}, taken
-		}
-		return schemas.CheckInResult{}, fmt.Errorf("writing a check-in: %w", err)
+		return schemas.CheckInResult{}, notWritten("a check-in", err, c.Violation)
 	}
 	return schemas.CheckInResult{Loan: raw(loan), Item: raw(item)}, nil
 }

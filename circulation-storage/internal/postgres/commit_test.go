@@ -172,8 +172,14 @@ func (l desk) lend(c lending) schemas.CheckOutResult {
 // takeBack commits a check-in of an item at that version. It may be called from
 // any goroutine.
 func (l desk) takeBack(item uuid.UUID, version int) (schemas.CheckInResult, error) {
-	parsed, err := checkout.ParseCheckIn(fmt.Appendf(nil, `{"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z",
-		"itemVersion":%d,"itemStatus":"Available"}`, item, uuid.New(), version))
+	result, _, err := l.takeBackAs(uuid.New(), item, version)
+	return result, err
+}
+
+// takeBackAs is takeBack for a check-in with that id.
+func (l desk) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult, checkout.Outcome, error) {
+	parsed, err := checkout.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z",
+		"itemVersion":%d,"itemStatus":"Available"}`, id, item, uuid.New(), version))
 	if err != nil {
 		l.t.Error(err)
 	}

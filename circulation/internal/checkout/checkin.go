@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/schemas"
@@ -56,8 +57,9 @@ type CheckedIn struct {
 	InHouseUse  bool  // the item was at home, available and not requested: somebody used it there
 }
 
-// Returner writes a check-in wholly or not at all. Faults that say it did not
-// happen are those of Committer.CheckOut but for the two that are about locks.
+// Returner writes a check-in wholly or not at all, and answers a repeat with the
+// same id like the first. Faults that say it did not happen are those of
+// Committer.CheckOut except the two that are about locks.
 type Returner interface {
 	CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error)
 }
@@ -77,7 +79,7 @@ type Returns struct {
 //
 // Faults: Invalid with FOLIO's messages; ItemChanged and RequestChanged when the
 // item or its queue keeps being changed by others; whatever else storage answered.
-// A check-in whose answer was lost may be sent again.
+// A check-in whose outcome stayed unknown may be sent again.
 func (r *Returns) CheckIn(ctx context.Context, req CheckInRequest) (CheckedIn, error) {
 	date, err := req.check(call.FromContext(ctx).UserID)
 	if err != nil {
@@ -87,14 +89,15 @@ func (r *Returns) CheckIn(ctx context.Context, req CheckInRequest) (CheckedIn, e
 	if err != nil {
 		return CheckedIn{}, err
 	}
-	in, err := r.once(ctx, req, date, item)
+	id := uuid.NewString()
+	in, err := r.once(ctx, req, date, item, id)
 	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return in, err
 	}
 	if item, err = r.Library.Item(ctx, item.ID); err != nil {
 		return CheckedIn{}, fmt.Errorf("reading the changed item again: %w", err)
 	}
-	return r.once(ctx, req, date, item)
+	return r.once(ctx, req, date, item, id)
 }
 
 // check returns the check-in date, or all that is wrong with the request by
@@ -151,8 +154,8 @@ func (r *Returns) find(ctx context.Context, barcode string) (item Item, err erro
 	return item, nil
 }
 
-// once judges the item as it was read, and commits.
-func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, item Item) (CheckedIn, error) {
+// once judges the item as it was read, and commits under id.
+func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, item Item, id string) (CheckedIn, error) {
 	in, err := r.around(ctx, item)
 	if err != nil {
 		return CheckedIn{}, err
@@ -161,6 +164,7 @@ func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, it
 		return CheckedIn{}, err
 	}
 	commit := schemas.CheckIn{
+		ID:             id,
 		ItemID:         item.ID,
 		ServicePointID: req.ServicePointID,
 		CheckInDate:    date.UTC().Format(time.RFC3339Nano),
@@ -186,9 +190,7 @@ func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, it
 	if err := ctx.Err(); err != nil {
 		return CheckedIn{}, err // nothing is written for a machine that left
 	}
-	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
-	defer cancel()
-	result, err := r.Returner.CheckIn(cctx, commit)
+	result, err := r.commit(ctx, commit)
 	if err != nil {
 		return CheckedIn{}, err
 	}
@@ -203,6 +205,26 @@ func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, it
 	}
 	in.Item = stored
 	return in, nil
+}
+
+// commit writes the check-in. From here on the machine's connection does not
+// matter. While the outcome is unknown it is sent again, and a last time on a context
+// of its own, because this process may have slept until all others had ended. Storage
+// recognises the id, so it happens once.
+func (r *Returns) commit(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
+	ctx = context.WithoutCancel(ctx)
+	send := func(ctx context.Context) (schemas.CheckInResult, error) { return r.Returner.CheckIn(ctx, c) }
+	again := func(err error) {
+		r.Log.WarnContext(ctx, "outcome of the check-in unknown; sending it again", "check_in_id", c.ID, "item_id", c.ItemID, "err", err)
+	}
+	rctx, cancel := context.WithTimeout(ctx, commitsTimeout)
+	defer cancel()
+	result, err := retryCommit(rctx, send, again)
+	if err == nil || !unknown(err) {
+		return result, err
+	}
+	again(err)
+	return sendCommit(ctx, send)
 }
 
 // around fetches what the item belongs to.

@@ -1,0 +1,130 @@
+package checkout_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/config"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// forgetful is a storage that keeps each check-in by its id and loses answers. Its
+// answers are lost in the order of the script; nil is one that arrives.
+type forgetful struct {
+	*desk
+	t      *testing.T
+	script []func(context.Context) error
+	kept   map[string]schemas.CheckInResult
+	sent   []schemas.CheckIn
+}
+
+func (f *forgetful) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
+	if ctx.Err() != nil {
+		f.t.Error("a commit was sent on a context that has ended")
+	}
+	f.sent = append(f.sent, c)
+	answer, repeated := f.kept[c.ID]
+	if !repeated {
+		var err error
+		if answer, err = f.desk.CheckIn(ctx, c); err != nil {
+			return answer, err
+		}
+		f.kept[c.ID] = answer
+	}
+	if len(f.script) > 0 {
+		lose := f.script[0]
+		f.script = f.script[1:]
+		if lose != nil {
+			return schemas.CheckInResult{}, lose(ctx)
+		}
+	}
+	return answer, nil
+}
+
+// lost loses the answer at once.
+func lost(err error) func(context.Context) error {
+	return func(context.Context) error { return err }
+}
+
+// late lets the call's time run out.
+func late(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// asleep is a process that is stopped until long after all of its time-outs.
+func asleep(ctx context.Context) error {
+	<-time.After(time.Minute)
+	return ctx.Err()
+}
+
+func TestACheckInWhoseAnswerIsLostIsFoundOut(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		script []func(context.Context) error
+		answer []error // of storage, before it keeps one
+		code   fault.Code
+		ids    int // different ones, of the check-ins that were sent
+		done   int // check-ins that were kept
+	}{
+		"the answer was lost":             {script: []func(context.Context) error{lost(errGone)}, ids: 1, done: 1},
+		"the answer came too late":        {script: []func(context.Context) error{late}, ids: 1, done: 1},
+		"storage failed after the commit": {script: []func(context.Context) error{lost(errDown), lost(errGone)}, ids: 1, done: 1},
+		"the process slept":               {script: []func(context.Context) error{asleep}, ids: 1, done: 1},
+		"it was lost before the commit":   {answer: []error{errGone}, ids: 1, done: 1},
+		"it was lost, then refused":       {answer: []error{errGone, errChanged, errChanged}, code: fault.ItemChanged, ids: 1},
+		"no answer ever comes":            {script: slices.Repeat([]func(context.Context) error{late}, 99), code: fault.Internal, ids: 1, done: 1},
+		"a refusal is not sent again":     {answer: []error{fault.New(fault.Forbidden, "no")}, code: fault.Forbidden, ids: 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk()
+				d.answers = tt.answer
+				f := &forgetful{desk: d, t: t, script: tt.script, kept: map[string]schemas.CheckInResult{}}
+				r := &checkout.Returns{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
+				start := time.Now()
+				in, err := r.CheckIn(call.NewContext(t.Context(), call.Info{UserID: staffID}), back())
+				if fault.CodeOf(err) != tt.code {
+					t.Fatalf("got %v, want %q", err, tt.code)
+				}
+				if err == nil && (len(in.Loan) == 0 || in.Item.Status.Name != "Available") {
+					t.Errorf("answered %s and %+v, want what storage answered the first time", in.Loan, in.Item)
+				}
+				ids := map[string]bool{}
+				for _, c := range f.sent {
+					ids[c.ID] = true
+				}
+				if len(ids) != tt.ids || len(f.kept) != tt.done {
+					t.Errorf("sent %d times under %d ids, kept %d check-ins; want %d ids and %d", len(f.sent), len(ids), len(f.kept), tt.ids, tt.done)
+				}
+				if took := time.Since(start); name != "the process slept" && took >= config.FinishMargin {
+					t.Errorf("answered after %s, want less than %s", took, config.FinishMargin)
+				}
+			})
+		})
+	}
+}
+
+func TestACheckInOfAMachineThatLeftIsSettledOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	d.leaves = true // while storage commits
+	f := &forgetful{desk: d, t: t, script: []func(context.Context) error{lost(errGone)}, kept: map[string]schemas.CheckInResult{}}
+	ctx, cancel := context.WithCancel(call.NewContext(t.Context(), call.Info{UserID: staffID}))
+	defer cancel()
+	d.left = cancel
+	r := &checkout.Returns{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
+	if _, err := r.CheckIn(ctx, back()); err != nil || len(f.kept) != 1 || !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("got %v, kept %d check-ins", err, len(f.kept))
+	}
+}
