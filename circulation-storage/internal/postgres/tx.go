@@ -88,14 +88,16 @@ func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, op stri
 }
 
 func (db *DB) tryTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, fn func(pgx.Tx) error) error {
+	var conn *pgxpool.Conn
 	var tx pgx.Tx
 	err := db.read(ctx, func() (err error) { // a BEGIN that is lost has changed nothing
-		tx, err = pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: b.beginSQL(ctx)})
+		conn, tx, err = begin(ctx, pool, b)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("beginning: %w", err)
 	}
+	defer conn.Release() // after commit, which looks at the connection once more
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 		defer cancel()
@@ -110,8 +112,23 @@ func (db *DB) tryTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, fn func
 	return commit(ctx, tx)
 }
 
-// commit ends the transaction. An error leaves open whether it is committed, unless
-// PostgreSQL says that it rolled back.
+// begin starts a transaction on a connection that the caller releases.
+func begin(ctx context.Context, pool *pgxpool.Pool, b txBounds) (*pgxpool.Conn, pgx.Tx, error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: b.beginSQL(ctx)})
+	if err != nil {
+		conn.Release()
+		return nil, nil, err
+	}
+	return conn, tx, nil
+}
+
+// commit ends the transaction. The caller still has its connection then, because the
+// pool may give one that was released to another transaction. An error leaves open
+// whether the transaction is committed, unless PostgreSQL says that it rolled back.
 func commit(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
