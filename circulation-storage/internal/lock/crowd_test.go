@@ -55,6 +55,7 @@ func (d *desk) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex)
 		if rand.N(4) == 0 {
 			again := req
 			copies.Go(func() { _, _ = d.Acquire(ctx, again) })
+			<-time.After(time.Nanosecond) // the copy runs: a release ends no call that comes later
 		}
 		l, err := d.Acquire(ctx, req)
 		if err != nil {
