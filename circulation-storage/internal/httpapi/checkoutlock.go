@@ -179,6 +179,11 @@ func (h lockHandlers) delete(c echo.Context) error {
 // deleteOfRequest handles DELETE /check-out-lock-storage?userId=&requestId= (ours): 204
 // when the request has no lock any more, also when it had none.
 func (h lockHandlers) deleteOfRequest(c echo.Context) error {
+	q := edge.QueryOf(c)
+	q.Declare("userId", "requestId")
+	if err := q.Err(); err != nil {
+		return err
+	}
 	user, err := queryID(c, "userId", true)
 	if err != nil {
 		return err

@@ -46,25 +46,29 @@ func TestCheckoutLockRoutes_ReleaseNothingWithoutBothIDs(t *testing.T) {
 	a.mustPost(t, ann, `,"ttlMs":60000,"requestId":"`+request+`"`)
 	a.mustPost(t, uuid.New(), `,"ttlMs":60000`)
 	const nilID = "00000000-0000-0000-0000-000000000000"
+	good := "?userId=" + ann.String() + "&requestId=" + request
 	tests := map[string]struct {
-		query string
-		want  string // part of the answer
+		query  string
+		status int
+		want   string // part of the answer
 	}{
-		"no parameter":        {"", "Parameter userId must be a UUID"},
-		"no userId":           {"?requestId=" + request, "Parameter userId must be a UUID"},
-		"no requestId":        {"?userId=" + ann.String(), "Parameter requestId must be a UUID"},
-		"an empty userId":     {"?userId=&requestId=" + request, "Parameter userId must be a UUID"},
-		"an empty requestId":  {"?userId=" + ann.String() + "&requestId=", "Parameter requestId must be a UUID"},
-		"a bad userId":        {"?userId=ann&requestId=" + request, `Parameter userId must be a UUID, but it is "ann"`},
-		"a bad requestId":     {"?userId=" + ann.String() + "&requestId=%25", `Parameter requestId must be a UUID, but it is "%"`},
-		"braces":              {"?userId=" + ann.String() + "&requestId={" + request + "}", "Parameter requestId must be a UUID"},
-		"the nil UUID":        {"?userId=" + ann.String() + "&requestId=" + nilID, "Parameter requestId must not be the nil UUID"},
-		"names of other case": {"?userid=" + ann.String() + "&requestid=" + request, "Parameter userId must be a UUID"},
+		"no parameter":            {"", 400, "Parameter userId must be a UUID"},
+		"no userId":               {"?requestId=" + request, 400, "Parameter userId must be a UUID"},
+		"no requestId":            {"?userId=" + ann.String(), 400, "Parameter requestId must be a UUID"},
+		"an empty userId":         {"?userId=&requestId=" + request, 400, "Parameter userId must be a UUID"},
+		"an empty requestId":      {"?userId=" + ann.String() + "&requestId=", 400, "Parameter requestId must be a UUID"},
+		"a bad userId":            {"?userId=ann&requestId=" + request, 400, `Parameter userId must be a UUID, but it is "ann"`},
+		"a bad requestId":         {"?userId=" + ann.String() + "&requestId=%25", 400, `Parameter requestId must be a UUID, but it is "%"`},
+		"braces":                  {"?userId=" + ann.String() + "&requestId={" + request + "}", 400, "Parameter requestId must be a UUID"},
+		"the nil UUID":            {"?userId=" + ann.String() + "&requestId=" + nilID, 400, "Parameter requestId must not be the nil UUID"},
+		"two patrons":             {good + "&userId=" + uuid.NewString(), 422, "userId must be given once"},
+		"a parameter that is new": {good + "&holder=ann", 422, "holder"},
+		"names in lower case":     {"?userid=" + ann.String() + "&requestid=" + request, 422, "userid"},
 	}
 	for name, tt := range tests {
 		w := a.do(http.MethodDelete, tt.query, "")
-		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), tt.want) {
-			t.Errorf("%s: %d %s, want 400 and %q", name, w.Code, w.Body, tt.want)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("%s: %d %s, want %d and %q", name, w.Code, w.Body, tt.status, tt.want)
 		}
 	}
 	if n := a.countLocks(t); n != 2 {
