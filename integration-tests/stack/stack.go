@@ -25,6 +25,9 @@ type Options struct {
 	// Via, if set, returns the address at which circulation instance i reaches the
 	// storage whose address is given: that of a proxy in between, say.
 	Via func(i int, storage string) string
+	// DatabaseVia, if set, returns the address at which storage instance i reaches the
+	// database whose address is given.
+	DatabaseVia func(i int, databaseURL string) string
 	// StorageEnv and CirculationEnv are settings in the form of os.Environ. Ports
 	// are free ones unless PORT is among them.
 	StorageEnv, CirculationEnv []string
@@ -68,9 +71,13 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 }
 
 func (s *Stack) startStorage(ctx context.Context, o Options) error {
+	url := o.DatabaseURL
+	if o.DatabaseVia != nil {
+		url = o.DatabaseVia(len(s.Storages), url)
+	}
 	cfg := storage.DefaultConfig()
 	cfg.HTTP.Port = 0
-	if err := config.Load(&cfg, append([]string{"DATABASE_URL=" + o.DatabaseURL}, o.StorageEnv...)); err != nil {
+	if err := config.Load(&cfg, append([]string{"DATABASE_URL=" + url}, o.StorageEnv...)); err != nil {
 		return err
 	}
 	a, err := storage.New(ctx, cfg, o.Log.With("service", "circulation-storage", "instance", len(s.Storages)))

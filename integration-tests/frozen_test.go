@@ -1,0 +1,103 @@
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// inPlainText makes pgx send each statement with its text, so that a wire
+// recognises it.
+const inPlainText = "default_query_exec_mode=exec"
+
+// wired is start with a wire before storage instance 0.
+func wired(t *testing.T, o stack.Options, limit int) (*pair, *wire) {
+	t.Helper()
+	var before *wire
+	o.DatabaseVia = func(i int, databaseURL string) string {
+		if i > 0 {
+			return databaseURL
+		}
+		if strings.Contains(databaseURL, "?") {
+			databaseURL += "&" + inPlainText
+		} else {
+			databaseURL += "?" + inPlainText
+		}
+		w, through := newWire(t, databaseURL)
+		before = w
+		return through
+	}
+	return start(t, o, limit), before
+}
+
+func TestFrozenCommit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, at string
+		enabled  bool
+		operate  bool // an operator does something about it
+	}{
+		{name: "between its batches, with the lock", at: ".loan (id, jsonb) VALUES", enabled: true, operate: true},
+		{name: "between its batches, without the lock", at: ".loan (id, jsonb) VALUES", operate: true},
+		{name: "at COMMIT, with the lock", at: "commit\x00", enabled: true},
+		{name: "at COMMIT, without the lock", at: "commit\x00"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, before := wired(t, stack.Options{
+				Storages: 2, Circulations: 2,
+				CirculationEnv: on("LOCK_TTL_MS=1000", fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", tt.enabled)),
+			}, 1)
+			id, patron := p.patron(t)
+			books := p.books(t, 2)
+			frozen := before.silenceAt(tt.at)
+			sleeper := p.lendLater(t.Context(), t, 0, books[0], patron)
+			<-frozen
+			began := time.Now()
+			if tt.operate {
+				p.checkOperators(t, id, tt.enabled)
+			}
+			eventually(t, patience, "another instance lends to the patron", func() bool {
+				return p.lend(t, 1, books[1], patron).Status == http.StatusCreated
+			})
+			t.Logf("another instance lent after %s", time.Since(began).Round(time.Millisecond))
+
+			before.speak()
+			if a := sleeper.wait(); a.Status == http.StatusCreated {
+				t.Errorf("the frozen one was answered %d %s", a.Status, a.Body)
+			}
+			if n := p.open(t, id); n != 1 {
+				t.Errorf("the patron has %d loans, want 1", n)
+			}
+			got := p.state(t, id, books[0])
+			if got.Status != "Available" || got.Events != 0 {
+				t.Errorf("the frozen one left %+v", got)
+			}
+		})
+	}
+}
+
+// checkOperators does what operators do about a frozen check-out: they release its
+// lock by force, or turn the feature on. Both are answered.
+func (p *pair) checkOperators(t *testing.T, userID string, enabled bool) {
+	t.Helper()
+	began := time.Now()
+	if !enabled {
+		object(t, do(t, p.machines[1], http.MethodPut, "/circulation/check-out-lock-settings", record{"enabled": true}), http.StatusOK)
+		t.Logf("the lock was turned on after %s", time.Since(began).Round(time.Millisecond))
+		return
+	}
+	var list struct{ CheckoutLocks []struct{ ID string } }
+	if err := do(t, p.storageAt(1), http.MethodGet, acquirePath+"?userId="+userID, nil).JSON(&list); err != nil || len(list.CheckoutLocks) != 1 {
+		t.Fatalf("locks are %+v, %v", list, err)
+	}
+	a := do(t, p.storageAt(1), http.MethodPost, acquirePath+"/"+list.CheckoutLocks[0].ID+"/forced-release", record{"reason": "stuck"})
+	t.Logf("the forced release was answered %d after %s", a.Status, time.Since(began).Round(time.Millisecond))
+	if a.Status != http.StatusOK {
+		t.Errorf("the forced release was answered %d %s", a.Status, a.Body)
+	}
+}
