@@ -110,9 +110,19 @@ func (t *try) findOut(ctx context.Context, cause error) (schemas.CheckOutResult,
 		t.item.Status, t.item.InTransitDestinationServicePointID = Status{Name: statusCheckedOut}, ""
 		return schemas.CheckOutResult{Loan: loan}, nil
 	case fenced && fault.Is(err, fault.NotFound):
-		return schemas.CheckOutResult{}, fault.Wrap(cause, fault.Internal, "The item was not lent: storage failed")
+		return schemas.CheckOutResult{}, fault.Wrap(cause, notLentCode(cause), "The item was not lent: storage failed")
 	}
 	return schemas.CheckOutResult{}, outcomeUnknown(t.loan.ID, errors.Join(cause, err))
+}
+
+// notLentCode is the code of a check-out that storage certainly did not commit. An
+// outage is one that a repeat may outlast; anything else is a defect.
+func notLentCode(cause error) fault.Code {
+	code := fault.CodeOf(cause)
+	if code == fault.Unavailable || code == fault.Timeout || errors.Is(cause, context.DeadlineExceeded) {
+		return fault.Unavailable
+	}
+	return fault.Internal
 }
 
 // outcomeUnknown is the fault of a check-out whose loan may exist.

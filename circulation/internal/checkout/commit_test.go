@@ -23,7 +23,8 @@ func TestACommitWithoutAnAnswer(t *testing.T) {
 		"the second try is answered":           {func(w *world) { w.commit = []error{errGone} }, ""},
 		"a broken storage may have committed":  {func(w *world) { w.commit = []error{errDown} }, ""},
 		"the loan is there":                    {func(w *world) { w.commit = forever }, ""},
-		"the loan is not there, fenced off":    {func(w *world) { w.commit, w.loanErr = forever, errNone }, fault.Internal},
+		"the loan is not there, fenced off":    {func(w *world) { w.commit, w.loanErr = forever, errNone }, fault.Unavailable},
+		"the same by a defect of storage":      {func(w *world) { w.commit, w.loanErr = slices.Repeat([]error{errDown}, 99), errNone }, fault.Internal},
 		"the loan cannot be read":              {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
 		"the lock cannot be released":          {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
 		"without a lock, a missing loan":       {func(w *world) { w.commit, w.loanErr, w.set = forever, errNone, settings.Settings{Version: "7"} }, fault.OutcomeUnknown},
@@ -103,7 +104,7 @@ func TestAnAnswerComesWhileTheConnectionStandsHoweverSlowStorageIs(t *testing.T)
 				service.Committer, service.Library = slow, slow
 				start := time.Now()
 				_, err := service.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
-				if !fault.Is(err, fault.Internal) {
+				if !fault.Is(err, fault.Unavailable) {
 					t.Errorf("got %v, want that nothing was lent", err)
 				}
 				if took := time.Since(start); took > 9*time.Second {
