@@ -23,8 +23,8 @@ func TestACommitThatArrivesTooLateIsFencedOff(t *testing.T) {
 	t.Cleanup(arrive)
 	var late atomic.Int32
 	links[0].add(linkFault{method: http.MethodPost, path: commitPath, times: always, befall: holdUp(open, &late)})
-	if a := p.lend(t, 0, book, patron); a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "was not lent") {
-		t.Fatalf("answered %d %s, want 500: the item was not lent", a.Status, a.Body)
+	if a := p.lend(t, 0, book, patron); a.Status != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "was not lent") {
+		t.Fatalf("answered %d %s, want 503: the item was not lent", a.Status, a.Body)
 	}
 	arrive()
 	eventually(t, patience, "the late commits are answered", func() bool { return late.Load() == 0 })

@@ -29,7 +29,7 @@ func TestWhatAPatronSeesOfALinkThatFails(t *testing.T) {
 		{"a commit whose answer is lost lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
 		{"a commit that a proxy answers lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, befall: answer(http.StatusBadGateway)}, 201, "", lentOnce},
 		{"a commit of which no answer ever comes is read back", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseAnswer}, 201, "", lentOnce},
-		{"a commit that never arrives lends nothing", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 500, "The item was not lent", untouched},
+		{"a commit that never arrives lends nothing", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 503, "The item was not lent", untouched},
 		{"a release whose answer is lost is a release", linkFault{method: http.MethodDelete, path: acquirePath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
 		{"a lock that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: loseRequest}, 503, "Storage was not reached", untouched},
 		{"a lock request that hangs lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: hang}, 504, "Storage did not answer in time", untouched},

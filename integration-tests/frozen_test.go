@@ -27,7 +27,7 @@ func wired(t *testing.T, o stack.Options, limit int) (*pair, *wire) {
 		} else {
 			databaseURL += "?" + inPlainText
 		}
-		w, through := newWire(t, databaseURL)
+		w, through := newWire(t, databaseURL, nil)
 		before = w
 		return through
 	}
@@ -44,7 +44,7 @@ func TestFrozenCommit(t *testing.T) {
 		{name: "between its batches, with the lock", at: ".loan (id, jsonb) VALUES", enabled: true, operate: true},
 		{name: "between its batches, without the lock", at: ".loan (id, jsonb) VALUES", operate: true},
 		{name: "at COMMIT, with the lock", at: "commit\x00", enabled: true},
-		{name: "at COMMIT, without the lock", at: "commit\x00"},
+		{name: "at COMMIT, without the lock", at: "commit\x00", operate: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -118,7 +118,7 @@ func TestOutage(t *testing.T) {
 			t.Parallel()
 			pg := ownServer(t)
 			p, before := wired(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: on("LOCK_TTL_MS=1000")}, 1000)
-			m, end := atWork(t, p, 4, 12, 1500)
+			m, end := atWork(t, p, 4, 12, 400)
 			m.until(t, 8, 0)
 			over := tt.befall(t, pg, before)
 			m.until(t, 0, tt.failed)

@@ -15,8 +15,7 @@ import (
 type wire struct {
 	listener net.Listener
 	server   string
-	// startup, if set, changes the first message of a connection.
-	startup func(message []byte) []byte
+	startup  func(message []byte) []byte // changes the first message of a connection; may be nil
 
 	copies sync.WaitGroup
 	mu     sync.Mutex
@@ -28,8 +27,8 @@ type wire struct {
 }
 
 // newWire returns a wire to the server of databaseURL and the database's address
-// through it.
-func newWire(t *testing.T, databaseURL string) (*wire, string) {
+// through it. startup, unless nil, changes the first message of each connection.
+func newWire(t *testing.T, databaseURL string, startup func(message []byte) []byte) (*wire, string) {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	if err != nil {
@@ -39,7 +38,7 @@ func newWire(t *testing.T, databaseURL string) (*wire, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{listener: listener, server: u.Host, speaks: make(chan struct{})}
+	w := &wire{listener: listener, server: u.Host, startup: startup, speaks: make(chan struct{})}
 	close(w.speaks)
 	w.copies.Go(w.accept)
 	t.Cleanup(w.close)

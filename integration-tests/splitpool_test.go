@@ -1,0 +1,119 @@
+package integration_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// TestPoolSplitOverTwoServers is a pool after a failover that left an old primary
+// alive: half of its connections lead there. Two databases with the same library
+// stand for the two servers.
+func TestPoolSplitOverTwoServers(t *testing.T) {
+	t.Parallel()
+	const limit, patrons, each, rounds = 2, 5, 6, 10
+	pg := ownServer(t)
+	old, fresh := "it_a_"+uuid.NewString()[:8], ""
+	fresh = "it_b_" + old[len("it_a_"):]
+	administrate(t, pg.URL(), fmt.Sprintf(`CREATE DATABASE %q`, old))
+	var split atomic.Bool
+	var turn atomic.Int32
+	p := start(t, stack.Options{
+		DatabaseURL:    inDatabase(t, pg.URL(), old),
+		CirculationEnv: []string{"CHECKOUT_LOCK_FEATURE_ENABLED=true", "LOCK_TTL_MS=1000", "RETRY_INTERVAL_MS=1000|1000"},
+		DatabaseVia: func(_ int, databaseURL string) string {
+			_, through := newWire(t, databaseURL, func(message []byte) []byte {
+				if split.Load() && turn.Add(1)%2 == 0 {
+					return bytes.ReplaceAll(message, []byte(old), []byte(fresh))
+				}
+				return message
+			})
+			return through
+		},
+	}, limit)
+	ids, barcodes, books := make([][]string, rounds), make([][]string, rounds), make([][]string, rounds)
+	for round := range rounds {
+		for range patrons {
+			id, barcode := p.patron(t)
+			ids[round], barcodes[round] = append(ids[round], id), append(barcodes[round], barcode)
+		}
+		books[round] = p.books(t, patrons*each)
+	}
+	split.Store(true)
+	copyDatabase(t, pg.URL(), old, fresh)
+
+	for round := range rounds {
+		var wg sync.WaitGroup
+		for i, book := range books[round] {
+			wg.Go(func() { p.lend(t, 0, book, barcodes[round][i%patrons]) })
+		}
+		wg.Wait()
+		for _, database := range []string{old, fresh} {
+			if n := mostLoans(t, inDatabase(t, pg.URL(), database), p.Storage.Tenant, ids[round]); n > limit {
+				t.Errorf("round %d: a patron has %d loans in one server, allowed are %d", round+1, n, limit)
+			}
+		}
+	}
+	if turn.Load() < 4 {
+		t.Error("the pool did not reach both servers: the test did not see what it is for")
+	}
+}
+
+// inDatabase is the address of another database of the same server.
+func inDatabase(t *testing.T, databaseURL, name string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// copyDatabase ends the sessions of a database and copies it before another one
+// begins.
+func copyDatabase(t *testing.T, server, from, to string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	eventually(t, patience, "the database is copied", func() bool {
+		_, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1`, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = conn.Exec(t.Context(), fmt.Sprintf(`CREATE DATABASE %q TEMPLATE %q`, to, from))
+		return err == nil
+	})
+}
+
+// mostLoans is the largest number of open loans that one of the patrons has.
+func mostLoans(t *testing.T, databaseURL, tenant string, patrons []string) (most int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	schema := ""
+	if err := conn.QueryRow(t.Context(), `SELECT nspname FROM pg_namespace WHERE nspname LIKE $1`, strings.ReplaceAll(tenant, "_", `\_`)+`%`).Scan(&schema); err != nil {
+		t.Fatal(err)
+	}
+	err = conn.QueryRow(t.Context(), `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM `+pgx.Identifier{schema}.Sanitize()+`.loan
+		WHERE is_open AND user_id = ANY($1::uuid[]) GROUP BY user_id) AS counted`, patrons).Scan(&most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return most
+}
