@@ -27,6 +27,10 @@ type Route struct {
 	Permission string
 	// NoTenant is for platform endpoints, which serve no tenant's records.
 	NoTenant bool
+	// Uncompressed is for answers that stream, and for pages that show a secret
+	// beside what a caller sent: the size of the compressed page would give the
+	// secret away (the attack BREACH).
+	Uncompressed bool
 }
 
 // Options configure New. All fields are required.
@@ -67,20 +71,15 @@ func New(o Options, routes []Route) http.Handler {
 		needQuery,
 		o.limitBody,
 		o.limitTime,
+		describeRouting,
 	)
 	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})
 	routes = append(routes,
-		Route{Method: http.MethodGet, Path: "/admin/health", Handler: alive, NoTenant: true},
-		Route{Method: http.MethodGet, Path: "/admin/health/ready", Handler: o.ready, NoTenant: true},
-		Route{Method: http.MethodGet, Path: "/metrics", Handler: echo.WrapHandler(metrics), NoTenant: true},
+		Route{Method: http.MethodGet, Path: "/admin/health", Handler: alive, NoTenant: true, Uncompressed: true},
+		Route{Method: http.MethodGet, Path: "/admin/health/ready", Handler: o.ready, NoTenant: true, Uncompressed: true},
+		Route{Method: http.MethodGet, Path: "/metrics", Handler: echo.WrapHandler(metrics), NoTenant: true, Uncompressed: true}, // it compresses by itself
 	)
-	for _, r := range routes {
-		h := r.Handler
-		if !r.NoTenant {
-			h = needTenant(h)
-		}
-		e.Add(r.Method, r.Path, h)
-	}
+	addRoutes(e, routes)
 	return e
 }
 

@@ -269,7 +269,7 @@ func TestPlatformEndpointsNeedNoTenant(t *testing.T) {
 	if !strings.Contains(metrics, `http_requests_total{method="GET",route="unknown",status="404"} 2`) {
 		t.Errorf("unknown paths are not counted as one route:\n%s", metrics)
 	}
-	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed || w.Header().Get("X-Fault-Code") != "MALFORMED" {
+	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed || w.Header().Get("X-Fault-Code") != "METHOD_NOT_ALLOWED" {
 		t.Errorf("a known path with another method: %d", w.Code)
 	}
 }

@@ -40,7 +40,7 @@ func (o Options) writeError(err error, c echo.Context) {
 	f := ToFault(err)
 	status := fault.Status(f.Code)
 	if h := (*echo.HTTPError)(nil); errors.As(err, &h) {
-		status = h.Code // Echo's own: unknown path, method not allowed
+		status = h.Code // Echo's own
 	}
 	if errors.Is(err, context.Canceled) {
 		status = statusClientLeft
@@ -97,7 +97,7 @@ func ToFault(err error) *fault.Error {
 	case errors.As(err, &h):
 		code := fault.CodeFromAnswer(h.Code, "")
 		if code == fault.Internal && h.Code < http.StatusInternalServerError {
-			code = fault.Malformed // a method that the path does not know, say
+			code = fault.Malformed
 		}
 		return fault.New(code, "%s", http.StatusText(h.Code))
 	case errors.Is(err, context.DeadlineExceeded):

@@ -48,7 +48,7 @@ func TestRequestLine_HasALevelByWhatCanBeDone(t *testing.T) {
 			fault.LockNotAcquired, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.ClaimLost,
 			fault.RequestRunning,
 		},
-		"INFO":  {fault.Malformed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused, fault.UnknownTenant},
+		"INFO":  {fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused, fault.UnknownTenant},
 		"WARN":  {fault.Overloaded, fault.TenantNotReady, fault.Unavailable},
 		"ERROR": {fault.Internal, fault.Timeout, fault.OutcomeUnknown},
 	}

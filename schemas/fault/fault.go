@@ -25,6 +25,8 @@ const (
 	Malformed Code = "MALFORMED"
 	// Invalid is a readable request that breaks a rule and never succeeds as sent.
 	Invalid Code = "INVALID"
+	// MethodNotAllowed is a method that the path does not take.
+	MethodNotAllowed Code = "METHOD_NOT_ALLOWED"
 	// NotFound is a named thing that does not exist.
 	NotFound Code = "NOT_FOUND"
 	// Conflict is a write against a version that is no longer the stored one.
@@ -83,7 +85,7 @@ const (
 // Codes returns every code, in the order of declaration.
 func Codes() []Code {
 	return []Code{
-		Internal, Malformed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
+		Internal, Malformed, MethodNotAllowed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged,
 		ClaimLost, RequestRunning, KeyReused,
 		LockNotAcquired, OutcomeUnknown, InUse, Overloaded, UnknownTenant, TenantNotReady, Unavailable,

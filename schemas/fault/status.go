@@ -19,6 +19,8 @@ func Status(code Code) int {
 		return http.StatusForbidden
 	case NotFound, UnknownTenant:
 		return http.StatusNotFound
+	case MethodNotAllowed:
+		return http.StatusMethodNotAllowed
 	case Conflict, InUse, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged, ClaimLost, RequestRunning:
 		return http.StatusConflict
 	case TooLarge:

@@ -62,6 +62,9 @@ func (p *Pages) tell(v *visit, every time.Duration, read func() ([]byte, error))
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy in front must not collect events
 	v.Response().WriteHeader(http.StatusOK)
+	if v.Request().Method == http.MethodHead {
+		return
+	}
 	if send(v, "retry: 1000\n\n") != nil {
 		return
 	}

@@ -82,6 +82,9 @@ func New(o Options) (*Pages, error) {
 // service's stop. Pages can still be loaded afterwards.
 func (p *Pages) Stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
 
+// assetPath is where the files are that pages load.
+const assetPath = "/staff/-/:asset"
+
 // Routes returns the pages' endpoints. Pages name their tenant in the path, since a
 // browser sends no X-Okapi-Tenant.
 func (p *Pages) Routes() []edge.Route {
@@ -89,7 +92,7 @@ func (p *Pages) Routes() []edge.Route {
 		{Method: http.MethodGet, Path: "/staff", Handler: p.framed(p.chooseTenant)},
 		{Method: http.MethodGet, Path: "/staff/", Handler: p.framed(p.chooseTenant)},
 		{Method: http.MethodGet, Path: "/staff/:tenant", Handler: p.framed(p.chooseTenant)}, // as people type it
-		{Method: http.MethodGet, Path: "/staff/-/:asset", Handler: p.serveAsset},
+		{Method: http.MethodGet, Path: assetPath, Handler: p.serveAsset},
 		{Method: http.MethodGet, Path: "/staff/*", Handler: p.framed(noSuchPage)},
 	}
 	for _, r := range []struct {
@@ -118,6 +121,8 @@ func (p *Pages) Routes() []edge.Route {
 	}
 	for i := range routes {
 		routes[i].NoTenant = true // the path has it
+		// Pages show the form token beside what was searched for, and some stream.
+		routes[i].Uncompressed = routes[i].Path != assetPath
 	}
 	return routes
 }

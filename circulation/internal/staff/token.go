@@ -28,7 +28,7 @@ const (
 func checkToken(c echo.Context) (string, error) {
 	cookie, err := c.Cookie(tokenCookie)
 	known := err == nil && len(cookie.Value) == len(rand.Text())
-	if c.Request().Method != http.MethodGet {
+	if method := c.Request().Method; method != http.MethodGet && method != http.MethodHead {
 		if !known || fromElsewhere(c.Request()) || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.FormValue(tokenField))) != 1 {
 			return "", fault.New(fault.Forbidden, "This form did not come from a page that was opened here, or it is too old. Nothing was changed: "+
 				"go back, load the page again and repeat the change. Your browser has to accept cookies.")

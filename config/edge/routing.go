@@ -1,0 +1,78 @@
+package edge
+
+import (
+	"compress/gzip"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// minCompressed is the least size in bytes of an answer that is compressed. A
+// smaller one fits in one packet anyway.
+const minCompressed = 1400
+
+// addRoutes adds the routes, each GET also as HEAD. net/http drops the body of an
+// answer to HEAD. Only GET is compressed: other answers are small, and Echo holds the
+// buffers of a compression, a megabyte, for as long as a check-out waits for its lock.
+func addRoutes(e *echo.Echo, routes []Route) {
+	compress := middleware.GzipWithConfig(middleware.GzipConfig{
+		Skipper: refusesGzip, Level: gzip.BestSpeed, MinLength: minCompressed,
+	})
+	for _, r := range routes {
+		h := r.Handler
+		if !r.NoTenant {
+			h = needTenant(h)
+		}
+		if r.Method == http.MethodGet {
+			if !r.Uncompressed {
+				h = compress(h)
+			}
+			e.Add(http.MethodHead, r.Path, h)
+		}
+		e.Add(r.Method, r.Path, h)
+	}
+}
+
+// refusesGzip reads Accept-Encoding, of which the middleware sees only whether gzip
+// is named, and not that "gzip;q=0" refuses it.
+func refusesGzip(c echo.Context) bool {
+	for _, part := range strings.Split(c.Request().Header.Get(echo.HeaderAcceptEncoding), ",") {
+		coding, weight, weighted := strings.Cut(part, ";")
+		if strings.TrimSpace(coding) != "gzip" {
+			continue
+		}
+		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+		return weighted && (err != nil || q <= 0)
+	}
+	return true
+}
+
+// describeRouting turns what the router says of an unknown path or method into
+// faults that name it. Both services answer them as FOLIO's errors JSON.
+func describeRouting(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		err := next(c)
+		path := schemas.Shown(c.Request().URL.Path)
+		switch {
+		case errors.Is(err, echo.ErrNotFound):
+			return listed(fault.New(fault.NotFound, "There is no endpoint with the path %s", path))
+		case errors.Is(err, echo.ErrMethodNotAllowed):
+			return listed(fault.New(fault.MethodNotAllowed, "The path %s does not take the method %s, allowed are %s",
+				path, schemas.Shown(c.Request().Method), c.Response().Header().Get(echo.HeaderAllow)))
+		}
+		return err
+	}
+}
+
+// listed is f with its message as FOLIO's list of errors.
+func listed(f *fault.Error) error {
+	f.Details = []fault.Detail{{Message: f.Msg, Code: string(f.Code)}}
+	return f
+}
