@@ -226,6 +226,7 @@ func storageEndpoints() []endpoint {
 			"value": record{"lockTtl": 3000}, "version": "0", "reason": "Monday", "byName": "Ann",
 		}, texts: []string{"reason", "byName"}},
 		{method: http.MethodDelete, path: settings},
+		{method: http.MethodPost, path: settings + "/environment", body: record{"enabled": false, "version": "0"}},
 		{method: http.MethodGet, path: rules},
 		{method: http.MethodPut, path: rules, body: record{"rulesAsText": "text"}, texts: []string{"rulesAsText"}},
 		{method: http.MethodPost, path: "/_/tenant", noTenant: true, body: record{"module_to": "m-1.0.0", "parameters": []any{}}, texts: []string{"module_to"}},

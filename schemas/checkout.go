@@ -3,8 +3,8 @@ package schemas
 import "encoding/json"
 
 // CheckOut is the body of POST /loan-storage/check-outs (ours): everything one
-// check-out writes, in one transaction. Exactly one of LockID and
-// SettingsVersion is given.
+// check-out writes, in one transaction. One of LockID and SettingsVersion is
+// given, or both.
 type CheckOut struct {
 	// Loan is the storage loan, id chosen by the caller: a repeat with the same
 	// id, patron and item answers the same loan again.
@@ -14,8 +14,9 @@ type CheckOut struct {
 	// LockID names the lock the caller holds for the loan's userId (never the
 	// proxy): the fence.
 	LockID string `json:"lockId,omitempty"`
-	// SettingsVersion is the version of the lock settings that told the caller
-	// to go without a lock.
+	// SettingsVersion is the version of the lock settings that the caller acted on.
+	// It is required without a lock, and under a lock that only an environment asks
+	// for.
 	SettingsVersion string `json:"settingsVersion,omitempty"`
 	// RequestID names the first open request that the item can fill, which is the
 	// borrower's: it is closed as filled and those behind it move up. It is absent
@@ -93,6 +94,24 @@ type OpenLoanCount struct {
 type LockSettingsState struct {
 	Version string          `json:"version"`
 	Entry   json.RawMessage `json:"entry,omitempty"` // FOLIO's settings entry
+	// EnvironmentOnMs is present while the lock is on because the environment of an
+	// instance says so: for how long that instance is still heard, by the database's
+	// clock. At 0 an instance whose environment says off may end it.
+	EnvironmentOnMs *int64 `json:"environmentOnMs,omitempty"`
+}
+
+// LockEnvironmentLeaseMs is how long the word of an instance whose environment
+// turns the lock on is heard.
+const LockEnvironmentLeaseMs int64 = 60_000
+
+// LockEnvironment is the body of POST /check-out-lock-settings-storage/environment
+// (ours): what the environment of an instance says, for a tenant whose entry does
+// not decide. The answer is a LockSettingsState.
+type LockEnvironment struct {
+	Enabled bool `json:"enabled"`
+	// Version is the version of the settings that the instance read; required if
+	// Enabled.
+	Version string `json:"version,omitempty"`
 }
 
 // LockSettingsChange is the body of PUT /check-out-lock-settings-storage (ours).

@@ -22,9 +22,10 @@ type CheckOut struct {
 	ItemID uuid.UUID
 	// ItemVersion is the _version of the item that the caller judged.
 	ItemVersion int
-	// LockID is the lock that the caller holds; Nil means none, and then
-	// SettingsVersion is the version of the settings that said so.
-	LockID          uuid.UUID
+	// LockID is the lock that the caller holds; Nil means none.
+	LockID uuid.UUID
+	// SettingsVersion is the version of the settings that the caller acted on. It is
+	// empty only under a lock that the tenant's own settings ask for.
 	SettingsVersion string
 	// ClaimID is the caller's claim on the Idempotency-Key that the check-out came
 	// with; Nil means that it came with none.
@@ -55,8 +56,8 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 		RequestID: id(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
 		loan: loan, sessionID: doc.Text("sessionId"),
 	}
-	if (c.LockID == uuid.Nil) == (c.SettingsVersion == "") {
-		return CheckOut{}, invalid("exactly one of lockId and settingsVersion is required", "lockId", doc.Text("lockId"))
+	if c.LockID == uuid.Nil && c.SettingsVersion == "" {
+		return CheckOut{}, invalid("lockId or settingsVersion is required", "lockId", doc.Text("lockId"))
 	}
 	if loan.Object("status") != nil && !records.OpenLoan(loan) {
 		return CheckOut{}, invalid("loan.status.name must be Open", "loan.status.name", loan.Text("status.name"))
@@ -77,12 +78,15 @@ type Seen struct {
 	// LockUser is whom the lock named by LockID is for; Nil means that there is no
 	// such lock.
 	LockUser uuid.UUID
-	// SettingsVersion is the stored one, read when there is no LockID.
+	// SettingsVersion is the stored one, read when the check-out names one.
 	SettingsVersion string
-	Item            records.Record // nil when there is none
-	Loan            records.Record // the one with the check-out's loan id; nil when there is none
-	OnLoan          bool           // the item has an open loan
-	Queue           Queue          // the open requests of the item or, for TitleLevel, of its instance
+	// EnvironmentOn means that the environment of an instance turns the lock on; read
+	// with SettingsVersion.
+	EnvironmentOn bool
+	Item          records.Record // nil when there is none
+	Loan          records.Record // the one with the check-out's loan id; nil when there is none
+	OnLoan        bool           // the item has an open loan
+	Queue         Queue          // the open requests of the item or, for TitleLevel, of its instance
 	Moment
 }
 
@@ -148,9 +152,11 @@ func (c CheckOut) checkFence(seen Seen) error {
 		return fault.New(fault.ClaimLost, "The claim %s is no longer that of the loan: somebody else finishes the check-out", c.ClaimID)
 	case c.LockID != uuid.Nil && !locked:
 		return ErrLockLost(c.LockID)
-	case c.LockID == uuid.Nil && seen.SettingsVersion != c.SettingsVersion:
+	case c.SettingsVersion != "" && seen.SettingsVersion != c.SettingsVersion:
 		return fault.New(fault.SettingsChanged, "The check-out lock settings have version %s, not %s: read them again",
 			seen.SettingsVersion, c.SettingsVersion)
+	case c.LockID == uuid.Nil && seen.EnvironmentOn:
+		return fault.New(fault.SettingsChanged, "The environment of another instance turns the check-out lock on: acquire the lock")
 	}
 	return nil
 }

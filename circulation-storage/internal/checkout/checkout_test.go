@@ -84,9 +84,8 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 		code    fault.Code
 		says    string
 	}{
-		"neither lock nor settings":    {map[string]any{"lockId": nil}, fault.Invalid, "exactly one of lockId and settingsVersion"},
-		"lock and settings":            {map[string]any{"settingsVersion": "1"}, fault.Invalid, "exactly one of lockId and settingsVersion"},
-		"empty settings version":       {map[string]any{"lockId": nil, "settingsVersion": ""}, fault.Invalid, "exactly one of lockId and settingsVersion"},
+		"neither lock nor settings":    {map[string]any{"lockId": nil}, fault.Invalid, "lockId or settingsVersion is required"},
+		"empty settings version":       {map[string]any{"lockId": nil, "settingsVersion": ""}, fault.Invalid, "lockId or settingsVersion is required"},
 		"settings version is a number": {map[string]any{"lockId": nil, "settingsVersion": 1}, fault.Invalid, "settingsVersion must be of type string"},
 		"lock id is none":              {map[string]any{"lockId": "'; DROP TABLE loan"}, fault.Invalid, "lockId must be a UUID"},
 		"no loan":                      {map[string]any{"loan": nil}, fault.Invalid, "loan is required"},
@@ -142,6 +141,7 @@ func TestParseCheckOut_Accepts(t *testing.T) {
 	for name, replace := range map[string]map[string]any{
 		"with a lock":        nil,
 		"with settings":      {"lockId": nil, "settingsVersion": "7"},
+		"with both":          {"settingsVersion": "7"},
 		"nulls are absent":   {"settingsVersion": json.RawMessage("null"), "loan.returnDate": json.RawMessage("null")},
 		"no status":          {"loan.status": nil},
 		"ids in upper case":  {"loan.id": strings.ToUpper(loanID.String()), "loan.userId": strings.ToUpper(patronID.String())},
@@ -162,6 +162,8 @@ func TestCheckOut_Decide(t *testing.T) {
 		openLoan  = "Cannot have more than one open loan for the same item"
 	)
 	withoutLock := map[string]any{"lockId": nil, "settingsVersion": "7"}
+	withBoth := map[string]any{"settingsVersion": "7"}
+	environmentOn := func(s *checkout.Seen) { s.EnvironmentOn = true }
 	claim := map[string]any{"claimId": otherID}
 	nobody := map[string]any{"loan.userId": uuid.Nil}
 	tests := map[string]struct {
@@ -177,10 +179,16 @@ func TestCheckOut_Decide(t *testing.T) {
 		"settings as judged":     {withoutLock, func(s *checkout.Seen) { s.LockUser = uuid.Nil }, "", ""},
 		"settings changed":       {withoutLock, func(s *checkout.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
 
-		"claim held":            {claim, func(s *checkout.Seen) { s.ClaimedLoan = loanID }, "", ""},
-		"claim gone":            {claim, func(*checkout.Seen) {}, fault.ClaimLost, "somebody else finishes"},
-		"claim of another loan": {claim, func(s *checkout.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
-		"claim gone, repeat":    {claim, func(s *checkout.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
+		"lock held, settings as judged":   {withBoth, func(*checkout.Seen) {}, "", ""},
+		"lock held, settings changed":     {withBoth, func(s *checkout.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
+		"lock gone, settings as judged":   {withBoth, func(s *checkout.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
+		"no lock, an environment says on": {withoutLock, environmentOn, fault.SettingsChanged, "acquire the lock"},
+		"a lock, an environment says on":  {withBoth, environmentOn, "", ""},
+		"repeat, an environment says on":  {withoutLock, func(s *checkout.Seen) { s.EnvironmentOn, s.Loan = true, storedLoan(t, patronID, itemID) }, "", ""},
+		"claim held":                      {claim, func(s *checkout.Seen) { s.ClaimedLoan = loanID }, "", ""},
+		"claim gone":                      {claim, func(*checkout.Seen) {}, fault.ClaimLost, "somebody else finishes"},
+		"claim of another loan":           {claim, func(s *checkout.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
+		"claim gone, repeat":              {claim, func(s *checkout.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
 
 		"no such item":      {nil, func(s *checkout.Seen) { s.Item = nil }, fault.Invalid, "no item with this id"},
 		"item changed":      {map[string]any{"itemVersion": 2}, func(*checkout.Seen) {}, fault.ItemChanged, "3, not 2"},

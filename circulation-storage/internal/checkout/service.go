@@ -21,7 +21,7 @@ const (
 	Repeated        Outcome = "repeated"         // committed before, answered again
 	LockLost        Outcome = "lock_lost"        // refused by the fence
 	ClaimLost       Outcome = "claim_lost"       // refused by that of an Idempotency-Key
-	SettingsChanged Outcome = "settings_changed" // without a lock, on old settings
+	SettingsChanged Outcome = "settings_changed" // acted on old settings
 	ItemChanged     Outcome = "item_changed"
 	RequestChanged  Outcome = "request_changed" // another queue than the caller saw
 	Refused         Outcome = "refused"         // everything else that is the caller's mistake

@@ -198,8 +198,10 @@ func TestEveryRouteNamesItsPermission(t *testing.T) {
 		"GET /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.get",
 		"PUT /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.put",
 		"DELETE /check-out-lock-settings-storage": "circulation-storage.check-out-lock-settings.item.delete",
-		"GET /circulation-rules-storage":          "circulation-storage.circulation-rules.get",
-		"PUT /circulation-rules-storage":          "circulation-storage.circulation-rules.put",
+
+		"POST /check-out-lock-settings-storage/environment": "circulation-storage.check-out-lock-settings.environment.post",
+		"GET /circulation-rules-storage":                    "circulation-storage.circulation-rules.get",
+		"PUT /circulation-rules-storage":                    "circulation-storage.circulation-rules.put",
 	}
 	for _, r := range commitRoutes(nil) {
 		route := r.Method + " " + r.Path

@@ -23,6 +23,9 @@ type LockSettingsStore interface {
 	// Remove deletes the entry, so that the environment's settings count again, and
 	// notes who did it.
 	Remove(ctx context.Context) error
+	// Announce notes what the environment of the named instance says, and returns the
+	// state that follows. Fault: Conflict.
+	Announce(ctx context.Context, e schemas.LockEnvironment, instance string) (schemas.LockSettingsState, error)
 }
 
 type lockSettingsHandlers struct{ store LockSettingsStore }
@@ -37,6 +40,10 @@ func LockSettingsRoutes(store LockSettingsStore) []edge.Route {
 		{Method: http.MethodGet, Path: path, Handler: edge.NoParameters(h.get), Permission: permission + ".get"},
 		{Method: http.MethodPut, Path: path, Handler: edge.NoParameters(h.put), Permission: permission + ".put"},
 		{Method: http.MethodDelete, Path: path, Handler: edge.NoParameters(h.delete), Permission: permission + ".delete"},
+		{
+			Method: http.MethodPost, Path: path + "/environment", Handler: edge.NoParameters(h.announce),
+			Permission: "circulation-storage.check-out-lock-settings.environment.post",
+		},
 	}
 }
 
@@ -90,4 +97,40 @@ func (h lockSettingsHandlers) delete(c echo.Context) error {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
+}
+
+// announce handles POST /check-out-lock-settings-storage/environment: 200 with the
+// state that follows, 409 when the settings have another version than the one read,
+// 422 for a body that does not say what it must.
+func (h lockSettingsHandlers) announce(c echo.Context) error {
+	raw, err := edge.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	if _, err := schemas.Decode(raw); err != nil {
+		return err
+	}
+	body := struct {
+		Enabled *bool  `json:"enabled"`
+		Version string `json:"version"`
+	}{}
+	if err := edge.Unmarshal(raw, &body); err != nil {
+		return err
+	}
+	var wrong []fault.Detail
+	if body.Enabled == nil {
+		wrong = append(wrong, invalid("enabled", "must be true or false", ""))
+	}
+	if body.Enabled != nil && *body.Enabled && body.Version == "" {
+		wrong = append(wrong, invalid("version", "must be the version that was read, a string", ""))
+	}
+	if len(wrong) > 0 {
+		return fault.Validation(wrong...)
+	}
+	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
+	state, err := h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, instance)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, state)
 }

@@ -30,11 +30,14 @@ func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
 // The loan is locked so that a repeat is answered only when the loan is durable: the
 // row lock makes the COMMIT wait for the disk and for the synchronous standby.
 const (
-	claimFenceSQL    = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
-	fenceSQL         = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
-	settingsFenceSQL = `SELECT version::text FROM {schema}.lock_settings_version FOR SHARE`
-	lockItemSQL      = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
-	lookSQL          = `
+	claimFenceSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
+	fenceSQL      = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
+	// The announcement is not locked: it begins and ends together with a new version.
+	settingsFenceSQL = `
+SELECT v.version::text, a.on_until IS NOT NULL
+  FROM {schema}.lock_settings_version v CROSS JOIN {schema}.check_out_lock_environment a FOR SHARE OF v`
+	lockItemSQL = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
+	lookSQL     = `
 SELECT clock_timestamp(),
        (SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE),
        EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
@@ -101,8 +104,9 @@ func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout
 	}
 	if c.LockID != uuid.Nil {
 		b.one(fenceSQL, []any{c.LockID}, &seen.LockUser)
-	} else {
-		b.one(settingsFenceSQL, nil, &seen.SettingsVersion)
+	}
+	if c.SettingsVersion != "" {
+		b.one(settingsFenceSQL, nil, &seen.SettingsVersion, &seen.EnvironmentOn)
 	}
 	var item, loan *string
 	if c.TitleLevel {

@@ -136,9 +136,12 @@ func (l desk) withoutLock(item uuid.UUID) lending {
 }
 
 func (c lending) body() []byte {
-	fence := fmt.Sprintf(`"lockId":%q`, c.lock)
-	if c.settings != "" {
-		fence = fmt.Sprintf(`"settingsVersion":%q`, c.settings)
+	fence := fmt.Sprintf(`"settingsVersion":%q`, c.settings)
+	switch {
+	case c.settings == "":
+		fence = fmt.Sprintf(`"lockId":%q`, c.lock)
+	case c.lock != uuid.Nil:
+		fence += fmt.Sprintf(`,"lockId":%q`, c.lock)
 	}
 	if c.request != uuid.Nil {
 		fence += fmt.Sprintf(`,"requestId":%q`, c.request)

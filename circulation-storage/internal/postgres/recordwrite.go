@@ -205,6 +205,9 @@ func (w *recordWrite) settingsChanged(ctx context.Context, before, after records
 	}
 	var b batch
 	b.one(raiseVersionSQL, nil)
+	if records.DecidesLock(after) {
+		b.one(dropAnnouncementSQL, nil)
+	}
 	b.noteSettings(ctx, lock.Note{}, entry)
 	return b.send(ctx, w.tx)
 }

@@ -32,8 +32,11 @@ const (
    AND coalesce(e.jsonb->>'userId', '') = ''`
 
 	settingsStateSQL = `
-SELECT v.version::text, e.jsonb::text
-  FROM {schema}.lock_settings_version v LEFT JOIN {schema}.settings_entry e ON ` + isLockSettings
+SELECT v.version::text, e.jsonb::text,
+       CASE WHEN a.on_until IS NULL THEN NULL
+            WHEN ` + announcedSQL + ` THEN greatest(1, ceil(extract(epoch FROM a.on_until - clock_timestamp()) * 1000)::bigint)
+            ELSE 0 END
+  FROM {schema}.lock_settings_version v CROSS JOIN {schema}.check_out_lock_environment a LEFT JOIN {schema}.settings_entry e ON ` + isLockSettings
 	// The table's lock and not the row's, because it is given in the order in which
 	// it is asked for: a row that check-outs share all the time is never free. It
 	// lets plain reads pass, and waits for and holds up those FOR SHARE.
@@ -59,7 +62,9 @@ func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsStat
 	}
 	var state schemas.LockSettingsState
 	var entry *string
-	err = s.db.read(ctx, func() error { return s.db.lending.QueryRow(ctx, statement).Scan(&state.Version, &entry) })
+	err = s.db.read(ctx, func() error {
+		return s.db.lending.QueryRow(ctx, statement, schemas.LockEnvironmentLeaseMs).Scan(&state.Version, &entry, &state.EnvironmentOnMs)
+	})
 	state.Entry = raw(entry)
 	return state, toFault("reading the lock settings", err)
 }
@@ -91,6 +96,9 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 		}
 		var b batch
 		b.write(writeSettingsEntrySQL, w.Record, &after)
+		if records.DecidesLock(w.Record) {
+			b.one(dropAnnouncementSQL, nil)
+		}
 		b.noteSettings(ctx, lock.Note{Reason: change.Reason, By: change.ByName}, before)
 		if err := b.send(ctx, tx); err != nil {
 			return fmt.Errorf("writing the entry: %w", err)

@@ -17,6 +17,24 @@ func LockSettings(entry Record) bool {
 		entry.Text("userId") == ""
 }
 
+// DecidesLock reports whether a settings entry says itself whether check-outs take
+// the lock, so that no environment does.
+func DecidesLock(entry Record) bool {
+	if !LockSettings(entry) {
+		return false
+	}
+	own, err := parseLockSettings(entry)
+	return err == nil && own.Enabled != nil
+}
+
+func parseLockSettings(entry Record) (schemas.LockSettings, error) {
+	value, err := json.Marshal(entry["value"])
+	if err != nil {
+		return schemas.LockSettings{}, fmt.Errorf("writing the value of a settings entry: %w", err)
+	}
+	return schemas.ParseLockSettings(value)
+}
+
 // prepareSettingsEntry refuses lock settings that nobody could act on. FOLIO
 // stores them, and its circulation then takes the feature for switched off.
 func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
@@ -27,11 +45,7 @@ func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
 	if !LockSettings(entry) {
 		return nil
 	}
-	value, err := json.Marshal(entry["value"])
-	if err != nil {
-		return fmt.Errorf("writing the value of a settings entry: %w", err)
-	}
-	if _, err := schemas.ParseLockSettings(value); err != nil {
+	if _, err := parseLockSettings(entry); err != nil {
 		return fault.Validation(fault.Detail{
 			Message: "value is no valid setting of the check-out lock: " + strings.ReplaceAll(err.Error(), "\n", "; "),
 			Type:    "1", Code: "-1", Parameters: []fault.Parameter{fault.Param("value", schemas.Shown(entry["value"]))},

@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// The statements on the announcements of instances. A plain one renews, since it
+// changes nothing that a check-out acts on. Only those under the table lock of the
+// settings turn on_until from NULL to a time and back.
+const (
+	// An announcement of the far future is none: the clock was set back since.
+	announcedSQL = `(a.on_until > clock_timestamp() AND a.on_until <= clock_timestamp() + 2 * $1::bigint * interval '1 ms')`
+
+	renewAnnouncementSQL = `
+UPDATE {schema}.check_out_lock_environment a SET on_until = clock_timestamp() + $1::bigint * interval '1 ms'
+ WHERE a.on_until IS NOT NULL RETURNING true`
+	beginAnnouncementSQL = `
+UPDATE {schema}.check_out_lock_environment a SET on_until = clock_timestamp() + $1::bigint * interval '1 ms'
+  FROM {schema}.lock_settings_version v
+ WHERE a.on_until IS NULL AND v.version::text = $2::text RETURNING true`
+	endAnnouncementSQL = `
+UPDATE {schema}.check_out_lock_environment a SET on_until = NULL
+ WHERE a.on_until IS NOT NULL AND NOT ` + announcedSQL + ` RETURNING true`
+	dropAnnouncementSQL = `UPDATE {schema}.check_out_lock_environment SET on_until = NULL WHERE on_until IS NOT NULL`
+)
+
+// Announce notes what the environment of the named instance says, for a tenant
+// whose own settings do not decide, and returns the state that follows. "On" holds
+// for schemas.LockEnvironmentLeaseMs; "off" has an effect only when the last "on"
+// has lapsed. When on turns to off or off to on, the version rises, so that every
+// check-out that acted on what was before is refused. Fault: Conflict when "on" is
+// based on another version than the stored one.
+func (s *LockSettingsStore) Announce(ctx context.Context, e schemas.LockEnvironment, instance string) (schemas.LockSettingsState, error) {
+	renewed := false
+	if e.Enabled {
+		var err error
+		if renewed, err = s.renewAnnouncement(ctx); err != nil {
+			return schemas.LockSettingsState{}, err
+		}
+	}
+	if !renewed {
+		if err := s.turnAnnouncement(ctx, e, instance); err != nil {
+			return schemas.LockSettingsState{}, err
+		}
+	}
+	return s.State(ctx)
+}
+
+func (s *LockSettingsStore) renewAnnouncement(ctx context.Context) (bool, error) {
+	statement, err := query(ctx, renewAnnouncementSQL)
+	if err != nil {
+		return false, err
+	}
+	tag, err := s.db.lending.Exec(ctx, statement, schemas.LockEnvironmentLeaseMs)
+	return tag.RowsAffected() > 0, toFault("announcing the environment's lock setting again", err)
+}
+
+// turnAnnouncement begins or ends the announcements. It waits for the check-outs
+// that are committing, as a change of the settings does.
+func (s *LockSettingsStore) turnAnnouncement(ctx context.Context, e schemas.LockEnvironment, instance string) error {
+	turned := false
+	err := s.db.inTx(ctx, "announcing the environment's lock setting", func(tx pgx.Tx) error {
+		turned = false
+		if err := lockSettingsTable(ctx, tx); err != nil {
+			return err
+		}
+		var err error
+		if e.Enabled {
+			turned, err = beginAnnouncement(ctx, tx, e.Version)
+		} else {
+			turned, err = updated(ctx, tx, endAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+		}
+		if err != nil || !turned {
+			return err
+		}
+		_, err = updated(ctx, tx, raiseVersionSQL)
+		return err
+	})
+	if err == nil && turned {
+		s.db.log.InfoContext(ctx, "the environment of instances turns the check-out lock for a tenant without a setting of its own",
+			"on", e.Enabled, "instance", instance)
+	}
+	return err
+}
+
+// beginAnnouncement reports whether the announcement is the first one, and not
+// another instance's by now.
+func beginAnnouncement(ctx context.Context, tx pgx.Tx, version string) (bool, error) {
+	begun, err := updated(ctx, tx, beginAnnouncementSQL, schemas.LockEnvironmentLeaseMs, version)
+	if err != nil || begun {
+		return begun, err
+	}
+	renewed, err := updated(ctx, tx, renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+	if err == nil && !renewed {
+		err = fault.New(fault.Conflict, "The lock settings no longer have version %s: read them again", schemas.Shown(version))
+	}
+	return false, err
+}
+
+// updated runs an UPDATE and reports whether it changed a row.
+func updated(ctx context.Context, tx pgx.Tx, statement string, args ...any) (bool, error) {
+	statement, err := query(ctx, statement)
+	if err != nil {
+		return false, err
+	}
+	tag, err := tx.Exec(ctx, statement, args...)
+	return tag.RowsAffected() > 0, err
+}
