@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/settings"
 )
 
 // metrics counts what the flows report. Labels are bounded: they are outcomes,
@@ -50,7 +51,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "circulation_keyed_checkouts_total", Help: "Check-outs with an Idempotency-Key, by whether they worked, were answered like the first one, or neither.",
 		}, []string{"outcome"}),
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "circulation_settings_fallbacks_total", Help: "Readings of a tenant's lock settings that could not be used, by reason.",
+			Name: "circulation_settings_fallbacks_total", Help: "Readings of a tenant's lock settings after which others are in force than those configured, by reason.",
 		}, []string{"reason"}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "circulation_history_dropped_total", Help: "Ended check-outs that are missing in the history, as it could not be told of them.",
@@ -63,6 +64,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, outcome := range checkout.Outcomes() { // so that a rate exists before the first event
 		m.checkOuts.WithLabelValues(outcome)
+	}
+	for _, reason := range settings.Reasons() {
+		m.fallbacks.WithLabelValues(reason)
 	}
 	for _, outcome := range idempotency.Outcomes() {
 		m.requests.WithLabelValues(string(outcome))

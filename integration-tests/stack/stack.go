@@ -31,6 +31,9 @@ type Options struct {
 	// StorageEnv and CirculationEnv are settings in the form of os.Environ. Ports
 	// are free ones unless PORT is among them.
 	StorageEnv, CirculationEnv []string
+	// CirculationEnvOf, if set, returns further settings of circulation instance i, which
+	// win over CirculationEnv.
+	CirculationEnvOf func(i int) []string
 	// Observe, if set, gives circulation instance i an observer.
 	Observe func(i int) circulation.Observer
 	// Log receives both services' logs; nil discards them.
@@ -97,6 +100,9 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 	cfg := circulation.DefaultConfig()
 	cfg.HTTP.Port = 0
 	environ := append([]string{"STAFF_AUTH=none", "STORAGE_URL=" + url, fmt.Sprintf("INSTANCE_NAME=circulation-%d", i+1)}, o.CirculationEnv...)
+	if o.CirculationEnvOf != nil {
+		environ = append(environ, o.CirculationEnvOf(i)...)
+	}
 	if err := config.Load(&cfg, environ); err != nil {
 		return err
 	}

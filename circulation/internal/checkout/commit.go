@@ -72,7 +72,7 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 		Loan: loan, ItemVersion: t.item.Version, LockID: t.lockID, RequestID: t.fills, TitleLevel: t.titleLevel,
 		ClaimID: t.req.ClaimID,
 	}
-	if t.lockID == "" {
+	if t.lockID == "" || t.set.Announced {
 		body.SettingsVersion = t.set.Version
 	}
 	send := func(ctx context.Context) (schemas.CheckOutResult, error) { return t.Committer.CheckOut(ctx, body) }

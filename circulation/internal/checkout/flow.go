@@ -128,7 +128,7 @@ func (t *try) again(err error) {
 
 // lend takes the lock, lends and releases, again and again while the lock was
 // lost or the settings changed under it and the wait budget lasts. The first
-// change of settings is followed also without a budget: nobody waited for a lock.
+// change of settings is followed also without a budget.
 func (t *try) lend(ctx context.Context) (Lent, error) {
 	start, w, refreshed := time.Now(), &waits{left: t.set.Waits}, false
 	for {
@@ -137,8 +137,11 @@ func (t *try) lend(ctx context.Context) (Lent, error) {
 		switch {
 		case fault.Is(err, fault.LockLost):
 		case fault.Is(err, fault.SettingsChanged):
+			locked := t.set.Enabled
 			t.set = t.Settings.Refresh(ctx)
-			w.left = t.set.Waits // none was used: there was no lock
+			if !locked { // so no wait was used
+				w.left = t.set.Waits
+			}
 			inTime, refreshed = inTime || !refreshed, true
 		default:
 			return lent, err

@@ -24,3 +24,48 @@ func TestChangedSettingsRefuseNobodyWhoDoesNotWaitForALock(t *testing.T) {
 		})
 	}
 }
+
+func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		set     settings.Settings
+		lock    bool
+		version string
+	}{
+		"no lock":                         {set: settings.Settings{Version: "7"}, version: "7"},
+		"a lock that the tenant asks for": {set: settings.Settings{Enabled: true, Version: "7"}, lock: true},
+		"a lock that is announced":        {set: settings.Settings{Enabled: true, Version: "7", Announced: true}, lock: true, version: "7"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.set = tt.set
+			if _, err := w.checkOut(t); err != nil {
+				t.Fatal(err)
+			}
+			if c := w.commits[0]; (c.LockID != "") != tt.lock || c.SettingsVersion != tt.version {
+				t.Errorf("the commit shows the lock %q and version %q, want a lock: %t, version %q", c.LockID, c.SettingsVersion, tt.lock, tt.version)
+			}
+		})
+	}
+}
+
+func TestCommit_AnnouncementThatEndedUnderTheLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.set.Version, w.set.Announced = "7", true
+	fresh := w.set
+	fresh.Version = "9"
+	w.fresh = &fresh
+	w.commit = []error{fault.New(fault.SettingsChanged, "settings have version 8")}
+	if _, err := w.checkOut(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.commits) != 2 || w.commits[1].SettingsVersion != "9" || w.commits[1].LockID == w.commits[0].LockID || w.commits[1].LockID == "" {
+		t.Errorf("committed %+v, want the second under a new lock and the new version", w.commits)
+	}
+	if len(w.released) != 2 || len(w.counted) < 3 {
+		t.Errorf("released %v, counted %v, want both locks released and a count after each", w.released, w.counted)
+	}
+}

@@ -27,6 +27,11 @@ type storage struct {
 	delay   time.Duration // between reading and answering
 	reads   int
 	changed schemas.LockSettingsChange // the last one
+
+	onUntil       time.Time // of the announcement; zero is none
+	announced     []string  // what instances announced, with the version
+	announceErr   error
+	announceDelay time.Duration
 }
 
 func (s *storage) State(ctx context.Context) (schemas.LockSettingsState, error) {
@@ -47,7 +52,50 @@ func (s *storage) state() schemas.LockSettingsState {
 	if s.value != "" {
 		state.Entry = json.RawMessage(`{"id":"1","scope":"mod-circulation","key":"checkoutLockFeature","value":` + s.value + `}`)
 	}
+	if !s.onUntil.IsZero() {
+		left := max(0, time.Until(s.onUntil).Milliseconds())
+		state.EnvironmentOnMs = &left
+	}
 	return state
+}
+
+// Announce does what storage does; announceDelay passes before.
+func (s *storage) Announce(ctx context.Context, e schemas.LockEnvironment) (schemas.LockSettingsState, error) {
+	s.mu.Lock()
+	s.announced = append(s.announced, fmt.Sprint(e.Enabled, " ", e.Version))
+	err, delay := s.announceErr, s.announceDelay
+	s.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return schemas.LockSettingsState{}, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		return schemas.LockSettingsState{}, err
+	case !e.Enabled && !s.onUntil.IsZero() && !time.Now().Before(s.onUntil):
+		s.onUntil = time.Time{}
+		s.version++
+	case e.Enabled && s.onUntil.IsZero() && e.Version != fmt.Sprint(s.version):
+		return schemas.LockSettingsState{}, fault.New(fault.Conflict, "changed")
+	case e.Enabled:
+		if s.onUntil.IsZero() {
+			s.version++
+		}
+		s.onUntil = time.Now().Add(time.Duration(schemas.LockEnvironmentLeaseMs) * time.Millisecond)
+	}
+	return s.state(), nil
+}
+
+// announcements returns what was announced since it was last asked.
+func (s *storage) announcements() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.announced
+	s.announced = nil
+	return all
 }
 
 func (s *storage) Put(_ context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
@@ -58,6 +106,9 @@ func (s *storage) Put(_ context.Context, change schemas.LockSettingsChange) (sch
 	}
 	s.value, s.changed = string(change.Value), change
 	s.version++
+	if own, err := schemas.ParseLockSettings(change.Value); err == nil && own.Enabled != nil {
+		s.onUntil = time.Time{}
+	}
 	return s.state(), s.err
 }
 
@@ -90,8 +141,13 @@ type bench struct {
 }
 
 func newBench(value string) *bench {
-	b := &bench{storage: &storage{value: value, version: 1}, log: &bytes.Buffer{}, fallbacks: map[string]int{}}
-	b.Store = settings.NewStore(b.storage, environment, slog.New(slog.NewTextHandler(b.log, nil)),
+	return (&storage{value: value, version: 1}).bench(environment)
+}
+
+// bench is a store of its own on s, as another instance has.
+func (s *storage) bench(e settings.Environment) *bench {
+	b := &bench{storage: s, log: &bytes.Buffer{}, fallbacks: map[string]int{}}
+	b.Store = settings.NewStore(b.storage, e, slog.New(slog.NewTextHandler(b.log, nil)),
 		func(reason string) { b.fallbacks[reason]++ })
 	return b
 }

@@ -108,9 +108,9 @@ func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	var ttl *int
 	var waits *[]int
 	defaults := e.Settings().View(nil)
-	note(readField(fields, "enabled", "true or false", defaults.Enabled.Value, &change.Enabled))
-	note(readField(fields, "lockTtlMs", ttlAllowed, defaults.LockTTLMs.Value, &ttl))
-	note(readField(fields, "retryIntervalsMs", waitsAllowed, defaults.RetryIntervalsMs.Value, &waits))
+	note(readField(fields, "enabled", "true or false", map[Source]bool{FromEnvironment: e.Enabled, FromOtherInstance: true}, &change.Enabled))
+	note(readField(fields, "lockTtlMs", ttlAllowed, map[Source]int{FromEnvironment: defaults.LockTTLMs.Value}, &ttl))
+	note(readField(fields, "retryIntervalsMs", waitsAllowed, map[Source][]int{FromEnvironment: defaults.RetryIntervalsMs.Value}, &waits))
 	note(readVersion(fields["version"], &change.Version))
 	note(readReason(fields["reason"], &change.Reason))
 	if ttl != nil {
@@ -132,9 +132,10 @@ func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	return change, nil
 }
 
-// readField reads one setting into *to, which stays nil when the environment's
-// value is to be used.
-func readField[T any](fields map[string]json.RawMessage, name, allowed string, environment T, to **T) *fault.Detail {
+// readField reads one setting into *to, which stays nil when no value of the tenant's
+// own is wanted: there is none, or it is an inherited one that was shown with its
+// source.
+func readField[T any](fields map[string]json.RawMessage, name, allowed string, inherited map[Source]T, to **T) *fault.Detail {
 	raw := fields[name]
 	var shown struct {
 		Value  json.RawMessage `json:"value"`
@@ -153,7 +154,7 @@ func readField[T any](fields map[string]json.RawMessage, name, allowed string, e
 	if err := json.Unmarshal(raw, &value); err != nil || hasNull(raw) {
 		return violation(name, raw, "must be "+allowed)
 	}
-	if shown.Source == FromEnvironment && fmt.Sprint(value) == fmt.Sprint(environment) {
+	if from, ok := inherited[shown.Source]; ok && fmt.Sprint(value) == fmt.Sprint(from) {
 		return nil
 	}
 	*to = &value

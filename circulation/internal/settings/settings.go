@@ -1,5 +1,6 @@
 // Package settings knows the check-out lock's settings: the environment's, the
-// tenant's on top of them, and which of the two decides each.
+// tenant's on top of them, and which of the two decides each. Whether the lock is on
+// may also be decided by the environment of another instance.
 package settings
 
 import (
@@ -9,10 +10,13 @@ import (
 // Source says where a value comes from.
 type Source string
 
-// The two sources of a setting.
+// The sources of a setting.
 const (
 	FromTenant      Source = "tenant"
 	FromEnvironment Source = "environment"
+	// FromOtherInstance is the environment of another instance, which turns the lock
+	// on while this one's turns it off.
+	FromOtherInstance Source = "otherInstance"
 )
 
 // Settings are the lock settings in force for a tenant. They are values: nobody
@@ -31,9 +35,12 @@ type Settings struct {
 	// MachinePatience is the environment's.
 	MachinePatience time.Duration
 
-	// Version is storage's version of the tenant's entry; a commit without a lock
-	// shows it. Empty when storage could not be asked yet.
+	// Version is storage's version of the settings; a commit without a lock shows it.
+	// Empty when storage could not be asked yet.
 	Version string
+	// Announced means that the lock is on because storage heard it from an instance's
+	// environment. That can end, so a commit under the lock shows Version too.
+	Announced bool
 }
 
 // WaitBudget is the longest that a check-out waits for the lock.

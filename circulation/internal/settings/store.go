@@ -35,13 +35,24 @@ type Storage interface {
 	// Put replaces the entry's value, and keeps who did it and why. A version other
 	// than "" that is not the stored one is a Conflict.
 	Put(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error)
+	// Announce says what this instance's environment says, and returns the state that
+	// follows. "On" that is based on another version than the stored one is a Conflict.
+	Announce(ctx context.Context, e schemas.LockEnvironment) (schemas.LockSettingsState, error)
 }
 
-// Reasons why a tenant's own settings were not used, as the metrics count them.
+// Reasons why other settings are in force than those configured, as the metrics count
+// them.
 const (
-	ReasonUnreadable = "storage_unreadable"
-	ReasonMalformed  = "entry_malformed"
+	ReasonUnreadable         = "storage_unreadable"
+	ReasonMalformed          = "entry_malformed"
+	ReasonNotAnnounced       = "environment_not_announced"
+	ReasonEnvironmentDiffers = "environment_differs"
 )
+
+// Reasons returns all of them.
+func Reasons() []string {
+	return []string{ReasonUnreadable, ReasonMalformed, ReasonNotAnnounced, ReasonEnvironmentDiffers}
+}
 
 // Store knows the settings in force for each tenant.
 //
@@ -49,10 +60,10 @@ const (
 // good values stay in force, else the environment's; that is logged as an error
 // and counted. So a failure never switches the feature off by itself.
 type Store struct {
-	storage  Storage
-	env      Environment
-	log      *slog.Logger
-	fallback func(reason string)
+	storage Storage
+	env     Environment
+	log     *slog.Logger
+	report  func(reason string)
 
 	mu       sync.Mutex
 	tenants  map[tenant.ID]*known
@@ -62,11 +73,13 @@ type Store struct {
 // known is what is remembered of a tenant.
 type known struct {
 	settings Settings
-	reading  uint64    // the number of the reading that the settings come from
-	begun    time.Time // when that began
-	good     bool      // false until the tenant's own settings were read
-	logged   time.Time // when a failure was last logged
-	underway *reading  // nil while nobody reads for Current
+	entry    schemas.LockSettings // of the tenant's own, as last read well
+	reading  uint64               // the number of the reading that the settings come from
+	begun    time.Time            // when that began
+	good     bool                 // false until the tenant's own settings were read
+	logged   time.Time            // when a failure was last logged
+	differed time.Time            // when another instance's environment was last logged
+	underway *reading             // nil while nobody reads for Current
 }
 
 // reading is one under way, for those who wait for it.
@@ -75,10 +88,10 @@ type reading struct {
 	result Settings
 }
 
-// NewStore returns the settings of all tenants. fallback is told each time the
-// tenant's own settings could not be used.
-func NewStore(storage Storage, env Environment, log *slog.Logger, fallback func(reason string)) *Store {
-	return &Store{storage: storage, env: env, log: log, fallback: fallback, tenants: map[tenant.ID]*known{}}
+// NewStore returns the settings of all tenants. report is called with a reason for
+// each reading after which other settings are in force than those configured.
+func NewStore(storage Storage, env Environment, log *slog.Logger, report func(reason string)) *Store {
+	return &Store{storage: storage, env: env, log: log, report: report, tenants: map[tenant.ID]*known{}}
 }
 
 // Current returns the settings of the tenant in ctx, at most a second old.
@@ -181,7 +194,7 @@ func (s *Store) read(ctx context.Context) (settings Settings, problem, err error
 		// second and not one for each check-out.
 		k.reading, k.begun = number, begun
 	}
-	s.complain(ctx, k, ReasonUnreadable, err)
+	s.complain(ctx, k, ReasonUnreadable, unusable, err)
 	return Settings{}, nil, fmt.Errorf("reading the lock settings: %w", err)
 }
 
@@ -197,34 +210,45 @@ func (s *Store) patience(ctx context.Context) time.Duration {
 }
 
 // learn makes the settings out of what storage answered and remembers them,
-// unless a later reading was faster.
+// unless a later reading was faster. Storage hears first what the environment says
+// if that matters.
 func (s *Store) learn(ctx context.Context, state schemas.LockSettingsState, number uint64, begun time.Time) (settings Settings, problem, err error) {
 	id, err := tenant.FromContext(ctx)
 	if err != nil {
 		return Settings{}, nil, err
 	}
-	own, problem := parseEntry(state.Entry)
+	state, unheard := s.announce(ctx, state)
+	entry, problem := s.entry(ctx, state)
+	settings = s.env.merge(entry).under(state)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.of(id)
-	if problem == nil {
-		settings = s.env.merge(own)
-	} else {
-		s.complain(ctx, k, ReasonMalformed, problem)
-		settings = s.lastGood(k)
+	if problem != nil {
+		s.complain(ctx, k, ReasonMalformed, unusable, problem)
 	}
-	settings.Version = state.Version
+	switch {
+	case settings.EnabledSource == FromOtherInstance:
+		s.follow(ctx, k)
+	case unheard != nil && settings.Enabled && !settings.Announced:
+		s.complain(ctx, k, ReasonNotAnnounced, unannounced, unheard)
+	}
 	if number > k.reading {
-		k.settings, k.reading, k.begun = settings, number, begun
+		k.settings, k.entry, k.reading, k.begun = settings, entry, number, begun
 		k.good = k.good || problem == nil
 	}
 	return settings, problem, nil
 }
 
-// complain counts and logs that the tenant's own settings cannot be used. s.mu
-// is held.
-func (s *Store) complain(ctx context.Context, k *known, reason string, cause error) {
-	s.fallback(reason)
+// What complain logs.
+const (
+	unusable    = "the tenant's check-out lock settings cannot be used"
+	unannounced = "storage does not know that this instance's environment turns the check-out lock on: " +
+		"an instance whose environment turns it off lends without the lock"
+)
+
+// complain counts and logs that settings cannot be used as configured. s.mu is held.
+func (s *Store) complain(ctx context.Context, k *known, reason, what string, cause error) {
+	s.report(reason)
 	if time.Since(k.logged) < logEvery {
 		return
 	}
@@ -233,8 +257,7 @@ func (s *Store) complain(ctx context.Context, k *known, reason string, cause err
 	if k.good {
 		using = "last good"
 	}
-	s.log.ErrorContext(ctx, "the tenant's check-out lock settings cannot be used",
-		"reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
+	s.log.ErrorContext(ctx, what, "reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
 }
 
 // number counts the readings in the order in which they begin.
@@ -247,12 +270,10 @@ func (s *Store) number() uint64 {
 
 // lastGood returns the settings to use in want of better. s.mu is held.
 func (s *Store) lastGood(k *known) Settings {
-	if k.good {
+	if k.settings.Version != "" {
 		return k.settings
 	}
-	settings := s.env.Settings()
-	settings.Version = k.settings.Version
-	return settings
+	return s.env.Settings()
 }
 
 // of returns what is known of the tenant. s.mu is held.

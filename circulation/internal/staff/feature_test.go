@@ -22,9 +22,14 @@ func TestTheSwitchSaysWhatIsOnAndWhy(t *testing.T) {
 		words []string
 		lacks []string
 	}{
-		"on":                   {&library{view: own(true, 3000)}, []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"}, []string{"Turn on …"}},
-		"off":                  {&library{view: own(false, 3000)}, []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, []string{"Turn off …"}},
-		"the service's":        {&library{view: following()}, []string{"The lock is off", "This is the service's own setting."}, []string{"Follow the service"}},
+		"on":            {&library{view: own(true, 3000)}, []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"}, []string{"Turn on …"}},
+		"off":           {&library{view: own(false, 3000)}, []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, []string{"Turn off …"}},
+		"the service's": {&library{view: following()}, []string{"The lock is off", "This is the service's own setting."}, []string{"Follow the service"}},
+		"another instance's": {
+			&library{view: followed()},
+			[]string{"The lock is on", "Another one turns the lock on, so this one takes it too.", "CHECKOUT_LOCK_FEATURE_ENABLED", "Turn off …"},
+			[]string{"This is the service's own setting", "Follow the service"},
+		},
 		"what cannot be used":  {&library{view: broken}, []string{"cannot be used, so others are in force", "value has lockTTL <b>"}, []string{"lockTTL <b>x"}},
 		"no figures":           {&library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")}, []string{"The lock is on"}, []string{"Right now"}},
 		"figures":              {&library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}}, []string{"Check-outs waiting 4", "Locks held 3"}, nil},

@@ -123,6 +123,13 @@ func following() settings.View {
 	return v
 }
 
+// followed is the view of such a library while another instance turns the lock on.
+func followed() settings.View {
+	v := following()
+	v.Enabled = settings.Field[bool]{Value: true, Source: settings.FromOtherInstance}
+	return v
+}
+
 // visitor is somebody with a browser that keeps cookies.
 type visitor struct {
 	handler http.Handler

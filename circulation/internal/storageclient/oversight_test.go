@@ -61,7 +61,15 @@ func TestWhatStaffAskForReachesStorage(t *testing.T) {
 				return c.Put(ctx, schemas.LockSettingsChange{Value: []byte(`{}`), Version: "7", Reason: "exams", ByName: "Ann"})
 			},
 			`PUT /check-out-lock-settings-storage {"value":{},"version":"7","reason":"exams","byName":"Ann"}`, 200,
-			`{"version":"8"}`, `{8 []}`,
+			`{"version":"8"}`, `{8 [] <nil>}`,
+		},
+		"an announcement of the environment": {
+			func(ctx context.Context, c *Client) (any, error) {
+				state, err := c.Announce(ctx, schemas.LockEnvironment{Enabled: true, Version: "7"})
+				return *state.EnvironmentOnMs, err
+			},
+			`POST /check-out-lock-settings-storage/environment {"enabled":true,"version":"7"}`, 200,
+			`{"version":"8","environmentOnMs":60000}`, `60000`,
 		},
 		"past check-outs": {
 			func(ctx context.Context, c *Client) (any, error) {

@@ -23,6 +23,12 @@ func (c *Client) Put(ctx context.Context, change schemas.LockSettingsChange) (sc
 	})
 }
 
+// Announce implements settings.Storage.
+func (c *Client) Announce(ctx context.Context, e schemas.LockEnvironment) (schemas.LockSettingsState, error) {
+	const path = settingsPath + "/environment"
+	return c.settingsState(ctx, request{method: http.MethodPost, route: path, path: path, want: http.StatusOK, body: e})
+}
+
 func (c *Client) settingsState(ctx context.Context, r request) (schemas.LockSettingsState, error) {
 	var state schemas.LockSettingsState
 	body, err := c.do(ctx, r)

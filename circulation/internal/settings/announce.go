@@ -1,0 +1,107 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+// For a tenant whose entry does not decide whether the lock is on, the environments
+// of all instances count, and the stricter one wins. An instance whose environment
+// turns the lock on announces that to storage before it lends, and again from time
+// to time. An instance whose environment turns it off follows while an announcement
+// is stored, and ends one that has lapsed. Storage raises the version of the settings
+// when an announcement begins or ends. Every commit under such settings shows the
+// version, so one that acted on what was before is refused.
+
+const (
+	// renewBelowMs is how long an announcement is heard when it is renewed.
+	renewBelowMs = schemas.LockEnvironmentLeaseMs / 2
+	// announceTimeout bounds announcing while none is stored. It is as long as for any
+	// other call, since storage first waits for the commits that are under way.
+	announceTimeout = 10 * time.Second
+	// announceTries is how often the settings may change while an instance announces.
+	announceTries = 3
+)
+
+var errChangesAllTheTime = errors.New("the settings change all the time")
+
+// under applies an announcement to what the tenant and the environment say.
+func (s Settings) under(state schemas.LockSettingsState) Settings {
+	s.Version = state.Version
+	if state.EnvironmentOnMs == nil {
+		return s
+	}
+	s.Announced = true
+	if !s.Enabled {
+		s.Enabled, s.EnabledSource = true, FromOtherInstance
+	}
+	return s
+}
+
+// mustAnnounce reports whether storage has to hear what the environment says before
+// own, the settings of tenant and environment, may be acted on.
+func mustAnnounce(own Settings, state schemas.LockSettingsState) bool {
+	left := state.EnvironmentOnMs
+	if own.Enabled {
+		return own.EnabledSource == FromEnvironment && (left == nil || *left < renewBelowMs)
+	}
+	return left != nil && *left == 0
+}
+
+// announce tells storage what the environment says if it has to know, and returns
+// the state that follows. After an error the state is the one before, which may still
+// be used: a lock is taken, and only the check-outs of other instances may be
+// without.
+func (s *Store) announce(ctx context.Context, state schemas.LockSettingsState) (schemas.LockSettingsState, error) {
+	timeout := announceTimeout
+	if state.EnvironmentOnMs != nil {
+		timeout = readTimeout
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	for range announceTries {
+		entry, _ := s.entry(ctx, state)
+		own := s.env.merge(entry)
+		if !mustAnnounce(own, state) {
+			return state, nil
+		}
+		next, err := s.storage.Announce(ctx, schemas.LockEnvironment{Enabled: own.Enabled, Version: state.Version})
+		if fault.Is(err, fault.Conflict) {
+			next, err = s.storage.State(ctx)
+		}
+		if err != nil {
+			return state, fmt.Errorf("announcing the environment's lock setting: %w", err)
+		}
+		state = next
+	}
+	return state, errChangesAllTheTime
+}
+
+// entry reads the tenant's entry. problem says why the last good one is returned in
+// place of the stored one.
+func (s *Store) entry(ctx context.Context, state schemas.LockSettingsState) (entry schemas.LockSettings, problem error) {
+	if entry, problem = parseEntry(state.Entry); problem == nil {
+		return entry, nil
+	}
+	id, _ := tenant.FromContext(ctx) // without a tenant nothing is stored
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of(id).entry, problem
+}
+
+// follow counts and logs that another instance's environment decides. s.mu is held.
+func (s *Store) follow(ctx context.Context, k *known) {
+	s.report(ReasonEnvironmentDiffers)
+	if time.Since(k.differed) < logEvery {
+		return
+	}
+	k.differed = time.Now()
+	s.log.WarnContext(ctx, "another instance's environment turns the check-out lock on, and this one's turns it off: this one takes the lock too; "+
+		"set CHECKOUT_LOCK_FEATURE_ENABLED alike on all instances, or turn the lock on or off for the tenant", "reason", ReasonEnvironmentDiffers)
+}
