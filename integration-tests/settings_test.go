@@ -175,10 +175,10 @@ func TestSettingsThatCannotBeUsedAreRefusedWithFieldAndRange(t *testing.T) {
 	}
 
 	for value, want := range map[string]string{
-		`{"lockTtl":100}`:                               "100 ms, allowed are 250 to 600000",
-		`{"noOfRetryAttempts":101}`:                     "noOfRetryAttempts is 101, allowed are 0 to 100",
-		`{"noOfRetryAttempts":-1}`:                      "noOfRetryAttempts is -1, allowed are 0 to 100",
-		`{"retryIntervals":[10001]}`:                    "10001 ms, allowed are 0 to 10000",
+		`{"lockTtl":100}`:                               "lockTtl is 100, allowed are integers from 250 to 600000",
+		`{"noOfRetryAttempts":101}`:                     "noOfRetryAttempts is 101, allowed are integers from 0 to 100",
+		`{"noOfRetryAttempts":-1}`:                      "noOfRetryAttempts is -1, allowed are integers from 0 to 100",
+		`{"retryIntervals":[10001]}`:                    "retryIntervals[0] is 10001, allowed are integers from 0 to 10000",
 		`{"retryInterval":1000,"noOfRetryAttempts":30}`: "together",
 		`{"checkOutLockFeatureEnabled":"true"}`:         "checkOutLockFeatureEnabled",
 		`{"checkoutLockFeatureEnabled ":true}`:          "checkOutLockFeatureEnabled",
