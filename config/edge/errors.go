@@ -34,16 +34,13 @@ type Errors struct {
 // return errors as they got them. What went wrong inside is for the log alone;
 // a 500 carries the request id, by which the log line is found.
 func (o Options) writeError(err error, c echo.Context) {
-	if c.Response().Committed {
-		return
-	}
 	f := ToFault(err)
-	status := fault.Status(f.Code)
-	if h := (*echo.HTTPError)(nil); errors.As(err, &h) {
-		status = h.Code // Echo's own
-	}
-	if errors.Is(err, context.Canceled) {
-		status = statusClientLeft
+	status := statusOf(err, f)
+	if c.Response().Committed {
+		if errors.As(err, new(*cutOffError)) {
+			c.Response().Status = status // for log and metrics; the client has seen 200
+		}
+		return
 	}
 	header := c.Response().Header()
 	header.Set(fault.Header, string(f.Code))
@@ -53,6 +50,17 @@ func (o Options) writeError(err error, c echo.Context) {
 	if err := o.writeFault(c, status, f); err != nil {
 		o.Log.DebugContext(c.Request().Context(), "error answer not written", "err", err)
 	}
+}
+
+func statusOf(err error, f *fault.Error) int {
+	var h *echo.HTTPError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return statusClientLeft
+	case errors.As(err, &h):
+		return h.Code // Echo's own
+	}
+	return fault.Status(f.Code)
 }
 
 // outageRetryAfter is the Retry-After of an outage that names none: most are a

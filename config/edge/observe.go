@@ -54,6 +54,7 @@ func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 			m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status)).Inc()
 			m.duration.WithLabelValues(method, route).Observe(took.Seconds())
 			o.logRequest(c, route, took, err)
+			cutOff(err)
 			return nil
 		}
 	}

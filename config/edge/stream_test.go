@@ -1,0 +1,169 @@
+package edge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/config/edge"
+	"checkoutlock/schemas/fault"
+)
+
+// streaming serves write by StreamJSON.
+func streaming(t *testing.T, write func(io.Writer) error) (*httptest.Server, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	handler := func(c echo.Context) error { return edge.StreamJSON(c, write) }
+	server := httptest.NewServer(service(handler, func(o *edge.Options) { o.Registry, o.RequestTimeout = registry, time.Minute }))
+	t.Cleanup(server.Close)
+	return server, registry
+}
+
+func openStream(t *testing.T, server *httptest.Server) (*http.Response, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/thing/1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Okapi-Tenant", "diku")
+	r.Header.Set("Accept-Encoding", "identity") // gzip would hold the beginning back
+	return server.Client().Do(r)
+}
+
+// statuses are those that were counted.
+func statuses(t *testing.T, registry *prometheus.Registry) string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if family.GetName() == "http_requests_total" && l.GetName() == "status" {
+					found = append(found, l.GetValue())
+				}
+			}
+		}
+	}
+	return strings.Join(found, " ")
+}
+
+// long is more than is held back before an answer begins.
+func long() string { return strings.Repeat("[1],", 100<<10) }
+
+func TestStreamJSON(t *testing.T) {
+	t.Parallel()
+	t.Run("sends the beginning before the end is written", func(t *testing.T) {
+		t.Parallel()
+		seen := make(chan struct{})
+		server, _ := streaming(t, func(w io.Writer) error {
+			if _, err := io.WriteString(w, "["+long()); err != nil {
+				return err
+			}
+			<-seen
+			_, err := io.WriteString(w, "1]")
+			return err
+		})
+		a, err := openStream(t, server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		if _, err := io.ReadFull(a.Body, make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+		close(seen)
+		rest, err := io.ReadAll(a.Body)
+		if err != nil || !strings.HasSuffix(string(rest), ",1]") || a.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("got %d bytes of %s, %v, want the whole", len(rest), a.Header.Get("Content-Type"), err)
+		}
+	})
+	t.Run("answers an error in the beginning with its status", func(t *testing.T) {
+		t.Parallel()
+		server, _ := streaming(t, func(w io.Writer) error {
+			_, _ = io.WriteString(w, `{"users":[`)
+			return fault.New(fault.Malformed, "no such list")
+		})
+		a, err := openStream(t, server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		if body, err := io.ReadAll(a.Body); a.StatusCode != http.StatusBadRequest || string(body) != "no such list" || err != nil {
+			t.Errorf("got %d %s, %v, want 400 no such list", a.StatusCode, body, err)
+		}
+		if got := a.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/plain") {
+			t.Errorf("the content type is %s, want text", got)
+		}
+	})
+	t.Run("cuts the connection at an error after that", func(t *testing.T) {
+		t.Parallel()
+		server, registry := streaming(t, func(w io.Writer) error {
+			_, _ = io.WriteString(w, "["+long())
+			return fault.New(fault.Unavailable, "the database is gone")
+		})
+		a, err := openStream(t, server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		if _, err := io.ReadAll(a.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("got %v, want a broken answer", err)
+		}
+		server.Close() // waits for the request
+		if got := statuses(t, registry); got != "503" {
+			t.Errorf("counted as %s, want 503", got)
+		}
+	})
+}
+
+// leavingClient reads a part of an answer.
+type leavingClient struct {
+	*httptest.ResponseRecorder
+	takes int
+}
+
+func (w *leavingClient) Write(p []byte) (int, error) {
+	if w.takes--; w.takes < 0 {
+		return 0, errors.New("broken pipe")
+	}
+	return w.ResponseRecorder.Write(p)
+}
+
+func TestStreamJSON_StopsWhenTheClientLeaves(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	h := service(func(c echo.Context) error {
+		return edge.StreamJSON(c, func(w io.Writer) error {
+			for {
+				if _, err := io.WriteString(w, long()); err != nil {
+					return fmt.Errorf("writing: %w", err)
+				}
+			}
+		})
+	}, func(o *edge.Options) { o.Registry = registry })
+	defer func() {
+		if r := recover(); r != http.ErrAbortHandler { //nolint:errorlint // a panic's value
+			t.Errorf("panic with %v, want %v", r, http.ErrAbortHandler)
+		}
+		if got := statuses(t, registry); got != "499" {
+			t.Errorf("counted as %s, want 499", got)
+		}
+	}()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", nil)
+	r.Header.Set("X-Okapi-Tenant", "diku")
+	h.ServeHTTP(&leavingClient{httptest.NewRecorder(), 3}, r)
+}
