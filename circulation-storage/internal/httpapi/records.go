@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -55,11 +56,13 @@ func (h recordHandlers) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.store.List(c.Request().Context(), h.t, p)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, h.answer(list, p))
+	return edge.StreamJSON(c, func(w io.Writer) error {
+		out := &collectionWriter{w: w, settings: h.isSettings(), key: h.t.Collection, noTotal: p.NoTotal}
+		if err := h.store.List(c.Request().Context(), h.t, p, out); err != nil {
+			return err
+		}
+		return out.end()
+	})
 }
 
 // readPage reads RMB's four query parameters of collections.
@@ -80,18 +83,6 @@ func readPage(c echo.Context) (records.Page, error) {
 		return p, fault.New(fault.Malformed, "Parameter totalRecords is %q, allowed are exact, estimated, none, auto", mode)
 	}
 	return p, nil
-}
-
-// answer is a page as FOLIO's module for the type writes it.
-func (h recordHandlers) answer(list records.List, p records.Page) map[string]any {
-	answer := map[string]any{h.t.Collection: list.Records}
-	switch {
-	case h.isSettings():
-		answer["resultInfo"] = map[string]any{"totalRecords": list.Total, "diagnostics": []string{}}
-	case !p.NoTotal:
-		answer["totalRecords"] = list.Total
-	}
-	return answer
 }
 
 // isSettings tells the one type whose module is not built on RMB: its envelope

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -165,7 +166,7 @@ func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
 		"barcode==\ufffd\\":   "after a backslash",
 		"barcode==\ufffd and": "position",
 	} {
-		_, err := l.store.List(l.in(t), records.User(), records.Page{Query: query})
+		_, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: query})
 		wantCode(t, err, fault.Malformed)
 		if err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want it to say %q", query, err, want)
@@ -175,7 +176,7 @@ func TestCQL_FindsTheReplacementCharacter(t *testing.T) {
 
 // usernames lists who matches.
 func usernames(t *testing.T, l library, query string, sorted bool) string {
-	list, err := l.store.List(l.in(t), records.User(), records.Page{Query: query, Limit: 100})
+	list, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: query, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func TestCQLComparesNumbersAsNumbers(t *testing.T) {
 	for query, want := range map[string]int{
 		`expirationOffsetInDays>9`: 1, `expirationOffsetInDays==9.0`: 1, `expirationOffsetInDays<400`: 2, `expirationOffsetInDays<>365`: 1,
 	} {
-		list, err := l.store.List(l.in(t), records.Usergroup(), records.Page{Query: query})
+		list, err := pgtest.List(l.in(t), l.store, records.Usergroup(), records.Page{Query: query})
 		if err != nil || list.Total != want {
 			t.Errorf("%s: got %d, %v, want %d", query, list.Total, err, want)
 		}
@@ -235,7 +236,7 @@ func TestCQLComparesIDsWithoutRegardToCase(t *testing.T) {
 	loan := newLoan(annID, benID)
 	loan["proxyUserId"] = strings.ToUpper(staffID)
 	l.create(t, records.Loan(), loan)
-	list, err := l.store.List(l.in(t), records.Loan(), records.Page{Query: "proxyUserId==" + staffID})
+	list, err := pgtest.List(l.in(t), l.store, records.Loan(), records.Page{Query: "proxyUserId==" + staffID})
 	if err != nil || list.Total != 1 {
 		t.Errorf("got %d, %v, want 1", list.Total, err)
 	}
@@ -276,14 +277,14 @@ func TestCQLThatCannotBeUnderstood(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := l.store.List(l.in(t), records.User(), records.Page{Query: tt.query, Limit: 1})
+			_, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: tt.query, Limit: 1})
 			wantCode(t, err, fault.Malformed)
 			if err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want it to say %q", err, tt.want)
 			}
 		})
 	}
-	_, err := l.store.List(l.in(t), records.Usergroup(), records.Page{Query: "expirationOffsetInDays>many"})
+	_, err := pgtest.List(l.in(t), l.store, records.Usergroup(), records.Page{Query: "expirationOffsetInDays>many"})
 	wantCode(t, err, fault.Malformed)
 }
 
@@ -301,7 +302,7 @@ func FuzzCQL(f *testing.F) {
 	l := patrons(f)
 	f.Fuzz(func(t *testing.T, query string) {
 		for _, typ := range []records.Type{records.User(), records.Loan(), records.Usergroup()} {
-			_, err := l.store.List(l.in(t), typ, records.Page{Query: query, Limit: 2})
+			_, err := pgtest.List(l.in(t), l.store, typ, records.Page{Query: query, Limit: 2})
 			if code := fault.CodeOf(err); code != "" && code != fault.Malformed {
 				t.Errorf("%s %q: %v", typ.Collection, query, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -15,7 +16,7 @@ import (
 // left are the usernames that are left, in order.
 func (l library) left(t *testing.T) string {
 	t.Helper()
-	list, err := l.store.List(l.in(t), records.User(), records.Page{Query: "cql.allRecords=1 sortby username", Limit: 100})
+	list, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: "cql.allRecords=1 sortby username", Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
 	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Msg != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	list, err := l.store.List(l.in(t), records.Usergroup(), records.Page{})
+	list, err := pgtest.List(l.in(t), l.store, records.Usergroup(), records.Page{})
 	if err != nil || list.Total != 2 {
 		t.Errorf("%d groups are left, %v, want both", list.Total, err)
 	}

@@ -17,6 +17,7 @@ import (
 type RecordStore struct {
 	db           *DB
 	unfencedLoan func()
+	longLists    chan struct{} // has an element for each that is under way
 }
 
 var _ records.Store = (*RecordStore)(nil)
@@ -25,7 +26,8 @@ var _ records.Store = (*RecordStore)(nil)
 // called after each write here that made a loan open: the check-out lock did not
 // guard it.
 func NewRecordStore(db *DB, unfencedLoan func()) *RecordStore {
-	return &RecordStore{db: db, unfencedLoan: unfencedLoan}
+	longLists := make(chan struct{}, max(1, db.pool.Config().MaxConns/2))
+	return &RecordStore{db: db, unfencedLoan: unfencedLoan, longLists: longLists}
 }
 
 // tableMark stands for the type's table in a statement.
@@ -54,57 +56,4 @@ func (s *RecordStore) Get(ctx context.Context, t records.Type, id string) (json.
 
 func notFound(t records.Type, id string) error {
 	return fault.New(fault.NotFound, "Not found: there is no %s with id %s", t.Name, id)
-}
-
-// listRecordsSQL answers page and total from one snapshot. The page is joined to
-// the total, so that an empty one has a total too. The id comes last in every
-// order: without it, two pages could show the same record.
-const listRecordsSQL = `
-SELECT counted.total, page.jsonb
-  FROM (SELECT {total} AS total) AS counted
-  LEFT JOIN (SELECT jsonb, row_number() OVER () AS place
-               FROM (SELECT jsonb FROM {table} WHERE {where} ORDER BY {order}id OFFSET {offset} LIMIT {limit}) AS ordered
-            ) AS page ON true
- ORDER BY page.place`
-
-const countRecordsSQL = `(SELECT count(*) FROM {table} WHERE {where})`
-
-// List implements records.Store.
-func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page) (records.List, error) {
-	statement, args, err := listStatement(t, p)
-	if err != nil {
-		return records.List{}, err
-	}
-	if statement, err = tableQuery(ctx, statement, t.Table); err != nil {
-		return records.List{}, err
-	}
-	list := records.List{Records: []json.RawMessage{}}
-	var doc *json.RawMessage
-	rows, _ := s.db.pool.Query(ctx, statement, args...) // a Query error surfaces in ForEachRow
-	_, err = pgx.ForEachRow(rows, []any{&list.Total, &doc}, func() error {
-		if doc != nil {
-			list.Records = append(list.Records, *doc)
-		}
-		return nil
-	})
-	if err != nil {
-		return records.List{}, toFault("listing "+t.Collection, err)
-	}
-	return list, nil
-}
-
-// listStatement writes the statement for a page, still without schema and table.
-func listStatement(t records.Type, p records.Page) (string, []any, error) {
-	sel, err := parseCQL(t, p.Query)
-	if err != nil {
-		return "", nil, err
-	}
-	w := cqlWriter{args: sel.args}
-	total := countRecordsSQL
-	if p.NoTotal {
-		total = "0::bigint"
-	}
-	statement := strings.NewReplacer("{total}", total, "{order}", sel.order,
-		"{offset}", w.bind(p.Offset, "bigint"), "{limit}", w.bind(p.Limit, "bigint")).Replace(listRecordsSQL)
-	return strings.ReplaceAll(statement, "{where}", sel.where), w.args, nil
 }

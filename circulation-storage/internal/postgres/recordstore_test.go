@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -93,7 +94,7 @@ func TestRecordsBehindAPooler(t *testing.T) {
 	}
 	query := `effectiveCallNumberComponents.callNumber==new and metadata.createdDate>2020-01-01 and holdingsRecordId==` + h.ID() +
 		` and status.name any "available unknown" not order>3 sortBy status.date`
-	list, err := l.store.List(l.in(t), records.Item(), records.Page{Query: query, Limit: 5})
+	list, err := pgtest.List(l.in(t), l.store, records.Item(), records.Page{Query: query, Limit: 5})
 	if err != nil || len(list.Records) != 1 || list.Total != 1 {
 		t.Errorf("got %d of %d, %v, want the one item", len(list.Records), list.Total, err)
 	}
@@ -162,7 +163,7 @@ func TestLoansWrittenPastTheFenceAreReported(t *testing.T) {
 
 // changeLoan updates the tenant's first loan.
 func (l library) changeLoan(t *testing.T, status, action string) error {
-	list, err := l.store.List(l.in(t), records.Loan(), records.Page{Query: "loanDate>2000-01-01 sortBy metadata.createdDate", Limit: 1})
+	list, err := pgtest.List(l.in(t), l.store, records.Loan(), records.Page{Query: "loanDate>2000-01-01 sortBy metadata.createdDate", Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func TestAPageAndItsTotal(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			list, err := l.store.List(l.in(t), records.MaterialType(), tt.page)
+			list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), tt.page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,7 +262,7 @@ func TestPagesWithoutSortKeysNeitherRepeatNorSkip(t *testing.T) {
 		l.create(t, records.MaterialType(), object{"name": fmt.Sprint(i), "source": "local"})
 	}
 	for offset := range 10 {
-		list, err := l.store.List(l.in(t), records.MaterialType(), records.Page{Query: "source==local sortBy source", Offset: offset, Limit: 1})
+		list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Query: "source==local sortBy source", Offset: offset, Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,9 +15,11 @@ type Store interface {
 	Create(ctx context.Context, t Type, r Record) (json.RawMessage, error)
 	// Get returns the record with that id. Fault: NotFound.
 	Get(ctx context.Context, t Type, id string) (json.RawMessage, error)
-	// List returns a page of the records that match. Fault: Malformed for a query
-	// that cannot be understood.
-	List(ctx context.Context, t Type, p Page) (List, error)
+	// List gives a page of the records that match to out, in the order that the query
+	// asks for, else by id. A long page is given while it is read. Faults: Malformed
+	// for a query that cannot be understood, Overloaded when too many long pages are
+	// under way; those of out. After a fault out may have a part of the page.
+	List(ctx context.Context, t Type, p Page, out Sink) error
 	// Update replaces the record with r's id; if there is none and t.Upsert, it
 	// creates it. Faults: those of Create, NotFound, Conflict for an old _version.
 	Update(ctx context.Context, t Type, r Record) error
@@ -35,12 +37,14 @@ type Page struct {
 	Query  string // CQL; empty means all
 	Offset int    // records to skip
 	Limit  int    // records to return at most
-	// NoTotal spares counting all matches; List.Total is 0 then.
+	// NoTotal spares counting all matches; the total is 0 then.
 	NoTotal bool
 }
 
-// List is a page of records, in the order that the query asks for, else by id.
-type List struct {
-	Records []json.RawMessage
-	Total   int // how many match in all
+// Sink takes a page of records. An error of it ends the page.
+type Sink interface {
+	// Begin is called once, before the records, with how many match in all.
+	Begin(total int) error
+	// Record is called for each record.
+	Record(doc json.RawMessage) error
 }

@@ -43,7 +43,7 @@ func (f fixture) all(ctx context.Context, t *testing.T) map[string][]string {
 	t.Helper()
 	stored := map[string][]string{}
 	for _, typ := range records.Types() {
-		list, err := f.records.List(ctx, typ, records.Page{Limit: 1000})
+		list, err := pgtest.List(ctx, f.records, typ, records.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// listRecordsSQL answers page and total from one snapshot. The page is joined to
+// the total, so that an empty one has a total too. The id comes last in every
+// order: without it, two pages could show the same record.
+const listRecordsSQL = `
+SELECT counted.total, page.jsonb
+  FROM (SELECT {total} AS total) AS counted
+  LEFT JOIN (SELECT jsonb, row_number() OVER () AS place
+               FROM (SELECT jsonb FROM {table} WHERE {where} ORDER BY {order}id OFFSET {offset} LIMIT {limit}) AS ordered
+            ) AS page ON true
+ ORDER BY page.place`
+
+const countRecordsSQL = `(SELECT count(*) FROM {table} WHERE {where})`
+
+// List implements records.Store.
+func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, out records.Sink) error {
+	statement, args, err := listStatement(t, p)
+	if err != nil {
+		return err
+	}
+	if statement, err = tableQuery(ctx, statement, t.Table); err != nil {
+		return err
+	}
+	l := &listing{out: out, long: s.longLists}
+	defer l.end()
+	var broken error // when a part has been given out, the query must not run again
+	err = s.db.read(ctx, func() error {
+		err := l.read(ctx, func(ctx context.Context) pgx.Rows {
+			rows, _ := s.db.pool.Query(ctx, statement, args...) // a Query error surfaces in ForEachRow
+			return rows
+		})
+		if l.begun {
+			broken = err
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		err = broken
+	}
+	return toFault("listing "+t.Collection, err)
+}
+
+const (
+	// heldBytes is how much of a page is read before any of it is given out. A page
+	// that is shorter gives its connection back before its client has to read.
+	heldBytes = 1 << 20
+	// longListPause is the Retry-After of a long page for which there is no place.
+	longListPause = time.Second
+)
+
+// listing is a page on its way from PostgreSQL to a sink. It holds at most
+// heldBytes and one record. A longer page keeps a connection for as long as its
+// client reads, so it needs a place among the long ones: the other connections
+// stay for short reads.
+type listing struct {
+	out   records.Sink
+	long  chan struct{}
+	total int
+	held  []json.RawMessage
+	size  int
+	begun bool // out has a part of it
+	place bool // it has a place among the long ones
+}
+
+// read gives the rows of query to the sink.
+func (l *listing) read(ctx context.Context, query func(context.Context) pgx.Rows) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.held, l.size = nil, 0 // the query may run for the second time
+	var doc *json.RawMessage
+	_, err := pgx.ForEachRow(query(ctx), []any{&l.total, &doc}, func() error {
+		if doc == nil {
+			return nil
+		}
+		err := l.take(*doc)
+		if err != nil {
+			cancel() // else the rows that are left would be read
+		}
+		return err
+	})
+	if err != nil || l.begun {
+		return err
+	}
+	return l.giveOut()
+}
+
+func (l *listing) take(doc json.RawMessage) error {
+	if l.begun {
+		return l.out.Record(doc)
+	}
+	l.held = append(l.held, doc)
+	if l.size += len(doc); l.size < heldBytes {
+		return nil
+	}
+	select {
+	case l.long <- struct{}{}:
+		l.place = true
+	default:
+		return &fault.Error{
+			Code: fault.Overloaded, RetryAfter: longListPause,
+			Msg: "Too many long lists are being read: try again, or ask for less with limit and offset",
+		}
+	}
+	return l.giveOut()
+}
+
+// giveOut gives what is held to the sink.
+func (l *listing) giveOut() error {
+	l.begun = true
+	if err := l.out.Begin(l.total); err != nil {
+		return err
+	}
+	for _, doc := range l.held {
+		if err := l.out.Record(doc); err != nil {
+			return err
+		}
+	}
+	l.held = nil
+	return nil
+}
+
+// end gives the place back.
+func (l *listing) end() {
+	if l.place {
+		<-l.long
+	}
+}
+
+// listStatement writes the statement for a page, still without schema and table.
+func listStatement(t records.Type, p records.Page) (string, []any, error) {
+	sel, err := parseCQL(t, p.Query)
+	if err != nil {
+		return "", nil, err
+	}
+	w := cqlWriter{args: sel.args}
+	total := countRecordsSQL
+	if p.NoTotal {
+		total = "0::bigint"
+	}
+	statement := strings.NewReplacer("{total}", total, "{order}", sel.order,
+		"{offset}", w.bind(p.Offset, "bigint"), "{limit}", w.bind(p.Limit, "bigint")).Replace(listRecordsSQL)
+	return strings.ReplaceAll(statement, "{where}", sel.where), w.args, nil
+}

@@ -1,0 +1,209 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// countedRows are rows of a list's statement, all with the same record.
+type countedRows struct {
+	doc    json.RawMessage
+	left   int
+	read   int
+	ended  bool
+	broken error // after the last one
+}
+
+func (r *countedRows) Next() bool {
+	if r.ended = r.left == 0; r.ended {
+		return false
+	}
+	r.left--
+	r.read++
+	return true
+}
+
+func (r *countedRows) Scan(dest ...any) error {
+	*dest[0].(*int) = 7
+	*dest[1].(**json.RawMessage) = &r.doc
+	return nil
+}
+
+func (r *countedRows) Err() error                                   { return r.broken }
+func (r *countedRows) Close()                                       {}
+func (r *countedRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
+func (r *countedRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
+func (r *countedRows) Values() ([]any, error)                       { return nil, nil }
+func (r *countedRows) RawValues() [][]byte                          { return nil }
+func (r *countedRows) Conn() *pgx.Conn                              { return nil }
+func (r *countedRows) TypeMap() *pgtype.Map                         { return nil }
+
+// funcSink calls functions; nil is none.
+type funcSink struct {
+	begin  func(total int) error
+	record func() error
+	begun  int
+	got    int
+}
+
+func (s *funcSink) Begin(total int) error {
+	s.begun++
+	if s.begin == nil {
+		return nil
+	}
+	return s.begin(total)
+}
+
+func (s *funcSink) Record(json.RawMessage) error {
+	s.got++
+	if s.record == nil {
+		return nil
+	}
+	return s.record()
+}
+
+func TestListing_HoldsABoundedPartOfALongPage(t *testing.T) {
+	t.Parallel()
+	const size, all = 1 << 10, 100_000
+	rows := &countedRows{doc: json.RawMessage(strings.Repeat("1", size)), left: all}
+	most := 0
+	out := &funcSink{}
+	out.record = func() error {
+		most = max(most, rows.read-out.got)
+		return nil
+	}
+	if err := postgres.GiveRows(t.Context(), rows, out); err != nil || out.got != all || out.begun != 1 {
+		t.Fatalf("got %d records and %d beginnings, %v, want %d and 1", out.got, out.begun, err, all)
+	}
+	if limit := 1 << 20 / size; most > limit {
+		t.Errorf("held %d records, want at most %d", most, limit)
+	}
+}
+
+func TestListing_GivesAShortPageWhenItsConnectionIsFree(t *testing.T) {
+	t.Parallel()
+	rows := &countedRows{doc: json.RawMessage(`{}`), left: 1000}
+	out := &funcSink{begin: func(total int) error {
+		if !rows.ended || total != 7 {
+			t.Errorf("begun with %d rows left and a total of %d, want none and 7", rows.left, total)
+		}
+		return nil
+	}}
+	if err := postgres.GiveRows(t.Context(), rows, out); err != nil || out.got != 1000 {
+		t.Errorf("got %d records, %v, want 1000", out.got, err)
+	}
+}
+
+func TestListing_EndsAtAnError(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("failure")
+	fail := func() error { return failure }
+	doc := json.RawMessage(strings.Repeat("1", 1<<10))
+	tests := []struct {
+		name       string
+		rows       *countedRows
+		out        *funcSink
+		begun, got int
+	}{
+		{"of a short page's rows, before it is begun", &countedRows{doc: doc, left: 10, broken: failure}, &funcSink{}, 0, 0},
+		{"of a long page's rows", &countedRows{doc: doc, left: 2000, broken: failure}, &funcSink{}, 1, 2000},
+		{"of the sink at the beginning", &countedRows{doc: doc, left: 2000}, &funcSink{begin: func(int) error { return failure }}, 1, 0},
+		{"of the sink at a record", &countedRows{doc: doc, left: 2000}, &funcSink{record: fail}, 1, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := postgres.GiveRows(t.Context(), tt.rows, tt.out)
+			if !errors.Is(err, failure) || tt.out.begun != tt.begun || tt.out.got != tt.got {
+				t.Errorf("got %v, %d beginnings and %d records, want %d and %d", err, tt.out.begun, tt.out.got, tt.begun, tt.got)
+			}
+		})
+	}
+}
+
+const longRecordsSQL = `INSERT INTO %s.material_type (id, jsonb)
+SELECT id, jsonb_build_object('id', id, 'name', id, 'ours', repeat('x', 500000))
+  FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $1)) AS new`
+
+// longPage is a tenant with n material types of 500 KB.
+func longPage(t *testing.T, n int) library {
+	t.Helper()
+	l := newLibrary(t)
+	if _, err := l.db.Pool().Exec(l.in(t), fmt.Sprintf(longRecordsSQL, l.id.Schema()), n); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Pools of tests have eight connections, so four long pages have a place.
+func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
+	t.Parallel()
+	l := longPage(t, 4)
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 4)
+	for range 4 {
+		go func() {
+			out := &funcSink{begin: func(int) error {
+				begun <- struct{}{}
+				<-proceed
+				return nil
+			}}
+			ended <- l.store.List(l.in(t), records.MaterialType(), records.Page{Limit: 1<<31 - 1}, out)
+		}()
+	}
+	for range 4 {
+		<-begun
+	}
+	var f *fault.Error
+	_, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1<<31 - 1})
+	if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter != time.Second {
+		t.Errorf("the fifth long page: got %v, want %s and a pause", err, fault.Overloaded)
+	}
+	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1}); err != nil || len(list.Records) != 1 {
+		t.Errorf("a short page: got %d records, %v, want 1", len(list.Records), err)
+	}
+	close(proceed)
+	for range 4 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if list, err := pgtest.List(l.in(t), l.store, records.MaterialType(), records.Page{Limit: 1<<31 - 1}); err != nil || len(list.Records) != 4 {
+		t.Errorf("after them: got %d records, %v, want 4", len(list.Records), err)
+	}
+}
+
+const endReadersSQL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE $1::text`
+
+// A page that is partly given out must not begin anew on another connection.
+func TestRecordStore_List_EndsWithAnErrorWhenTheConnectionIsLostHalfWay(t *testing.T) {
+	t.Parallel()
+	l := longPage(t, 60) // 30 MB, more than the buffers of a connection hold
+	out := &funcSink{}
+	out.record = func() error {
+		if out.got > 1 {
+			return nil
+		}
+		ctx := context.WithoutCancel(l.in(t))
+		_, err := l.db.Pool().Exec(ctx, endReadersSQL, "%"+l.id.Schema()+"%row_number%")
+		return err
+	}
+	err := l.store.List(l.in(t), records.MaterialType(), records.Page{Limit: 1<<31 - 1}, out)
+	if err == nil || out.begun != 1 || out.got == 60 {
+		t.Errorf("got %v, %d beginnings and %d records, want an error after a part", err, out.begun, out.got)
+	}
+}
