@@ -37,6 +37,8 @@ const (
 type backend struct {
 	err error // of every call
 
+	matching int // loans or requests in a list; 0 is one
+
 	asked     checkout.Request
 	caller    call.Info // of the check-out
 	ended     []checkout.EndSession
@@ -82,7 +84,7 @@ func (b *backend) Loan(_ context.Context, id string) (json.RawMessage, error) {
 
 func (b *backend) Loans(_ context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	b.query, b.offset, b.limit = query, offset, limit
-	return []json.RawMessage{json.RawMessage(storedLoan)}, 17, b.err
+	return b.page(storedLoan, limit), 17, b.err
 }
 
 func (b *backend) Users(context.Context, []string) ([]checkout.User, error) {

@@ -62,12 +62,10 @@ type loanPage struct {
 // listLoans handles GET /circulation/loans. Query, offset and limit mean what
 // they mean to storage.
 func (h circulation) listLoans(c echo.Context) error {
-	offset, limit, err := pageOf(c)
-	if err != nil {
-		return err
-	}
 	ctx := c.Request().Context()
-	stored, total, err := h.Loans.Loans(ctx, c.QueryParam("query"), offset, limit)
+	stored, total, err := listPage(c, func(offset, limit int) ([]json.RawMessage, int, error) {
+		return h.Loans.Loans(ctx, c.QueryParam("query"), offset, limit)
+	})
 	if err != nil {
 		return err
 	}

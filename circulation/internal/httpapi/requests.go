@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 
@@ -82,11 +81,9 @@ type requestPage struct {
 // list handles GET /circulation/requests. Query, offset and limit mean what they
 // mean to storage.
 func (h requestHandlers) list(c echo.Context) error {
-	offset, limit, err := pageOf(c)
-	if err != nil {
-		return err
-	}
-	found, total, err := h.queues.Requests(c.Request().Context(), c.QueryParam("query"), offset, limit)
+	found, total, err := listPage(c, func(offset, limit int) ([]json.RawMessage, int, error) {
+		return h.queues.Requests(c.Request().Context(), c.QueryParam("query"), offset, limit)
+	})
 	if err != nil {
 		return err
 	}
@@ -126,16 +123,6 @@ func (h requestHandlers) queueOf(read func(context.Context, string) ([]json.RawM
 		}
 		return c.JSON(http.StatusOK, requestPage{Requests: queue, TotalRecords: len(queue)})
 	}
-}
-
-// pageOf reads which part of a list is asked for: the first 10 by default, as in
-// FOLIO.
-func pageOf(c echo.Context) (offset, limit int, err error) {
-	if offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
-		return 0, 0, err
-	}
-	limit, err = edge.QueryInt(c, "limit", 10, 0, math.MaxInt32)
-	return offset, limit, err
 }
 
 // pathID is the path's id in lower case. It must be a UUID in its usual form.

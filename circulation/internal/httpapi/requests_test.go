@@ -29,7 +29,7 @@ func (b *backend) Request(_ context.Context, id string) (json.RawMessage, error)
 
 func (b *backend) Requests(_ context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	b.query, b.offset, b.limit = query, offset, limit
-	return []json.RawMessage{json.RawMessage(storedWish)}, 17, b.err
+	return b.page(storedWish, limit), 17, b.err
 }
 
 func (b *backend) ItemQueue(_ context.Context, itemID string) ([]json.RawMessage, error) {

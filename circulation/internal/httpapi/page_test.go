@@ -1,0 +1,45 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// page is as much of what matches as is asked for, one record unless b.matching says
+// otherwise.
+func (b *backend) page(doc string, limit int) []json.RawMessage {
+	return slices.Repeat([]json.RawMessage{json.RawMessage(doc)}, min(limit, max(1, b.matching)))
+}
+
+func TestListsAreBoundedByWhatMatches(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/circulation/loans", "/circulation/requests"} {
+		tests := []struct {
+			name, query string
+			matching    int
+			status      int
+		}{
+			{"any limit while few match", "?limit=2147483647", 3, http.StatusOK},
+			{"as many as are allowed", "?limit=2147483647", 10_000, http.StatusOK},
+			{"one more", "?limit=2147483647", 10_001, http.StatusUnprocessableEntity},
+			{"a limit that is just too high", "?limit=10001", 20_000, http.StatusUnprocessableEntity},
+			{"a page of many", "?limit=10000&offset=5", 20_000, http.StatusOK},
+		}
+		for _, tt := range tests {
+			t.Run(path+" with "+tt.name, func(t *testing.T) {
+				t.Parallel()
+				b := &backend{matching: tt.matching}
+				status, _, body := b.send(t, http.MethodGet, path+tt.query, "")
+				if status != tt.status || b.limit > 10_001 {
+					t.Errorf("got %d %.200s after asking storage for %d, want %d", status, body, b.limit, tt.status)
+				}
+				if status != http.StatusOK && !strings.Contains(body, "limit must be at most 10000 here") {
+					t.Errorf("got %.200s, want the bound", body)
+				}
+			})
+		}
+	}
+}
