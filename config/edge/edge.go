@@ -76,7 +76,7 @@ func New(o Options, routes []Route) http.Handler {
 	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})
 	routes = append(routes,
 		Route{Method: http.MethodGet, Path: "/admin/health", Handler: alive, NoTenant: true, Uncompressed: true},
-		Route{Method: http.MethodGet, Path: "/admin/health/ready", Handler: o.ready, NoTenant: true, Uncompressed: true},
+		Route{Method: http.MethodGet, Path: "/admin/health/ready", Handler: newReadiness(o).answer, NoTenant: true, Uncompressed: true},
 		Route{Method: http.MethodGet, Path: "/metrics", Handler: echo.WrapHandler(metrics), NoTenant: true, Uncompressed: true}, // it compresses by itself
 	)
 	addRoutes(e, routes)
@@ -85,21 +85,6 @@ func New(o Options, routes []Route) http.Handler {
 
 // alive answers as FOLIO's RMB modules do: the JSON string "OK".
 func alive(c echo.Context) error { return c.JSON(http.StatusOK, "OK") }
-
-func (o Options) ready(c echo.Context) error {
-	if err := o.Ready(c.Request().Context()); err != nil {
-		o.Log.WarnContext(c.Request().Context(), "not ready", "err", err)
-		return c.String(http.StatusServiceUnavailable, "not ready: "+publicText(err))
-	}
-	return c.String(http.StatusOK, "ready")
-}
-
-func publicText(err error) string {
-	if f, ok := asFault(err); ok {
-		return f.Msg
-	}
-	return err.Error()
-}
 
 // limitBody refuses a body above the limit: at once when its length is
 // announced, otherwise while it is read (see ReadBody).
