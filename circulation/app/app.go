@@ -56,13 +56,19 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	if err != nil {
 		return nil, err
 	}
+	readyTenant, err := cfg.readyTenant()
+	if err != nil {
+		return nil, err
+	}
 	server, err := edge.Listen(ctx, cfg.HTTP, log)
 	if err != nil {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
-	storage := storageclient.New(storageclient.Options{URL: storageURL, Instance: cfg.InstanceName, Observe: m.storageCall})
+	storage := storageclient.New(storageclient.Options{
+		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant, Observe: m.storageCall,
+	})
 	recorder := history.NewRecorder(storage, m.historyDropped, log)
 	o := options{observers: observers{m, recorder}}
 	for _, opt := range opts {

@@ -15,6 +15,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
 )
 
 // Config is every setting of circulation.
@@ -24,6 +25,9 @@ type Config struct {
 
 	// StorageURL is the address of circulation-storage, or of the gateway before it.
 	StorageURL string `env:"STORAGE_URL" envDefault:"http://127.0.0.1:8081"`
+	// StorageReadyTenant is the tenant that the question whether storage is ready
+	// names, for a proxy that chooses a storage by the tenant. Empty names none.
+	StorageReadyTenant string `env:"STORAGE_READY_TENANT"`
 	// InstanceName tells this process from its siblings, for whoever looks at the
 	// locks it holds. Empty means the host's name and the process id.
 	InstanceName string `env:"INSTANCE_NAME"`
@@ -72,6 +76,9 @@ func (c *Config) Validate() error {
 	if _, err := c.storageURL(); err != nil {
 		errs = append(errs, err)
 	}
+	if _, err := c.readyTenant(); err != nil {
+		errs = append(errs, config.OutOfRange("STORAGE_READY_TENANT", strconv.Quote(c.StorageReadyTenant), "empty, or a tenant id: "+err.Error()))
+	}
 	if !printable(c.InstanceName) {
 		errs = append(errs, config.OutOfRange("INSTANCE_NAME", strconv.Quote(c.InstanceName),
 			fmt.Sprintf("1 to %d printable ASCII characters", schemas.MaxInstanceName)))
@@ -107,6 +114,14 @@ func (c *Config) storageURL() (*url.URL, error) {
 		return nil, config.OutOfRange("STORAGE_URL", strconv.Quote(u.Redacted()), allowed)
 	}
 	return u, nil
+}
+
+// readyTenant is the zero value when the setting is empty.
+func (c *Config) readyTenant() (tenant.ID, error) {
+	if c.StorageReadyTenant == "" {
+		return tenant.ID{}, nil
+	}
+	return tenant.Parse(c.StorageReadyTenant)
 }
 
 func printable(name string) bool {

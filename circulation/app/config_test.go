@@ -26,6 +26,8 @@ func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
 		"storage, no host":    {[]string{"STORAGE_URL=http://:8081"}, []string{"STORAGE_URL is"}},
 		"storage with query":  {[]string{"STORAGE_URL=http://x?a=b"}, []string{"STORAGE_URL is"}},
 		"storage is no URL":   {[]string{"STORAGE_URL=http://u:secret@x:port"}, []string{"STORAGE_URL is no URL, allowed: an absolute http or https URL"}},
+		"storage by tenant":   {[]string{"STORAGE_READY_TENANT=diku"}, nil},
+		"no tenant":           {[]string{"STORAGE_READY_TENANT=Diku!"}, []string{`STORAGE_READY_TENANT is "Diku!", allowed: empty, or a tenant id`}},
 		"TTL too short":       {[]string{"LOCK_TTL_MS=249"}, []string{"LOCK_TTL_MS is 249, allowed: 250 to 600000"}},
 		"TTL in words":        {[]string{"LOCK_TTL_MS=3s"}, []string{`LOCK_TTL_MS is "3s"`}},
 		"waits with commas":   {[]string{"RETRY_INTERVAL_MS=500,500"}, []string{`RETRY_INTERVAL_MS is "500,500"`}},

@@ -89,7 +89,7 @@ type LockRequest struct {
 type Committer interface {
 	// CheckOut commits. Faults that say it did not happen: ClaimLost, LockLost,
 	// SettingsChanged, ItemChanged, RequestChanged, Invalid, Malformed, TooLarge,
-	// Forbidden, NotFound. Every other error leaves the outcome open.
+	// Forbidden, NotFound, UnknownTenant. Every other error leaves the outcome open.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
 
 	// CommittedLoan returns the loan of a check-out that no crash and no failover can

@@ -63,7 +63,7 @@ func sendCommit[T any](ctx context.Context, send func(context.Context) (T, error
 func unknown(err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.Invalid,
-		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound:
+		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:
 		return false
 	default:
 		return true

@@ -71,7 +71,7 @@ func TestCheckOutsThatEndWhileABatchIsOnItsWay(t *testing.T) {
 
 func TestWhatStorageWillNeverTakeIsGivenUp(t *testing.T) {
 	t.Parallel()
-	for _, code := range []fault.Code{fault.Invalid, fault.Malformed} {
+	for _, code := range []fault.Code{fault.Invalid, fault.Malformed, fault.UnknownTenant} {
 		run(t, func(t *testing.T, b *bench) {
 			b.script(always(fault.New(code, "no")))
 			b.lend(inTenant(t, "nobody"), 0, 3)

@@ -40,7 +40,7 @@ const (
 type Storage interface {
 	// Report keeps what one instance tells; a check-out that it told before is kept
 	// once. Faults that mean that it will never take this report: Invalid, Malformed,
-	// TooLarge.
+	// UnknownTenant, TooLarge.
 	Report(ctx context.Context, report schemas.CheckOutReport) error
 }
 

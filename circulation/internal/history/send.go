@@ -99,7 +99,7 @@ func (b *backlog) heard(r report, err error) (more bool, refused int) {
 	case fault.Is(err, fault.TooLarge) && len(r.CheckOuts) > 1:
 		b.batch = len(r.CheckOuts) / 2
 		return true, 0
-	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Malformed), fault.Is(err, fault.TooLarge):
+	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Malformed), fault.Is(err, fault.UnknownTenant), fault.Is(err, fault.TooLarge):
 		refused = b.forgetUntil(r.until)
 	default:
 		b.pause = time.Now().Add(b.pauses.NextBackOff())

@@ -181,8 +181,7 @@ func (s *Store) read(ctx context.Context) (settings Settings, problem, err error
 	if err == nil {
 		return s.learn(ctx, state, number, begun)
 	}
-	if fault.Is(err, fault.Malformed) {
-		// An unknown tenant, that is a caller's mistake and no outage.
+	if fault.Is(err, fault.UnknownTenant) { // a caller's mistake and no outage
 		return Settings{}, nil, err
 	}
 	id, _ := tenant.FromContext(ctx) // no tenant: nobody's settings

@@ -291,13 +291,27 @@ func TestTenantsDoNotShareSettings(t *testing.T) {
 func TestAnUnknownTenantIsNoOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench("")
-	b.storage.fail(fault.New(fault.Malformed, "Unknown tenant"))
+	b.storage.fail(fault.New(fault.UnknownTenant, "Unknown tenant"))
 	ctx := inTenant(t, "nobody")
-	if _, _, err := b.Read(ctx); !fault.Is(err, fault.Malformed) {
-		t.Errorf("got %v, want %s", err, fault.Malformed)
+	if _, _, err := b.Read(ctx); !fault.Is(err, fault.UnknownTenant) {
+		t.Errorf("got %v, want %s", err, fault.UnknownTenant)
 	}
 	if s := b.Current(ctx); s.Version != "" || b.log.Len() != 0 || len(b.fallbacks) != 0 {
 		t.Errorf("got %+v, log %s, fallbacks %v", s, b.log, b.fallbacks)
+	}
+}
+
+func TestStore_TakesThe400OfAGatewayForAnOutage(t *testing.T) {
+	t.Parallel()
+	b := newBench(on)
+	ctx := inTenant(t, "diku")
+	b.Current(ctx)
+	b.storage.fail(fault.New(fault.Malformed, "Storage refused the request"))
+	if s := b.Refresh(ctx); !s.Enabled {
+		t.Errorf("got %+v, want the last good settings", s)
+	}
+	if b.log.Len() == 0 || len(b.fallbacks) != 1 {
+		t.Errorf("log %q, fallbacks %v, want one of each", b.log, b.fallbacks)
 	}
 }
 

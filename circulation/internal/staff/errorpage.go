@@ -33,7 +33,7 @@ func (p *Pages) showError(c echo.Context, err error) {
 	if code == fault.Forbidden && p.Guard.Mode() == auth.Gateway {
 		shown.Advice = "Whoever gives out permissions in your library can help."
 	}
-	if t := c.Param("tenant"); t != "" && code != fault.NotFound && code != fault.Malformed { // no such tenant, say
+	if t := c.Param("tenant"); t != "" && code != fault.NotFound && code != fault.Malformed && code != fault.UnknownTenant { // no such tenant, say
 		shown.Back = "/staff/" + t + "/"
 	}
 	c.Response().Header().Set(fault.Header, string(code))

@@ -32,12 +32,15 @@ const (
 	idleTimeout = 45 * time.Second
 )
 
-// Options configure New. All fields are required.
+// Options configure New. All fields but ReadyTenant are required.
 type Options struct {
 	// URL is storage's address, without a path or with the one of a gateway.
 	URL *url.URL
 	// Instance names this process to whoever looks at the locks it holds.
 	Instance string
+	// ReadyTenant is the tenant that the question for readiness names, for a proxy
+	// that chooses a storage by the tenant. The zero value names none.
+	ReadyTenant tenant.ID
 	// Observe is told each call: its path's template, the answer's status (0 for
 	// none) and the time it took.
 	Observe func(method, route string, status int, took time.Duration)
@@ -85,16 +88,6 @@ func New(o Options) *Client {
 
 // Close drops the connections that are kept open.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
-
-// Ready tells whether storage says that it is ready.
-func (c *Client) Ready(ctx context.Context) error {
-	r := get("/admin/health/ready", nil)
-	r.noTenant = true
-	if _, err := c.do(ctx, r); err != nil {
-		return fmt.Errorf("asking storage whether it is ready: %w", err)
-	}
-	return nil
-}
 
 // request is one call.
 type request struct {
@@ -182,6 +175,9 @@ func (c *Client) setHeaders(req *http.Request, r request) error {
 			return fmt.Errorf("writing the permissions: %w", err)
 		}
 		permissions = string(raw)
+	}
+	if r.noTenant {
+		id = c.options.ReadyTenant
 	}
 	for name, value := range map[string]string{
 		"Accept":                  "application/json, text/plain",

@@ -38,8 +38,8 @@ func lostAnswer(ctx context.Context, r request, err error) error {
 
 // answerFault is the fault that storage answered. What the client is shown of it:
 // FOLIO's list of errors, and the text of a request that storage could not read
-// (an unknown tenant, bad CQL), which it writes for clients. All else is for the
-// log.
+// (bad CQL) or of a tenant that it does not serve, which it writes for clients. All
+// else is for the log.
 //
 // A 404 says that there is no such record only when the path names one and the
 // answer carries storage's header. Any other comes from something in between or
@@ -64,16 +64,25 @@ func answerFault(r request, status int, header http.Header, body []byte) error {
 		RetryAfter: retryAfter(header),
 		Err:        fmt.Errorf("%s %s: storage answered %d %s: %s", r.method, r.route, status, named, quoted),
 	}
-	if status >= http.StatusInternalServerError {
+	if code == fault.Unavailable && named == string(code) {
+		f.Msg = "Storage is not available right now" // it answered, so it was reached
+	}
+	if status >= http.StatusInternalServerError && code != fault.TenantNotReady {
 		return f
 	}
 	switch {
 	case len(list.Errors) > 0:
 		f.Details, f.Msg = list.Errors, list.Errors[0].Message
-	case code == fault.Malformed && named != "" && quoted != "":
+	case named == string(code) && quoted != "" && isForClients(code):
 		f.Msg = quoted
 	}
 	return f
+}
+
+// isForClients reports whether storage writes the text of such an answer for
+// clients.
+func isForClients(code fault.Code) bool {
+	return code == fault.Malformed || code == fault.UnknownTenant || code == fault.TenantNotReady
 }
 
 // quote is what an error repeats of an answer: its text, or the messages of FOLIO's
@@ -121,6 +130,10 @@ func publicMessage(code fault.Code) string {
 		return "Another request with the same Idempotency-Key is still running"
 	case fault.KeyReused:
 		return "This Idempotency-Key was used for a request with another body"
+	case fault.UnknownTenant:
+		return "Unknown tenant"
+	case fault.TenantNotReady:
+		return "The tenant's database schema is not ready"
 	case fault.Unavailable:
 		return "Storage was not reached"
 	case fault.Timeout:

@@ -1,0 +1,86 @@
+package storageclient
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
+)
+
+func TestClientReady_PassesOnWhatStorageSays(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status      int
+		contentType string
+		body        string
+		want        string // "" is ready
+	}{
+		"ready":             {http.StatusOK, "text/plain", "ready", ""},
+		"database away":     {http.StatusServiceUnavailable, "text/plain; charset=UTF-8", "not ready: PostgreSQL at db:5432: connection refused", "storage is not ready: PostgreSQL at db:5432: connection refused"},
+		"a proxy's page":    {http.StatusServiceUnavailable, "text/html", "<html>No server is available</html>", "storage is not ready: 503 Service Unavailable"},
+		"a proxy's text":    {http.StatusBadGateway, "text/plain", "upstream 10.0.0.7", "storage is not ready: 502 Bad Gateway"},
+		"no such path":      {http.StatusNotFound, "text/plain", "Not Found", "storage is not ready: 404 Not Found"},
+		"a tenant is asked": {http.StatusBadRequest, "application/json", `{"error":"no tenant"}`, "storage is not ready: 400 Bad Request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", tt.contentType)
+				answer(w, tt.status, "", tt.body)
+			})
+			err := c.Ready(t.Context())
+			if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestClientReady_SaysWhyStorageWasNotReached(t *testing.T) {
+	t.Parallel()
+	hang := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(hang.Close)
+	for name, tt := range map[string]struct{ address, want string }{
+		"refused": {"http://user:s3cret@127.0.0.1:1", "storage at 127.0.0.1:1 was not reached: connection refused"},
+		"lost":    {hang.URL, "storage at " + strings.TrimPrefix(hang.URL, "http://") + " was not reached: EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := clientFor(t, tt.address).Ready(t.Context()); err == nil || err.Error() != tt.want {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestClientReady_NamesTheTenantThatIsSet(t *testing.T) {
+	t.Parallel()
+	diku, err := tenant.Parse("diku")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range map[string]tenant.ID{"": {}, "diku": diku} {
+		var got []string
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got = r.Header.Values(schemas.TenantHeader)
+		}))
+		t.Cleanup(server.Close)
+		u, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := New(Options{URL: u, Instance: "circ-1", ReadyTenant: id, Observe: func(string, string, int, time.Duration) {}})
+		t.Cleanup(c.Close)
+		if err := c.Ready(inTenant(t, "other")); err != nil {
+			t.Error(err)
+		}
+		if strings.Join(got, ",") != name || name == "" && len(got) > 0 {
+			t.Errorf("sent the tenants %q, want %q", got, name)
+		}
+	}
+}
