@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -14,9 +15,11 @@ import (
 	"checkoutlock/circulation-storage/internal/idempotency"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/circulation-storage/internal/sample"
 	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/config/edge"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
 )
 
@@ -24,11 +27,16 @@ import (
 // instances of some ten kilobytes.
 const bodyLimit = 1 << 20
 
+// tenantInterval is how often the tenants' schemas are looked at.
+const tenantInterval = 30 * time.Second
+
 // App is one instance of the service.
 type App struct {
 	cfg      Config
 	log      *slog.Logger
 	db       *postgres.DB
+	tenants  []tenant.ID // those of TENANTS
+	watch    *readiness.Watch
 	server   *edge.Server
 	metrics  *metrics
 	reg      *prometheus.Registry
@@ -48,18 +56,23 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 			db.Close()
 		}
 	}()
-	if err := db.Ping(ctx); err != nil {
-		return nil, fmt.Errorf("DATABASE_URL leads to no PostgreSQL that answers: %w", err)
+	if err := await(ctx, db, cfg.Wait); err != nil {
+		return nil, err
 	}
-	if err := install(ctx, db, cfg.Tenants, nil); err != nil {
+	ids, err := cfg.tenants()
+	if err != nil {
+		return nil, err
+	}
+	if err := install(ctx, db, ids, nil); err != nil {
 		return nil, err
 	}
 	server, err := edge.Listen(ctx, cfg.HTTP, log)
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, log: log, db: db, server: server, reg: prometheus.NewRegistry()}
+	a := &App{cfg: cfg, log: log, db: db, server: server, tenants: ids, reg: prometheus.NewRegistry()}
 	a.metrics = newMetrics(a.reg)
+	a.watch = readiness.NewWatch(db, tenantInterval, a.metrics.tenantsSeen, log)
 	store := postgres.NewLockStore(db)
 	a.reg.MustRegister(newHeldCollector(a.held(store)))
 	a.locks = lock.NewService(store, a.metrics, log)
@@ -79,14 +92,18 @@ func open(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, erro
 	}, log)
 }
 
+// await waits for the database.
+func await(ctx context.Context, db *postgres.DB, patience time.Duration) error {
+	if err := db.Await(ctx, patience); err != nil {
+		return fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
+	}
+	return nil
+}
+
 // install installs or upgrades the tenants, and does more for each if there is
 // more to do.
-func install(ctx context.Context, db *postgres.DB, names []string, more func(context.Context) error) error {
-	for _, name := range names {
-		id, err := tenant.Parse(name)
-		if err != nil {
-			return fmt.Errorf("tenant %q: %w", name, err)
-		}
+func install(ctx context.Context, db *postgres.DB, ids []tenant.ID, more func(context.Context) error) error {
+	for _, id := range ids {
 		if err := db.Install(ctx, id); err != nil {
 			return err
 		}
@@ -113,6 +130,10 @@ func (a *App) Run(ctx context.Context) error {
 		return a.server.Run(ctx, edge.New(edge.Options{
 			Log: a.log, Registry: a.reg, RequestTimeout: a.cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, Ready: a.ready,
 		}, a.routes()), a.locks.Stop)
+	})
+	g.Go(func() error {
+		a.watch.Run(ctx)
+		return nil
 	})
 	for _, s := range a.sweepers {
 		g.Go(func() error {
@@ -144,19 +165,20 @@ func (a *App) routes() []edge.Route {
 	} {
 		all = append(all, some...)
 	}
-	return all
+	return httpapi.ForServedTenants(a.watch, all)
 }
 
-// ready says no while the service stops, PostgreSQL does not answer, or a
-// tenant's schema lacks migrations.
+// ready says no while the service stops, PostgreSQL does not answer or takes no
+// writes, or a tenant of TENANTS lacks migrations. Any other tenant is refused by
+// itself.
 func (a *App) ready(ctx context.Context) error {
 	if err := a.server.Draining(); err != nil {
 		return err
 	}
-	return a.db.Ready(ctx)
+	return a.db.Ready(ctx, a.tenants)
 }
 
-// held counts the live locks of all tenants.
+// held counts the live locks of all tenants that are served.
 func (a *App) held(store *postgres.LockStore) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		ids, err := a.db.Tenants(ctx)
@@ -166,6 +188,9 @@ func (a *App) held(store *postgres.LockStore) func(context.Context) (int, error)
 		sum := 0
 		for _, id := range ids {
 			n, err := store.CountHeld(tenant.NewContext(ctx, id))
+			if fault.Is(err, fault.UnknownTenant) || fault.Is(err, fault.TenantNotReady) {
+				continue
+			}
 			if err != nil {
 				return 0, err
 			}

@@ -40,6 +40,9 @@ type DatabaseConfig struct {
 	MigrateURL string `env:"MIGRATE_DATABASE_URL"`
 	// MaxConns is the size of the connection pool.
 	MaxConns int32 `env:"DATABASE_MAX_CONNS" envDefault:"20"`
+	// Wait is how long serve and migrate wait at the start for a database that
+	// answers and takes writes. 0 does not wait.
+	Wait time.Duration `env:"DATABASE_WAIT" envDefault:"60s"`
 }
 
 // DefaultConfig is what Load starts from.
@@ -78,7 +81,23 @@ func (c DatabaseConfig) Validate() error {
 	if c.MaxConns < 2 || c.MaxConns > 500 {
 		errs = append(errs, config.OutOfRange("DATABASE_MAX_CONNS", c.MaxConns, "2 to 500"))
 	}
+	if c.Wait < 0 || c.Wait > 10*time.Minute {
+		errs = append(errs, config.OutOfRange("DATABASE_WAIT", c.Wait, "0s to 10m"))
+	}
 	return errors.Join(errs...)
+}
+
+// tenants returns the ids of Tenants.
+func (c *Config) tenants() ([]tenant.ID, error) {
+	ids := make([]tenant.ID, len(c.Tenants))
+	for i, name := range c.Tenants {
+		id, err := tenant.Parse(name)
+		if err != nil {
+			return nil, fmt.Errorf("tenant %q: %w", name, err)
+		}
+		ids[i] = id
+	}
+	return ids, nil
 }
 
 func (c *Config) lockTTL() time.Duration { return time.Duration(c.LockTTLMs) * time.Millisecond }

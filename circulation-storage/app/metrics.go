@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/checkout"
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/readiness"
 )
 
 // metrics counts what the domain packages report. Labels are bounded: they are
@@ -24,6 +25,7 @@ type metrics struct {
 	unfenced   prometheus.Counter
 	forgotten  prometheus.Counter
 	aged       prometheus.Counter
+	tenants    *prometheus.GaugeVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -46,8 +48,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		unfenced:  prometheus.NewCounter(counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints.")),
 		forgotten: prometheus.NewCounter(counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after they were used.")),
 		aged:      prometheus.NewCounter(counter("checkout_history_swept_total", "Past check-outs deleted when they were older than HISTORY_RETENTION.")),
+		tenants: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "storage_tenants", Help: "Installed tenants by the state of their schema; all but current are not served.",
+		}, []string{"state"}),
 	}
-	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced, m.forgotten, m.aged,
+	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced, m.forgotten, m.aged, m.tenants,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
 		m.acquires.WithLabelValues(string(o))
@@ -78,6 +83,11 @@ func (m *metrics) keysSwept(n int) { m.forgotten.Add(float64(n)) }
 
 // historySwept is what history.NewSweeper reports to.
 func (m *metrics) historySwept(n int) { m.aged.Add(float64(n)) }
+
+// tenantsSeen is what readiness.NewWatch reports to.
+func (m *metrics) tenantsSeen(state readiness.State, n int) {
+	m.tenants.WithLabelValues(string(state)).Set(float64(n))
+}
 
 // CheckedOut implements checkout.Observer.
 func (m *metrics) CheckedOut(o checkout.Outcome, took time.Duration) {

@@ -21,7 +21,14 @@ import (
 // Migrate installs or upgrades the configured tenants, and loads the demo library
 // into them if withSample is set.
 func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger) error {
+	ids, err := cfg.tenants()
+	if err != nil {
+		return err
+	}
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
+		if err := await(ctx, db, cfg.Wait); err != nil {
+			return err
+		}
 		load := func(ctx context.Context) error {
 			log.InfoContext(ctx, "tenant is up to date")
 			if !withSample {
@@ -33,7 +40,7 @@ func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger)
 			}
 			return loader.LoadSample(ctx)
 		}
-		return install(ctx, db, cfg.Tenants, load)
+		return install(ctx, db, ids, load)
 	})
 }
 

@@ -232,7 +232,7 @@ func TestTenantIsInstalledAndPurged(t *testing.T) {
 		{"read", http.MethodGet, "/circulation-rules-storage", "", 200},
 		{"purge", http.MethodPost, "/_/tenant", `{"module_from":"mod-circulation-storage-1.1.0","purge":true}`, 204},
 		{"purge again", http.MethodPost, "/_/tenant", `{"purge":true}`, 204},
-		{"read after the purge", http.MethodGet, "/circulation-rules-storage", "", 400},
+		{"read after the purge", http.MethodGet, "/circulation-rules-storage", "", 404},
 		{"install after the purge", http.MethodPost, "/_/tenant", `{"module_to":"mod-circulation-storage-1.1.0"}`, 204},
 		{"read what is new", http.MethodGet, "/circulation-rules-storage", "", 200},
 	} {

@@ -142,7 +142,7 @@ func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
 	}{
 		"no tenant":                {http.MethodPost, "", map[string]string{schemas.TenantHeader: ""}, 400},
 		"a tenant that is none":    {http.MethodPost, "", map[string]string{schemas.TenantHeader: "Ä"}, 400},
-		"a tenant never installed": {http.MethodPost, "", map[string]string{schemas.TenantHeader: "nobody"}, 400},
+		"a tenant never installed": {http.MethodPost, "", map[string]string{schemas.TenantHeader: "nobody"}, 404},
 		"a body of another kind":   {http.MethodPost, "", map[string]string{"Content-Type": "text/plain"}, 400},
 		"PUT":                      {http.MethodPut, "/" + patronID, nil, 405},
 		"DELETE of all":            {http.MethodDelete, "", nil, 400},

@@ -217,10 +217,10 @@ func TestBadParametersOfTheHistoryAreAllNamed(t *testing.T) {
 func TestTheHistoryNeedsAnInstalledTenant(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
-	for _, tenant := range []string{"", "Nobody!", "nobody"} {
+	for tenant, status := range map[string]int{"": http.StatusBadRequest, "Nobody!": http.StatusBadRequest, "nobody": http.StatusNotFound} {
 		headers := map[string]string{schemas.TenantHeader: tenant}
-		wantStatus(t, "POST", a.call(http.MethodPost, pastPath, report(1, entry("")), headers), http.StatusBadRequest)
-		wantStatus(t, "GET", a.call(http.MethodGet, pastPath, "", headers), http.StatusBadRequest)
-		wantStatus(t, "figures", a.call(http.MethodGet, figuresPath, "", headers), http.StatusBadRequest)
+		wantStatus(t, "POST", a.call(http.MethodPost, pastPath, report(1, entry("")), headers), status)
+		wantStatus(t, "GET", a.call(http.MethodGet, pastPath, "", headers), status)
+		wantStatus(t, "figures", a.call(http.MethodGet, figuresPath, "", headers), status)
 	}
 }

@@ -49,7 +49,7 @@ func TestPlacingARequest(t *testing.T) {
 		}
 	}
 	w := a.call(http.MethodPost, path, body(title, ""), map[string]string{schemas.TenantHeader: "nobody"})
-	if w.Code != http.StatusBadRequest || w.Header().Get(fault.Header) != string(fault.Malformed) {
+	if w.Code != http.StatusNotFound || w.Header().Get(fault.Header) != string(fault.UnknownTenant) {
 		t.Errorf("unknown tenant: got %d %s", w.Code, w.Body)
 	}
 }

@@ -197,7 +197,7 @@ func TestRecordsOfATenantThatIsNotInstalled(t *testing.T) {
 	call := func(tenantName string) *httptest.ResponseRecorder {
 		return a.call(http.MethodGet, "/users", "", map[string]string{"X-Okapi-Tenant": tenantName})
 	}
-	wantRefusal(t, call("nobody"), http.StatusBadRequest, "Unknown tenant")
+	wantRefusal(t, call("nobody"), http.StatusNotFound, "Unknown tenant")
 	wantRefusal(t, call(""), http.StatusBadRequest, "Tenant must be set")
 	wantRefusal(t, call("x;drop"), http.StatusBadRequest, "X-Okapi-Tenant")
 }

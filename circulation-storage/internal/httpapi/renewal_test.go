@@ -47,5 +47,5 @@ func TestRenewals(t *testing.T) {
 	} {
 		wantStatus(t, what, a.do(http.MethodPost, "/loan-storage/renewals", tt.body), tt.status)
 	}
-	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{schemas.TenantHeader: "nobody"}), http.StatusBadRequest)
+	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{schemas.TenantHeader: "nobody"}), http.StatusNotFound)
 }

@@ -123,9 +123,9 @@ func toFault(op string, err error) error {
 	}
 	switch code, _ := sqlState(err); code {
 	case undefinedTable, invalidSchemaName:
-		return fault.Wrap(err, fault.Malformed, "Unknown tenant: install it with POST /_/tenant")
+		return fault.Wrap(err, fault.UnknownTenant, "Unknown tenant: install it with POST /_/tenant")
 	case undefinedColumn:
-		return fault.Wrap(err, fault.Internal, "The tenant's database is of an earlier version: upgrade it with POST /_/tenant")
+		return fault.Wrap(err, fault.TenantNotReady, "The tenant's database is of an earlier version: upgrade it with POST /_/tenant")
 	case queryCanceled, idleInTransactionTimeout:
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
 	case lockNotAvailable:

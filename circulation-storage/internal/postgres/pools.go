@@ -85,12 +85,7 @@ var sessionAttrs = regexp.MustCompile(`target_session_attrs\s*=\s*'?([a-z-]+)`)
 // logTarget says at start which servers the URL leads to. Several hosts without
 // target_session_attrs=read-write may lead to a standby, which cannot write.
 func logTarget(ctx context.Context, databaseURL string, cc *pgx.ConnConfig, log *slog.Logger) {
-	hosts := []string{hostPort(cc.Host, cc.Port)}
-	for _, f := range cc.Fallbacks {
-		if h := hostPort(f.Host, f.Port); !slices.Contains(hosts, h) { // sslmode=prefer names each host twice
-			hosts = append(hosts, h)
-		}
-	}
+	hosts := hosts(cc)
 	attrs := "any"
 	if found := sessionAttrs.FindStringSubmatch(databaseURL); found != nil {
 		attrs = found[1]
@@ -102,6 +97,17 @@ func logTarget(ctx context.Context, databaseURL string, cc *pgx.ConnConfig, log 
 		log.WarnContext(ctx, "DATABASE_URL names several hosts without target_session_attrs=read-write: "+
 			"a connection may lead to a standby, which cannot write", "hosts", hosts)
 	}
+}
+
+// hosts lists the servers that the connection may lead to, each once.
+func hosts(cc *pgx.ConnConfig) []string {
+	list := []string{hostPort(cc.Host, cc.Port)}
+	for _, f := range cc.Fallbacks {
+		if h := hostPort(f.Host, f.Port); !slices.Contains(list, h) { // sslmode=prefer names each host twice
+			list = append(list, h)
+		}
+	}
+	return list
 }
 
 func hostPort(host string, port uint16) string {

@@ -48,18 +48,19 @@ type DB struct {
 	lending    *pgxpool.Pool
 	lastReset  atomic.Int64 // UnixNano
 	migrateURL string
+	hosts      string // of the URL, for people
 	log        *slog.Logger
 }
 
-// Open prepares the pools. It does not connect: Ping tells whether PostgreSQL is
-// there.
+// Open prepares the pools. It does not connect: Await waits for the server.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	base, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
 	}
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
-	db := &DB{migrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), log: log}
+	db := &DB{migrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
+	base.ConnConfig.Tracer = &connectionWatch{hosts: db.hosts, log: log}
 	for _, p := range []struct {
 		pool **pgxpool.Pool
 		size int32
@@ -77,11 +78,6 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 func (db *DB) Close() {
 	db.pool.Close()
 	db.lending.Close()
-}
-
-// Ping makes one round trip to PostgreSQL.
-func (db *DB) Ping(ctx context.Context) error {
-	return toFault("reaching PostgreSQL", db.read(ctx, func() error { return db.pool.Ping(ctx) }))
 }
 
 // Pool returns the connections for records, for tests and statistics.

@@ -1,41 +1,295 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/schemas/tenant"
 )
 
-// Other tests' tenants come and go in the same database, so only what readiness
-// says of the test's own counts.
-func TestReady_SaysWhichTenantLacksWhat(t *testing.T) {
+func versionTable(id tenant.ID) string {
+	return pgx.Identifier{id.Schema(), "schema_migrations"}.Sanitize()
+}
+
+// execute runs a statement that needs no answer.
+func execute(t *testing.T, db *postgres.DB, statement string) {
+	t.Helper()
+	if _, err := db.Pool().Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openAt opens a pool on the address and closes it when the test ends.
+func openAt(t *testing.T, address string, log *slog.Logger) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: address}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// emptyDatabase makes a database and returns its address. It is gone when the test
+// ends.
+func emptyDatabase(t *testing.T) (address, name string) {
+	t.Helper()
+	admin := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler))
+	name = "test_" + pgtest.Tenant(t).String()
+	execute(t, admin, "CREATE DATABASE "+name)
+	t.Cleanup(func() {
+		if _, err := admin.Pool().Exec(context.WithoutCancel(t.Context()), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String(), name
+}
+
+func TestReady_NamesTheTenantThatLacksMigrations(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		statement string // %s is the table of versions
-		says      string // "" is nothing
+		says      string // "" is ready
 	}{
-		"an installed tenant":            {"SELECT FROM %s", ""},
-		"all migrations undone":          {"DELETE FROM %s", "the schema has no migrations"},
-		"an installation under way":      {"DROP TABLE %s", "the schema has no migrations"},
-		"tables of an older build":       {"UPDATE %s SET version = 1", "schema version is 1, this build needs"},
-		"a migration that went half-way": {"UPDATE %s SET version = 2, dirty = true", "migration 2 failed half-way"},
+		"an installed tenant":          {"SELECT FROM %s", ""},
+		"a tenant of a newer build":    {"UPDATE %s SET version = 9999", ""},
+		"all migrations undone":        {"DELETE FROM %s", "has migration 0, this build needs migration"},
+		"no table of versions":         {"DROP TABLE %s", "Unknown tenant"},
+		"tables of an older build":     {"UPDATE %s SET version = 1", "has migration 1, this build needs migration"},
+		"a migration that did not end": {"UPDATE %s SET version = 2, dirty = true", "circulation-storage migrate -repair -tenant"},
+		"the first one did not end":    {"UPDATE %s SET version = -1, dirty = true", "Migration 0 of tenant"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db, id := pgtest.New(t)
-			table := pgx.Identifier{id.Schema(), "schema_migrations"}.Sanitize()
-			if _, err := db.Pool().Exec(t.Context(), fmt.Sprintf(tt.statement, table)); err != nil {
-				t.Fatal(err)
+			execute(t, db, fmt.Sprintf(tt.statement, versionTable(id)))
+			err := db.Ready(t.Context(), []tenant.ID{id})
+			if tt.says == "" && err != nil {
+				t.Errorf("got %v, want ready", err)
 			}
-			got := fmt.Sprint(db.Ready(t.Context()))
-			_, got, named := strings.Cut(got, "tenant "+id.String()+": ")
-			if named != (tt.says != "") || !strings.HasPrefix(got, tt.says) {
-				t.Errorf("readiness says %q of the tenant, want %q", got, tt.says)
+			if tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), id.String())) {
+				t.Errorf("got %v, want %q and the tenant", err, tt.says)
+			}
+			if err := db.Ready(t.Context(), nil); err != nil {
+				t.Errorf("without tenants of its own: got %v, want ready", err)
 			}
 		})
+	}
+}
+
+func TestReady_IsOneStatementForAllTenants(t *testing.T) {
+	t.Parallel()
+	db, _ := pgtest.New(t)
+	ids := make([]tenant.ID, 10)
+	for i := range ids {
+		ids[i] = pgtest.Tenant(t)
+		execute(t, db, "CREATE SCHEMA "+ids[i].Schema())
+		t.Cleanup(func() {
+			if err := db.Purge(context.WithoutCancel(t.Context()), ids[i]); err != nil {
+				t.Error(err)
+			}
+		})
+		execute(t, db, "CREATE TABLE "+versionTable(ids[i])+" AS SELECT 9999::bigint AS version, false AS dirty")
+	}
+	before := db.LendingPool().Stat().AcquireCount()
+	if err := db.Ready(t.Context(), ids); err != nil {
+		t.Fatal(err)
+	}
+	if n := db.LendingPool().Stat().AcquireCount() - before; n != 1 {
+		t.Errorf("%d statements for %d tenants, want 1", n, len(ids))
+	}
+}
+
+func TestReady_RefusesAServerThatTakesNoWrites(t *testing.T) {
+	t.Parallel()
+	address, name := emptyDatabase(t)
+	admin := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler))
+	execute(t, admin, "ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	db := openAt(t, address, slog.New(slog.DiscardHandler))
+	if err := db.Ready(t.Context(), nil); err == nil || err.Error() != "the database is read-only (a standby?)" {
+		t.Errorf("got %v, want it to say that the database is read-only", err)
+	}
+	// The connection stays read-only, as one to a server that became a standby.
+	execute(t, admin, "ALTER DATABASE "+name+" SET default_transaction_read_only = off")
+	if err := db.Await(t.Context(), time.Minute); err != nil {
+		t.Errorf("got %v, want a new connection to the primary", err)
+	}
+}
+
+func TestReady_NamesTheServerAndTheCauseWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := *u
+	missing.Path = "/no_such_database"
+	for name, tt := range map[string]struct {
+		address string
+		says    string
+	}{
+		"no server":        {"postgres://u:s3cret@127.0.0.1:1/x", "PostgreSQL at 127.0.0.1:1: connection refused"},
+		"two hosts":        {"postgres://u:s3cret@127.0.0.1:1,127.0.0.2:2/x", "PostgreSQL at 127.0.0.1:1, 127.0.0.2:2: connection refused"},
+		"unknown database": {missing.String(), "PostgreSQL at " + u.Host + `: FATAL: database "no_such_database" does not exist (SQLSTATE 3D000)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := openAt(t, tt.address, slog.New(slog.DiscardHandler)).Ready(t.Context(), nil)
+			if err == nil || err.Error() != tt.says {
+				t.Errorf("got %v, want %s", err, tt.says)
+			}
+		})
+	}
+}
+
+func TestSchemas_AreThoseWithOurTableOfVersions(t *testing.T) {
+	t.Parallel()
+	address, _ := emptyDatabase(t)
+	db := openAt(t, address, slog.New(slog.DiscardHandler))
+	if schemas, err := db.Schemas(t.Context()); err != nil || len(schemas) > 0 {
+		t.Errorf("an empty database: got %v, %v, want no schemas", schemas, err)
+	}
+	execute(t, db, `
+CREATE SCHEMA bare_mod_circulation_storage;
+CREATE SCHEMA folio_mod_circulation_storage;
+CREATE TABLE folio_mod_circulation_storage.loan (id uuid);
+CREATE SCHEMA other_module;
+CREATE TABLE other_module.schema_migrations (version bigint, dirty boolean);
+CREATE SCHEMA old_mod_circulation_storage;
+CREATE TABLE old_mod_circulation_storage.schema_migrations AS SELECT 3::bigint AS version, false AS dirty;
+CREATE SCHEMA torn_mod_circulation_storage;
+CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 3::bigint AS version, true AS dirty;
+CREATE SCHEMA undone_mod_circulation_storage;
+CREATE TABLE undone_mod_circulation_storage.schema_migrations (version bigint, dirty boolean);
+CREATE SCHEMA fine_mod_circulation_storage;
+CREATE TABLE fine_mod_circulation_storage.schema_migrations AS SELECT 9999::bigint AS version, false AS dirty;`)
+	schemas, err := db.Schemas(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]readiness.State{}
+	for _, s := range schemas {
+		got[s.Tenant.String()] = s.State()
+		one, err := db.Schema(tenant.NewContext(t.Context(), s.Tenant))
+		if err != nil || one != s {
+			t.Errorf("alone it is %+v, %v, want %+v", one, err, s)
+		}
+	}
+	want := map[string]readiness.State{"old": readiness.Behind, "torn": readiness.Dirty, "undone": readiness.Behind, "fine": readiness.Current}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, name := range []string{"bare", "folio", "nowhere"} {
+		id, err := tenant.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := db.Schema(tenant.NewContext(t.Context(), id)); err != nil || s.State() != readiness.NotInstalled {
+			t.Errorf("%s: got %+v, %v, want it not installed", name, s, err)
+		}
+	}
+}
+
+func TestAwait_EndsAtOnce(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := *u
+	missing.Path = "/no_such_database"
+	stranger := *u
+	stranger.User = url.UserPassword("no_such_role", "s3cret")
+	const refused = "postgres://u:s3cret@127.0.0.1:1/x"
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for name, tt := range map[string]struct {
+		ctx      context.Context //nolint:containedctx // a case of the table
+		address  string
+		patience time.Duration
+		says     string
+	}{
+		"without patience":    {t.Context(), refused, 0, "connection refused"},
+		"an unknown database": {t.Context(), missing.String(), time.Hour, "no_such_database"},
+		"an unknown user":     {t.Context(), stranger.String(), time.Hour, "no_such_role"},
+		"patience runs out":   {t.Context(), refused, time.Nanosecond, "connection refused (waited for 1ns)"},
+		"the caller leaves":   {left, refused, time.Hour, context.Canceled.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := openAt(t, tt.address, slog.New(slog.DiscardHandler)).Await(tt.ctx, tt.patience)
+			if err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("got %v, want %q and no password", err, tt.says)
+			}
+		})
+	}
+}
+
+func TestAwait_GoesOnWhenTheServerIsThere(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t, pgtest.URL(t))
+	lines := make(logLines, 100)
+	db := openAt(t, p.url, slog.New(lines))
+	ended := make(chan error, 1)
+	go func() { ended <- db.Await(t.Context(), time.Hour) }()
+	if line := <-lines; !strings.Contains(line, "INFO waiting for the database") || !strings.Contains(line, p.address+": connection refused") {
+		t.Errorf("logged %q, want for what it waits", line)
+	}
+	p.open(t)
+	if err := <-ended; err != nil {
+		t.Errorf("got %v, want it to go on", err)
+	}
+	if len(lines) > 0 {
+		t.Errorf("logged %q as well, want one line", <-lines)
+	}
+}
+
+func TestConnectionWatch_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t, pgtest.URL(t))
+	p.open(t)
+	lines := make(logLines, 100)
+	db := openAt(t, p.url, slog.New(lines))
+	if err := db.Ready(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	p.shut(t)
+	for range 5 {
+		if err := db.Ready(t.Context(), nil); err == nil {
+			t.Error("ready without a database")
+		}
+	}
+	p.open(t)
+	for range 5 {
+		for err := errors.New("not yet"); err != nil; err = db.Ready(t.Context(), nil) {
+		}
+	}
+	close(lines)
+	var got []string
+	for line := range lines {
+		got = append(got, line)
+	}
+	want := []string{
+		"ERROR the database is lost database=" + p.address + " err=connection refused",
+		"INFO the database is back database=" + p.address,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("logged\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/config/edge"
+)
+
+// Refuser knows which tenants are not served, and why.
+type Refuser interface {
+	// Check returns why the tenant in ctx is not served, nil when it is.
+	Check(ctx context.Context) error
+	// Explain returns err, or why the tenant in ctx is not served if that is the
+	// cause.
+	Explain(ctx context.Context, err error) error
+}
+
+// ForServedTenants returns the routes with a check of the tenant around each that
+// needs one.
+func ForServedTenants(r Refuser, routes []edge.Route) []edge.Route {
+	checked := make([]edge.Route, len(routes))
+	for i, route := range routes {
+		if !route.NoTenant {
+			route.Handler = ifServed(r, route.Handler)
+		}
+		checked[i] = route
+	}
+	return checked
+}
+
+func ifServed(r Refuser, next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx := c.Request().Context()
+		if err := r.Check(ctx); err != nil {
+			return err
+		}
+		if err := next(c); err != nil {
+			return r.Explain(ctx, err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,59 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// connectionWatch logs that the database is lost and that it is back, once each. It watches
+// the attempts to connect, because a server that is lost breaks the connections
+// that the pool has, and the pool then makes new ones.
+type connectionWatch struct {
+	hosts string
+	log   *slog.Logger
+
+	mu   sync.Mutex
+	seen bool // a connection was made before
+	lost bool
+}
+
+// TraceConnectStart implements pgx.ConnectTracer.
+func (w *connectionWatch) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
+	return ctx
+}
+
+// TraceConnectEnd implements pgx.ConnectTracer.
+func (w *connectionWatch) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndData) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case data.Err == nil:
+		if w.lost {
+			w.log.InfoContext(ctx, "the database is back", "database", w.hosts)
+		}
+		w.seen, w.lost = true, false
+	case w.seen && !w.lost && isOutage(data.Err):
+		w.lost = true
+		w.log.ErrorContext(ctx, "the database is lost", "database", w.hosts, "err", strings.Join(causes(data.Err), "; "))
+	}
+}
+
+// isOutage leaves out attempts that the pool gave up itself, and a server that
+// refuses further connections while it serves those that it has.
+func isOutage(err error) bool {
+	code, _ := sqlState(err)
+	return code != tooManyConnections && !errors.Is(err, context.Canceled)
+}
+
+// TraceQueryStart implements pgx.QueryTracer, which a tracer of connections must be.
+func (w *connectionWatch) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (w *connectionWatch) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/migrations"
+	"checkoutlock/schemas/tenant"
+)
+
+// installedSQL finds the schemas with our table of versions. A schema without it
+// is empty or belongs to another module, such as FOLIO's own of the same name.
+const installedSQL = `
+SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
+WHERE c.relname = '` + versionTable + `' ORDER BY n.nspname`
+
+// Tenants lists the tenants that are installed here.
+func (db *DB) Tenants(ctx context.Context) ([]tenant.ID, error) {
+	rows, _ := db.pool.Query(ctx, installedSQL) // a Query error surfaces in CollectRows
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, toFault("listing tenants", err)
+	}
+	var ids []tenant.ID
+	for _, name := range names {
+		if id, ok := tenant.FromSchema(name); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// Schemas implements readiness.Schemas: two statements, however many tenants
+// there are.
+func (db *DB) Schemas(ctx context.Context) ([]readiness.Schema, error) {
+	ids, err := db.Tenants(ctx)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	needed, err := migrations.Latest()
+	if err != nil {
+		return nil, err
+	}
+	rows, _ := db.pool.Query(ctx, versionsSQL(ids))
+	read, err := pgx.CollectRows(rows, pgx.RowToStructByPos[schemaVersion])
+	if err != nil {
+		return nil, toFault("reading the schema versions", err)
+	}
+	return judged(ids, read, needed), nil
+}
+
+// Schema implements readiness.Schemas.
+func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return readiness.Schema{}, errNoTenant
+	}
+	needed, err := migrations.Latest()
+	if err != nil {
+		return readiness.Schema{}, err
+	}
+	rows, _ := db.pool.Query(ctx, versionsSQL([]tenant.ID{id}))
+	read, err := pgx.CollectRows(rows, pgx.RowToStructByPos[schemaVersion])
+	if missesTable(err) {
+		return readiness.Schema{Tenant: id, Needed: needed}, nil
+	}
+	if err != nil {
+		return readiness.Schema{}, toFault("reading the schema version", err)
+	}
+	return judged([]tenant.ID{id}, read, needed)[0], nil
+}
+
+// schemaVersion is the row of one tenant's table of versions.
+type schemaVersion struct {
+	Tenant  string
+	Version int64
+	Dirty   bool
+}
+
+// versionsSQL reads the versions of all the tenants in one statement.
+func versionsSQL(ids []tenant.ID) string {
+	selects := make([]string, len(ids))
+	for i, id := range ids { // an id is safe to quote, see tenant.Parse
+		selects[i] = "SELECT '" + id.String() + "' AS tenant, version, dirty FROM " +
+			pgx.Identifier{id.Schema(), versionTable}.Sanitize()
+	}
+	return strings.Join(selects, " UNION ALL ")
+}
+
+// judged returns the schemas of the tenants, all of which are installed. A tenant
+// whose migrations were undone has no row.
+func judged(ids []tenant.ID, read []schemaVersion, needed uint) []readiness.Schema {
+	versions := make(map[string]schemaVersion, len(read))
+	for _, v := range read {
+		versions[v.Tenant] = v
+	}
+	schemas := make([]readiness.Schema, len(ids))
+	for i, id := range ids {
+		v := versions[id.String()]
+		version := uint(max(v.Version, 0)) //nolint:gosec // golang-migrate's -1 is no migration
+		schemas[i] = readiness.Schema{Tenant: id, Installed: true, Version: version, Dirty: v.Dirty, Needed: needed}
+	}
+	return schemas
+}
+
+// missesTable reports whether a statement named a table or a schema that is not
+// there.
+func missesTable(err error) bool {
+	code, _ := sqlState(err)
+	return code == undefinedTable || code == invalidSchemaName
+}

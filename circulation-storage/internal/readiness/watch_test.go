@@ -1,0 +1,252 @@
+package readiness_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+// database is a readiness.Schemas in memory.
+type database struct {
+	mu      sync.Mutex
+	schemas map[string]readiness.Schema
+	err     error
+	reads   int // of single schemas
+}
+
+func (d *database) set(name string, version uint, dirty bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.schemas[name] = readiness.Schema{Tenant: parse(name), Installed: true, Version: version, Dirty: dirty, Needed: 17}
+}
+
+func (d *database) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+}
+
+func (d *database) singleReads() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reads
+}
+
+// Schemas implements readiness.Schemas.
+func (d *database) Schemas(context.Context) ([]readiness.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []readiness.Schema
+	for s := range maps.Values(d.schemas) {
+		all = append(all, s)
+	}
+	return all, d.err
+}
+
+// Schema implements readiness.Schemas.
+func (d *database) Schema(ctx context.Context) (readiness.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reads++
+	id, err := tenant.FromContext(ctx)
+	if err != nil {
+		return readiness.Schema{}, err
+	}
+	s, ok := d.schemas[id.String()]
+	if !ok {
+		s = readiness.Schema{Tenant: id, Needed: 17}
+	}
+	return s, d.err
+}
+
+func parse(name string) tenant.ID {
+	id, err := tenant.Parse(name)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	return tenant.NewContext(t.Context(), parse(name))
+}
+
+// bench is a Watch that looks each minute, what it counted, and its log.
+type bench struct {
+	*database
+	watch *readiness.Watch
+	log   *bytes.Buffer
+
+	counts map[readiness.State]int
+}
+
+// watchInBubble runs a Watch until the test's bubble ends.
+func watchInBubble(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{database: &database{schemas: map[string]readiness.Schema{}}, log: &bytes.Buffer{}, counts: map[readiness.State]int{}}
+	count := func(s readiness.State, n int) { b.counts[s] = n }
+	b.watch = readiness.NewWatch(b.database, time.Minute, count, slog.New(slog.NewTextHandler(b.log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.watch.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return b
+}
+
+// nextLook waits until the next look is over.
+func nextLook() {
+	<-time.After(time.Minute)
+	synctest.Wait()
+}
+
+func TestWatch_RefusesATenantByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := watchInBubble(t)
+		b.set("fine", 17, false)
+		b.set("newer", 18, false)
+		b.set("old", 14, false)
+		b.set("torn", 17, true)
+		nextLook()
+		for name, want := range map[string]fault.Code{
+			"fine": "", "newer": "", "unseen": "", "old": fault.TenantNotReady, "torn": fault.TenantNotReady,
+		} {
+			if err := b.watch.Check(inTenant(t, name)); fault.CodeOf(err) != want {
+				t.Errorf("%s: got %v, want code %q", name, err, want)
+			}
+		}
+		if n := b.singleReads(); n != 2 {
+			t.Errorf("%d schemas were read for 5 requests, want those of the 2 tenants that are refused", n)
+		}
+		if err := b.watch.Check(t.Context()); err != nil {
+			t.Errorf("without a tenant: got %v, want nil", err)
+		}
+		want := map[readiness.State]int{readiness.Current: 2, readiness.Behind: 1, readiness.Dirty: 1}
+		if !maps.Equal(b.counts, want) {
+			t.Errorf("counted %v, want %v", b.counts, want)
+		}
+	})
+}
+
+func TestWatch_ServesATenantAsSoonAsItIsUpgraded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := watchInBubble(t)
+		b.set("old", 14, false)
+		nextLook()
+		b.set("old", 17, false)
+		if err := b.watch.Check(inTenant(t, "old")); err != nil {
+			t.Errorf("got %v before the next look, want it served", err)
+		}
+	})
+}
+
+func TestWatch_LogsChangesOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := watchInBubble(t)
+		b.set("fine", 17, false)
+		b.set("old", 14, false)
+		nextLook()
+		nextLook()
+		b.set("old", 15, true)
+		nextLook()
+		nextLook()
+		b.set("old", 17, false)
+		nextLook()
+		nextLook()
+		lines := strings.Split(strings.TrimSpace(b.log.String()), "\n")
+		want := []string{"state=lacks_migrations", "state=dirty", "the tenant is served again"}
+		if len(lines) != len(want) {
+			t.Fatalf("logged\n%s\nwant %d lines", b.log, len(want))
+		}
+		for i := range want {
+			if !strings.Contains(lines[i], want[i]) {
+				t.Errorf("line %d is %s, want %s in it", i+1, lines[i], want[i])
+			}
+		}
+		if got := b.counts[readiness.Behind] + b.counts[readiness.Dirty]; got != 0 || b.counts[readiness.Current] != 2 {
+			t.Errorf("counted %v, want both tenants as current and no others", b.counts)
+		}
+	})
+}
+
+func TestWatch_KeepsWhatItKnowsWhenTheDatabaseFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := watchInBubble(t)
+		b.set("old", 14, false)
+		nextLook()
+		before := b.log.Len()
+		b.fail(fault.New(fault.Unavailable, "gone"))
+		nextLook()
+		if b.log.Len() != before {
+			t.Errorf("an outage was logged: %s", b.log)
+		}
+		if err := b.watch.Check(inTenant(t, "old")); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("got %v, want the outage", err)
+		}
+		b.fail(errors.New("permission denied"))
+		nextLook()
+		if !strings.Contains(b.log.String(), "permission denied") {
+			t.Errorf("logged %s, want the failure", b.log)
+		}
+	})
+}
+
+func TestWatch_ExplainsWhatARequestMet(t *testing.T) {
+	t.Parallel()
+	d := &database{schemas: map[string]readiness.Schema{}}
+	d.set("fine", 17, false)
+	d.set("old", 14, false)
+	d.set("torn", 16, true)
+	d.set("undone", 0, false)
+	w := readiness.NewWatch(d, time.Hour, func(readiness.State, int) {}, slog.New(slog.DiscardHandler))
+	noTable, noColumn := fault.New(fault.UnknownTenant, "no table"), fault.New(fault.TenantNotReady, "no column")
+	for name, tt := range map[string]struct {
+		tenant string
+		err    error
+		want   fault.Code
+		says   string
+	}{
+		"not installed":          {"nobody", noTable, fault.UnknownTenant, "Unknown tenant nobody: install it with circulation-storage migrate -tenant nobody"},
+		"migrations undone":      {"undone", noTable, fault.TenantNotReady, "Tenant undone has migration 0, this build needs migration 17: upgrade it with circulation-storage migrate -tenant undone"},
+		"an older table":         {"old", noColumn, fault.TenantNotReady, "Tenant old has migration 14, this build needs migration 17"},
+		"a table too new":        {"old", noTable, fault.TenantNotReady, "Tenant old has migration 14"},
+		"dirty":                  {"torn", noColumn, fault.TenantNotReady, "Migration 16 of tenant torn did not end and left the schema dirty, this build needs migration 17: repair it with circulation-storage migrate -repair -tenant torn"},
+		"installed meanwhile":    {"fine", noTable, fault.TenantNotReady, "send the request again"},
+		"a column in no version": {"fine", noColumn, fault.Internal, "Internal server error"},
+		"another error":          {"old", fault.New(fault.Conflict, "changed"), fault.Conflict, "changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := w.Explain(inTenant(t, tt.tenant), fmt.Errorf("reading: %w", tt.err))
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != tt.want || !strings.Contains(f.Msg, tt.says) {
+				t.Errorf("got %v, want %s with %q", err, tt.want, tt.says)
+			}
+			if !errors.Is(err, tt.err) {
+				t.Errorf("%v lost its cause", err)
+			}
+		})
+	}
+}
