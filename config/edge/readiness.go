@@ -38,9 +38,9 @@ func (r *readiness) answer(c echo.Context) error {
 func (r *readiness) logChange(ctx context.Context, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case reason == r.last:
-	case reason == "":
+	switch reason {
+	case r.last:
+	case "":
 		r.log.InfoContext(ctx, "ready again")
 	default:
 		r.log.WarnContext(ctx, "not ready", "reason", reason)

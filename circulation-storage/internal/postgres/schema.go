@@ -100,7 +100,7 @@ func judged(ids []tenant.ID, read []schemaVersion, needed uint) []readiness.Sche
 	schemas := make([]readiness.Schema, len(ids))
 	for i, id := range ids {
 		v := versions[id.String()]
-		version := uint(max(v.Version, 0)) //nolint:gosec // golang-migrate's -1 is no migration
+		version := uint(max(v.Version, 0)) // -1 stands for no migration
 		schemas[i] = readiness.Schema{Tenant: id, Installed: true, Version: version, Dirty: v.Dirty, Needed: needed}
 	}
 	return schemas
