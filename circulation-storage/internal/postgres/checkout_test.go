@@ -268,8 +268,8 @@ func TestCommits_NeedAnInstalledTenant(t *testing.T) {
 	if l.id, err = tenant.Parse("nobody"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := l.send(c); !fault.Is(err, fault.Malformed) {
-		t.Errorf("got %v, want %s", err, fault.Malformed)
+	if _, _, err := l.send(c); !fault.Is(err, fault.UnknownTenant) {
+		t.Errorf("got %v, want %s", err, fault.UnknownTenant)
 	}
 	parsed, err := checkout.ParseCheckOut(c.body())
 	if err != nil {

@@ -77,7 +77,7 @@ func TestATenantThatIsNotYetUpgradedIsSaidToBeSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
-	if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "upgrade it with POST /_/tenant") {
+	if !fault.Is(err, fault.TenantNotReady) || !strings.Contains(err.Error(), "upgrade it with POST /_/tenant") {
 		t.Errorf("got %v, want an operator told what to do", err)
 	}
 }
@@ -100,19 +100,22 @@ func TestCountHeldLeavesOutOutdatedLocks(t *testing.T) {
 func TestLocksNeedAnInstalledTenant(t *testing.T) {
 	t.Parallel()
 	_, store, _ := newLockStore(t)
-	for name, ctx := range map[string]context.Context{
-		"no tenant":            t.Context(),
-		"one not installed":    tenant.NewContext(t.Context(), pgtest.Tenant(t)),
-		"one of no good shape": tenant.NewContext(t.Context(), tenant.ID{}),
+	for name, tt := range map[string]struct {
+		id   tenant.ID
+		want fault.Code
+	}{
+		"no tenant":         {tenant.ID{}, fault.Malformed},
+		"one not installed": {pgtest.Tenant(t), fault.UnknownTenant},
 	} {
+		ctx := tenant.NewContext(t.Context(), tt.id)
 		_, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New()})
 		_, peekErr := store.Peek(ctx, lock.Request{UserID: uuid.New()})
 		_, _, listErr := store.List(ctx, lock.Filter{Limit: 1})
 		_, releaseErr := store.Release(ctx, uuid.New())
 		_, requestErr := store.ReleaseRequest(ctx, uuid.New(), uuid.New())
 		for _, err := range []error{err, peekErr, listErr, releaseErr, requestErr} {
-			if !fault.Is(err, fault.Malformed) {
-				t.Errorf("%s: %v, want %q", name, err, fault.Malformed)
+			if !fault.Is(err, tt.want) {
+				t.Errorf("%s: %v, want %q", name, err, tt.want)
 			}
 		}
 	}
