@@ -79,7 +79,9 @@ func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schema
 }
 
 // The row lock is WAL of its own, so the COMMIT waits for the disk and for the
-// synchronous standby, and with it for the loan that was written before.
+// synchronous standby, and with it for the loan that was written before. Without a
+// row flushSQL makes it wait: a primary that was cut off from its standby does not
+// know what its successor committed, and must not say that there is no loan.
 const durableLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
 
 // DurableLoan implements checkout.Store.
@@ -88,6 +90,7 @@ func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMe
 	err := s.db.inTx(ctx, "settling a check-out", func(tx pgx.Tx) error {
 		var b batch
 		b.one(durableLoanSQL, []any{id}, &loan)
+		b.one(flushSQL, nil)
 		return b.send(ctx, tx)
 	})
 	if err == nil && loan == nil {

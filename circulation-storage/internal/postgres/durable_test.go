@@ -135,6 +135,22 @@ func TestCheckOut_CommitsThoughItsRequestEnds(t *testing.T) {
 	}
 }
 
+// A primary that was cut off from its standby does not know what its successor
+// committed, so it must not say that there is no loan.
+func TestDurableLoan_IsUnknownWithoutALoanWhileTheSynchronousStandbyIsGone(t *testing.T) {
+	t.Parallel()
+	l, _ := newDeskOnOwnServer(t, nil)
+	l.setStandby("gone")
+	settle := func() error { _, err := l.commits.DurableLoan(l.ctx(), uuid.New()); return err }
+	if err := l.cancelled(settle); !fault.Is(err, fault.Timeout) {
+		t.Errorf("got %v, want %s", err, fault.Timeout)
+	}
+	l.setStandby("")
+	if err := settle(); !fault.Is(err, fault.NotFound) {
+		t.Errorf("with the standby back: got %v, want %s", err, fault.NotFound)
+	}
+}
+
 func TestDurableLoan_IsNotFoundWithoutALoan(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)

@@ -162,7 +162,7 @@ func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error
 // that was released or taken over a moment ago went without waiting for the disk,
 // and a crash would bring it back.
 const (
-	flushSQL = `SELECT pg_logical_emit_message(true, 'check_out_lock', 'released')`
+	flushSQL = `SELECT pg_logical_emit_message(true, 'check_out_lock', 'settled')`
 )
 
 var releaseDurablySQL = `DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockColumns
