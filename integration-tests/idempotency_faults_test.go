@@ -203,7 +203,7 @@ func TestAKeyWhoseStorageFailsLendsOnceOrNotAtAll(t *testing.T) {
 		{"a claim that fails lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, befall: answer(500)}, 500, untouched},
 		{"an answer that cannot be kept is given all the same", linkFault{method: http.MethodPut, path: keysPath, times: always, befall: loseRequest}, 201, lentOnce},
 		{"an answer that is kept unheard is given", linkFault{method: http.MethodPut, path: keysPath, times: always, befall: loseAnswer}, 201, lentOnce},
-		{"a commit that never arrives is sent by the repeat", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 500, untouched},
+		{"a commit that never arrives is sent by the repeat", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 503, untouched},
 		{"a commit of which no answer ever comes", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseAnswer}, 201, lentOnce},
 	}
 	p, links := linked(t, stack.Options{Circulations: len(tests), CirculationEnv: patient}, 1)
