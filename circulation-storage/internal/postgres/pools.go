@@ -120,7 +120,7 @@ func hostPort(host string, port uint16) string {
 func (db *DB) resetPools() {
 	now := time.Now().UnixNano()
 	last := db.lastReset.Load()
-	if now-last < int64(resetPause) || !db.lastReset.CompareAndSwap(last, now) {
+	if !db.opened.Load() || now-last < int64(resetPause) || !db.lastReset.CompareAndSwap(last, now) {
 		return
 	}
 	db.pool.Reset()

@@ -46,6 +46,7 @@ type Config struct {
 type DB struct {
 	pool       *pgxpool.Pool // for records, lists, history, upkeep
 	lending    *pgxpool.Pool
+	opened     atomic.Bool  // both pools are there
 	lastReset  atomic.Int64 // UnixNano
 	migrateURL string
 	hosts      string // of the URL, for people
@@ -70,6 +71,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 			return nil, fmt.Errorf("opening the connection pool: %w", err)
 		}
 	}
+	db.opened.Store(true)
 	logTarget(ctx, cfg.URL, base.ConnConfig, log)
 	return db, nil
 }
