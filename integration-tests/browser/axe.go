@@ -34,7 +34,7 @@ func (f *finder) axe(ctx context.Context) (string, error) {
 	if script, err := os.ReadFile(name); err == nil { //nolint:gosec // in our own cache folder
 		return string(script), nil
 	}
-	npm, err := f.lookPath("npm")
+	npm, err := f.system.LookPath("npm")
 	if err != nil {
 		return "", fmt.Errorf("axe-core, which looks for what keeps people from using a page, is fetched with npm: install npm, "+
 			"or leave these tests out with BROWSER_TESTS=skip: %w", err)
@@ -60,7 +60,7 @@ func (f *finder) fetchAxe(ctx context.Context, npm, dir string) ([]byte, error) 
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	// Run there, or npm would follow the settings of the project it stands in.
-	if _, err := f.run(ctx, dir, nil, npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", dir, axePackage); err != nil {
+	if _, err := f.system.Run(ctx, dir, nil, npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", dir, axePackage); err != nil {
 		return nil, err
 	}
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tgz"))

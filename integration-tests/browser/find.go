@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"checkoutlock/integration-tests/debian"
 )
 
 const (
@@ -26,28 +26,20 @@ const (
 // finder looks for programs. Its fields are what it sees of the machine, so that
 // tests can give it another one.
 type finder struct {
-	goos     string
-	root     bool
-	debian   string                       // the file that marks Debian and its descendants
-	given    string                       // CHROME_BIN
-	folders  []string                     // where Chromium lies outside PATH
-	lookPath func(string) (string, error) // finds a program in PATH
-	cacheDir func() (string, error)       // where downloads are kept
-	run      func(ctx context.Context, dir string, env []string, name string, args ...string) (string, error)
-	say      func(string) // tells whoever runs the tests
+	system   debian.System
+	given    string                 // CHROME_BIN
+	folders  []string               // where Chromium lies outside PATH
+	cacheDir func() (string, error) // where downloads are kept
 }
 
 func newFinder() *finder {
 	return &finder{
-		goos: runtime.GOOS, root: os.Geteuid() == 0, debian: "/etc/debian_version", given: os.Getenv("CHROME_BIN"),
+		system: debian.This(), given: os.Getenv("CHROME_BIN"),
 		folders: []string{
 			"/Applications/Chromium.app/Contents/MacOS/Chromium",
 			"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 		},
-		lookPath: exec.LookPath,
 		cacheDir: cacheDir,
-		run:      run,
-		say:      func(s string) { fmt.Fprintln(os.Stderr, s) },
 	}
 }
 
@@ -90,7 +82,7 @@ func (f *finder) chromium(ctx context.Context) (string, error) {
 func (f *finder) local(ctx context.Context) (string, error) {
 	var failed []error
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		path, err := f.lookPath(name)
+		path, err := f.system.LookPath(name)
 		if err != nil {
 			continue
 		}
@@ -120,7 +112,7 @@ func (f *finder) local(ctx context.Context) (string, error) {
 func (f *finder) inspect(ctx context.Context, program string) error {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	out, err := f.run(ctx, "", nil, program, "--version")
+	out, err := f.system.Run(ctx, "", nil, program, "--version")
 	if err != nil {
 		return err
 	}
@@ -141,19 +133,4 @@ func cacheDir() (string, error) {
 		return "", fmt.Errorf("making the folder for downloads: %w", err)
 	}
 	return dir, nil
-}
-
-// run runs a program to its end and returns its standard output; what it wrote
-// to standard error is in the error. env is added to this process's environment.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // names and arguments are ours
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	out, err := cmd.Output()
-	if err == nil {
-		return string(out), nil
-	}
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		err = fmt.Errorf("%w\n%s", err, strings.TrimSpace(string(exit.Stderr)))
-	}
-	return string(out), fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
 }

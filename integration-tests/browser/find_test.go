@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"checkoutlock/integration-tests/debian"
 )
 
 // machine is a finder on a made-up Debian, as root. The programs that it has in
@@ -31,22 +33,24 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{programs: map[string]string{"apt-get": "apt"}}
-	debian := filepath.Join(t.TempDir(), "debian_version")
-	if err := os.WriteFile(debian, nil, 0o600); err != nil {
+	marker := filepath.Join(t.TempDir(), "debian_version")
+	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
 	m.finder = &finder{
-		goos: "linux", root: true, debian: debian,
-		lookPath: func(name string) (string, error) {
-			if _, ok := m.programs[name]; !ok {
-				return "", exec.ErrNotFound
-			}
-			return name, nil
+		system: debian.System{
+			GOOS: "linux", Root: true, Marker: marker,
+			LookPath: func(name string) (string, error) {
+				if _, ok := m.programs[name]; !ok {
+					return "", exec.ErrNotFound
+				}
+				return name, nil
+			},
+			Say: func(s string) { m.said = append(m.said, s) },
+			Run: m.run,
 		},
 		cacheDir: func() (string, error) { return cache, nil },
-		say:      func(s string) { m.said = append(m.said, s) },
-		run:      m.run,
 	}
 	return m
 }
@@ -92,9 +96,9 @@ func TestChromiumIsFoundOrInstalled(t *testing.T) {
 		"given and missing": {func(m *machine) { m.given, m.programs["chromium"] = "mine", "Chromium 2" }, "", []string{"CHROME_BIN", "mine"}, 0},
 		"installed":         {func(*machine) {}, "chromium", nil, 2},
 		"apt-get is busy":   {func(m *machine) { m.busy = 1 }, "chromium", nil, 3},
-		"no root":           {func(m *machine) { m.root = false }, "", []string{"install it", "CHROME_BIN", "BROWSER_TESTS=skip", "takes root"}, 0},
-		"no Debian":         {func(m *machine) { m.debian = "/nowhere" }, "", []string{"CHROME_BIN", "neither Debian nor Ubuntu"}, 0},
-		"a Mac":             {func(m *machine) { m.goos = "darwin" }, "", []string{"CHROME_BIN"}, 0},
+		"no root":           {func(m *machine) { m.system.Root = false }, "", []string{"install it", "CHROME_BIN", "BROWSER_TESTS=skip", "takes root"}, 0},
+		"no Debian":         {func(m *machine) { m.system.Marker = "/nowhere" }, "", []string{"CHROME_BIN", "neither Debian nor Ubuntu"}, 0},
+		"a Mac":             {func(m *machine) { m.system.GOOS = "darwin" }, "", []string{"CHROME_BIN"}, 0},
 		"no such package":   {func(m *machine) { m.broken = true }, "", []string{"CHROME_BIN", "Unable to locate package"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +160,7 @@ func TestAxeIsFetchedOnceAndChecked(t *testing.T) {
 	}
 
 	m.programs["npm"] = "npm"
-	m.finder.run = func(_ context.Context, dir string, _ []string, _ string, _ ...string) (string, error) {
+	m.system.Run = func(_ context.Context, dir string, _ []string, _ string, _ ...string) (string, error) {
 		return "", os.WriteFile(filepath.Join(dir, "axe-core.tgz"), archive(t, axeFile, "not axe"), 0o600)
 	}
 	if _, err := m.axe(t.Context()); err == nil || !strings.Contains(err.Error(), "not the expected one") {
