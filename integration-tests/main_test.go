@@ -109,9 +109,12 @@ func start(t testing.TB, o stack.Options, limit int) *pair {
 	return p
 }
 
-// on are circulation's settings with the feature on and room for long queues.
+// on are circulation's settings with the feature on and room for long queues: no
+// check-out is turned away because of others.
 func on(more ...string) []string {
-	return append([]string{"CHECKOUT_LOCK_FEATURE_ENABLED=true", "RETRY_INTERVAL_MS=5000|5000|5000|5000|5000"}, more...)
+	return append([]string{
+		"CHECKOUT_LOCK_FEATURE_ENABLED=true", "RETRY_INTERVAL_MS=5000|5000|5000|5000|5000", "CHECKOUT_CONCURRENCY=1000",
+	}, more...)
 }
 
 // staff opens a tab with the library's first staff page on instance i. A test of

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation/internal/admission"
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/history"
@@ -66,6 +67,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
+	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Refused: m.notAdmitted})
+	m.admission(registry, line)
 	storage := storageclient.New(storageclient.Options{
 		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant, Observe: m.storageCall,
 	})
@@ -77,7 +80,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	env := cfg.environment()
 	store := settings.NewStore(storage, env, log, m.settingsFallback)
 	checkOuts := &checkout.Service{
-		Library: storage, Locker: storage, Committer: storage,
+		Admission: line, Library: storage, Locker: storage, Committer: storage,
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
 	}
 	overseen := oversight.NewService(storage, store, env, checkOuts, log)

@@ -108,6 +108,10 @@ func TestACheckOutIsCountedAndToldToObservers(t *testing.T) {
 	for _, want := range []string{
 		`circulation_checkouts_total{outcome="refused"} 1`,
 		`circulation_checkouts_total{outcome="lent"} 0`,
+		`circulation_checkouts_total{outcome="overloaded"} 0`,
+		`circulation_admission_refused_total{reason="wait_over"} 0`,
+		`circulation_admission_admitted 0`,
+		`circulation_admission_waiting 0`,
 		`circulation_storage_call_seconds_count{method="GET",route="/users",status="200"} 1`,
 		`http_requests_total{method="POST",route="/circulation/check-out-by-barcode",status="422"} 1`,
 	} {

@@ -41,6 +41,11 @@ type Config struct {
 	// them there are n+1 tries. An empty variable means one try.
 	RetryIntervalsMs []int `env:"RETRY_INTERVAL_MS" envSeparator:"|" envDefault:"500|500|1000"`
 
+	// CheckOutConcurrency is how many check-outs are worked on at once.
+	CheckOutConcurrency int `env:"CHECKOUT_CONCURRENCY" envDefault:"32"`
+	// CheckOutQueueWait is how long one that comes meanwhile waits for its turn.
+	CheckOutQueueWait time.Duration `env:"CHECKOUT_QUEUE_WAIT" envDefault:"3s"`
+
 	// StaffAuth is how those are told apart who see and change what staff do: by the
 	// permissions that a gateway sends, by a password, or not at all, which is for
 	// loopback only.
@@ -66,13 +71,22 @@ func DefaultConfig() Config {
 	return Config{HTTP: config.HTTP{Port: 9801}, InstanceName: name}
 }
 
-// leastRequestTimeout lets a check-out wait for the lock as long as any tenant
-// may set.
-const leastRequestTimeout = schemas.MaxLockWaits + 5*time.Second
+const (
+	// leastRequestTimeout lets a check-out wait for the lock as long as any tenant
+	// may set.
+	leastRequestTimeout = schemas.MaxLockWaits + 5*time.Second
+	// leastWork is the part of it in which a check-out waits for nothing.
+	leastWork = 2 * time.Second
+
+	maxConcurrency = 1000
+	minQueueWait   = 100 * time.Millisecond
+	maxQueueWait   = 10 * time.Second
+)
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	errs := []error{c.HTTP.Validate(leastRequestTimeout), c.Log.Validate()}
+	least := max(leastRequestTimeout, c.CheckOutQueueWait+schemas.MaxLockWaits+leastWork)
+	errs := []error{c.HTTP.Validate(least), c.Log.Validate(), c.validateAdmission()}
 	if _, err := c.storageURL(); err != nil {
 		errs = append(errs, err)
 	}
@@ -87,6 +101,17 @@ func (c *Config) Validate() error {
 		errs = append(errs, config.OutOfRange("LOCK_TTL_MS", c.LockTTLMs, fmt.Sprintf("%d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)))
 	}
 	return errors.Join(append(errs, c.validateWaits(), c.validateStaff())...)
+}
+
+func (c *Config) validateAdmission() error {
+	var errs []error
+	if c.CheckOutConcurrency < 1 || c.CheckOutConcurrency > maxConcurrency {
+		errs = append(errs, config.OutOfRange("CHECKOUT_CONCURRENCY", c.CheckOutConcurrency, fmt.Sprintf("1 to %d", maxConcurrency)))
+	}
+	if c.CheckOutQueueWait < minQueueWait || c.CheckOutQueueWait > maxQueueWait {
+		errs = append(errs, config.OutOfRange("CHECKOUT_QUEUE_WAIT", c.CheckOutQueueWait, fmt.Sprintf("%s to %s", minQueueWait, maxQueueWait)))
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Config) validateWaits() error {

@@ -62,6 +62,13 @@ func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
 		"nobody asked by IPv6":         {[]string{"STAFF_AUTH=none", "HTTP_ADDR=::"}, []string{"or set STAFF_AUTH to gateway, or to basic with a STAFF_PASSWORD"}},
 		"nobody asked in the network":  {[]string{"STAFF_AUTH=none", "HTTP_ADDR=10.0.0.7"}, []string{"STAFF_AUTH is none"}},
 		"nobody asked under some name": {[]string{"STAFF_AUTH=none", "HTTP_ADDR=kiosk.localhost"}, []string{"STAFF_AUTH is none"}},
+		"admission":                    {[]string{"CHECKOUT_CONCURRENCY=1000", "CHECKOUT_QUEUE_WAIT=100ms"}, nil},
+		"no check-out at once":         {[]string{"CHECKOUT_CONCURRENCY=0"}, []string{"CHECKOUT_CONCURRENCY is 0, allowed: 1 to 1000"}},
+		"too many at once":             {[]string{"CHECKOUT_CONCURRENCY=1001"}, []string{"CHECKOUT_CONCURRENCY is 1001"}},
+		"too short a line":             {[]string{"CHECKOUT_QUEUE_WAIT=99ms"}, []string{"CHECKOUT_QUEUE_WAIT is 99ms, allowed: 100ms to 10s"}},
+		"too long a line":              {[]string{"CHECKOUT_QUEUE_WAIT=10001ms", "REQUEST_TIMEOUT=2m", "SHUTDOWN_TIMEOUT=3m"}, []string{"CHECKOUT_QUEUE_WAIT is 10.001s"}},
+		"a long line with time":        {[]string{"CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=37s", "SHUTDOWN_TIMEOUT=1m"}, nil},
+		"a line and no time":           {[]string{"CHECKOUT_QUEUE_WAIT=4s"}, []string{"REQUEST_TIMEOUT is 30s, allowed: 31s to 5m0s"}},
 		"time-outs that do not nest": {
 			[]string{"REQUEST_TIMEOUT=29s"},
 			[]string{"REQUEST_TIMEOUT is 29s, allowed: 30s to 5m0s"},
@@ -115,6 +122,9 @@ func TestDefaults(t *testing.T) {
 	}
 	if len(cfg.RetryIntervalsMs) != 3 || cfg.RetryIntervalsMs[2] != 1000 || cfg.HTTP.RequestTimeout < 30*time.Second {
 		t.Errorf("got %+v", cfg)
+	}
+	if cfg.CheckOutConcurrency != 32 || cfg.CheckOutQueueWait != 3*time.Second {
+		t.Errorf("admission: got %d and %s", cfg.CheckOutConcurrency, cfg.CheckOutQueueWait)
 	}
 	if cfg.StaffAuth != "gateway" || cfg.MachinePatience != 5*time.Second {
 		t.Errorf("staff: got %q, patience %s", cfg.StaffAuth, cfg.MachinePatience)

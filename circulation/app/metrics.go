@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"checkoutlock/circulation/internal/admission"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/idempotency"
 	"checkoutlock/circulation/internal/settings"
@@ -25,6 +26,7 @@ type metrics struct {
 	fallbacks *prometheus.CounterVec
 	dropped   prometheus.Counter
 	calls     *prometheus.HistogramVec
+	refused   *prometheus.CounterVec
 }
 
 var _ checkout.Observer = (*metrics)(nil)
@@ -59,8 +61,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "circulation_storage_call_seconds", Help: "Calls to storage, by route and status; none is a call without an answer.", Buckets: buckets,
 		}, []string{"method", "route", "status"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "circulation_admission_refused_total", Help: "Check-outs, dry runs and explanations that were refused because of overload, by reason.",
+		}, []string{"reason"}),
 	}
-	reg.MustRegister(m.checkOuts, m.waiting, m.wait, m.steps, m.again, m.requests, m.fallbacks, m.dropped, m.calls,
+	reg.MustRegister(m.checkOuts, m.waiting, m.wait, m.steps, m.again, m.requests, m.fallbacks, m.dropped, m.calls, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, outcome := range checkout.Outcomes() { // so that a rate exists before the first event
 		m.checkOuts.WithLabelValues(outcome)
@@ -73,6 +78,26 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	return m
 }
+
+// admission has the metrics show how many check-outs a line admitted and lets wait.
+func (m *metrics) admission(reg prometheus.Registerer, line *admission.Line) {
+	admitted := func() float64 { n, _ := line.Counts(); return float64(n) }
+	waiting := func() float64 { _, n := line.Counts(); return float64(n) }
+	reg.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "circulation_admission_admitted", Help: "Check-outs, dry runs and explanations that are worked on now.",
+		}, admitted),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "circulation_admission_waiting", Help: "Check-outs, dry runs and explanations that wait for their turn now.",
+		}, waiting),
+	)
+	for _, why := range admission.Reasons() {
+		m.refused.WithLabelValues(string(why))
+	}
+}
+
+// notAdmitted is what admission.New reports to.
+func (m *metrics) notAdmitted(why admission.Reason) { m.refused.WithLabelValues(string(why)).Inc() }
 
 // Reached implements checkout.Observer.
 func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Duration) {

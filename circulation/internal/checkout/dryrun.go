@@ -33,9 +33,15 @@ type DryRun struct {
 
 // DryRun makes all checks that CheckOut makes before it takes the patron's lock,
 // and stops there: it takes no lock, asks for no lock settings and writes nothing.
-// Since others lend meanwhile, it promises nothing. Faults: those of CheckOut's
+// Since others lend meanwhile, it promises nothing. It takes up a place like a
+// check-out, as it costs nearly as much. Faults: Overloaded; those of CheckOut's
 // checks.
 func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error) {
+	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
+	if err != nil {
+		return DryRun{}, err
+	}
+	defer leave()
 	p, err := s.validate(ctx, req.asRequest())
 	if err != nil {
 		return DryRun{}, err

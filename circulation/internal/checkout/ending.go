@@ -20,6 +20,7 @@ const (
 	OutcomeUnknown         = "outcome_unknown"
 	OutcomeTakenOver       = "taken_over" // by another request with the same Idempotency-Key
 	OutcomeClientLeft      = "client_left"
+	OutcomeOverloaded      = "overloaded" // not begun: the process had enough to do
 	OutcomeFailed          = "failed"
 )
 
@@ -27,7 +28,7 @@ const (
 func Outcomes() []string {
 	return []string{
 		OutcomeLent, OutcomeRefused, OutcomeLimitReached, OutcomeLockNotAcquired,
-		OutcomeUnknown, OutcomeTakenOver, OutcomeClientLeft, OutcomeFailed,
+		OutcomeUnknown, OutcomeTakenOver, OutcomeClientLeft, OutcomeOverloaded, OutcomeFailed,
 	}
 }
 
@@ -85,6 +86,8 @@ func outcome(ctx context.Context, err error) string {
 		return OutcomeRefused
 	case fault.Is(err, fault.LockNotAcquired):
 		return OutcomeLockNotAcquired
+	case fault.Is(err, fault.Overloaded):
+		return OutcomeOverloaded
 	case fault.Is(err, fault.ClaimLost):
 		return OutcomeTakenOver
 	case fault.Is(err, fault.OutcomeUnknown):

@@ -74,8 +74,13 @@ type ExplainedItem struct {
 }
 
 // Explain makes the checks of DryRun and says what they found, refusals included.
-// Faults: those of stored configuration, and of a storage that cannot be read.
+// Faults: Overloaded; those of stored configuration, and of a storage that cannot be read.
 func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, error) {
+	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
+	if err != nil {
+		return Explanation{}, err
+	}
+	defer leave()
 	p, wrong, err := s.judge(ctx, req.asRequest())
 	if err != nil {
 		return Explanation{}, err

@@ -55,6 +55,10 @@ type world struct {
 	noPolicy bool
 	rules    string
 
+	overloaded error    // of every check-out that wants a place
+	entered    []string // the patrons who got one
+	left       int      // places given back
+
 	mu       sync.Mutex
 	open     []int // answers of OpenLoans, the last one for ever
 	counted  []string
@@ -100,7 +104,7 @@ func newWorld() *world {
 
 func (w *world) service() *checkout.Service {
 	return &checkout.Service{
-		Library: w, Locker: w, Committer: w, Settings: w, Observer: w,
+		Admission: w, Library: w, Locker: w, Committer: w, Settings: w, Observer: w,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return today },
 	}
 }
@@ -109,6 +113,14 @@ func (w *world) service() *checkout.Service {
 func (w *world) checkOut(t *testing.T) (checkout.Lent, error) {
 	t.Helper()
 	return w.service().CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+}
+
+func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
+	if w.overloaded != nil {
+		return nil, w.overloaded
+	}
+	w.entered = append(w.entered, userBarcode)
+	return func() { w.left++ }, nil
 }
 
 var errNone = fault.New(fault.NotFound, "Not found")

@@ -146,8 +146,9 @@ func (s *stuck) lend(ctx context.Context, keyed bool) error {
 		return err
 	}
 	requests := idempotency.Requests{Storage: s, Ended: func(idempotency.Outcome) {}, Log: slog.New(slog.DiscardHandler)}
-	_, err := requests.Do(ctx, "key", []byte(`{}`), func(ctx context.Context, c idempotency.Claim) (schemas.CheckOutAnswer, error) {
-		req.LoanID, req.ClaimID = c.LoanID, c.ID
+	admit := func(ctx context.Context) (func(), error) { return service.Admit(ctx, req) }
+	_, err := requests.Do(ctx, "key", []byte(`{}`), admit, func(ctx context.Context, c idempotency.Claim) (schemas.CheckOutAnswer, error) {
+		req.LoanID, req.ClaimID, req.Admitted = c.LoanID, c.ID, true
 		_, err := service.CheckOut(ctx, req)
 		return schemas.CheckOutAnswer{Status: 201}, err
 	})

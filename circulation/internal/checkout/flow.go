@@ -16,6 +16,7 @@ import (
 
 // Service checks items out and in. All fields are required.
 type Service struct {
+	Admission Admission
 	Library   Library
 	Locker    Locker
 	Committer Committer
@@ -47,7 +48,9 @@ type Lent struct {
 
 // CheckOut lends an item to a patron.
 //
-// Faults: Invalid with FOLIO's list of everything that is wrong, the item limit
+// It waits for its turn before that, unless the request was admitted already.
+//
+// Faults: Overloaded; Invalid with FOLIO's list of everything that is wrong, the item limit
 // among it; LockNotAcquired; ClaimLost when another request with its
 // Idempotency-Key has taken it over; OutcomeUnknown when storage was lost and
 // nobody can say whether the loan exists; Internal for faults of stored
@@ -57,12 +60,22 @@ type Lent struct {
 // one transaction that the lock fences (POST /loan-storage/check-outs).
 func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
 	start := time.Now()
-	t := &try{Service: s, steps: steps{observer: s.Observer, last: start}}
+	leave, err := s.enter(ctx, req)
+	if err != nil {
+		return Lent{}, err
+	}
+	defer leave()
+	t := &try{Service: s, steps: steps{observer: s.Observer, last: time.Now()}}
 	lent, err := t.checkOut(ctx, req)
-	e := t.ending(ctx, err, time.Since(start))
-	s.Observer.Ended(ctx, e)
-	s.log(ctx, req, e, err)
+	t.end(ctx, err, time.Since(start))
 	return lent, err
+}
+
+// end reports how t ended.
+func (t *try) end(ctx context.Context, err error, took time.Duration) {
+	e := t.ending(ctx, err, took)
+	t.Observer.Ended(ctx, e)
+	t.log(ctx, t.req, e, err)
 }
 
 // log writes the one line of a check-out. err has the cause too, which Ending

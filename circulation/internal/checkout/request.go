@@ -24,6 +24,10 @@ type Request struct {
 	// means that it came with none. It is not part of the body.
 	ClaimID string `json:"-"`
 
+	// Admitted says that the caller has a place already: see Service.Admit. It is not
+	// part of the body.
+	Admitted bool `json:"-"`
+
 	// ProxyUserBarcode is of the patron who borrows for the other; empty for nobody.
 	ProxyUserBarcode string `json:"proxyUserBarcode"`
 	// ForceLoanPolicyID names the loan policy instead of the circulation rules; no

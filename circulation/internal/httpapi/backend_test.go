@@ -41,6 +41,8 @@ type backend struct {
 
 	asked     checkout.Request
 	caller    call.Info // of the check-out
+	admitted  []string  // the patrons for whom a place was asked before the check-out
+	full      error     // of every check-out that asks for a place
 	ended     []checkout.EndSession
 	renewal   checkout.RenewalRequest
 	sought    checkout.Request
@@ -59,6 +61,14 @@ type backend struct {
 }
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
+
+func (b *backend) Admit(_ context.Context, req checkout.Request) (func(), error) {
+	if b.full != nil {
+		return nil, b.full
+	}
+	b.admitted = append(b.admitted, req.UserBarcode)
+	return func() {}, nil
+}
 
 func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
 	b.asked, b.caller = req, call.FromContext(ctx)

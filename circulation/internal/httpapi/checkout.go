@@ -36,7 +36,8 @@ func (h circulation) checkOut(c echo.Context) error {
 	if key == "" {
 		answer, err = h.lend(ctx, req)
 	} else {
-		answer, err = h.Requests.Do(ctx, key, body, func(ctx context.Context, claim idempotency.Claim) (schemas.CheckOutAnswer, error) {
+		admit := func(ctx context.Context) (leave func(), err error) { return h.CheckOuts.Admit(ctx, req) }
+		answer, err = h.Requests.Do(ctx, key, body, admit, func(ctx context.Context, claim idempotency.Claim) (schemas.CheckOutAnswer, error) {
 			return h.lendClaimed(ctx, req, claim)
 		})
 	}
@@ -74,7 +75,7 @@ func (h circulation) lend(ctx context.Context, req checkout.Request) (schemas.Ch
 // lendClaimed lends the loan that a key stands for, unless somebody who worked on
 // it before has done so.
 func (h circulation) lendClaimed(ctx context.Context, req checkout.Request, claim idempotency.Claim) (schemas.CheckOutAnswer, error) {
-	req.LoanID, req.ClaimID = claim.LoanID, claim.ID
+	req.LoanID, req.ClaimID, req.Admitted = claim.LoanID, claim.ID, true
 	if claim.Taken {
 		lent, done, err := h.CheckOuts.Committed(ctx, req)
 		if err != nil {

@@ -82,6 +82,25 @@ func TestARepeatedCheckOutIsAnsweredLikeTheFirst(t *testing.T) {
 	}
 }
 
+func TestCheckOut_IsAdmittedOnce(t *testing.T) {
+	t.Parallel()
+	keyed := &backend{keys: &kept{}, extra: withKey("k")}
+	keyed.send(t, "POST", checkOutPath, checkOutBody)
+	if len(keyed.admitted) != 1 || !keyed.asked.Admitted {
+		t.Errorf("with a key, admitted %q before the claim, and asked for %+v", keyed.admitted, keyed.asked)
+	}
+	plain := &backend{}
+	plain.send(t, "POST", checkOutPath, checkOutBody)
+	if len(plain.admitted) != 0 || plain.asked.Admitted {
+		t.Errorf("without a key, admitted %q, and asked for %+v", plain.admitted, plain.asked)
+	}
+	full := &backend{keys: &kept{}, extra: withKey("k"), full: fault.New(fault.Overloaded, "too many")}
+	status, header, _ := full.send(t, "POST", checkOutPath, checkOutBody)
+	if status != http.StatusServiceUnavailable || header.Get(fault.Header) != "OVERLOADED" || full.asked.ItemBarcode != "" {
+		t.Errorf("without a place, answered %d %s and asked for %+v", status, header.Get(fault.Header), full.asked)
+	}
+}
+
 func TestATakenOverCheckOutLooksForTheLoanFirst(t *testing.T) {
 	t.Parallel()
 	for _, committed := range []bool{true, false} {

@@ -18,6 +18,9 @@ import (
 
 // CheckOuts lends.
 type CheckOuts interface {
+	// Admit waits for a place, which leave gives back. Fault: Overloaded.
+	Admit(ctx context.Context, req checkout.Request) (leave func(), err error)
+	// CheckOut waits for a place too, unless the request is admitted.
 	CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error)
 	// Committed returns the check-out whose loan has the request's LoanID; false
 	// when there is none.

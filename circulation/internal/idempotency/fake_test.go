@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -33,6 +34,23 @@ type storage struct {
 	lose    []error // of the next claims: granted, but the answer gets lost
 	refuse  []error // of the next changes
 	ended   []idempotency.Outcome
+	inside  int   // places taken up now
+	full    error // of every call that wants a place
+}
+
+// admit is idempotency.Admit.
+func (s *storage) admit(ctx context.Context) (func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := cmp.Or(ctx.Err(), s.full); err != nil {
+		return nil, err
+	}
+	s.inside++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.inside--
+	}, nil
 }
 
 func (s *storage) ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
@@ -134,7 +152,7 @@ func same(got, want schemas.CheckOutAnswer) bool {
 // wantLent does a check-out that must be answered as lent.
 func (s *storage) wantLent(t *testing.T, work idempotency.Work) {
 	t.Helper()
-	if got, err := s.requests().Do(t.Context(), "k", body, work); err != nil || !same(got, lent) {
+	if got, err := s.requests().Do(t.Context(), "k", body, s.admit, work); err != nil || !same(got, lent) {
 		t.Errorf("got %+v, %v, want %+v", got, err, lent)
 	}
 }

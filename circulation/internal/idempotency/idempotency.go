@@ -26,8 +26,9 @@ const (
 	lease = 3 * time.Second
 	// renewal is the time between two renewals of a claim.
 	renewal = lease / 3
-	// storageWait is how long one call waits in storage for the claim.
-	storageWait = time.Second
+	// pause is the time between two looks whether another request with the key has
+	// ended.
+	pause = 200 * time.Millisecond
 	// settleTimeout bounds one call that ends a claim.
 	settleTimeout = time.Second
 )
@@ -55,6 +56,10 @@ type Claim struct {
 // shall hear again; any other leaves it to a repeat to try again.
 type Work func(ctx context.Context, c Claim) (schemas.CheckOutAnswer, error)
 
+// Admit waits for a place in which to work, which leave gives back. Its faults
+// say that there is none, now.
+type Admit func(ctx context.Context) (leave func(), err error)
+
 // Outcome is how a check-out with a key ended.
 type Outcome string
 
@@ -65,11 +70,14 @@ const (
 	Repeated  Outcome = "repeated"   // answered like the first one
 	Reused    Outcome = "reused"     // refused: the key is that of another body
 	Waited    Outcome = "waited"     // in vain, while another one worked
+	Refused   Outcome = "refused"    // not begun, as it was not admitted
 	Failed    Outcome = "failed"     // storage could not be asked
 )
 
 // Outcomes returns every outcome, in the order of declaration.
-func Outcomes() []Outcome { return []Outcome{Worked, TakenOver, Repeated, Reused, Waited, Failed} }
+func Outcomes() []Outcome {
+	return []Outcome{Worked, TakenOver, Repeated, Reused, Waited, Refused, Failed}
+}
 
 // Requests are the check-outs with a key. All fields are required.
 type Requests struct {
@@ -80,63 +88,81 @@ type Requests struct {
 }
 
 // Do answers a check-out with this key and body: by work, or as it was answered
-// before.
+// before. It takes up a place before it asks storage for anything, and gives the
+// place up while it waits for another request with the key, so that repeats of a
+// slow check-out keep no other check-out out.
 //
-// Faults: those of work; KeyReused; RequestRunning when another one worked on it
-// until ctx ended; what storage answered, and then nothing was lent or a repeat
-// will tell.
-func (r *Requests) Do(ctx context.Context, key string, body []byte, work Work) (schemas.CheckOutAnswer, error) {
+// Faults: those of work and admit; KeyReused; RequestRunning when another one
+// worked on it until ctx ended; what storage answered, and then nothing was lent
+// or a repeat finds the loan.
+func (r *Requests) Do(ctx context.Context, key string, body []byte, admit Admit, work Work) (schemas.CheckOutAnswer, error) {
 	hash, err := Hash(body)
 	if err != nil {
 		return schemas.CheckOutAnswer{}, err
 	}
+	var running error
 	for {
-		id := uuid.NewString()
-		got, err := r.claim(ctx, schemas.CheckOutRequest{
-			Key: key, BodyHash: hash, ClaimID: id,
-			LeaseMs: int(lease.Milliseconds()), WaitMs: int(storageWait.Milliseconds()),
-		})
+		req := schemas.CheckOutRequest{Key: key, BodyHash: hash, ClaimID: uuid.NewString(), LeaseMs: int(lease.Milliseconds())}
+		answer, outcome, err := r.try(ctx, req, admit, work)
 		switch {
-		case err != nil:
-			r.Ended(failure(err))
-			return schemas.CheckOutAnswer{}, err
-		case got.Answer != nil:
-			r.Ended(Repeated)
-			r.Log.InfoContext(ctx, "check-out answered like the first one with its key", "loan_id", got.LoanID, "status", got.Answer.Status)
-			return again(*got.Answer)
+		case fault.Is(err, fault.ClaimLost) && ctx.Err() == nil:
+			continue // another one answers for both
+		case outcome == Waited && ctx.Err() == nil:
+			running = err
+			wait(ctx, pause)
+			continue
+		case outcome == Failed && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+			outcome, err = Waited, running
 		}
-		answer, err := r.work(ctx, Claim{ID: id, LoanID: got.LoanID, Taken: got.Taken}, work)
-		if fault.Is(err, fault.ClaimLost) && ctx.Err() == nil {
-			r.Log.WarnContext(ctx, "check-out was taken over by another request with its key", "loan_id", got.LoanID)
-			continue // it answers for both
-		}
-		if got.Taken {
-			r.Ended(TakenOver)
-		} else {
-			r.Ended(Worked)
-		}
+		r.Ended(outcome)
 		return answer, err
 	}
 }
 
-// claim asks for the claim until ctx ends. A lost answer is asked for again at
-// once: the same claim id gets the same claim.
-func (r *Requests) claim(ctx context.Context, req schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
-	var running error
-	asked := false
-	for {
-		got, err := r.Storage.ClaimCheckOut(ctx, req)
-		switch {
-		case fault.Is(err, fault.Unavailable) && !asked:
-			asked = true
-		case fault.Is(err, fault.RequestRunning) && ctx.Err() == nil:
-			running = err
-		case err != nil && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return got, running
-		default:
-			return got, err
-		}
+// wait returns after d, or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
+}
+
+// try takes up a place, claims the check-out and works on it, or returns the
+// answer that is kept. Faults: those of Do; RequestRunning, with Waited, when
+// another one works on it now; ClaimLost when another one took it over.
+func (r *Requests) try(ctx context.Context, req schemas.CheckOutRequest, admit Admit, work Work) (schemas.CheckOutAnswer, Outcome, error) {
+	leave, err := admit(ctx)
+	if err != nil {
+		return schemas.CheckOutAnswer{}, failure(err), err
+	}
+	defer leave()
+	got, err := r.claim(ctx, req)
+	switch {
+	case err != nil:
+		return schemas.CheckOutAnswer{}, failure(err), err
+	case got.Answer != nil:
+		r.Log.InfoContext(ctx, "check-out answered like the first one with its key", "loan_id", got.LoanID, "status", got.Answer.Status)
+		answer, err := again(*got.Answer)
+		return answer, Repeated, err
+	}
+	answer, err := r.work(ctx, Claim{ID: req.ClaimID, LoanID: got.LoanID, Taken: got.Taken}, work)
+	if fault.Is(err, fault.ClaimLost) {
+		r.Log.WarnContext(ctx, "check-out was taken over by another request with its key", "loan_id", got.LoanID)
+	}
+	if got.Taken {
+		return answer, TakenOver, err
+	}
+	return answer, Worked, err
+}
+
+// claim asks for the claim. A lost answer is asked for again at once: the same
+// claim id gets the same claim.
+func (r *Requests) claim(ctx context.Context, req schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+	got, err := r.Storage.ClaimCheckOut(ctx, req)
+	if fault.Is(err, fault.Unavailable) {
+		got, err = r.Storage.ClaimCheckOut(ctx, req)
+	}
+	return got, err
 }
 
 func failure(err error) Outcome {
@@ -145,6 +171,8 @@ func failure(err error) Outcome {
 		return Reused
 	case fault.RequestRunning:
 		return Waited
+	case fault.Overloaded:
+		return Refused
 	default:
 		return Failed
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ func TestARepeatIsNotWorkedOn(t *testing.T) {
 	s := &storage{}
 	s.wantLent(t, lends)
 	s.wantLent(t, never(t))
-	if _, err := s.requests().Do(t.Context(), "k", []byte(`{}`), never(t)); !fault.Is(err, fault.KeyReused) {
+	if _, err := s.requests().Do(t.Context(), "k", []byte(`{}`), s.admit, never(t)); !fault.Is(err, fault.KeyReused) {
 		t.Errorf("another body: got %v, want %s", err, fault.KeyReused)
 	}
 	if want := []idempotency.Outcome{idempotency.Worked, idempotency.Repeated, idempotency.Reused}; !slices.Equal(s.ended, want) {
@@ -44,7 +45,7 @@ func TestARefusalIsHeardAgainAndAFailureIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &storage{}
-			if _, err := s.requests().Do(t.Context(), "k", body, fails(tt.err)); !errors.Is(err, tt.err) {
+			if _, err := s.requests().Do(t.Context(), "k", body, s.admit, fails(tt.err)); !errors.Is(err, tt.err) {
 				t.Errorf("got %v, want %v", err, tt.err)
 			}
 			if !tt.verdict {
@@ -56,7 +57,7 @@ func TestARefusalIsHeardAgainAndAFailureIsTriedAgain(t *testing.T) {
 				})
 				return
 			}
-			_, err := s.requests().Do(t.Context(), "k", body, never(t))
+			_, err := s.requests().Do(t.Context(), "k", body, s.admit, never(t))
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Code != "C" {
 				t.Errorf("the repeat got %v, want %v", err, tt.err)
@@ -73,7 +74,7 @@ func TestTheClaimIsKeptWhileTheWorkLasts(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			_, err := s.requests().Do(ctx, "k", body, func(context.Context, idempotency.Claim) (schemas.CheckOutAnswer, error) {
+			_, err := s.requests().Do(ctx, "k", body, s.admit, func(context.Context, idempotency.Claim) (schemas.CheckOutAnswer, error) {
 				leave() // the machine's connection breaks, and the commit goes on
 				<-time.After(20 * time.Second)
 				return lent, nil
@@ -101,7 +102,7 @@ func TestADeadInstanceIsTakenOverInSeconds(t *testing.T) {
 		s := &storage{}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = s.requests().Do(t.Context(), "k", body, func(context.Context, idempotency.Claim) (schemas.CheckOutAnswer, error) {
+			_, _ = s.requests().Do(t.Context(), "k", body, s.admit, func(context.Context, idempotency.Claim) (schemas.CheckOutAnswer, error) {
 				panic("dead")
 			})
 		}()
@@ -143,15 +144,56 @@ func TestARepeatThatWaitsInVainIsToldSo(t *testing.T) {
 		s := &storage{hash: "", until: time.Now().Add(time.Hour), holder: "other"}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if _, err := s.requests().Do(ctx, "k", body, never(t)); !fault.Is(err, fault.RequestRunning) {
+		if _, err := s.requests().Do(ctx, "k", body, s.admit, never(t)); !fault.Is(err, fault.RequestRunning) {
 			t.Errorf("got %v, want %s", err, fault.RequestRunning)
 		}
 		left, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, leave)
-		if _, err := s.requests().Do(left, "k", body, never(t)); !errors.Is(err, context.Canceled) {
+		if _, err := s.requests().Do(left, "k", body, s.admit, never(t)); !errors.Is(err, context.Canceled) {
 			t.Errorf("a machine that left: got %v", err)
 		}
 	})
+}
+
+func TestRequests_DoHoldsNoPlaceWhileItWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &storage{}
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() {
+			s.wantLent(t, func(context.Context, idempotency.Claim) (schemas.CheckOutAnswer, error) {
+				<-time.After(20 * time.Second)
+				return lent, nil
+			})
+		})
+		synctest.Wait()
+		for range 5 {
+			wg.Go(func() { s.wantLent(t, never(t)) })
+		}
+		for range 19 {
+			synctest.Wait()
+			s.mu.Lock()
+			if s.inside != 1 {
+				t.Errorf("%d places are taken up, want only the one of the first request", s.inside)
+			}
+			s.mu.Unlock()
+			<-time.After(time.Second)
+		}
+	})
+}
+
+func TestRequests_DoAsksStorageForNothingWithoutAPlace(t *testing.T) {
+	t.Parallel()
+	s := &storage{full: fault.New(fault.Overloaded, "too many")}
+	if _, err := s.requests().Do(t.Context(), "k", body, s.admit, never(t)); !errors.Is(err, s.full) {
+		t.Errorf("got %v, want %v", err, s.full)
+	}
+	if want := []idempotency.Outcome{idempotency.Refused}; len(s.claims) > 0 || !slices.Equal(s.ended, want) {
+		t.Errorf("ended as %v with the claims %v, want %v and none", s.ended, s.claims, want)
+	}
+	s.full = nil
+	s.wantLent(t, lends)
 }
 
 func TestALostAnswerOfTheClaimCostsNoLease(t *testing.T) {
@@ -162,7 +204,7 @@ func TestALostAnswerOfTheClaimCostsNoLease(t *testing.T) {
 		t.Errorf("asked for the claims %v, want the same one twice", s.claims)
 	}
 	gone := &storage{lose: []error{fault.New(fault.Unavailable, "lost"), fault.New(fault.Unavailable, "lost")}}
-	if _, err := gone.requests().Do(t.Context(), "k", body, never(t)); !fault.Is(err, fault.Unavailable) {
+	if _, err := gone.requests().Do(t.Context(), "k", body, s.admit, never(t)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want %s: without storage nothing is lent", err, fault.Unavailable)
 	}
 }
@@ -178,7 +220,7 @@ func TestAnAnswerThatCannotBeKept(t *testing.T) {
 	s.wantLent(t, lends) // the loan is there all the same
 
 	s = &storage{refuse: []error{down, down}}
-	if _, err := s.requests().Do(t.Context(), "k", body, fails(fault.Validation(fault.Detail{Message: "no"}))); !fault.Is(err, fault.Unavailable) {
+	if _, err := s.requests().Do(t.Context(), "k", body, s.admit, fails(fault.Validation(fault.Detail{Message: "no"}))); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want %s: a repeat might be answered otherwise", err, fault.Unavailable)
 	}
 }

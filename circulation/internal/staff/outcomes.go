@@ -48,6 +48,11 @@ var outcomes = []outcome{
 		"The machine hung up before the check-out was done, perhaps because it waited longer than it is patient.",
 	},
 	{
+		checkout.OutcomeOverloaded, "Too busy", "warn",
+		"So many check-outs came at once that this one was not begun. The item was not lent; trying again later helps.",
+		"More check-outs came at once than could be worked on in time.",
+	},
+	{
 		checkout.OutcomeFailed, "Failed", "bad",
 		"Something in the services did not work. The item was not lent.",
 		"Something in the services did not work; an operator finds it by the request id.",

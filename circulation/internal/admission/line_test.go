@@ -1,0 +1,256 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/admission"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+const wait = 3 * time.Second
+
+// door is a line and what became of those who came.
+type door struct {
+	*admission.Line
+
+	mu      sync.Mutex
+	refused []admission.Reason
+	came    []string          // the names of those admitted, in order
+	leave   map[string]func() // by name
+	errs    map[string]error  // of those who were not
+	waited  map[string]time.Duration
+}
+
+func newDoor(t *testing.T, places int) *door {
+	t.Helper()
+	d := &door{leave: map[string]func(){}, errs: map[string]error{}, waited: map[string]time.Duration{}}
+	d.Line = admission.New(admission.Options{Places: places, Wait: wait, Refused: func(r admission.Reason) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.refused = append(d.refused, r)
+	}})
+	return d
+}
+
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	id, err := tenant.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.NewContext(t.Context(), id)
+}
+
+// come lets a named check-out of a patron ask for a place, and waits until it has
+// one, waits, or was refused.
+func (d *door) come(ctx context.Context, patron, name string) {
+	go func() {
+		began := time.Now()
+		leave, err := d.Enter(ctx, patron)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.waited[name] = time.Since(began)
+		if err != nil {
+			d.errs[name] = err
+			return
+		}
+		d.came, d.leave[name] = append(d.came, name), leave
+	}()
+	synctest.Wait()
+}
+
+// goOut gives the place of a check-out back.
+func (d *door) goOut(name string) {
+	d.leave[name]()
+	synctest.Wait()
+}
+
+func (d *door) want(t *testing.T, admitted, waiting int, came ...string) {
+	t.Helper()
+	if a, w := d.Counts(); a != admitted || w != waiting {
+		t.Errorf("%d are admitted and %d wait, want %d and %d", a, w, admitted, waiting)
+	}
+	if !slices.Equal(d.came, came) {
+		t.Errorf("admitted were %v, want %v", d.came, came)
+	}
+}
+
+// wantRefused expects that a check-out was refused after that time, and no other.
+func (d *door) wantRefused(t *testing.T, name string, after time.Duration, why admission.Reason) {
+	t.Helper()
+	var f *fault.Error
+	if !errors.As(d.errs[name], &f) || f.Code != fault.Overloaded || f.RetryAfter != wait {
+		t.Errorf("got %v, want %s and to come again after %s", d.errs[name], fault.Overloaded, wait)
+	}
+	if d.waited[name] != after || !slices.Equal(d.refused, []admission.Reason{why}) {
+		t.Errorf("refused %v, after %s, want %s after %s", d.refused, d.waited[name], why, after)
+	}
+}
+
+func TestLine_Enter(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]func(t *testing.T){
+		"who came first is served first": func(t *testing.T) {
+			d := newDoor(t, 1)
+			for _, patron := range []string{"a", "b", "c"} {
+				d.come(inTenant(t, "diku"), patron, patron)
+			}
+			d.want(t, 1, 2, "a")
+			d.goOut("a")
+			d.want(t, 1, 1, "a", "b")
+			d.goOut("b")
+			d.goOut("c")
+			d.want(t, 0, 0, "a", "b", "c")
+		},
+		"a place that is given back twice is one place": func(t *testing.T) {
+			d := newDoor(t, 2)
+			d.come(inTenant(t, "diku"), "a", "a")
+			d.come(inTenant(t, "diku"), "b", "b")
+			d.goOut("a")
+			d.goOut("a")
+			d.come(inTenant(t, "diku"), "c", "c")
+			d.come(inTenant(t, "diku"), "d", "d")
+			d.want(t, 2, 1, "a", "b", "c")
+		},
+		"patrons take turns": func(t *testing.T) {
+			d := newDoor(t, 1)
+			for _, name := range []string{"a1", "a2", "a3", "b1", "b2"} {
+				d.come(inTenant(t, "diku"), name[:1], name)
+			}
+			for _, name := range []string{"a1", "a2", "b1", "a3", "b2"} {
+				d.goOut(name)
+			}
+			d.want(t, 0, 0, "a1", "a2", "b1", "a3", "b2")
+		},
+		"a patron takes up an eighth of the places": func(t *testing.T) {
+			d := newDoor(t, 16)
+			for _, name := range []string{"a1", "a2", "a3", "b1"} {
+				d.come(inTenant(t, "diku"), name[:1], name)
+			}
+			d.want(t, 3, 1, "a1", "a2", "b1")
+			d.goOut("b1") // frees a place, which is not for the first patron
+			d.want(t, 2, 1, "a1", "a2", "b1")
+			d.goOut("a1")
+			d.want(t, 2, 0, "a1", "a2", "b1", "a3")
+		},
+		"a barcode in capitals is the same patron's, one in another tenant is not": func(t *testing.T) {
+			d := newDoor(t, 4)
+			d.come(inTenant(t, "diku"), "p-1", "first")
+			d.come(inTenant(t, "diku"), "P-1", "second")
+			d.come(inTenant(t, "other"), "p-1", "third")
+			d.want(t, 2, 1, "first", "third")
+		},
+		"a wait in vain ends": func(t *testing.T) {
+			d := newDoor(t, 1)
+			d.come(inTenant(t, "diku"), "a", "a")
+			d.come(inTenant(t, "diku"), "b", "b")
+			<-time.After(wait)
+			synctest.Wait()
+			d.want(t, 1, 0, "a")
+			d.wantRefused(t, "b", wait, admission.WaitOver)
+		},
+		"a full line refuses at once": func(t *testing.T) {
+			d := newDoor(t, 1)
+			for i := range 9 {
+				d.come(inTenant(t, "diku"), strconv.Itoa(i), strconv.Itoa(i))
+			}
+			d.want(t, 1, 8, "0")
+			d.come(inTenant(t, "diku"), "late", "late")
+			d.wantRefused(t, "late", 0, admission.LineFull)
+		},
+		"a patron takes up a quarter of the line": func(t *testing.T) {
+			d := newDoor(t, 1)
+			for _, name := range []string{"a1", "a2", "a3", "a4"} {
+				d.come(inTenant(t, "diku"), "a", name)
+			}
+			d.want(t, 1, 2, "a1")
+			d.wantRefused(t, "a4", 0, admission.PatronFull)
+			d.come(inTenant(t, "diku"), "b", "b")
+			d.want(t, 1, 3, "a1")
+		},
+		"a caller that leaves gives up its place in line": func(t *testing.T) {
+			d := newDoor(t, 1)
+			d.come(inTenant(t, "diku"), "a", "a")
+			ctx, cancel := context.WithCancel(inTenant(t, "diku"))
+			d.come(ctx, "b", "b")
+			d.come(inTenant(t, "diku"), "c", "c")
+			cancel()
+			synctest.Wait()
+			if !errors.Is(d.errs["b"], context.Canceled) || len(d.refused) > 0 {
+				t.Errorf("who left got %v, and refused were %v", d.errs["b"], d.refused)
+			}
+			d.goOut("a")
+			d.want(t, 1, 0, "a", "c")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, f)
+		})
+	}
+}
+
+// However check-outs come, wait, leave and end, no more work at once than there are
+// places, and in the end nothing is left.
+func TestLine_BoundsHoldUnderContention(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, contend)
+}
+
+func contend(t *testing.T) {
+	const places, patrons, each = 16, 12, 40
+	var working, most atomic.Int64
+	var ofPatron, mostOfPatron [patrons]atomic.Int64
+	l := admission.New(admission.Options{Places: places, Wait: 20 * time.Millisecond, Refused: func(admission.Reason) {}})
+	ctx := inTenant(t, "diku")
+	var wg sync.WaitGroup
+	for i := range patrons * each {
+		wg.Go(func() {
+			patron := i % patrons
+			cctx, cancel := context.WithTimeout(ctx, time.Duration(rand.N(30))*time.Millisecond)
+			defer cancel()
+			leave, err := l.Enter(cctx, strconv.Itoa(patron))
+			if err != nil {
+				return
+			}
+			defer leave()
+			raise(&most, working.Add(1))
+			raise(&mostOfPatron[patron], ofPatron[patron].Add(1))
+			<-time.After(time.Duration(rand.N(3)) * time.Millisecond)
+			ofPatron[patron].Add(-1)
+			working.Add(-1)
+		})
+	}
+	wg.Wait()
+	if most.Load() != places {
+		t.Errorf("%d worked at once, want %d", most.Load(), places)
+	}
+	for i := range mostOfPatron {
+		if n := mostOfPatron[i].Load(); n > places/8 {
+			t.Errorf("%d of one patron worked at once, want at most %d", n, places/8)
+		}
+	}
+	if admitted, waiting := l.Counts(); admitted != 0 || waiting != 0 {
+		t.Errorf("%d are admitted and %d wait in the end", admitted, waiting)
+	}
+}
+
+// raise makes most at least n.
+func raise(most *atomic.Int64, n int64) {
+	for {
+		old := most.Load()
+		if n <= old || most.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
