@@ -70,7 +70,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Refused: m.notAdmitted})
 	m.admission(registry, line)
 	storage := storageclient.New(storageclient.Options{
-		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant, Observe: m.storageCall,
+		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant,
+		CheckOuts: cfg.CheckOutConcurrency, Observe: m.storageCall,
 	})
 	recorder := history.NewRecorder(storage, m.historyDropped, log)
 	o := options{observers: observers{m, recorder}}

@@ -11,9 +11,9 @@ import (
 // What may keep a patron from borrowing, and lets another borrow for them (FOLIO's
 // paths and keys).
 var (
-	manualBlocks    = collection{"/manualblocks", "manualblocks"}
-	automatedBlocks = collection{"/automated-patron-blocks", "automatedPatronBlocks"}
-	proxies         = collection{"/proxiesfor", "proxiesFor"}
+	manualBlocks    = collection{path: "/manualblocks", key: "manualblocks"}
+	automatedBlocks = collection{path: "/automated-patron-blocks", key: "automatedPatronBlocks"}
+	proxies         = collection{path: "/proxiesfor", key: "proxiesFor"}
 )
 
 // maxAboutPatron is the most blocks, and proxy relations, of one patron that are

@@ -16,7 +16,7 @@ const checkOutRequests = "/check-out-request-storage"
 func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
 	r := request{
 		method: http.MethodPost, route: checkOutRequests, path: checkOutRequests, want: http.StatusCreated, or: http.StatusOK,
-		timeout: time.Duration(req.WaitMs)*time.Millisecond + lockMargin, body: req,
+		timeout: time.Duration(req.WaitMs)*time.Millisecond + lockMargin, body: req, settles: true,
 	}
 	var claim schemas.CheckOutClaim
 	body, err := c.do(ctx, r)
@@ -35,7 +35,7 @@ func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest)
 // ChangeClaim implements idempotency.Storage.
 func (c *Client) ChangeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
 	r := getRecord(checkOutRequests, claimID)
-	r.method, r.want, r.body = http.MethodPut, http.StatusNoContent, change
+	r.method, r.want, r.body, r.settles = http.MethodPut, http.StatusNoContent, change, true
 	if _, err := c.do(ctx, r); err != nil {
 		return fmt.Errorf("changing the claim on a check-out: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -41,6 +40,8 @@ type Options struct {
 	// ReadyTenant is the tenant that the question for readiness names, for a proxy
 	// that chooses a storage by the tenant. The zero value names none.
 	ReadyTenant tenant.ID
+	// CheckOuts is how many check-outs are worked on at once.
+	CheckOuts int
 	// Observe is told each call: its path's template, the answer's status (0 for
 	// none) and the time it took.
 	Observe func(method, route string, status int, took time.Duration)
@@ -56,38 +57,27 @@ type Options struct {
 type Client struct {
 	options Options
 	base    string
-	http    *http.Client
+	settle  *http.Client // for requests that settle
+	read    *http.Client // for all others
 	cache   *cache
 }
 
 // New returns a client. It connects when it is used.
-//
-// Go's transport sends a request again by itself only over a kept connection
-// that turned out dead: a GET, or a DELETE (see send), and any other method only
-// if not a byte of it was written. So one try of a POST reaches storage once.
 func New(o Options) *Client {
-	transport := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		MaxIdleConns:        128,
-		MaxIdleConnsPerHost: 64,
-		IdleConnTimeout:     idleTimeout,
-		TLSHandshakeTimeout: 5 * time.Second,
-		DisableCompression:  true, // storage is near
-		ForceAttemptHTTP2:   true,
-	}
 	return &Client{
 		options: o,
 		base:    strings.TrimSuffix(o.URL.String(), "/"),
-		http: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		cache: newCache(),
+		settle:  newHTTPClient(settleConnections(o.CheckOuts)),
+		read:    newHTTPClient(readConnections(o.CheckOuts)),
+		cache:   newCache(),
 	}
 }
 
 // Close drops the connections that are kept open.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.settle.CloseIdleConnections()
+	c.read.CloseIdleConnections()
+}
 
 // request is one call.
 type request struct {
@@ -99,6 +89,7 @@ type request struct {
 	want     int // the status that is a success
 	or       int // another one; 0 for none
 	timeout  time.Duration
+	settles  bool // it is one of those for which connections are set apart: see transport.go
 	record   bool // the path names a record, so that a 404 says there is none
 	noTenant bool
 }
@@ -127,7 +118,7 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 		return nil, err
 	}
 	start := time.Now()
-	status, header, body, err := c.send(req)
+	status, header, body, err := c.send(req, r.settles)
 	c.options.Observe(r.method, r.route, status, time.Since(start))
 	switch {
 	case err != nil:
@@ -200,8 +191,12 @@ func (c *Client) setHeaders(req *http.Request, r request) error {
 }
 
 // send returns status 0 and an error when the answer did not come whole.
-func (c *Client) send(req *http.Request) (int, http.Header, []byte, error) {
-	resp, err := c.http.Do(req)
+func (c *Client) send(req *http.Request, settles bool) (int, http.Header, []byte, error) {
+	client := c.read
+	if settles {
+		client = c.settle
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0, nil, nil, err
 	}

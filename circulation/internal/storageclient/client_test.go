@@ -35,11 +35,17 @@ func clientOf(t *testing.T, handler http.HandlerFunc) *Client {
 
 func clientFor(t *testing.T, address string) *Client {
 	t.Helper()
+	return clientOfSize(t, address, 32)
+}
+
+// clientOfSize returns a client for so many check-outs at once.
+func clientOfSize(t *testing.T, address string, checkOuts int) *Client {
+	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(Options{URL: u, Instance: "circ-1", Observe: func(string, string, int, time.Duration) {}})
+	c := New(Options{URL: u, Instance: "circ-1", CheckOuts: checkOuts, Observe: func(string, string, int, time.Duration) {}})
 	t.Cleanup(c.Close)
 	return c
 }

@@ -12,7 +12,7 @@ import (
 
 // CheckOut implements checkout.Committer.
 func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas.CheckOutResult, error) {
-	r := request{method: http.MethodPost, route: checkOuts.path, path: checkOuts.path, want: http.StatusCreated, body: commit}
+	r := request{method: http.MethodPost, route: checkOuts.path, path: checkOuts.path, want: http.StatusCreated, body: commit, settles: true}
 	var result schemas.CheckOutResult
 	body, err := c.do(ctx, r)
 	if err != nil {

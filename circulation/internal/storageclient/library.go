@@ -16,22 +16,25 @@ import (
 )
 
 // collection is where records of one type are.
-type collection struct{ path, key string }
+type collection struct {
+	path, key string
+	settles   bool // see request
+}
 
 // The collections that check-outs read (FOLIO's paths and keys).
 var (
-	users         = collection{"/users", "users"}
-	groups        = collection{"/groups", "usergroups"}
-	items         = collection{"/item-storage/items", "items"}
-	holdings      = collection{"/holdings-storage/holdings", "holdingsRecords"}
-	instances     = collection{"/instance-storage/instances", "instances"}
-	locations     = collection{"/locations", "locations"}
-	materialTypes = collection{"/material-types", "mtypes"}
-	servicePoints = collection{"/service-points", "servicepoints"}
-	loanPolicies  = collection{"/loan-policy-storage/loan-policies", "loanPolicies"}
-	schedules     = collection{"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "fixedDueDateSchedules"}
-	loans         = collection{"/loan-storage/loans", "loans"}
-	checkOuts     = collection{path: "/loan-storage/check-outs"} // ours
+	users         = collection{path: "/users", key: "users"}
+	groups        = collection{path: "/groups", key: "usergroups"}
+	items         = collection{path: "/item-storage/items", key: "items"}
+	holdings      = collection{path: "/holdings-storage/holdings", key: "holdingsRecords"}
+	instances     = collection{path: "/instance-storage/instances", key: "instances"}
+	locations     = collection{path: "/locations", key: "locations"}
+	materialTypes = collection{path: "/material-types", key: "mtypes"}
+	servicePoints = collection{path: "/service-points", key: "servicepoints"}
+	loanPolicies  = collection{path: "/loan-policy-storage/loan-policies", key: "loanPolicies"}
+	schedules     = collection{path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", key: "fixedDueDateSchedules"}
+	loans         = collection{path: "/loan-storage/loans", key: "loans"}
+	checkOuts     = collection{path: "/loan-storage/check-outs", settles: true} // ours
 )
 
 // UserByBarcode implements checkout.Library.
@@ -106,6 +109,7 @@ func (c *Client) OpenLoans(ctx context.Context, count checkout.LoanCount) (int, 
 		}
 	}
 	r := get("/loan-storage/open-loan-count", query)
+	r.settles = true // the second count of a check-out is made while it holds the lock
 	body, err := c.do(ctx, r)
 	if err != nil {
 		return 0, fmt.Errorf("counting the patron's open loans: %w", err)
@@ -188,6 +192,7 @@ func fetch[T any](ctx context.Context, c *Client, from collection, id string, pa
 		return none, fault.New(fault.NotFound, "No record in %s has the id %q", from.path, id)
 	}
 	r := getRecord(from.path, id)
+	r.settles = from.settles
 	body, err := c.do(ctx, r)
 	if err != nil {
 		return none, err

@@ -24,7 +24,7 @@ func (c *Client) Acquire(ctx context.Context, req checkout.LockRequest) (string,
 	ttl := int(req.TTL.Milliseconds())
 	r := request{
 		method: http.MethodPost, route: locksPath, path: locksPath, want: http.StatusCreated,
-		timeout: req.Wait + lockMargin,
+		timeout: req.Wait + lockMargin, settles: true,
 		body: schemas.CheckoutLockRequest{
 			UserID: req.UserID, TTLMs: &ttl, RequestID: req.RequestID, WaitMs: int(req.Wait.Milliseconds()),
 		},
@@ -57,7 +57,7 @@ func (c *Client) ReleaseDurably(ctx context.Context, lockID string) error {
 
 func (c *Client) release(ctx context.Context, lockID string, query url.Values) error {
 	r := getRecord(locksPath, lockID)
-	r.method, r.want, r.query = http.MethodDelete, http.StatusNoContent, query
+	r.method, r.want, r.query, r.settles = http.MethodDelete, http.StatusNoContent, query, true
 	_, err := c.do(ctx, r)
 	if err == nil || fault.Is(err, fault.NotFound) {
 		return nil
@@ -69,7 +69,7 @@ func (c *Client) release(ctx context.Context, lockID string, query url.Values) e
 func (c *Client) ReleaseRequest(ctx context.Context, userID, requestID string) error {
 	r := request{
 		method: http.MethodDelete, route: locksPath, path: locksPath, want: http.StatusNoContent,
-		query: url.Values{"userId": {userID}, "requestId": {requestID}},
+		query: url.Values{"userId": {userID}, "requestId": {requestID}}, settles: true,
 	}
 	if _, err := c.do(ctx, r); err != nil {
 		return fmt.Errorf("releasing the lock of a request: %w", err)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -27,14 +28,14 @@ func TestALostAnswerIsUnavailableAndAPostIsSentOnce(t *testing.T) {
 			var posts atomic.Int32
 			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
-					answer(w, 200, "", `{"id":"`+someID+`"}`)
+					answer(w, 200, "", `{"count":0}`)
 					return
 				}
 				posts.Add(1)
 				lose(w, r)
 			})
 			ctx := inTenant(t, "diku")
-			if _, err := c.Item(ctx, someID); err != nil { // so that the POST goes over a kept connection
+			if _, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID}); err != nil { // so that the POST goes over a kept connection
 				t.Fatal(err)
 			}
 			_, err := c.CheckOut(ctx, schemas.CheckOut{Loan: json.RawMessage(`{}`)})
@@ -58,7 +59,7 @@ func TestAReleaseSurvivesAConnectionThatDied(t *testing.T) {
 		}
 		if r.Method == http.MethodGet {
 			kept.Store(r.RemoteAddr)
-			answer(w, 200, "", `{"id":"`+someID+`"}`)
+			answer(w, 200, "", `{"count":0}`)
 			return
 		}
 		if r.RemoteAddr == kept.Load() && died.CompareAndSwap(false, true) {
@@ -68,7 +69,7 @@ func TestAReleaseSurvivesAConnectionThatDied(t *testing.T) {
 	})
 	ctx := inTenant(t, "diku")
 	for range 20 { // a transport in a hurry does not keep every connection
-		if _, err := c.Item(ctx, someID); err != nil {
+		if _, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID}); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Release(ctx, someID); err != nil {

@@ -22,7 +22,7 @@ const (
 	batchesAtOnce = 4
 )
 
-var requestPolicies = collection{"/request-policy-storage/request-policies", "requestPolicies"}
+var requestPolicies = collection{path: "/request-policy-storage/request-policies", key: "requestPolicies"}
 
 // Loans returns a page of stored loans and how many match the CQL query in all;
 // an empty query matches every loan. Bad CQL is Malformed and says why.

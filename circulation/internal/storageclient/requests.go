@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	requests            = collection{"/request-storage/requests", "requests"}
-	circulationSettings = collection{"/circulation-settings-storage/circulation-settings", "circulationSettings"}
+	requests            = collection{path: "/request-storage/requests", key: "requests"}
+	circulationSettings = collection{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings"}
 )
 
 const (

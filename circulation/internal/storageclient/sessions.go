@@ -9,7 +9,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-var patronActionSessions = collection{"/patron-action-session-storage/patron-action-sessions", "patronActionSessions"}
+var patronActionSessions = collection{path: "/patron-action-session-storage/patron-action-sessions", key: "patronActionSessions"}
 
 // sessionBatch is how many sessions are read at once to be deleted.
 const sessionBatch = 100
