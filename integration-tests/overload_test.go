@@ -1,0 +1,183 @@
+package integration_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// The size of the overload: far more than two cores work off in the time that a
+// machine waits.
+const (
+	overloadPatrons  = 30
+	overloadEach     = 60 // check-outs of a patron
+	overloadLimit    = 3
+	overloadAdmitted = 32 // check-outs that one circulation works on, by default
+	overloadRefusal  = 15 * time.Second
+)
+
+// It has the machine to itself (no t.Parallel), because it judges how long answers
+// take.
+func TestOverloadIsTurnedAway(t *testing.T) {
+	t.Run("with direct connections to PostgreSQL", func(t *testing.T) {
+		overload(t, stack.Options{})
+	})
+	t.Run("behind PgBouncer in transaction mode", func(t *testing.T) {
+		direct := databaseURL(t)
+		overload(t, stack.Options{
+			DatabaseURL: pgBouncer(t, direct, 5), StorageEnv: []string{"MIGRATE_DATABASE_URL=" + direct},
+		})
+	})
+}
+
+// overload sends all check-outs of all patrons at once to four circulation
+// instances on two storages.
+func overload(t *testing.T, o stack.Options) {
+	t.Helper()
+	var links []*connections
+	o.Storages, o.Circulations = 2, 4
+	o.CirculationEnv = []string{"CHECKOUT_LOCK_FEATURE_ENABLED=true"}
+	o.Via = func(_ int, storage string) string {
+		links = append(links, countConnections(t, storage))
+		return "http://" + links[len(links)-1].address
+	}
+	p := start(t, o, overloadLimit)
+	patrons := map[string]string{} // ids by barcode
+	var all []stack.CheckOut
+	books := p.copies(t, overloadPatrons*overloadEach)
+	for i := range overloadPatrons {
+		id, barcode := p.patron(t)
+		patrons[barcode] = id
+		for _, book := range books[i*overloadEach:][:overloadEach] {
+			all = append(all, p.checkOut(book, barcode))
+		}
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+
+	p.warmUp(t, all)
+	r := judge(t, all, stack.Burst(t.Context(), p.machines, all))
+	for i, link := range links {
+		peak, made := link.counts()
+		t.Logf("circulation %d: %d connections to storage at peak, %d in all", i+1, peak, made)
+		if peak >= 2*overloadAdmitted {
+			t.Errorf("circulation %d had %d connections to storage, want fewer than %d", i+1, peak, 2*overloadAdmitted)
+		}
+	}
+	if r.count["503 OVERLOADED"] == 0 {
+		t.Error("no check-out was turned away: the test did not see what it is for")
+	}
+	p.comeAgain(t, patrons, r.turnedAway)
+	p.noLocksLeft(t)
+	p.checkLoansAndItemsAgree(t)
+}
+
+// warmUp opens connections from circulation to storage and to PostgreSQL, as many
+// as are needed: the overload meets services that are at work.
+func (p *pair) warmUp(t *testing.T, all []stack.CheckOut) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i, c := range all[:len(p.machines)*overloadAdmitted] {
+		wg.Go(func() {
+			machine := p.machines[i%len(p.machines)]
+			if _, err := machine.Do(t.Context(), http.MethodPost, "/circulation/check-out-by-barcode-dry-run", c); err != nil {
+				t.Errorf("a dry run got no answer: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// verdicts are the answers to a burst.
+type verdicts struct {
+	count      map[string]int              // by status and code
+	turnedAway map[string][]stack.CheckOut // by the patron's barcode
+}
+
+// judge fails the test when an answer is none that overload may have, or a refusal
+// took too long.
+func judge(t *testing.T, sent []stack.CheckOut, outcomes []stack.Outcome) verdicts {
+	t.Helper()
+	v := verdicts{count: map[string]int{}, turnedAway: map[string][]stack.CheckOut{}}
+	var longest time.Duration
+	for i, o := range outcomes {
+		longest = max(longest, o.Took)
+		kind := strings.TrimSpace(fmt.Sprint(o.Status, " ", o.Code))
+		switch {
+		case o.Err != nil:
+			kind = o.Err.Error()
+			t.Errorf("a machine got no answer: %v", o.Err)
+		case o.Lent():
+		case o.Status == http.StatusServiceUnavailable && o.Header.Get("X-Fault-Code") == "OVERLOADED" && o.Header.Get("Retry-After") != "":
+			kind = "503 OVERLOADED"
+			v.turnedAway[sent[i].UserBarcode] = append(v.turnedAway[sent[i].UserBarcode], sent[i])
+		case o.Status != http.StatusUnprocessableEntity && v.count[kind] == 0: // one of each kind
+			t.Errorf("answered %d %s after %s", o.Status, o.Body, o.Took)
+		}
+		v.count[kind]++
+		if !o.Lent() && o.Took > overloadRefusal {
+			t.Errorf("a refusal took %s, want at most %s: %s", o.Took, overloadRefusal, kind)
+		}
+	}
+	t.Logf("answers %v, the longest after %s", v.count, longest)
+	return v
+}
+
+// comeAgain sends what was turned away again, for patrons who were lent less than
+// they may have, and expects that each has as much as that in the end. How much
+// the first burst lends depends on how fast the machine is.
+func (p *pair) comeAgain(t *testing.T, patrons map[string]string, turnedAway map[string][]stack.CheckOut) {
+	t.Helper()
+	for round := 1; ; round++ {
+		var again []stack.CheckOut
+		for barcode, id := range patrons {
+			missing := overloadLimit - p.open(t, id)
+			rest := turnedAway[barcode]
+			if missing < 0 || missing > len(rest) {
+				t.Fatalf("a patron has %d loans and %d check-outs that were turned away, want %d loans", overloadLimit-missing, len(rest), overloadLimit)
+			}
+			again, turnedAway[barcode] = append(again, rest[:missing]...), rest[missing:]
+		}
+		if len(again) == 0 {
+			return
+		}
+		t.Logf("round %d: %d check-outs come again", round, len(again))
+		judge(t, again, stack.Burst(t.Context(), p.machines, again))
+	}
+}
+
+// copies adds n copies of one book with a single statement and returns their
+// barcodes.
+func (p *pair) copies(t *testing.T, n int) []string {
+	t.Helper()
+	first := p.books(t, 1)[0]
+	conn, err := pgx.Connect(t.Context(), databaseURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), `
+		INSERT INTO `+p.table("item")+` (id, jsonb)
+		SELECT id, jsonb || jsonb_build_object('id', id, 'barcode', barcode)
+		FROM (
+			SELECT gen_random_uuid() AS id, jsonb, jsonb->>'barcode' || '-' || n AS barcode
+			FROM `+p.table("item")+`, generate_series(1, $2) AS n
+			WHERE jsonb->>'barcode' = $1
+		) AS copy
+		RETURNING jsonb->>'barcode'`, first, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	barcodes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(barcodes) != n {
+		t.Fatalf("added %d copies, want %d: %v", len(barcodes), n, err)
+	}
+	return barcodes
+}

@@ -1,0 +1,137 @@
+package integration_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/integration-tests/debian"
+)
+
+// pgBouncerProgram finds PgBouncer, and installs Debian's package where that is
+// possible, once.
+var pgBouncerProgram = sync.OnceValues(func() (string, error) {
+	system := debian.This()
+	if program, err := system.LookPath("pgbouncer"); err == nil {
+		return program, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	ierr := system.Install(ctx, "PgBouncer", "pgbouncer")
+	program, err := system.LookPath("pgbouncer")
+	if err != nil {
+		return "", errors.Join(err, ierr)
+	}
+	return program, nil
+})
+
+// pgBouncer starts a PgBouncer in transaction mode, with pool connections to the
+// database, and returns the URL that leads through it. The test is skipped where
+// there is no PgBouncer.
+func pgBouncer(t *testing.T, database string, pool int) string {
+	t.Helper()
+	program, err := pgBouncerProgram()
+	if err != nil {
+		t.Skipf("there is no PgBouncer to test with (on Debian, as root: apt-get install pgbouncer): %v", err)
+	}
+	to, err := pgx.ParseConfig(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
+	if err := os.WriteFile(config, fmt.Appendf(nil, `[databases]
+%s = host=%s port=%d user=%s password='%s'
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = %d
+max_client_conn = 500
+`, to.Database, to.Host, to.Port, to.User, to.Password, port, pool), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := runPgBouncer(t, program, config)
+	through := url.URL{
+		Scheme: "postgres", User: url.User(to.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/" + to.Database,
+		RawQuery: "sslmode=disable&default_query_exec_mode=exec",
+	}
+	eventually(t, patience, "PgBouncer accepts connections", func() bool {
+		select {
+		case <-ended:
+			t.Fatal("PgBouncer ended")
+		default:
+		}
+		conn, err := pgx.Connect(t.Context(), through.String())
+		return err == nil && conn.Close(t.Context()) == nil
+	})
+	return through.String()
+}
+
+// runPgBouncer runs PgBouncer until the test ends. It never runs as root, which
+// PgBouncer refuses. The shell stops it also when this process dies, because that
+// closes the pipe from which the shell reads. The channel is closed when it ended.
+func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
+	t.Helper()
+	args := []string{"-c", `exec 3<&0; (read -r _ <&3; kill $$) >/dev/null 2>&1 & exec "$@" 3<&-`, "sh", program}
+	if os.Geteuid() == 0 {
+		args = append(args, "-u", unprivileged())
+	}
+	cmd := osexec.Command("/bin/sh", append(args, config)...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	alive, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it is stopped by a signal, so its status says nothing
+	}()
+	t.Cleanup(func() {
+		_ = alive.Close()
+		<-ended
+		if t.Failed() {
+			t.Logf("PgBouncer wrote:\n%s", said.String())
+		}
+	})
+	return ended
+}
+
+// unprivileged is a user without rights.
+func unprivileged() string {
+	if _, err := user.Lookup("postgres"); err == nil {
+		return "postgres"
+	}
+	return "nobody"
+}
+
+// freePort returns a port of 127.0.0.1 that was free a moment ago.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
