@@ -8,7 +8,7 @@ const Header = "X-Fault-Code"
 
 // Status returns the HTTP status of code; an unknown code is 500. 503 says that
 // the same request may succeed later. FOLIO's checkout-lock-storage.raml has it
-// for a held lock; X-Fault-Code tells that from an outage and from overload.
+// for a held lock; X-Fault-Code distinguishes that from an outage and from overload.
 func Status(code Code) int {
 	switch code {
 	case Malformed:

@@ -36,7 +36,7 @@ func PatronBlockRoutes(store PatronBlockStore) []edge.Route {
 	}
 }
 
-// noBlocks is the answer for a patron of whom nothing is stored.
+// noBlocks is the answer for a patron without stored blocks.
 const noBlocks = `{"automatedPatronBlocks":[]}`
 
 // get handles GET /automated-patron-blocks/{userId}: 200. A patron without blocks

@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// sameAnswer tells whether two check-ins were answered alike, word for word.
+// sameAnswer reports whether two check-ins were answered alike, word for word.
 func sameAnswer(a, b schemas.CheckInResult) bool {
 	return string(a.Loan) == string(b.Loan) && string(a.Item) == string(b.Item)
 }

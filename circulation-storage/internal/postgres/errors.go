@@ -74,7 +74,7 @@ func retryable(err error) bool {
 	return errors.Is(err, errRunAgain)
 }
 
-// outage tells whether PostgreSQL says with this SQLSTATE that it ends the session,
+// outage reports whether PostgreSQL says with this SQLSTATE that it ends the session,
 // takes no more, or cannot write: it stops, restarts, is full or is a standby.
 func outage(code string) bool {
 	switch code {
@@ -84,7 +84,7 @@ func outage(code string) bool {
 	return strings.HasPrefix(code, connectionException)
 }
 
-// lost tells whether err says that PostgreSQL was not reached, went away, or cannot
+// lost reports whether err says that PostgreSQL was not reached, went away, or cannot
 // write. What was sent may have been done.
 func lost(err error) bool {
 	var connect *pgconn.ConnectError

@@ -115,7 +115,7 @@ func heldByAnother(err error) bool {
 	return code == fault.LockHeld || code == fault.LockQueueFull
 }
 
-// mayBeGranted tells whether a try that failed may have got the lock: its answer was
+// mayBeGranted reports whether a try that failed may have got the lock: its answer was
 // lost, did not come in time, or is a failure that can follow the grant.
 func mayBeGranted(err error) bool {
 	switch fault.CodeOf(err) {

@@ -58,7 +58,7 @@ func sendCommit[T any](ctx context.Context, send func(context.Context) (T, error
 	return send(ctx)
 }
 
-// unknown tells whether a failed commit may have happened. A code that Committer
+// unknown reports whether a failed commit may have happened. A code that Committer
 // does not name as a refusal leaves it open.
 func unknown(err error) bool {
 	switch fault.CodeOf(err) {

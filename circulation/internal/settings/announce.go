@@ -54,7 +54,7 @@ func mustAnnounce(own Settings, state schemas.LockSettingsState) bool {
 	return left != nil && *left == 0
 }
 
-// announce tells storage what the environment says if it has to know, and returns
+// announce sends the environment's switch to storage if that is needed, and returns
 // the state that follows. After an error the state is the one before, which may still
 // be used: a lock is taken, and only the check-outs of other instances may be
 // without.

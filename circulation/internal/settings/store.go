@@ -79,7 +79,7 @@ type known struct {
 	good     bool                 // false until the tenant's own settings were read
 	logged   time.Time            // when a failure was last logged
 	differed time.Time            // when another instance's environment was last logged
-	underway *reading             // nil while nobody reads for Current
+	underway *reading             // nil while Current starts no reading
 }
 
 // reading is one under way, for those who wait for it.
