@@ -273,6 +273,7 @@ func TestRoutesOfLocksNameTheirPermissions(t *testing.T) {
 		"GET /check-out-lock-settings-storage":                settings + "get",
 		"PUT /check-out-lock-settings-storage":                settings + "put",
 		"DELETE /check-out-lock-settings-storage":             settings + "delete",
+		"POST /check-out-lock-settings-storage/environment":   "circulation-storage.check-out-lock-settings.environment.post",
 		"GET /check-out-lock-changes-storage":                 "circulation-storage.check-out-lock-changes.collection.get",
 	}
 	for _, r := range changeRoutes(nil, nil) {
