@@ -1,9 +1,8 @@
 package migrations_test
 
 import (
+	"fmt"
 	"io/fs"
-	"regexp"
-	"strings"
 	"testing"
 
 	"checkoutlock/migrations"
@@ -11,19 +10,15 @@ import (
 
 func TestEveryMigrationHasItsNumberAndItsWayBack(t *testing.T) {
 	t.Parallel()
-	all, err := fs.Glob(migrations.SQL, "sql/*")
+	latest, err := migrations.Latest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range all {
-		number, _, _ := strings.Cut(name, "_")
-		if !regexp.MustCompile(`^sql/\d{4}$`).MatchString(number) {
-			t.Errorf("%s does not begin with four digits", name)
-		}
+	for n := uint(1); n <= latest; n++ {
 		for _, direction := range []string{"up", "down"} {
-			files, err := fs.Glob(migrations.SQL, number+"_*."+direction+".sql")
+			files, err := fs.Glob(migrations.SQL, fmt.Sprintf("sql/%04d_*.%s.sql", n, direction))
 			if err != nil || len(files) != 1 {
-				t.Errorf("migration %s has the %s files %v, want one (%v)", number, direction, files, err)
+				t.Errorf("migration %d has the %s files %v, want one (%v)", n, direction, files, err)
 			}
 		}
 	}
