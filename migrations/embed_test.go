@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"fmt"
 	"io/fs"
+	"regexp"
 	"testing"
 
 	"checkoutlock/migrations"
@@ -20,6 +21,49 @@ func TestEveryMigrationHasItsNumberAndItsWayBack(t *testing.T) {
 			if err != nil || len(files) != 1 {
 				t.Errorf("migration %d has the %s files %v, want one (%v)", n, direction, files, err)
 			}
+		}
+	}
+}
+
+// comments and function bodies, in which BEGIN is no transaction's.
+var noStatements = regexp.MustCompile(`(?s)--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\w*\$|'[^']*'`)
+
+// ownTransaction finds statements that end the transaction in which a file runs, and
+// those that PostgreSQL does not run in one.
+var ownTransaction = regexp.MustCompile(
+	`(?i)(?:^|;)\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|PREPARE\s+TRANSACTION|VACUUM|ALTER\s+SYSTEM|(?:CREATE|DROP)\s+(?:DATABASE|TABLESPACE))\b|\bCONCURRENTLY\b`)
+
+func TestMigrations_EachFileIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(migrations.SQL, "sql/*.sql")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("found %d files, %v", len(names), err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.SQL, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := ownTransaction.FindString(noStatements.ReplaceAllString(string(text), "")); found != "" {
+			t.Errorf("%s has %q, which cannot run in the transaction of its file", name, found)
+		}
+	}
+}
+
+func TestMigrations_StatementsThatBreakTheTransactionAreFound(t *testing.T) {
+	t.Parallel()
+	for statement, want := range map[string]bool{
+		"CREATE TABLE t (a int); COMMIT;":                             true,
+		"begin;\nCREATE TABLE t (a int);\nend;":                       true,
+		"CREATE INDEX CONCURRENTLY i ON t (a)":                        true,
+		"VACUUM t":                                                    true,
+		"-- COMMIT;\nCREATE TABLE t (a int) -- VACUUM":                false,
+		"CREATE FUNCTION f() RETURNS int AS $$ BEGIN; COMMIT; END $$": false,
+		"COMMENT ON TABLE t IS '; COMMIT'":                            false,
+		"ALTER TABLE t ADD COLUMN end_date date":                      false,
+	} {
+		if got := ownTransaction.MatchString(noStatements.ReplaceAllString(statement, "")); got != want {
+			t.Errorf("%q: found %t, want %t", statement, got, want)
 		}
 	}
 }

@@ -44,6 +44,27 @@ func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger)
 	})
 }
 
+// Repair completes the migrations that left the tenants' schemas dirty, and upgrades
+// them.
+func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
+	ids, err := cfg.tenants()
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
+		if err := await(ctx, db, cfg.Wait); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := db.Repair(ctx, id); err != nil {
+				return err
+			}
+			log.InfoContext(tenant.NewContext(ctx, id), "tenant is up to date")
+		}
+		return nil
+	})
+}
+
 // MigrateDown undoes all migrations of the tenants: their records are lost.
 func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logger) error {
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {

@@ -23,6 +23,8 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
   circulation-storage [serve]                   run the service
   circulation-storage migrate [-sample] [-tenant NAME]...
                                                 install or upgrade tenants, those of TENANTS if none is named
+  circulation-storage migrate -repair -tenant NAME
+                                                complete a migration that left the schema dirty, then upgrade
   circulation-storage migrate -down -tenant NAME
                                                 undo all migrations of a tenant; its records are lost
   circulation-storage locks -tenant NAME [-user ID]
@@ -31,8 +33,8 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 release a lock; the check-out that held it will be refused
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
-Settings are environment variables: DATABASE_URL (required), MIGRATE_DATABASE_URL, DATABASE_MAX_CONNS, TENANTS,
-PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+Settings are environment variables: DATABASE_URL (required), MIGRATE_DATABASE_URL, DATABASE_MAX_CONNS,
+DATABASE_WAIT, TENANTS, PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
 `
 
 func main() {
@@ -100,9 +102,12 @@ func migrate(ctx context.Context, cfg app.Config, args []string, stderr io.Write
 		named = append(named, name)
 		return nil
 	})
-	sample, down := fs.Bool("sample", false, ""), fs.Bool("down", false, "")
+	sample, down, repair := fs.Bool("sample", false, ""), fs.Bool("down", false, ""), fs.Bool("repair", false, "")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if *repair && (*down || *sample) {
+		return errors.New("-repair goes with neither -down nor -sample")
 	}
 	log := cfg.Log.New(stderr, "circulation-storage")
 	if *down {
@@ -116,6 +121,9 @@ func migrate(ctx context.Context, cfg app.Config, args []string, stderr io.Write
 	}
 	if len(cfg.Tenants) == 0 {
 		return errors.New("no tenant: name some with -tenant or TENANTS")
+	}
+	if *repair {
+		return app.Repair(ctx, cfg, log)
 	}
 	return app.Migrate(ctx, cfg, *sample, log)
 }

@@ -100,3 +100,32 @@ func TestALockIsReleasedWithAReasonOnly(t *testing.T) {
 		t.Errorf("noted %+v with %+v, want the reason, %s and the lock", c, c.Lock, by)
 	}
 }
+
+func TestMigrateRepair(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	migrate := func(args ...string) error {
+		return run(t.Context(), append([]string{"migrate"}, args...), []string{"DATABASE_URL=" + pgtest.URL(t)}, io.Discard, io.Discard)
+	}
+	if _, err := db.Pool().Exec(t.Context(), "UPDATE "+id.Schema()+".schema_migrations SET dirty = true"); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no repair":       {[]string{"-tenant", id.String()}, "circulation-storage migrate -repair -tenant " + id.String()},
+		"repair and down": {[]string{"-repair", "-down", "-tenant", id.String()}, "-repair goes with neither -down nor -sample"},
+		"no tenant":       {[]string{"-repair"}, "no tenant"},
+	} {
+		if err := migrate(tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+		}
+	}
+	if err := migrate("-repair", "-tenant", id.String()); err != nil {
+		t.Errorf("repair: %v", err)
+	}
+	if err := db.Ready(t.Context(), []tenant.ID{id}); err != nil {
+		t.Errorf("afterwards: %v, want it ready", err)
+	}
+}

@@ -2,17 +2,15 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+	"math"
 
 	"github.com/golang-migrate/migrate/v4"
-	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
+	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/migrations"
 	"checkoutlock/schemas/tenant"
 )
@@ -29,13 +27,13 @@ const (
 )
 
 // Install creates the tenant's schema, if there is none, and runs the migrations
-// that it lacks. Any number of instances may do so at once: golang-migrate's
-// advisory lock lets one work and the others find nothing left to do.
+// that it lacks. Any number of instances may do so at once: an advisory lock lets
+// one work, and the others wait for it and find nothing left to do.
 func (db *DB) Install(ctx context.Context, id tenant.ID) error {
 	if err := db.changeSchema(ctx, id, createSchemaSQL); err != nil {
 		return fmt.Errorf("creating the schema of tenant %s: %w", id, err)
 	}
-	if err := db.migrate(ctx, id, (*migrate.Migrate).Up); err != nil {
+	if err := db.migrate(ctx, id, up); err != nil {
 		return fmt.Errorf("migrating tenant %s: %w", id, err)
 	}
 	return nil
@@ -44,7 +42,7 @@ func (db *DB) Install(ctx context.Context, id tenant.ID) error {
 // MigrateDown undoes all migrations of the tenant: every record and lock is
 // lost, the empty schema stays.
 func (db *DB) MigrateDown(ctx context.Context, id tenant.ID) error {
-	if err := db.migrate(ctx, id, (*migrate.Migrate).Down); err != nil {
+	if err := db.migrate(ctx, id, down); err != nil {
 		return fmt.Errorf("undoing the migrations of tenant %s: %w", id, err)
 	}
 	return nil
@@ -73,50 +71,59 @@ func (db *DB) changeSchema(ctx context.Context, id tenant.ID, statement string) 
 	})
 }
 
-// migrate runs one direction on a connection of its own, whose search_path is
-// the tenant's schema: the migration files name no schema.
-func (db *DB) migrate(ctx context.Context, id tenant.ID, direction func(*migrate.Migrate) error) (err error) {
-	cc, err := pgx.ParseConfig(db.migrateURL)
-	if err != nil {
-		return errors.New("the migration URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
+// Repair completes the migration that left the tenant's schema dirty, and then
+// installs what is missing. Each migration file is one transaction, so a file left
+// either all of its work or nothing; Repair finds out which. It changes nothing and
+// fails when the schema shows neither.
+func (db *DB) Repair(ctx context.Context, id tenant.ID) error {
+	if err := db.migrate(ctx, id, db.repairDirty); err != nil {
+		return fmt.Errorf("repairing tenant %s: %w", id, err)
 	}
-	for name := range cc.RuntimeParams {
-		if strings.HasPrefix(name, "pool_") { // pgxpool's own, unknown to PostgreSQL
-			delete(cc.RuntimeParams, name)
-		}
-	}
-	cc.RuntimeParams["search_path"] = pgx.Identifier{id.Schema()}.Sanitize()
-	conn := stdlib.OpenDB(*cc)
-	defer func() { err = errors.Join(err, ignoreClosed(conn.Close())) }()
+	return db.Install(ctx, id)
+}
 
-	source, err := iofs.New(migrations.SQL, "sql")
+// migrate runs f with the tenant's migrations. f works on a connection of its own,
+// whose search_path is the tenant's schema: the migration files name no schema.
+func (db *DB) migrate(ctx context.Context, id tenant.ID, f func(*migrate.Migrate, *migrationDriver) error) (err error) {
+	source, err := iofs.New(db.migrations, "sql")
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
-	driver, err := migratepgx.WithInstance(conn, &migratepgx.Config{MigrationsTable: versionTable, SchemaName: id.Schema()})
+	driver, err := openMigrationDriver(ctx, db.migrateURL, id)
 	if err != nil {
-		return fmt.Errorf("preparing the version table: %w", err)
+		return errors.Join(err, source.Close())
 	}
-	m, err := migrate.NewWithInstance("iofs", source, "pgx5", driver)
+	m, err := migrate.NewWithInstance("iofs", source, "postgres", driver)
 	if err != nil {
-		return fmt.Errorf("preparing migrations: %w", err)
+		return errors.Join(fmt.Errorf("preparing migrations: %w", err), source.Close(), driver.Close())
 	}
 	defer func() {
 		sourceErr, dbErr := m.Close()
-		err = errors.Join(err, sourceErr, ignoreClosed(dbErr))
+		err = errors.Join(err, sourceErr, dbErr)
 	}()
+	m.LockTimeout = math.MaxInt64 // the driver's lock ends with ctx
 	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
 	defer stop()
-	if err := direction(m); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+	err = f(m, driver)
+	var dirty migrate.ErrDirty
+	switch {
+	case errors.As(err, &dirty):
+		return dirtyFault(id, dirty.Version)
+	case err != nil && !errors.Is(err, migrate.ErrNoChange):
 		return err
 	}
 	return ctx.Err()
 }
 
-// ignoreClosed drops the complaint about a connection that migrate closed first.
-func ignoreClosed(err error) error {
-	if errors.Is(err, sql.ErrConnDone) || (err != nil && strings.Contains(err.Error(), sql.ErrConnDone.Error())) {
-		return nil
+// dirtyFault says which command repairs the schema.
+func dirtyFault(id tenant.ID, version int) error {
+	needed, err := migrations.Latest()
+	if err != nil {
+		return err
 	}
-	return err
+	return readiness.Schema{Tenant: id, Installed: true, Version: uint(max(version, 0)), Dirty: true, Needed: needed}.Fault()
 }
+
+func up(m *migrate.Migrate, _ *migrationDriver) error { return m.Up() }
+
+func down(m *migrate.Migrate, _ *migrationDriver) error { return m.Down() }

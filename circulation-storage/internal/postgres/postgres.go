@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/migrations"
 	"checkoutlock/schemas/tenant"
 )
 
@@ -49,6 +51,7 @@ type DB struct {
 	opened     atomic.Bool  // both pools are there
 	lastReset  atomic.Int64 // UnixNano
 	migrateURL string
+	migrations fs.FS
 	hosts      string // of the URL, for people
 	log        *slog.Logger
 }
@@ -60,7 +63,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
 	}
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
-	db := &DB{migrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
+	db := &DB{migrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), migrations: migrations.SQL, hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
 	base.ConnConfig.Tracer = &connectionWatch{hosts: db.hosts, log: log}
 	for _, p := range []struct {
 		pool **pgxpool.Pool

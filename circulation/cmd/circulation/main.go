@@ -23,7 +23,7 @@ const usage = `circulation lends a library's items and takes them back.
   circulation [serve]        run the service
   circulation -healthcheck   exit with 0 if the service on this machine is ready
 
-Settings are environment variables: STORAGE_URL, CHECKOUT_LOCK_FEATURE_ENABLED, LOCK_TTL_MS, RETRY_INTERVAL_MS,
+Settings are environment variables: STORAGE_URL, STORAGE_READY_TENANT, CHECKOUT_LOCK_FEATURE_ENABLED, LOCK_TTL_MS, RETRY_INTERVAL_MS,
 INSTANCE_NAME, STAFF_AUTH, STAFF_PASSWORD, MACHINE_PATIENCE, TZ, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
 `
 

@@ -1,0 +1,6 @@
+package postgres
+
+import "io/fs"
+
+// UseMigrations replaces the migration files, which stand in a folder sql.
+func (db *DB) UseMigrations(files fs.FS) { db.migrations = files }

@@ -1,0 +1,285 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4/database"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/migrations"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+// newTenant returns a tenant that is not installed and is purged when the test ends.
+func newTenant(t *testing.T) (*postgres.DB, tenant.ID) {
+	t.Helper()
+	db, id := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler)), pgtest.Tenant(t)
+	t.Cleanup(func() {
+		if err := db.Purge(context.WithoutCancel(t.Context()), id); err != nil {
+			t.Error(err)
+		}
+	})
+	return db, id
+}
+
+// files are three migrations, the second of which does this besides its table.
+func files(second string) fs.FS {
+	m := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"0001_one.up.sql": "CREATE TABLE one (id int)", "0001_one.down.sql": "DROP TABLE one",
+		"0002_two.up.sql":   "CREATE TABLE two_a (id int); CREATE TABLE two_b (id int); " + second,
+		"0002_two.down.sql": "DROP TABLE two_a; DROP TABLE two_b -- both",
+		"0003_three.up.sql": "CREATE TABLE three (id int) -- the last", "0003_three.down.sql": "DROP TABLE three",
+	} {
+		m["sql/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return m
+}
+
+// until are the real migrations up to a version.
+func until(t *testing.T, version uint) fs.FS {
+	t.Helper()
+	m := fstest.MapFS{}
+	names, err := fs.Glob(migrations.SQL, "sql/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if path.Base(name) < fmt.Sprintf("%04d", version+1) {
+			text, err := fs.ReadFile(migrations.SQL, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m[name] = &fstest.MapFile{Data: text}
+		}
+	}
+	return m
+}
+
+func wantVersion(t *testing.T, db *postgres.DB, id tenant.ID, version uint, dirty bool) {
+	t.Helper()
+	s, err := db.Schema(tenant.NewContext(t.Context(), id))
+	if err != nil || s.Version != version || s.Dirty != dirty {
+		t.Errorf("got %+v, %v, want version %d, dirty %t", s, err, version, dirty)
+	}
+}
+
+func TestInstall_LeavesNoDirtySchema(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]string{
+		"a statement fails":      "SELECT 1/0",
+		"the connection is lost": "SELECT pg_terminate_backend(pg_backend_pid())",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, id := newTenant(t)
+			db.UseMigrations(files(fails))
+			if err := db.Install(t.Context(), id); err == nil {
+				t.Error("the migration did not fail")
+			}
+			wantVersion(t, db, id, 1, false)
+			db.UseMigrations(files(""))
+			if err := db.Install(t.Context(), id); err != nil {
+				t.Errorf("the next try: %v", err)
+			}
+			wantVersion(t, db, id, 3, false)
+			if err := db.MigrateDown(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+			wantVersion(t, db, id, 0, false)
+		})
+	}
+}
+
+// lockMigrations takes the lock that another instance holds while it migrates.
+func lockMigrations(t *testing.T, id tenant.ID) (key string, unlock func()) {
+	t.Helper()
+	db := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler))
+	conn, err := db.Pool().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var name string
+	if err := conn.QueryRow(t.Context(), `SELECT current_database()`).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	if key, err = database.GenerateAdvisoryLockId(name, id.Schema(), "schema_migrations"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock($1::bigint)`, key); err != nil {
+		t.Fatal(err)
+	}
+	unlock = sync.OnceFunc(func() {
+		if _, err := conn.Exec(context.WithoutCancel(t.Context()), `SELECT pg_advisory_unlock_all()`); err != nil {
+			t.Error(err)
+		}
+		conn.Release()
+	})
+	t.Cleanup(unlock)
+	return key, unlock
+}
+
+// untilWaiting waits until n sessions wait for the lock.
+func untilWaiting(t *testing.T, db *postgres.DB, key string, n int) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for waiting := 0; waiting < n; <-tick.C {
+		if err := db.Pool().QueryRow(t.Context(), `
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+AND (classid::bigint << 32) + objid::bigint = $1::bigint`, key).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMain makes the library's own time-out for the lock 10 ms.
+func TestInstall_WaitsForOtherInstancesHoweverLongTheyTake(t *testing.T) {
+	t.Parallel()
+	db, id := newTenant(t)
+	key, unlock := lockMigrations(t, id)
+	const instances = 5
+	ended := make(chan error, instances)
+	for range instances {
+		go func() { ended <- db.Install(t.Context(), id) }()
+	}
+	untilWaiting(t, db, key, instances)
+	select {
+	case err := <-ended:
+		t.Fatalf("one gave up: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	unlock()
+	for range instances {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	latest, err := migrations.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantVersion(t, db, id, latest, false)
+}
+
+func TestInstall_EndsWithItsContextWhileItWaits(t *testing.T) {
+	t.Parallel()
+	db, id := newTenant(t)
+	key, _ := lockMigrations(t, id)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Install(ctx, id) }()
+	untilWaiting(t, db, key, 1)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestInstall_OfADirtySchemaNamesTheCommand(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	execute(t, db, "UPDATE "+versionTable(id)+" SET dirty = true")
+	err := db.Install(t.Context(), id)
+	if !fault.Is(err, fault.TenantNotReady) || !strings.Contains(err.Error(), "circulation-storage migrate -repair -tenant "+id.String()) {
+		t.Errorf("got %v, want %s with the command", err, fault.TenantNotReady)
+	}
+}
+
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		installed string // the last file that ran
+		change    string // %s is the table of versions
+		says      string // "" is repaired
+	}{
+		"a schema that is not dirty":        {"0001", "SELECT FROM %s", ""},
+		"the file left nothing":             {"0001", "UPDATE %s SET version = 2, dirty = true", ""},
+		"the first file left nothing":       {"", "INSERT INTO %s VALUES (1, true)", ""},
+		"the last file left nothing":        {"0002", "UPDATE %s SET version = 3, dirty = true", ""},
+		"the file had ended":                {"0002", "UPDATE %s SET dirty = true", ""},
+		"the last file had ended":           {"0003", "UPDATE %s SET dirty = true", ""},
+		"a part of the file was lost":       {"0002", "UPDATE %s SET dirty = true; DROP TABLE {schema}.two_b", "a person must mend it"},
+		"undoing everything did not end":    {"0001", "UPDATE %s SET version = -1, dirty = true", "no migration -1"},
+		"a migration of a newer build":      {"0003", "UPDATE %s SET version = 9, dirty = true", "this build has no migration 9"},
+		"the file left nothing, with break": {"0001", "UPDATE %s SET version = 2, dirty = true; CREATE TABLE {schema}.three (id int)", "already exists"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, id := newTenant(t)
+			first := fstest.MapFS{}
+			for name, file := range files("").(fstest.MapFS) {
+				if path.Base(name) < tt.installed+"_x" {
+					first[name] = file
+				}
+			}
+			if tt.installed == "" {
+				execute(t, db, "CREATE SCHEMA "+id.Schema()+"; CREATE TABLE "+versionTable(id)+" (version bigint, dirty boolean)")
+			} else {
+				db.UseMigrations(first)
+				if err := db.Install(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			execute(t, db, strings.ReplaceAll(fmt.Sprintf(tt.change, versionTable(id)), "{schema}", id.Schema()))
+			db.UseMigrations(files(""))
+			err := db.Repair(t.Context(), id)
+			if tt.says != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("got %v, want %q", err, tt.says)
+				}
+				return
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			wantVersion(t, db, id, 3, false)
+		})
+	}
+}
+
+// Whichever migration a crash of an older build hit, Repair completes it: whether the
+// file had ended or had left nothing.
+func TestRepair_OfEachMigration(t *testing.T) {
+	t.Parallel()
+	latest, err := migrations.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, id := newTenant(t)
+	for version := uint(1); version <= latest; version++ {
+		if names, err := fs.Glob(migrations.SQL, fmt.Sprintf("sql/%04d_*.up.sql", version)); err != nil || len(names) == 0 {
+			continue
+		}
+		db.UseMigrations(until(t, version))
+		for _, step := range []string{"left nothing", "had ended"} {
+			if step == "left nothing" && version == 1 {
+				if err := db.Install(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			execute(t, db, fmt.Sprintf("UPDATE %s SET version = %d, dirty = true", versionTable(id), version))
+			if err := db.Repair(t.Context(), id); err != nil {
+				t.Fatalf("migration %d %s: %v", version, step, err)
+			}
+			wantVersion(t, db, id, version, false)
+		}
+	}
+	if s, err := db.Schema(tenant.NewContext(t.Context(), id)); err != nil || s.State() != readiness.Current {
+		t.Errorf("got %+v, %v, want it current", s, err)
+	}
+}

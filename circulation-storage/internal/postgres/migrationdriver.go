@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/schemas/tenant"
+)
+
+// migrationDriver runs golang-migrate's steps on one tenant's schema. Unlike the
+// library's driver it runs a file and the note of its version in one transaction,
+// so that a crash leaves no dirty version, and it waits for its lock until its
+// context ends. It takes the library's lock and table, as older builds do.
+type migrationDriver struct {
+	ctx  context.Context //nolint:containedctx // golang-migrate's methods have none
+	conn *pgx.Conn
+	id   tenant.ID
+	// table is the table of versions, quoted.
+	table string
+	// lock is the key of the advisory lock.
+	lock string
+	// next is the version that the next file leads to.
+	next int
+}
+
+var _ database.Driver = (*migrationDriver)(nil)
+
+// openMigrationDriver connects with the tenant's schema as search_path.
+func openMigrationDriver(ctx context.Context, url string, id tenant.ID) (*migrationDriver, error) {
+	cc, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("the migration URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
+	}
+	for name := range cc.RuntimeParams {
+		if strings.HasPrefix(name, "pool_") { // pgxpool's own, unknown to PostgreSQL
+			delete(cc.RuntimeParams, name)
+		}
+	}
+	cc.RuntimeParams["search_path"] = pgx.Identifier{id.Schema()}.Sanitize()
+	cc.RuntimeParams["statement_timeout"] = "0" // a role's own would end the wait for the lock
+	conn, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil {
+		return nil, &unreachableError{hosts: strings.Join(hosts(cc), ", "), err: err}
+	}
+	d := &migrationDriver{ctx: ctx, conn: conn, id: id, table: pgx.Identifier{id.Schema(), versionTable}.Sanitize()}
+	var name string
+	err = conn.QueryRow(ctx, `SELECT current_database()`).Scan(&name)
+	if err == nil {
+		d.lock, err = database.GenerateAdvisoryLockId(name, id.Schema(), versionTable)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("naming the lock of migrations: %w", err), d.Close())
+	}
+	return d, nil
+}
+
+// closeTimeout bounds the last steps on a connection whose context has ended.
+const closeTimeout = 5 * time.Second
+
+// Close implements database.Driver.
+func (d *migrationDriver) Close() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), closeTimeout)
+	defer cancel()
+	return d.conn.Close(ctx)
+}
+
+// Lock implements database.Driver. It makes the table of versions if there is none.
+func (d *migrationDriver) Lock() error {
+	if _, err := d.conn.Exec(d.ctx, `SELECT pg_advisory_lock($1::bigint)`, d.lock); err != nil {
+		return fmt.Errorf("waiting for the migrations of other instances: %w", err)
+	}
+	var there bool
+	if err := d.conn.QueryRow(d.ctx, `SELECT to_regclass($1) IS NOT NULL`, d.table).Scan(&there); err != nil || there {
+		return err
+	}
+	return d.exec(`CREATE TABLE ` + d.table + ` (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`)
+}
+
+// Unlock implements database.Driver. The end of a connection unlocks too.
+func (d *migrationDriver) Unlock() error {
+	if d.conn.IsClosed() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), closeTimeout)
+	defer cancel()
+	_, err := d.conn.Exec(ctx, `SELECT pg_advisory_unlock($1::bigint)`, d.lock)
+	return err
+}
+
+// SetVersion implements database.Driver. golang-migrate announces each file by a
+// dirty version, which is only remembered: Run notes it with the file's own work.
+func (d *migrationDriver) SetVersion(version int, dirty bool) error {
+	if dirty {
+		d.next = version
+		return nil
+	}
+	return d.exec(d.versionSQL(version))
+}
+
+// Run implements database.Driver.
+func (d *migrationDriver) Run(migration io.Reader) error {
+	file, err := io.ReadAll(migration)
+	if err != nil {
+		return err
+	}
+	return d.runFile(string(file), d.next)
+}
+
+// runFile runs a file and notes its version. PostgreSQL runs statements that come
+// as one query in one transaction.
+func (d *migrationDriver) runFile(file string, version int) error {
+	return d.exec(file + "\n;" + d.versionSQL(version))
+}
+
+// versionSQL notes a version that is complete.
+func (d *migrationDriver) versionSQL(version int) string {
+	return fmt.Sprintf("DELETE FROM %[1]s; INSERT INTO %[1]s (version, dirty) SELECT %[2]d, false WHERE %[2]d >= 0;", d.table, version)
+}
+
+func (d *migrationDriver) exec(statements string) error {
+	_, err := d.conn.PgConn().Exec(d.ctx, statements).ReadAll()
+	return err
+}
+
+// Version implements database.Driver.
+func (d *migrationDriver) Version() (version int, dirty bool, err error) {
+	err = d.conn.QueryRow(d.ctx, `SELECT version, dirty FROM `+d.table).Scan(&version, &dirty)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return database.NilVersion, false, nil
+	}
+	return version, dirty, err
+}
+
+// Open implements database.Driver, for which nothing here calls it.
+func (d *migrationDriver) Open(string) (database.Driver, error) { return nil, errors.ErrUnsupported }
+
+// Drop implements database.Driver, for which nothing here calls it.
+func (d *migrationDriver) Drop() error { return errors.ErrUnsupported }

@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/golang-migrate/migrate/v4"
+)
+
+// repairDirty completes the migration that left the schema dirty. A schema that is
+// not dirty stays as it is.
+func (db *DB) repairDirty(_ *migrate.Migrate, d *migrationDriver) (err error) {
+	if err := d.Lock(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Unlock()) }()
+	version, dirty, err := d.Version()
+	if err != nil || !dirty {
+		return err
+	}
+	up, err := db.migrationFile(version, "up")
+	if err != nil {
+		return fmt.Errorf("version %d is dirty: %w", version, err)
+	}
+	upErr := d.runFile(up, version)
+	if upErr == nil || !alreadyThere(upErr) {
+		return upErr
+	}
+	down, err := db.migrationFile(version, "down")
+	if err != nil {
+		return err
+	}
+	if err := d.try(down); err != nil {
+		return fmt.Errorf("the schema has a part of migration %d, so a person must mend it: running it says %w, undoing it says %w", version, upErr, err)
+	}
+	db.log.InfoContext(d.ctx, "the dirty migration was complete", "tenant", d.id.String(), "version", version)
+	return d.SetVersion(version, false)
+}
+
+// migrationFile returns the file that leads to a version, or back from it.
+func (db *DB) migrationFile(version int, direction string) (string, error) {
+	names, err := fs.Glob(db.migrations, fmt.Sprintf("sql/%04d_*.%s.sql", version, direction))
+	if err != nil || len(names) != 1 {
+		return "", fmt.Errorf("this build has no migration %d: use a build that has it", version)
+	}
+	text, err := fs.ReadFile(db.migrations, names[0])
+	return string(text), err
+}
+
+// alreadyThere reports whether a statement met something of the name that it was to
+// give.
+func alreadyThere(err error) bool {
+	const duplicateTable, duplicateColumn, duplicateObject, duplicateFunction = "42P07", "42701", "42710", "42723"
+	switch code, _ := sqlState(err); code {
+	case duplicateTable, duplicateColumn, duplicateObject, duplicateFunction:
+		return true
+	}
+	return false
+}
+
+// try returns what a file would fail with, and undoes it.
+func (d *migrationDriver) try(file string) error {
+	tx, err := d.conn.Begin(d.ctx)
+	if err != nil {
+		return err
+	}
+	err = d.exec(file)
+	return errors.Join(err, tx.Rollback(d.ctx))
+}
