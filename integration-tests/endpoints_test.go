@@ -212,7 +212,7 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodPost, path: "/request-storage/placements", body: record{
 			"request": with(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
 		}},
-		{method: http.MethodGet, path: "/automated-patron-blocks/:id"},
+		{method: http.MethodGet, path: "/automated-patron-blocks/:id", alwaysThere: true},
 		{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
 			"automatedPatronBlocks": []any{record{"message": "new", "blockBorrowing": true}},
 		}},

@@ -77,6 +77,7 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 		"POST " + acquirePath, "GET /loan-storage/open-loan-count", "POST " + commitPath, release,
 	}
 	p, links := linked(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: patient}, 1)
+	p.turnOn(t)
 	p.setRules(t, p.rules("m "+p.MaterialTypeID, p.termPolicy(t)))
 	proxy, proxyCard := p.patron(t)
 	prepare := func(t *testing.T) (patronID, book string, body record) {

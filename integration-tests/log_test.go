@@ -58,6 +58,7 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 	}
 	lines := logLines(t, "info", func(t *testing.T, o stack.Options) {
 		p := start(t, o, 1)
+		p.turnOn(t)
 		id, patron := p.patron(t)
 		free, card := p.patron(t)
 		for _, tt := range tests {

@@ -80,7 +80,7 @@ func start(t testing.TB, o stack.Options, limit int) *pair {
 	if o.DatabaseURL == "" {
 		o.DatabaseURL = databaseURL(t)
 	}
-	o.StorageEnv = append([]string{"DATABASE_MAX_CONNS=16"}, o.StorageEnv...)
+	o.StorageEnv = append([]string{"DATABASE_MAX_CONNS=32"}, o.StorageEnv...)
 	s, err := stack.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +115,14 @@ func on(more ...string) []string {
 	return append([]string{
 		"CHECKOUT_LOCK_FEATURE_ENABLED=true", "RETRY_INTERVAL_MS=5000|5000|5000|5000|5000", "CHECKOUT_CONCURRENCY=1000",
 	}, more...)
+}
+
+// turnOn turns the lock on for the library itself, so that no instance has to
+// announce what its environment says.
+func (p *pair) turnOn(t *testing.T) {
+	t.Helper()
+	on := record{"value": record{"checkOutLockFeatureEnabled": true}}
+	object(t, do(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", on), http.StatusOK)
 }
 
 // staff opens a tab with the library's first staff page on instance i. A test of
