@@ -81,3 +81,30 @@ func TestALogLineTellsCallAndTenant(t *testing.T) {
 		}
 	}
 }
+
+type lists struct {
+	Log   config.Log
+	Port  int   `env:"PORT"`
+	TTL   int   `env:"TTL" envDefault:"3000"`
+	Waits []int `env:"WAITS" envSeparator:"|"`
+}
+
+func (l *lists) Validate() error {
+	if l.TTL < 250 {
+		return config.OutOfRange("TTL", l.TTL, "250 and more")
+	}
+	return nil
+}
+
+func TestLoad_ReportsAValueThatCannotBeReadOnce(t *testing.T) {
+	t.Parallel()
+	l := lists{Port: 8081}
+	err := config.Load(&l, []string{"TTL=3s", "PORT=http", "WAITS=500,500"})
+	want := "these settings cannot be used:\n" +
+		`  PORT is "http", allowed: a whole number` + "\n" +
+		`  TTL is "3s", allowed: a whole number` + "\n" +
+		`  WAITS is "500,500", allowed: values separated by |, each a whole number`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}

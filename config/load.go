@@ -1,8 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -19,9 +21,10 @@ type Validator interface{ Validate() error }
 // defaults of settings whose tag has none.
 func Load(cfg Validator, environ []string) error {
 	values := env.ToMap(environ)
-	var errs []error
-	if err := env.ParseWithOptions(cfg, env.Options{Environment: values}); err != nil {
-		errs = append(errs, parseErrors(err, variables(reflect.TypeOf(cfg)), values)...)
+	errs := parse(cfg, values)
+	if len(errs) > 0 {
+		// What cannot be read is reported once: Validate gets its default instead.
+		errs = append(errs, parse(cfg, values)...)
 	}
 	errs = append(errs, cfg.Validate())
 	err := errors.Join(errs...)
@@ -31,40 +34,53 @@ func Load(cfg Validator, environ []string) error {
 	return errors.New("these settings cannot be used:\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 
-// parseErrors rewrites the library's errors, which name Go fields, so that they
-// name the variable and its value.
-func parseErrors(err error, variables, values map[string]string) []error {
+// parse reads values into cfg, and removes those that cannot be read. Its errors
+// name the variable and its value, where the library's name Go fields.
+func parse(cfg any, values map[string]string) []error {
+	err := env.ParseWithOptions(cfg, env.Options{Environment: values})
+	if err == nil {
+		return nil
+	}
 	list := []error{err}
 	var aggregate env.AggregateError
 	if errors.As(err, &aggregate) {
 		list = aggregate.Errors
 	}
+	settings := settingsOf(reflect.TypeOf(cfg))
 	for i, err := range list {
 		var pe env.ParseError
 		if errors.As(err, &pe) {
-			name := variables[pe.Name]
-			list[i] = OutOfRange(name, fmt.Sprintf("%q", values[name]), kindOf(pe.Type))
+			s := settings[pe.Name]
+			list[i] = OutOfRange(s.variable, fmt.Sprintf("%q", values[s.variable]), s.kind)
+			delete(values, s.variable)
 		}
 	}
 	return list
 }
 
-// variables maps the names of t's fields, nested structs included, to their
-// environment variables.
-func variables(t reflect.Type) map[string]string {
+// setting is one field that is read from the environment.
+type setting struct {
+	variable string
+	kind     string // what it takes, in words
+}
+
+// settingsOf returns the settings of t, nested structs included, by the names of
+// their fields.
+func settingsOf(t reflect.Type) map[string]setting {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	found := map[string]string{}
+	found := map[string]setting{}
 	for _, f := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(f.Tag.Get("env"), ",")
 		switch {
+		case tag != "" && f.Type.Kind() == reflect.Slice:
+			separator := cmp.Or(f.Tag.Get("envSeparator"), ",")
+			found[f.Name] = setting{tag, "values separated by " + separator + ", each " + kindOf(f.Type.Elem())}
 		case tag != "":
-			found[f.Name] = tag
+			found[f.Name] = setting{tag, kindOf(f.Type)}
 		case f.Type.Kind() == reflect.Struct:
-			for name, variable := range variables(f.Type) {
-				found[name] = variable
-			}
+			maps.Copy(found, settingsOf(f.Type))
 		}
 	}
 	return found
@@ -75,8 +91,6 @@ func kindOf(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return "a duration such as 250ms or 2s"
-	case t.Kind() == reflect.Slice:
-		return "a list, each " + kindOf(t.Elem())
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case reflect.Zero(t).CanInt():

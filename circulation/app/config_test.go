@@ -30,7 +30,7 @@ func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
 		"no tenant":           {[]string{"STORAGE_READY_TENANT=Diku!"}, []string{`STORAGE_READY_TENANT is "Diku!", allowed: empty, or a tenant id`}},
 		"TTL too short":       {[]string{"LOCK_TTL_MS=249"}, []string{"LOCK_TTL_MS is 249, allowed: 250 to 600000"}},
 		"TTL in words":        {[]string{"LOCK_TTL_MS=3s"}, []string{`LOCK_TTL_MS is "3s"`}},
-		"waits with commas":   {[]string{"RETRY_INTERVAL_MS=500,500"}, []string{`RETRY_INTERVAL_MS is "500,500"`}},
+		"waits with commas":   {[]string{"RETRY_INTERVAL_MS=500,500"}, []string{`RETRY_INTERVAL_MS is "500,500", allowed: values separated by |, each a whole number`}},
 		"a wait too long":     {[]string{"RETRY_INTERVAL_MS=500|10001"}, []string{"RETRY_INTERVAL_MS is 500|10001, allowed: at most 100 numbers from 0 to 10000, separated by |, together at most 25000"}},
 		"a negative wait":     {[]string{"RETRY_INTERVAL_MS=-1"}, []string{"RETRY_INTERVAL_MS is -1"}},
 		"a wait that wraps":   {[]string{"RETRY_INTERVAL_MS=18446744073710"}, []string{`RETRY_INTERVAL_MS is "18446744073710"`}},

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"os/user"
@@ -66,22 +67,24 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err := config.Load(&cfg, environ); err != nil {
 		return err
 	}
+	log := cfg.Log.New(stderr, "circulation-storage")
+	config.WarnOfMisspelt(ctx, log, &cfg, environ)
 	switch command {
 	case "serve":
-		return serve(ctx, cfg, args, stderr)
+		return serve(ctx, cfg, args, log)
 	case "migrate":
-		return migrate(ctx, cfg, args, stderr)
+		return migrate(ctx, cfg, args, log)
 	case "locks":
 		return locks(ctx, cfg, args, stdout)
 	}
 	return fmt.Errorf("there is no command %q; circulation-storage help lists them", command)
 }
 
-func serve(ctx context.Context, cfg app.Config, args []string, stderr io.Writer) error {
+func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
 	if len(args) > 0 {
 		return fmt.Errorf("serve takes no arguments, but got %q", args)
 	}
-	a, err := app.New(ctx, cfg, cfg.Log.New(stderr, "circulation-storage"))
+	a, err := app.New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func flags(command string) *flag.FlagSet {
 	return fs
 }
 
-func migrate(ctx context.Context, cfg app.Config, args []string, stderr io.Writer) error {
+func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
 	fs := flags("migrate")
 	var named []string
 	fs.Func("tenant", "", func(name string) error {
@@ -109,7 +112,6 @@ func migrate(ctx context.Context, cfg app.Config, args []string, stderr io.Write
 	if *repair && (*down || *sample) {
 		return errors.New("-repair goes with neither -down nor -sample")
 	}
-	log := cfg.Log.New(stderr, "circulation-storage")
 	if *down {
 		if len(named) == 0 {
 			return errors.New("migrate -down loses all records, so it needs -tenant NAME")

@@ -65,7 +65,9 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 	if err := config.Load(&cfg, environ); err != nil {
 		return err
 	}
-	a, err := app.New(ctx, cfg, cfg.Log.New(stderr, "circulation"))
+	log := cfg.Log.New(stderr, "circulation")
+	config.WarnOfMisspelt(ctx, log, &cfg, environ)
+	a, err := app.New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}

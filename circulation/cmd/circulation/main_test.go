@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -32,6 +33,20 @@ func TestCommands(t *testing.T) {
 	for _, arg := range []string{"help", "-h", "--help"} {
 		if err := run(t.Context(), []string{arg}, nil, io.Discard); !errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%s: got %v, want the usage", arg, err)
+		}
+	}
+}
+
+func TestRun_WarnsOfVariablesThatResembleSettings(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = run(ctx, nil, []string{"PORT=0", "LOCK_TTLMS=5"}, &log) // how it ends is not what this is about
+	line, _, _ := strings.Cut(log.String(), "\n")
+	for _, want := range []string{`"level":"WARN"`, `"variable":"LOCK_TTLMS"`, `"resembles":"LOCK_TTL_MS"`} {
+		if !strings.Contains(line, want) {
+			t.Errorf("the first line is %s, want %s in it", line, want)
 		}
 	}
 }
