@@ -20,6 +20,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## start PostgreSQL, both services and the demo library; Ctrl-C stops all
+	@echo "Building the services, which takes a minute or two the first time ..."
 	@go build -o bin/dev ./integration-tests/cmd/dev # go run would call Ctrl-C an error
 	@exec bin/dev
 

@@ -11,17 +11,18 @@ import (
 // tests of the pair.
 type PostgreSQL = embedded.Server
 
-// StartPostgreSQL starts one. dataName names the folder in the user's cache where
-// the data stays between runs; "" means a throw-away server. binDir is PG_BIN, ""
-// means search. The context ends the start only: the caller stops the server.
-func StartPostgreSQL(ctx context.Context, dataName, binDir string, log *slog.Logger) (*PostgreSQL, error) {
-	o := embedded.Options{BinDir: binDir, Log: log, Settings: map[string]string{"max_connections": "300"}}
-	if dataName != "" {
-		dir, err := embedded.DefaultDataDir(dataName)
-		if err != nil {
-			return nil, err
-		}
-		o.DataDir = dir
-	}
-	return embedded.Start(ctx, o)
+// ErrDataDirInUse is a data directory on which another server runs.
+var ErrDataDirInUse = embedded.ErrDataDirInUse
+
+// DefaultDataDir returns the data directory, in the user's cache, of the program
+// called name.
+func DefaultDataDir(name string) (string, error) { return embedded.DefaultDataDir(name) }
+
+// StartPostgreSQL starts one. The data stays in dataDir between runs; "" means a
+// throw-away server. binDir is PG_BIN, "" means search. The context ends the start
+// only: the caller stops the server.
+func StartPostgreSQL(ctx context.Context, dataDir, binDir string, log *slog.Logger) (*PostgreSQL, error) {
+	return embedded.Start(ctx, embedded.Options{
+		DataDir: dataDir, BinDir: binDir, Log: log, Settings: map[string]string{"max_connections": "300"},
+	})
 }

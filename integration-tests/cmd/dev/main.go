@@ -28,6 +28,9 @@ type settings struct {
 	DatabaseURL     string `env:"DATABASE_URL"`
 	Sample          string `env:"SAMPLE" envDefault:"demo"`
 	PgBin           string `env:"PG_BIN"`
+	// DataDir is where the private database keeps its data: empty for a folder in the
+	// user's cache, which all clones of this user share.
+	DataDir string `env:"DATA_DIR"`
 	// LogLevel is quieter here than in the services, for a person's terminal.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"warn"`
 }
@@ -73,6 +76,9 @@ func run(ctx context.Context, environ []string, out, errOut io.Writer) (err erro
 		StorageEnv:     with(environ, "PORT", s.StoragePort),
 		CirculationEnv: with(environ, "PORT", s.CirculationPort),
 	})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w.\nmake run takes its ports from STORAGE_PORT and CIRCULATION_PORT; 0 picks a free one", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -113,9 +119,26 @@ func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logg
 		return s.DatabaseURL, nil, func() error { return nil }, nil
 	}
 	fmt.Fprintln(out, "Starting PostgreSQL ...")
-	pg, err := storage.StartPostgreSQL(ctx, "check-out-lock-pair", s.PgBin, log)
+	pg, err := startPostgreSQL(ctx, s, log)
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("starting PostgreSQL: %w", err)
+		return "", nil, nil, err
 	}
 	return pg.URL(), pg.Done(), pg.Stop, nil
+}
+
+// startPostgreSQL starts the private server on its data directory.
+func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*storage.PostgreSQL, error) {
+	dir := s.DataDir
+	if dir == "" {
+		var err error
+		if dir, err = storage.DefaultDataDir("check-out-lock-pair"); err != nil {
+			return nil, err
+		}
+	}
+	pg, err := storage.StartPostgreSQL(ctx, dir, s.PgBin, log)
+	if errors.Is(err, storage.ErrDataDirInUse) {
+		return nil, fmt.Errorf("%w.\nmake run in another clone of this user keeps its data there, too. To run both: "+
+			"DATA_DIR=/some/other/folder STORAGE_PORT=0 CIRCULATION_PORT=0 make run", err)
+	}
+	return pg, err
 }

@@ -120,9 +120,9 @@ func TestStart_SecondLauncherIsToldWhoRuns(t *testing.T) {
 
 	// On the same port too: the directory is what matters to whoever starts twice.
 	_, err := Start(t.Context(), Options{DataDir: dir, Port: first.port})
-	want := fmt.Sprintf("another PostgreSQL (pid %d) runs on %s", readPidFile(dir).pid, dir)
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q", err, want)
+	want := fmt.Sprintf("pid %d runs on %s", readPidFile(dir).pid, dir)
+	if !errors.Is(err, ErrDataDirInUse) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %v with %q", err, ErrDataDirInUse, want)
 	}
 	if got := text(t, first.URL(), "SELECT 'up'"); got != "up" {
 		t.Errorf("first server: got %q, want up", got)

@@ -20,7 +20,9 @@ import (
 
 var (
 	errPortTaken = errors.New("the port is taken by another program")
-	errLingering = errors.New("PostgreSQL did not stop in time and was killed")
+	// ErrDataDirInUse is a data directory on which another server runs.
+	ErrDataDirInUse = errors.New("another PostgreSQL runs on the data directory")
+	errLingering    = errors.New("PostgreSQL did not stop in time and was killed")
 )
 
 // The signals that PostgreSQL takes for its ways to shut down: both close all connections, and a fast shutdown also
@@ -110,7 +112,7 @@ func (p *process) startFailure(dir string) error {
 	output := p.output.tail()
 	switch {
 	case strings.Contains(output, `lock file "postmaster.pid" already exists`):
-		return fmt.Errorf("another PostgreSQL (pid %d) runs on %s: stop it, or use another directory", readPidFile(dir).pid, dir)
+		return fmt.Errorf("%w: pid %d runs on %s: stop it, or use another directory", ErrDataDirInUse, readPidFile(dir).pid, dir)
 	case strings.Contains(output, "could not bind"):
 		return fmt.Errorf("%w:\n%s", errPortTaken, output)
 	default:
