@@ -256,7 +256,11 @@ func (s *Store) complain(ctx context.Context, k *known, reason, what string, cau
 	if k.good {
 		using = "last good"
 	}
-	s.log.ErrorContext(ctx, what, "reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
+	level := slog.LevelError
+	if fault.Is(cause, fault.Unavailable) { // storage logs its outage itself
+		level = slog.LevelWarn
+	}
+	s.log.Log(ctx, level, what, "reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
 }
 
 // number counts the readings in the order in which they begin.

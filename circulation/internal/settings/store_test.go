@@ -301,6 +301,16 @@ func TestAnUnknownTenantIsNoOutage(t *testing.T) {
 	}
 }
 
+func TestStore_WarnsWhileStorageIsAway(t *testing.T) {
+	t.Parallel()
+	b := newBench(on)
+	b.storage.fail(fault.New(fault.Unavailable, "Storage is not available right now"))
+	b.Refresh(inTenant(t, "diku"))
+	if !strings.Contains(b.log.String(), "level=WARN") || strings.Contains(b.log.String(), "level=ERROR") {
+		t.Errorf("logged %s, want a warning: the outage has its own line", b.log)
+	}
+}
+
 func TestStore_TakesThe400OfAGatewayForAnOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench(on)
