@@ -31,6 +31,7 @@ func logLines(t *testing.T, level string, f func(t *testing.T, o stack.Options))
 // logLine is what tests read of a line.
 type logLine struct {
 	Msg, Level, Outcome, Patron, Item, Why string
+	Service, Database, Err                 string
 	RequestID                              string `json:"request_id"`
 }
 

@@ -16,17 +16,11 @@ import (
 // tests. It is gone when the test ends.
 func dataDir(t *testing.T) string {
 	t.Helper()
-	root, err := os.MkdirTemp("/tmp", "dev-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(root); err != nil {
-			t.Error(err)
+	root := t.TempDir()
+	for _, dir := range []string{filepath.Dir(root), root} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
 		}
-	})
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
 	}
 	return filepath.Join(root, "postgresql")
 }

@@ -1,0 +1,109 @@
+package integration_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas/fault"
+)
+
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	pg := ownServer(t)
+	server, err := url.Parse(pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := logLines(t, "info", func(t *testing.T, o stack.Options) {
+		o.DatabaseURL = pg.URL()
+		p := start(t, o, 3)
+		_, patron := p.patron(t)
+		object(t, p.lend(t, 0, p.books(t, 1)[0], patron), http.StatusCreated)
+		endpoints := p.endpoints(t)
+		if err := pg.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		checkReadinessNamesTheServer(t, p, server.Host)
+		checkEveryCallIsUnavailable(t, endpoints)
+		restart(t, pg, p)
+	})
+	var lost, back []logLine
+	for _, text := range lines {
+		l := readLine(t, text)
+		switch {
+		case l.Msg == "the database is lost":
+			lost = append(lost, l)
+		case l.Msg == "the database is back":
+			back = append(back, l)
+		case l.Level == "ERROR":
+			t.Errorf("an error besides the outage: %s", text)
+		}
+		if password, _ := server.User.Password(); strings.Contains(text, password) {
+			t.Errorf("the log has the password: %s", text)
+		}
+	}
+	if len(lost) != 1 || lost[0].Level != "ERROR" || lost[0].Database != server.Host || lost[0].Err != "connection refused" {
+		t.Errorf("logged %+v when the database was lost, want one ERROR with the host and the cause", lost)
+	}
+	if len(back) != 1 || back[0].Level != "INFO" || back[0].Database != server.Host {
+		t.Errorf("logged %+v when the database was back, want one INFO with the host", back)
+	}
+}
+
+func checkReadinessNamesTheServer(t *testing.T, p *pair, host string) {
+	t.Helper()
+	cause := "PostgreSQL at " + host + ": connection refused"
+	for base, want := range map[string]string{
+		p.Storages[0]:     "not ready: " + cause,
+		p.Circulations[0]: "not ready: storage is not ready: " + cause,
+	} {
+		if says := checkHealth(t, base, http.StatusServiceUnavailable); says != want {
+			t.Errorf("readiness of %s is %q, want %q", base, says, want)
+		}
+	}
+}
+
+// checkEveryCallIsUnavailable fails the test when a call that needs the database is
+// answered with anything but 503 and Retry-After.
+func checkEveryCallIsUnavailable(t *testing.T, endpoints []endpoint) {
+	t.Helper()
+	unavailable := 0
+	for _, e := range endpoints {
+		var body any
+		if e.body != nil {
+			body = e.body
+		}
+		a := do(t, e.client, e.method, e.at(uuid.NewString()), body)
+		code := a.Header.Get(fault.Header)
+		if code == string(fault.Unavailable) {
+			unavailable++
+			if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: %d with Retry-After %q, want 503 with one", e, a.Status, a.Header.Get("Retry-After"))
+			}
+		} else if a.Status >= http.StatusInternalServerError {
+			t.Errorf("%s: %d %s %.300s, want %s", e, a.Status, code, a.Body, fault.Unavailable)
+		}
+	}
+	if unavailable < len(endpoints)/2 {
+		t.Errorf("%d of %d endpoints are unavailable: the test did not see what it is for", unavailable, len(endpoints))
+	}
+}
+
+// restart starts the database again and waits until both services are ready.
+func restart(t *testing.T, pg *storage.PostgreSQL, p *pair) {
+	t.Helper()
+	if err := pg.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range []string{p.Storages[0], p.Circulations[0]} {
+		eventually(t, patience, base+" ready again", func() bool {
+			return do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/admin/health/ready", nil).Status == http.StatusOK
+		})
+	}
+}
