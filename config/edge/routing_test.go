@@ -86,7 +86,8 @@ func TestNew_AnswersHeadAsGetWithoutABody(t *testing.T) {
 			for _, accepted := range []string{"", "gzip"} {
 				get, getBody := ask(t, s, http.MethodGet, path, "Accept-Encoding", accepted)
 				head, headBody := ask(t, s, http.MethodHead, path, "Accept-Encoding", accepted)
-				if head.StatusCode != get.StatusCode || headBody != "" || getBody == "" {
+				empty := getBody == "" && path != "/metrics" // which has nothing before the first request ended
+				if head.StatusCode != get.StatusCode || headBody != "" || empty {
 					t.Errorf("HEAD got %d with %d bytes, GET %d with %d", head.StatusCode, len(headBody), get.StatusCode, len(getBody))
 				}
 				for _, name := range []string{"Content-Type", "Content-Encoding", "Vary", fault.Header} {
