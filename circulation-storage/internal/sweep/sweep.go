@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
 )
 
@@ -81,8 +82,10 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	}
 }
 
+// warn logs a failure, except for a tenant that is not served, which has a line of
+// its own.
 func (s *Sweeper) warn(ctx context.Context, err error) {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !fault.Is(err, fault.TenantNotReady) && !fault.Is(err, fault.UnknownTenant) {
 		s.Log.WarnContext(ctx, "not swept", "what", s.What, "err", err)
 	}
 }
