@@ -228,7 +228,7 @@ func TestWatch_ExplainsWhatARequestMet(t *testing.T) {
 		want   fault.Code
 		says   string
 	}{
-		"not installed":          {"nobody", noTable, fault.UnknownTenant, "Unknown tenant nobody: install it with circulation-storage migrate -tenant nobody"},
+		"not installed":          {"nowhere", noTable, fault.UnknownTenant, "Unknown tenant nowhere: install it with circulation-storage migrate -tenant nowhere"},
 		"migrations undone":      {"undone", noTable, fault.TenantNotReady, "Tenant undone has migration 0, this build needs migration 17: upgrade it with circulation-storage migrate -tenant undone"},
 		"an older table":         {"old", noColumn, fault.TenantNotReady, "Tenant old has migration 14, this build needs migration 17"},
 		"a table too new":        {"old", noTable, fault.TenantNotReady, "Tenant old has migration 14"},
