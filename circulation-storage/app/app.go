@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/claim"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/circulation-storage/internal/httpapi"
-	"checkoutlock/circulation-storage/internal/idempotency"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/readiness"
@@ -78,8 +78,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.locks = lock.NewService(store, a.metrics, log)
 	a.sweepers = []*sweep.Sweeper{
 		lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log),
-		idempotency.NewSweeper(postgres.NewIdempotencyStore(db), db, cfg.LockSweepInterval, a.metrics.keysSwept, log),
-		checkout.NewSweeper(postgres.NewCommitStore(db), db, cfg.LockSweepInterval, log),
+		claim.NewSweeper(postgres.NewIdempotencyStore(db), db, cfg.LockSweepInterval, a.metrics.keysSwept, log),
+		commit.NewSweeper(postgres.NewCommitStore(db), db, cfg.LockSweepInterval, log),
 		history.NewSweeper(postgres.NewHistoryStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, a.metrics.historySwept, log),
 		history.NewReleaseSweeper(postgres.NewLockChangeStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, log),
 	}
@@ -151,9 +151,9 @@ func (a *App) routes() []edge.Route {
 	for _, some := range [][]edge.Route{
 		httpapi.CheckoutLockRoutes(a.locks, a.cfg.lockTTL()),
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(a.db)),
-		httpapi.CheckOutRoutes(checkout.NewService(postgres.NewCommitStore(a.db), a.metrics)),
+		httpapi.CheckOutRoutes(commit.NewService(postgres.NewCommitStore(a.db), a.metrics)),
 		httpapi.RenewalRoutes(postgres.NewCommitStore(a.db)),
-		httpapi.CheckOutRequestRoutes(idempotency.NewService(postgres.NewIdempotencyStore(a.db))),
+		httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewIdempotencyStore(a.db))),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(a.db)),
 		httpapi.RulesRoutes(rules),
 		httpapi.TenantRoutes(a.db, sample.New(records, rules)),

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/readiness"
 )
@@ -57,7 +57,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
 		m.acquires.WithLabelValues(string(o))
 	}
-	for _, o := range checkout.Outcomes() {
+	for _, o := range commit.Outcomes() {
 		m.commits.WithLabelValues("check-out", string(o))
 	}
 	return m
@@ -78,7 +78,7 @@ func (m *metrics) Released() { m.released.Inc() }
 // Swept implements lock.Observer.
 func (m *metrics) Swept(n int) { m.swept.Add(float64(n)) }
 
-// keysSwept is what idempotency.NewSweeper reports to.
+// keysSwept is what claim.NewSweeper reports to.
 func (m *metrics) keysSwept(n int) { m.forgotten.Add(float64(n)) }
 
 // historySwept is what history.NewSweeper reports to.
@@ -89,15 +89,15 @@ func (m *metrics) tenantsSeen(state readiness.State, n int) {
 	m.tenants.WithLabelValues(string(state)).Set(float64(n))
 }
 
-// CheckedOut implements checkout.Observer.
-func (m *metrics) CheckedOut(o checkout.Outcome, took time.Duration) {
+// CheckedOut implements commit.Observer.
+func (m *metrics) CheckedOut(o commit.Outcome, took time.Duration) {
 	m.committed("check-out", o, took)
 }
 
-// CheckedIn implements checkout.Observer.
-func (m *metrics) CheckedIn(o checkout.Outcome, took time.Duration) { m.committed("check-in", o, took) }
+// CheckedIn implements commit.Observer.
+func (m *metrics) CheckedIn(o commit.Outcome, took time.Duration) { m.committed("check-in", o, took) }
 
-func (m *metrics) committed(kind string, o checkout.Outcome, took time.Duration) {
+func (m *metrics) committed(kind string, o commit.Outcome, took time.Duration) {
 	m.commits.WithLabelValues(kind, string(o)).Inc()
 	m.commitTime.WithLabelValues(kind).Observe(took.Seconds())
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/admission"
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/history"
 	"checkoutlock/circulation/internal/httpapi"
-	"checkoutlock/circulation/internal/idempotency"
-	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/reporter"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
@@ -32,7 +32,7 @@ type App struct {
 	server  *edge.Server
 	handler http.Handler
 	storage *storageclient.Client
-	history *history.Recorder
+	history *reporter.Recorder
 	pages   *staff.Pages
 }
 
@@ -73,7 +73,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant,
 		CheckOuts: cfg.CheckOutConcurrency, Observe: m.storageCall,
 	})
-	recorder := history.NewRecorder(storage, m.historyDropped, log)
+	recorder := reporter.NewRecorder(storage, m.historyDropped, log)
 	o := options{observers: observers{m, recorder}}
 	for _, opt := range opts {
 		opt(&o)
@@ -84,20 +84,20 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Admission: line, Library: storage, Locker: storage, Committer: storage,
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
 	}
-	overseen := oversight.NewService(storage, store, env, checkOuts, log)
+	overseen := admin.NewService(storage, store, env, checkOuts, log)
 	guard := auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log)
-	pages, err := staff.New(staff.Options{Oversight: overseen, Guard: guard, Log: log})
+	pages, err := staff.New(staff.Options{Admin: overseen, Guard: guard, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
-		Requests:  &idempotency.Requests{Storage: storage, Ended: m.keyed, Log: log},
+		Requests:  &keyed.Requests{Storage: storage, Ended: m.keyed, Log: log},
 		CheckIns:  &checkout.Returns{Library: storage, Returner: storage, Log: log},
 		Loans:     storage, Rules: storage, Matching: checkOuts, DryRuns: checkOuts, Sessions: checkout.Sessions{Store: storage},
 		Renewals: &checkout.Renewals{Service: checkOuts, Renewer: storage},
 		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
-		Oversight: overseen, Guard: guard, Log: log,
+		Admin: overseen, Guard: guard, Log: log,
 	})
 	handler := edge.New(edge.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,

@@ -10,7 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/admission"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/settings"
 )
 
@@ -73,7 +73,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, reason := range settings.Reasons() {
 		m.fallbacks.WithLabelValues(reason)
 	}
-	for _, outcome := range idempotency.Outcomes() {
+	for _, outcome := range keyed.Outcomes() {
 		m.requests.WithLabelValues(string(outcome))
 	}
 	return m
@@ -120,8 +120,8 @@ func (m *metrics) Ended(_ context.Context, e checkout.Ending) {
 // Again implements checkout.Observer.
 func (m *metrics) Again(reason string) { m.again.WithLabelValues(reason).Inc() }
 
-// keyed is what idempotency.Requests reports to.
-func (m *metrics) keyed(o idempotency.Outcome) { m.requests.WithLabelValues(string(o)).Inc() }
+// keyed is what keyed.Requests reports to.
+func (m *metrics) keyed(o keyed.Outcome) { m.requests.WithLabelValues(string(o)).Inc() }
 
 // settingsFallback is what settings.NewStore reports to.
 func (m *metrics) settingsFallback(reason string) { m.fallbacks.WithLabelValues(reason).Inc() }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -20,7 +20,7 @@ type Commits interface {
 	// CheckOut returns the id of the loan with the answer.
 	CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error)
 	CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error)
-	CountOpenLoans(ctx context.Context, o checkout.OpenLoans) (int, error)
+	CountOpenLoans(ctx context.Context, o commit.OpenLoans) (int, error)
 	// DurableLoan returns a loan that no crash can lose. Fault: NotFound.
 	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
 }
@@ -93,7 +93,7 @@ func (h checkOutHandlers) count(c echo.Context) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	var o checkout.OpenLoans
+	var o commit.OpenLoans
 	for _, p := range []struct {
 		name     string
 		required bool

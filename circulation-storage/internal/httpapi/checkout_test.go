@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -24,8 +24,8 @@ import (
 // silent is an observer that nobody asks.
 type silent struct{}
 
-func (silent) CheckedOut(checkout.Outcome, time.Duration) {}
-func (silent) CheckedIn(checkout.Outcome, time.Duration)  {}
+func (silent) CheckedOut(commit.Outcome, time.Duration) {}
+func (silent) CheckedIn(commit.Outcome, time.Duration)  {}
 
 // commitAPI is the commits and the small endpoints beside them, on a tenant of
 // its own.
@@ -43,7 +43,7 @@ func newCommitAPI(t *testing.T) commitAPI {
 
 func commitRoutes(db *postgres.DB) []edge.Route {
 	return slices.Concat(
-		httpapi.CheckOutRoutes(checkout.NewService(postgres.NewCommitStore(db), silent{})),
+		httpapi.CheckOutRoutes(commit.NewService(postgres.NewCommitStore(db), silent{})),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
 	)

@@ -12,16 +12,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation-storage/internal/idempotency"
+	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
 // CheckOutRequests keeps the Idempotency-Keys of the tenant in ctx; see
-// idempotency.Store.
+// claim.Store.
 type CheckOutRequests interface {
-	Claim(ctx context.Context, req idempotency.Request) (idempotency.Claim, error)
+	Claim(ctx context.Context, req claim.Request) (claim.Claim, error)
 	Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error
 	Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error
 }
@@ -59,15 +59,15 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 		return err
 	}
 	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
-	claim, err := h.requests.Claim(c.Request().Context(), req)
+	got, err := h.requests.Claim(c.Request().Context(), req)
 	if err != nil {
 		return err
 	}
-	answer := schemas.CheckOutClaim{LoanID: claim.LoanID.String(), Taken: claim.Taken}
-	if claim.Answer == nil {
+	answer := schemas.CheckOutClaim{LoanID: got.LoanID.String(), Taken: got.Taken}
+	if got.Answer == nil {
 		return c.JSON(http.StatusCreated, answer)
 	}
-	if err := json.Unmarshal(claim.Answer, &answer.Answer); err != nil {
+	if err := json.Unmarshal(got.Answer, &answer.Answer); err != nil {
 		return fmt.Errorf("reading a stored answer: %w", err)
 	}
 	return c.JSON(http.StatusOK, answer)
@@ -75,12 +75,12 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 
 // claimRequest checks the body, and names everything that is wrong with it at
 // once.
-func claimRequest(body schemas.CheckOutRequest) (idempotency.Request, error) {
+func claimRequest(body schemas.CheckOutRequest) (claim.Request, error) {
 	var wrong []fault.Detail
 	if !schemas.IsIdempotencyKey(body.Key) {
 		wrong = append(wrong, invalid("key", "must have 1 to "+strconv.Itoa(schemas.MaxIdempotencyKey)+" printable characters", schemas.Shown(body.Key)))
 	}
-	req := idempotency.Request{
+	req := claim.Request{
 		Key: body.Key, Lease: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
 	}
 	hash, err := hex.DecodeString(body.BodyHash)
@@ -88,17 +88,17 @@ func claimRequest(body schemas.CheckOutRequest) (idempotency.Request, error) {
 		wrong = append(wrong, invalid("bodyHash", "must be a SHA-256 of 64 hexadecimal digits", schemas.Shown(body.BodyHash)))
 	}
 	copy(req.BodyHash[:], hash)
-	claim, ok := requestID(body.ClaimID)
-	if !ok || claim == uuid.Nil {
+	id, ok := requestID(body.ClaimID)
+	if !ok || id == uuid.Nil {
 		wrong = append(wrong, invalid("claimId", "must be a UUID and not the nil one", schemas.Shown(body.ClaimID)))
 	}
-	req.ClaimID = claim
+	req.ClaimID = id
 	if body.LeaseMs < schemas.MinClaimLeaseMs || body.LeaseMs > schemas.MaxClaimLeaseMs {
 		wrong = append(wrong, invalid("leaseMs", fmt.Sprintf("must be from %d to %d milliseconds", schemas.MinClaimLeaseMs, schemas.MaxClaimLeaseMs), strconv.Itoa(body.LeaseMs)))
 	}
 	wrong = append(wrong, checkRange("waitMs", body.WaitMs, schemas.MaxClaimWaitMs)...)
 	if len(wrong) > 0 {
-		return idempotency.Request{}, fault.Validation(wrong...)
+		return claim.Request{}, fault.Validation(wrong...)
 	}
 	return req, nil
 }

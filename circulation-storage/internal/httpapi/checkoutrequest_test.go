@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/circulation-storage/internal/httpapi"
-	"checkoutlock/circulation-storage/internal/idempotency"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
@@ -22,7 +22,7 @@ const keysPath = "/check-out-request-storage"
 // keyAPI is the endpoint of a tenant of its own.
 func keyAPI(t *testing.T) (a api, headers map[string]string) {
 	db, id := pgtest.New(t)
-	a = newAPI(t, httpapi.CheckOutRequestRoutes(idempotency.NewService(postgres.NewIdempotencyStore(db))))
+	a = newAPI(t, httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewIdempotencyStore(db))))
 	return a, map[string]string{schemas.TenantHeader: id.String()}
 }
 

@@ -5,14 +5,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/config/edge"
 )
 
-type placementHandlers struct{ placements checkout.Placements }
+type placementHandlers struct{ placements commit.Placements }
 
 // PlacementRoutes are the all-or-nothing placing of requests (ours).
-func PlacementRoutes(placements checkout.Placements) []edge.Route {
+func PlacementRoutes(placements commit.Placements) []edge.Route {
 	h := placementHandlers{placements: placements}
 	return []edge.Route{{
 		Method: http.MethodPost, Path: "/request-storage/placements", Handler: h.post,
@@ -28,7 +28,7 @@ func (h placementHandlers) post(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := checkout.ParsePlacement(body)
+	p, err := commit.ParsePlacement(body)
 	if err != nil {
 		return err
 	}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 )
 
 // Renewals commits renewals of the tenant in ctx.
 type Renewals interface {
-	Renew(ctx context.Context, r checkout.Renewal) (schemas.RenewalResult, error)
+	Renew(ctx context.Context, r commit.Renewal) (schemas.RenewalResult, error)
 }
 
 type renewalHandlers struct{ renewals Renewals }
@@ -33,7 +33,7 @@ func (h renewalHandlers) renew(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := checkout.ParseRenewal(body)
+	r, err := commit.ParseRenewal(body)
 	if err != nil {
 		return err
 	}

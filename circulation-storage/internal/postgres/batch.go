@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
 )
 
@@ -51,7 +51,7 @@ const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($
 const clockSQL = `SELECT clock_timestamp()`
 
 // event adds a row of the outbox.
-func (b *batch) event(e checkout.Event) {
+func (b *batch) event(e commit.Event) {
 	payload, err := json.Marshal(e.Payload)
 	b.err = errors.Join(b.err, err)
 	b.one(addEventSQL, []any{e.Type, string(payload)})

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 )
 
@@ -32,10 +32,10 @@ DELETE FROM {schema}.check_in c USING old WHERE c.id = old.id AND ` + past + `
 RETURNING ` + notDurable
 )
 
-// CheckIn implements checkout.Store.
-func (s *CommitStore) CheckIn(ctx context.Context, c checkout.CheckIn) (schemas.CheckInResult, checkout.Outcome, error) {
+// CheckIn implements commit.Store.
+func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.CheckInResult, commit.Outcome, error) {
 	var result schemas.CheckInResult
-	var outcome checkout.Outcome
+	var outcome commit.Outcome
 	err := s.db.inTx(ctx, "committing a check-in", func(tx pgx.Tx) error {
 		seen, err := lookCheckIn(ctx, tx, c)
 		if err != nil {
@@ -46,10 +46,10 @@ func (s *CommitStore) CheckIn(ctx context.Context, c checkout.CheckIn) (schemas.
 			return err
 		}
 		if returning.Repeated != nil {
-			result, outcome = *returning.Repeated, checkout.Repeated
+			result, outcome = *returning.Repeated, commit.Repeated
 			return nil
 		}
-		outcome = checkout.Committed
+		outcome = commit.Committed
 		result, err = takeBack(ctx, tx, c, returning)
 		return err
 	})
@@ -59,7 +59,7 @@ func (s *CommitStore) CheckIn(ctx context.Context, c checkout.CheckIn) (schemas.
 	return result, outcome, nil
 }
 
-// SweepCheckIns implements checkout.Store.
+// SweepCheckIns implements commit.Store.
 func (s *CommitStore) SweepCheckIns(ctx context.Context, limit int) (int, error) {
 	statement, err := query(ctx, sweepCheckInsSQL)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *CommitStore) SweepCheckIns(ctx context.Context, limit int) (int, error)
 	return int(tag.RowsAffected()), toFault("sweeping check-ins", err)
 }
 
-func lookCheckIn(ctx context.Context, tx pgx.Tx, c checkout.CheckIn) (checkout.SeenReturn, error) {
-	var seen checkout.SeenReturn
+func lookCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn) (commit.SeenReturn, error) {
+	var seen commit.SeenReturn
 	var item, loan, answeredItem, answeredLoan *string
 	var answeredFor uuid.UUID
 	var b batch
@@ -85,25 +85,25 @@ func lookCheckIn(ctx context.Context, tx pgx.Tx, c checkout.CheckIn) (checkout.S
 	queue := b.lockQueue(c.ItemID, c.TitleLevel)
 	b.one(clockSQL, nil, &seen.Now)
 	if err := b.send(ctx, tx); err != nil {
-		return checkout.SeenReturn{}, fmt.Errorf("reading what a check-in changes: %w", err)
+		return commit.SeenReturn{}, fmt.Errorf("reading what a check-in changes: %w", err)
 	}
 	if answeredItem != nil {
-		seen.Before = &checkout.PastCheckIn{
+		seen.Before = &commit.PastCheckIn{
 			ItemID: answeredFor, Result: schemas.CheckInResult{Loan: raw(answeredLoan), Item: raw(answeredItem)},
 		}
 	}
 	var err error
 	if seen.Item, err = decodeStored(item); err != nil {
-		return checkout.SeenReturn{}, err
+		return commit.SeenReturn{}, err
 	}
 	if seen.Loan, err = decodeStored(loan); err != nil {
-		return checkout.SeenReturn{}, err
+		return commit.SeenReturn{}, err
 	}
 	seen.Queue, err = decodeQueue(*queue)
 	return seen, err
 }
 
-func takeBack(ctx context.Context, tx pgx.Tx, c checkout.CheckIn, r checkout.Returning) (schemas.CheckInResult, error) {
+func takeBack(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Returning) (schemas.CheckInResult, error) {
 	var loan, item *string
 	var b batch
 	b.write(updateItemSQL, r.Item, &item)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -31,14 +31,14 @@ func TestCheckIn_IsAnsweredAgainLikeTheFirst(t *testing.T) {
 			}
 			id := uuid.New()
 			first, outcome, err := l.takeBackAs(id, item, version)
-			if err != nil || outcome != checkout.Committed || (first.Loan != nil) != onLoan {
+			if err != nil || outcome != commit.Committed || (first.Loan != nil) != onLoan {
 				t.Fatalf("got %s %s, %v", outcome, first.Loan, err)
 			}
 			next := l.withLock(uuid.New(), item) // lent again meanwhile
 			next.version = version + 1
 			l.lend(next)
 			again, outcome, err := l.takeBackAs(id, item, version)
-			if err != nil || outcome != checkout.Repeated || !sameAnswer(again, first) {
+			if err != nil || outcome != commit.Repeated || !sameAnswer(again, first) {
 				t.Errorf("the repeat got %s %+v, %v\nwant %+v", outcome, again, err, first)
 			}
 			if !json.Valid(again.Item) || field(t, again.Item, "status", "name") != "Available" {
@@ -65,7 +65,7 @@ func TestCheckIn_SentManyTimesWithOneIDIsAnsweredAlikeAndCountsOnce(t *testing.T
 	id := uuid.New()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	outcomes := map[checkout.Outcome]int{}
+	outcomes := map[commit.Outcome]int{}
 	answers := map[string]int{}
 	for range 10 {
 		wg.Go(func() {
@@ -80,7 +80,7 @@ func TestCheckIn_SentManyTimesWithOneIDIsAnsweredAlikeAndCountsOnce(t *testing.T
 		})
 	}
 	wg.Wait()
-	if outcomes[checkout.Committed] != 1 || outcomes[checkout.Repeated] != 9 || len(answers) != 1 {
+	if outcomes[commit.Committed] != 1 || outcomes[commit.Repeated] != 9 || len(answers) != 1 {
 		t.Errorf("got %v and %d different answers, want one check-in, 9 repeats and one answer", outcomes, len(answers))
 	}
 	if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE jsonb->>'actionType' = 'Check-in'`); n != 1 {

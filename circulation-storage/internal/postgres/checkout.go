@@ -8,16 +8,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-// CommitStore implements checkout.Store. A commit takes four round trips: begin,
+// CommitStore implements commit.Store. A commit takes four round trips: begin,
 // read and lock, write, commit.
 type CommitStore struct{ db *DB }
 
-var _ checkout.Store = (*CommitStore)(nil)
+var _ commit.Store = (*CommitStore)(nil)
 
 // NewCommitStore returns the commits of all tenants in db.
 func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
@@ -50,10 +50,10 @@ const (
 	updateItemSQL = `UPDATE {schema}.item SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
 )
 
-// CheckOut implements checkout.Store.
-func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schemas.CheckOutResult, checkout.Outcome, error) {
+// CheckOut implements commit.Store.
+func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.CheckOutResult, commit.Outcome, error) {
 	var result schemas.CheckOutResult
-	var outcome checkout.Outcome
+	var outcome commit.Outcome
 	err := s.db.inTx(ctx, "committing a check-out", func(tx pgx.Tx) error {
 		seen, err := lookCheckOut(ctx, tx, c)
 		if err != nil {
@@ -64,11 +64,11 @@ func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schema
 			return err
 		}
 		if lending.Repeated {
-			outcome = checkout.Repeated
+			outcome = commit.Repeated
 			result, err = stored(lending)
 			return err
 		}
-		outcome = checkout.Committed
+		outcome = commit.Committed
 		result, err = lend(ctx, tx, c, lending)
 		return err
 	})
@@ -84,7 +84,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c checkout.CheckOut) (schema
 // know what its successor committed, and must not say that there is no loan.
 const durableLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
 
-// DurableLoan implements checkout.Store.
+// DurableLoan implements commit.Store.
 func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
 	var loan *string
 	err := s.db.inTx(ctx, "settling a check-out", func(tx pgx.Tx) error {
@@ -99,8 +99,8 @@ func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMe
 	return raw(loan), err
 }
 
-func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout.Seen, error) {
-	var seen checkout.Seen
+func lookCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.Seen, error) {
+	var seen commit.Seen
 	var b batch
 	if c.ClaimID != uuid.Nil {
 		b.one(claimFenceSQL, []any{c.ClaimID}, &seen.ClaimedLoan)
@@ -119,21 +119,21 @@ func lookCheckOut(ctx context.Context, tx pgx.Tx, c checkout.CheckOut) (checkout
 	queue := b.lockQueue(c.ItemID, c.TitleLevel)
 	b.one(lookSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &loan, &seen.OnLoan)
 	if err := b.send(ctx, tx); err != nil {
-		return checkout.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
+		return commit.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
 	}
 	var err error
 	if seen.Item, err = decodeStored(item); err != nil {
-		return checkout.Seen{}, err
+		return commit.Seen{}, err
 	}
 	if seen.Loan, err = decodeStored(loan); err != nil {
-		return checkout.Seen{}, err
+		return commit.Seen{}, err
 	}
 	seen.Queue, err = decodeQueue(*queue)
 	return seen, err
 }
 
 // stored is the answer to a repeat: both records as they are now.
-func stored(l checkout.Lending) (schemas.CheckOutResult, error) {
+func stored(l commit.Lending) (schemas.CheckOutResult, error) {
 	loan, err := json.Marshal(l.Loan)
 	if err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
@@ -145,7 +145,7 @@ func stored(l checkout.Lending) (schemas.CheckOutResult, error) {
 	return schemas.CheckOutResult{Loan: loan, Item: item}, nil
 }
 
-func lend(ctx context.Context, tx pgx.Tx, c checkout.CheckOut, l checkout.Lending) (schemas.CheckOutResult, error) {
+func lend(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.Lending) (schemas.CheckOutResult, error) {
 	var loan, item *string
 	var b batch
 	b.write(insertLoanSQL, l.Loan, &loan)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas/fault"
@@ -121,7 +121,7 @@ func TestCheckOut_RepeatedAfterReleaseAnswersTheSameLoan(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, outcome, err := l.send(c)
-	if err != nil || outcome != checkout.Repeated || field(t, again.Loan, "id") != field(t, first.Loan, "id") {
+	if err != nil || outcome != commit.Repeated || field(t, again.Loan, "id") != field(t, first.Loan, "id") {
 		t.Errorf("got %s, %s, %v, want the loan %s again", again.Loan, outcome, err, first.Loan)
 	}
 	if field(t, again.Item, "_version") != 2.0 || l.count(`SELECT count(*) FROM {schema}.outbox`) != 1 {
@@ -150,7 +150,7 @@ func TestCheckOut_SentManyTimesAtOnceLendsOnce(t *testing.T) {
 		"without a lock": l.withoutLock(l.addItem("Available", "")),
 	} {
 		got := sendAll(l, repeat(c, 20))
-		if got[string(checkout.Committed)] != 1 || got[string(checkout.Repeated)] != 19 {
+		if got[string(commit.Committed)] != 1 || got[string(commit.Repeated)] != 19 {
 			t.Errorf("%s: got %v, want one committed and 19 repeated", name, got)
 		}
 	}
@@ -165,7 +165,7 @@ func TestCheckOut_OneItemForTwentyPatrons(t *testing.T) {
 		all = append(all, l.withLock(uuid.New(), item))
 	}
 	got := sendAll(l, all)
-	if got[string(checkout.Committed)] != 1 || got[string(fault.ItemChanged)] != 19 {
+	if got[string(commit.Committed)] != 1 || got[string(fault.ItemChanged)] != 19 {
 		t.Errorf("got %v, want one committed and 19 told that the item changed", got)
 	}
 	if loans := l.count(`SELECT count(*) FROM {schema}.loan`); loans != 1 {
@@ -183,7 +183,7 @@ func TestCheckOut_OneLoanIDForTwentyItems(t *testing.T) {
 		all[i].item = l.addItem("Available", "")
 	}
 	got := sendAll(l, all)
-	if got[string(checkout.Committed)] != 1 || got[string(fault.Invalid)] != 19 {
+	if got[string(commit.Committed)] != 1 || got[string(fault.Invalid)] != 19 {
 		t.Errorf("got %v, want one committed and 19 refused", got)
 	}
 	if lent := l.count(`SELECT count(*) FROM {schema}.item WHERE jsonb->'status'->>'name' = 'Checked out'`); lent != 1 {
@@ -248,7 +248,7 @@ func TestCommits_WithoutPreparedStatements(t *testing.T) {
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	l.lend(c)
-	if n, err := l.commits.CountOpenLoans(l.ctx(), checkout.OpenLoans{UserID: c.user}); err != nil || n != 1 {
+	if n, err := l.commits.CountOpenLoans(l.ctx(), commit.OpenLoans{UserID: c.user}); err != nil || n != 1 {
 		t.Errorf("count: got %d, %v, want 1", n, err)
 	}
 	if _, err := l.takeBack(item, 2); err != nil {
@@ -271,7 +271,7 @@ func TestCommits_NeedAnInstalledTenant(t *testing.T) {
 	if _, _, err := l.send(c); !fault.Is(err, fault.UnknownTenant) {
 		t.Errorf("got %v, want %s", err, fault.UnknownTenant)
 	}
-	parsed, err := checkout.ParseCheckOut(c.body())
+	parsed, err := commit.ParseCheckOut(c.body())
 	if err != nil {
 		t.Fatal(err)
 	}

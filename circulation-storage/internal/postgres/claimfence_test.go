@@ -6,16 +6,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
-	"checkoutlock/circulation-storage/internal/idempotency"
+	"checkoutlock/circulation-storage/internal/claim"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas/fault"
 )
 
 // sendClaimed commits a check-out that shows a claim. It may be called from any
 // goroutine.
-func (l desk) sendClaimed(c lending, claim uuid.UUID) (checkout.Outcome, error) {
-	parsed, err := checkout.ParseCheckOut(append(append(c.body()[:len(c.body())-1], `,"claimId":"`+claim.String()...), `"}`...))
+func (l desk) sendClaimed(c lending, claim uuid.UUID) (commit.Outcome, error) {
+	parsed, err := commit.ParseCheckOut(append(append(c.body()[:len(c.body())-1], `,"claimId":"`+claim.String()...), `"}`...))
 	if err != nil {
 		l.t.Error(err)
 	}
@@ -24,7 +24,7 @@ func (l desk) sendClaimed(c lending, claim uuid.UUID) (checkout.Outcome, error) 
 }
 
 // claimed is a check-out of the loan that a key stands for.
-func (l desk) claimed(k *postgres.IdempotencyStore, req idempotency.Request, item uuid.UUID) lending {
+func (l desk) claimed(k *postgres.IdempotencyStore, req claim.Request, item uuid.UUID) lending {
 	l.t.Helper()
 	claim, err := k.Claim(l.ctx(), req)
 	if err != nil {
@@ -40,17 +40,17 @@ func TestCheckOut_OnlyTheHolderOfTheClaimLends(t *testing.T) {
 	l := newDesk(t)
 	k := postgres.NewIdempotencyStore(l.db)
 	tests := map[string]struct {
-		change func(req idempotency.Request, c *lending) (claim uuid.UUID)
+		change func(req claim.Request, c *lending) (claim uuid.UUID)
 		code   fault.Code // "" lends
 	}{
-		"the holder": {func(req idempotency.Request, _ *lending) uuid.UUID { return req.ClaimID }, ""},
-		"one whose lease is over, while nobody took it": {func(req idempotency.Request, _ *lending) uuid.UUID {
+		"the holder": {func(req claim.Request, _ *lending) uuid.UUID { return req.ClaimID }, ""},
+		"one whose lease is over, while nobody took it": {func(req claim.Request, _ *lending) uuid.UUID {
 			l.exec(`UPDATE {schema}.check_out_request SET claimed_date = claimed_date - interval '1 hour' WHERE key = $1`, req.Key)
 			return req.ClaimID
 		}, ""},
-		"one that nobody made":    {func(idempotency.Request, *lending) uuid.UUID { return uuid.New() }, fault.ClaimLost},
-		"the one of another loan": {func(req idempotency.Request, c *lending) uuid.UUID { c.loan = uuid.New(); return req.ClaimID }, fault.ClaimLost},
-		"one that was taken over": {func(req idempotency.Request, _ *lending) uuid.UUID {
+		"one that nobody made":    {func(claim.Request, *lending) uuid.UUID { return uuid.New() }, fault.ClaimLost},
+		"the one of another loan": {func(req claim.Request, c *lending) uuid.UUID { c.loan = uuid.New(); return req.ClaimID }, fault.ClaimLost},
+		"one that was taken over": {func(req claim.Request, _ *lending) uuid.UUID {
 			if err := k.Renew(l.ctx(), req.ClaimID, 0); err != nil {
 				t.Error(err)
 			}
@@ -59,7 +59,7 @@ func TestCheckOut_OnlyTheHolderOfTheClaimLends(t *testing.T) {
 			}
 			return req.ClaimID
 		}, fault.ClaimLost},
-		"one that is finished": {func(req idempotency.Request, _ *lending) uuid.UUID {
+		"one that is finished": {func(req claim.Request, _ *lending) uuid.UUID {
 			if err := k.Finish(l.ctx(), req.ClaimID, json.RawMessage(`{}`)); err != nil {
 				t.Error(err)
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas/fault"
 )
@@ -15,7 +15,7 @@ const lockItem = `SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`
 
 // sent is how a commit in another goroutine ended.
 type sent struct {
-	outcome checkout.Outcome
+	outcome commit.Outcome
 	err     error
 }
 
@@ -31,7 +31,7 @@ func (l desk) start(c lending) <-chan sent {
 
 func (l desk) wantCommitted(done <-chan sent) {
 	l.t.Helper()
-	if got := <-done; got.err != nil || got.outcome != checkout.Committed {
+	if got := <-done; got.err != nil || got.outcome != commit.Committed {
 		l.t.Errorf("commit: got %s, %v, want it to stand", got.outcome, got.err)
 	}
 }

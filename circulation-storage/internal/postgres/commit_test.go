@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -154,8 +154,8 @@ func (c lending) body() []byte {
 }
 
 // send commits a check-out. It may be called from any goroutine.
-func (l desk) send(c lending) (schemas.CheckOutResult, checkout.Outcome, error) {
-	parsed, err := checkout.ParseCheckOut(c.body())
+func (l desk) send(c lending) (schemas.CheckOutResult, commit.Outcome, error) {
+	parsed, err := commit.ParseCheckOut(c.body())
 	if err != nil {
 		l.t.Error(err)
 	}
@@ -166,8 +166,8 @@ func (l desk) send(c lending) (schemas.CheckOutResult, checkout.Outcome, error) 
 func (l desk) lend(c lending) schemas.CheckOutResult {
 	l.t.Helper()
 	got, outcome, err := l.send(c)
-	if err != nil || outcome != checkout.Committed {
-		l.t.Fatalf("got %s, %v, want %s", outcome, err, checkout.Committed)
+	if err != nil || outcome != commit.Committed {
+		l.t.Fatalf("got %s, %v, want %s", outcome, err, commit.Committed)
 	}
 	return got
 }
@@ -180,8 +180,8 @@ func (l desk) takeBack(item uuid.UUID, version int) (schemas.CheckInResult, erro
 }
 
 // takeBackAs is takeBack for a check-in with that id.
-func (l desk) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult, checkout.Outcome, error) {
-	parsed, err := checkout.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z",
+func (l desk) takeBackAs(id, item uuid.UUID, version int) (schemas.CheckInResult, commit.Outcome, error) {
+	parsed, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z",
 		"itemVersion":%d,"itemStatus":"Available"}`, id, item, uuid.New(), version))
 	if err != nil {
 		l.t.Error(err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres/embedded"
 	"checkoutlock/schemas/fault"
 )
@@ -85,14 +85,14 @@ func TestCheckOut_WhileTheSynchronousStandbyIsGone(t *testing.T) {
 	l, _ := newDeskOnOwnServer(t, nil)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
 	l.setStandby("gone")
-	commit := func() error { _, _, err := l.send(c); return err }
+	lend := func() error { _, _, err := l.send(c); return err }
 	settle := func() error { _, err := l.commits.DurableLoan(l.ctx(), c.loan); return err }
 	for _, tt := range []struct {
 		name string
 		call func() error
 	}{
-		{name: "a commit", call: commit},
-		{name: "a repeated commit", call: commit},
+		{name: "a commit", call: lend},
+		{name: "a repeated commit", call: lend},
 		{name: "a look that settles the outcome", call: settle},
 	} {
 		if err := l.cancelled(tt.call); !fault.Is(err, fault.Timeout) {
@@ -107,7 +107,7 @@ func TestCheckOut_WhileTheSynchronousStandbyIsGone(t *testing.T) {
 	if loan, err := l.commits.DurableLoan(l.ctx(), c.loan); err != nil || field(t, loan, "id") != c.loan.String() {
 		t.Errorf("with the standby back: got %s, %v, want the loan", loan, err)
 	}
-	if result, outcome, err := l.send(c); err != nil || outcome != checkout.Repeated || field(t, result.Loan, "id") != c.loan.String() {
+	if result, outcome, err := l.send(c); err != nil || outcome != commit.Repeated || field(t, result.Loan, "id") != c.loan.String() {
 		t.Errorf("the repeat with the standby back: %s %s, %v, want the same loan", outcome, result.Loan, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestCheckOut_CommitsThoughItsRequestEnds(t *testing.T) {
 	t.Parallel()
 	l, _ := newDeskOnOwnServer(t, nil)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
-	parsed, err := checkout.ParseCheckOut(c.body())
+	parsed, err := commit.ParseCheckOut(c.body())
 	if err != nil {
 		t.Fatal(err)
 	}

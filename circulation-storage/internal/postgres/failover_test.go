@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -55,7 +55,7 @@ func TestDB_AfterItsSessionsWereEnded(t *testing.T) {
 		}},
 		{name: "a list of locks runs once more", call: func() error { _, _, err := l.locks.List(l.ctx(), lock.Filter{Limit: 1}); return err }},
 		{name: "a count of loans runs once more", call: func() error {
-			_, err := l.commits.CountOpenLoans(l.ctx(), checkout.OpenLoans{UserID: user})
+			_, err := l.commits.CountOpenLoans(l.ctx(), commit.OpenLoans{UserID: user})
 			return err
 		}},
 		{name: "the settings are read once more", call: func() error { _, err := l.settings.State(l.ctx()); return err }},
@@ -121,7 +121,7 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 	defer cancel()
 	for {
 		_, outcome, err := l.send(c)
-		if outcome == checkout.Committed {
+		if outcome == commit.Committed {
 			return
 		}
 		if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
@@ -142,7 +142,7 @@ func TestOpen_KeepsConnectionsForLending(t *testing.T) {
 		defer held.Release()
 	}
 	id := l.lock(user)
-	if _, err := l.commits.CountOpenLoans(l.ctx(), checkout.OpenLoans{UserID: user, LockID: id}); err != nil {
+	if _, err := l.commits.CountOpenLoans(l.ctx(), commit.OpenLoans{UserID: user, LockID: id}); err != nil {
 		t.Error(err)
 	}
 	if _, err := l.settings.State(l.ctx()); err != nil {

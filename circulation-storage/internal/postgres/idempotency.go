@@ -9,14 +9,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/idempotency"
+	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/schemas/fault"
 )
 
-// IdempotencyStore implements idempotency.Store on the table check_out_request.
+// IdempotencyStore implements claim.Store on the table check_out_request.
 type IdempotencyStore struct{ db *DB }
 
-var _ idempotency.Store = (*IdempotencyStore)(nil)
+var _ claim.Store = (*IdempotencyStore)(nil)
 
 // NewIdempotencyStore returns the Idempotency-Keys of all tenants in db.
 func NewIdempotencyStore(db *DB) *IdempotencyStore { return &IdempotencyStore{db: db} }
@@ -70,36 +70,36 @@ RETURNING ` + notDurable
 // claimIDKey is the unique constraint on claim ids.
 const claimIDKey = "check_out_request_claim_id_key"
 
-// Claim implements idempotency.Store.
-func (s *IdempotencyStore) Claim(ctx context.Context, req idempotency.Request) (idempotency.Claim, error) {
+// Claim implements claim.Store.
+func (s *IdempotencyStore) Claim(ctx context.Context, req claim.Request) (claim.Claim, error) {
 	const op = "claiming an idempotency key"
 	statement, err := query(ctx, claimSQL)
 	if err != nil {
-		return idempotency.Claim{}, err
+		return claim.Claim{}, err
 	}
-	var c idempotency.Claim
+	var c claim.Claim
 	err = s.db.lending.QueryRow(ctx, statement, req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder).Scan(&c.LoanID, &c.Taken)
 	code, constraint := sqlState(err)
 	switch {
 	case code == lockNotAvailable:
-		return idempotency.Claim{}, idempotency.ErrRunning()
+		return claim.Claim{}, claim.ErrRunning()
 	case constraint == claimIDKey:
-		return idempotency.Claim{}, fault.Wrap(err, fault.Invalid, "claimId is already that of another key")
+		return claim.Claim{}, fault.Wrap(err, fault.Invalid, "claimId is already that of another key")
 	case !errors.Is(err, pgx.ErrNoRows):
 		return c, toFault(op, err)
 	}
 	k, err := s.look(ctx, req)
 	switch {
 	case err != nil:
-		return idempotency.Claim{}, toFault(op, err)
+		return claim.Claim{}, toFault(op, err)
 	case k.open: // it became so just now
-		return idempotency.Claim{}, idempotency.ErrRunning()
+		return claim.Claim{}, claim.ErrRunning()
 	case !k.same:
-		return idempotency.Claim{}, idempotency.ErrReused()
+		return claim.Claim{}, claim.ErrReused()
 	case k.answer == nil:
-		return idempotency.Claim{}, idempotency.ErrRunning()
+		return claim.Claim{}, claim.ErrRunning()
 	}
-	return idempotency.Claim{LoanID: k.loanID, Taken: true, Answer: raw(k.answer)}, nil
+	return claim.Claim{LoanID: k.loanID, Taken: true, Answer: raw(k.answer)}, nil
 }
 
 // key is what a plain read sees.
@@ -110,7 +110,7 @@ type key struct {
 	answer *string
 }
 
-func (s *IdempotencyStore) look(ctx context.Context, req idempotency.Request) (key, error) {
+func (s *IdempotencyStore) look(ctx context.Context, req claim.Request) (key, error) {
 	statement, err := query(ctx, lookAtKeySQL)
 	if err != nil {
 		return key{}, err
@@ -127,18 +127,18 @@ func (s *IdempotencyStore) look(ctx context.Context, req idempotency.Request) (k
 	return k, err
 }
 
-// Running implements idempotency.Store.
-func (s *IdempotencyStore) Running(ctx context.Context, req idempotency.Request) (bool, error) {
+// Running implements claim.Store.
+func (s *IdempotencyStore) Running(ctx context.Context, req claim.Request) (bool, error) {
 	k, err := s.look(ctx, req)
 	return !k.open && k.same && k.answer == nil, toFault("looking at an idempotency key", err)
 }
 
-// Renew implements idempotency.Store.
+// Renew implements claim.Store.
 func (s *IdempotencyStore) Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error {
 	return s.change(ctx, "renewing a claim", renewSQL, claimID, lease.Milliseconds())
 }
 
-// Finish implements idempotency.Store.
+// Finish implements claim.Store.
 func (s *IdempotencyStore) Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error {
 	return s.change(ctx, "keeping an answer", finishSQL, claimID, string(answer))
 }
@@ -150,12 +150,12 @@ func (s *IdempotencyStore) change(ctx context.Context, op, statement string, arg
 	}
 	tag, err := s.db.lending.Exec(ctx, statement, args...)
 	if err == nil && tag.RowsAffected() == 0 {
-		return idempotency.ErrClaimLost()
+		return claim.ErrClaimLost()
 	}
 	return toFault(op, err)
 }
 
-// Sweep implements idempotency.Store.
+// Sweep implements claim.Store.
 func (s *IdempotencyStore) Sweep(ctx context.Context, limit int) (int, error) {
 	statement, err := query(ctx, sweepKeysSQL)
 	if err != nil {

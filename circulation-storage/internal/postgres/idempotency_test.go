@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/idempotency"
+	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/fault"
@@ -35,11 +35,11 @@ func newKeys(t *testing.T) keys {
 func (k keys) ctx() context.Context { return tenant.NewContext(k.t.Context(), k.id) }
 
 // ask is a request for a claim by a new caller.
-func ask(key string) idempotency.Request {
-	return idempotency.Request{Key: key, BodyHash: idempotency.Hash{1}, ClaimID: uuid.New(), Lease: time.Minute, Holder: "test"}
+func ask(key string) claim.Request {
+	return claim.Request{Key: key, BodyHash: claim.Hash{1}, ClaimID: uuid.New(), Lease: time.Minute, Holder: "test"}
 }
 
-func (k keys) claim(req idempotency.Request) idempotency.Claim {
+func (k keys) claim(req claim.Request) claim.Claim {
 	k.t.Helper()
 	c, err := k.Claim(k.ctx(), req)
 	if err != nil {
@@ -49,7 +49,7 @@ func (k keys) claim(req idempotency.Request) idempotency.Claim {
 }
 
 // refused claims in vain.
-func (k keys) refused(req idempotency.Request, want fault.Code) {
+func (k keys) refused(req claim.Request, want fault.Code) {
 	k.t.Helper()
 	if c, err := k.Claim(k.ctx(), req); !fault.Is(err, want) {
 		k.t.Errorf("got %+v, %v, want %s", c, err, want)
@@ -76,7 +76,7 @@ func TestIdempotencyKey_OfTwentyCallersAtOnceOneWorks(t *testing.T) {
 			k.age(key, "2 minutes")
 		}
 		var mu sync.Mutex
-		var got []idempotency.Claim
+		var got []claim.Claim
 		var wg sync.WaitGroup
 		start := make(chan struct{})
 		for range callers {

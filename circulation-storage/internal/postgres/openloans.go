@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 )
 
 // FOLIO's item limit asks neither for the loan's policy nor for the patron's group
@@ -20,8 +20,8 @@ SELECT count(*),
    AND ($2::uuid IS NULL OR i.material_type_id = $2::uuid)
    AND ($3::uuid IS NULL OR coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id) = $3::uuid)`
 
-// CountOpenLoans implements checkout.Store.
-func (s *CommitStore) CountOpenLoans(ctx context.Context, o checkout.OpenLoans) (int, error) {
+// CountOpenLoans implements commit.Store.
+func (s *CommitStore) CountOpenLoans(ctx context.Context, o commit.OpenLoans) (int, error) {
 	statement, err := query(ctx, countOpenLoansSQL)
 	if err != nil {
 		return 0, err
@@ -31,7 +31,7 @@ func (s *CommitStore) CountOpenLoans(ctx context.Context, o checkout.OpenLoans) 
 	args := []any{o.UserID, nullable(o.MaterialTypeID), nullable(o.LoanTypeID), nullable(o.LockID)}
 	err = s.db.read(ctx, func() error { return s.db.lending.QueryRow(ctx, statement, args...).Scan(&n, &held) })
 	if err == nil && !held {
-		return 0, checkout.ErrLockLost(o.LockID)
+		return 0, commit.ErrLockLost(o.LockID)
 	}
 	return n, toFault("counting open loans", err)
 }

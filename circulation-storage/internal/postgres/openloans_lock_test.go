@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas/fault"
 )
 
@@ -31,7 +31,7 @@ func TestCountOpenLoans_WithALock(t *testing.T) {
 		{name: "refuses a lock that is gone", lock: released, want: fault.LockLost},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, err := l.commits.CountOpenLoans(l.ctx(), checkout.OpenLoans{UserID: user, LockID: tt.lock})
+			n, err := l.commits.CountOpenLoans(l.ctx(), commit.OpenLoans{UserID: user, LockID: tt.lock})
 			if fault.CodeOf(err) != tt.want || err == nil && n != 1 {
 				t.Errorf("counted %d, %v, want 1 or %q", n, err, tt.want)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 )
 
@@ -51,16 +51,16 @@ func TestCountOpenLoans_CountsAsTheItemLimitDoes(t *testing.T) {
 		jsonb_build_object('userId', $1::uuid, 'itemId', gen_random_uuid(), 'status', '{"name":"Open"}'::jsonb))`, user) // its item is gone
 
 	tests := map[string]struct {
-		o    checkout.OpenLoans
+		o    commit.OpenLoans
 		want int
 	}{
-		"all":                         {checkout.OpenLoans{UserID: user}, 3},
-		"books":                       {checkout.OpenLoans{UserID: user, MaterialTypeID: book}, 2},
-		"for a week":                  {checkout.OpenLoans{UserID: user, LoanTypeID: week}, 2},
-		"for a day":                   {checkout.OpenLoans{UserID: user, LoanTypeID: day}, 1},
-		"books for a week":            {checkout.OpenLoans{UserID: user, MaterialTypeID: book, LoanTypeID: week}, 1},
-		"a type that nothing has":     {checkout.OpenLoans{UserID: user, MaterialTypeID: uuid.New()}, 0},
-		"a patron who never borrowed": {checkout.OpenLoans{UserID: uuid.New()}, 0},
+		"all":                         {commit.OpenLoans{UserID: user}, 3},
+		"books":                       {commit.OpenLoans{UserID: user, MaterialTypeID: book}, 2},
+		"for a week":                  {commit.OpenLoans{UserID: user, LoanTypeID: week}, 2},
+		"for a day":                   {commit.OpenLoans{UserID: user, LoanTypeID: day}, 1},
+		"books for a week":            {commit.OpenLoans{UserID: user, MaterialTypeID: book, LoanTypeID: week}, 1},
+		"a type that nothing has":     {commit.OpenLoans{UserID: user, MaterialTypeID: uuid.New()}, 0},
+		"a patron who never borrowed": {commit.OpenLoans{UserID: uuid.New()}, 0},
 	}
 	for name, tt := range tests {
 		if got, err := l.commits.CountOpenLoans(l.ctx(), tt.o); err != nil || got != tt.want {

@@ -8,11 +8,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 )
 
-var _ checkout.Placements = (*CommitStore)(nil)
+var _ commit.Placements = (*CommitStore)(nil)
 
 // The instance is locked whether or not titles share a queue, so that requests of
 // one title come one after another; check-outs lock it for a shared queue only.
@@ -23,8 +23,8 @@ const (
 	insertRequestSQL     = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
 )
 
-// Place implements checkout.Placements.
-func (s *CommitStore) Place(ctx context.Context, p checkout.Placement) (schemas.PlacedRequest, error) {
+// Place implements commit.Placements.
+func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.PlacedRequest, error) {
 	var result schemas.PlacedRequest
 	err := s.db.inTx(ctx, "placing a request", func(tx pgx.Tx) error {
 		seen, err := lookPlacement(ctx, tx, p)
@@ -44,8 +44,8 @@ func (s *CommitStore) Place(ctx context.Context, p checkout.Placement) (schemas.
 	return result, nil
 }
 
-func lookPlacement(ctx context.Context, tx pgx.Tx, p checkout.Placement) (checkout.SeenQueue, error) {
-	var seen checkout.SeenQueue
+func lookPlacement(ctx context.Context, tx pgx.Tx, p commit.Placement) (commit.SeenQueue, error) {
+	var seen commit.SeenQueue
 	var item, request *string
 	var b batch
 	b.one(lockInstanceSQL, []any{p.InstanceID}, &seen.Instance)
@@ -60,20 +60,20 @@ func lookPlacement(ctx context.Context, tx pgx.Tx, p checkout.Placement) (checko
 	}
 	b.one(lookRequestSQL, []any{p.RequestID}, &seen.Now, &request)
 	if err := b.send(ctx, tx); err != nil {
-		return checkout.SeenQueue{}, fmt.Errorf("reading the queue of a request: %w", err)
+		return commit.SeenQueue{}, fmt.Errorf("reading the queue of a request: %w", err)
 	}
 	var err error
 	if seen.Item, err = decodeStored(item); err != nil {
-		return checkout.SeenQueue{}, err
+		return commit.SeenQueue{}, err
 	}
 	if seen.Request, err = decodeStored(request); err != nil {
-		return checkout.SeenQueue{}, err
+		return commit.SeenQueue{}, err
 	}
 	seen.Queue, err = decodeQueue(*queue)
 	return seen, err
 }
 
-func place(ctx context.Context, tx pgx.Tx, p checkout.Placement, placed checkout.Placed) (schemas.PlacedRequest, error) {
+func place(ctx context.Context, tx pgx.Tx, p commit.Placement, placed commit.Placed) (schemas.PlacedRequest, error) {
 	request, item, err := texts(placed)
 	if err != nil || placed.Repeated {
 		return schemas.PlacedRequest{Request: raw(request), Item: raw(item)}, err
@@ -90,7 +90,7 @@ func place(ctx context.Context, tx pgx.Tx, p checkout.Placement, placed checkout
 }
 
 // texts are both records as they are now.
-func texts(placed checkout.Placed) (request, item *string, err error) {
+func texts(placed commit.Placed) (request, item *string, err error) {
 	doc, err := json.Marshal(placed.Request)
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing the request: %w", err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -20,7 +20,7 @@ func (l desk) place(r request, kind string, titles bool) (schemas.PlacedRequest,
 		version = `,"itemVersion":1`
 	}
 	doc := strings.Replace(r.doc(), `"requestType":"Hold"`, fmt.Sprintf(`"requestType":%q`, kind), 1)
-	p, err := checkout.ParsePlacement(fmt.Appendf(nil, `{"request":%s,"titleLevelRequests":%t%s}`, doc, titles, version))
+	p, err := commit.ParsePlacement(fmt.Appendf(nil, `{"request":%s,"titleLevelRequests":%t%s}`, doc, titles, version))
 	if err != nil {
 		l.t.Error(err)
 	}

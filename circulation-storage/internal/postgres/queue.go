@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -42,8 +42,8 @@ func (b *batch) lockQueue(itemID uuid.UUID, titles bool) *[]string {
 	return queue
 }
 
-func decodeQueue(docs []string) (checkout.Queue, error) {
-	var queue checkout.Queue
+func decodeQueue(docs []string) (commit.Queue, error) {
+	var queue commit.Queue
 	for _, doc := range docs {
 		r, err := decodeStored(&doc)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
@@ -173,7 +173,7 @@ func TestNoDeadlockReachesTheCaller(t *testing.T) {
 				return err
 			default:
 				_, outcome, err := l.send(c)
-				if outcome == checkout.Committed {
+				if outcome == commit.Committed {
 					lent <- err
 				}
 				return err

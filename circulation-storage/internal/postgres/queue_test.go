@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
@@ -111,8 +111,8 @@ func TestCheckOut_FillsTheBorrowersRequest(t *testing.T) {
 				AND jsonb->>'actionType' = 'Check-out' AND jsonb->>'sessionId' = $3::text AND jsonb->>'id' = id::text`, patron, c.loan, c.session.String()); n != 1 {
 				t.Errorf("got %d sessions, want 1", n)
 			}
-			if _, outcome, err := l.send(c); err != nil || outcome != checkout.Repeated {
-				t.Errorf("the same again: got %s, %v, want %s", outcome, err, checkout.Repeated)
+			if _, outcome, err := l.send(c); err != nil || outcome != commit.Repeated {
+				t.Errorf("the same again: got %s, %v, want %s", outcome, err, commit.Repeated)
 			}
 			l.wantStates(queue, filled, notYet+"1", notYet+"2")
 		})
@@ -208,7 +208,7 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 			"itemStatus":"Awaiting pickup","titleLevelRequests":true%s}`, item, uuid.New(), more)
 	}
 	checkIn := func(more string) error {
-		parsed, err := checkout.ParseCheckIn(body(more))
+		parsed, err := commit.ParseCheckIn(body(more))
 		if err != nil {
 			t.Fatal(err)
 		}

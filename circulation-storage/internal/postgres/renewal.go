@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 )
 
@@ -22,8 +22,8 @@ SELECT clock_timestamp(),
 )
 
 // Renew gives an open loan its new due date, provided that it is as the caller
-// judged it. Faults: those of checkout.Renewal's Decide.
-func (s *CommitStore) Renew(ctx context.Context, r checkout.Renewal) (schemas.RenewalResult, error) {
+// judged it. Faults: those of commit.Renewal's Decide.
+func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.RenewalResult, error) {
 	var loan *string
 	err := s.db.inTx(ctx, "renewing a loan", func(tx pgx.Tx) error {
 		seen, err := lookRenewal(ctx, tx, r)
@@ -48,19 +48,19 @@ func (s *CommitStore) Renew(ctx context.Context, r checkout.Renewal) (schemas.Re
 	return schemas.RenewalResult{Loan: raw(loan)}, nil
 }
 
-func lookRenewal(ctx context.Context, tx pgx.Tx, r checkout.Renewal) (checkout.SeenRenewal, error) {
-	var seen checkout.SeenRenewal
+func lookRenewal(ctx context.Context, tx pgx.Tx, r commit.Renewal) (commit.SeenRenewal, error) {
+	var seen commit.SeenRenewal
 	var item, loan *string
 	var b batch
 	b.one(shareItemSQL, []any{r.ItemID}, &item)
 	b.one(lockLoanSQL, []any{r.LoanID}, &loan)
 	b.one(recalledSQL, []any{r.ItemID}, &seen.Now, &seen.Recalled)
 	if err := b.send(ctx, tx); err != nil {
-		return checkout.SeenRenewal{}, fmt.Errorf("reading what a renewal changes: %w", err)
+		return commit.SeenRenewal{}, fmt.Errorf("reading what a renewal changes: %w", err)
 	}
 	var err error
 	if seen.Item, err = decodeStored(item); err != nil {
-		return checkout.SeenRenewal{}, err
+		return commit.SeenRenewal{}, err
 	}
 	seen.Loan, err = decodeStored(loan)
 	return seen, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -33,7 +33,7 @@ const renewalPolicy = "43198de5-f56a-4a53-a0bd-5a324418967a"
 
 // renew commits a renewal. It may be called from any goroutine.
 func (l desk) renew(r renewal) (schemas.RenewalResult, error) {
-	parsed, err := checkout.ParseRenewal(fmt.Appendf(nil, `{"loanId":%q,"itemId":%q,"itemVersion":%d,%s,"dueDate":%q,"loanPolicyId":%q}`,
+	parsed, err := commit.ParseRenewal(fmt.Appendf(nil, `{"loanId":%q,"itemId":%q,"itemVersion":%d,%s,"dueDate":%q,"loanPolicyId":%q}`,
 		r.loan, r.item, r.version, r.judged, r.due, renewalPolicy))
 	if err != nil {
 		return schemas.RenewalResult{}, err

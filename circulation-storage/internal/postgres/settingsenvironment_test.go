@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/checkout"
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -244,7 +244,7 @@ func TestCheckOut_IsFencedByTheAnnouncement(t *testing.T) {
 				c.settings = l.state().Version
 			}
 			_, outcome, err := l.send(c)
-			if fault.CodeOf(err) != tt.code || (err == nil) != (outcome == checkout.Committed) {
+			if fault.CodeOf(err) != tt.code || (err == nil) != (outcome == commit.Committed) {
 				t.Errorf("got %q, %v, want the fault %q", outcome, err, tt.code)
 			}
 			if err != nil {

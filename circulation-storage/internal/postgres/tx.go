@@ -109,7 +109,7 @@ func (db *DB) tryTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, fn func
 	if err := ctx.Err(); err != nil {
 		return err // nothing is committed for a caller that left before
 	}
-	return commit(ctx, tx)
+	return commitTx(ctx, tx)
 }
 
 // begin starts a transaction on a connection that the caller releases.
@@ -126,10 +126,10 @@ func begin(ctx context.Context, pool *pgxpool.Pool, b txBounds) (*pgxpool.Conn, 
 	return conn, tx, nil
 }
 
-// commit ends the transaction. The caller still has its connection then, because the
+// commitTx ends the transaction. The caller still has its connection then, because the
 // pool may give one that was released to another transaction. An error leaves open
 // whether the transaction is committed, unless PostgreSQL says that it rolled back.
-func commit(ctx context.Context, tx pgx.Tx) error {
+func commitTx(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	conn := tx.Conn().PgConn()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -137,17 +137,17 @@ func TestACheckOutEndsWithinTheFinishMarginHoweverSlowStorageIs(t *testing.T) {
 }
 
 // lend checks the book out, with an Idempotency-Key or without.
-func (s *stuck) lend(ctx context.Context, keyed bool) error {
+func (s *stuck) lend(ctx context.Context, withKey bool) error {
 	service := s.service()
 	service.Library, service.Locker, service.Committer = s, s, s
 	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
-	if !keyed {
+	if !withKey {
 		_, err := service.CheckOut(ctx, req)
 		return err
 	}
-	requests := idempotency.Requests{Storage: s, Ended: func(idempotency.Outcome) {}, Log: slog.New(slog.DiscardHandler)}
+	requests := keyed.Requests{Storage: s, Ended: func(keyed.Outcome) {}, Log: slog.New(slog.DiscardHandler)}
 	admit := func(ctx context.Context) (func(), error) { return service.Admit(ctx, req) }
-	_, err := requests.Do(ctx, "key", []byte(`{}`), admit, func(ctx context.Context, c idempotency.Claim) (schemas.CheckOutAnswer, error) {
+	_, err := requests.Do(ctx, "key", []byte(`{}`), admit, func(ctx context.Context, c keyed.Claim) (schemas.CheckOutAnswer, error) {
 		req.LoanID, req.ClaimID, req.Admitted = c.LoanID, c.ID, true
 		_, err := service.CheckOut(ctx, req)
 		return schemas.CheckOutAnswer{Status: 201}, err

@@ -18,7 +18,7 @@ import (
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
-	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
@@ -47,7 +47,7 @@ type backend struct {
 	renewal   checkout.RenewalRequest
 	sought    checkout.Request
 	committed bool // the loan that is sought exists
-	keys      idempotency.Storage
+	keys      keyed.Storage
 	extra     http.Header // of every request that is sent
 	returned  checkout.CheckInRequest
 	in        checkout.CheckedIn
@@ -57,7 +57,7 @@ type backend struct {
 	noUsers   error // of reading the records around a loan
 	rules     string
 	wish      string // the body of a new request
-	overseer         // see oversight_test.go
+	adminFake        // see admin_test.go
 }
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
@@ -165,9 +165,9 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
-		Requests:  &idempotency.Requests{Storage: b.keys, Ended: func(idempotency.Outcome) {}, Log: log},
+		Requests:  &keyed.Requests{Storage: b.keys, Ended: func(keyed.Outcome) {}, Log: log},
 		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Queues: b, Log: log,
-		Oversight: cmp.Or[httpapi.Oversight](b.real, &b.overseer), Guard: auth.NewGuard(mode, staffPassword, log),
+		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(mode, staffPassword, log),
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	r.Host = cmp.Or(b.host, "localhost")

@@ -9,7 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
@@ -37,7 +37,7 @@ func (h circulation) checkOut(c echo.Context) error {
 		answer, err = h.lend(ctx, req)
 	} else {
 		admit := func(ctx context.Context) (leave func(), err error) { return h.CheckOuts.Admit(ctx, req) }
-		answer, err = h.Requests.Do(ctx, key, body, admit, func(ctx context.Context, claim idempotency.Claim) (schemas.CheckOutAnswer, error) {
+		answer, err = h.Requests.Do(ctx, key, body, admit, func(ctx context.Context, claim keyed.Claim) (schemas.CheckOutAnswer, error) {
 			return h.lendClaimed(ctx, req, claim)
 		})
 	}
@@ -74,7 +74,7 @@ func (h circulation) lend(ctx context.Context, req checkout.Request) (schemas.Ch
 
 // lendClaimed lends the loan that a key stands for, unless somebody who worked on
 // it before has done so.
-func (h circulation) lendClaimed(ctx context.Context, req checkout.Request, claim idempotency.Claim) (schemas.CheckOutAnswer, error) {
+func (h circulation) lendClaimed(ctx context.Context, req checkout.Request, claim keyed.Claim) (schemas.CheckOutAnswer, error) {
 	req.LoanID, req.ClaimID, req.Admitted = claim.LoanID, claim.ID, true
 	if claim.Taken {
 		lent, done, err := h.CheckOuts.Committed(ctx, req)

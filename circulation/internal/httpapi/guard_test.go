@@ -35,14 +35,14 @@ func TestStaffsEndpointsAreForThoseWhoMay(t *testing.T) {
 			status int
 			want   string
 		}{
-			"granted":           {backend{overseer: overseer{mode: auth.Gateway}, extra: granted(g.permission)}, 200, ""},
-			"granted all else":  {backend{overseer: overseer{mode: auth.Gateway}, extra: granted(allOthers...)}, 403, "Access requires permission: " + g.permission},
-			"granted nothing":   {backend{overseer: overseer{mode: auth.Gateway}}, 403, "Access requires permission: " + g.permission},
-			"the password":      {backend{overseer: overseer{mode: auth.Basic}, extra: signedIn("ann", staffPassword)}, 200, ""},
-			"a wrong password":  {backend{overseer: overseer{mode: auth.Basic}, extra: signedIn("ann", "correct horse")}, 401, "The password is wrong"},
-			"no password":       {backend{overseer: overseer{mode: auth.Basic}, extra: granted(g.permission)}, 401, "Sign in"},
+			"granted":           {backend{adminFake: adminFake{mode: auth.Gateway}, extra: granted(g.permission)}, 200, ""},
+			"granted all else":  {backend{adminFake: adminFake{mode: auth.Gateway}, extra: granted(allOthers...)}, 403, "Access requires permission: " + g.permission},
+			"granted nothing":   {backend{adminFake: adminFake{mode: auth.Gateway}}, 403, "Access requires permission: " + g.permission},
+			"the password":      {backend{adminFake: adminFake{mode: auth.Basic}, extra: signedIn("ann", staffPassword)}, 200, ""},
+			"a wrong password":  {backend{adminFake: adminFake{mode: auth.Basic}, extra: signedIn("ann", "correct horse")}, 401, "The password is wrong"},
+			"no password":       {backend{adminFake: adminFake{mode: auth.Basic}, extra: granted(g.permission)}, 401, "Sign in"},
 			"this machine":      {backend{}, 200, ""},
-			"another host name": {backend{overseer: overseer{host: "rebound.example"}}, 403, "STAFF_AUTH=none"},
+			"another host name": {backend{adminFake: adminFake{host: "rebound.example"}}, 403, "STAFF_AUTH=none"},
 		}
 		for name, tt := range tests {
 			t.Run(g.permission+" "+name, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestStaffsEndpointsAreForThoseWhoMay(t *testing.T) {
 				if challenged := header.Get("WWW-Authenticate") != ""; challenged != (tt.status == http.StatusUnauthorized) {
 					t.Errorf("asked to sign in: %t with status %d", challenged, status)
 				}
-				if reached := tt.b.overseer.asked != ""; reached != (tt.status == http.StatusOK) {
-					t.Errorf("oversight was asked for %q with status %d", tt.b.overseer.asked, status)
+				if reached := tt.b.adminFake.asked != ""; reached != (tt.status == http.StatusOK) {
+					t.Errorf("the service was asked for %q with status %d", tt.b.adminFake.asked, status)
 				}
 				if name == "the password" && tt.b.by != "ann" {
 					t.Errorf("done by %q, want ann", tt.b.by)
@@ -74,9 +74,9 @@ func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
 		for _, mode := range []auth.Mode{auth.Basic, auth.None} {
 			extra := signedIn("ann", staffPassword)
 			extra["Sec-Fetch-Site"] = []string{"cross-site"}
-			b := &backend{overseer: overseer{mode: mode}, extra: extra}
+			b := &backend{adminFake: adminFake{mode: mode}, extra: extra}
 			status, _, answer := b.send(t, g.method, g.path, g.body)
-			if status != http.StatusForbidden || !strings.Contains(answer, "another site") || b.overseer.asked != "" {
+			if status != http.StatusForbidden || !strings.Contains(answer, "another site") || b.adminFake.asked != "" {
 				t.Errorf("%s %s, %s: got %d %s, want 403", g.method, g.path, mode, status, answer)
 			}
 		}

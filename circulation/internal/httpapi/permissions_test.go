@@ -34,7 +34,7 @@ func TestRoutes_GiveACheckOutOnlyPermissionsThatAreBelieved(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			b := &backend{overseer: overseer{mode: tt.mode}, extra: tt.header}
+			b := &backend{adminFake: adminFake{mode: tt.mode}, extra: tt.header}
 			status, _, body := b.send(t, "POST", checkOutPath, checkOutBody)
 			if status != tt.status || !slices.Equal(b.caller.Permissions, tt.granted) {
 				t.Errorf("got %d %s with the permissions %q, want %d with %q", status, body, b.caller.Permissions, tt.status, tt.granted)

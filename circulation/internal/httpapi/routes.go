@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
@@ -55,7 +55,7 @@ type Rules interface {
 // Deps is what the handlers work with. All fields are required.
 type Deps struct {
 	CheckOuts CheckOuts
-	Requests  *idempotency.Requests // check-outs with an Idempotency-Key
+	Requests  *keyed.Requests // check-outs with an Idempotency-Key
 	CheckIns  CheckIns
 	Loans     Loans
 	Rules     Rules
@@ -65,7 +65,7 @@ type Deps struct {
 	Renewals  Renewals
 	Placing   Placing
 	Queues    Queues
-	Oversight Oversight
+	Admin     Admin
 	Guard     Guard
 	Log       *slog.Logger
 }
@@ -87,5 +87,5 @@ func Routes(d Deps) []edge.Route {
 		{Method: http.MethodGet, Path: rulesPath, Handler: rules.get, Permission: "circulation.rules.get"},
 		{Method: http.MethodPut, Path: rulesPath, Handler: rules.put, Permission: "circulation.rules.put"},
 	})
-	return append(d.Guard.Grant(folio), oversightRoutes(d.Oversight, d.Guard)...)
+	return append(d.Guard.Grant(folio), adminRoutes(d.Admin, d.Guard)...)
 }

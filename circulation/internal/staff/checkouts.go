@@ -52,7 +52,7 @@ func (p *Pages) checkOuts(v *visit) error {
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
 		filter.Offset, filter.Limit = offset, checkOutsShown
-		found, err := p.Oversight.CheckOuts(v.ctx(), filter)
+		found, err := p.Admin.CheckOuts(v.ctx(), filter)
 		switch {
 		case fault.Is(err, fault.Invalid):
 			page.Problems = []field{{Wrong: edge.ToFault(err).Msg}}

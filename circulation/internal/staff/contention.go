@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 )
 
@@ -65,7 +65,7 @@ type causeRow struct {
 
 // contention handles GET /staff/{tenant}/contention.
 func (p *Pages) contention(v *visit) error {
-	f, err := p.Oversight.Figures(v.ctx(), figureMinutes)
+	f, err := p.Admin.Figures(v.ctx(), figureMinutes)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (p *Pages) contention(v *visit) error {
 
 // liveContention handles GET /staff/{tenant}/contention/live.
 func (p *Pages) liveContention(v *visit) error {
-	return p.stream(v, oversight.FiguresAge, func() ([]byte, error) {
-		f, err := p.Oversight.Figures(v.ctx(), figureMinutes)
+	return p.stream(v, admin.FiguresAge, func() ([]byte, error) {
+		f, err := p.Admin.Figures(v.ctx(), figureMinutes)
 		if err != nil {
 			return nil, err
 		}

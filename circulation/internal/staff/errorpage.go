@@ -43,7 +43,7 @@ func (p *Pages) showError(c echo.Context, err error) {
 		around.Tenant, around.Nav = id.String(), v.nav("")
 	}
 	if p.Guard.Mode() != auth.None {
-		around.Who, _ = p.Oversight.KnownWho(c.Request().Context()) // storage may be what went wrong
+		around.Who, _ = p.Admin.KnownWho(c.Request().Context()) // storage may be what went wrong
 	}
 	if err := p.write(c, fault.Status(code), "error.html", around); err != nil {
 		p.Log.ErrorContext(c.Request().Context(), "error page not written", "err", err)

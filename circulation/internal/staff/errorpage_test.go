@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas/fault"
 )
 
@@ -56,7 +56,7 @@ func TestErrorPagesNameWhoIsKnown(t *testing.T) {
 	}{
 		"who gave a name":          {auth.Basic, basic("correct horse"), "Signed in as Ada"},
 		"who knows no password":    {auth.Basic, basic("wrong"), ""},
-		"who is known by id alone": {auth.Gateway, granted(oversight.MaySeeSettings), ""},
+		"who is known by id alone": {auth.Gateway, granted(admin.MaySeeSettings), ""},
 		"who needs no name":        {auth.None, granted(), ""},
 	}
 	for name, tt := range tests {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/schemas"
@@ -30,9 +30,9 @@ func outdated() schemas.CheckoutLock {
 	return schemas.CheckoutLock{ID: outdatedID, UserID: benID, TTLMs: 3000, AgeMs: 75_000, Outdated: true}
 }
 
-// desk is an Oversight of locks; what it lacks is nobody's business here.
+// desk is an Admin of locks; what it lacks is nobody's business here.
 type desk struct {
-	staff.Oversight
+	staff.Admin
 
 	mu      sync.Mutex
 	view    settings.View
@@ -43,7 +43,7 @@ type desk struct {
 	lost    error // of the search for a barcode
 	refusal error // of a release
 
-	asked    oversight.LockFilter
+	asked    admin.LockFilter
 	lists    int
 	lookups  int // of patrons by their ids
 	searches int // for a patron by barcode
@@ -70,7 +70,7 @@ func (d *desk) Figures(context.Context, int) (schemas.Figures, error) {
 	return d.figures, d.err
 }
 
-func (d *desk) Locks(_ context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error) {
+func (d *desk) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = f

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -30,16 +30,16 @@ type featurePage struct {
 
 // feature handles GET /staff/{tenant}/.
 func (p *Pages) feature(v *visit) error {
-	view, err := p.Oversight.Settings(v.ctx())
+	view, err := p.Admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}
 	page := featurePage{
-		Settings: view, Service: p.Oversight.Environment().Enabled,
-		MayTurn: v.may(oversight.MayChangeSettings), MaySeeChanges: v.may(oversight.MaySeeChanges), Switch: v.path("/switch"),
+		Settings: view, Service: p.Admin.Environment().Enabled,
+		MayTurn: v.may(admin.MayChangeSettings), MaySeeChanges: v.may(admin.MaySeeChanges), Switch: v.path("/switch"),
 	}
-	if v.may(oversight.MaySeeFigures) {
-		f, err := p.Oversight.Figures(v.ctx(), figureMinutes)
+	if v.may(admin.MaySeeFigures) {
+		f, err := p.Admin.Figures(v.ctx(), figureMinutes)
 		if err != nil { // the switch must work without them
 			p.Log.WarnContext(v.ctx(), "page shown without figures", "err", err)
 		} else {
@@ -51,7 +51,7 @@ func (p *Pages) feature(v *visit) error {
 		if err != nil {
 			return err
 		}
-		list, err := p.Oversight.Changes(v.ctx(), "", offset, changesShown)
+		list, err := p.Admin.Changes(v.ctx(), "", offset, changesShown)
 		if err != nil { // of a storage that keeps none yet, say
 			p.Log.WarnContext(v.ctx(), "page shown without changes", "err", err)
 			page.Unread = true
@@ -78,7 +78,7 @@ func (p *Pages) target(to string) (target, error) {
 	case "off":
 		return target{to, false, "Turn the check-out lock off?", "Turn off"}, nil
 	case "default":
-		return target{to, p.Oversight.Environment().Enabled, "Follow the service's own setting?", "Follow the service"}, nil
+		return target{to, p.Admin.Environment().Enabled, "Follow the service's own setting?", "Follow the service"}, nil
 	}
 	return target{}, fault.New(fault.Malformed, "The switch can be turned to on, off or default, not to %s", schemas.Shown(to))
 }
@@ -120,7 +120,7 @@ func (p *Pages) showSwitch(v *visit, status int, to, version string, reason reas
 	if err != nil {
 		return err
 	}
-	view, err := p.Oversight.Settings(v.ctx())
+	view, err := p.Admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (p *Pages) doSwitch(v *visit) error {
 	if !reason.check() {
 		return p.showSwitch(v, http.StatusUnprocessableEntity, t.To, v.FormValue("version"), reason)
 	}
-	view, err := p.Oversight.Settings(v.ctx())
+	view, err := p.Admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}

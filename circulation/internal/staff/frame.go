@@ -10,8 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
@@ -92,12 +92,12 @@ type link struct {
 }
 
 var nav = []struct{ path, permission, text string }{
-	{"/", oversight.MaySeeSettings, "Feature"},
-	{"/timing", oversight.MaySeeSettings, "Timing"},
-	{"/locks", oversight.MaySeeLocks, "Live locks"},
-	{"/check-outs", oversight.MaySeeCheckOuts, "What happened"},
-	{"/contention", oversight.MaySeeFigures, "Contention"},
-	{"/try", oversight.MayExplain, "Try a check-out"},
+	{"/", admin.MaySeeSettings, "Feature"},
+	{"/timing", admin.MaySeeSettings, "Timing"},
+	{"/locks", admin.MaySeeLocks, "Live locks"},
+	{"/check-outs", admin.MaySeeCheckOuts, "What happened"},
+	{"/contention", admin.MaySeeFigures, "Contention"},
+	{"/try", admin.MayExplain, "Try a check-out"},
 }
 
 // show answers with a page. name is its template, page its place in the
@@ -126,7 +126,7 @@ func (v *visit) who() string {
 	if v.pages.Guard.Mode() == auth.None {
 		return "" // whatever a header says
 	}
-	return v.pages.Oversight.Who(v.ctx())
+	return v.pages.Admin.Who(v.ctx())
 }
 
 func (p *Pages) frame(title string, body any) frame {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 )
 
@@ -31,18 +31,18 @@ func TestAGatewayLetsInWhoMay(t *testing.T) {
 		status int
 		words  string
 	}{
-		"who may see":                  {"/staff/diku/", granted(oversight.MaySeeSettings), 200, "The lock is off"},
-		"who may see the form only":    {"/staff/diku/timing", granted(oversight.MaySeeSettings), 200, "You may look at this, but not change it."},
-		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + oversight.MaySeeSettings + " Whoever gives out permissions"},
-		"who may see but not change":   {"/staff/diku/switch?to=on", granted(oversight.MaySeeSettings), 403, "Access requires permission: " + oversight.MayChangeSettings},
-		"who may not see the history":  {"/staff/diku/check-outs", granted(oversight.MaySeeSettings), 403, oversight.MaySeeCheckOuts},
-		"who may not try":              {"/staff/diku/try", granted(oversight.MaySeeSettings), 403, oversight.MayExplain},
-		"who may not see the sums":     {"/staff/diku/timing/sums", granted(oversight.MaySeeLocks), 403, oversight.MaySeeSettings},
-		"who is of another tenant":     {"/staff/other/", granted(oversight.MaySeeSettings), 403, "You are signed in to the tenant diku, not to other"},
+		"who may see":                  {"/staff/diku/", granted(admin.MaySeeSettings), 200, "The lock is off"},
+		"who may see the form only":    {"/staff/diku/timing", granted(admin.MaySeeSettings), 200, "You may look at this, but not change it."},
+		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + admin.MaySeeSettings + " Whoever gives out permissions"},
+		"who may see but not change":   {"/staff/diku/switch?to=on", granted(admin.MaySeeSettings), 403, "Access requires permission: " + admin.MayChangeSettings},
+		"who may not see the history":  {"/staff/diku/check-outs", granted(admin.MaySeeSettings), 403, admin.MaySeeCheckOuts},
+		"who may not try":              {"/staff/diku/try", granted(admin.MaySeeSettings), 403, admin.MayExplain},
+		"who may not see the sums":     {"/staff/diku/timing/sums", granted(admin.MaySeeLocks), 403, admin.MaySeeSettings},
+		"who is of another tenant":     {"/staff/other/", granted(admin.MaySeeSettings), 403, "You are signed in to the tenant diku, not to other"},
 		"whom no gateway sent":         {"/staff/diku/", nil, 403, "set STAFF_AUTH to basic or none"},
-		"a tenant that there is not":   {"/staff/Robert'%29--/", granted(oversight.MaySeeSettings), 404, "There is no such tenant"},
+		"a tenant that there is not":   {"/staff/Robert'%29--/", granted(admin.MaySeeSettings), 404, "There is no such tenant"},
 		"a page that there is not":     {"/staff/-/nothing.js", nil, 404, "There is no such file"},
-		"a permission as a part of it": {"/staff/diku/", granted(oversight.MaySeeSettings + ".more"), 403, "Access requires permission"},
+		"a permission as a part of it": {"/staff/diku/", granted(admin.MaySeeSettings + ".more"), 403, "Access requires permission"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,13 +56,13 @@ func TestAGatewayLetsInWhoMay(t *testing.T) {
 func TestTheNavigationHasWhatOneMaySee(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000)}
-	p := visitAs(t, l, auth.Gateway, granted(oversight.MaySeeSettings, oversight.MayExplain)).get(t, "/staff/diku/timing")
+	p := visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings, admin.MayExplain)).get(t, "/staff/diku/timing")
 	p.has(t, `<a href="/staff/diku/">Feature</a>`, `<a href="/staff/diku/timing" aria-current="page">Timing</a>`, `<a href="/staff/diku/try">`)
 	p.lacks(t, "/staff/diku/locks", "/staff/diku/check-outs", "/staff/diku/contention")
 	p.want(t, 200, "Signed in as Lovelace, Ada")
 	p.lacks(t, actorID)
 	// Whoever may not see the page that they are led to first sees where they may go.
-	p = visitAs(t, l, auth.Gateway, granted(oversight.MaySeeLocks)).get(t, "/staff/diku/")
+	p = visitAs(t, l, auth.Gateway, granted(admin.MaySeeLocks)).get(t, "/staff/diku/")
 	p.want(t, 403, "Access requires permission")
 	p.has(t, `<a href="/staff/diku/locks">Live locks</a>`)
 	p.lacks(t, "/staff/diku/timing")
@@ -71,10 +71,10 @@ func TestTheNavigationHasWhatOneMaySee(t *testing.T) {
 func TestWhoMayNotSeeChangesIsToldNothingOfThem(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000)}
-	p := visitAs(t, l, auth.Gateway, granted(oversight.MaySeeSettings)).get(t, "/staff/diku/")
+	p := visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/")
 	p.want(t, 200, "The lock is on")
 	p.lacks(t, "Who changed what", "Nobody has changed")
-	p = visitAs(t, l, auth.Gateway, granted(oversight.MaySeeSettings, oversight.MaySeeChanges)).get(t, "/staff/diku/?offset=20")
+	p = visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings, admin.MaySeeChanges)).get(t, "/staff/diku/?offset=20")
 	p.want(t, 200, "Who changed what", "There are no older changes.", "Newer")
 	p.lacks(t, "Nobody has changed")
 }

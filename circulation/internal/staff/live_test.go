@@ -88,10 +88,10 @@ type livePages struct {
 	handler http.Handler
 }
 
-func newLivePages(t *testing.T, o staff.Oversight) livePages {
+func newLivePages(t *testing.T, o staff.Admin) livePages {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	pages, err := staff.New(staff.Options{Oversight: o, Guard: auth.NewGuard(auth.None, "", log), Log: log})
+	pages, err := staff.New(staff.Options{Admin: o, Guard: auth.NewGuard(auth.None, "", log), Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

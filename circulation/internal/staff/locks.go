@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
@@ -113,14 +113,14 @@ func (p *Pages) liveLocks(v *visit) error {
 }
 
 // readLockFilter reads the query, all but the patron's id, which storage knows.
-func readLockFilter(v *visit) (locksPage, oversight.LockFilter, error) {
+func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
 	q := v.QueryParams()
 	page := locksPage{
 		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Get("patron"))},
 		Holder: field{Name: "holder", Label: "Held by (an instance)", Value: strings.TrimSpace(q.Get("holder"))},
 		State:  q.Get("state"), ShowPatrons: patronsAsked(v), Action: v.path("/locks"), All: v.pathWithPatrons("/locks"),
 	}
-	filter := oversight.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
+	filter := admin.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
 	switch page.State {
 	case "", "held", "outdated":
 		if page.State != "" {
@@ -150,7 +150,7 @@ func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) 
 	if text == "" || schemas.IsFolioUUID(text) {
 		return text, "", nil
 	}
-	id, found, err := fault.Found(p.Oversight.PatronID(v.ctx(), text))
+	id, found, err := fault.Found(p.Admin.PatronID(v.ctx(), text))
 	switch {
 	case err != nil:
 		return "", "", err
@@ -162,20 +162,20 @@ func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) 
 	return id, "", nil
 }
 
-func (p *Pages) listLocks(v *visit, filter oversight.LockFilter) (locksList, error) {
-	locks, err := p.Oversight.Locks(v.ctx(), filter)
+func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) {
+	locks, err := p.Admin.Locks(v.ctx(), filter)
 	if err != nil {
 		return locksList{}, err
 	}
-	list := locksList{Summary: summary(locks), Filtered: filter != oversight.LockFilter{Limit: locksShown}}
+	list := locksList{Summary: summary(locks), Filtered: filter != admin.LockFilter{Limit: locksShown}}
 	list.ShowPatrons, list.TogglePatrons = patronsShown(v, "/locks")
 	if len(locks.CheckoutLocks) == 0 {
-		view, err := p.Oversight.Settings(v.ctx())
+		view, err := p.Admin.Settings(v.ctx())
 		if err != nil {
 			return list, err
 		}
 		list.Enabled = view.Enabled.Value
-		if v.may(oversight.MaySeeSettings) && v.may(oversight.MayChangeSettings) {
+		if v.may(admin.MaySeeSettings) && v.may(admin.MayChangeSettings) {
 			list.Feature = v.path("/")
 		}
 		return list, nil
@@ -186,11 +186,11 @@ func (p *Pages) listLocks(v *visit, filter oversight.LockFilter) (locksList, err
 		for i, l := range locks.CheckoutLocks {
 			ids[i] = l.UserID
 		}
-		if patrons, err = p.Oversight.Patrons(v.ctx(), ids); err != nil {
+		if patrons, err = p.Admin.Patrons(v.ctx(), ids); err != nil {
 			return list, err
 		}
 	}
-	mayRelease := v.may(oversight.MayReleaseLocks)
+	mayRelease := v.may(admin.MayReleaseLocks)
 	for _, l := range locks.CheckoutLocks {
 		row := newLockRow(l)
 		if list.ShowPatrons {

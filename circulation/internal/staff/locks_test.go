@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
 func TestLocksAreListedWithWhatTheyTell(t *testing.T) {
 	t.Parallel()
-	l := &library{Oversight: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
+	l := &library{Admin: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK,
 		"1 lock held, 1 outdated",
@@ -30,7 +30,7 @@ func TestLocksAreListedWithWhatTheyTell(t *testing.T) {
 
 func TestPatronsAreWrittenOutWhenAsked(t *testing.T) {
 	t.Parallel()
-	l := &library{Oversight: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
+	l := &library{Admin: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks?holder=circulation-1&patrons=shown")
 	p.want(t, http.StatusOK, "ann<1> Ann Ahrens Held", benID+" Outdated", "Mask the patrons")
 	p.has(t, "ann&lt;1&gt;", `href="/staff/diku/locks?holder=circulation-1"`, `href="/staff/diku/locks?patrons=shown">Show all`,
@@ -42,7 +42,7 @@ func TestPatronsAreWrittenOutWhenAsked(t *testing.T) {
 func TestMaskedPatronsAreNotLookedUp(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
-	visit(t, &library{Oversight: d}).get(t, "/staff/diku/locks")
+	visit(t, &library{Admin: d}).get(t, "/staff/diku/locks")
 	if d.lookups != 0 {
 		t.Errorf("patrons were looked up %d times, want never", d.lookups)
 	}
@@ -51,7 +51,7 @@ func TestMaskedPatronsAreNotLookedUp(t *testing.T) {
 func TestLocksAreFiltered(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
-	for query, want := range map[string]oversight.LockFilter{
+	for query, want := range map[string]admin.LockFilter{
 		"":                                  {},
 		"patron=+" + annID + "+":            {UserID: annID},
 		"patron=ann%3C1%3E":                 {UserID: annID},
@@ -61,14 +61,14 @@ func TestLocksAreFiltered(t *testing.T) {
 		"state=&patron=&holder=&patrons=no": {},
 	} {
 		d := &desk{}
-		p := visit(t, &library{Oversight: d, view: own(true, 3000)}).get(t, "/staff/diku/locks?"+query)
+		p := visit(t, &library{Admin: d, view: own(true, 3000)}).get(t, "/staff/diku/locks?"+query)
 		got := d.asked
 		if got.UserID != want.UserID || got.Holder != want.Holder || got.Limit != 100 || got.Offset != 0 ||
 			(got.Outdated == nil) != (want.Outdated == nil) || got.Outdated != nil && *got.Outdated != *want.Outdated {
 			t.Errorf("%s: asked for %+v, want %+v", query, got, want)
 		}
 		empty := "No lock is held now."
-		if want != (oversight.LockFilter{}) {
+		if want != (admin.LockFilter{}) {
 			empty = "No lock is like this now."
 		}
 		p.want(t, http.StatusOK, empty)
@@ -92,14 +92,14 @@ func TestAFilterThatCannotBeIsSaidAtItsField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &desk{err: tt.err}
-			v := visit(t, &library{Oversight: d})
+			v := visit(t, &library{Admin: d})
 			p := v.get(t, "/staff/diku/locks?"+tt.query)
 			p.want(t, http.StatusUnprocessableEntity, tt.words)
 			p.has(t, tt.field, `aria-invalid="true"`)
 			p.lacks(t, "data-stream", "<table")
 		})
 	}
-	p := visit(t, &library{Oversight: &desk{}}).get(t, "/staff/diku/locks?state=broken")
+	p := visit(t, &library{Admin: &desk{}}).get(t, "/staff/diku/locks?state=broken")
 	p.want(t, http.StatusBadRequest, "Locks are held or outdated, not broken")
 }
 
@@ -110,7 +110,7 @@ func refused(name string) error {
 
 func TestWhatElseIsWrongWithAFilterIsNotTheHolders(t *testing.T) {
 	t.Parallel()
-	p := visit(t, &library{Oversight: &desk{err: refused("userId")}}).get(t, "/staff/diku/locks?holder=x")
+	p := visit(t, &library{Admin: &desk{err: refused("userId")}}).get(t, "/staff/diku/locks?holder=x")
 	p.want(t, http.StatusUnprocessableEntity, "That cannot be done", "userId is wrong")
 	p.lacks(t, "No instance can have this name.")
 }
@@ -119,7 +119,7 @@ func TestALiveListOfNobodysLocksIsRefused(t *testing.T) {
 	t.Parallel()
 	for patron, words := range map[string]string{"nobody": "No patron has this barcode.", "new": "no lock can have"} {
 		d := &desk{}
-		p := visit(t, &library{Oversight: d}).get(t, "/staff/diku/locks/live?patron="+patron)
+		p := visit(t, &library{Admin: d}).get(t, "/staff/diku/locks/live?patron="+patron)
 		p.want(t, http.StatusUnprocessableEntity, words)
 		if d.lists != 0 {
 			t.Error("locks were listed all the same")
@@ -130,7 +130,7 @@ func TestALiveListOfNobodysLocksIsRefused(t *testing.T) {
 func TestAnEmptyListOfLocksExplainsItself(t *testing.T) {
 	t.Parallel()
 	for enabled, words := range map[bool]string{true: "That is normal", false: "The check-out lock is off for this library"} {
-		p := visit(t, &library{Oversight: &desk{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
+		p := visit(t, &library{Admin: &desk{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
 		p.want(t, http.StatusOK, "No locks", words)
 		p.has(t, `data-live="table" data-shell hidden>`, `data-live="empty">`, `data-live="patrons" hidden>`,
 			`<p role="status" data-live="summary"><span class="unseen">No locks</span></p>`)
@@ -138,8 +138,8 @@ func TestAnEmptyListOfLocksExplainsItself(t *testing.T) {
 			t.Errorf("with the lock on %t, turning it on is offered: %t", enabled, offered)
 		}
 	}
-	for _, permission := range []string{oversight.MaySeeSettings, oversight.MayReleaseLocks} {
-		v := visitAs(t, &library{Oversight: &desk{}, view: own(false, 3000)}, auth.Gateway, granted(oversight.MaySeeLocks, permission))
+	for _, permission := range []string{admin.MaySeeSettings, admin.MayReleaseLocks} {
+		v := visitAs(t, &library{Admin: &desk{}, view: own(false, 3000)}, auth.Gateway, granted(admin.MaySeeLocks, permission))
 		p := v.get(t, "/staff/diku/locks")
 		p.want(t, http.StatusOK, "so no check-out takes a lock.")
 		p.lacks(t, "You can turn it on")
@@ -149,7 +149,7 @@ func TestAnEmptyListOfLocksExplainsItself(t *testing.T) {
 func TestALongListSaysHowMuchOfItIsShown(t *testing.T) {
 	t.Parallel()
 	locks := slices.Repeat([]schemas.CheckoutLock{held()}, 1)
-	p := visit(t, &library{Oversight: &desk{locks: locks, total: 240}}).get(t, "/staff/diku/locks")
+	p := visit(t, &library{Admin: &desk{locks: locks, total: 240}}).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "The oldest 1 lock of 240 are shown: 1 lock held")
 }
 
@@ -157,10 +157,10 @@ func TestALockFromTheFutureHasNoNegativeAge(t *testing.T) {
 	t.Parallel()
 	l := held()
 	l.AgeMs = -40
-	p := visit(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
+	p := visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "Held 0 ms 3 s")
 	l.AgeMs = 9000 // not yet marked as outdated
-	p = visit(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
+	p = visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "Held 9 s none")
 }
 
@@ -168,7 +168,7 @@ func TestWhatProgramsSentIsWrittenAsText(t *testing.T) {
 	t.Parallel()
 	l := held()
 	l.Holder, l.OkapiRequestID = `<script>x</script>`, `"><img src=x>`
-	p := visit(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks?holder="+url.QueryEscape(`"><b>`))
+	p := visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks?holder="+url.QueryEscape(`"><b>`))
 	p.want(t, http.StatusOK, "<script>x</script>")
 	if strings.Contains(p.html, "<script>x") || strings.Contains(p.html, "<img") || strings.Contains(p.html, "<b>") {
 		t.Errorf("got\n%s", p.html)
@@ -177,10 +177,10 @@ func TestWhatProgramsSentIsWrittenAsText(t *testing.T) {
 
 func TestWhoMayNotReleaseSeesNoLinkToIt(t *testing.T) {
 	t.Parallel()
-	header := http.Header{"X-Okapi-Tenant": {"diku"}, "X-Okapi-Permissions": {`["` + oversight.MaySeeLocks + `"]`}}
-	v := visitAs(t, &library{Oversight: &desk{locks: []schemas.CheckoutLock{held()}}}, auth.Gateway, header)
+	header := http.Header{"X-Okapi-Tenant": {"diku"}, "X-Okapi-Permissions": {`["` + admin.MaySeeLocks + `"]`}}
+	v := visitAs(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{held()}}}, auth.Gateway, header)
 	p := v.get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "1 lock held")
 	p.lacks(t, "/release", "Release …")
-	v.get(t, "/staff/diku/locks/"+heldID+"/release").want(t, http.StatusForbidden, oversight.MayReleaseLocks)
+	v.get(t, "/staff/diku/locks/"+heldID+"/release").want(t, http.StatusForbidden, admin.MayReleaseLocks)
 }

@@ -39,7 +39,7 @@ func (p *Pages) parse(wanted proposal) (settings.Change, error) {
 	if err != nil {
 		return settings.Change{}, err
 	}
-	change, err := p.Oversight.Environment().ParseChange(body)
+	change, err := p.Admin.Environment().ParseChange(body)
 	if err != nil {
 		return change, fmt.Errorf("reading the settings: %w", err)
 	}
@@ -55,7 +55,7 @@ func (p *Pages) change(v *visit, wanted proposal, reason string) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Oversight.ChangeSettings(v.ctx(), body)
+	_, err = p.Admin.ChangeSettings(v.ctx(), body)
 	if fault.Is(err, fault.Conflict) {
 		if p.inForce(v, wanted) {
 			return nil
@@ -67,7 +67,7 @@ func (p *Pages) change(v *visit, wanted proposal, reason string) error {
 
 // inForce tells whether the library's own settings are the wanted ones by now.
 func (p *Pages) inForce(v *visit, wanted proposal) bool {
-	view, err := p.Oversight.Settings(v.ctx())
+	view, err := p.Admin.Settings(v.ctx())
 	if err != nil || view.Problem != "" {
 		return false
 	}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/schemas/fault"
 )
 
@@ -25,7 +25,7 @@ func (p *Pages) askRelease(v *visit) error {
 }
 
 func (p *Pages) showRelease(v *visit, status int, reason reasonField) error {
-	lock, found, err := fault.Found(p.Oversight.Lock(v.ctx(), v.Param("lock")))
+	lock, found, err := fault.Found(p.Admin.Lock(v.ctx(), v.Param("lock")))
 	switch {
 	case err != nil:
 		return err
@@ -33,8 +33,8 @@ func (p *Pages) showRelease(v *visit, status int, reason reasonField) error {
 		return p.lockGone(v)
 	}
 	row := newLockRow(lock)
-	if patronsAsked(v) && v.may(oversight.MaySeeLocks) {
-		patrons, err := p.Oversight.Patrons(v.ctx(), []string{lock.UserID})
+	if patronsAsked(v) && v.may(admin.MaySeeLocks) {
+		patrons, err := p.Admin.Patrons(v.ctx(), []string{lock.UserID})
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (v *visit) releasePath(lockID string) string {
 // also what who sends the form twice gets, by a double click say.
 func (p *Pages) lockGone(v *visit) error {
 	page := releasePage{Gone: true, Back: v.pathWithPatrons("/locks")}
-	if v.may(oversight.MaySeeSettings) && v.may(oversight.MaySeeChanges) {
+	if v.may(admin.MaySeeSettings) && v.may(admin.MaySeeChanges) {
 		page.Changes = v.path("/")
 	}
 	return v.show(http.StatusNotFound, "release.html", "/locks", "The lock is gone already", page)
@@ -66,7 +66,7 @@ func (p *Pages) doRelease(v *visit) error {
 	if !reason.check() {
 		return p.showRelease(v, http.StatusUnprocessableEntity, reason)
 	}
-	_, found, err := fault.Found(p.Oversight.Release(v.ctx(), id, reason.Value))
+	_, found, err := fault.Found(p.Admin.Release(v.ctx(), id, reason.Value))
 	switch {
 	case err != nil:
 		return err

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -20,7 +20,7 @@ const (
 func TestAReleaseIsExplainedBeforeItIsDone(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held(), outdated()}}
-	v := visit(t, &library{Oversight: d})
+	v := visit(t, &library{Admin: d})
 	p := v.get(t, releasePath)
 	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1", "Request req-17/circulation", "Lock "+heldID,
 		"Why it is safe", "it is refused. If its machine still waits, it takes the lock again and counts the loans again; else it is told to try again.", "gets the lock at once", "is finished first", "Release the lock", "Cancel")
@@ -38,7 +38,7 @@ func TestAReleaseIsExplainedBeforeItIsDone(t *testing.T) {
 func TestAReleaseNamesThePatronWhenPatronsAreShown(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
-	v := visit(t, &library{Oversight: d, view: own(true, 3000)})
+	v := visit(t, &library{Admin: d, view: own(true, 3000)})
 	p := v.get(t, releasePath+"?patrons=shown")
 	p.want(t, http.StatusOK, "Patron ann<1> Ann Ahrens State")
 	p.has(t, `action="`+releasePath+`?patrons=shown"`, `href="/staff/diku/locks?patrons=shown">Cancel`)
@@ -60,15 +60,15 @@ func TestWhoReleasesTwiceIsToldWhereTheFirstStands(t *testing.T) {
 		permissions []string
 		told        bool
 	}{
-		"who may see changes":      {[]string{oversight.MaySeeSettings, oversight.MaySeeChanges}, true},
-		"who may not":              {[]string{oversight.MaySeeSettings}, false},
-		"who may not see the page": {[]string{oversight.MaySeeChanges}, false},
+		"who may see changes":      {[]string{admin.MaySeeSettings, admin.MaySeeChanges}, true},
+		"who may not":              {[]string{admin.MaySeeSettings}, false},
+		"who may not see the page": {[]string{admin.MaySeeChanges}, false},
 		"who may only release":     {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &desk{refusal: fault.New(fault.NotFound, "Not found")}
-			v := visitAs(t, &library{Oversight: d}, auth.Gateway, granted(append(tt.permissions, oversight.MayReleaseLocks)...))
+			v := visitAs(t, &library{Admin: d}, auth.Gateway, granted(append(tt.permissions, admin.MayReleaseLocks)...))
 			v.get(t, releasePath)
 			p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
 			p.want(t, http.StatusNotFound, goneText, "Back to the live locks")
@@ -85,13 +85,13 @@ func TestWhoMayReleaseButNotSeeLocksSeesNoPatron(t *testing.T) {
 		permissions []string
 		shown       bool
 	}{
-		"who may see locks": {[]string{oversight.MaySeeLocks}, true},
+		"who may see locks": {[]string{admin.MaySeeLocks}, true},
 		"who may not":       {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &desk{locks: []schemas.CheckoutLock{held()}}
-			v := visitAs(t, &library{Oversight: d}, auth.Gateway, granted(append(tt.permissions, oversight.MayReleaseLocks)...))
+			v := visitAs(t, &library{Admin: d}, auth.Gateway, granted(append(tt.permissions, admin.MayReleaseLocks)...))
 			p := v.get(t, releasePath+"?patrons=shown")
 			p.want(t, http.StatusOK, "Release this lock?")
 			if masked := strings.Contains(p.text, "****1234"); masked == tt.shown {
@@ -104,7 +104,7 @@ func TestWhoMayReleaseButNotSeeLocksSeesNoPatron(t *testing.T) {
 func TestALockIsReleasedWithAReason(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
-	v := visit(t, &library{Oversight: d, view: own(true, 3000)})
+	v := visit(t, &library{Admin: d, view: own(true, 3000)})
 	v.get(t, releasePath)
 	p := v.post(t, releasePath, url.Values{"reason": {"the machine hangs"}})
 	if got, want := p.header.Get("Location"), "/staff/diku/locks?done=released"; p.status != http.StatusSeeOther || got != want {
@@ -121,7 +121,7 @@ func TestALockIsReleasedWithAReason(t *testing.T) {
 func TestAReasonMayFillItsFieldLineByLine(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
-	v := visit(t, &library{Oversight: d})
+	v := visit(t, &library{Admin: d})
 	v.get(t, releasePath)
 	// Browsers send each line break, which is one character in the field, as two.
 	reason := strings.Repeat("x\r\n", schemas.MaxChangeReason/2-1) + "xx"
@@ -140,7 +140,7 @@ func TestWithoutAReasonNothingIsReleased(t *testing.T) {
 		"a\x07b": "The reason must have no control characters",
 	} {
 		d := &desk{locks: []schemas.CheckoutLock{held()}}
-		v := visit(t, &library{Oversight: d})
+		v := visit(t, &library{Admin: d})
 		v.get(t, releasePath)
 		p := v.post(t, releasePath, url.Values{"reason": {reason}})
 		p.want(t, http.StatusUnprocessableEntity, words, "Release this lock?", "****1234")
@@ -156,7 +156,7 @@ func TestWithoutAReasonNothingIsReleased(t *testing.T) {
 
 func TestALockThatIsGoneIsNoAccident(t *testing.T) {
 	t.Parallel()
-	v := visit(t, &library{Oversight: &desk{refusal: fault.New(fault.NotFound, "Not found")}})
+	v := visit(t, &library{Admin: &desk{refusal: fault.New(fault.NotFound, "Not found")}})
 	for _, id := range []string{heldID, "no-id", "%2e%2e"} {
 		path := "/staff/diku/locks/" + id + "/release"
 		v.get(t, path).want(t, http.StatusNotFound, goneText)
@@ -168,7 +168,7 @@ func TestALockThatIsGoneIsNoAccident(t *testing.T) {
 func TestAReleaseThatFailsSaysSo(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}, refusal: fault.New(fault.Unavailable, "Storage was not reached")}
-	v := visit(t, &library{Oversight: d})
+	v := visit(t, &library{Admin: d})
 	v.get(t, releasePath)
 	p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
 	p.want(t, http.StatusServiceUnavailable, "Storage was not reached")
@@ -177,7 +177,7 @@ func TestAReleaseThatFailsSaysSo(t *testing.T) {
 func TestAReleaseNeedsTheTokenOfThePage(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
-	v := visit(t, &library{Oversight: d})
+	v := visit(t, &library{Admin: d})
 	v.get(t, releasePath)
 	v.postBare(t, releasePath, url.Values{"reason": {"stuck"}}).want(t, http.StatusForbidden, "Nothing was changed")
 	if len(d.released) != 0 {

@@ -1,6 +1,6 @@
 // Package staff is the page for people: librarians, who turn the check-out lock on
 // and off, and whoever looks when something is stuck. It is HTML made here, works
-// without JavaScript, and shows what package oversight knows.
+// without JavaScript, and shows what package admin knows.
 package staff
 
 import (
@@ -12,21 +12,21 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 )
 
-// Oversight is what the pages show and do; oversight.Service says more.
-type Oversight interface {
+// Admin is what the pages show and do; admin.Service says more.
+type Admin interface {
 	Environment() settings.Environment
 	Settings(ctx context.Context) (settings.View, error)
 	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
 	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
-	Locks(ctx context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error)
+	Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error)
 	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)
 	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
 	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
@@ -47,9 +47,9 @@ type Guard interface {
 
 // Options configure New. All fields are required.
 type Options struct {
-	Oversight Oversight
-	Guard     Guard
-	Log       *slog.Logger
+	Admin Admin
+	Guard Guard
+	Log   *slog.Logger
 }
 
 // Pages serves the staff pages of all tenants under /staff/.
@@ -99,20 +99,20 @@ func (p *Pages) Routes() []edge.Route {
 		method, path, permission string
 		handler                  func(*visit) error
 	}{
-		{http.MethodGet, "/", oversight.MaySeeSettings, p.feature},
-		{http.MethodGet, "/switch", oversight.MayChangeSettings, p.askSwitch},
-		{http.MethodPost, "/switch", oversight.MayChangeSettings, p.doSwitch},
-		{http.MethodGet, "/timing", oversight.MaySeeSettings, p.timing},
-		{http.MethodPost, "/timing", oversight.MayChangeSettings, p.saveTiming},
-		{http.MethodGet, "/timing/sums", oversight.MaySeeSettings, p.timingSums},
-		{http.MethodGet, "/locks", oversight.MaySeeLocks, p.locks},
-		{http.MethodGet, "/locks/live", oversight.MaySeeLocks, p.liveLocks},
-		{http.MethodGet, "/locks/:lock/release", oversight.MayReleaseLocks, p.askRelease},
-		{http.MethodPost, "/locks/:lock/release", oversight.MayReleaseLocks, p.doRelease},
-		{http.MethodGet, "/check-outs", oversight.MaySeeCheckOuts, p.checkOuts},
-		{http.MethodGet, "/contention", oversight.MaySeeFigures, p.contention},
-		{http.MethodGet, "/contention/live", oversight.MaySeeFigures, p.liveContention},
-		{http.MethodGet, "/try", oversight.MayExplain, p.try},
+		{http.MethodGet, "/", admin.MaySeeSettings, p.feature},
+		{http.MethodGet, "/switch", admin.MayChangeSettings, p.askSwitch},
+		{http.MethodPost, "/switch", admin.MayChangeSettings, p.doSwitch},
+		{http.MethodGet, "/timing", admin.MaySeeSettings, p.timing},
+		{http.MethodPost, "/timing", admin.MayChangeSettings, p.saveTiming},
+		{http.MethodGet, "/timing/sums", admin.MaySeeSettings, p.timingSums},
+		{http.MethodGet, "/locks", admin.MaySeeLocks, p.locks},
+		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.liveLocks},
+		{http.MethodGet, "/locks/:lock/release", admin.MayReleaseLocks, p.askRelease},
+		{http.MethodPost, "/locks/:lock/release", admin.MayReleaseLocks, p.doRelease},
+		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.checkOuts},
+		{http.MethodGet, "/contention", admin.MaySeeFigures, p.contention},
+		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.liveContention},
+		{http.MethodGet, "/try", admin.MayExplain, p.try},
 	} {
 		routes = append(routes, edge.Route{
 			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission,

@@ -30,9 +30,9 @@ import (
 
 var environment = settings.Environment{MachinePatience: 10 * time.Second, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
 
-// library is a hand-made Oversight.
+// library is a hand-made Admin.
 type library struct {
-	staff.Oversight // what no test here needs
+	staff.Admin // what no test here needs
 
 	view        settings.View
 	changes     schemas.LockChanges
@@ -149,7 +149,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 	t.Helper()
 	logged := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	pages, err := staff.New(staff.Options{Oversight: l, Guard: auth.NewGuard(mode, "correct horse", log), Log: log})
+	pages, err := staff.New(staff.Options{Admin: l, Guard: auth.NewGuard(mode, "correct horse", log), Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

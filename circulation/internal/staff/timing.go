@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 )
@@ -30,7 +30,7 @@ type timingPage struct {
 
 // timing handles GET /staff/{tenant}/timing.
 func (p *Pages) timing(v *visit) error {
-	view, err := p.Oversight.Settings(v.ctx())
+	view, err := p.Admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (p *Pages) timing(v *visit) error {
 // about them.
 func (p *Pages) showTiming(v *visit, status int, view settings.View, t times, reason reasonField, wrong error) error {
 	page := timingPage{
-		Settings: view, MayChange: v.may(oversight.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
+		Settings: view, MayChange: v.may(admin.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
 		Version: cmp.Or(v.FormValue("version"), view.Version),
 		InForce: timesInForce(view),
 		Reason:  reason,
@@ -69,7 +69,7 @@ func timesInForce(view settings.View) [2]namedTime {
 
 // timeFields are the fields in which both are typed.
 func (p *Pages) timeFields(inForce [2]namedTime, t times, wrong error) (ttl, waits field) {
-	service := p.Oversight.Environment().Settings()
+	service := p.Admin.Environment().Settings()
 	const inMilliseconds = ", in milliseconds"
 	ttl = field{
 		Name: ttlField, Label: ttlLabel + inMilliseconds, Value: t.ttl, Wrong: wrongTime(wrong, ttlField),
@@ -88,7 +88,7 @@ func (p *Pages) timeFields(inForce [2]namedTime, t times, wrong error) (ttl, wai
 // saveTiming handles POST /staff/{tenant}/timing. With do=sums it shows what the
 // times would mean, for who has no script, and changes nothing.
 func (p *Pages) saveTiming(v *visit) error {
-	view, err := p.Oversight.Settings(v.ctx())
+	view, err := p.Admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/oversight"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 )
@@ -42,7 +42,7 @@ func TestTimesCanBeReadByWhoMayNotChangeThem(t *testing.T) {
 	t.Parallel()
 	view := following()
 	view.LockTTLMs.Source = settings.FromTenant
-	p := visitAs(t, &library{view: view}, auth.Gateway, granted(oversight.MaySeeSettings)).get(t, "/staff/diku/timing")
+	p := visitAs(t, &library{view: view}, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/timing")
 	p.want(t, 200, "The lock is off, so nothing here is in use.", "You may look at this, but not change it.",
 		"Time to live 3000 ms, set for this library Waits between tries 500, 1000 ms, the service's own setting", "It waits at most 1.5 s")
 	p.lacks(t, "Empty means", "What you set", "in the form", "<form", "<input", "<textarea")

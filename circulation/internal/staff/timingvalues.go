@@ -126,7 +126,7 @@ func (p *Pages) sumsOf(t times) sums {
 	if err != nil {
 		return sums{Wrong: unusableTimes(err)}
 	}
-	inForce := p.Oversight.Environment().Settings()
+	inForce := p.Admin.Environment().Settings()
 	if change.TTL != nil {
 		inForce.TTL = *change.TTL
 	}

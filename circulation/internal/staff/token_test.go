@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/oversight"
 )
 
 func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {
 func TestAFormOfANeighbourIsRefusedAlsoBehindAGateway(t *testing.T) {
 	t.Parallel()
 	for site, status := range map[string]int{"same-site": 403, "cross-site": 403, "same-origin": 303, "none": 303, "": 303} {
-		header := granted(oversight.MaySeeSettings, oversight.MayChangeSettings)
+		header := granted(admin.MaySeeSettings, admin.MayChangeSettings)
 		header.Set("Sec-Fetch-Site", site)
 		l := &library{view: own(false, 3000)}
 		p := visitAs(t, l, auth.Gateway, header).post(t, "/staff/diku/switch", url.Values{"to": {"on"}, "reason": {"because"}})

@@ -60,7 +60,7 @@ func (p *Pages) try(v *visit) error {
 	case page.Item.Value == "":
 		return show(http.StatusOK)
 	}
-	found, err := p.Oversight.Explain(v.ctx(), checkout.DryRunRequest{
+	found, err := p.Admin.Explain(v.ctx(), checkout.DryRunRequest{
 		ItemBarcode: page.Item.Value, UserBarcode: page.Patron.Value, ProxyUserBarcode: page.Other.Value,
 	})
 	if err == nil {

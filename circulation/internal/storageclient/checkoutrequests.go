@@ -12,7 +12,7 @@ import (
 
 const checkOutRequests = "/check-out-request-storage"
 
-// ClaimCheckOut implements idempotency.Storage.
+// ClaimCheckOut implements keyed.Storage.
 func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
 	r := request{
 		method: http.MethodPost, route: checkOutRequests, path: checkOutRequests, want: http.StatusCreated, or: http.StatusOK,
@@ -32,7 +32,7 @@ func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest)
 	return claim, nil
 }
 
-// ChangeClaim implements idempotency.Storage.
+// ChangeClaim implements keyed.Storage.
 func (c *Client) ChangeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
 	r := getRecord(checkOutRequests, claimID)
 	r.method, r.want, r.body, r.settles = http.MethodPut, http.StatusNoContent, change, true

@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"testing"
 
-	"checkoutlock/circulation/internal/idempotency"
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-var _ idempotency.Storage = (*Client)(nil)
+var _ keyed.Storage = (*Client)(nil)
 
 func TestAClaimIsGrantedAnsweredOrRefused(t *testing.T) {
 	t.Parallel()

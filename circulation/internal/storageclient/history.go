@@ -16,7 +16,7 @@ const (
 	figuresPath = "/check-out-history-storage/figures"
 )
 
-// Report implements history.Storage.
+// Report implements reporter.Storage.
 func (c *Client) Report(ctx context.Context, report schemas.CheckOutReport) error {
 	_, err := c.do(ctx, request{
 		method: http.MethodPost, route: historyPath, path: historyPath, want: http.StatusNoContent, body: report,
@@ -27,7 +27,7 @@ func (c *Client) Report(ctx context.Context, report schemas.CheckOutReport) erro
 	return nil
 }
 
-// PastCheckOuts implements oversight.Storage.
+// PastCheckOuts implements admin.Storage.
 func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
 	query := pageQuery(f.Offset, f.Limit)
 	for name, value := range map[string]string{
@@ -51,7 +51,7 @@ func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (sc
 	return page, nil
 }
 
-// Figures implements oversight.Storage.
+// Figures implements admin.Storage.
 func (c *Client) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
 	var figures schemas.Figures
 	r := get(figuresPath, url.Values{"minutes": {strconv.Itoa(minutes)}})

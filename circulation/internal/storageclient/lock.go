@@ -8,7 +8,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Lock implements oversight.Storage.
+// Lock implements admin.Storage.
 func (c *Client) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error) {
 	var lock schemas.CheckoutLock
 	if !schemas.IsUUID(lockID) {

@@ -7,15 +7,15 @@ import (
 	"net/http"
 	"strconv"
 
-	"checkoutlock/circulation/internal/oversight"
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
 const lockChangesPath = "/check-out-lock-changes-storage"
 
-// Locks implements oversight.Storage.
-func (c *Client) Locks(ctx context.Context, f oversight.LockFilter) (schemas.CheckoutLocks, error) {
+// Locks implements admin.Storage.
+func (c *Client) Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
 	query := pageQuery(f.Offset, f.Limit)
 	setUnlessEmpty(query, "userId", f.UserID)
 	setUnlessEmpty(query, "holder", f.Holder)
@@ -37,7 +37,7 @@ func (c *Client) Locks(ctx context.Context, f oversight.LockFilter) (schemas.Che
 	return page, nil
 }
 
-// ForceRelease implements oversight.Storage. Like Release it waits for a commit
+// ForceRelease implements admin.Storage. Like Release it waits for a commit
 // that uses the lock.
 func (c *Client) ForceRelease(ctx context.Context, lockID string, reason schemas.ForcedRelease) (schemas.CheckoutLock, error) {
 	var lock schemas.CheckoutLock
@@ -56,7 +56,7 @@ func (c *Client) ForceRelease(ctx context.Context, lockID string, reason schemas
 	return lock, err
 }
 
-// LockChanges implements oversight.Storage.
+// LockChanges implements admin.Storage.
 func (c *Client) LockChanges(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
 	query := pageQuery(offset, limit)
 	setUnlessEmpty(query, "kind", kind)

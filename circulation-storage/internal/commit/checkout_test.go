@@ -1,0 +1,308 @@
+package commit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+var (
+	loanID   = uuid.MustParse("0bab56e5-1ab6-4ac2-afdf-8b2df0434378")
+	patronID = uuid.MustParse("1ad737b0-d847-11e6-bf26-cec0c932ce02")
+	otherID  = uuid.MustParse("2fe2b8bc-2b4b-4e0d-8a1e-6dc1e5ec1f4f")
+	itemID   = uuid.MustParse("3e0cbbe5-6d1a-4b0c-9d5d-0c1b7f9b7a10")
+	lockID   = uuid.MustParse("4f1d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77")
+	staffID  = uuid.MustParse("5a4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77")
+	deskID   = uuid.MustParse("6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77")
+	now      = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
+)
+
+// body is a valid body with some places replaced; a path with "loan." goes into
+// the loan, and nil takes out.
+func body(t *testing.T, replace map[string]any) []byte {
+	t.Helper()
+	loan := map[string]any{
+		"id": loanID, "userId": patronID, "itemId": itemID, "loanDate": "2026-03-04T05:06:00Z", "dueDate": "2026-03-25T23:59:59Z",
+		"action": "checkedout", "itemStatus": "Checked out", "status": map[string]any{"name": "Open"}, "vendorField": map[string]any{"a": 1.50},
+	}
+	doc := map[string]any{"loan": loan, "itemVersion": 3, "lockId": lockID}
+	for path, value := range replace {
+		target := doc
+		key, inLoan := strings.CutPrefix(path, "loan.")
+		if inLoan {
+			target = loan
+		}
+		if target[key] = value; value == nil {
+			delete(target, key)
+		}
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func decode(t *testing.T, doc string, args ...any) records.Record {
+	t.Helper()
+	r, err := records.Decode(fmt.Appendf(nil, doc, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func storedItem(t *testing.T, status string) records.Record {
+	return decode(t, `{"id":%q,"_version":3,"barcode":"1","status":{"name":%q,"date":"2020-01-01T00:00:00.000+00:00"},
+		"holdingsRecordId":%q,"effectiveLocationId":"e","inTransitDestinationServicePointId":"d","metadata":{"createdDate":"2020","createdByUserId":"c"}}`, itemID, status, deskID)
+}
+
+func storedLoan(t *testing.T, user, item uuid.UUID) records.Record {
+	return decode(t, `{"id":%q,"userId":%q,"itemId":%q,"status":{"name":"Open"},"loanDate":"2026-03-01T00:00:00Z","action":"checkedout",
+		"metadata":{"createdDate":"2026"}}`, loanID, user, item)
+}
+
+func ctx(t *testing.T) context.Context {
+	return call.NewContext(t.Context(), call.Info{RequestID: "12/circulation", UserID: staffID.String()})
+}
+
+func TestParseCheckOut_Refusals(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		replace map[string]any
+		code    fault.Code
+		says    string
+	}{
+		"neither lock nor settings":    {map[string]any{"lockId": nil}, fault.Invalid, "lockId or settingsVersion is required"},
+		"empty settings version":       {map[string]any{"lockId": nil, "settingsVersion": ""}, fault.Invalid, "lockId or settingsVersion is required"},
+		"settings version is a number": {map[string]any{"lockId": nil, "settingsVersion": 1}, fault.Invalid, "settingsVersion must be of type string"},
+		"lock id is none":              {map[string]any{"lockId": "'; DROP TABLE loan"}, fault.Invalid, "lockId must be a UUID"},
+		"no loan":                      {map[string]any{"loan": nil}, fault.Invalid, "loan is required"},
+		"loan is a list":               {map[string]any{"loan": []int{}}, fault.Invalid, "loan must be of type object"},
+		"no loan id":                   {map[string]any{"loan.id": nil}, fault.Invalid, "loan.id is required"},
+		"loan id is none":              {map[string]any{"loan.id": "1"}, fault.Invalid, "loan.id must be a UUID"},
+		"no patron":                    {map[string]any{"loan.userId": nil}, fault.Invalid, "loan.userId is required"},
+		"no item":                      {map[string]any{"loan.itemId": nil}, fault.Invalid, "loan.itemId is required"},
+		"item id is a number":          {map[string]any{"loan.itemId": 7}, fault.Invalid, "loan.itemId must be of type string"},
+		"no action":                    {map[string]any{"loan.action": nil}, fault.Invalid, "loan.action is required"},
+		"closed loan":                  {map[string]any{"loan.status": map[string]any{"name": "Closed"}}, fault.Invalid, "loan.status.name must be Open"},
+		"loan returned already":        {map[string]any{"loan.returnDate": "2026-03-04T05:06:00Z"}, fault.Invalid, "loan.returnDate must be absent"},
+		"bad due date":                 {map[string]any{"loan.dueDate": "tomorrow"}, fault.Invalid, "loan.dueDate must be a date and time"},
+		"no version":                   {map[string]any{"itemVersion": nil}, fault.Invalid, "itemVersion is required"},
+		"version is text":              {map[string]any{"itemVersion": "3"}, fault.Invalid, "itemVersion must be of type integer"},
+		"version is broken":            {map[string]any{"itemVersion": 3.5}, fault.Invalid, "itemVersion must be of type integer"},
+		"version is negative":          {map[string]any{"itemVersion": -1}, fault.Invalid, "itemVersion must be at least 0"},
+		"version is huge":              {map[string]any{"itemVersion": 1e30}, fault.Invalid, "itemVersion must be at most"},
+		"request id is none":           {map[string]any{"requestId": "first"}, fault.Invalid, "requestId must be a UUID"},
+		"title level is a number":      {map[string]any{"titleLevelRequests": 1}, fault.Invalid, "titleLevelRequests must be of type boolean"},
+		"session id is none":           {map[string]any{"sessionId": "s"}, fault.Invalid, "sessionId must be a UUID"},
+		"NUL in the loan":              {map[string]any{"loan.actionComment": "a\x00b"}, fault.Invalid, `\u0000`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := commit.ParseCheckOut(body(t, tt.replace))
+			if !fault.Is(err, tt.code) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, want %s saying %q", err, tt.code, tt.says)
+			}
+		})
+	}
+	for _, doc := range []string{"", "null", "[]", "7", `{"loan":`, `{} {}`, "\xff"} {
+		if _, err := commit.ParseCheckOut([]byte(doc)); !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Malformed) {
+			t.Errorf("%q: got %v, want Invalid or Malformed", doc, err)
+		}
+	}
+}
+
+// Go reads JSON properties without regard to case; what the schema did not see
+// must not be written.
+func TestParseCheckOut_TakesPropertiesAsTheyAreSpelt(t *testing.T) {
+	t.Parallel()
+	doc := strings.Replace(string(body(t, nil)), `"itemVersion":3`, `"itemVersion":3,"ItemVersion":4,"LOAN":{"id":"x"},"SettingsVersion":"1"`, 1)
+	c, err := commit.ParseCheckOut([]byte(doc))
+	if err != nil || c.ItemVersion != 3 || c.LoanID != loanID {
+		t.Errorf("got %+v, %v, want version 3 of the loan %s", c, err, loanID)
+	}
+}
+
+func TestParseCheckOut_Accepts(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string]map[string]any{
+		"with a lock":        nil,
+		"with settings":      {"lockId": nil, "settingsVersion": "7"},
+		"with both":          {"settingsVersion": "7"},
+		"nulls are absent":   {"settingsVersion": json.RawMessage("null"), "loan.returnDate": json.RawMessage("null")},
+		"no status":          {"loan.status": nil},
+		"ids in upper case":  {"loan.id": strings.ToUpper(loanID.String()), "loan.userId": strings.ToUpper(patronID.String())},
+		"version like 3.0":   {"itemVersion": json.RawMessage("3.0")},
+		"unknown properties": {"future": true},
+	} {
+		c, err := commit.ParseCheckOut(body(t, replace))
+		if err != nil || c.LoanID != loanID || c.UserID != patronID || c.ItemID != itemID || c.ItemVersion != 3 {
+			t.Errorf("%s: got %+v, %v", name, c, err)
+		}
+	}
+}
+
+func TestCheckOut_Decide(t *testing.T) {
+	t.Parallel()
+	const (
+		available = "Available"
+		openLoan  = "Cannot have more than one open loan for the same item"
+	)
+	withoutLock := map[string]any{"lockId": nil, "settingsVersion": "7"}
+	withBoth := map[string]any{"settingsVersion": "7"}
+	environmentOn := func(s *commit.Seen) { s.EnvironmentOn = true }
+	claim := map[string]any{"claimId": otherID}
+	nobody := map[string]any{"loan.userId": uuid.Nil}
+	tests := map[string]struct {
+		replace map[string]any
+		change  func(*commit.Seen)
+		code    fault.Code
+		says    string
+	}{
+		"lock held":              {nil, func(*commit.Seen) {}, "", ""},
+		"lock gone":              {nil, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
+		"lock of another patron": {nil, func(s *commit.Seen) { s.LockUser = otherID }, fault.LockLost, ""},
+		"no patron, no lock":     {nobody, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
+		"settings as judged":     {withoutLock, func(s *commit.Seen) { s.LockUser = uuid.Nil }, "", ""},
+		"settings changed":       {withoutLock, func(s *commit.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
+
+		"lock held, settings as judged":   {withBoth, func(*commit.Seen) {}, "", ""},
+		"lock held, settings changed":     {withBoth, func(s *commit.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
+		"lock gone, settings as judged":   {withBoth, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
+		"no lock, an environment says on": {withoutLock, environmentOn, fault.SettingsChanged, "acquire the lock"},
+		"a lock, an environment says on":  {withBoth, environmentOn, "", ""},
+		"repeat, an environment says on":  {withoutLock, func(s *commit.Seen) { s.EnvironmentOn, s.Loan = true, storedLoan(t, patronID, itemID) }, "", ""},
+		"claim held":                      {claim, func(s *commit.Seen) { s.ClaimedLoan = loanID }, "", ""},
+		"claim gone":                      {claim, func(*commit.Seen) {}, fault.ClaimLost, "somebody else finishes"},
+		"claim of another loan":           {claim, func(s *commit.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
+		"claim gone, repeat":              {claim, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
+
+		"no such item":      {nil, func(s *commit.Seen) { s.Item = nil }, fault.Invalid, "no item with this id"},
+		"item changed":      {map[string]any{"itemVersion": 2}, func(*commit.Seen) {}, fault.ItemChanged, "3, not 2"},
+		"item on loan":      {nil, func(s *commit.Seen) { s.OnLoan = true }, fault.Invalid, openLoan},
+		"bad loan date":     {map[string]any{"loan.loanDate": "yesterday"}, func(*commit.Seen) {}, fault.Malformed, "loan date must be a date time"},
+		"fence before item": {nil, func(s *commit.Seen) { s.LockUser, s.Item = uuid.Nil, nil }, fault.LockLost, ""},
+
+		"item Checked out":       {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Checked out") }, fault.ItemChanged, "Checked out"},
+		"item Declared lost":     {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Declared lost") }, fault.ItemChanged, "Declared lost"},
+		"item Claimed returned":  {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Claimed returned") }, fault.ItemChanged, "Claimed returned"},
+		"item Intellectual item": {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Intellectual item") }, fault.ItemChanged, "Intellectual item"},
+		"item Aged to lost":      {nil, func(s *commit.Seen) { s.Item = storedItem(t, "Aged to lost") }, fault.ItemChanged, "Aged to lost"},
+		"item In transit":        {nil, func(s *commit.Seen) { s.Item = storedItem(t, "In transit") }, "", ""},
+
+		"repeat": {nil, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
+		"repeat after release, item changed since": {nil, func(s *commit.Seen) {
+			s.Loan, s.LockUser, s.OnLoan, s.Item = storedLoan(t, patronID, itemID), uuid.Nil, true, storedItem(t, "Checked out")
+		}, "", ""},
+		"repeat, settings changed since": {withoutLock, func(s *commit.Seen) {
+			s.Loan, s.SettingsVersion = storedLoan(t, patronID, itemID), "9"
+		}, "", ""},
+		"repeat, item deleted since": {nil, func(s *commit.Seen) { s.Loan, s.Item = storedLoan(t, patronID, itemID), nil }, "", ""},
+		"loan id of another patron":  {nil, func(s *commit.Seen) { s.Loan = storedLoan(t, otherID, itemID) }, fault.Invalid, "loan.id is already"},
+		"loan id of another item":    {nil, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, otherID) }, fault.Invalid, "loan.id is already"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := commit.ParseCheckOut(body(t, tt.replace))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := commit.Seen{
+				LockUser: patronID, SettingsVersion: "7", Item: storedItem(t, available), Moment: commit.Moment{Now: now},
+			}
+			tt.change(&seen)
+			item := maps.Clone(seen.Item)
+			got, err := c.Decide(ctx(t), seen)
+			if tt.code != "" {
+				if !fault.Is(err, tt.code) || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("got %v, want %s saying %q", err, tt.code, tt.says)
+				}
+				return
+			}
+			if err != nil || got.Repeated != (seen.Loan != nil) {
+				t.Errorf("got %+v, %v, want no fault, repeated %t", got, err, seen.Loan != nil)
+			}
+			if seen.Item.Text("status.name") != item.Text("status.name") {
+				t.Error("the item that was read has been changed")
+			}
+		})
+	}
+}
+
+func TestCheckOut_Writes(t *testing.T) {
+	t.Parallel()
+	c, err := commit.ParseCheckOut(body(t, map[string]any{"loan.status": nil, "loan.metadata": map[string]any{"createdDate": "forged"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: storedItem(t, "In transit"), Moment: commit.Moment{Now: now}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const at = "2026-03-04T05:06:07.089+00:00"
+	wantJSON(t, "loan", got.Loan, fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z",
+		"action":"checkedout","itemStatus":"Checked out","status":{"name":"Open"},"vendorField":{"a":1.5},
+		"metadata":{"createdDate":%[4]q,"createdByUserId":%[5]q,"updatedDate":%[4]q,"updatedByUserId":%[5]q}}`, loanID, patronID, itemID, at, staffID))
+	wantJSON(t, "item", got.Item, fmt.Sprintf(`{"id":%q,"_version":4,"barcode":"1","status":{"name":"Checked out","date":%q},"effectiveLocationId":"e",
+		"holdingsRecordId":%[4]q,"metadata":{"createdDate":"2020","createdByUserId":"c","updatedDate":%[2]q,"updatedByUserId":%[3]q}}`, itemID, at, staffID, deskID))
+	wantJSON(t, "event", got.Event, fmt.Sprintf(`{"Type":"ITEM_CHECKED_OUT","Payload":{"loanId":%q,"userId":%q,"itemId":%q,
+		"loanDate":"2026-03-04T05:06:00Z","dueDate":"2026-03-25T23:59:59Z","requestId":"12/circulation"}}`, loanID, patronID, itemID))
+}
+
+// wantJSON compares documents without regard to the order of properties.
+func wantJSON(t *testing.T, what string, got any, want string) {
+	t.Helper()
+	raw, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if canonical(t, raw) != canonical(t, []byte(want)) {
+		t.Errorf("%s: got  %s\nwant %s", what, canonical(t, raw), canonical(t, []byte(want)))
+	}
+}
+
+func canonical(t *testing.T, doc []byte) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(doc, &v); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestCheckOut_Violation(t *testing.T) {
+	t.Parallel()
+	c, err := commit.ParseCheckOut(body(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for constraint, want := range map[string]string{
+		"loan_pkey":             "loan.id is already",
+		"loan_open_item_id_key": "Cannot have more than one open loan for the same item",
+	} {
+		if got := c.Violation(constraint); !fault.Is(got, fault.Invalid) || !strings.Contains(got.Error(), want) {
+			t.Errorf("%s: got %v, want %q", constraint, got, want)
+		}
+	}
+	if got := c.Violation("outbox_pkey"); got != nil {
+		t.Errorf("another constraint: got %v, want nothing for the caller", got)
+	}
+}

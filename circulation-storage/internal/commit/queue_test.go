@@ -1,0 +1,231 @@
+package commit_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// wish is an open request of a queue, whose name becomes its id.
+type wish struct {
+	name, of string // of is the item that it names, "" for none
+	position int    // 0 for none
+	requires string // other properties of the record
+}
+
+func wishID(name string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(name)) }
+
+// queue builds a queue, requests of the item by otherID unless they say otherwise.
+func queue(t *testing.T, wishes ...wish) commit.Queue {
+	t.Helper()
+	var q commit.Queue
+	for _, w := range wishes {
+		of, pos := "", ""
+		if w.of != "" {
+			of = fmt.Sprintf(`,"itemId":%q,"holdingsRecordId":%q`, w.of, deskID)
+		}
+		if w.position > 0 {
+			pos = fmt.Sprintf(`,"position":%d`, w.position)
+		}
+		r := decode(t, `{"id":%q,"requesterId":%q,"requestLevel":"Item","status":"Open - Not yet filled","name":%q%s%s}`,
+			wishID(w.name), otherID, w.name, of, pos)
+		if w.requires != "" {
+			for key, value := range decode(t, "%s", w.requires) {
+				r[key] = value
+			}
+		}
+		q = append(q, r)
+	}
+	return q
+}
+
+func mine(more string) string { return fmt.Sprintf(`{"requesterId":%q%s}`, patronID, more) }
+
+const (
+	title      = `"requestLevel":"Title"`
+	waiting    = `"status":"Open - Awaiting pickup"`
+	otherCopy  = "7b4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77"
+	unassigned = ""
+)
+
+// written lists requests as "name position status", in the order of names.
+func written(changed []records.Record) string {
+	var lines []string
+	for _, r := range changed {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %v %s", r.Text("name"), r["position"], r.Text("status"))))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, ", ")
+}
+
+func TestCheckOut_AndTheQueue(t *testing.T) {
+	t.Parallel()
+	of := itemID.String()
+	const filled = "a <nil> Closed - Filled"
+	tests := map[string]struct {
+		sent   string // the request that the check-out names
+		titles bool
+		queue  []wish
+		says   string // of the refusal; "" is lent
+		writes string
+	}{
+		"nobody waits":           {queue: nil},
+		"own request":            {sent: "a", queue: []wish{{"a", of, 1, mine("")}}, writes: filled},
+		"those behind it move":   {sent: "a", queue: []wish{{"c", of, 3, ""}, {"a", of, 1, mine("")}, {"b", of, 2, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"gaps close":             {sent: "a", queue: []wish{{"a", of, 4, mine("")}, {"b", of, 9, ""}, {"c", of, 0, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"requested since":        {queue: []wish{{"a", of, 1, ""}}, says: "read the queue again"},
+		"requested by oneself":   {queue: []wish{{"a", of, 1, mine("")}}, says: "read the queue again"},
+		"closed since":           {sent: "a", queue: nil, says: "no longer"},
+		"no longer first":        {sent: "a", queue: []wish{{"b", of, 1, ""}, {"a", of, 2, mine("")}}, says: "no longer"},
+		"another patron's":       {sent: "a", queue: []wish{{"a", of, 1, ""}}, says: "another patron's"},
+		"behind without a place": {sent: "a", queue: []wish{{"b", of, 0, ""}, {"a", of, 7, mine("")}}, writes: filled + ", b 1 Open - Not yet filled"},
+
+		"of the title, title level off":           {queue: []wish{{"a", of, 1, "{" + title + "}"}}},
+		"of the title":                            {titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}, says: "read the queue again"},
+		"own one of the title":                    {sent: "a", titles: true, queue: []wish{{"a", unassigned, 1, mine("," + title)}}, writes: filled},
+		"another copy is set aside":               {titles: true, queue: []wish{{"a", otherCopy, 1, "{" + title + "}"}}},
+		"another copy was called back":            {titles: true, queue: []wish{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}, says: "read the queue again"},
+		"another copy is asked for":               {titles: true, queue: []wish{{"a", otherCopy, 1, ""}}},
+		"this copy is paged for the title":        {titles: true, queue: []wish{{"a", of, 1, "{" + title + "}"}}, says: "read the queue again"},
+		"behind one that takes another copy":      {sent: "a", titles: true, queue: []wish{{"b", otherCopy, 1, ""}, {"a", unassigned, 2, mine("," + title)}, {"c", otherCopy, 3, ""}}, writes: filled + ", c 2 Open - Not yet filled"},
+		"first is of the title, another patron's": {sent: "b", titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}, {"b", of, 2, mine("")}}, says: "no longer"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replace := map[string]any{"titleLevelRequests": tt.titles}
+			if tt.sent != "" {
+				replace["requestId"] = wishID(tt.sent)
+			}
+			c, err := commit.ParseCheckOut(body(t, replace))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := commit.Seen{LockUser: patronID, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Moment: commit.Moment{Now: now}}
+			before := fmt.Sprint(seen.Queue)
+			got, err := c.Decide(ctx(t), seen)
+			if tt.says != "" {
+				if !fault.Is(err, fault.RequestChanged) || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("got %v, want %s saying %q", err, fault.RequestChanged, tt.says)
+				}
+				return
+			}
+			if err != nil || written(got.Requests) != tt.writes {
+				t.Errorf("got %q, %v, want %q", written(got.Requests), err, tt.writes)
+			}
+			if after := fmt.Sprint(seen.Queue); after != before {
+				t.Errorf("what was read has been changed: %s, was %s", after, before)
+			}
+		})
+	}
+}
+
+func TestCheckIn_AndTheQueue(t *testing.T) {
+	t.Parallel()
+	of := itemID.String()
+	tests := map[string]struct {
+		sent   string
+		titles bool
+		queue  []wish
+		says   string
+		writes string
+	}{
+		"first request":     {sent: "a", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, writes: "a 1 Open - Awaiting pickup"},
+		"set aside already": {sent: "a", queue: []wish{{"a", of, 1, "{" + waiting + "}"}}, writes: ""},
+		"requested since":   {queue: []wish{{"a", of, 1, ""}}, says: "read the queue again"},
+		"cancelled since":   {sent: "a", says: "no longer"},
+		"no longer first":   {sent: "b", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, says: "no longer"},
+		"title level off":   {queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}},
+		"of the title":      {sent: "a", titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
+		"goes before those not yet": {
+			sent: "c", titles: true,
+			queue:  []wish{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", otherCopy, 2, ""}, {"c", unassigned, 3, "{" + title + "}"}, {"d", unassigned, 4, "{" + title + "}"}},
+			writes: "b 3 Open - Not yet filled, c 2 Open - Awaiting pickup",
+		},
+		"stays behind what is set aside": {
+			sent: "b", titles: true,
+			queue:  []wish{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", unassigned, 2, "{" + title + "}"}},
+			writes: "b 2 Open - Awaiting pickup",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replace := map[string]any{"titleLevelRequests": tt.titles}
+			if tt.sent != "" {
+				replace["requestId"], replace["requestStatus"], replace["itemStatus"] = wishID(tt.sent), "Open - Awaiting pickup", "Awaiting pickup"
+			}
+			c, err := commit.ParseCheckIn(checkInBody(t, replace))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := commit.SeenReturn{Item: storedItem(t, "Checked out"), Queue: queue(t, tt.queue...), Moment: commit.Moment{Now: now}}
+			got, err := c.Decide(ctx(t), seen)
+			if tt.says != "" {
+				if !fault.Is(err, fault.RequestChanged) || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("got %v, want %s saying %q", err, fault.RequestChanged, tt.says)
+				}
+				return
+			}
+			if err != nil || written(got.Requests) != tt.writes {
+				t.Errorf("got %q, %v, want %q", written(got.Requests), err, tt.writes)
+			}
+		})
+	}
+}
+
+// A filled or served request says which item it got, who changed it and when.
+func TestRequestsAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	const at = "2026-03-04T05:06:07.089+00:00"
+	metadata := fmt.Sprintf(`"metadata":{"createdDate":%[1]q,"createdByUserId":%[2]q,"updatedDate":%[1]q,"updatedByUserId":%[2]q}`, at, staffID)
+	item := storedItem(t, "Available")
+	own := wish{"a", unassigned, 1, mine(`,"requestLevel":"Title","holdShelfExpirationDate":"2020-01-01T00:00:00Z","vendor":[1.50]`)}
+	base := fmt.Sprintf(`"id":%q,"requesterId":%q,"requestLevel":"Title","name":"a","vendor":[1.5],"itemId":%q,"holdingsRecordId":%q,%s`,
+		wishID("a"), patronID, itemID, deskID, metadata)
+
+	out, err := commit.ParseCheckOut(body(t, map[string]any{"requestId": wishID("a"), "titleLevelRequests": true, "sessionId": deskID}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lent, err := out.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: item, Queue: queue(t, own), Moment: commit.Moment{Now: now}})
+	if err != nil || len(lent.Requests) != 1 {
+		t.Fatalf("got %v, %v, want one request", lent.Requests, err)
+	}
+	wantJSON(t, "filled", lent.Requests[0], `{`+base+`,"status":"Closed - Filled","holdShelfExpirationDate":"2020-01-01T00:00:00Z"}`)
+	session := lent.Session
+	if uuid.Validate(session.ID()) != nil {
+		t.Errorf("the session's id is %q", session.ID())
+	}
+	delete(session, "id")
+	wantJSON(t, "session", session, fmt.Sprintf(`{"patronId":%q,"loanId":%q,"actionType":"Check-out","sessionId":%q,%s}`, patronID, loanID, deskID, metadata))
+
+	for name, tt := range map[string]struct {
+		replace map[string]any
+		want    string
+	}{
+		"on the hold shelf": {map[string]any{"requestStatus": "Open - Awaiting pickup", "holdShelfExpirationDate": "2026-04-01T00:00:00Z"}, `"status":"Open - Awaiting pickup","holdShelfExpirationDate":"2026-04-01T00:00:00Z"`},
+		"sent on":           {map[string]any{"requestStatus": "Open - In transit"}, `"status":"Open - In transit"`},
+	} {
+		tt.replace["requestId"], tt.replace["titleLevelRequests"] = wishID("a"), true
+		in, err := commit.ParseCheckIn(checkInBody(t, tt.replace))
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := in.Decide(ctx(t), commit.SeenReturn{Item: item, Loan: storedLoan(t, patronID, itemID), Queue: queue(t, own), Moment: commit.Moment{Now: now}})
+		if err != nil || len(back.Requests) != 1 {
+			t.Fatalf("%s: got %v, %v, want one request", name, back.Requests, err)
+		}
+		wantJSON(t, name, back.Requests[0], `{`+base+`,"position":1,`+tt.want+`}`)
+		if got := back.Session; got.Text("actionType") != "Check-in" || got.Text("patronId") != patronID.String() || got.Text("loanId") != loanID.String() {
+			t.Errorf("%s: got the session %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package commit
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Outcome is how a commit ended.
+type Outcome string
+
+// The outcomes. A Store answers with the first two; the others name errors, for
+// an Observer.
+const (
+	Committed       Outcome = "committed"
+	Repeated        Outcome = "repeated"         // committed before, answered again
+	LockLost        Outcome = "lock_lost"        // refused by the fence
+	ClaimLost       Outcome = "claim_lost"       // refused by that of an Idempotency-Key
+	SettingsChanged Outcome = "settings_changed" // acted on old settings
+	ItemChanged     Outcome = "item_changed"
+	RequestChanged  Outcome = "request_changed" // another queue than the caller saw
+	Refused         Outcome = "refused"         // everything else that is the caller's mistake
+	Failed          Outcome = "error"
+)
+
+// Outcomes returns every outcome, in the order of declaration.
+func Outcomes() []Outcome {
+	return []Outcome{Committed, Repeated, LockLost, ClaimLost, SettingsChanged, ItemChanged, RequestChanged, Refused, Failed}
+}
+
+// Observer is told how commits end, for metrics. Its methods are called from many
+// goroutines and must not block.
+type Observer interface {
+	CheckedOut(o Outcome, took time.Duration)
+	CheckedIn(o Outcome, took time.Duration)
+}
+
+// OpenLoans says which open loans of a patron to count. A Nil type does not
+// narrow the count.
+type OpenLoans struct {
+	UserID         uuid.UUID
+	MaterialTypeID uuid.UUID
+	LoanTypeID     uuid.UUID // the temporary one of an item that has one, else the permanent
+	// LockID is the patron's lock under which the count is to hold. Nil asks for no
+	// lock.
+	LockID uuid.UUID
+}
+
+// Store commits for the tenant in ctx.
+type Store interface {
+	// CheckOut reads and locks what Seen holds, lets c decide, and writes all of
+	// the Lending or nothing. The outcome is Committed or Repeated. Faults: those
+	// of Decide.
+	CheckOut(ctx context.Context, c CheckOut) (schemas.CheckOutResult, Outcome, error)
+
+	// CheckIn does the same for a check-in. It never touches the patron's lock.
+	CheckIn(ctx context.Context, c CheckIn) (schemas.CheckInResult, Outcome, error)
+
+	// SweepCheckIns forgets at most limit check-ins that are a day old, and returns
+	// how many.
+	SweepCheckIns(ctx context.Context, limit int) (int, error)
+
+	// CountOpenLoans counts as FOLIO's item limit does: open loans of items that
+	// exist and are not claimed returned. Fault: LockLost when o.LockID is not, or no
+	// longer, the patron's lock at the moment of the count.
+	CountOpenLoans(ctx context.Context, o OpenLoans) (int, error)
+
+	// DurableLoan returns a stored loan that no crash and no failover to a
+	// synchronous standby can lose. Faults: NotFound; Timeout while that is unknown.
+	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+}
+
+// Service commits check-outs and check-ins as they come over the wire. It is safe
+// for concurrent use.
+type Service struct {
+	store Store
+	obs   Observer
+}
+
+// NewService returns a Service on store.
+func NewService(store Store, obs Observer) *Service { return &Service{store: store, obs: obs} }
+
+// CheckOut commits the body of POST /loan-storage/check-outs and returns the id
+// of its loan with the answer. Faults: those of ParseCheckOut and Decide.
+func (s *Service) CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error) {
+	start := time.Now()
+	c, result, outcome, err := s.checkOut(ctx, body)
+	s.obs.CheckedOut(outcomeOf(outcome, err), time.Since(start))
+	return c.LoanID, result, err
+}
+
+func (s *Service) checkOut(ctx context.Context, body []byte) (CheckOut, schemas.CheckOutResult, Outcome, error) {
+	c, err := ParseCheckOut(body)
+	if err != nil {
+		return CheckOut{}, schemas.CheckOutResult{}, "", err
+	}
+	result, outcome, err := s.store.CheckOut(ctx, c)
+	return c, result, outcome, err
+}
+
+// CheckIn commits the body of POST /loan-storage/check-ins. Faults: those of
+// ParseCheckIn and Decide.
+func (s *Service) CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error) {
+	start := time.Now()
+	result, outcome, err := s.checkIn(ctx, body)
+	s.obs.CheckedIn(outcomeOf(outcome, err), time.Since(start))
+	return result, err
+}
+
+func (s *Service) checkIn(ctx context.Context, body []byte) (schemas.CheckInResult, Outcome, error) {
+	c, err := ParseCheckIn(body)
+	if err != nil {
+		return schemas.CheckInResult{}, "", err
+	}
+	return s.store.CheckIn(ctx, c)
+}
+
+// DurableLoan is Store.DurableLoan.
+func (s *Service) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
+	return s.store.DurableLoan(ctx, id)
+}
+
+// CountOpenLoans is Store.CountOpenLoans.
+func (s *Service) CountOpenLoans(ctx context.Context, o OpenLoans) (int, error) {
+	return s.store.CountOpenLoans(ctx, o)
+}
+
+func outcomeOf(o Outcome, err error) Outcome {
+	if err == nil {
+		return o
+	}
+	switch fault.CodeOf(err) {
+	case fault.LockLost:
+		return LockLost
+	case fault.ClaimLost:
+		return ClaimLost
+	case fault.SettingsChanged:
+		return SettingsChanged
+	case fault.ItemChanged:
+		return ItemChanged
+	case fault.RequestChanged:
+		return RequestChanged
+	case fault.Invalid, fault.Malformed:
+		return Refused
+	default:
+		return Failed
+	}
+}

@@ -1,0 +1,86 @@
+package commit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// fixedStore ends every commit the same way.
+type fixedStore struct {
+	outcome commit.Outcome
+	err     error
+}
+
+func (s fixedStore) CheckOut(context.Context, commit.CheckOut) (schemas.CheckOutResult, commit.Outcome, error) {
+	return schemas.CheckOutResult{}, s.outcome, s.err
+}
+
+func (s fixedStore) CheckIn(context.Context, commit.CheckIn) (schemas.CheckInResult, commit.Outcome, error) {
+	return schemas.CheckInResult{}, s.outcome, s.err
+}
+
+func (s fixedStore) SweepCheckIns(context.Context, int) (int, error) { return 0, s.err }
+
+func (s fixedStore) DurableLoan(context.Context, uuid.UUID) (json.RawMessage, error) {
+	return nil, s.err
+}
+
+func (s fixedStore) CountOpenLoans(context.Context, commit.OpenLoans) (int, error) {
+	return 7, s.err
+}
+
+type tally struct{ out, in []commit.Outcome }
+
+func (c *tally) CheckedOut(o commit.Outcome, _ time.Duration) { c.out = append(c.out, o) }
+func (c *tally) CheckedIn(o commit.Outcome, _ time.Duration)  { c.in = append(c.in, o) }
+
+func TestService_TellsHowCommitsEnd(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		store   fixedStore
+		bad     bool
+		out, in commit.Outcome
+	}{
+		"committed":        {fixedStore{outcome: commit.Committed}, false, commit.Committed, commit.Committed},
+		"repeated":         {fixedStore{outcome: commit.Repeated}, false, commit.Repeated, commit.Repeated},
+		"lock lost":        {fixedStore{err: fault.New(fault.LockLost, "")}, false, commit.LockLost, commit.LockLost},
+		"settings changed": {fixedStore{err: fault.New(fault.SettingsChanged, "")}, false, commit.SettingsChanged, commit.SettingsChanged},
+		"item changed":     {fixedStore{err: fault.New(fault.ItemChanged, "")}, false, commit.ItemChanged, commit.ItemChanged},
+		"request changed":  {fixedStore{err: fault.New(fault.RequestChanged, "")}, false, commit.RequestChanged, commit.RequestChanged},
+		"refused":          {fixedStore{err: fault.Validation()}, false, commit.Refused, commit.Refused},
+		"bad body":         {fixedStore{err: errors.New("not reached")}, true, commit.Refused, commit.Refused},
+		"broken":           {fixedStore{err: errors.New("boom")}, false, commit.Failed, commit.Failed},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got tally
+			s := commit.NewService(tt.store, &got)
+			out, in := body(t, nil), checkInBody(t, nil)
+			if tt.bad {
+				out, in = []byte("{"), []byte("{}")
+			}
+			_, _, outErr := s.CheckOut(t.Context(), out)
+			_, inErr := s.CheckIn(t.Context(), in)
+			if !slices.Equal(got.out, []commit.Outcome{tt.out}) || !slices.Equal(got.in, []commit.Outcome{tt.in}) {
+				t.Errorf("got %q and %q, want %q and %q", got.out, got.in, tt.out, tt.in)
+			}
+			if failed := tt.bad || tt.store.err != nil; failed != (outErr != nil) || failed != (inErr != nil) {
+				t.Errorf("got errors %v and %v, want some: %t", outErr, inErr, failed)
+			}
+			if !slices.Contains(commit.Outcomes(), tt.out) {
+				t.Errorf("Outcomes lacks %q", tt.out)
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// details are the messages of an Invalid fault; none for any other error.
+func details(err error) (messages []string) {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == fault.Invalid {
+		for _, d := range f.Details {
+			messages = append(messages, d.Message)
+		}
+	}
+	return messages
+}
+
+func TestSettingsAreShownAndChanged(t *testing.T) {
+	t.Parallel()
+	b := &backend{problem: errors.New("no good")}
+	view, err := b.service().Settings(t.Context())
+	if err != nil || view.Problem != "no good" || view.LockTTLMs.Value != 3000 {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	ctx := call.NewContext(t.Context(), call.Info{UserName: "ann"})
+	view, err = b.service().ChangeSettings(ctx, json.RawMessage(`{"enabled":true,"version":"7","reason":"exams"}`))
+	if err != nil || view.Version != "8" || !*b.change.Enabled || b.change.Version != "7" || b.asked[1] != `update: "exams" by "ann"` {
+		t.Errorf("got %+v, %v, changed to %+v, asked %q", view, err, b.change, b.asked)
+	}
+	_, err = b.service().ChangeSettings(ctx, json.RawMessage(`{"enabled":1}`))
+	if got := details(err); !slices.Equal(got, []string{"enabled must be true or false"}) || len(b.asked) != 2 {
+		t.Errorf("got %v, asked %q", err, b.asked)
+	}
+	b.err = fault.New(fault.Conflict, "changed")
+	if _, err := b.service().ChangeSettings(ctx, json.RawMessage(`{}`)); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want %s", err, fault.Conflict)
+	}
+	if _, err := b.service().Settings(ctx); !fault.Is(err, fault.Conflict) {
+		t.Errorf("got %v, want storage's fault", err)
+	}
+}
+
+func TestWhoActsIsNamed(t *testing.T) {
+	t.Parallel()
+	user := func(username, first, last string) []checkout.User {
+		return []checkout.User{{ID: staffID, Username: username, Personal: checkout.Personal{FirstName: first, LastName: last}}}
+	}
+	tests := map[string]struct {
+		info    call.Info
+		users   []checkout.User
+		noUsers error
+		want    string
+		lookups int
+	}{
+		"by a password":             {info: call.Info{UserName: "ann"}, want: "ann"},
+		"by a password, with an id": {info: call.Info{UserName: "ann", UserID: staffID}, want: "ann"},
+		"by the gateway":            {info: call.Info{UserID: staffID}, users: user("ann", "Ann", "Reader"), want: "Reader, Ann", lookups: 1},
+		"without a proper name":     {info: call.Info{UserID: staffID}, users: user("ann", "", ""), want: "ann", lookups: 1},
+		"without a record":          {info: call.Info{UserID: staffID}, want: "", lookups: 1},
+		"when it cannot be read":    {info: call.Info{UserID: staffID}, noUsers: errors.New("down"), want: "", lookups: 1},
+		"not at all":                {want: ""},
+		"unprintable and long":      {info: call.Info{UserName: " a\x00\n" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{users: tt.users, noUsers: tt.noUsers}
+			if _, err := b.service().Release(call.NewContext(t.Context(), tt.info), lockID, "stuck"); err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("release %s: %q by %q", lockID, "stuck", tt.want)
+			if got := b.asked[len(b.asked)-1]; got != want || len(b.asked)-1 != tt.lookups {
+				t.Errorf("asked %q, want %s after %d lookups", b.asked, want, tt.lookups)
+			}
+		})
+	}
+}
+
+func TestALockIsReleasedForAReason(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	b := &backend{}
+	s := admin.NewService(b, b, environment, b, slog.New(slog.NewTextHandler(&log, nil)))
+	lock, err := s.Release(t.Context(), lockID, " machine 4 is stuck\r\nagain ")
+	if err != nil || lock.ID != lockID || b.asked[0] != `release `+lockID+`: "machine 4 is stuck\nagain" by ""` {
+		t.Errorf("got %+v, %v, asked %q", lock, err, b.asked)
+	}
+	if !strings.Contains(log.String(), lockID) || strings.Contains(log.String(), annID) {
+		t.Errorf("logged %s, want the lock and no patron", &log)
+	}
+	for reason, want := range map[string]string{
+		" \n":                    "reason is required, 1 to 500 characters",
+		strings.Repeat("x", 501): "reason must have at most 500 characters, not 501",
+		"a\x00":                  "reason must have no control characters but line breaks and tabs",
+	} {
+		_, err := s.Release(t.Context(), lockID, reason)
+		if got := details(err); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q: got %v, want %s", reason, err, want)
+		}
+		var f *fault.Error
+		if errors.As(err, &f) && f.Details[0].Parameters[0].Key != "reason" {
+			t.Errorf("%q: about %+v, want reason", reason, f.Details[0].Parameters)
+		}
+	}
+	if len(b.asked) != 1 {
+		t.Errorf("asked %q", b.asked)
+	}
+	b.err = fault.New(fault.NotFound, "Not found")
+	if _, err := s.Release(t.Context(), lockID, "stuck"); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "no such lock any more") {
+		t.Errorf("got %v, want %s", err, fault.NotFound)
+	}
+}
+
+func TestListsAreThoseOfStorage(t *testing.T) {
+	t.Parallel()
+	const holder = "holder must have at most 100 printable characters"
+	tests := map[string]struct {
+		ask   func(*admin.Service, context.Context) (any, error)
+		want  string // what storage is asked
+		wrong string // instead of it
+	}{
+		"locks":                       {locks(admin.LockFilter{UserID: annID, Holder: "c 1", Limit: 1000}), "locks " + annID + " c 1 0 1000", ""},
+		"locks of no possible holder": {locks(admin.LockFilter{Holder: "a\n"}), "", holder},
+		"locks of a long holder":      {locks(admin.LockFilter{Holder: strings.Repeat("x", 101)}), "", holder},
+		"changes": {func(s *admin.Service, ctx context.Context) (any, error) {
+			return s.Changes(ctx, "release", 5, 200)
+		}, "changes release 5 200", ""},
+		"history": {func(s *admin.Service, ctx context.Context) (any, error) {
+			return s.CheckOuts(ctx, schemas.HistoryFilter{UserBarcode: "ann", Offset: 10000, Limit: 200})
+		}, "history ann 10000 200", ""},
+		"figures": {func(s *admin.Service, ctx context.Context) (any, error) { return s.Figures(ctx, 1440) }, "figures diku 1440", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{}
+			_, err := tt.ask(b.service(), inTenant(t, "diku"))
+			if got := strings.Join(details(err), ", "); got != tt.wrong || (err != nil) != (tt.wrong != "") {
+				t.Errorf("got %v, want %q", err, tt.wrong)
+			}
+			if got := strings.Join(b.asked, ", "); got != tt.want {
+				t.Errorf("asked %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func locks(f admin.LockFilter) func(*admin.Service, context.Context) (any, error) {
+	return func(s *admin.Service, ctx context.Context) (any, error) { return s.Locks(ctx, f) }
+}
+
+func TestPatronsAreFoundByIDAndByBarcode(t *testing.T) {
+	t.Parallel()
+	b := &backend{users: []checkout.User{{ID: annID, Barcode: "ann"}}}
+	ids := []string{staffID, annID, staffID}
+	found, err := b.service().Patrons(t.Context(), ids)
+	if err != nil || len(found) != 1 || found[annID].Barcode != "ann" || b.asked[0] != "users "+staffID+" "+annID {
+		t.Errorf("got %v, %v, asked %q", found, err, b.asked)
+	}
+	if !slices.Equal(ids, []string{staffID, annID, staffID}) {
+		t.Errorf("the caller's list became %v", ids)
+	}
+	if id, err := b.service().PatronID(t.Context(), "ann"); err != nil || id != annID {
+		t.Errorf("got %s, %v", id, err)
+	}
+	for _, barcode := range []string{"", "a\x00", strings.Repeat("x", 1001)} {
+		if _, err := b.service().PatronID(t.Context(), barcode); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%q: got %v, want %s", barcode, err, fault.NotFound)
+		}
+	}
+	if len(b.asked) != 2 {
+		t.Errorf("asked %q", b.asked)
+	}
+	b.noUsers = fault.New(fault.Unavailable, "down")
+	if _, err := b.service().Patrons(t.Context(), ids); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want %s", err, fault.Unavailable)
+	}
+}
+
+func TestOneLockIsShown(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	if l, err := b.service().Lock(t.Context(), lockID); err != nil || l.ID != lockID || b.asked[0] != "lock "+lockID {
+		t.Errorf("got %+v, %v, asked %q", l, err, b.asked)
+	}
+}
+
+func TestAnExplanationIsHandedOn(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	if e, err := b.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book"}); err != nil || !e.WouldLend || b.asked[0] != "explain book" {
+		t.Errorf("got %+v, %v, asked %q", e, err, b.asked)
+	}
+}

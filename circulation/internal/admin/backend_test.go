@@ -1,0 +1,120 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/tenant"
+)
+
+const (
+	lockID  = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	annID   = "77477611-ab44-4082-a0d8-42f7acdfde11"
+	staffID = "503a81cd-6c26-400f-b620-14c08943697c"
+)
+
+var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{time.Second}}
+
+// backend is storage, settings and explainer; asked is what reached them.
+type backend struct {
+	mu      sync.Mutex
+	asked   []string
+	err     error // of every call but Users
+	users   []checkout.User
+	noUsers error
+	change  settings.Change
+	problem error
+	delay   time.Duration // of Figures
+}
+
+func (b *backend) note(format string, args ...any) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, fmt.Sprintf(format, args...))
+	return b.err
+}
+
+func (b *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
+	return schemas.CheckoutLocks{TotalRecords: 7}, b.note("locks %s %s %d %d", f.UserID, f.Holder, f.Offset, f.Limit)
+}
+
+func (b *backend) Lock(_ context.Context, id string) (schemas.CheckoutLock, error) {
+	return schemas.CheckoutLock{ID: id}, b.note("lock %s", id)
+}
+
+func (b *backend) ForceRelease(_ context.Context, id string, r schemas.ForcedRelease) (schemas.CheckoutLock, error) {
+	return schemas.CheckoutLock{ID: id, UserID: annID}, b.note("release %s: %q by %q", id, r.Reason, r.ByName)
+}
+
+func (b *backend) LockChanges(_ context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
+	return schemas.LockChanges{TotalRecords: 7}, b.note("changes %s %d %d", kind, offset, limit)
+}
+
+func (b *backend) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+	return schemas.PastCheckOuts{More: true}, b.note("history %s %d %d", f.UserBarcode, f.Offset, f.Limit)
+}
+
+func (b *backend) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+	id, _ := tenant.FromContext(ctx)
+	err := b.note("figures %s %d", id, minutes)
+	select {
+	case <-time.After(b.delay):
+		return schemas.Figures{Waiting: b.times(), Held: minutes}, err
+	case <-ctx.Done():
+		return schemas.Figures{}, ctx.Err()
+	}
+}
+
+func (b *backend) times() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.asked)
+}
+
+func (b *backend) Users(_ context.Context, ids []string) ([]checkout.User, error) {
+	if err := b.note("users %s", strings.Join(ids, " ")); err != nil && b.noUsers == nil {
+		b.noUsers = err
+	}
+	return b.users, b.noUsers
+}
+
+func (b *backend) UserByBarcode(_ context.Context, barcode string) (checkout.User, error) {
+	return checkout.User{ID: annID}, b.note("user %s", barcode)
+}
+
+func (b *backend) Read(context.Context) (settings.Settings, error, error) {
+	return environment.Settings(), b.problem, b.note("read")
+}
+
+func (b *backend) Update(_ context.Context, change settings.Change) (settings.Settings, error) {
+	b.change = change
+	s := environment.Settings()
+	s.Version = "8"
+	return s, b.note("update: %q by %q", change.Reason, change.ByName)
+}
+
+func (b *backend) Explain(_ context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
+	return checkout.Explanation{WouldLend: true}, b.note("explain %s", req.ItemBarcode)
+}
+
+func (b *backend) service() *admin.Service {
+	return admin.NewService(b, b, environment, b, slog.New(slog.DiscardHandler))
+}
+
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	id, err := tenant.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.NewContext(t.Context(), id)
+}

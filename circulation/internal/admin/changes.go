@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+)
+
+// Settings returns the settings in force, each with where it comes from.
+func (s *Service) Settings(ctx context.Context) (settings.View, error) {
+	current, problem, err := s.settings.Read(ctx)
+	if err != nil {
+		return settings.View{}, err
+	}
+	return current.View(problem), nil
+}
+
+// ChangeSettings changes the tenant's settings by a body as
+// settings.Environment.ParseChange reads it; its property reason goes into the
+// history of changes with who acts. Faults: Invalid, with a detail for each
+// property that is wrong, whose first parameter names it; Conflict when the body's
+// version is no longer the stored one.
+func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
+	change, err := s.environment.ParseChange(body)
+	if err != nil {
+		return settings.View{}, err
+	}
+	change.ByName = s.who(ctx)
+	current, err := s.settings.Update(ctx, change)
+	if err != nil {
+		return settings.View{}, err
+	}
+	s.log.InfoContext(ctx, "check-out lock settings changed", "enabled", current.Enabled, "ttl", current.TTL,
+		"waits", current.Waits, "version", current.Version, "by", change.ByName, "by_id", call.FromContext(ctx).UserID)
+	return current.View(nil), nil
+}
+
+// Changes returns what people did to the lock, newest first. kind is one of
+// schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
+// to schemas.MaxChangePage. Fault: Invalid for anything else.
+func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
+	return s.storage.LockChanges(ctx, kind, offset, limit)
+}

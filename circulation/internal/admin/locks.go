@@ -1,0 +1,64 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+// LockFilter selects locks to list; the zero value is all, oldest first.
+type LockFilter struct {
+	UserID   string // a patron's; empty is everybody's
+	Holder   string // the instance that holds them, exactly; empty is any
+	Outdated *bool  // nil is both
+	Offset   int
+	Limit    int // 1 to schemas.MaxLockPage
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
+
+// Locks returns the stored locks, oldest first, outdated ones too. Fault: Invalid
+// for a filter that cannot be used.
+func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error) {
+	if utf8.RuneCountInString(f.Holder) > schemas.MaxInstanceName || strings.ContainsFunc(f.Holder, unprintable) {
+		return schemas.CheckoutLocks{}, wrong("holder", fmt.Sprintf("must have at most %d printable characters", schemas.MaxInstanceName), f.Holder)
+	}
+	return s.storage.Locks(ctx, f)
+}
+
+// Lock returns one lock, outdated or not. Fault: NotFound, also for an id that no
+// lock can have.
+func (s *Service) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error) {
+	return s.storage.Lock(ctx, lockID)
+}
+
+// Release releases a lock by force. That is safe at any time: the commit of
+// whoever holds it is refused, and the check-out takes the lock and counts again
+// while its machine still waits; else it ends. Who acts and the reason are kept.
+// Faults: NotFound; Invalid for a reason that is blank or too long.
+func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error) {
+	why, err := schemas.ParseChangeReason(reason)
+	switch {
+	case err != nil:
+		return schemas.CheckoutLock{}, wrong("reason", err.Error(), reason)
+	case why == "":
+		return schemas.CheckoutLock{}, wrong("reason",
+			fmt.Sprintf("is required, 1 to %d characters", schemas.MaxChangeReason), reason)
+	}
+	name := s.who(ctx)
+	lock, err := s.storage.ForceRelease(ctx, lockID, schemas.ForcedRelease{Reason: why, ByName: name})
+	if fault.Is(err, fault.NotFound) {
+		err = fault.Wrap(err, fault.NotFound, "There is no such lock any more: it was released or taken over meanwhile")
+	}
+	if err == nil {
+		s.log.InfoContext(ctx, "lock released by force", "lock_id", lock.ID, "patron", call.Mask(lock.UserID),
+			"holder", lock.Holder, "lock_okapi_request_id", lock.OkapiRequestID, "outdated", lock.Outdated, "by", name, "by_id", call.FromContext(ctx).UserID)
+	}
+	return lock, err
+}

@@ -1,0 +1,150 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/call"
+)
+
+func ofStaff(t *testing.T, tenant, userID string) context.Context {
+	t.Helper()
+	return call.NewContext(inTenant(t, tenant), call.Info{UserID: userID})
+}
+
+func TestWhoLooksIsNamedWithOneCallInTenMinutes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{users: []checkout.User{{ID: staffID, Username: "ann", Personal: checkout.Personal{FirstName: "Ann", LastName: "Reader"}}}}
+		s := b.service()
+		look := func(tenant, userID, want string, calls int) {
+			t.Helper()
+			if got := s.Who(ofStaff(t, tenant, userID)); got != want || len(b.asked) != calls {
+				t.Errorf("%s of %s: got %q after %d calls, want %q after %d", userID, tenant, got, len(b.asked), want, calls)
+			}
+		}
+		if name, known := s.KnownWho(ofStaff(t, "diku", staffID)); name != "" || known {
+			t.Errorf("before anybody asked: got %q, known is %t", name, known)
+		}
+		look("diku", staffID, "Reader, Ann", 1)
+		look("diku", staffID, "Reader, Ann", 1)
+		if name, known := s.KnownWho(ofStaff(t, "diku", staffID)); name != "Reader, Ann" || !known {
+			t.Errorf("got %q, known is %t", name, known)
+		}
+		b.users = nil
+		look("other", staffID, "", 2) // where nobody has the id
+		look("diku", annID, "", 3)
+		<-time.After(9 * time.Minute)
+		look("diku", staffID, "Reader, Ann", 3)
+		<-time.After(time.Minute)
+		look("diku", staffID, "", 4)
+	})
+}
+
+func TestWhoSignedInByNameIsNamedWithoutACall(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	s := b.service()
+	for info, want := range map[string]string{"ann": "ann", "": "", "a\x00\n": "a"} {
+		ctx := call.NewContext(inTenant(t, "diku"), call.Info{UserName: info})
+		if name, known := s.KnownWho(ctx); name != want || !known || s.Who(ctx) != want {
+			t.Errorf("%q: got %q, known is %t, want %q", info, name, known, want)
+		}
+	}
+	if len(b.asked) != 0 {
+		t.Errorf("asked %q", b.asked)
+	}
+}
+
+// stuck is a storage whose users come late or never.
+type stuck struct {
+	*backend
+}
+
+func (s stuck) Users(ctx context.Context, ids []string) ([]checkout.User, error) {
+	_ = s.note("users %s", strings.Join(ids, " "))
+	<-ctx.Done()
+	return nil, fmt.Errorf("asking for users: %w", ctx.Err())
+}
+
+func TestAPageWaitsForANameShortlyAndRarely(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{}
+		s := admin.NewService(stuck{b}, b, environment, b, slog.New(slog.DiscardHandler))
+		left, leave := context.WithCancel(ofStaff(t, "diku", staffID))
+		leave()
+		s.Who(left) // a visitor who left tells nothing about storage
+		for i, want := range []time.Duration{300 * time.Millisecond, 0, 0} {
+			began := time.Now()
+			if got := s.Who(ofStaff(t, "diku", staffID)); got != "" || time.Since(began) != want {
+				t.Errorf("page %d: got %q after %s, want nothing after %s", i, got, time.Since(began), want)
+			}
+		}
+		<-time.After(time.Minute)
+		s.Who(ofStaff(t, "diku", staffID))
+		if len(b.asked) != 3 {
+			t.Errorf("asked %d times, want 3", len(b.asked))
+		}
+		// Who changes something is looked for all the same, and longer.
+		began := time.Now()
+		if _, err := s.Release(ofStaff(t, "diku", staffID), lockID, "stuck"); err != nil || time.Since(began) != 2*time.Second {
+			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// stuckOnce is one for the first who asks.
+type stuckOnce struct {
+	stuck
+	first *sync.Once
+}
+
+func (s stuckOnce) Users(ctx context.Context, ids []string) ([]checkout.User, error) {
+	late := false
+	s.first.Do(func() { late = true })
+	if late {
+		return s.stuck.Users(ctx, ids)
+	}
+	return s.backend.Users(ctx, ids)
+}
+
+func TestANameThatWasFoundOutlivesALookThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{users: []checkout.User{{ID: staffID, Username: "ann"}}}
+		s := admin.NewService(stuckOnce{stuck{b}, new(sync.Once)}, b, environment, b, slog.New(slog.DiscardHandler))
+		ctx := ofStaff(t, "diku", staffID)
+		var looks sync.WaitGroup
+		looks.Go(func() { s.Who(ctx) })
+		synctest.Wait()
+		if got := s.Who(ctx); got != "ann" {
+			t.Errorf("got %q, want ann", got)
+		}
+		looks.Wait()
+		if name, known := s.KnownWho(ctx); name != "ann" || !known {
+			t.Errorf("got %q, known is %t, want ann", name, known)
+		}
+	})
+}
+
+func TestOnlySoManyNamesAreKept(t *testing.T) {
+	t.Parallel()
+	b := &backend{noUsers: errors.New("down")}
+	s := b.service()
+	for i := range 2500 {
+		s.Who(ofStaff(t, "diku", fmt.Sprint("user-", i)))
+	}
+	if n := s.RememberedNames(); n > 1000 {
+		t.Errorf("%d names are kept, want at most 1000", n)
+	}
+}

@@ -1,0 +1,238 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/httpapi"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	staffPassword = "correct horse battery"
+	lockID        = "6b3bd9a0-1a2b-4c3d-8e4f-5a6b7c8d9e0f"
+	patronID      = "f4cae63d-1227-401e-92a8-000d1a700c85"
+)
+
+// adminFake is an Admin that notes what it was asked, and by whom.
+type adminFake struct {
+	mode  auth.Mode     // of the guard; empty is None
+	host  string        // that requests are sent to; empty is localhost
+	fault error         // of every call but PatronID
+	real  httpapi.Admin // asked instead, if set
+
+	asked string
+	by    string
+}
+
+func (o *adminFake) note(ctx context.Context, format string, args ...any) error {
+	o.asked, o.by = fmt.Sprintf(format, args...), call.FromContext(ctx).UserName
+	return o.fault
+}
+
+var shownSettings = settings.View{
+	Enabled:          settings.Field[bool]{Value: true, Source: settings.FromTenant},
+	LockTTLMs:        settings.Field[int]{Value: 3000, Source: settings.FromEnvironment},
+	RetryIntervalsMs: settings.Field[[]int]{Value: []int{500}, Source: settings.FromEnvironment},
+	Version:          "7", LongestWaitMs: 500, MachinePatienceMs: 5000,
+}
+
+const shownSettingsJSON = `{"enabled":{"value":true,"source":"tenant"},"lockTtlMs":{"value":3000,"source":"environment"},` +
+	`"retryIntervalsMs":{"value":[500],"source":"environment"},"version":"7","longestWaitMs":500,"machinePatienceMs":5000}`
+
+func (o *adminFake) Settings(ctx context.Context) (settings.View, error) {
+	return shownSettings, o.note(ctx, "settings")
+}
+
+func (o *adminFake) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
+	return shownSettings, o.note(ctx, "change %s", body)
+}
+
+func (o *adminFake) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
+	return schemas.LockChanges{Changes: []schemas.LockChange{}, TotalRecords: 3}, o.note(ctx, "changes %q %d %d", kind, offset, limit)
+}
+
+func (o *adminFake) Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
+	outdated := "any"
+	if f.Outdated != nil {
+		outdated = fmt.Sprint(*f.Outdated)
+	}
+	err := o.note(ctx, "locks %q %q %s %d %d", f.UserID, f.Holder, outdated, f.Offset, f.Limit)
+	return schemas.CheckoutLocks{CheckoutLocks: []schemas.CheckoutLock{{ID: lockID}}, TotalRecords: 1}, err
+}
+
+func (o *adminFake) Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error) {
+	return schemas.CheckoutLock{ID: lockID, AgeMs: 9}, o.note(ctx, "release %s %q", lockID, reason)
+}
+
+func (o *adminFake) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+	return schemas.PastCheckOuts{CheckOuts: []schemas.PastCheckOut{}, More: true}, o.note(ctx, "%+v", f)
+}
+
+func (o *adminFake) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+	return schemas.Figures{Waiting: 4}, o.note(ctx, "figures %d", minutes)
+}
+
+func (o *adminFake) Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
+	return checkout.Explanation{Errors: []fault.Detail{{Message: "no"}}}, o.note(ctx, "explain %s %s %s", req.ItemBarcode, req.UserBarcode, req.ProxyUserBarcode)
+}
+
+func (o *adminFake) PatronID(_ context.Context, barcode string) (string, error) {
+	if barcode != "P-1" {
+		return "", fault.New(fault.NotFound, "Not found")
+	}
+	return patronID, nil
+}
+
+func TestStaffsEndpointsAskAndAnswer(t *testing.T) {
+	t.Parallel()
+	const (
+		base    = "/circulation/check-out-"
+		locks   = base + "locks"
+		history = base + "history"
+		oneLock = `{"checkoutLocks":[{"id":"` + lockID + `"`
+	)
+	tests := map[string]struct {
+		method, path, body string
+		asked, want        string // of the service; beginning of the answer
+	}{
+		"settings":           {"GET", base + "lock-settings", ``, `settings`, shownSettingsJSON},
+		"change of settings": {"PUT", base + "lock-settings", shownSettingsJSON, `change ` + shownSettingsJSON, shownSettingsJSON},
+		"changes":            {"GET", base + "lock-changes", ``, `changes "" 0 20`, `{"changes":[],"totalRecords":3}`},
+		"changes of a kind":  {"GET", base + "lock-changes?kind=release&offset=40&limit=200", ``, `changes "release" 40 200`, `{"changes":[]`},
+		"locks":              {"GET", locks, ``, `locks "" "" any 0 10`, oneLock},
+		"locks, narrowed":    {"GET", locks + "?userId=" + patronID + "&holder=desk%201&outdated=true&offset=1&limit=1000", ``, `locks "` + patronID + `" "desk 1" true 1 1000`, oneLock},
+		"locks in force":     {"GET", locks + "?outdated=false", ``, `locks "" "" false 0 10`, oneLock},
+		"a patron's locks":   {"GET", locks + "?userBarcode=P-1", ``, `locks "` + patronID + `" "" any 0 10`, oneLock},
+		"release":            {"POST", locks + "/" + strings.ToUpper(lockID) + "/release", `{"reason":"kiosk died"}`, `release ` + lockID + ` "kiosk died"`, `{"id":"` + lockID + `"`},
+		"release, no reason": {"POST", locks + "/" + lockID + "/release", `{}`, `release ` + lockID + ` ""`, `{"id":`}, // the service refuses it
+		"history":            {"GET", history, ``, `{UserBarcode: ItemBarcode: ServicePointID: Outcome: From: Until: Offset:0 Limit:50}`, `{"checkOuts":[],"more":true}`},
+		"history, narrowed":  {"GET", history + "?userBarcode=P-1&itemBarcode=D%202&servicePointId=desk&outcome=lent&from=2026-08-22T14:00:00Z&until=2026-08-22T14:10:00.5%2B02:00&offset=10000&limit=200", ``, `{UserBarcode:P-1 ItemBarcode:D 2 ServicePointID:desk Outcome:lent From:2026-08-22T14:00:00Z Until:2026-08-22T14:10:00.5+02:00 Offset:10000 Limit:200}`, `{"checkOuts"`},
+		"figures":            {"GET", base + "figures", ``, `figures 60`, `{"date":"","waiting":4`},
+		"figures of a day":   {"GET", base + "figures?minutes=1440", ``, `figures 1440`, `{"date"`},
+		"explanation":        {"POST", base + "explanation", `{"itemBarcode":"i","userBarcode":"u","proxyUserBarcode":"p"}`, `explain i u p`, `{"wouldLend":false,"errors":[{"message":"no","parameters":[]}]}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{}
+			status, _, answer := b.send(t, tt.method, tt.path, tt.body)
+			if status != http.StatusOK || !strings.HasPrefix(answer, tt.want) {
+				t.Errorf("got %d %s, want 200 %s", status, answer, tt.want)
+			}
+			if b.adminFake.asked != tt.asked {
+				t.Errorf("asked for %s, want %s", b.adminFake.asked, tt.asked)
+			}
+		})
+	}
+}
+
+func TestWhatStaffAskWronglyIsNamed(t *testing.T) {
+	t.Parallel()
+	const (
+		base    = "/circulation/check-out-"
+		locks   = base + "locks"
+		history = base + "history"
+	)
+	tests := map[string]struct {
+		method, path, body string
+		status             int
+		want               []string
+	}{
+		"settings, no JSON":       {"PUT", base + "lock-settings", `enabled`, 400, []string{"not valid JSON"}},
+		"changes, all wrong":      {"GET", base + "lock-changes?kind=&offset=x&limit=1.5", ``, 422, []string{`"kind must have 1 to 255 characters"`, `"offset must be an integer from 0`, `{"key":"limit","value":"1.5"}`}},
+		"locks, all wrong":        {"GET", locks + "?userId=&holder=&outdated=yes&offset=a&limit=99999999999999999999&userBarcode=", ``, 422, []string{"userId must have", "holder must have", `"outdated must be true or false"`, "offset must be", "limit must be", "userBarcode must have"}},
+		"locks, no such patron":   {"GET", locks + "?userBarcode=P-2", ``, 422, []string{`"userBarcode is no patron's barcode"`, `{"key":"userBarcode","value":"P-2"}`}},
+		"locks, named twice":      {"GET", locks + "?userBarcode=P-1&userId=" + patronID, ``, 422, []string{"userBarcode must not be given together with userId"}},
+		"locks of version 15":     {"GET", locks + "?userId=f4cae63d-1227-f01e-92a8-000d1a700c85", ``, 422, []string{"userId must be a UUID, of the versions 1 to 5"}},
+		"release, an id of none":  {"POST", locks + "/all/release", `{"reason":"x"}`, 400, []string{"The id of the lock must be a UUID"}},
+		"release, no JSON":        {"POST", locks + "/" + lockID + "/release", `reason=x`, 400, []string{"not valid JSON"}},
+		"release, no body":        {"POST", locks + "/" + lockID + "/release", ``, 400, []string{"The body is empty"}},
+		"release, reason a list":  {"POST", locks + "/" + lockID + "/release", `{"reason":["x"]}`, 400, []string{"reason must be of type string, not array"}},
+		"history, all wrong":      {"GET", history + "?userBarcode=&itemBarcode=&servicePointId=&outcome=&from=&until=&offset=&limit=ten", ``, 422, []string{"userBarcode must", "itemBarcode must", "servicePointId must", "outcome must", "from must", "until must", "offset must", "limit must"}},
+		"figures in words":        {"GET", base + "figures?minutes=an+hour", ``, 422, []string{`"minutes must be an integer from 1 to 1440"`, `"value":"an hour"`}},
+		"settings, parameters":    {"GET", base + "lock-settings?enabled=true", ``, 422, []string{"enabled is unknown; no parameters are allowed"}},
+		"change, parameters":      {"PUT", base + "lock-settings?enabled=true", shownSettingsJSON, 422, []string{"enabled is unknown"}},
+		"changes, a typo":         {"GET", base + "lock-changes?kinds=release", ``, 422, []string{"kinds is unknown; allowed are kind, offset, limit"}},
+		"locks, a typo":           {"GET", locks + "?user=" + patronID, ``, 422, []string{"user is unknown; allowed are userId, holder, outdated, offset, limit, userBarcode"}},
+		"release, parameters":     {"POST", locks + "/" + lockID + "/release?reason=x", `{"reason":"x"}`, 422, []string{"reason is unknown"}},
+		"history, a typo":         {"GET", history + "?userbarcode=P-1", ``, 422, []string{"userbarcode is unknown; allowed are userBarcode, itemBarcode, servicePointId, outcome, from, until, offset, limit"}},
+		"history, two limits":     {"GET", history + "?limit=5&limit=6", ``, 422, []string{"limit must be given once, not 2 times"}},
+		"figures, a typo":         {"GET", base + "figures?minuts=5", ``, 422, []string{"minuts is unknown; allowed are minutes"}},
+		"explanation, parameters": {"POST", base + "explanation?itemBarcode=i", `{"itemBarcode":"i","userBarcode":"u"}`, 422, []string{"itemBarcode is unknown"}},
+		"explanation, a number":   {"POST", base + "explanation", `{"itemBarcode":1}`, 400, []string{"itemBarcode must be of type string"}},
+		"explanation of nothing":  {"POST", base + "explanation", `{}`, 422, []string{"itemBarcode is required", "userBarcode is required"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{}
+			status, _, answer := b.send(t, tt.method, tt.path, tt.body)
+			if status != tt.status || b.adminFake.asked != "" {
+				t.Errorf("got %d %s, want %d; the service was asked for %q", status, answer, tt.status, b.adminFake.asked)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(answer, want) {
+					t.Errorf("%s is missing in %s", want, answer)
+				}
+			}
+		})
+	}
+}
+
+// unread is a storage that must not be asked.
+type unread struct {
+	admin.Storage
+	admin.Settings
+}
+
+func TestWhatOversightRefusesIsNamedOnTheWire(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ method, path, body, want string }{
+		"settings, a wrong type": {"PUT", "lock-settings", `{"enabled":"yes"}`, "enabled must be true or false"},
+		"settings, no object":    {"PUT", "lock-settings", `true`, "The body must be a JSON object"},
+		"too many changes":       {"GET", "lock-changes?limit=201", ``, "limit must be an integer from 1 to 200"},
+		"too many locks":         {"GET", "locks?limit=1001", ``, "limit must be an integer from 1 to 1000"},
+		"locks of nobody":        {"GET", "locks?userId=me", ``, "userId must be a UUID"},
+		"locks of a barcode":     {"GET", "locks?userBarcode=%00", ``, "userBarcode must be UTF-8 without NUL"},
+		"release, no reason":     {"POST", "locks/" + lockID + "/release", `{}`, "reason is required"},
+		"release, a blank one":   {"POST", "locks/" + lockID + "/release", `{"reason":" "}`, "reason is required"},
+		"the end of the history": {"GET", "history?offset=10001&limit=0", ``, "offset must be an integer from 0 to 10000"},
+		"figures of a week":      {"GET", "figures?minutes=10080", ``, "minutes must be an integer from 1 to 1440"},
+	}
+	service := admin.NewService(unread{}, unread{}, settings.Environment{}, nil, slog.New(slog.DiscardHandler))
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{adminFake: adminFake{real: service}}
+			status, header, answer := b.send(t, tt.method, "/circulation/check-out-"+tt.path, tt.body)
+			if status != http.StatusUnprocessableEntity || header.Get(fault.Header) != string(fault.Invalid) || !strings.Contains(answer, tt.want) {
+				t.Errorf("got %d %s, want 422 with %s", status, answer, tt.want)
+			}
+		})
+	}
+}
+
+func TestFaultsOfOversightKeepTheirStatus(t *testing.T) {
+	t.Parallel()
+	for _, g := range guarded {
+		for _, code := range []fault.Code{fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout, fault.Invalid, fault.NotFound} {
+			b := &backend{adminFake: adminFake{fault: fault.New(code, "x")}}
+			status, header, _ := b.send(t, g.method, g.path, g.body)
+			if status != fault.Status(code) || header.Get(fault.Header) != string(code) {
+				t.Errorf("%s %s: got %d %s, want %d %s", g.method, g.path, status, header.Get(fault.Header), fault.Status(code), code)
+			}
+		}
+	}
+}

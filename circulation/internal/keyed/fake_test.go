@@ -1,0 +1,158 @@
+package keyed_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const loanID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+
+var (
+	body = []byte(`{"itemBarcode":"b"}`)
+	lent = schemas.CheckOutAnswer{Status: 201, Location: "/circulation/loans/" + loanID, Body: json.RawMessage(`{"id":"l"}`)}
+)
+
+// storage keeps one key in memory; its clock is the bubble's.
+type storage struct {
+	mu      sync.Mutex
+	hash    string
+	holder  string
+	until   time.Time
+	answer  *schemas.CheckOutAnswer
+	claims  []string // the claim ids that were asked for
+	renewed int
+	given   int     // times the claim was given up
+	lose    []error // of the next claims: granted, but the answer gets lost
+	refuse  []error // of the next changes
+	ended   []keyed.Outcome
+	inside  int   // places taken up now
+	full    error // of every call that wants a place
+}
+
+// admit is keyed.Admit.
+func (s *storage) admit(ctx context.Context) (func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := cmp.Or(ctx.Err(), s.full); err != nil {
+		return nil, err
+	}
+	s.inside++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.inside--
+	}, nil
+}
+
+func (s *storage) ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+	end := time.Now().Add(time.Duration(r.WaitMs) * time.Millisecond)
+	for {
+		claim, err := s.claim(r)
+		if !fault.Is(err, fault.RequestRunning) || !time.Now().Before(end) {
+			return claim, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return claim, ctx.Err()
+		}
+	}
+}
+
+func (s *storage) claim(r schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	claim := schemas.CheckOutClaim{LoanID: loanID, Taken: s.hash != "", Answer: s.answer}
+	switch {
+	case s.hash != "" && s.hash != r.BodyHash:
+		return schemas.CheckOutClaim{}, fault.New(fault.KeyReused, "another body")
+	case s.answer != nil:
+		return claim, nil
+	case s.holder != r.ClaimID && time.Now().Before(s.until):
+		return schemas.CheckOutClaim{}, fault.New(fault.RequestRunning, "running")
+	}
+	s.claims = append(s.claims, r.ClaimID)
+	s.hash, s.holder, s.until = r.BodyHash, r.ClaimID, time.Now().Add(time.Duration(r.LeaseMs)*time.Millisecond)
+	if len(s.lose) > 0 {
+		err := s.lose[0]
+		s.lose = s.lose[1:]
+		return schemas.CheckOutClaim{}, err
+	}
+	return claim, nil
+}
+
+func (s *storage) ChangeClaim(ctx context.Context, claimID string, c schemas.CheckOutClaimChange) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(s.refuse) > 0 {
+		err := s.refuse[0]
+		if s.refuse = s.refuse[1:]; err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.holder != claimID || s.answer != nil:
+		return fault.New(fault.ClaimLost, "lost")
+	case c.Answer != nil:
+		s.answer = c.Answer
+	case *c.LeaseMs == 0:
+		s.given++
+		s.until = time.Time{}
+	default:
+		s.renewed++
+		s.until = time.Now().Add(time.Duration(*c.LeaseMs) * time.Millisecond)
+	}
+	return nil
+}
+
+func (s *storage) requests() *keyed.Requests {
+	return &keyed.Requests{
+		Storage: s, Log: slog.New(slog.DiscardHandler),
+		Ended: func(o keyed.Outcome) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.ended = append(s.ended, o)
+		},
+	}
+}
+
+// lends is work that lends.
+func lends(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) { return lent, nil }
+
+// never is work that must not be done.
+func never(t *testing.T) keyed.Work {
+	return func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
+		t.Error("it was worked on again")
+		return schemas.CheckOutAnswer{}, nil
+	}
+}
+
+func fails(err error) keyed.Work {
+	return func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
+		return schemas.CheckOutAnswer{}, err
+	}
+}
+
+func same(got, want schemas.CheckOutAnswer) bool {
+	return got.Status == want.Status && got.Location == want.Location && string(got.Body) == string(want.Body)
+}
+
+// wantLent does a check-out that must be answered as lent.
+func (s *storage) wantLent(t *testing.T, work keyed.Work) {
+	t.Helper()
+	if got, err := s.requests().Do(t.Context(), "k", body, s.admit, work); err != nil || !same(got, lent) {
+		t.Errorf("got %+v, %v, want %+v", got, err, lent)
+	}
+}

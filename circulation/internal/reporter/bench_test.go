@@ -1,0 +1,31 @@
+package reporter_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/reporter"
+	"checkoutlock/schemas/tenant"
+)
+
+// BenchmarkCheckOut is what the history costs a check-out: two notes about waiting
+// and the ending. Storage is out of reach, so that the queue is full.
+func BenchmarkCheckOut(b *testing.B) {
+	id, err := tenant.Parse("diku")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := tenant.NewContext(context.Background(), id)
+	r := reporter.NewRecorder(nil, func(int) {}, slog.New(slog.DiscardHandler))
+	e := checkout.Ending{Outcome: checkout.OutcomeLent, UserBarcode: "ann", ItemBarcode: "book"}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r.Waiting(ctx, 1)
+			r.Waiting(ctx, -1)
+			r.Ended(ctx, e)
+		}
+	})
+}

@@ -1,0 +1,152 @@
+package reporter_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/reporter"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/tenant"
+)
+
+var errDown = fault.New(fault.Unavailable, "down")
+
+// told is one report as storage got it.
+type told struct {
+	schemas.CheckOutReport
+	at     time.Duration // since the test began
+	tenant string
+	info   call.Info
+}
+
+// bench is a recorder with a storage that answers by a script.
+type bench struct {
+	*reporter.Recorder
+	start time.Time
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	mu      sync.Mutex
+	log     strings.Builder
+	reports []told
+	answer  func(told) error // nil takes everything
+	delay   time.Duration    // of each answer
+	dropped int
+}
+
+// run calls test with a recorder that runs, and stops it afterwards.
+func run(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{start: time.Now(), ended: make(chan struct{})}
+		b.Recorder = reporter.NewRecorder(b, b.drop, slog.New(slog.NewTextHandler(b, nil)))
+		var ctx context.Context
+		ctx, b.stop = context.WithCancel(t.Context())
+		go func() {
+			defer close(b.ended)
+			b.Run(ctx)
+		}()
+		test(t, b)
+		b.end()
+	})
+}
+
+// end stops the recorder and waits for it.
+func (b *bench) end() {
+	b.stop()
+	<-b.ended
+}
+
+func (b *bench) Report(ctx context.Context, r schemas.CheckOutReport) error {
+	b.mu.Lock()
+	answer, delay := b.answer, b.delay
+	b.mu.Unlock()
+	id, _ := tenant.FromContext(ctx)
+	got := told{CheckOutReport: r, at: time.Since(b.start), tenant: id.String(), info: call.FromContext(ctx)}
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reports = append(b.reports, got)
+	if answer != nil {
+		return answer(got)
+	}
+	return nil
+}
+
+func (b *bench) drop(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dropped += n
+}
+
+// Write is the log's.
+func (b *bench) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.log.Write(line)
+}
+
+// script changes how storage answers.
+func (b *bench) script(answer func(told) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer = answer
+}
+
+// heard returns the reports since it was asked last.
+func (b *bench) heard() []told {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.reports
+	b.reports = nil
+	return r
+}
+
+func always(err error) func(told) error { return func(told) error { return err } }
+
+func inTenant(t *testing.T, name string) context.Context {
+	t.Helper()
+	id, err := tenant.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.NewContext(t.Context(), id)
+}
+
+// lend ends n check-outs, with the items first, first+1 and so on.
+func (b *bench) lend(ctx context.Context, first, n int) {
+	for i := range n {
+		b.Ended(ctx, checkout.Ending{Outcome: checkout.OutcomeLent, ItemBarcode: fmt.Sprint(first + i)})
+	}
+}
+
+// items are the barcodes of the check-outs of all reports.
+func items(reports []told) (barcodes []string) {
+	for _, r := range reports {
+		for _, c := range r.CheckOuts {
+			barcodes = append(barcodes, c.ItemBarcode)
+		}
+	}
+	return barcodes
+}
+
+// numbered are the barcodes that lend gave.
+func numbered(first, n int) (barcodes []string) {
+	for i := range n {
+		barcodes = append(barcodes, fmt.Sprint(first+i))
+	}
+	return barcodes
+}

@@ -1,0 +1,150 @@
+package storageclient
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestWhatStaffAskForReachesStorage(t *testing.T) {
+	t.Parallel()
+	yes := true
+	tests := map[string]struct {
+		ask    func(context.Context, *Client) (any, error)
+		want   string // the request
+		status int
+		body   string
+		answer string
+	}{
+		"all locks": {
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.Locks(ctx, admin.LockFilter{Limit: 10})
+			},
+			"GET /check-out-lock-storage?limit=10&offset=0 ", 200,
+			`{"checkoutLocks":[{"id":"l","ageMs":7,"holder":"h"}],"totalRecords":1}`, `{[{l   0  false 7   h}] 1}`,
+		},
+		"some locks": {
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.Locks(ctx, admin.LockFilter{UserID: someID, Holder: "a&b", Outdated: &yes, Offset: 20, Limit: 10})
+			},
+			"GET /check-out-lock-storage?holder=a%26b&limit=10&offset=20&outdated=true&userId=" + someID + " ", 200,
+			`{"checkoutLocks":[],"totalRecords":0}`, `{[] 0}`,
+		},
+		"a forced release": {
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.ForceRelease(ctx, someID, schemas.ForcedRelease{Reason: "stuck", ByName: "Ann"})
+			},
+			"POST /check-out-lock-storage/" + someID + `/forced-release {"reason":"stuck","byName":"Ann"}`, 200,
+			`{"id":"l","ageMs":7,"requestId":"r"}`, `{l   0  false 7 r  }`,
+		},
+		"all changes": {
+			func(ctx context.Context, c *Client) (any, error) { return c.LockChanges(ctx, "", 0, 20) },
+			"GET /check-out-lock-changes-storage?limit=20&offset=0 ", 200,
+			`{"changes":[],"totalRecords":0}`, `{[] 0}`,
+		},
+		"releases": {
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.LockChanges(ctx, schemas.ChangeRelease, 1, 2)
+			},
+			"GET /check-out-lock-changes-storage?kind=release&limit=2&offset=1 ", 200,
+			`{"changes":[{"id":"c","kind":"release","by":{"name":"Ann"},"reason":"stuck"}],"totalRecords":9}`,
+			`{[{c  release { Ann} stuck  [] [] <nil>}] 9}`,
+		},
+		"a change of the settings": {
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.Put(ctx, schemas.LockSettingsChange{Value: []byte(`{}`), Version: "7", Reason: "exams", ByName: "Ann"})
+			},
+			`PUT /check-out-lock-settings-storage {"value":{},"version":"7","reason":"exams","byName":"Ann"}`, 200,
+			`{"version":"8"}`, `{8 [] <nil>}`,
+		},
+		"an announcement of the environment": {
+			func(ctx context.Context, c *Client) (any, error) {
+				state, err := c.Announce(ctx, schemas.LockEnvironment{Enabled: true, Version: "7"})
+				return *state.EnvironmentOnMs, err
+			},
+			`POST /check-out-lock-settings-storage/environment {"enabled":true,"version":"7"}`, 200,
+			`{"version":"8","environmentOnMs":60000}`, `60000`,
+		},
+		"past check-outs": {
+			func(ctx context.Context, c *Client) (any, error) {
+				return c.PastCheckOuts(ctx, schemas.HistoryFilter{
+					UserBarcode: "u 1", ItemBarcode: "i", ServicePointID: "d", Outcome: "lent", From: "2026-03-01T10:00:00+01:00", Until: "2026-03-02T00:00:00Z", Offset: 50, Limit: 25,
+				})
+			},
+			"GET /check-out-history-storage/check-outs?from=2026-03-01T10%3A00%3A00%2B01%3A00&itemBarcode=i&limit=25&offset=50&outcome=lent" +
+				"&servicePointId=d&until=2026-03-02T00%3A00%3A00Z&userBarcode=u+1 ", 200,
+			`{"checkOuts":[],"more":true}`, `{[] true}`,
+		},
+		"figures": {
+			func(ctx context.Context, c *Client) (any, error) { return c.Figures(ctx, 60) },
+			"GET /check-out-history-storage/figures?minutes=60 ", 200,
+			`{"date":"d","waiting":1,"held":2,"minutes":[{"date":"m","checkOuts":3}],"total":{"lent":4},"causes":[{"count":5}]}`,
+			`{d 1 2 [{m {3 0 0 <nil> <nil> <nil>}}] {0 4 0 <nil> <nil> <nil>} [{   5}]}`,
+		},
+		"a report": {
+			func(ctx context.Context, c *Client) (any, error) {
+				return nil, c.Report(ctx, schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{{ID: "e", Outcome: "lent"}}, Waiting: 2})
+			},
+			`POST /check-out-history-storage/check-outs {"checkOuts":[{"id":"e","outcome":"lent","tookMs":0}],"waiting":2}`, 204, ``, `<nil>`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked string
+			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				asked = r.Method + " " + r.URL.String() + " " + string(body)
+				answer(w, tt.status, "", tt.body)
+			})
+			got, err := tt.ask(inTenant(t, "diku"), c)
+			if err != nil || fmt.Sprint(got) != tt.answer {
+				t.Errorf("got %v, %v, want %s", got, err, tt.answer)
+			}
+			if asked != tt.want {
+				t.Errorf("asked %s\nwant  %s", asked, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnAnswerWithoutItsListIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "", `{}`) })
+	ctx := inTenant(t, "diku")
+	_, locks := c.Locks(ctx, admin.LockFilter{})
+	_, changes := c.LockChanges(ctx, "", 0, 1)
+	_, past := c.PastCheckOuts(ctx, schemas.HistoryFilter{})
+	_, figures := c.Figures(ctx, 1)
+	for name, err := range map[string]error{"locks": locks, "changes": changes, "past check-outs": past, "figures": figures} {
+		if !fault.Is(err, fault.Internal) {
+			t.Errorf("%s: got %v, want %s", name, err, fault.Internal)
+		}
+	}
+}
+
+func TestALockThatIsGoneCannotBeReleasedByForce(t *testing.T) {
+	t.Parallel()
+	status, code := http.StatusNotFound, fault.NotFound
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, status, code, "no such lock") })
+	ctx, why := inTenant(t, "diku"), schemas.ForcedRelease{Reason: "stuck"}
+	if _, err := c.ForceRelease(ctx, someID, why); !fault.Is(err, fault.NotFound) {
+		t.Errorf("gone: got %v, want %s", err, fault.NotFound)
+	}
+	code = "" // from a storage that does not know the path
+	if _, err := c.ForceRelease(ctx, someID, why); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("an older storage: got %v, want %s", err, fault.Unavailable)
+	}
+	if _, err := c.ForceRelease(ctx, "../x", why); !fault.Is(err, fault.NotFound) {
+		t.Errorf("no id at all: got %v, want %s", err, fault.NotFound)
+	}
+}
