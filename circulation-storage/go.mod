@@ -6,6 +6,7 @@ require (
 	checkoutlock/config v0.0.0
 	checkoutlock/migrations v0.0.0
 	checkoutlock/schemas v0.0.0
+	checkoutlock/web v0.0.0
 	github.com/golang-migrate/migrate/v4 v4.20.1
 	github.com/google/uuid v1.6.0
 	github.com/indexdata/cql-go v1.0.0
@@ -43,5 +44,7 @@ require (
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config
+
+replace checkoutlock/web => ../web
 
 replace checkoutlock/migrations => ../migrations

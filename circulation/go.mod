@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	checkoutlock/config v0.0.0
 	checkoutlock/schemas v0.0.0
+	checkoutlock/web v0.0.0
 	github.com/cenkalti/backoff/v4 v4.3.0
 	github.com/google/uuid v1.6.0
 	github.com/labstack/echo/v4 v4.16.0
@@ -37,3 +38,5 @@ require (
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config
+
+replace checkoutlock/web => ../web

@@ -18,6 +18,7 @@ require (
 
 require (
 	checkoutlock/migrations v0.0.0 // indirect
+	checkoutlock/web v0.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -51,6 +52,8 @@ require (
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config
+
+replace checkoutlock/web => ../web
 
 replace checkoutlock/migrations => ../migrations
 

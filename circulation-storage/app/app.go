@@ -18,9 +18,9 @@ import (
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/circulation-storage/internal/sample"
 	"checkoutlock/circulation-storage/internal/sweep"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
+	"checkoutlock/web"
 )
 
 // bodyLimit is the largest request body in bytes; FOLIO's largest records are
@@ -37,7 +37,7 @@ type App struct {
 	db       *postgres.DB
 	tenants  []tenant.ID // those of TENANTS
 	watch    *readiness.Watch
-	server   *edge.Server
+	server   *web.Server
 	metrics  *metrics
 	reg      *prometheus.Registry
 	locks    *lock.Service
@@ -66,7 +66,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := install(ctx, db, ids, nil); err != nil {
 		return nil, err
 	}
-	server, err := edge.Listen(ctx, cfg.HTTP, log)
+	server, err := web.Listen(ctx, cfg.HTTP, log)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer a.db.Close() // last: requests still use it while they finish
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return a.server.Run(ctx, edge.New(edge.Options{
+		return a.server.Run(ctx, web.New(web.Options{
 			Log: a.log, Registry: a.reg, RequestTimeout: a.cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, Ready: a.ready,
 		}, a.routes()), a.locks.Stop)
 	})
@@ -144,11 +144,11 @@ func (a *App) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (a *App) routes() []edge.Route {
+func (a *App) routes() []web.Route {
 	records := postgres.NewRecordStore(a.db, a.metrics.unfenced.Inc)
 	rules := postgres.NewRulesStore(a.db)
-	var all []edge.Route
-	for _, some := range [][]edge.Route{
+	var all []web.Route
+	for _, some := range [][]web.Route{
 		httpapi.CheckoutLockRoutes(a.locks, a.cfg.lockTTL()),
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(a.db)),
 		httpapi.CheckOutRoutes(commit.NewService(postgres.NewCommitStore(a.db), a.metrics)),

@@ -21,7 +21,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/circulation/internal/storageclient"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 // bodyLimit is the largest request body: circulation rules of thousands of lines.
@@ -29,7 +29,7 @@ const bodyLimit = 1 << 20
 
 // App is the service, listening but not yet serving.
 type App struct {
-	server  *edge.Server
+	server  *web.Server
 	handler http.Handler
 	storage *storageclient.Client
 	history *reporter.Recorder
@@ -61,7 +61,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	if err != nil {
 		return nil, err
 	}
-	server, err := edge.Listen(ctx, cfg.HTTP, log)
+	server, err := web.Listen(ctx, cfg.HTTP, log)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
 		Admin: overseen, Guard: guard, Log: log,
 	})
-	handler := edge.New(edge.Options{
+	handler := web.New(web.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
 		BelievePermissions: guard.Mode() == auth.Gateway,
 		Ready: func(ctx context.Context) error {

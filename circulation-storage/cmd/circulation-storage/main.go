@@ -16,7 +16,7 @@ import (
 
 	"checkoutlock/circulation-storage/app"
 	"checkoutlock/config"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 const usage = `circulation-storage keeps a library's records and the patrons' check-out locks.
@@ -61,7 +61,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	case "-h", "-help", "--help", "help":
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
-		return edge.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
+		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
 	}
 	cfg := app.DefaultConfig()
 	if err := config.Load(&cfg, environ); err != nil {

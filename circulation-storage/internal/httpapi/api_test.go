@@ -11,8 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 // bodyLimit is small, so that a test of it is.
@@ -21,9 +21,9 @@ const bodyLimit = 64 << 10
 // api is some of the service's routes behind the edge, as a client sees them.
 type api struct{ handler http.Handler }
 
-func newAPI(t *testing.T, routes []edge.Route) api {
+func newAPI(t *testing.T, routes []web.Route) api {
 	t.Helper()
-	return api{edge.New(edge.Options{
+	return api{web.New(web.Options{
 		Log:            slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Registry:       prometheus.NewRegistry(),
 		RequestTimeout: 5 * time.Minute,

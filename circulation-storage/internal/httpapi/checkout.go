@@ -9,9 +9,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // Commits commits check-outs and check-ins of the tenant in ctx and counts its
@@ -29,9 +29,9 @@ type checkOutHandlers struct{ commits Commits }
 
 // CheckOutRoutes are the all-or-nothing commits of check-outs and check-ins, and
 // the count that a check-out needs (all ours).
-func CheckOutRoutes(commits Commits) []edge.Route {
+func CheckOutRoutes(commits Commits) []web.Route {
 	h := checkOutHandlers{commits: commits}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodPost, Path: "/loan-storage/check-outs", Handler: h.checkOut, Permission: "circulation-storage.check-outs.item.post"},
 		{Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Handler: h.durableLoan, Permission: "circulation-storage.check-outs.item.get"},
 		{Method: http.MethodPost, Path: "/loan-storage/check-ins", Handler: h.checkIn, Permission: "circulation-storage.check-ins.item.post"},
@@ -43,7 +43,7 @@ func CheckOutRoutes(commits Commits) []edge.Route {
 // repeat too; 409 when lock, settings or item changed meanwhile; 422 for what
 // never succeeds as sent.
 func (h checkOutHandlers) checkOut(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (h checkOutHandlers) durableLoan(c echo.Context) error {
 // checkIn handles POST /loan-storage/check-ins: 200 with the item, and with the
 // loan if the item was on loan; 409 when the item changed meanwhile.
 func (h checkOutHandlers) checkIn(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h checkOutHandlers) checkIn(c echo.Context) error {
 // count handles GET /loan-storage/open-loan-count?userId=&materialTypeId=&loanTypeId=&lockId=:
 // 200, or 409 LOCK_LOST when lockId is not, or no longer, the patron's lock.
 func (h checkOutHandlers) count(c echo.Context) error {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	q.Declare("userId", "materialTypeId", "loanTypeId", "lockId")
 	if err := q.Err(); err != nil {
 		return err

@@ -15,10 +15,10 @@ import (
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
+	"checkoutlock/web"
 )
 
 // silent is an observer that nobody asks.
@@ -41,7 +41,7 @@ func newCommitAPI(t *testing.T) commitAPI {
 	return commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
 }
 
-func commitRoutes(db *postgres.DB) []edge.Route {
+func commitRoutes(db *postgres.DB) []web.Route {
 	return slices.Concat(
 		httpapi.CheckOutRoutes(commit.NewService(postgres.NewCommitStore(db), silent{})),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),

@@ -15,10 +15,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 const defaultListLimit = 10
@@ -31,17 +31,17 @@ type lockHandlers struct {
 // CheckoutLockRoutes are FOLIO's /check-out-lock-storage
 // (ramls/checkout-lock-storage.raml), and the releases by request and by force, which
 // are ours. defaultTTL is for requests without ttlMs.
-func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Route {
+func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Route {
 	const path, permission = "/check-out-lock-storage", "checkout-lock-storage.checkout-locks"
 	h := lockHandlers{locks: locks, defaultTTL: defaultTTL}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodGet, Path: path, Handler: h.list, Permission: permission + ".collection.get"},
 		{Method: http.MethodPost, Path: path, Handler: h.create, Permission: permission + ".item.post"},
 		{Method: http.MethodGet, Path: path + "/:lockId", Handler: h.get, Permission: permission + ".item.get"},
 		{Method: http.MethodDelete, Path: path + "/:lockId", Handler: h.delete, Permission: permission + ".item.delete"},
 		{Method: http.MethodDelete, Path: path, Handler: h.deleteOfRequest, Permission: permission + ".item.delete"},
 		{
-			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Handler: edge.NoParameters(h.forceRelease),
+			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Handler: web.NoParameters(h.forceRelease),
 			Permission: permission + ".item.forced-release.post",
 		},
 	}
@@ -51,7 +51,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []edge.Ro
 // somebody else has it, 429 when too many wait for it already.
 func (h lockHandlers) create(c echo.Context) error {
 	var body schemas.CheckoutLockRequest
-	if err := edge.Decode(c, &body); err != nil {
+	if err := web.Decode(c, &body); err != nil {
 		return err
 	}
 	req, err := h.request(body)
@@ -161,7 +161,7 @@ func (h lockHandlers) delete(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q := edge.FolioQueryOf(c)
+	q := web.FolioQueryOf(c)
 	durable := q.Boolean("durable")
 	if err := q.Err(); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (h lockHandlers) delete(c echo.Context) error {
 // deleteOfRequest handles DELETE /check-out-lock-storage?userId=&requestId= (ours): 204
 // when the request has no lock any more, also when it had none.
 func (h lockHandlers) deleteOfRequest(c echo.Context) error {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	q.Declare("userId", "requestId")
 	if err := q.Err(); err != nil {
 		return err
@@ -250,10 +250,10 @@ func lockFilter(c echo.Context) (f lock.Filter, err error) {
 		}
 		f.Outdated = &outdated
 	}
-	if f.Offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
+	if f.Offset, err = web.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
 		return f, err
 	}
-	f.Limit, err = edge.QueryInt(c, "limit", defaultListLimit, 0, schemas.MaxLockPage)
+	f.Limit, err = web.QueryInt(c, "limit", defaultListLimit, 0, schemas.MaxLockPage)
 	return f, err
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/tenant"
+	"checkoutlock/web"
 )
 
 const patronID = "77477611-ab44-4a36-9d41-2f6ffb9e6e41"
@@ -93,7 +93,7 @@ func TestABadPatronIsAnsweredAsFolioDoes(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	w := a.do(http.MethodPost, "", `{"userId":"not-an-id","ttlMs":1000}`)
-	got := decode[edge.Errors](t, w)
+	got := decode[web.Errors](t, w)
 	if w.Code != 422 || len(got.Errors) != 1 {
 		t.Fatalf("got %d %s, want 422 with one error", w.Code, w.Body)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/claim"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // CheckOutRequests keeps the Idempotency-Keys of the tenant in ctx; see
@@ -30,10 +30,10 @@ type checkOutRequestHandlers struct{ requests CheckOutRequests }
 
 // CheckOutRequestRoutes are /check-out-request-storage (ours): who works on the
 // check-out that an Idempotency-Key stands for, and what it was answered.
-func CheckOutRequestRoutes(requests CheckOutRequests) []edge.Route {
+func CheckOutRequestRoutes(requests CheckOutRequests) []web.Route {
 	const path, permission = "/check-out-request-storage", "circulation-storage.check-out-requests.item"
 	h := checkOutRequestHandlers{requests: requests}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodPost, Path: path, Handler: h.claim, Permission: permission + ".post"},
 		{Method: http.MethodPut, Path: path + "/:claimId", Handler: h.change, Permission: permission + ".put"},
 	}
@@ -43,7 +43,7 @@ func CheckOutRequestRoutes(requests CheckOutRequests) []edge.Route {
 // answer of a check-out that is finished, 409 while somebody else works on it, 422
 // for a key that was used with another body.
 func (h checkOutRequestHandlers) claim(c echo.Context) error {
-	raw, err := edge.ReadBody(c)
+	raw, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 		return err
 	}
 	var body schemas.CheckOutRequest
-	if err := edge.Unmarshal(raw, &body); err != nil {
+	if err := web.Unmarshal(raw, &body); err != nil {
 		return err
 	}
 	req, err := claimRequest(body)
@@ -111,7 +111,7 @@ func (h checkOutRequestHandlers) change(c echo.Context) error {
 		return fault.New(fault.Malformed, "The claim's id must be a UUID, not %s", schemas.Shown(c.Param("claimId")))
 	}
 	var body schemas.CheckOutClaimChange
-	if err := edge.Decode(c, &body); err != nil {
+	if err := web.Decode(c, &body); err != nil {
 		return err
 	}
 	if err := h.apply(c.Request().Context(), id, body); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/history"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 const (
@@ -19,11 +19,11 @@ type historyHandlers struct{ store history.Store }
 
 // HistoryRoutes are /check-out-history-storage (ours): how check-outs ended, and
 // what follows from it about the last minutes.
-func HistoryRoutes(store history.Store) []edge.Route {
+func HistoryRoutes(store history.Store) []web.Route {
 	const path, permission = "/check-out-history-storage", "circulation-storage.check-out-"
 	h := historyHandlers{store: store}
-	return []edge.Route{
-		{Method: http.MethodPost, Path: path + "/check-outs", Handler: edge.NoParameters(h.add), Permission: permission + "history.collection.post"},
+	return []web.Route{
+		{Method: http.MethodPost, Path: path + "/check-outs", Handler: web.NoParameters(h.add), Permission: permission + "history.collection.post"},
 		{Method: http.MethodGet, Path: path + "/check-outs", Handler: h.list, Permission: permission + "history.collection.get"},
 		{Method: http.MethodGet, Path: path + "/figures", Handler: h.figures, Permission: permission + "figures.get"},
 	}
@@ -33,7 +33,7 @@ func HistoryRoutes(store history.Store) []edge.Route {
 // also those that were before; 422 naming all that is wrong, and none is kept. The
 // instance is that of X-Lock-Holder.
 func (h historyHandlers) add(c echo.Context) error {
-	raw, err := edge.ReadBody(c)
+	raw, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (h historyHandlers) add(c echo.Context) error {
 		return err
 	}
 	var report schemas.CheckOutReport
-	if err := edge.Unmarshal(raw, &report); err != nil {
+	if err := web.Unmarshal(raw, &report); err != nil {
 		return err
 	}
 	if err := history.Check(report); err != nil {
@@ -70,7 +70,7 @@ func (h historyHandlers) list(c echo.Context) error {
 }
 
 func historyFilter(c echo.Context) (history.Filter, error) {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	f := history.Filter{
 		UserBarcode:    q.Text("userBarcode", schemas.MaxHistoryText),
 		ItemBarcode:    q.Text("itemBarcode", schemas.MaxHistoryText),
@@ -96,7 +96,7 @@ func historyFilter(c echo.Context) (history.Filter, error) {
 // figures handles GET /check-out-history-storage/figures?minutes=60: 200, or 422
 // for a number that is none or out of range.
 func (h historyHandlers) figures(c echo.Context) error {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	minutes := q.Integer("minutes", defaultFigureMinutes, 1, schemas.MaxFigureMinutes)
 	if err := q.Err(); err != nil {
 		return err

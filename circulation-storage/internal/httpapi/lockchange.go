@@ -9,8 +9,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 const defaultChangesPage = 20
@@ -26,9 +26,9 @@ type lockChangeHandlers struct{ changes LockChanges }
 
 // LockChangeRoutes are /check-out-lock-changes-storage (ours): who changed the lock
 // settings and released locks by force, when and why.
-func LockChangeRoutes(changes LockChanges) []edge.Route {
+func LockChangeRoutes(changes LockChanges) []web.Route {
 	h := lockChangeHandlers{changes: changes}
-	return []edge.Route{{
+	return []web.Route{{
 		Method: http.MethodGet, Path: "/check-out-lock-changes-storage", Handler: h.list,
 		Permission: "circulation-storage.check-out-lock-changes.collection.get",
 	}}
@@ -38,7 +38,7 @@ func LockChangeRoutes(changes LockChanges) []edge.Route {
 // page, newest first, and the number of all that match; 422 naming all parameters
 // that are wrong.
 func (h lockChangeHandlers) list(c echo.Context) error {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	kind := q.Text("kind", schemas.MaxHistoryText)
 	if kind != "" && kind != schemas.ChangeSettings && kind != schemas.ChangeRelease {
 		q.Wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease)
@@ -88,7 +88,7 @@ func (h lockHandlers) forceRelease(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	raw, err := edge.ReadBody(c)
+	raw, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (h lockHandlers) forceRelease(c echo.Context) error {
 		return err
 	}
 	var body schemas.ForcedRelease
-	if err := edge.Unmarshal(raw, &body); err != nil {
+	if err := web.Unmarshal(raw, &body); err != nil {
 		return err
 	}
 	l, err := h.locks.ForceRelease(c.Request().Context(), id, lock.NewNote(body.Reason, body.ByName))

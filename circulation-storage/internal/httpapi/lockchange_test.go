@@ -16,8 +16,8 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 const (
@@ -35,7 +35,7 @@ func newChangeAPI(t *testing.T) *lockAPI {
 	return &lockAPI{newAPI(t, changeRoutes(locks, db)), locks, line, db, id}
 }
 
-func changeRoutes(locks *lock.Service, db *postgres.DB) []edge.Route {
+func changeRoutes(locks *lock.Service, db *postgres.DB) []web.Route {
 	return slices.Concat(
 		httpapi.CheckoutLockRoutes(locks, defaultTTL),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),

@@ -8,9 +8,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // PatronBlockStore keeps the automated blocks of the tenant in ctx, as one
@@ -27,10 +27,10 @@ type patronBlockHandlers struct{ store PatronBlockStore }
 // PatronBlockRoutes are mod-patron-blocks' /automated-patron-blocks/{userId}. That
 // module derives the blocks from loans and fees; here PUT (ours) stores what
 // somebody else found.
-func PatronBlockRoutes(store PatronBlockStore) []edge.Route {
+func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	const path, permission = "/automated-patron-blocks/:id", "automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
 		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
 	}
@@ -63,7 +63,7 @@ func (h patronBlockHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 type placementHandlers struct{ placements commit.Placements }
 
 // PlacementRoutes are the all-or-nothing placing of requests (ours).
-func PlacementRoutes(placements commit.Placements) []edge.Route {
+func PlacementRoutes(placements commit.Placements) []web.Route {
 	h := placementHandlers{placements: placements}
-	return []edge.Route{{
+	return []web.Route{{
 		Method: http.MethodPost, Path: "/request-storage/placements", Handler: h.post,
 		Permission: "circulation-storage.request-placements.item.post",
 	}}
@@ -24,7 +24,7 @@ func PlacementRoutes(placements commit.Placements) []edge.Route {
 // item, for a repeat too; 409 when item or queue changed meanwhile; 422 for what
 // never succeeds as sent.
 func (h placementHandlers) post(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}

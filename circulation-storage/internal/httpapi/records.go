@@ -9,9 +9,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 const defaultLimit = 10 // RMB's
@@ -28,22 +28,22 @@ func deletedByQuery() []records.Type { return []records.Type{records.Loan()} }
 
 // RecordRoutes are the endpoints of all types: a collection with GET and POST, a
 // record with GET, PUT and DELETE; and DELETE of the collections in deletedByQuery.
-func RecordRoutes(store records.Store) []edge.Route {
-	var routes []edge.Route
+func RecordRoutes(store records.Store) []web.Route {
+	var routes []web.Route
 	for _, t := range records.Types() {
 		h := recordHandlers{store: store, t: t}
 		one := t.Path + "/:id"
 		routes = append(routes,
-			edge.Route{Method: http.MethodGet, Path: t.Path, Handler: h.list, Permission: t.Permission + ".collection.get"},
-			edge.Route{Method: http.MethodPost, Path: t.Path, Handler: h.create, Permission: t.Permission + ".item.post"},
-			edge.Route{Method: http.MethodGet, Path: one, Handler: h.get, Permission: t.Permission + ".item.get"},
-			edge.Route{Method: http.MethodPut, Path: one, Handler: h.update, Permission: t.Permission + ".item.put"},
-			edge.Route{Method: http.MethodDelete, Path: one, Handler: h.delete, Permission: t.Permission + ".item.delete"},
+			web.Route{Method: http.MethodGet, Path: t.Path, Handler: h.list, Permission: t.Permission + ".collection.get"},
+			web.Route{Method: http.MethodPost, Path: t.Path, Handler: h.create, Permission: t.Permission + ".item.post"},
+			web.Route{Method: http.MethodGet, Path: one, Handler: h.get, Permission: t.Permission + ".item.get"},
+			web.Route{Method: http.MethodPut, Path: one, Handler: h.update, Permission: t.Permission + ".item.put"},
+			web.Route{Method: http.MethodDelete, Path: one, Handler: h.delete, Permission: t.Permission + ".item.delete"},
 		)
 	}
 	for _, t := range deletedByQuery() {
 		h := recordHandlers{store: store, t: t}
-		routes = append(routes, edge.Route{
+		routes = append(routes, web.Route{
 			Method: http.MethodDelete, Path: t.Path, Handler: h.deleteMatching, Permission: t.Permission + ".collection.delete",
 		})
 	}
@@ -56,7 +56,7 @@ func (h recordHandlers) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return edge.StreamJSON(c, func(w io.Writer) error {
+	return web.StreamJSON(c, func(w io.Writer) error {
 		out := &collectionWriter{w: w, settings: h.isSettings(), key: h.t.Collection, noTotal: p.NoTotal}
 		if err := h.store.List(c.Request().Context(), h.t, p, out); err != nil {
 			return err
@@ -69,10 +69,10 @@ func (h recordHandlers) list(c echo.Context) error {
 func readPage(c echo.Context) (records.Page, error) {
 	p := records.Page{Query: c.QueryParam("query")}
 	var err error
-	if p.Offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
+	if p.Offset, err = web.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
 		return p, err
 	}
-	if p.Limit, err = edge.QueryInt(c, "limit", defaultLimit, 0, math.MaxInt32); err != nil {
+	if p.Limit, err = web.QueryInt(c, "limit", defaultLimit, 0, math.MaxInt32); err != nil {
 		return p, err
 	}
 	switch mode := c.QueryParam("totalRecords"); mode {
@@ -162,7 +162,7 @@ func (h recordHandlers) deleteMatching(c echo.Context) error {
 
 // read reads a record from the body; id is the one in the path, if any.
 func (h recordHandlers) read(c echo.Context, id string) (records.Record, error) {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 // Renewals commits renewals of the tenant in ctx.
@@ -19,9 +19,9 @@ type Renewals interface {
 type renewalHandlers struct{ renewals Renewals }
 
 // RenewalRoutes are the guarded write of a renewal (ours).
-func RenewalRoutes(renewals Renewals) []edge.Route {
+func RenewalRoutes(renewals Renewals) []web.Route {
 	h := renewalHandlers{renewals: renewals}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodPost, Path: "/loan-storage/renewals", Handler: h.renew, Permission: "circulation-storage.renewals.item.post"},
 	}
 }
@@ -29,7 +29,7 @@ func RenewalRoutes(renewals Renewals) []edge.Route {
 // renew handles POST /loan-storage/renewals: 200 with the loan; 409 when loan or
 // item changed meanwhile; 422 for what never succeeds as sent.
 func (h renewalHandlers) renew(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 // RequestBatchStore writes requests of the tenant in ctx together.
@@ -20,9 +20,9 @@ type requestBatchHandlers struct{ store RequestBatchStore }
 
 // RequestBatchRoutes are FOLIO's /request-storage-batch/requests, by which a queue
 // is put into another order at once.
-func RequestBatchRoutes(store RequestBatchStore) []edge.Route {
+func RequestBatchRoutes(store RequestBatchStore) []web.Route {
 	h := requestBatchHandlers{store: store}
-	return []edge.Route{{
+	return []web.Route{{
 		Method: http.MethodPost, Path: "/request-storage-batch/requests", Handler: h.post,
 		Permission: "circulation-storage.request-batch.item.post",
 	}}
@@ -30,7 +30,7 @@ func RequestBatchRoutes(store RequestBatchStore) []edge.Route {
 
 // post handles POST /request-storage-batch/requests: 201 without a body.
 func (h requestBatchHandlers) post(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 // RulesStore keeps the circulation rules of the tenant in ctx.
@@ -20,10 +20,10 @@ type RulesStore interface {
 type rulesHandlers struct{ store RulesStore }
 
 // RulesRoutes are FOLIO's /circulation-rules-storage.
-func RulesRoutes(store RulesStore) []edge.Route {
+func RulesRoutes(store RulesStore) []web.Route {
 	const path, permission = "/circulation-rules-storage", "circulation-storage.circulation-rules"
 	h := rulesHandlers{store: store}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
 		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
 	}
@@ -40,7 +40,7 @@ func (h rulesHandlers) get(c echo.Context) error {
 
 // put handles PUT /circulation-rules-storage: 204.
 func (h rulesHandlers) put(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (h rulesHandlers) put(c echo.Context) error {
 		return err
 	}
 	var r schemas.CirculationRules
-	if err := edge.Unmarshal(body, &r); err != nil {
+	if err := web.Unmarshal(body, &r); err != nil {
 		return err
 	}
 	if err := h.store.SetRules(c.Request().Context(), r.RulesAsText); err != nil {

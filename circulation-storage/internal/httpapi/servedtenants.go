@@ -5,7 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 // Refuser knows which tenants are not served, and why.
@@ -19,8 +19,8 @@ type Refuser interface {
 
 // ForServedTenants returns the routes with a check of the tenant around each that
 // needs one.
-func ForServedTenants(r Refuser, routes []edge.Route) []edge.Route {
-	checked := make([]edge.Route, len(routes))
+func ForServedTenants(r Refuser, routes []web.Route) []web.Route {
+	checked := make([]web.Route, len(routes))
 	for i, route := range routes {
 		if !route.NoTenant {
 			route.Handler = ifServed(r, route.Handler)

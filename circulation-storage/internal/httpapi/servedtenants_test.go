@@ -9,8 +9,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // refuser refuses before and after the handler.
@@ -43,7 +43,7 @@ func TestForServedTenants(t *testing.T) {
 				}
 				return c.NoContent(http.StatusNoContent)
 			}
-			routes := []edge.Route{{Method: http.MethodGet, Path: "/thing", Handler: handler, NoTenant: tt.noTenant}}
+			routes := []web.Route{{Method: http.MethodGet, Path: "/thing", Handler: handler, NoTenant: tt.noTenant}}
 			got := newAPI(t, httpapi.ForServedTenants(tt.refuser, routes)).call(http.MethodGet, "/thing", "", nil)
 			if got.Code != tt.want {
 				t.Errorf("got %d %s, want %d", got.Code, got.Body, tt.want)

@@ -8,9 +8,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // LockSettingsStore keeps the lock settings entry of the tenant in ctx, and the
@@ -33,15 +33,15 @@ type lockSettingsHandlers struct{ store LockSettingsStore }
 // LockSettingsRoutes are /check-out-lock-settings-storage (ours): the entry as
 // FOLIO stores it, with the version that a commit without a lock shows. Once a
 // change is answered, no check-out commits that acted on what was before.
-func LockSettingsRoutes(store LockSettingsStore) []edge.Route {
+func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 	const path, permission = "/check-out-lock-settings-storage", "circulation-storage.check-out-lock-settings.item"
 	h := lockSettingsHandlers{store: store}
-	return []edge.Route{
-		{Method: http.MethodGet, Path: path, Handler: edge.NoParameters(h.get), Permission: permission + ".get"},
-		{Method: http.MethodPut, Path: path, Handler: edge.NoParameters(h.put), Permission: permission + ".put"},
-		{Method: http.MethodDelete, Path: path, Handler: edge.NoParameters(h.delete), Permission: permission + ".delete"},
+	return []web.Route{
+		{Method: http.MethodGet, Path: path, Handler: web.NoParameters(h.get), Permission: permission + ".get"},
+		{Method: http.MethodPut, Path: path, Handler: web.NoParameters(h.put), Permission: permission + ".put"},
+		{Method: http.MethodDelete, Path: path, Handler: web.NoParameters(h.delete), Permission: permission + ".delete"},
 		{
-			Method: http.MethodPost, Path: path + "/environment", Handler: edge.NoParameters(h.announce),
+			Method: http.MethodPost, Path: path + "/environment", Handler: web.NoParameters(h.announce),
 			Permission: "circulation-storage.check-out-lock-settings.environment.post",
 		},
 	}
@@ -61,7 +61,7 @@ func (h lockSettingsHandlers) get(c echo.Context) error {
 // for a value, reason or name that cannot be used, 409 for a version that is no
 // longer stored.
 func (h lockSettingsHandlers) put(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (h lockSettingsHandlers) put(c echo.Context) error {
 		return err
 	}
 	var change schemas.LockSettingsChange
-	if err := edge.Unmarshal(body, &change); err != nil {
+	if err := web.Unmarshal(body, &change); err != nil {
 		return err
 	}
 	if _, err := schemas.ParseLockSettings(change.Value); err != nil {
@@ -103,7 +103,7 @@ func (h lockSettingsHandlers) delete(c echo.Context) error {
 // state that follows, 409 when the settings have another version than the one read,
 // 422 for a body that does not say what it must.
 func (h lockSettingsHandlers) announce(c echo.Context) error {
-	raw, err := edge.ReadBody(c)
+	raw, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (h lockSettingsHandlers) announce(c echo.Context) error {
 		Enabled *bool  `json:"enabled"`
 		Version string `json:"version"`
 	}{}
-	if err := edge.Unmarshal(raw, &body); err != nil {
+	if err := web.Unmarshal(raw, &body); err != nil {
 		return err
 	}
 	var wrong []fault.Detail

@@ -7,10 +7,10 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
+	"checkoutlock/web"
 )
 
 // Tenants installs and drops what the service keeps for a tenant.
@@ -57,9 +57,9 @@ type tenantHandlers struct {
 // TenantRoutes are the calls with which the platform installs, upgrades and
 // purges a tenant. The work is done before the answer, because not every caller
 // polls for a job; so there are no jobs to ask for.
-func TenantRoutes(tenants Tenants, loader Loader) []edge.Route {
+func TenantRoutes(tenants Tenants, loader Loader) []web.Route {
 	h := tenantHandlers{tenants: tenants, loader: loader}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodPost, Path: "/_/tenant", Handler: h.post, NoTenant: true},
 		{Method: http.MethodGet, Path: "/_/tenant/:id", Handler: h.noJob, NoTenant: true},
 		{Method: http.MethodDelete, Path: "/_/tenant/:id", Handler: h.noJob, NoTenant: true},
@@ -73,7 +73,7 @@ func (h tenantHandlers) post(c echo.Context) error {
 		return fault.New(fault.Malformed, "Header %s: %v", schemas.TenantHeader, err)
 	}
 	var a tenantAttributes
-	if err := edge.Decode(c, &a); err != nil {
+	if err := web.Decode(c, &a); err != nil {
 		return err
 	}
 	if err := h.apply(tenant.NewContext(c.Request().Context(), id), id, a); err != nil {

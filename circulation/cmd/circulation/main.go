@@ -15,7 +15,7 @@ import (
 
 	"checkoutlock/circulation/app"
 	"checkoutlock/config"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 const usage = `circulation lends a library's items and takes them back.
@@ -53,7 +53,7 @@ func run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 	case "-h", "-help", "--help", "help":
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
-		return edge.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
+		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
 	case "serve":
 		return serve(ctx, environ, stderr)
 	}

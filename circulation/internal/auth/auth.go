@@ -12,9 +12,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // Mode is how callers are told apart.
@@ -65,8 +65,8 @@ func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // Routes returns the routes, each guarded by its own Permission.
-func (g *Guard) Routes(routes []edge.Route) []edge.Route {
-	guarded := make([]edge.Route, len(routes))
+func (g *Guard) Routes(routes []web.Route) []web.Route {
+	guarded := make([]web.Route, len(routes))
 	for i, r := range routes {
 		r.Handler = g.Wrap(r.Permission, r.Handler)
 		guarded[i] = r
@@ -78,11 +78,11 @@ func (g *Guard) Routes(routes []edge.Route) []edge.Route {
 // the password grants them with Basic: who sends it may do everything, and who sends
 // none has no permissions. The other modes grant nothing here. As with Wrap, a
 // browser may send the password only from a page of the service itself.
-func (g *Guard) Grant(routes []edge.Route) []edge.Route {
+func (g *Guard) Grant(routes []web.Route) []web.Route {
 	if g.mode != Basic {
 		return routes
 	}
-	granted := make([]edge.Route, len(routes))
+	granted := make([]web.Route, len(routes))
 	for i, r := range routes {
 		r.Handler = g.grantTo(r.Handler)
 		granted[i] = r

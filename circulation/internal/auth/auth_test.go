@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 const (
@@ -46,11 +46,11 @@ func newDoor(mode auth.Mode) *door {
 		}
 		return c.String(http.StatusOK, answer)
 	}
-	d.handler = edge.New(edge.Options{
+	d.handler = web.New(web.Options{
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10, JSONFaults: true,
 		BelievePermissions: mode == auth.Gateway,
 		Ready:              func(context.Context) error { return nil },
-	}, g.Routes([]edge.Route{
+	}, g.Routes([]web.Route{
 		{Method: http.MethodGet, Path: "/x", Handler: handle, Permission: maySee, NoTenant: true},
 		{Method: http.MethodPut, Path: "/x", Handler: handle, Permission: mayPut, NoTenant: true},
 	}))

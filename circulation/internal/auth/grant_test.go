@@ -15,10 +15,10 @@ import (
 
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 const actor = "9ad09b01-7429-455f-9f64-e3897027db61"
@@ -35,10 +35,10 @@ func (d *desk) post(mode auth.Mode, header http.Header) *httptest.ResponseRecord
 		d.reached, d.seen = true, call.FromContext(c.Request().Context())
 		return c.NoContent(http.StatusNoContent)
 	}
-	handler := edge.New(edge.Options{
+	handler := web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10, JSONFaults: true,
 		BelievePermissions: mode == auth.Gateway, Ready: func(context.Context) error { return nil },
-	}, auth.NewGuard(mode, password, log).Grant([]edge.Route{{Method: http.MethodPost, Path: "/x", Handler: handle, NoTenant: true}}))
+	}, auth.NewGuard(mode, password, log).Grant([]web.Route{{Method: http.MethodPost, Path: "/x", Handler: handle, NoTenant: true}}))
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/x", http.NoBody)
 	r.Header = header
 	w := httptest.NewRecorder()

@@ -11,9 +11,9 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // Admin is what staff see of the check-out lock and do about it;
@@ -33,9 +33,9 @@ type Admin interface {
 // Guard decides who may; auth.Guard says more.
 type Guard interface {
 	// Routes admits only those who have the permission of the route.
-	Routes(routes []edge.Route) []edge.Route
+	Routes(routes []web.Route) []web.Route
 	// Grant admits everybody, and settles which permissions the caller has.
-	Grant(routes []edge.Route) []edge.Route
+	Grant(routes []web.Route) []web.Route
 }
 
 // What is answered when a request does not say how much.
@@ -49,21 +49,21 @@ const (
 type adminHandlers struct{ admin Admin }
 
 // adminRoutes are ours: what the staff pages show and do, for programs.
-func adminRoutes(o Admin, g Guard) []edge.Route {
+func adminRoutes(o Admin, g Guard) []web.Route {
 	const (
 		settingsPath = "/circulation/check-out-lock-settings"
 		locksPath    = "/circulation/check-out-locks"
 	)
 	h := adminHandlers{o}
-	return g.Routes([]edge.Route{
-		{Method: http.MethodGet, Path: settingsPath, Handler: edge.NoParameters(h.settings), Permission: admin.MaySeeSettings},
-		{Method: http.MethodPut, Path: settingsPath, Handler: edge.NoParameters(h.changeSettings), Permission: admin.MayChangeSettings},
+	return g.Routes([]web.Route{
+		{Method: http.MethodGet, Path: settingsPath, Handler: web.NoParameters(h.settings), Permission: admin.MaySeeSettings},
+		{Method: http.MethodPut, Path: settingsPath, Handler: web.NoParameters(h.changeSettings), Permission: admin.MayChangeSettings},
 		{Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Handler: h.changes, Permission: admin.MaySeeChanges},
 		{Method: http.MethodGet, Path: locksPath, Handler: h.locks, Permission: admin.MaySeeLocks},
-		{Method: http.MethodPost, Path: locksPath + "/:id/release", Handler: edge.NoParameters(h.release), Permission: admin.MayReleaseLocks},
+		{Method: http.MethodPost, Path: locksPath + "/:id/release", Handler: web.NoParameters(h.release), Permission: admin.MayReleaseLocks},
 		{Method: http.MethodGet, Path: "/circulation/check-out-history", Handler: h.checkOuts, Permission: admin.MaySeeCheckOuts},
 		{Method: http.MethodGet, Path: "/circulation/check-out-figures", Handler: h.figures, Permission: admin.MaySeeFigures},
-		{Method: http.MethodPost, Path: "/circulation/check-out-explanation", Handler: edge.NoParameters(h.explain), Permission: admin.MayExplain},
+		{Method: http.MethodPost, Path: "/circulation/check-out-explanation", Handler: web.NoParameters(h.explain), Permission: admin.MayExplain},
 	})
 }
 
@@ -80,7 +80,7 @@ func (h adminHandlers) settings(c echo.Context) error {
 // settings are replaced, and what the body leaves out is the environment's again.
 // The answer of GET is such a body too. 200 with the settings now in force.
 func (h adminHandlers) changeSettings(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (h adminHandlers) changeSettings(c echo.Context) error {
 // changes handles GET /circulation/check-out-lock-changes?kind=&offset=&limit=: 200
 // with a page, newest first.
 func (h adminHandlers) changes(c echo.Context) error {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	kind, offset, limit := q.Text("kind", schemas.MaxHistoryText), q.Integer("offset", 0, 0, math.MaxInt32), q.Integer("limit", defaultChanges, 1, schemas.MaxChangePage)
 	if err := q.Err(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (h adminHandlers) changes(c echo.Context) error {
 // locks handles GET /circulation/check-out-locks?userId=&userBarcode=&holder=
 // &outdated=&offset=&limit=: 200 with a page, oldest first.
 func (h adminHandlers) locks(c echo.Context) error {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	f := admin.LockFilter{
 		UserID: q.Text("userId", schemas.MaxHistoryText), Holder: q.Text("holder", schemas.MaxHistoryText), Outdated: q.Boolean("outdated"),
 		Offset: q.Integer("offset", 0, 0, math.MaxInt32), Limit: q.Integer("limit", defaultLocks, 1, schemas.MaxLockPage),
@@ -153,7 +153,7 @@ func (h adminHandlers) release(c echo.Context) error {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if err := edge.DecodeExact(c, &body); err != nil {
+	if err := web.DecodeExact(c, &body); err != nil {
 		return err
 	}
 	lock, err := h.admin.Release(c.Request().Context(), id, body.Reason)
@@ -167,7 +167,7 @@ func (h adminHandlers) release(c echo.Context) error {
 // &servicePointId=&outcome=&from=&until=&offset=&limit=: 200 with a page, newest first.
 func (h adminHandlers) checkOuts(c echo.Context) error {
 	const most = schemas.MaxHistoryText
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	f := schemas.HistoryFilter{
 		UserBarcode: q.Text("userBarcode", most), ItemBarcode: q.Text("itemBarcode", most),
 		ServicePointID: q.Text("servicePointId", most), Outcome: q.Text("outcome", most),
@@ -186,7 +186,7 @@ func (h adminHandlers) checkOuts(c echo.Context) error {
 
 // figures handles GET /circulation/check-out-figures?minutes=60: 200.
 func (h adminHandlers) figures(c echo.Context) error {
-	q := edge.QueryOf(c)
+	q := web.QueryOf(c)
 	minutes := q.Integer("minutes", defaultMinutes, 1, schemas.MaxFigureMinutes)
 	if err := q.Err(); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (h adminHandlers) figures(c echo.Context) error {
 // check-out would be refused; 422 when it is not said of what.
 func (h adminHandlers) explain(c echo.Context) error {
 	var req checkout.DryRunRequest
-	if err := edge.DecodeExact(c, &req); err != nil {
+	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	var missing []fault.Detail

@@ -20,10 +20,10 @@ import (
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 const (
@@ -161,7 +161,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	mode := cmp.Or(b.mode, auth.None)
-	handler := edge.New(edge.Options{
+	handler := web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{

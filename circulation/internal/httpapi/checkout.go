@@ -11,20 +11,20 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/loanview"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // checkOut handles POST /circulation/check-out-by-barcode. With the header
 // Idempotency-Key a repeat is answered like the first one.
 func (h circulation) checkOut(c echo.Context) error {
-	body, err := edge.ReadUnique(c)
+	body, err := web.ReadUnique(c)
 	if err != nil {
 		return err
 	}
 	var req checkout.Request
-	if err := edge.UnmarshalExact(body, &req); err != nil {
+	if err := web.UnmarshalExact(body, &req); err != nil {
 		return err
 	}
 	key, err := idempotencyKey(c.Request().Header)

@@ -9,8 +9,8 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // circulation has the handlers of check-outs, check-ins and loans.
@@ -27,7 +27,7 @@ type checkedIn struct {
 // checkIn handles POST /circulation/check-in-by-barcode.
 func (h circulation) checkIn(c echo.Context) error {
 	var req checkout.CheckInRequest
-	if err := edge.DecodeExact(c, &req); err != nil {
+	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	ctx := c.Request().Context()

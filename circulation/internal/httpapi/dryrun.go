@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 // DryRuns judges check-outs that do not happen.
@@ -18,8 +18,8 @@ type DryRuns interface {
 type dryRunHandlers struct{ dryRuns DryRuns }
 
 // dryRunRoutes are FOLIO's (mod-circulation, interface circulation).
-func dryRunRoutes(d DryRuns) []edge.Route {
-	return []edge.Route{{
+func dryRunRoutes(d DryRuns) []web.Route {
+	return []web.Route{{
 		Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Handler: dryRunHandlers{d}.run,
 		Permission: "circulation.check-out-by-barcode-dry-run.post",
 	}}
@@ -29,7 +29,7 @@ func dryRunRoutes(d DryRuns) []edge.Route {
 // policies, although nothing is created: that is FOLIO's status.
 func (h dryRunHandlers) run(c echo.Context) error {
 	var req checkout.DryRunRequest
-	if err := edge.DecodeExact(c, &req); err != nil {
+	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	found, err := h.dryRuns.DryRun(c.Request().Context(), req)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // maxListed is the most loans or requests in one answer, which is made in memory.
@@ -18,10 +18,10 @@ const maxListed = 10_000
 // pageOf reads which part of a list is asked for: the first 10 by default, as in
 // FOLIO.
 func pageOf(c echo.Context) (offset, limit int, err error) {
-	if offset, err = edge.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
+	if offset, err = web.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
 		return 0, 0, err
 	}
-	limit, err = edge.QueryInt(c, "limit", 10, 0, math.MaxInt32)
+	limit, err = web.QueryInt(c, "limit", 10, 0, math.MaxInt32)
 	return offset, limit, err
 }
 

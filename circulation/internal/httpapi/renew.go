@@ -10,7 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 // Renewals extends loans.
@@ -20,8 +20,8 @@ type Renewals interface {
 }
 
 // renewalRoutes are FOLIO's (mod-circulation, interface circulation).
-func renewalRoutes(d Deps) []edge.Route {
-	return []edge.Route{{
+func renewalRoutes(d Deps) []web.Route {
+	return []web.Route{{
 		Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Handler: circulation{d}.renew,
 		Permission: "circulation.renew-by-barcode.post",
 	}}
@@ -30,7 +30,7 @@ func renewalRoutes(d Deps) []edge.Route {
 // renew handles POST /circulation/renew-by-barcode: 200 with the loan.
 func (h circulation) renew(c echo.Context) error {
 	var req checkout.RenewalRequest
-	if err := edge.DecodeExact(c, &req); err != nil {
+	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	ctx := c.Request().Context()

@@ -9,9 +9,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // Placing places requests.
@@ -40,10 +40,10 @@ type requestHandlers struct {
 
 // requestRoutes are FOLIO's (mod-circulation, interface circulation), as far as
 // check-outs and check-ins need them.
-func requestRoutes(p Placing, q Queues) []edge.Route {
+func requestRoutes(p Placing, q Queues) []web.Route {
 	const path = "/circulation/requests"
 	h := requestHandlers{p, q}
-	return []edge.Route{
+	return []web.Route{
 		{Method: http.MethodPost, Path: path, Handler: h.create, Permission: "circulation.requests.item.post"},
 		{Method: http.MethodGet, Path: path, Handler: h.list, Permission: "circulation.requests.collection.get"},
 		{Method: http.MethodGet, Path: path + "/:id", Handler: h.get, Permission: "circulation.requests.item.get"},
@@ -54,7 +54,7 @@ func requestRoutes(p Placing, q Queues) []edge.Route {
 
 // create handles POST /circulation/requests: 201 with the request.
 func (h requestHandlers) create(c echo.Context) error {
-	body, err := edge.ReadUnique(c)
+	body, err := web.ReadUnique(c)
 	if err != nil {
 		return err
 	}

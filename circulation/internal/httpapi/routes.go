@@ -12,8 +12,8 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/loanview"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 // CheckOuts lends.
@@ -73,13 +73,13 @@ type Deps struct {
 // Routes returns circulation's endpoints. Those of check-outs, check-ins, loans
 // and rules are FOLIO's (mod-circulation, interfaces circulation and
 // circulation-rules).
-func Routes(d Deps) []edge.Route {
+func Routes(d Deps) []web.Route {
 	const (
 		loanPath  = "/circulation/loans"
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules}
-	folio := slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), []edge.Route{
+	folio := slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), []web.Route{
 		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
 		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
 		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},

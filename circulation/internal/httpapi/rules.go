@@ -10,8 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 type rulesHandlers struct{ rules Rules }
@@ -39,7 +39,7 @@ type refusedRules struct {
 // request policies exist, are stored. The other kinds of policies are not looked
 // up, as this version keeps none.
 func (h rulesHandlers) put(c echo.Context) error {
-	body, err := edge.ReadBody(c)
+	body, err := web.ReadBody(c)
 	if fault.Is(err, fault.Malformed) {
 		return refuseRules(c, refusedRules{Message: publicMessage(err)})
 	}

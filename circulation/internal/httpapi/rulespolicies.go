@@ -8,9 +8,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // RuleMatching answers what the circulation rules would choose.
@@ -36,14 +36,14 @@ var policyKinds = [...]struct {
 
 // rulePolicyRoutes are FOLIO's questions to the rules (interface
 // circulation-rules): which policy of a kind applies, and which rules would.
-func rulePolicyRoutes(m RuleMatching) []edge.Route {
-	var routes []edge.Route
+func rulePolicyRoutes(m RuleMatching) []web.Route {
+	var routes []web.Route
 	for _, k := range policyKinds {
 		h := rulePolicyHandlers{matching: m, kind: k.kind, key: k.key}
 		path, permission := "/circulation/rules/"+k.name+"-policy", "circulation.rules."+k.name+"-policy"
 		routes = append(routes,
-			edge.Route{Method: http.MethodGet, Path: path, Handler: h.one, Permission: permission + ".get"},
-			edge.Route{Method: http.MethodGet, Path: path + "-all", Handler: h.all, Permission: permission + "-all.get"},
+			web.Route{Method: http.MethodGet, Path: path, Handler: h.one, Permission: permission + ".get"},
+			web.Route{Method: http.MethodGet, Path: path + "-all", Handler: h.all, Permission: permission + "-all.get"},
 		)
 	}
 	return routes

@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 // Sessions ends the sessions of patrons at a desk.
@@ -18,8 +18,8 @@ type Sessions interface {
 type sessionHandlers struct{ sessions Sessions }
 
 // sessionRoutes are FOLIO's (mod-circulation, interface circulation).
-func sessionRoutes(s Sessions) []edge.Route {
-	return []edge.Route{{
+func sessionRoutes(s Sessions) []web.Route {
+	return []web.Route{{
 		Method: http.MethodPost, Path: "/circulation/end-patron-action-session", Handler: sessionHandlers{s}.end,
 		Permission: "circulation.end-patron-action-session.post",
 	}}
@@ -28,7 +28,7 @@ func sessionRoutes(s Sessions) []edge.Route {
 // end handles POST /circulation/end-patron-action-session: 204.
 func (h sessionHandlers) end(c echo.Context) error {
 	var req checkout.EndSessionsRequest
-	if err := edge.DecodeExact(c, &req); err != nil {
+	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	if err := h.sessions.End(c.Request().Context(), req); err != nil {

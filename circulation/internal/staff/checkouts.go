@@ -3,10 +3,10 @@ package staff
 import (
 	"net/http"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // The page What happened: how check-outs ended, and why.
@@ -55,7 +55,7 @@ func (p *Pages) checkOuts(v *visit) error {
 		found, err := p.Admin.CheckOuts(v.ctx(), filter)
 		switch {
 		case fault.Is(err, fault.Invalid):
-			page.Problems = []field{{Wrong: edge.ToFault(err).Msg}}
+			page.Problems = []field{{Wrong: web.ToFault(err).Msg}}
 		case err != nil:
 			return err
 		default:

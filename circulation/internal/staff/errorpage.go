@@ -7,10 +7,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
+	"checkoutlock/web"
 )
 
 // problem is an error as a page shows it.
@@ -24,7 +24,7 @@ type problem struct {
 
 // showError answers with a page that says what went wrong and what can be done.
 func (p *Pages) showError(c echo.Context, err error) {
-	f := edge.ToFault(err)
+	f := web.ToFault(err)
 	code := f.Code
 	shown := problem{Heading: heading(code), Text: f.Msg, RequestID: call.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
 	if known := (*fault.Error)(nil); code == fault.Internal && !errors.As(err, &known) {

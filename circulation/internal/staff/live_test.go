@@ -16,9 +16,9 @@ import (
 
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/staff"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // requestTimeout ends a stream.
@@ -95,7 +95,7 @@ func newLivePages(t *testing.T, o staff.Admin) livePages {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return livePages{pages, edge.New(edge.Options{
+	return livePages{pages, web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: requestTimeout, BodyLimit: 1000,
 		Ready: func(context.Context) error { return nil },
 	}, pages.Routes())}

@@ -16,8 +16,8 @@ import (
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 // Admin is what the pages show and do; admin.Service says more.
@@ -87,8 +87,8 @@ const assetPath = "/staff/-/:asset"
 
 // Routes returns the pages' endpoints. Pages name their tenant in the path, since a
 // browser sends no X-Okapi-Tenant.
-func (p *Pages) Routes() []edge.Route {
-	routes := []edge.Route{
+func (p *Pages) Routes() []web.Route {
+	routes := []web.Route{
 		{Method: http.MethodGet, Path: "/staff", Handler: p.framed(p.chooseTenant)},
 		{Method: http.MethodGet, Path: "/staff/", Handler: p.framed(p.chooseTenant)},
 		{Method: http.MethodGet, Path: "/staff/:tenant", Handler: p.framed(p.chooseTenant)}, // as people type it
@@ -114,7 +114,7 @@ func (p *Pages) Routes() []edge.Route {
 		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.liveContention},
 		{http.MethodGet, "/try", admin.MayExplain, p.try},
 	} {
-		routes = append(routes, edge.Route{
+		routes = append(routes, web.Route{
 			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission,
 			Handler: p.framed(p.ofTenant(r.permission, r.handler)),
 		})

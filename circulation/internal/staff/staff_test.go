@@ -21,11 +21,11 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
+	"checkoutlock/web"
 )
 
 var environment = settings.Environment{MachinePatience: 10 * time.Second, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
@@ -153,7 +153,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := edge.New(edge.Options{
+	handler := web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000, BelievePermissions: mode == auth.Gateway,
 		Ready: func(context.Context) error { return nil },
 	}, pages.Routes())

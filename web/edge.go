@@ -1,7 +1,7 @@
-// Package edge is the HTTP edge that both services share: Echo with limits, the
+// Package web is the HTTP edge that both services share: Echo with limits, the
 // headers of a call, one log line and one measurement per request, and the only
 // place that chooses the status of an error.
-package edge
+package web
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"net/http"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/call"
+	"checkoutlock/web"
 )
 
 // sendHeaders posts with headers that may repeat, and returns the call that the
@@ -22,7 +22,7 @@ func sendHeaders(t *testing.T, header http.Header) (*httptest.ResponseRecorder, 
 		info := call.FromContext(c.Request().Context())
 		seen = &info
 		return c.NoContent(http.StatusNoContent)
-	}, func(o *edge.Options) { o.BelievePermissions = true })
+	}, func(o *web.Options) { o.BelievePermissions = true })
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", strings.NewReader("{}"))
 	r.Header = header
 	if len(r.Header.Values("X-Okapi-Tenant")) == 0 {

@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // query returns the parameters of a request with that query string.
-func query(text string) *edge.Parameters {
+func query(text string) *web.Parameters {
 	r := httptest.NewRequest(http.MethodGet, "/?"+text, nil)
-	return edge.QueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
+	return web.QueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
 }
 
 func TestEverythingWrongInAQueryIsToldAtOnceAndOncePerParameter(t *testing.T) {
@@ -132,7 +132,7 @@ func TestParameters_NameOnlySomeOfManyThatAreUnknown(t *testing.T) {
 func TestParameters_OfFolioTolerateWhatTheyDoNotKnow(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodGet, "/?lang=en&limit=5&limit=6&offset=x", nil)
-	q := edge.FolioQueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
+	q := web.FolioQueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
 	if got := q.Integer("limit", 10, 0, 100); got != 5 {
 		t.Errorf("limit is %d, want the first, 5", got)
 	}
@@ -147,7 +147,7 @@ func TestNoParameters(t *testing.T) {
 	for text, want := range map[string][]string{"": nil, "force=true": {"force is unknown; no parameters are allowed"}} {
 		r := httptest.NewRequest(http.MethodGet, "/?"+text, nil)
 		called := false
-		h := edge.NoParameters(func(echo.Context) error { called = true; return nil })
+		h := web.NoParameters(func(echo.Context) error { called = true; return nil })
 		err := h(echo.New().NewContext(r, httptest.NewRecorder()))
 		if got := refused(t, err); !slices.Equal(got, want) || called != (want == nil) {
 			t.Errorf("%q: got %q and called %t, want %q", text, got, called, want)

@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"checkoutlock/config"
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 func TestAStopAnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 	t.Parallel()
 	cfg := config.HTTP{RequestTimeout: 10 * time.Second, ShutdownTimeout: 20 * time.Second}
-	s, err := edge.Listen(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	s, err := web.Listen(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +60,13 @@ func TestAStopAnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 func TestAPortThatIsTakenIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	first, err := edge.Listen(t.Context(), config.HTTP{}, log)
+	first, err := web.Listen(t.Context(), config.HTTP{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	cfg := config.HTTP{Port: port(t, first.URL())}
-	if second, err := edge.Listen(t.Context(), cfg, log); err == nil {
+	if second, err := web.Listen(t.Context(), cfg, log); err == nil {
 		second.Close()
 		t.Error("the port was opened twice")
 	}

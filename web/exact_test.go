@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
+	"checkoutlock/web"
 )
 
 // exactBody has what bodies of check-outs have: nested objects, lists, numbers.
@@ -30,11 +30,11 @@ func TestDecodeExact(t *testing.T) {
 	t.Parallel()
 	h := service(func(c echo.Context) error {
 		var v exactBody
-		if err := edge.DecodeExact(c, &v); err != nil {
+		if err := web.DecodeExact(c, &v); err != nil {
 			return err
 		}
 		return c.JSON(http.StatusOK, v)
-	}, func(o *edge.Options) { o.BodyLimit = 1 << 20 })
+	}, func(o *web.Options) { o.BodyLimit = 1 << 20 })
 	const none = `{"itemBarcode":"","overrideBlocks":null,"list":null,"raw":null,"large":0}`
 	tests := []struct {
 		name, body string

@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/config"
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // debugLog writes every line to w.
@@ -32,7 +32,7 @@ func requestLine(t *testing.T, err error) (line map[string]any) {
 			return err
 		}
 		return c.NoContent(http.StatusNoContent)
-	}, func(o *edge.Options) { o.Log = debugLog(&log) })
+	}, func(o *web.Options) { o.Log = debugLog(&log) })
 	post(t, h, "{}")
 	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 		t.Fatalf("logged %q, want one line: %v", log.String(), err)
@@ -81,7 +81,7 @@ func TestRequestLine_HasALevelByWhatCanBeDone(t *testing.T) {
 func TestRequestLine_OfAnUnknownPathIsInfo(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	h := service(echoBody, func(o *edge.Options) { o.Log = config.Log{Level: "info"}.New(&log, "") })
+	h := service(echoBody, func(o *web.Options) { o.Log = config.Log{Level: "info"}.New(&log, "") })
 	for _, path := range []string{"/no/such/path", "/admin/health", "/metrics"} {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	}
@@ -112,7 +112,7 @@ func TestRequestLine_OfAPanicNamesNoPatron(t *testing.T) {
 	t.Parallel()
 	const id = "77477611-ab44-4082-a0d8-42f7acdfde11"
 	var log bytes.Buffer
-	h := service(func(echo.Context) error { panic("no blocks of " + id) }, func(o *edge.Options) { o.Log = debugLog(&log) })
+	h := service(func(echo.Context) error { panic("no blocks of " + id) }, func(o *web.Options) { o.Log = debugLog(&log) })
 	post(t, h, "{}")
 	if strings.Contains(log.String(), id) || strings.Count(log.String(), "no blocks of ****de11") != 2 || !strings.Contains(log.String(), "observe_test.go") {
 		t.Errorf("logged %s, want the masked id and where it was", log.String())

@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"bytes"
@@ -12,15 +12,15 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 func TestReadiness_LogsOnlyWhatChanges(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	var broken error
-	h := service(echoBody, func(o *edge.Options) {
+	h := service(echoBody, func(o *web.Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		o.Ready = func(context.Context) error { return broken }
 	})
@@ -50,7 +50,7 @@ func TestRequestLine_HasTheLevelOfItsFault(t *testing.T) {
 		fault.Timeout:        "ERROR",
 	} {
 		var log bytes.Buffer
-		h := service(func(echo.Context) error { return fault.New(code, "no") }, func(o *edge.Options) {
+		h := service(func(echo.Context) error { return fault.New(code, "no") }, func(o *web.Options) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		})
 		post(t, h, "{}")

@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // serveRoutes runs a server with a text at GET /text/:size, the same uncompressed at
@@ -32,10 +32,10 @@ func serveRoutes(t *testing.T, jsonFaults bool) *httptest.Server {
 		}
 		return c.JSONBlob(http.StatusOK, []byte(`"`+strings.Repeat("x", int(size)-2)+`"`))
 	}
-	s := httptest.NewServer(edge.New(edge.Options{
+	s := httptest.NewServer(web.New(web.Options{
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100, JSONFaults: jsonFaults,
 		Ready: func(context.Context) error { return nil },
-	}, []edge.Route{
+	}, []web.Route{
 		{Method: http.MethodGet, Path: "/text/:size", Handler: text, NoTenant: true},
 		{Method: http.MethodGet, Path: "/raw/:size", Handler: text, NoTenant: true, Uncompressed: true},
 		{Method: http.MethodGet, Path: "/refused", Handler: func(echo.Context) error {
@@ -195,10 +195,10 @@ func TestNew_CompressesWhatIsLargeForThoseWhoAcceptIt(t *testing.T) {
 
 func TestNew_BreaksOffACompressedAnswerThatFailsHalfWay(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewUnstartedServer(edge.New(edge.Options{
+	s := httptest.NewUnstartedServer(web.New(web.Options{
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100,
 		Ready: func(context.Context) error { return nil },
-	}, []edge.Route{{Method: http.MethodGet, Path: "/half", NoTenant: true, Handler: func(c echo.Context) error {
+	}, []web.Route{{Method: http.MethodGet, Path: "/half", NoTenant: true, Handler: func(c echo.Context) error {
 		if _, err := c.Response().Write([]byte(strings.Repeat("x", 5000))); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"bytes"
@@ -18,22 +18,22 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/tenant"
+	"checkoutlock/web"
 )
 
 // service runs one handler behind the edge, at POST /thing/:id.
-func service(handler echo.HandlerFunc, change func(*edge.Options)) http.Handler {
-	o := edge.Options{
+func service(handler echo.HandlerFunc, change func(*web.Options)) http.Handler {
+	o := web.Options{
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Second, BodyLimit: 100,
 		Ready: func(context.Context) error { return nil },
 	}
 	if change != nil {
 		change(&o)
 	}
-	return edge.New(o, []edge.Route{{Method: http.MethodPost, Path: "/thing/:id", Handler: handler}})
+	return web.New(o, []web.Route{{Method: http.MethodPost, Path: "/thing/:id", Handler: handler}})
 }
 
 // post sends body for tenant diku.
@@ -55,7 +55,7 @@ func echoBody(c echo.Context) error {
 		N int    `json:"n"`
 		S string `json:"s"`
 	}
-	if err := edge.Decode(c, &v); err != nil {
+	if err := web.Decode(c, &v); err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, v)
@@ -162,7 +162,7 @@ func TestErrorsBecomeAnswersInOnePlace(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := service(func(echo.Context) error { return tt.err }, func(o *edge.Options) { o.JSONFaults = tt.json })
+			h := service(func(echo.Context) error { return tt.err }, func(o *web.Options) { o.JSONFaults = tt.json })
 			w := post(t, h, "{}", "X-Okapi-Request-Id", "r-1")
 			if got := strings.TrimSpace(w.Body.String()); w.Code != tt.status || got != tt.want || w.Header().Get("X-Fault-Code") != tt.code {
 				t.Errorf("got %d %s %s", w.Code, w.Header().Get("X-Fault-Code"), got)
@@ -217,7 +217,7 @@ func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 	h := service(func(c echo.Context) error {
 		seen = call.FromContext(c.Request().Context())
 		return c.NoContent(http.StatusNoContent)
-	}, func(o *edge.Options) { o.Log, o.BelievePermissions = debugLog(&log), true })
+	}, func(o *web.Options) { o.Log, o.BelievePermissions = debugLog(&log), true })
 	post(t, h, "{}", "X-Okapi-Request-Id", "a\nb", "X-Okapi-Permissions", `["x.y"]`, "X-Okapi-User-Id", "9AD09B01-7429-455F-9F64-E3897027DB61", "X-Okapi-Token", "t")
 	if strings.ContainsAny(seen.RequestID, "\n") || len(seen.RequestID) != 36 {
 		t.Errorf("request id %q was not replaced", seen.RequestID)
@@ -247,7 +247,7 @@ func TestPlatformEndpointsNeedNoTenant(t *testing.T) {
 	t.Parallel()
 	down := errors.New("PostgreSQL is away")
 	var broken error
-	h := service(echoBody, func(o *edge.Options) { o.Ready = func(context.Context) error { return broken } })
+	h := service(echoBody, func(o *web.Options) { o.Ready = func(context.Context) error { return broken } })
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))

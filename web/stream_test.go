@@ -1,4 +1,4 @@
-package edge_test
+package web_test
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/config/edge"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // streaming serves write by StreamJSON.
 func streaming(t *testing.T, write func(io.Writer) error) (*httptest.Server, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	handler := func(c echo.Context) error { return edge.StreamJSON(c, write) }
-	server := httptest.NewServer(service(handler, func(o *edge.Options) { o.Registry, o.RequestTimeout = registry, time.Minute }))
+	handler := func(c echo.Context) error { return web.StreamJSON(c, write) }
+	server := httptest.NewServer(service(handler, func(o *web.Options) { o.Registry, o.RequestTimeout = registry, time.Minute }))
 	t.Cleanup(server.Close)
 	return server, registry
 }
@@ -147,14 +147,14 @@ func TestStreamJSON_StopsWhenTheClientLeaves(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	h := service(func(c echo.Context) error {
-		return edge.StreamJSON(c, func(w io.Writer) error {
+		return web.StreamJSON(c, func(w io.Writer) error {
 			for {
 				if _, err := io.WriteString(w, long()); err != nil {
 					return fmt.Errorf("writing: %w", err)
 				}
 			}
 		})
-	}, func(o *edge.Options) { o.Registry = registry })
+	}, func(o *web.Options) { o.Registry = registry })
 	defer func() {
 		if r := recover(); r != http.ErrAbortHandler { //nolint:errorlint // a panic's value
 			t.Errorf("panic with %v, want %v", r, http.ErrAbortHandler)
