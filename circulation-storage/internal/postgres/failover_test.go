@@ -77,10 +77,16 @@ func TestDB_NeverRunsAnAcquireTwice(t *testing.T) {
 	t.Parallel()
 	l, server := newDeskOnOwnServer(t, nil)
 	admin := l.reach(server.URL())
-	l.fill(l.db.LendingPool(), 8)
-	admin.endSessions()
-	_, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})
-	wantCode(t, err, fault.Unavailable) // it may have been granted: the caller asks again
+	var err error
+	for range 10 { // a pool on a slow machine may have checked its connections first
+		l.fill(l.db.LendingPool(), 8)
+		admin.endSessions()
+		_, _, err = l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})
+		if fault.Is(err, fault.Unavailable) { // it may have been granted: the caller asks again
+			return
+		}
+	}
+	t.Errorf("got %v each time, want %s", err, fault.Unavailable)
 }
 
 func TestDB_OnAServerThatCannotWrite(t *testing.T) {
