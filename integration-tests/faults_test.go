@@ -93,7 +93,9 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 	if a := do(t, p.machines[len(calls)], http.MethodPost, path, body); a.Status != http.StatusCreated {
 		t.Fatalf("a check-out without faults: %d %s", a.Status, a.Body)
 	}
-	made := links[len(calls)].calls()
+	made := slices.DeleteFunc(links[len(calls)].calls(), func(call string) bool {
+		return call == "POST /check-out-history-storage/check-outs" // comes by itself, twice a second
+	})
 	slices.Sort(made)
 	if want := slices.Sorted(slices.Values(calls)); !slices.Equal(made, want) {
 		t.Fatalf("a check-out makes the calls\n%q\nbut failing ones are tried of\n%q", made, want)
