@@ -25,7 +25,7 @@ const (
 	patronID      = "f4cae63d-1227-401e-92a8-000d1a700c85"
 )
 
-// adminFake is an Admin that notes what it was asked, and by whom.
+// adminFake is an Admin that notes what it was asked and who asked.
 type adminFake struct {
 	mode  auth.Mode     // of the guard; empty is None
 	host  string        // that requests are sent to; empty is localhost

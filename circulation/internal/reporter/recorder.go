@@ -1,6 +1,6 @@
-// Package reporter tells storage how check-outs ended, and how many wait for a
-// patron's lock, without making any check-out wait: what there is to tell is kept
-// in memory and sent in batches. What a dying process had not sent is lost.
+// Package reporter reports finished check-outs, and how many wait for a patron's
+// lock, to storage asynchronously. It keeps reports in memory and sends them in
+// batches, so no check-out waits. A process that dies loses what it has not sent.
 package reporter
 
 import (
