@@ -51,10 +51,14 @@ func pgBouncer(t *testing.T, database string, pool int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	password := ""
+	if to.Password != "" { // an empty one is a syntax error for PgBouncer
+		password = fmt.Sprintf(" password='%s'", to.Password)
+	}
 	port := freePort(t)
 	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	if err := os.WriteFile(config, fmt.Appendf(nil, `[databases]
-%s = host=%s port=%d user=%s password='%s'
+%s = host=%s port=%d user=%s%s
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = %d
@@ -63,7 +67,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = %d
 max_client_conn = 500
-`, to.Database, to.Host, to.Port, to.User, to.Password, port, pool), 0o600); err != nil {
+`, to.Database, to.Host, to.Port, to.User, password, port, pool), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ended := runPgBouncer(t, program, config)
