@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	checkoutlock/config v0.0.0
+	checkoutlock/devpostgres v0.0.0
 	checkoutlock/migrations v0.0.0
 	checkoutlock/schemas v0.0.0
 	checkoutlock/web v0.0.0
@@ -48,3 +49,5 @@ replace checkoutlock/config => ../config
 replace checkoutlock/web => ../web
 
 replace checkoutlock/migrations => ../migrations
+
+replace checkoutlock/devpostgres => ../devpostgres

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"checkoutlock/config"
-	"checkoutlock/schemas/call"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/redact"
 )
 
 type settings struct {
@@ -64,13 +64,13 @@ func TestDefaults(t *testing.T) {
 
 func TestALogLineTellsCallAndTenant(t *testing.T) {
 	t.Parallel()
-	id, err := tenant.Parse("diku")
+	id, err := okapi.ParseTenant("diku")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := tenant.NewContext(call.NewContext(context.Background(), call.Info{RequestID: "r-1"}), id)
+	ctx := okapi.WithTenant(okapi.NewContext(context.Background(), okapi.Call{RequestID: "r-1"}), id)
 	var out bytes.Buffer
-	config.Log{Level: "info"}.New(&out, "circulation").InfoContext(ctx, "lent", "patron", call.Mask("77477611-ab44"))
+	config.Log{Level: "info"}.New(&out, "circulation").InfoContext(ctx, "lent", "patron", redact.Mask("77477611-ab44"))
 	var line map[string]any
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"regexp"
 
-	"checkoutlock/schemas/call"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/redact"
 )
 
 // callHandler adds the request id and the tenant of the context to each line.
@@ -16,10 +16,10 @@ type callHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.
 func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
-	if id := call.FromContext(ctx).RequestID; id != "" {
+	if id := okapi.FromContext(ctx).RequestID; id != "" {
 		r.AddAttrs(slog.String("request_id", id))
 	}
-	if id, err := tenant.FromContext(ctx); err == nil {
+	if id, err := okapi.TenantFrom(ctx); err == nil {
 		r.AddAttrs(slog.String("tenant", id.String()))
 	}
 	return h.Handler.Handle(ctx, r)
@@ -133,5 +133,5 @@ var (
 // the query string of a URL, which may name a patron by barcode.
 func hidePatrons(text string) string {
 	text = queryPattern.ReplaceAllString(text, "?…")
-	return idPattern.ReplaceAllStringFunc(text, call.Mask)
+	return idPattern.ReplaceAllStringFunc(text, redact.Mask)
 }

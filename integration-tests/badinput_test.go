@@ -18,8 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -159,7 +159,7 @@ func sendHuge(t *testing.T, e endpoint, path string, body []byte, announced bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set(schemas.TenantHeader, e.client.Tenant)
+	req.Header.Set(okapi.TenantHeader, e.client.Tenant)
 	req.Header.Set("Content-Type", "application/json")
 	if announced {
 		req.Header.Set("Expect", "100-continue")

@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // badParameter are values that a query parameter cannot have, by its name.
@@ -88,16 +89,16 @@ func TestHostileHeadersAndPathsChangeNothing(t *testing.T) {
 			path = "/circulation/loans"
 		}
 		for _, value := range []string{injection, "\xff", `["unfinished`, "[[[[", "null", `{"a":1}`, "17", strings.Repeat("x", 8000), strings.Repeat("[", 8000)} {
-			for _, name := range []string{schemas.UserIDHeader, schemas.RequestIDHeader, schemas.TokenHeader, schemas.HolderHeader, "Accept"} {
+			for _, name := range []string{okapi.UserIDHeader, okapi.RequestIDHeader, okapi.TokenHeader, schemas.HolderHeader, "Accept"} {
 				c.Header = http.Header{name: {value}}
 				if a := do(t, c, http.MethodGet, path, nil); a.Status != http.StatusOK {
 					t.Errorf("%s: %.50q: got %d %s", name, value, a.Status, a.Body)
 				}
 			}
-			c.Header = http.Header{schemas.PermissionsHeader: {value}}
+			c.Header = http.Header{okapi.PermissionsHeader: {value}}
 			refused(t, "permissions "+value, do(t, c, http.MethodGet, path, nil))
 		}
-		c.Header = http.Header{schemas.TokenHeader: {strings.Repeat("x", 40000)}}
+		c.Header = http.Header{okapi.TokenHeader: {strings.Repeat("x", 40000)}}
 		refused(t, "headers without end", do(t, c, http.MethodGet, path, nil))
 		c.Header = nil
 		refused(t, "a path without end", do(t, c, http.MethodGet, "/"+strings.Repeat("x", 40000), nil))

@@ -8,14 +8,14 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // takeBack checks an item in at circulation instance 0, by a member of staff.
 func (p *pair) takeBack(t *testing.T, barcode, servicePointID string, more ...record) stack.Answer {
 	t.Helper()
 	desk := p.machines[0]
-	desk.Header = http.Header{schemas.UserIDHeader: {uuid.NewString()}}
+	desk.Header = http.Header{okapi.UserIDHeader: {uuid.NewString()}}
 	return do(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", with(record{
 		"itemBarcode": barcode, "servicePointId": servicePointID, "checkInDate": "2026-10-01T09:30:00.000Z",
 	}, more...))

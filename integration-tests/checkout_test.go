@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // shelf is an item with everything around it that a loan shows.
@@ -43,7 +43,7 @@ func TestACheckOutIsAnsweredAsFOLIODoesWithAndWithoutTheLock(t *testing.T) {
 			userID, patron := p.patron(t)
 			before, staff := p.stored(t, "/item-storage/items/"+itemID), uuid.NewString()
 			desk := p.machines[0]
-			desk.Header = http.Header{schemas.UserIDHeader: {staff}}
+			desk.Header = http.Header{okapi.UserIDHeader: {staff}}
 
 			a := do(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", record{
 				"itemBarcode": barcode, "userBarcode": patron, "servicePointId": p.ServicePointID, "loanDate": "2026-03-18T11:43:54.000Z",

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas/fault"
 )
@@ -96,7 +96,7 @@ func checkEveryCallIsUnavailable(t *testing.T, endpoints []endpoint) {
 }
 
 // restart starts the database again and waits until both services are ready.
-func restart(t *testing.T, pg *storage.PostgreSQL, p *pair) {
+func restart(t *testing.T, pg *devpostgres.Server, p *pair) {
 	t.Helper()
 	if err := pg.Restart(t.Context()); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ require (
 	checkoutlock/circulation v0.0.0
 	checkoutlock/circulation-storage v0.0.0
 	checkoutlock/config v0.0.0
+	checkoutlock/devpostgres v0.0.0
 	checkoutlock/schemas v0.0.0
 	github.com/caarlos0/env/v10 v10.0.0
 	github.com/chromedp/cdproto v0.159.0
@@ -60,3 +61,5 @@ replace checkoutlock/migrations => ../migrations
 replace checkoutlock/circulation-storage => ../circulation-storage
 
 replace checkoutlock/circulation => ../circulation
+
+replace checkoutlock/devpostgres => ../devpostgres

@@ -12,6 +12,7 @@ import (
 
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -112,7 +113,7 @@ func TestAKeyIsOnePersistentAnswerForOneBodyInOneTenant(t *testing.T) {
 	}
 	back := record{"itemBarcode": books[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z"}
 	desk := p.machines[0]
-	desk.Header = http.Header{schemas.UserIDHeader: {uuid.NewString()}}
+	desk.Header = http.Header{okapi.UserIDHeader: {uuid.NewString()}}
 	object(t, do(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", back), http.StatusOK)
 
 	// All of it is as it was, whatever has happened since and however it is written.

@@ -15,7 +15,7 @@ import (
 
 	"checkoutlock/config"
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // logLines runs f with a log of that level, and returns the lines of both services
@@ -63,7 +63,7 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 		id, patron := p.patron(t)
 		free, card := p.patron(t)
 		for _, tt := range tests {
-			p.machines[0].Header = http.Header{schemas.RequestIDHeader: {tt.request}}
+			p.machines[0].Header = http.Header{okapi.RequestIDHeader: {tt.request}}
 			book, borrower := tt.item, patron
 			if book == "" {
 				book = p.books(t, 1)[0]
@@ -168,7 +168,7 @@ func (p *pair) lendFor(t *testing.T, userID, barcode string) {
 	p.lend(t, 0, books[2], barcode)
 	staffID, _ := p.patron(t)
 	staff := p.machines[0]
-	staff.Header = http.Header{schemas.UserIDHeader: {staffID}}
+	staff.Header = http.Header{okapi.UserIDHeader: {staffID}}
 	object(t, do(t, staff, http.MethodPost, "/circulation/check-out-locks/"+held+"/release", record{"reason": "the desk hangs"}), http.StatusOK)
 }
 

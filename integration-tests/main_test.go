@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
 )
@@ -40,11 +39,11 @@ func TestMain(m *testing.M) {
 
 // database starts a throw-away PostgreSQL, once, unless TEST_DATABASE_URL names
 // one; then it returns nil.
-var database = sync.OnceValues(func() (*storage.PostgreSQL, error) {
+var database = sync.OnceValues(func() (*devpostgres.Server, error) {
 	if os.Getenv("TEST_DATABASE_URL") != "" {
 		return nil, nil
 	}
-	return storage.StartPostgreSQL(context.Background(), "", os.Getenv("PG_BIN"), slog.New(slog.DiscardHandler))
+	return devpostgres.Start(context.Background(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
 })
 
 func databaseURL(t testing.TB) string {

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"log/slog"
 	"os"
 	"sync"
 	"testing"
@@ -9,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -18,9 +17,9 @@ import (
 const soon = 10 * time.Second
 
 // ownServer starts a PostgreSQL for a test that ends, changes or cuts it off.
-func ownServer(t *testing.T) *storage.PostgreSQL {
+func ownServer(t *testing.T) *devpostgres.Server {
 	t.Helper()
-	pg, err := storage.StartPostgreSQL(t.Context(), "", os.Getenv("PG_BIN"), slog.New(slog.DiscardHandler))
+	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,19 +73,19 @@ func TestOutage(t *testing.T) {
 		name string
 		// befall begins the outage and returns what ends it; nil for one that ends by
 		// itself.
-		befall func(t *testing.T, pg *storage.PostgreSQL, before *wire) (end func())
+		befall func(t *testing.T, pg *devpostgres.Server, before *wire) (end func())
 		failed int // how many check-outs fail at least before it ends
 	}{
 		{
 			name: "all sessions are ended",
-			befall: func(t *testing.T, pg *storage.PostgreSQL, _ *wire) func() {
+			befall: func(t *testing.T, pg *devpostgres.Server, _ *wire) func() {
 				administrate(t, pg.URL(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
 				return nil
 			},
 		},
 		{
 			name: "a restart", failed: 6,
-			befall: func(t *testing.T, pg *storage.PostgreSQL, _ *wire) func() {
+			befall: func(t *testing.T, pg *devpostgres.Server, _ *wire) func() {
 				if err := pg.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -99,14 +98,14 @@ func TestOutage(t *testing.T) {
 		},
 		{
 			name: "a server that falls silent", failed: 1,
-			befall: func(_ *testing.T, _ *storage.PostgreSQL, before *wire) func() {
+			befall: func(_ *testing.T, _ *devpostgres.Server, before *wire) func() {
 				before.silence()
 				return before.speak
 			},
 		},
 		{
 			name: "a database that is made read-only", failed: 6,
-			befall: func(t *testing.T, pg *storage.PostgreSQL, _ *wire) func() {
+			befall: func(t *testing.T, pg *devpostgres.Server, _ *wire) func() {
 				administrate(t, pg.URL(), `ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`)
 				return func() {
 					administrate(t, pg.URL(), `SET default_transaction_read_only = off`, `ALTER SYSTEM RESET default_transaction_read_only`, `SELECT pg_reload_conf()`)

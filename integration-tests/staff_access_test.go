@@ -7,7 +7,7 @@ import (
 
 	"checkoutlock/integration-tests/browser"
 	"checkoutlock/integration-tests/stack"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
@@ -32,9 +32,9 @@ func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
 // granted are the headers that a gateway sends for somebody with permissions.
 func granted(tenant, permissions string) []browser.Option {
 	return []browser.Option{
-		browser.Header(schemas.TenantHeader, tenant),
-		browser.Header(schemas.UserIDHeader, "9ad09b01-7429-455f-9f64-e3897027db61"),
-		browser.Header(schemas.PermissionsHeader, permissions),
+		browser.Header(okapi.TenantHeader, tenant),
+		browser.Header(okapi.UserIDHeader, "9ad09b01-7429-455f-9f64-e3897027db61"),
+		browser.Header(okapi.PermissionsHeader, permissions),
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"checkoutlock/schemas/fault"
 )
 
 // FOLIO keeps the feature's settings of a tenant in mod-settings under this
@@ -145,7 +147,7 @@ func waitsOf(list []json.RawMessage) ([]time.Duration, error) {
 func integerWithin(name string, raw json.RawMessage, least, most int) (int, error) {
 	n, err := strconv.Atoi(string(raw))
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%s is %s, allowed are integers from %d to %d", name, Shown(raw), least, most)
+		return 0, fmt.Errorf("%s is %s, allowed are integers from %d to %d", name, fault.Shown(raw), least, most)
 	}
 	return n, nil
 }

@@ -18,9 +18,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -128,7 +127,7 @@ func TestAQueryStringThatCannotBeReadIsRefusedAndNotPassedOver(t *testing.T) {
 func TestACallNeedsAUsableTenant(t *testing.T) {
 	t.Parallel()
 	h := service(func(c echo.Context) error {
-		id, err := tenant.FromContext(c.Request().Context())
+		id, err := okapi.TenantFrom(c.Request().Context())
 		if err != nil {
 			return err
 		}
@@ -213,16 +212,16 @@ func TestARequestThatTakesTooLongIsATimeOutNotAHeldLock(t *testing.T) {
 func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	var seen call.Info
+	var seen okapi.Call
 	h := service(func(c echo.Context) error {
-		seen = call.FromContext(c.Request().Context())
+		seen = okapi.FromContext(c.Request().Context())
 		return c.NoContent(http.StatusNoContent)
 	}, func(o *web.Options) { o.Log, o.BelievePermissions = debugLog(&log), true })
 	post(t, h, "{}", "X-Okapi-Request-Id", "a\nb", "X-Okapi-Permissions", `["x.y"]`, "X-Okapi-User-Id", "9AD09B01-7429-455F-9F64-E3897027DB61", "X-Okapi-Token", "t")
 	if strings.ContainsAny(seen.RequestID, "\n") || len(seen.RequestID) != 36 {
 		t.Errorf("request id %q was not replaced", seen.RequestID)
 	}
-	if !seen.Has("x.y") || seen.UserID != "9ad09b01-7429-455f-9f64-e3897027db61" || seen.Token != "t" {
+	if !seen.HasPermission("x.y") || seen.UserID != "9ad09b01-7429-455f-9f64-e3897027db61" || seen.Token != "t" {
 		t.Errorf("got %+v", seen)
 	}
 	var line map[string]any
@@ -233,9 +232,9 @@ func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 
 func TestPermissionsWithoutAGatewayAreDropped(t *testing.T) {
 	t.Parallel()
-	var seen call.Info
+	var seen okapi.Call
 	h := service(func(c echo.Context) error {
-		seen = call.FromContext(c.Request().Context())
+		seen = okapi.FromContext(c.Request().Context())
 		return c.NoContent(http.StatusNoContent)
 	}, nil)
 	if post(t, h, "{}", "X-Okapi-Permissions", `["x.y"]`); len(seen.Permissions) != 0 || seen.RequestID == "" {

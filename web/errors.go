@@ -11,8 +11,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // statusClientLeft is logged and counted for a client that left; nobody reads it.
@@ -89,7 +89,7 @@ func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {
 	}
 	msg := f.Msg
 	if status == http.StatusInternalServerError {
-		msg += " (request id " + call.FromContext(c.Request().Context()).RequestID + ")"
+		msg += " (request id " + okapi.FromContext(c.Request().Context()).RequestID + ")"
 	}
 	return c.String(status, msg)
 }

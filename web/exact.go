@@ -6,8 +6,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // DecodeExact is Decode for a body that has one meaning only: see ReadUnique and
@@ -52,7 +52,7 @@ func checkRepeats(dec *json.Decoder) error {
 			}
 			name, _ := token.(string)
 			if seen[name] {
-				return fault.New(fault.Malformed, "The body has the property %s more than once in one object, allowed is once", schemas.Shown(name))
+				return fault.New(fault.Malformed, "The body has the property %s more than once in one object, allowed is once", fault.Shown(name))
 			}
 			seen[name] = true
 		}
@@ -72,5 +72,5 @@ func notJSON(err error) error {
 
 // UnmarshalExact is Unmarshal that takes a property only under its exact name.
 func UnmarshalExact(body []byte, v any) error {
-	return describeJSON(schemas.UnmarshalExact(body, v))
+	return describeJSON(jsonschema.UnmarshalExact(body, v))
 }

@@ -7,15 +7,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // singleHeaders are the headers of a call that have one value. Which one of two
 // different values counts would depend on who reads them, a gateway or a service.
 var singleHeaders = []string{
-	schemas.TenantHeader, schemas.UserIDHeader, schemas.RequestIDHeader, schemas.TokenHeader, schemas.PermissionsHeader,
+	okapi.TenantHeader, okapi.UserIDHeader, okapi.RequestIDHeader, okapi.TokenHeader, okapi.PermissionsHeader,
 }
 
 // checkHeaders refuses FOLIO's headers that contradict themselves or cannot be
@@ -33,9 +32,9 @@ func (o Options) checkHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		if o.BelievePermissions {
-			info := call.FromContext(r.Context())
+			info := okapi.FromContext(r.Context())
 			info.Permissions = permissions
-			c.SetRequest(r.WithContext(call.NewContext(r.Context(), info)))
+			c.SetRequest(r.WithContext(okapi.NewContext(r.Context(), info)))
 		}
 		return next(c)
 	}
@@ -44,14 +43,14 @@ func (o Options) checkHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 // readPermissions returns the permissions that a gateway sends as a JSON list of
 // strings. An absent or empty header grants nothing.
 func readPermissions(header http.Header) ([]string, error) {
-	sent := header.Get(schemas.PermissionsHeader)
+	sent := header.Get(okapi.PermissionsHeader)
 	if sent == "" {
 		return nil, nil
 	}
 	var list []*string // a null is no string
 	if err := json.Unmarshal([]byte(sent), &list); err != nil || list == nil || slices.Contains(list, nil) {
 		return nil, fault.New(fault.Malformed, `The header %s must be a JSON list of strings, such as ["users.item.get"], not %s`,
-			schemas.PermissionsHeader, schemas.Shown(sent))
+			okapi.PermissionsHeader, fault.Shown(sent))
 	}
 	permissions := make([]string, len(list))
 	for i, permission := range list {

@@ -9,17 +9,17 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
 // sendHeaders posts with headers that may repeat, and returns the call that the
 // handler saw; nil when it was not reached.
-func sendHeaders(t *testing.T, header http.Header) (*httptest.ResponseRecorder, *call.Info) {
+func sendHeaders(t *testing.T, header http.Header) (*httptest.ResponseRecorder, *okapi.Call) {
 	t.Helper()
-	var seen *call.Info
+	var seen *okapi.Call
 	h := service(func(c echo.Context) error {
-		info := call.FromContext(c.Request().Context())
+		info := okapi.FromContext(c.Request().Context())
 		seen = &info
 		return c.NoContent(http.StatusNoContent)
 	}, func(o *web.Options) { o.BelievePermissions = true })

@@ -10,9 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 type httpMetrics struct {
@@ -42,8 +41,8 @@ func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			start := time.Now()
 			info := readCall(c.Request())
-			c.SetRequest(c.Request().WithContext(call.NewContext(c.Request().Context(), info)))
-			c.Response().Header().Set(schemas.RequestIDHeader, info.RequestID)
+			c.SetRequest(c.Request().WithContext(okapi.NewContext(c.Request().Context(), info)))
+			c.Response().Header().Set(okapi.RequestIDHeader, info.RequestID)
 
 			err := next(c)
 			if err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // Parameters reads those of a query string and gathers what is wrong with them, so
@@ -98,7 +98,7 @@ func (p *Parameters) unknown() []fault.Detail {
 	var found []fault.Detail
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		if len(found) < maxUnknown && !slices.Contains(p.declared, name) {
-			found = append(found, detail(schemas.Shown(name), rule, p.values.Get(name)))
+			found = append(found, detail(fault.Shown(name), rule, p.values.Get(name)))
 		}
 	}
 	return found
@@ -107,7 +107,7 @@ func (p *Parameters) unknown() []fault.Detail {
 func detail(name, rule, value string) fault.Detail {
 	return fault.Detail{
 		Message: name + " " + rule, Type: "1", Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(name, schemas.Shown(value))},
+		Parameters: []fault.Parameter{fault.Param(name, fault.Shown(value))},
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *Parameters) Time(name string) time.Time {
 	if !p.has(name) {
 		return time.Time{}
 	}
-	t, err := schemas.ParseTime(p.values.Get(name))
+	t, err := jsonschema.ParseTime(p.values.Get(name))
 	if err != nil || len(p.values.Get(name)) == len(time.DateOnly) {
 		p.Wrong(name, "must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z")
 		return time.Time{}

@@ -16,10 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // requestIDPattern is what a request id may look like: enough for Okapi's
@@ -28,15 +26,15 @@ var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
 
 // readCall takes the call's data from its headers. A request id that is missing
 // or unusable is replaced. The permissions are checkHeaders' business.
-func readCall(r *http.Request) call.Info {
-	info := call.Info{
-		RequestID: r.Header.Get(schemas.RequestIDHeader),
-		Token:     r.Header.Get(schemas.TokenHeader),
+func readCall(r *http.Request) okapi.Call {
+	info := okapi.Call{
+		RequestID: r.Header.Get(okapi.RequestIDHeader),
+		Token:     r.Header.Get(okapi.TokenHeader),
 	}
 	if !requestIDPattern.MatchString(info.RequestID) {
 		info.RequestID = uuid.NewString()
 	}
-	if id, err := uuid.Parse(r.Header.Get(schemas.UserIDHeader)); err == nil {
+	if id, err := uuid.Parse(r.Header.Get(okapi.UserIDHeader)); err == nil {
 		info.UserID = id.String()
 	}
 	return info
@@ -45,15 +43,15 @@ func readCall(r *http.Request) call.Info {
 // needTenant refuses a call without a usable tenant; there is no default.
 func needTenant(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		name := c.Request().Header.Get(schemas.TenantHeader)
+		name := c.Request().Header.Get(okapi.TenantHeader)
 		if name == "" {
 			return fault.New(fault.Malformed, "Unable to process request Tenant must be set")
 		}
-		id, err := tenant.Parse(name)
+		id, err := okapi.ParseTenant(name)
 		if err != nil {
-			return fault.New(fault.Malformed, "Header %s: %v", schemas.TenantHeader, err)
+			return fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
 		}
-		c.SetRequest(c.Request().WithContext(tenant.NewContext(c.Request().Context(), id)))
+		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
 		return next(c)
 	}
 }

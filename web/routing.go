@@ -10,7 +10,6 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -59,13 +58,13 @@ func refusesGzip(c echo.Context) bool {
 func describeRouting(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		err := next(c)
-		path := schemas.Shown(c.Request().URL.Path)
+		path := fault.Shown(c.Request().URL.Path)
 		switch {
 		case errors.Is(err, echo.ErrNotFound):
 			return listed(fault.New(fault.NotFound, "There is no endpoint with the path %s", path))
 		case errors.Is(err, echo.ErrMethodNotAllowed):
 			return listed(fault.New(fault.MethodNotAllowed, "The path %s does not take the method %s, allowed are %s",
-				path, schemas.Shown(c.Request().Method), c.Response().Header().Get(echo.HeaderAllow)))
+				path, fault.Shown(c.Request().Method), c.Response().Header().Get(echo.HeaderAllow)))
 		}
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"checkoutlock/circulation-storage/internal/sample"
 	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -35,7 +35,7 @@ type App struct {
 	cfg      Config
 	log      *slog.Logger
 	db       *postgres.DB
-	tenants  []tenant.ID // those of TENANTS
+	tenants  []okapi.Tenant // those of TENANTS
 	watch    *readiness.Watch
 	server   *web.Server
 	metrics  *metrics
@@ -102,7 +102,7 @@ func await(ctx context.Context, db *postgres.DB, patience time.Duration) error {
 
 // install installs or upgrades the tenants, and does more for each if there is
 // more to do.
-func install(ctx context.Context, db *postgres.DB, ids []tenant.ID, more func(context.Context) error) error {
+func install(ctx context.Context, db *postgres.DB, ids []okapi.Tenant, more func(context.Context) error) error {
 	for _, id := range ids {
 		if err := db.Install(ctx, id); err != nil {
 			return err
@@ -110,7 +110,7 @@ func install(ctx context.Context, db *postgres.DB, ids []tenant.ID, more func(co
 		if more == nil {
 			continue
 		}
-		if err := more(tenant.NewContext(ctx, id)); err != nil {
+		if err := more(okapi.WithTenant(ctx, id)); err != nil {
 			return fmt.Errorf("tenant %s: %w", id, err)
 		}
 	}
@@ -187,7 +187,7 @@ func (a *App) held(store *postgres.LockStore) func(context.Context) (int, error)
 		}
 		sum := 0
 		for _, id := range ids {
-			n, err := store.CountHeld(tenant.NewContext(ctx, id))
+			n, err := store.CountHeld(okapi.WithTenant(ctx, id))
 			if fault.Is(err, fault.UnknownTenant) || fault.Is(err, fault.TenantNotReady) {
 				continue
 			}

@@ -9,7 +9,7 @@ import (
 
 	"checkoutlock/config"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // Config is every setting of circulation-storage.
@@ -55,7 +55,7 @@ const leastRequestTimeout = schemas.MaxLockWaitMs*time.Millisecond + 5*time.Seco
 func (c *Config) Validate() error {
 	errs := []error{c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.DatabaseConfig.Validate()}
 	for _, name := range c.Tenants {
-		if _, err := tenant.Parse(name); err != nil {
+		if _, err := okapi.ParseTenant(name); err != nil {
 			errs = append(errs, fmt.Errorf("TENANTS has %q: %w", name, err))
 		}
 	}
@@ -88,10 +88,10 @@ func (c DatabaseConfig) Validate() error {
 }
 
 // tenants returns the ids of Tenants.
-func (c *Config) tenants() ([]tenant.ID, error) {
-	ids := make([]tenant.ID, len(c.Tenants))
+func (c *Config) tenants() ([]okapi.Tenant, error) {
+	ids := make([]okapi.Tenant, len(c.Tenants))
 	for i, name := range c.Tenants {
-		id, err := tenant.Parse(name)
+		id, err := okapi.ParseTenant(name)
 		if err != nil {
 			return nil, fmt.Errorf("tenant %q: %w", name, err)
 		}

@@ -15,7 +15,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/sample"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // Migrate installs or upgrades the configured tenants, and loads the demo library
@@ -59,7 +59,7 @@ func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
 			if err := db.Repair(ctx, id); err != nil {
 				return err
 			}
-			log.InfoContext(tenant.NewContext(ctx, id), "tenant is up to date")
+			log.InfoContext(okapi.WithTenant(ctx, id), "tenant is up to date")
 		}
 		return nil
 	})
@@ -69,7 +69,7 @@ func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
 func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logger) error {
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
 		for _, name := range names {
-			id, err := tenant.Parse(name)
+			id, err := okapi.ParseTenant(name)
 			if err != nil {
 				return fmt.Errorf("tenant %q: %w", name, err)
 			}
@@ -144,12 +144,12 @@ func withLocks(ctx context.Context, cfg Config, tenantName string, f func(contex
 	if tenantName == "" {
 		return errors.New("name a tenant with -tenant")
 	}
-	id, err := tenant.Parse(tenantName)
+	id, err := okapi.ParseTenant(tenantName)
 	if err != nil {
 		return fmt.Errorf("tenant %q: %w", tenantName, err)
 	}
 	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
-		return f(tenant.NewContext(ctx, id), postgres.NewLockStore(db))
+		return f(okapi.WithTenant(ctx, id), postgres.NewLockStore(db))
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"checkoutlock/circulation/app"
 	"checkoutlock/config"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // start runs a circulation over the storage, until the test ends.
@@ -54,7 +54,7 @@ func send(t *testing.T, method, url, body string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set(schemas.TenantHeader, "diku")
+	req.Header.Set(okapi.TenantHeader, "diku")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // Config is every setting of circulation.
@@ -142,11 +142,11 @@ func (c *Config) storageURL() (*url.URL, error) {
 }
 
 // readyTenant is the zero value when the setting is empty.
-func (c *Config) readyTenant() (tenant.ID, error) {
+func (c *Config) readyTenant() (okapi.Tenant, error) {
 	if c.StorageReadyTenant == "" {
-		return tenant.ID{}, nil
+		return okapi.Tenant{}, nil
 	}
-	return tenant.Parse(c.StorageReadyTenant)
+	return okapi.ParseTenant(c.StorageReadyTenant)
 }
 
 func printable(name string) bool {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // recording is an empty storage that keeps the history, and counts what is asked.
@@ -32,7 +33,7 @@ func (s *recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.told = append(s.told, report.CheckOuts...)
-	s.from = append(s.from, r.Header.Get(schemas.TenantHeader)+" "+r.Header.Get(schemas.HolderHeader))
+	s.from = append(s.from, r.Header.Get(okapi.TenantHeader)+" "+r.Header.Get(schemas.HolderHeader))
 	w.WriteHeader(http.StatusNoContent)
 }
 

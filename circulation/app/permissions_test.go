@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 const overrideLimit = "circulation.override-item-limit-block.post"
@@ -21,7 +21,7 @@ type sentPermissions struct {
 
 func (s *sentPermissions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.seen = append(s.seen, r.Header.Get(schemas.PermissionsHeader))
+	s.seen = append(s.seen, r.Header.Get(okapi.PermissionsHeader))
 	s.mu.Unlock()
 	empty(w, r)
 }
@@ -69,8 +69,8 @@ func TestApp_PassesOnOnlyPermissionsThatItBelieves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req.Header.Set(schemas.TenantHeader, "diku")
-			req.Header.Set(schemas.PermissionsHeader, `["`+overrideLimit+`"]`)
+			req.Header.Set(okapi.TenantHeader, "diku")
+			req.Header.Set(okapi.PermissionsHeader, `["`+overrideLimit+`"]`)
 			if tt.password != "" {
 				req.SetBasicAuth("ann", tt.password)
 			}

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // Client calls one instance on behalf of a tenant, as a machine or a librarian
@@ -59,7 +59,7 @@ func (c Client) Do(ctx context.Context, method, path string, body any) (Answer, 
 		req.Header[name] = values
 	}
 	if c.Tenant != "" {
-		req.Header.Set(schemas.TenantHeader, c.Tenant)
+		req.Header.Set(okapi.TenantHeader, c.Tenant)
 	}
 	if body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")

@@ -16,13 +16,13 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // locksCommand runs the command for a tenant and returns what it printed.
-func locksCommand(ctx context.Context, t *testing.T, id tenant.ID, args ...string) (string, error) {
+func locksCommand(ctx context.Context, t *testing.T, id okapi.Tenant, args ...string) (string, error) {
 	var out strings.Builder
 	args = append([]string{"locks", "-tenant", id.String()}, args...)
 	err := run(ctx, args, []string{"DATABASE_URL=" + pgtest.URL(t)}, &out, io.Discard)
@@ -32,7 +32,7 @@ func locksCommand(ctx context.Context, t *testing.T, id tenant.ID, args ...strin
 func TestLocksAreListedWithTheCheckOutThatHoldsThem(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
-	ctx := tenant.NewContext(t.Context(), id)
+	ctx := okapi.WithTenant(t.Context(), id)
 	store := postgres.NewLockStore(db)
 	known := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "desk-1", OkapiRequestID: "17/circulation"}
 	unknown := lock.Request{UserID: uuid.New(), TTL: 0, RequestID: uuid.New()}
@@ -54,7 +54,7 @@ func TestLocksAreListedWithTheCheckOutThatHoldsThem(t *testing.T) {
 func TestALockIsReleasedWithAReasonOnly(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
-	ctx := tenant.NewContext(t.Context(), id)
+	ctx := okapi.WithTenant(t.Context(), id)
 	store, changes := postgres.NewLockStore(db), postgres.NewLockChangeStore(db)
 	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 	if err != nil {
@@ -107,7 +107,7 @@ func TestMigrateRepair(t *testing.T) {
 	migrate := func(args ...string) error {
 		return run(t.Context(), append([]string{"migrate"}, args...), []string{"DATABASE_URL=" + pgtest.URL(t)}, io.Discard, io.Discard)
 	}
-	if _, err := db.Pool().Exec(t.Context(), "UPDATE "+id.Schema()+".schema_migrations SET dirty = true"); err != nil {
+	if _, err := db.Pool().Exec(t.Context(), "UPDATE "+postgres.SchemaName(id)+".schema_migrations SET dirty = true"); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
@@ -125,7 +125,7 @@ func TestMigrateRepair(t *testing.T) {
 	if err := migrate("-repair", "-tenant", id.String()); err != nil {
 		t.Errorf("repair: %v", err)
 	}
-	if err := db.Ready(t.Context(), []tenant.ID{id}); err != nil {
+	if err := db.Ready(t.Context(), []okapi.Tenant{id}); err != nil {
 		t.Errorf("afterwards: %v, want it ready", err)
 	}
 }

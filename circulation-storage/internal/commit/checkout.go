@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // CheckOut is a check-out to commit, as ParseCheckOut read it.
@@ -238,5 +238,5 @@ func parse(schema string, body []byte) (records.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc, schemas.Check(schema, map[string]any(doc))
+	return doc, jsonschema.Check(schema, map[string]any(doc))
 }

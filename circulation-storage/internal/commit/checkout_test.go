@@ -13,8 +13,8 @@ import (
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 var (
@@ -74,7 +74,7 @@ func storedLoan(t *testing.T, user, item uuid.UUID) records.Record {
 }
 
 func ctx(t *testing.T) context.Context {
-	return call.NewContext(t.Context(), call.Info{RequestID: "12/circulation", UserID: staffID.String()})
+	return okapi.NewContext(t.Context(), okapi.Call{RequestID: "12/circulation", UserID: staffID.String()})
 }
 
 func TestParseCheckOut_Refusals(t *testing.T) {

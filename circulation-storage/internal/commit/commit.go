@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // Moment is when a transaction judges: the database's clock, read once, after the
@@ -22,7 +22,7 @@ type Moment struct{ Now time.Time }
 // complete applies the records' rules to one that is about to be written.
 func (m Moment) complete(ctx context.Context, t records.Type, r, stored records.Record) error {
 	// No rule of a loan, nor of an item without Prepare, reads other records.
-	return t.Complete(ctx, nil, records.Write{Record: r, Stored: stored, Now: m.Now, UserID: call.FromContext(ctx).UserID})
+	return t.Complete(ctx, nil, records.Write{Record: r, Stored: stored, Now: m.Now, UserID: okapi.FromContext(ctx).UserID})
 }
 
 // completeItem is complete for an item that only changes its status. What an item
@@ -50,7 +50,7 @@ const (
 
 // newEvent leaves out what is empty.
 func newEvent(ctx context.Context, kind string, payload map[string]string) Event {
-	payload["requestId"] = call.FromContext(ctx).RequestID
+	payload["requestId"] = okapi.FromContext(ctx).RequestID
 	maps.DeleteFunc(payload, func(_, value string) bool { return value == "" })
 	return Event{Type: kind, Payload: payload}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // Renewal is a renewal to commit, as ParseRenewal read it. It needs no lock: the
@@ -52,7 +52,7 @@ func ParseRenewal(body []byte) (Renewal, error) {
 
 // instant reads a date that the schema has checked; zero when there is none.
 func instant(date string) time.Time {
-	t, err := schemas.ParseTime(date)
+	t, err := jsonschema.ParseTime(date)
 	if err != nil {
 		return time.Time{}
 	}

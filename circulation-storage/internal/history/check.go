@@ -24,7 +24,7 @@ var outcomePattern = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
 // Check says everything that is wrong with a report in one Invalid fault, up to 100
 // things, and where, such as checkOuts[3].id. Texts must be valid UTF-8 without NUL already, as
-// schemas.Decode makes sure.
+// jsonschema.Decode makes sure.
 func Check(r schemas.CheckOutReport) error {
 	var c checker
 	c.number("waiting", int64(r.Waiting), maxCount)
@@ -62,7 +62,7 @@ func (c *checker) wrong(key, value, rule string, args ...any) {
 	}
 	c.details = append(c.details, fault.Detail{
 		Message: key + " " + fmt.Sprintf(rule, args...), Type: "1", Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(key, schemas.Shown(value))},
+		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(value))},
 	})
 }
 

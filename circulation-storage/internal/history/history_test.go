@@ -15,7 +15,7 @@ import (
 	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestCheck_NamesWhatIsWrongAndWhere(t *testing.T) {
@@ -64,15 +64,15 @@ func TestCheck_AnswersInBounds(t *testing.T) {
 // shelf is a store with one turn's rows.
 type shelf struct {
 	history.Store
-	id        tenant.ID
+	id        okapi.Tenant
 	rows      int
 	retention time.Duration
 }
 
-func (s *shelf) Tenants(context.Context) ([]tenant.ID, error) { return []tenant.ID{s.id}, nil }
+func (s *shelf) Tenants(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{s.id}, nil }
 
 func (s *shelf) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	if id, err := tenant.FromContext(ctx); err != nil || id != s.id {
+	if id, err := okapi.TenantFrom(ctx); err != nil || id != s.id {
 		return 0, errors.New("another tenant")
 	}
 	s.retention = retention
@@ -99,7 +99,7 @@ func TestSweepers_TidyEverythingThatIsOld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				id, err := tenant.Parse("diku")
+				id, err := okapi.ParseTenant("diku")
 				if err != nil {
 					t.Fatal(err)
 				}

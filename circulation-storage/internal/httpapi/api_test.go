@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -38,7 +38,7 @@ func (a api) call(method, target, body string, headers map[string]string) *httpt
 		content = strings.NewReader(body)
 	}
 	r := httptest.NewRequest(method, target, content)
-	r.Header.Set(schemas.TenantHeader, "diku")
+	r.Header.Set(okapi.TenantHeader, "diku")
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}

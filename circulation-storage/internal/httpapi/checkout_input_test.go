@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestBadBodiesAreRefused(t *testing.T) {
@@ -57,7 +57,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		}
 		w := a.do(method, path, `{"a":"`+strings.Repeat("a", bodyLimit)+`"}`)
 		wantStatus(t, route+" with a huge body", w, http.StatusRequestEntityTooLarge)
-		w = a.call(method, path, "{}", map[string]string{schemas.TenantHeader: a.id.String(), "Content-Type": "text/xml"})
+		w = a.call(method, path, "{}", map[string]string{okapi.TenantHeader: a.id.String(), "Content-Type": "text/xml"})
 		wantStatus(t, route+" with XML", w, http.StatusBadRequest)
 	}
 	a.wantNothingWritten()
@@ -121,7 +121,7 @@ func TestCommitEndpointsNeedAKnownTenant(t *testing.T) {
 			{http.MethodGet, "/circulation-rules-storage", ""},
 			{http.MethodPut, "/circulation-rules-storage", `{"rulesAsText":""}`},
 		} {
-			w := a.call(r[0], r[1], r[2], map[string]string{schemas.TenantHeader: name})
+			w := a.call(r[0], r[1], r[2], map[string]string{okapi.TenantHeader: name})
 			wantStatus(t, fmt.Sprintf("%s %s of tenant %q", r[0], r[1], name), w, status)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -33,7 +33,7 @@ type commitAPI struct {
 	api
 	t  *testing.T
 	db *postgres.DB
-	id tenant.ID
+	id okapi.Tenant
 }
 
 func newCommitAPI(t *testing.T) commitAPI {
@@ -50,13 +50,13 @@ func commitRoutes(db *postgres.DB) []web.Route {
 }
 
 func (a commitAPI) do(method, target, body string) *httptest.ResponseRecorder {
-	return a.call(method, target, body, map[string]string{schemas.TenantHeader: a.id.String()})
+	return a.call(method, target, body, map[string]string{okapi.TenantHeader: a.id.String()})
 }
 
 // add stores a row by SQL, in which S is the tenant's schema.
 func (a commitAPI) add(statement string, args ...any) {
 	a.t.Helper()
-	if _, err := a.db.Pool().Exec(a.t.Context(), strings.ReplaceAll(statement, "S.", a.id.Schema()+"."), args...); err != nil {
+	if _, err := a.db.Pool().Exec(a.t.Context(), strings.ReplaceAll(statement, "S.", postgres.SchemaName(a.id)+"."), args...); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -74,7 +74,7 @@ func (a commitAPI) wantNothingWritten() {
 	var n int
 	err := a.db.Pool().QueryRow(a.t.Context(), strings.ReplaceAll(`SELECT (SELECT count(*) FROM S.loan) + (SELECT count(*) FROM S.outbox)
 		+ (SELECT count(*) FROM S.settings_entry) + (SELECT count(*) FROM S.circulation_rules WHERE rules <> '')
-		+ (SELECT count(*) FROM S.item WHERE jsonb->>'_version' <> '1')`, "S.", a.id.Schema()+".")).Scan(&n)
+		+ (SELECT count(*) FROM S.item WHERE jsonb->>'_version' <> '1')`, "S.", postgres.SchemaName(a.id)+".")).Scan(&n)
 	if err != nil || n != 0 {
 		a.t.Errorf("got %d rows written, %v, want none", n, err)
 	}
@@ -220,7 +220,7 @@ func TestTenantIsInstalledAndPurged(t *testing.T) {
 	db, id := pgtest.New(t)
 	p := &platform{}
 	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, p), commitRoutes(db)))
-	of := map[string]string{schemas.TenantHeader: id.String()}
+	of := map[string]string{okapi.TenantHeader: id.String()}
 	for _, step := range []struct {
 		what, method, path, body string
 		status                   int

@@ -16,8 +16,8 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -60,7 +60,7 @@ func (h lockHandlers) create(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
-	req.OkapiRequestID = call.FromContext(ctx).RequestID
+	req.OkapiRequestID = okapi.FromContext(ctx).RequestID
 	l, err := h.locks.Acquire(ctx, req)
 	if err != nil {
 		return err
@@ -82,12 +82,12 @@ func (h lockHandlers) request(body schemas.CheckoutLockRequest) (lock.Request, e
 		wrong = append(wrong, fault.Detail{
 			Message: fmt.Sprintf("must match %q", schemas.FolioUUID), Type: "1",
 			Code:       "jakarta.validation.constraints.Pattern.message", // FOLIO's
-			Parameters: []fault.Parameter{fault.Param("userId", schemas.Shown(body.UserID))},
+			Parameters: []fault.Parameter{fault.Param("userId", fault.Shown(body.UserID))},
 		})
 	}
 	request, ok := requestID(body.RequestID)
 	if !ok {
-		wrong = append(wrong, invalid("requestId", "must be a UUID and not the nil one", schemas.Shown(body.RequestID)))
+		wrong = append(wrong, invalid("requestId", "must be a UUID and not the nil one", fault.Shown(body.RequestID)))
 	}
 	if len(wrong) > 0 {
 		return lock.Request{}, fault.Validation(wrong...)
@@ -233,20 +233,20 @@ func lockFilter(c echo.Context) (f lock.Filter, err error) {
 	if c.QueryParams().Has("userId") {
 		id, ok := folioID(c.QueryParam("userId"))
 		if !ok {
-			return f, fault.New(fault.Malformed, "userId is %s, but must match %s", schemas.Shown(c.QueryParam("userId")), schemas.FolioUUID)
+			return f, fault.New(fault.Malformed, "userId is %s, but must match %s", fault.Shown(c.QueryParam("userId")), schemas.FolioUUID)
 		}
 		f.UserID = id
 	}
 	if c.QueryParams().Has("holder") {
 		if f.Holder = holder(c.QueryParam("holder")); f.Holder == "" {
-			return f, fault.New(fault.Malformed, "holder is %s, but must have 1 to %d printable characters", schemas.Shown(c.QueryParam("holder")), schemas.MaxInstanceName)
+			return f, fault.New(fault.Malformed, "holder is %s, but must have 1 to %d printable characters", fault.Shown(c.QueryParam("holder")), schemas.MaxInstanceName)
 		}
 	}
 	if c.QueryParams().Has("outdated") {
 		value := c.QueryParam("outdated")
 		outdated := value == "true"
 		if !outdated && value != "false" {
-			return f, fault.New(fault.Malformed, "outdated is %s, but must be true or false", schemas.Shown(value))
+			return f, fault.New(fault.Malformed, "outdated is %s, but must be true or false", fault.Shown(value))
 		}
 		f.Outdated = &outdated
 	}

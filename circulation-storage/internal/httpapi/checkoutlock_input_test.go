@@ -11,7 +11,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -22,7 +22,7 @@ const userIDPattern = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abA
 // countLocks is how many rows the tenant's table has.
 func (a *lockAPI) countLocks(t *testing.T) int {
 	t.Helper()
-	_, total, err := postgres.NewLockStore(a.db).List(tenant.NewContext(context.WithoutCancel(t.Context()), a.tenant), lock.Filter{})
+	_, total, err := postgres.NewLockStore(a.db).List(okapi.WithTenant(context.WithoutCancel(t.Context()), a.tenant), lock.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +140,9 @@ func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
 		headers      map[string]string
 		status       int
 	}{
-		"no tenant":                {http.MethodPost, "", map[string]string{schemas.TenantHeader: ""}, 400},
-		"a tenant that is none":    {http.MethodPost, "", map[string]string{schemas.TenantHeader: "Ä"}, 400},
-		"a tenant never installed": {http.MethodPost, "", map[string]string{schemas.TenantHeader: "nobody"}, 404},
+		"no tenant":                {http.MethodPost, "", map[string]string{okapi.TenantHeader: ""}, 400},
+		"a tenant that is none":    {http.MethodPost, "", map[string]string{okapi.TenantHeader: "Ä"}, 400},
+		"a tenant never installed": {http.MethodPost, "", map[string]string{okapi.TenantHeader: "nobody"}, 404},
 		"a body of another kind":   {http.MethodPost, "", map[string]string{"Content-Type": "text/plain"}, 400},
 		"PUT":                      {http.MethodPut, "/" + patronID, nil, 405},
 		"DELETE of all":            {http.MethodDelete, "", nil, 400},
@@ -178,7 +178,7 @@ func TestSQLInAParameterIsJustText(t *testing.T) {
 			"outdated":  a.do(http.MethodGet, "?outdated="+escaped(sql), "").Code,
 			"offset":    a.do(http.MethodGet, "?offset="+escaped(sql), "").Code,
 			"limit":     a.do(http.MethodGet, "?limit="+escaped(sql), "").Code,
-			"tenant":    a.do(http.MethodGet, "", "", map[string]string{schemas.TenantHeader: sql}).Code,
+			"tenant":    a.do(http.MethodGet, "", "", map[string]string{okapi.TenantHeader: sql}).Code,
 		} {
 			if got < 400 || got > 499 {
 				t.Errorf("%s %s: %d, want 4xx", what, sql, got)

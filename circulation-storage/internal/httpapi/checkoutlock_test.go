@@ -20,7 +20,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -34,7 +34,7 @@ type lockAPI struct {
 	locks  *lock.Service
 	line   *waitingLine
 	db     *postgres.DB
-	tenant tenant.ID
+	tenant okapi.Tenant
 }
 
 func newLockAPI(t *testing.T) *lockAPI {
@@ -44,7 +44,7 @@ func newLockAPI(t *testing.T) *lockAPI {
 }
 
 // sharedLockAPI is one more storage instance on a database.
-func sharedLockAPI(t *testing.T, db *postgres.DB, id tenant.ID) *lockAPI {
+func sharedLockAPI(t *testing.T, db *postgres.DB, id okapi.Tenant) *lockAPI {
 	t.Helper()
 	line := newWaitingLine()
 	locks := lock.NewService(postgres.NewLockStore(db), line, slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -53,7 +53,7 @@ func sharedLockAPI(t *testing.T, db *postgres.DB, id tenant.ID) *lockAPI {
 
 // do sends a request of the API's own tenant; headers are added, or replace.
 func (a *lockAPI) do(method, path, body string, headers ...map[string]string) *httptest.ResponseRecorder {
-	all := map[string]string{schemas.TenantHeader: a.tenant.String()}
+	all := map[string]string{okapi.TenantHeader: a.tenant.String()}
 	for _, h := range headers {
 		maps.Copy(all, h)
 	}
@@ -158,7 +158,7 @@ func TestALockAsItIsAnswered(t *testing.T) {
 	a := newLockAPI(t)
 	ann, request := uuid.New(), uuid.New()
 	body := fmt.Sprintf(`{"userId":%q,"ttlMs":60000,"requestId":%q,"ttl":3000,"extra":{"a":[1]}}`, strings.ToUpper(ann.String()), request)
-	w := a.do(http.MethodPost, "", body, map[string]string{schemas.HolderHeader: "circulation-1 (Zürich)", schemas.RequestIDHeader: "17/check-out"})
+	w := a.do(http.MethodPost, "", body, map[string]string{schemas.HolderHeader: "circulation-1 (Zürich)", okapi.RequestIDHeader: "17/check-out"})
 	got := decode[schemas.CheckoutLock](t, w)
 	created, err := time.Parse(schemas.FolioTime, got.CreationDate)
 	if err != nil || !strings.HasSuffix(got.CreationDate, "+00:00") || time.Since(created).Abs() > time.Minute {

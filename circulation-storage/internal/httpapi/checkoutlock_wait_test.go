@@ -18,6 +18,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // waitingLine observes a lock service and lets tests wait until so many wait.
@@ -128,7 +129,7 @@ func (s served) send(ctx context.Context, user uuid.UUID, more string) <-chan re
 			got <- result{err: err}
 			return
 		}
-		r.Header.Set(schemas.TenantHeader, s.tenant.String())
+		r.Header.Set(okapi.TenantHeader, s.tenant.String())
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			got <- result{err: err}

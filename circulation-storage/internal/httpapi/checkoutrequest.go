@@ -15,6 +15,7 @@ import (
 	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -47,7 +48,7 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := schemas.Decode(raw); err != nil { // half a character would be replaced without a word
+	if _, err := jsonschema.Decode(raw); err != nil { // half a character would be replaced without a word
 		return err
 	}
 	var body schemas.CheckOutRequest
@@ -78,19 +79,19 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 func claimRequest(body schemas.CheckOutRequest) (claim.Request, error) {
 	var wrong []fault.Detail
 	if !schemas.IsIdempotencyKey(body.Key) {
-		wrong = append(wrong, invalid("key", "must have 1 to "+strconv.Itoa(schemas.MaxIdempotencyKey)+" printable characters", schemas.Shown(body.Key)))
+		wrong = append(wrong, invalid("key", "must have 1 to "+strconv.Itoa(schemas.MaxIdempotencyKey)+" printable characters", fault.Shown(body.Key)))
 	}
 	req := claim.Request{
 		Key: body.Key, Lease: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
 	}
 	hash, err := hex.DecodeString(body.BodyHash)
 	if err != nil || len(hash) != len(req.BodyHash) {
-		wrong = append(wrong, invalid("bodyHash", "must be a SHA-256 of 64 hexadecimal digits", schemas.Shown(body.BodyHash)))
+		wrong = append(wrong, invalid("bodyHash", "must be a SHA-256 of 64 hexadecimal digits", fault.Shown(body.BodyHash)))
 	}
 	copy(req.BodyHash[:], hash)
 	id, ok := requestID(body.ClaimID)
 	if !ok || id == uuid.Nil {
-		wrong = append(wrong, invalid("claimId", "must be a UUID and not the nil one", schemas.Shown(body.ClaimID)))
+		wrong = append(wrong, invalid("claimId", "must be a UUID and not the nil one", fault.Shown(body.ClaimID)))
 	}
 	req.ClaimID = id
 	if body.LeaseMs < schemas.MinClaimLeaseMs || body.LeaseMs > schemas.MaxClaimLeaseMs {
@@ -108,7 +109,7 @@ func claimRequest(body schemas.CheckOutRequest) (claim.Request, error) {
 func (h checkOutRequestHandlers) change(c echo.Context) error {
 	id, ok := requestID(c.Param("claimId"))
 	if !ok || id == uuid.Nil {
-		return fault.New(fault.Malformed, "The claim's id must be a UUID, not %s", schemas.Shown(c.Param("claimId")))
+		return fault.New(fault.Malformed, "The claim's id must be a UUID, not %s", fault.Shown(c.Param("claimId")))
 	}
 	var body schemas.CheckOutClaimChange
 	if err := web.Decode(c, &body); err != nil {

@@ -15,6 +15,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 const keysPath = "/check-out-request-storage"
@@ -23,7 +24,7 @@ const keysPath = "/check-out-request-storage"
 func keyAPI(t *testing.T) (a api, headers map[string]string) {
 	db, id := pgtest.New(t)
 	a = newAPI(t, httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewIdempotencyStore(db))))
-	return a, map[string]string{schemas.TenantHeader: id.String()}
+	return a, map[string]string{okapi.TenantHeader: id.String()}
 }
 
 func claimBody(key, claim string) string {

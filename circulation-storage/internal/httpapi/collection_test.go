@@ -14,8 +14,8 @@ import (
 
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // pageStore gives n records of 1 KB, and calls after before it ends.
@@ -48,7 +48,7 @@ func (s pageStore) list(t *testing.T, path string) (status int, body io.Reader) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set(schemas.TenantHeader, "diku")
+	r.Header.Set(okapi.TenantHeader, "diku")
 	r.Header.Set("Accept-Encoding", "identity") // gzip would hold the beginning back
 	a, err := server.Client().Do(r)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -37,7 +38,7 @@ func (h historyHandlers) add(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := schemas.Decode(raw); err != nil { // for characters that PostgreSQL cannot store
+	if _, err := jsonschema.Decode(raw); err != nil { // for characters that PostgreSQL cannot store
 		return err
 	}
 	var report schemas.CheckOutReport

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -41,7 +42,7 @@ func TestWhatCirculationTellsIsThereForStaff(t *testing.T) {
 	body := report(2, entry(`,"userBarcode":"P-1","reason":"no"`), entry(`,"userBarcode":"P-2","waitMs":0,"outcome":"lent"`))
 	tell := func() {
 		t.Helper()
-		w := a.call(http.MethodPost, pastPath, body, map[string]string{schemas.TenantHeader: a.tenant.String(), schemas.HolderHeader: "desk 1"})
+		w := a.call(http.MethodPost, pastPath, body, map[string]string{okapi.TenantHeader: a.tenant.String(), schemas.HolderHeader: "desk 1"})
 		wantStatus(t, "POST", w, http.StatusNoContent)
 	}
 	tell()
@@ -218,7 +219,7 @@ func TestTheHistoryNeedsAnInstalledTenant(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	for tenant, status := range map[string]int{"": http.StatusBadRequest, "Nobody!": http.StatusBadRequest, "nobody": http.StatusNotFound} {
-		headers := map[string]string{schemas.TenantHeader: tenant}
+		headers := map[string]string{okapi.TenantHeader: tenant}
 		wantStatus(t, "POST", a.call(http.MethodPost, pastPath, report(1, entry("")), headers), status)
 		wantStatus(t, "GET", a.call(http.MethodGet, pastPath, "", headers), status)
 		wantStatus(t, "figures", a.call(http.MethodGet, figuresPath, "", headers), status)

@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -92,7 +93,7 @@ func (h lockHandlers) forceRelease(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := schemas.Decode(raw); err != nil { // half a character would be replaced without a word
+	if _, err := jsonschema.Decode(raw); err != nil { // half a character would be replaced without a word
 		return err
 	}
 	var body schemas.ForcedRelease

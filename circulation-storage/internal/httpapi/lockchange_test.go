@@ -17,6 +17,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -45,7 +46,7 @@ func changeRoutes(locks *lock.Service, db *postgres.DB) []web.Route {
 
 // at sends a request of the API's own tenant to any path.
 func (a *lockAPI) at(method, target, body string, headers map[string]string) (status int, answer string) {
-	all := map[string]string{schemas.TenantHeader: a.tenant.String()}
+	all := map[string]string{okapi.TenantHeader: a.tenant.String()}
 	for name, value := range headers {
 		all[name] = value
 	}
@@ -75,7 +76,7 @@ func TestALockIsReleasedByForceAndTheWaiterGetsIt(t *testing.T) {
 
 	staff := uuid.NewString()
 	w := a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":" the machine\r\nis off ","byName":"Ann Äh","more":1}`,
-		map[string]string{schemas.UserIDHeader: staff, schemas.RequestIDHeader: "1/release"})
+		map[string]string{okapi.UserIDHeader: staff, okapi.RequestIDHeader: "1/release"})
 	answered := time.Now()
 	got := decode[schemas.CheckoutLock](t, w)
 	if w.Code != http.StatusOK || ageless(got) != ageless(held) || got.AgeMs < held.AgeMs || held.OkapiRequestID == "" {
@@ -145,7 +146,7 @@ func TestABadForcedReleaseSaysWhatIsWrongAndReleasesNothing(t *testing.T) {
 		t.Errorf("bad requests noted %+v", got)
 	}
 	wantStatus(t, "the lock is still there", a.do(http.MethodGet, "/"+held.ID, ""), 200)
-	wantStatus(t, "no tenant", a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":"x"}`, map[string]string{schemas.TenantHeader: ""}), 400)
+	wantStatus(t, "no tenant", a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":"x"}`, map[string]string{okapi.TenantHeader: ""}), 400)
 }
 
 func TestAnOutdatedLockIsReleasedByForceToo(t *testing.T) {

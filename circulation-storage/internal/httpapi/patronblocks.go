@@ -8,8 +8,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -67,11 +67,11 @@ func (h patronBlockHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	doc, err := schemas.Decode(body)
+	doc, err := jsonschema.Decode(body)
 	if err != nil {
 		return err
 	}
-	if err := schemas.Check("automated-patron-blocks", doc); err != nil {
+	if err := jsonschema.Check("automated-patron-blocks", doc); err != nil {
 		return err
 	}
 	if body, err = json.Marshal(doc); err != nil { // without what is null

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestPlacingARequest(t *testing.T) {
@@ -48,7 +48,7 @@ func TestPlacingARequest(t *testing.T) {
 			t.Errorf("Location is %q", location)
 		}
 	}
-	w := a.call(http.MethodPost, path, body(title, ""), map[string]string{schemas.TenantHeader: "nobody"})
+	w := a.call(http.MethodPost, path, body(title, ""), map[string]string{okapi.TenantHeader: "nobody"})
 	if w.Code != http.StatusNotFound || w.Header().Get(fault.Header) != string(fault.UnknownTenant) {
 		t.Errorf("unknown tenant: got %d %s", w.Code, w.Body)
 	}

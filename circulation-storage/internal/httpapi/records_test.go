@@ -14,14 +14,13 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // recordAPI is all record endpoints, on PostgreSQL, as one tenant sees them.
 type recordAPI struct {
 	api
-	tenant tenant.ID
+	tenant okapi.Tenant
 }
 
 func newRecordAPI(t *testing.T) recordAPI {
@@ -34,7 +33,7 @@ const actingUser = "00000000-0000-4000-8000-0000000000ff"
 
 func (a recordAPI) do(method, target, body string) *httptest.ResponseRecorder {
 	return a.call(method, target, body, map[string]string{
-		schemas.TenantHeader: a.tenant.String(), schemas.UserIDHeader: actingUser, "Content-Type": "application/json",
+		okapi.TenantHeader: a.tenant.String(), okapi.UserIDHeader: actingUser, "Content-Type": "application/json",
 	})
 }
 

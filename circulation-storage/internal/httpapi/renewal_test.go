@@ -11,8 +11,8 @@ import (
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestRenewals(t *testing.T) {
@@ -47,5 +47,5 @@ func TestRenewals(t *testing.T) {
 	} {
 		wantStatus(t, what, a.do(http.MethodPost, "/loan-storage/renewals", tt.body), tt.status)
 	}
-	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{schemas.TenantHeader: "nobody"}), http.StatusNotFound)
+	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{okapi.TenantHeader: "nobody"}), http.StatusNotFound)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -44,7 +45,7 @@ func (h rulesHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := schemas.Validate("circulation-rules", body); err != nil {
+	if err := jsonschema.Validate("circulation-rules", body); err != nil {
 		return err
 	}
 	var r schemas.CirculationRules

@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -65,7 +66,7 @@ func (h lockSettingsHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := schemas.Decode(body); err != nil {
+	if _, err := jsonschema.Decode(body); err != nil {
 		return err
 	}
 	var change schemas.LockSettingsChange
@@ -107,7 +108,7 @@ func (h lockSettingsHandlers) announce(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := schemas.Decode(raw); err != nil {
+	if _, err := jsonschema.Decode(raw); err != nil {
 		return err
 	}
 	body := struct {

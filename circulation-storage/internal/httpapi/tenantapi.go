@@ -7,18 +7,17 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
 // Tenants installs and drops what the service keeps for a tenant.
 type Tenants interface {
 	// Install creates what the tenant lacks; installing again is an upgrade.
-	Install(ctx context.Context, id tenant.ID) error
+	Install(ctx context.Context, id okapi.Tenant) error
 	// Purge drops everything of the tenant. One that is not there is no error.
-	Purge(ctx context.Context, id tenant.ID) error
+	Purge(ctx context.Context, id okapi.Tenant) error
 }
 
 // Loader writes records that come with the service, for the tenant in ctx. It may
@@ -68,21 +67,21 @@ func TenantRoutes(tenants Tenants, loader Loader) []web.Route {
 
 // post handles POST /_/tenant: 204 when the work is done.
 func (h tenantHandlers) post(c echo.Context) error {
-	id, err := tenant.Parse(c.Request().Header.Get(schemas.TenantHeader))
+	id, err := okapi.ParseTenant(c.Request().Header.Get(okapi.TenantHeader))
 	if err != nil {
-		return fault.New(fault.Malformed, "Header %s: %v", schemas.TenantHeader, err)
+		return fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
 	}
 	var a tenantAttributes
 	if err := web.Decode(c, &a); err != nil {
 		return err
 	}
-	if err := h.apply(tenant.NewContext(c.Request().Context(), id), id, a); err != nil {
+	if err := h.apply(okapi.WithTenant(c.Request().Context(), id), id, a); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (h tenantHandlers) apply(ctx context.Context, id tenant.ID, a tenantAttributes) error {
+func (h tenantHandlers) apply(ctx context.Context, id okapi.Tenant, a tenantAttributes) error {
 	switch {
 	case a.ModuleTo != "" && a.Purge:
 		return tenantFault("purge", "module_to and purge exclude each other: install the tenant or drop it", "true")
@@ -99,7 +98,7 @@ func (h tenantHandlers) apply(ctx context.Context, id tenant.ID, a tenantAttribu
 	return tenantFault("module_to", "one of module_to (install or upgrade), module_from (disable) and purge is required", "")
 }
 
-func (h tenantHandlers) install(ctx context.Context, id tenant.ID, a tenantAttributes) error {
+func (h tenantHandlers) install(ctx context.Context, id okapi.Tenant, a tenantAttributes) error {
 	if err := h.tenants.Install(ctx, id); err != nil {
 		return fmt.Errorf("installing: %w", err)
 	}

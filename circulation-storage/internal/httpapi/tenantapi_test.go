@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
-	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // platform writes down what the tenant API asks for, and fails at one of them.
@@ -27,18 +26,18 @@ func (p *platform) note(what string) error {
 	return nil
 }
 
-func (p *platform) Install(_ context.Context, id tenant.ID) error {
+func (p *platform) Install(_ context.Context, id okapi.Tenant) error {
 	return p.note("install " + id.String())
 }
 
-func (p *platform) Purge(_ context.Context, id tenant.ID) error {
+func (p *platform) Purge(_ context.Context, id okapi.Tenant) error {
 	return p.note("purge " + id.String())
 }
 func (p *platform) LoadReference(ctx context.Context) error { return p.load(ctx, "reference") }
 func (p *platform) LoadSample(ctx context.Context) error    { return p.load(ctx, "sample") }
 
 func (p *platform) load(ctx context.Context, what string) error {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func TestTenantCalls_NeedATenant(t *testing.T) {
 	for _, name := range []string{"", "Diku", "di ku", `d"; DROP SCHEMA x`, strings.Repeat("d", 32)} {
 		p := &platform{}
 		a := newAPI(t, httpapi.TenantRoutes(p, p))
-		got := a.call(http.MethodPost, "/_/tenant", `{"module_to":"m"}`, map[string]string{schemas.TenantHeader: name})
+		got := a.call(http.MethodPost, "/_/tenant", `{"module_to":"m"}`, map[string]string{okapi.TenantHeader: name})
 		if got.Code != http.StatusBadRequest || len(p.done) > 0 {
 			t.Errorf("tenant %q: got %d after %q, want 400 and nothing done", name, got.Code, p.done)
 		}

@@ -74,7 +74,7 @@ func (n Note) wrong() (wrong []fault.Detail) {
 func detail(key, rule, value string) fault.Detail {
 	return fault.Detail{
 		Message: key + " " + rule, Type: "1", Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(key, schemas.Shown(value))},
+		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(value))},
 	}
 }
 

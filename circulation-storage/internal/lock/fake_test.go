@@ -12,11 +12,11 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 type owner struct {
-	tenant tenant.ID
+	tenant okapi.Tenant
 	user   uuid.UUID
 }
 
@@ -37,7 +37,7 @@ type fakeStore struct {
 }
 
 func ownerOf(ctx context.Context, user uuid.UUID) owner {
-	id, _ := tenant.FromContext(ctx)
+	id, _ := okapi.TenantFrom(ctx)
 	return owner{id, user}
 }
 
@@ -232,7 +232,7 @@ func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 		d := &desk{
 			store:  &fakeStore{held: map[owner]lock.Lock{}},
 			counts: &counts{outcomes: map[lock.Outcome]int{}},
-			ctx:    tenant.NewContext(t.Context(), mustTenant(t, "diku")),
+			ctx:    okapi.WithTenant(t.Context(), mustTenant(t, "diku")),
 			patron: uuid.New(),
 		}
 		d.Service = lock.NewService(d.store, d.counts, slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -250,9 +250,9 @@ func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 	})
 }
 
-func mustTenant(t *testing.T, name string) tenant.ID {
+func mustTenant(t *testing.T, name string) okapi.Tenant {
 	t.Helper()
-	id, err := tenant.Parse(name)
+	id, err := okapi.ParseTenant(name)
 	if err != nil {
 		t.Fatal(err)
 	}

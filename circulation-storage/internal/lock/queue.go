@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // MaxWaiting is how many callers may wait for one patron in one process. Places that
@@ -24,7 +24,7 @@ const retryAfter = time.Second
 
 // patron is whom a line is for.
 type patron struct {
-	tenant tenant.ID
+	tenant okapi.Tenant
 	user   uuid.UUID
 }
 

@@ -12,14 +12,14 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/lock/locktest"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // The tests of this package rely on the fake, so it has to keep the contract too.
 func TestFakeStore_ReleasesByRequest(t *testing.T) {
 	t.Parallel()
 	locktest.RunReleaseRequest(t, func(t *testing.T) (context.Context, lock.Store, locktest.Ager) {
-		return tenant.NewContext(t.Context(), mustTenant(t, "diku")), &fakeStore{held: map[owner]lock.Lock{}}, nil
+		return okapi.WithTenant(t.Context(), mustTenant(t, "diku")), &fakeStore{held: map[owner]lock.Lock{}}, nil
 	})
 }
 

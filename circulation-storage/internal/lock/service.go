@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -273,7 +273,7 @@ func ErrHeld() error {
 }
 
 func patronOf(ctx context.Context, user uuid.UUID) (patron, error) {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return patron{}, fault.Wrap(err, fault.Malformed, "Unable to process request Tenant must be set")
 	}

@@ -11,7 +11,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -130,7 +130,7 @@ func TestAFullLineRefusesTheNext(t *testing.T) {
 		if got := <-d.ask(d.ctx, lock.Request{UserID: uuid.New(), Wait: time.Second}); got.err != nil {
 			t.Errorf("another patron is refused: %v", got.err)
 		}
-		if got := <-d.ask(tenant.NewContext(d.ctx, mustTenant(t, "other")), lock.Request{Wait: time.Second}); got.err != nil {
+		if got := <-d.ask(okapi.WithTenant(d.ctx, mustTenant(t, "other")), lock.Request{Wait: time.Second}); got.err != nil {
 			t.Errorf("the patron of another tenant is refused: %v", got.err)
 		}
 		leave()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // dusty is a store with old locks of some tenants; a negative number fails.
@@ -19,11 +19,11 @@ type dusty struct {
 	mu     sync.Mutex
 	tidied map[string]int
 	calls  int
-	ids    []tenant.ID
+	ids    []okapi.Tenant
 	broken error
 }
 
-func (d *dusty) Tenants(context.Context) ([]tenant.ID, error) {
+func (d *dusty) Tenants(context.Context) ([]okapi.Tenant, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ids, d.broken
@@ -36,7 +36,7 @@ func (d *dusty) Sweep(ctx context.Context, grace time.Duration, limit int) (int,
 		return 0, errors.New("wrong grace")
 	}
 	d.calls++
-	id, _ := tenant.FromContext(ctx)
+	id, _ := okapi.TenantFrom(ctx)
 	left := d.tidied[id.String()]
 	if left < 0 {
 		return 0, errors.New("boom")
@@ -51,7 +51,7 @@ func TestSweeper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &dusty{
 			tidied: map[string]int{"a": 1, "broken": -1, "z": 1200},
-			ids:    []tenant.ID{mustTenant(t, "a"), mustTenant(t, "broken"), mustTenant(t, "z")},
+			ids:    []okapi.Tenant{mustTenant(t, "a"), mustTenant(t, "broken"), mustTenant(t, "z")},
 			broken: errors.New("database is away"),
 		}
 		seen := &counts{}
@@ -108,7 +108,7 @@ func TestSweepersDoNotStartTogether(t *testing.T) {
 // starter has no tenants and tells when it is asked for them.
 type starter func()
 
-func (s starter) Tenants(context.Context) ([]tenant.ID, error) {
+func (s starter) Tenants(context.Context) ([]okapi.Tenant, error) {
 	s()
 	return nil, nil
 }

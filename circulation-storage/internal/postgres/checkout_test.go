@@ -13,7 +13,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestCheckOut_WritesLoanItemAndEvent(t *testing.T) {
@@ -265,7 +265,7 @@ func TestCommits_NeedAnInstalledTenant(t *testing.T) {
 	l := newDesk(t)
 	c := lending{loan: uuid.New(), user: uuid.New(), item: uuid.New(), lock: uuid.New(), version: 1}
 	var err error
-	if l.id, err = tenant.Parse("nobody"); err != nil {
+	if l.id, err = okapi.ParseTenant("nobody"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := l.send(c); !fault.Is(err, fault.UnknownTenant) {

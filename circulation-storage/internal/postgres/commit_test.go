@@ -16,13 +16,13 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // desk is a tenant of its own, with what lends and takes back there.
 type desk struct {
 	t        *testing.T
-	id       tenant.ID
+	id       okapi.Tenant
 	db       *postgres.DB
 	commits  *postgres.CommitStore
 	locks    *postgres.LockStore
@@ -40,11 +40,11 @@ func (l desk) on(db *postgres.DB) desk {
 	return l
 }
 
-func (l desk) ctx() context.Context { return tenant.NewContext(l.t.Context(), l.id) }
+func (l desk) ctx() context.Context { return okapi.WithTenant(l.t.Context(), l.id) }
 
 // sql puts the tenant's schema into a statement.
 func (l desk) sql(statement string) string {
-	return strings.ReplaceAll(statement, "{schema}", l.id.Schema())
+	return strings.ReplaceAll(statement, "{schema}", postgres.SchemaName(l.id))
 }
 
 func (l desk) exec(statement string, args ...any) {
@@ -84,7 +84,7 @@ func (l desk) waitUntilBlocked(n int) {
 	defer cancel()
 	for blocked := 0; blocked < n; {
 		err := l.db.Pool().QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
-			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid()`, l.id.Schema()).Scan(&blocked)
+			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid()`, postgres.SchemaName(l.id)).Scan(&blocked)
 		if err != nil {
 			l.t.Fatalf("%d statements do not wait: %v", n, err)
 		}

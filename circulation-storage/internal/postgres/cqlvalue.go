@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // field is an index as SQL sees it.
@@ -43,7 +43,7 @@ func (f field) path(arrow string) string {
 
 func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Dates are stored as schemas.ParseTime takes them. The first pattern keeps a cast
+// Dates are stored as jsonschema.ParseTime takes them. The first pattern keeps a cast
 // from failing on anything else, the second tells the dates that name their zone
 // from those that mean UTC, whatever the session's zone is.
 const (
@@ -124,7 +124,7 @@ func (f field) parse(term string) (v any, sqlType string, err error) {
 		}
 		return term, "numeric", nil
 	case records.Time:
-		at, err := schemas.ParseTime(term)
+		at, err := jsonschema.ParseTime(term)
 		if err != nil {
 			return nil, "", badCQL("index %q is compared with %q; the value %v", f.name, term, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/commit"
-	"checkoutlock/circulation-storage/internal/postgres/embedded"
+	"checkoutlock/devpostgres"
 	"checkoutlock/schemas/fault"
 )
 
@@ -47,7 +47,7 @@ func TestReleaseDurably_FencesACommitAfterACrash(t *testing.T) {
 	}
 }
 
-func crash(t *testing.T, server *embedded.Server) {
+func crash(t *testing.T, server *devpostgres.Server) {
 	t.Helper()
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)

@@ -24,10 +24,10 @@ func TestAValueThatPostgreSQLRefusesIsNoServerError(t *testing.T) {
 		"no date":               {`SELECT 'soon'::timestamptz`, fault.Invalid},
 		"a 30th of February":    {`SELECT '2026-02-30'::timestamptz`, fault.Invalid},
 		"an offset of a day":    {`SELECT '2026-02-01T00:00:00+24:00'::timestamptz`, fault.Invalid},
-		"too long for an index": {`INSERT INTO ` + id.Schema() + `.usergroup SELECT gen_random_uuid(), jsonb_build_object('group', string_agg(md5(i::text), '')) FROM generate_series(1, 9999) i`, fault.Invalid},
+		"too long for an index": {`INSERT INTO ` + postgres.SchemaName(id) + `.usergroup SELECT gen_random_uuid(), jsonb_build_object('group', string_agg(md5(i::text), '')) FROM generate_series(1, 9999) i`, fault.Invalid},
 		"a bug of ours":         {`SELECT 1/0`, fault.Internal},
 		"a table of no tenant":  {`SELECT 1 FROM nowhere.loan`, fault.UnknownTenant},
-		"a column too new":      {`SELECT nonsense FROM ` + id.Schema() + `.loan`, fault.TenantNotReady},
+		"a column too new":      {`SELECT nonsense FROM ` + postgres.SchemaName(id) + `.loan`, fault.TenantNotReady},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // past is the history of a tenant of its own.
@@ -23,7 +23,7 @@ type past struct {
 	*postgres.HistoryStore
 	t  testing.TB
 	db *postgres.DB
-	id tenant.ID
+	id okapi.Tenant
 }
 
 func newPast(tb testing.TB) past {
@@ -32,12 +32,12 @@ func newPast(tb testing.TB) past {
 	return past{postgres.NewHistoryStore(db), tb, db, id}
 }
 
-func (p past) ctx() context.Context { return tenant.NewContext(p.t.Context(), p.id) }
+func (p past) ctx() context.Context { return okapi.WithTenant(p.t.Context(), p.id) }
 
 // exec runs SQL in which {schema} is the tenant's.
 func (p past) exec(statement string, args ...any) {
 	p.t.Helper()
-	statement = strings.ReplaceAll(statement, "{schema}", pgx.Identifier{p.id.Schema()}.Sanitize())
+	statement = strings.ReplaceAll(statement, "{schema}", pgx.Identifier{postgres.SchemaName(p.id)}.Sanitize())
 	if _, err := p.db.Pool().Exec(p.ctx(), statement, args...); err != nil {
 		p.t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/redact"
 )
 
 const (
@@ -99,7 +99,7 @@ func (c cause) withoutBarcodes() schemas.FigureCause {
 		slices.Reverse(barcodes)
 	}
 	for _, barcode := range barcodes {
-		c.Reason = call.Hide(c.Reason, barcode, "…")
+		c.Reason = redact.Hide(c.Reason, barcode, "…")
 	}
 	return c.FigureCause
 }

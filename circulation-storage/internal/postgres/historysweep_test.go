@@ -36,7 +36,7 @@ func TestHistory_IsSweptWhenOld(t *testing.T) {
 		t.Errorf("left is %q, want young", got)
 	}
 	var left string
-	statement := `SELECT string_agg(holder, ' ') FROM ` + pgx.Identifier{p.id.Schema(), "check_out_waiting"}.Sanitize()
+	statement := `SELECT string_agg(holder, ' ') FROM ` + pgx.Identifier{postgres.SchemaName(p.id), "check_out_waiting"}.Sanitize()
 	if err := p.db.Pool().QueryRow(p.ctx(), statement).Scan(&left); err != nil || left != "there" {
 		t.Errorf("reports left are %q, %v, want there", left, err)
 	}

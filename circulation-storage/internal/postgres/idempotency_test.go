@@ -16,7 +16,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // keys are the Idempotency-Keys of a tenant of its own.
@@ -24,7 +24,7 @@ type keys struct {
 	*postgres.IdempotencyStore
 	t  *testing.T
 	db *postgres.DB
-	id tenant.ID
+	id okapi.Tenant
 }
 
 func newKeys(t *testing.T) keys {
@@ -32,7 +32,7 @@ func newKeys(t *testing.T) keys {
 	return keys{postgres.NewIdempotencyStore(db), t, db, id}
 }
 
-func (k keys) ctx() context.Context { return tenant.NewContext(k.t.Context(), k.id) }
+func (k keys) ctx() context.Context { return okapi.WithTenant(k.t.Context(), k.id) }
 
 // ask is a request for a claim by a new caller.
 func ask(key string) claim.Request {
@@ -59,7 +59,7 @@ func (k keys) refused(req claim.Request, want fault.Code) {
 func (k keys) age(key, by string) {
 	k.t.Helper()
 	statement := strings.ReplaceAll(`UPDATE {schema}.check_out_request SET claimed_date = claimed_date - $2::interval WHERE key = $1`,
-		"{schema}", pgx.Identifier{k.id.Schema()}.Sanitize())
+		"{schema}", pgx.Identifier{postgres.SchemaName(k.id)}.Sanitize())
 	if tag, err := k.db.Pool().Exec(k.ctx(), statement, key, by); err != nil || tag.RowsAffected() != 1 {
 		k.t.Fatalf("ageing the key %s: %v, %s", key, err, tag)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/okapi"
 )
 
 // LockChangeStore keeps who changed what about the check-out lock. The changes
@@ -25,7 +25,7 @@ func NewLockChangeStore(db *DB) *LockChangeStore { return &LockChangeStore{db: d
 const whoAndWhy = `nullif($1::text, '')::uuid, nullif($2::text, ''), nullif($3::text, ''), nullif($4::text, '')`
 
 func noteArgs(ctx context.Context, n lock.Note, more ...any) []any {
-	c := call.FromContext(ctx)
+	c := okapi.FromContext(ctx)
 	return append([]any{c.UserID, n.By, n.Reason, c.RequestID}, more...)
 }
 

@@ -13,8 +13,8 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 func (l desk) changes() *postgres.LockChangeStore { return postgres.NewLockChangeStore(l.db) }
@@ -35,7 +35,7 @@ func (l desk) noted() []lock.Change {
 
 // by is the desk's context with a member of staff in it.
 func (l desk) by(id uuid.UUID, requestID string) context.Context {
-	return call.NewContext(l.ctx(), call.Info{UserID: id.String(), RequestID: requestID})
+	return okapi.NewContext(l.ctx(), okapi.Call{UserID: id.String(), RequestID: requestID})
 }
 
 func TestLockChange_AForcedReleaseIsNotedWithTheLockAsItWas(t *testing.T) {

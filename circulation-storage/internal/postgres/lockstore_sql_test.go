@@ -12,7 +12,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // openWith opens the tests' database with URL parameters of its own.
@@ -86,7 +86,7 @@ func TestLockStatementsLeaveTheirConnectionAsItWas(t *testing.T) {
 func TestSessionsInDifferentTimeZonesJudgeAlike(t *testing.T) {
 	t.Parallel()
 	_, id := pgtest.New(t)
-	ctx := tenant.NewContext(t.Context(), id)
+	ctx := okapi.WithTenant(t.Context(), id)
 	stores := map[string]*postgres.LockStore{}
 	for _, zone := range []string{"America/New_York", "UTC", "Pacific/Kiritimati"} {
 		db := openWith(t, map[string]string{"timezone": zone})

@@ -14,16 +14,16 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // lockTable ages locks in the tenant's own schema.
 type lockTable struct {
 	db *postgres.DB
-	id tenant.ID
+	id okapi.Tenant
 }
 
-func (l lockTable) name() string { return l.id.Schema() + ".check_out_lock" }
+func (l lockTable) name() string { return postgres.SchemaName(l.id) + ".check_out_lock" }
 
 func (l lockTable) Age(ctx context.Context, t *testing.T, id uuid.UUID, by time.Duration) {
 	tag, err := l.db.Pool().Exec(ctx, `UPDATE `+l.name()+` SET creation_date = creation_date - $2::interval WHERE id = $1`, id, by)
@@ -34,7 +34,7 @@ func (l lockTable) Age(ctx context.Context, t *testing.T, id uuid.UUID, by time.
 
 func newLockStore(t *testing.T) (context.Context, *postgres.LockStore, lockTable) {
 	db, id := pgtest.New(t)
-	return tenant.NewContext(t.Context(), id), postgres.NewLockStore(db), lockTable{db, id}
+	return okapi.WithTenant(t.Context(), id), postgres.NewLockStore(db), lockTable{db, id}
 }
 
 func TestLockStore(t *testing.T) {
@@ -101,13 +101,13 @@ func TestLocksNeedAnInstalledTenant(t *testing.T) {
 	t.Parallel()
 	_, store, _ := newLockStore(t)
 	for name, tt := range map[string]struct {
-		id   tenant.ID
+		id   okapi.Tenant
 		want fault.Code
 	}{
-		"no tenant":         {tenant.ID{}, fault.Malformed},
+		"no tenant":         {okapi.Tenant{}, fault.Malformed},
 		"one not installed": {pgtest.Tenant(t), fault.UnknownTenant},
 	} {
-		ctx := tenant.NewContext(t.Context(), tt.id)
+		ctx := okapi.WithTenant(t.Context(), tt.id)
 		_, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New()})
 		_, peekErr := store.Peek(ctx, lock.Request{UserID: uuid.New()})
 		_, _, listErr := store.List(ctx, lock.Filter{Limit: 1})

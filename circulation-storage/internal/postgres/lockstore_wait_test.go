@@ -40,7 +40,7 @@ func isBlocked(ctx context.Context, t *testing.T, table lockTable) (blocked bool
 	t.Helper()
 	err := table.db.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
 		WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid())`,
-		table.id.Schema()).Scan(&blocked)
+		postgres.SchemaName(table.id)).Scan(&blocked)
 	if err != nil {
 		t.Fatalf("looking whether a statement waits for the row: %v", err)
 	}

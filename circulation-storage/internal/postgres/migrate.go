@@ -12,7 +12,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/migrations"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const versionTable = "schema_migrations"
@@ -29,7 +29,7 @@ const (
 // Install creates the tenant's schema, if there is none, and runs the migrations
 // that it lacks. Any number of instances may do so at once: an advisory lock lets
 // one work, and the others wait for it and find nothing left to do.
-func (db *DB) Install(ctx context.Context, id tenant.ID) error {
+func (db *DB) Install(ctx context.Context, id okapi.Tenant) error {
 	if err := db.changeSchema(ctx, id, createSchemaSQL); err != nil {
 		return fmt.Errorf("creating the schema of tenant %s: %w", id, err)
 	}
@@ -41,7 +41,7 @@ func (db *DB) Install(ctx context.Context, id tenant.ID) error {
 
 // MigrateDown undoes all migrations of the tenant: every record and lock is
 // lost, the empty schema stays.
-func (db *DB) MigrateDown(ctx context.Context, id tenant.ID) error {
+func (db *DB) MigrateDown(ctx context.Context, id okapi.Tenant) error {
 	if err := db.migrate(ctx, id, down); err != nil {
 		return fmt.Errorf("undoing the migrations of tenant %s: %w", id, err)
 	}
@@ -50,20 +50,20 @@ func (db *DB) MigrateDown(ctx context.Context, id tenant.ID) error {
 
 // Purge drops the tenant's schema with everything in it. A tenant that is not
 // installed is not an error.
-func (db *DB) Purge(ctx context.Context, id tenant.ID) error {
+func (db *DB) Purge(ctx context.Context, id okapi.Tenant) error {
 	if err := db.changeSchema(ctx, id, dropSchemaSQL); err != nil {
 		return fmt.Errorf("dropping the schema of tenant %s: %w", id, err)
 	}
 	return nil
 }
 
-func (db *DB) changeSchema(ctx context.Context, id tenant.ID, statement string) error {
-	statement, err := query(tenant.NewContext(ctx, id), statement)
+func (db *DB) changeSchema(ctx context.Context, id okapi.Tenant, statement string) error {
+	statement, err := query(okapi.WithTenant(ctx, id), statement)
 	if err != nil {
 		return err
 	}
 	return db.runTx(ctx, db.pool, longTx, "changing a schema", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lockSchemaSQL, id.Schema()); err != nil {
+		if _, err := tx.Exec(ctx, lockSchemaSQL, SchemaName(id)); err != nil {
 			return fmt.Errorf("waiting for other instances: %w", err)
 		}
 		_, err := tx.Exec(ctx, statement)
@@ -75,7 +75,7 @@ func (db *DB) changeSchema(ctx context.Context, id tenant.ID, statement string) 
 // installs what is missing. Each migration file is one transaction, so a file left
 // either all of its work or nothing; Repair finds out which. It changes nothing and
 // fails when the schema shows neither.
-func (db *DB) Repair(ctx context.Context, id tenant.ID) error {
+func (db *DB) Repair(ctx context.Context, id okapi.Tenant) error {
 	if err := db.migrate(ctx, id, db.repairDirty); err != nil {
 		return fmt.Errorf("repairing tenant %s: %w", id, err)
 	}
@@ -84,7 +84,7 @@ func (db *DB) Repair(ctx context.Context, id tenant.ID) error {
 
 // migrate runs f with the tenant's migrations. f works on a connection of its own,
 // whose search_path is the tenant's schema: the migration files name no schema.
-func (db *DB) migrate(ctx context.Context, id tenant.ID, f func(*migrate.Migrate, *migrationDriver) error) (err error) {
+func (db *DB) migrate(ctx context.Context, id okapi.Tenant, f func(*migrate.Migrate, *migrationDriver) error) (err error) {
 	source, err := iofs.New(db.migrations, "sql")
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
@@ -116,7 +116,7 @@ func (db *DB) migrate(ctx context.Context, id tenant.ID, f func(*migrate.Migrate
 }
 
 // dirtyFault says which command repairs the schema.
-func dirtyFault(id tenant.ID, version int) error {
+func dirtyFault(id okapi.Tenant, version int) error {
 	needed, err := migrations.Latest()
 	if err != nil {
 		return err

@@ -20,11 +20,11 @@ import (
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/migrations"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // newTenant returns a tenant that is not installed and is purged when the test ends.
-func newTenant(t *testing.T) (*postgres.DB, tenant.ID) {
+func newTenant(t *testing.T) (*postgres.DB, okapi.Tenant) {
 	t.Helper()
 	db, id := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler)), pgtest.Tenant(t)
 	t.Cleanup(func() {
@@ -69,9 +69,9 @@ func until(t *testing.T, version uint) fs.FS {
 	return m
 }
 
-func wantVersion(t *testing.T, db *postgres.DB, id tenant.ID, version uint, dirty bool) {
+func wantVersion(t *testing.T, db *postgres.DB, id okapi.Tenant, version uint, dirty bool) {
 	t.Helper()
-	s, err := db.Schema(tenant.NewContext(t.Context(), id))
+	s, err := db.Schema(okapi.WithTenant(t.Context(), id))
 	if err != nil || s.Version != version || s.Dirty != dirty {
 		t.Errorf("got %+v, %v, want version %d, dirty %t", s, err, version, dirty)
 	}
@@ -105,7 +105,7 @@ func TestInstall_LeavesNoDirtySchema(t *testing.T) {
 }
 
 // lockMigrations takes the lock that another instance holds while it migrates.
-func lockMigrations(t *testing.T, id tenant.ID) (key string, unlock func()) {
+func lockMigrations(t *testing.T, id okapi.Tenant) (key string, unlock func()) {
 	t.Helper()
 	db := openAt(t, pgtest.URL(t), slog.New(slog.DiscardHandler))
 	conn, err := db.Pool().Acquire(t.Context())
@@ -116,7 +116,7 @@ func lockMigrations(t *testing.T, id tenant.ID) (key string, unlock func()) {
 	if err := conn.QueryRow(t.Context(), `SELECT current_database()`).Scan(&name); err != nil {
 		t.Fatal(err)
 	}
-	if key, err = database.GenerateAdvisoryLockId(name, id.Schema(), "schema_migrations"); err != nil {
+	if key, err = database.GenerateAdvisoryLockId(name, postgres.SchemaName(id), "schema_migrations"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Exec(t.Context(), `SELECT pg_advisory_lock($1::bigint)`, key); err != nil {
@@ -227,14 +227,14 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			if tt.installed == "" {
-				execute(t, db, "CREATE SCHEMA "+id.Schema()+"; CREATE TABLE "+versionTable(id)+" (version bigint, dirty boolean)")
+				execute(t, db, "CREATE SCHEMA "+postgres.SchemaName(id)+"; CREATE TABLE "+versionTable(id)+" (version bigint, dirty boolean)")
 			} else {
 				db.UseMigrations(first)
 				if err := db.Install(t.Context(), id); err != nil {
 					t.Fatal(err)
 				}
 			}
-			execute(t, db, strings.ReplaceAll(fmt.Sprintf(tt.change, versionTable(id)), "{schema}", id.Schema()))
+			execute(t, db, strings.ReplaceAll(fmt.Sprintf(tt.change, versionTable(id)), "{schema}", postgres.SchemaName(id)))
 			db.UseMigrations(files(""))
 			err := db.Repair(t.Context(), id)
 			if tt.says != "" {
@@ -279,7 +279,7 @@ func TestRepair_OfEachMigration(t *testing.T) {
 			wantVersion(t, db, id, version, false)
 		}
 	}
-	if s, err := db.Schema(tenant.NewContext(t.Context(), id)); err != nil || s.State() != readiness.Current {
+	if s, err := db.Schema(okapi.WithTenant(t.Context(), id)); err != nil || s.State() != readiness.Current {
 		t.Errorf("got %+v, %v, want it current", s, err)
 	}
 }

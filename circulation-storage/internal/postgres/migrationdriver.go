@@ -11,7 +11,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // migrationDriver runs golang-migrate's steps on one tenant's schema. Unlike the
@@ -21,7 +21,7 @@ import (
 type migrationDriver struct {
 	ctx  context.Context //nolint:containedctx // golang-migrate's methods have none
 	conn *pgx.Conn
-	id   tenant.ID
+	id   okapi.Tenant
 	// table is the table of versions, quoted.
 	table string
 	// lock is the key of the advisory lock.
@@ -33,7 +33,7 @@ type migrationDriver struct {
 var _ database.Driver = (*migrationDriver)(nil)
 
 // openMigrationDriver connects with the tenant's schema as search_path.
-func openMigrationDriver(ctx context.Context, url string, id tenant.ID) (*migrationDriver, error) {
+func openMigrationDriver(ctx context.Context, url string, id okapi.Tenant) (*migrationDriver, error) {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("the migration URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
@@ -43,17 +43,17 @@ func openMigrationDriver(ctx context.Context, url string, id tenant.ID) (*migrat
 			delete(cc.RuntimeParams, name)
 		}
 	}
-	cc.RuntimeParams["search_path"] = pgx.Identifier{id.Schema()}.Sanitize()
+	cc.RuntimeParams["search_path"] = pgx.Identifier{SchemaName(id)}.Sanitize()
 	cc.RuntimeParams["statement_timeout"] = "0" // a role's own would end the wait for the lock
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
 		return nil, &unreachableError{hosts: strings.Join(hosts(cc), ", "), err: err}
 	}
-	d := &migrationDriver{ctx: ctx, conn: conn, id: id, table: pgx.Identifier{id.Schema(), versionTable}.Sanitize()}
+	d := &migrationDriver{ctx: ctx, conn: conn, id: id, table: pgx.Identifier{SchemaName(id), versionTable}.Sanitize()}
 	var name string
 	err = conn.QueryRow(ctx, `SELECT current_database()`).Scan(&name)
 	if err == nil {
-		d.lock, err = database.GenerateAdvisoryLockId(name, id.Schema(), versionTable)
+		d.lock, err = database.GenerateAdvisoryLockId(name, SchemaName(id), versionTable)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("naming the lock of migrations: %w", err), d.Close())

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"checkoutlock/circulation-storage/internal/postgres"
-	"checkoutlock/circulation-storage/internal/postgres/embedded"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/devpostgres"
 )
 
 // newDeskOnOwnServer is a desk on a PostgreSQL of its own, for tests that change or
 // crash the server. Both are gone when the test ends.
-func newDeskOnOwnServer(t *testing.T, settings map[string]string) (desk, *embedded.Server) {
+func newDeskOnOwnServer(t *testing.T, settings map[string]string) (desk, *devpostgres.Server) {
 	t.Helper()
-	server, err := embedded.Start(t.Context(), embedded.Options{Settings: settings})
+	server, err := devpostgres.Start(t.Context(), devpostgres.Options{Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/migrations"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // Config says where the database is.
@@ -97,9 +97,9 @@ const schemaMark = "{schema}"
 // query puts the schema of ctx's tenant into a statement. Without a tenant it
 // returns the fault that a request without one gets.
 func query(ctx context.Context, statement string) (string, error) {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return "", errNoTenant
 	}
-	return strings.ReplaceAll(statement, schemaMark, pgx.Identifier{id.Schema()}.Sanitize()), nil
+	return strings.ReplaceAll(statement, schemaMark, pgx.Identifier{SchemaName(id)}.Sanitize()), nil
 }

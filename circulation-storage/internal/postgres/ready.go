@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/migrations"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // readyTimeout bounds one look at the server, so that a probe gets its answer
@@ -33,7 +33,7 @@ const noVersionsSQL = `SELECT '' AS tenant, 0::bigint AS version, false AS dirty
 // Ready returns why the service cannot work, nil when it can: the database answers
 // and takes writes, and these tenants have the migrations of this build. It is one
 // statement, however many tenants there are. The text is safe to show.
-func (db *DB) Ready(ctx context.Context, ids []tenant.ID) error {
+func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	versions := noVersionsSQL
@@ -75,10 +75,10 @@ func (db *DB) Ready(ctx context.Context, ids []tenant.ID) error {
 }
 
 // notInstalled names the tenants that have no table of versions.
-func (db *DB) notInstalled(ctx context.Context, ids []tenant.ID) error {
+func (db *DB) notInstalled(ctx context.Context, ids []okapi.Tenant) error {
 	var errs []error
 	for _, id := range ids {
-		s, err := db.Schema(tenant.NewContext(ctx, id))
+		s, err := db.Schema(okapi.WithTenant(ctx, id))
 		if err != nil {
 			return db.unreachable(err)
 		}

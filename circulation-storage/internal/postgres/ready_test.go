@@ -15,11 +15,11 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/readiness"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
-func versionTable(id tenant.ID) string {
-	return pgx.Identifier{id.Schema(), "schema_migrations"}.Sanitize()
+func versionTable(id okapi.Tenant) string {
+	return pgx.Identifier{postgres.SchemaName(id), "schema_migrations"}.Sanitize()
 }
 
 // execute runs a statement that needs no answer.
@@ -79,7 +79,7 @@ func TestReady_NamesTheTenantThatLacksMigrations(t *testing.T) {
 			t.Parallel()
 			db, id := pgtest.New(t)
 			execute(t, db, fmt.Sprintf(tt.statement, versionTable(id)))
-			err := db.Ready(t.Context(), []tenant.ID{id})
+			err := db.Ready(t.Context(), []okapi.Tenant{id})
 			if tt.says == "" && err != nil {
 				t.Errorf("got %v, want ready", err)
 			}
@@ -96,10 +96,10 @@ func TestReady_NamesTheTenantThatLacksMigrations(t *testing.T) {
 func TestReady_IsOneStatementForAllTenants(t *testing.T) {
 	t.Parallel()
 	db, _ := pgtest.New(t)
-	ids := make([]tenant.ID, 10)
+	ids := make([]okapi.Tenant, 10)
 	for i := range ids {
 		ids[i] = pgtest.Tenant(t)
-		execute(t, db, "CREATE SCHEMA "+ids[i].Schema())
+		execute(t, db, "CREATE SCHEMA "+postgres.SchemaName(ids[i]))
 		t.Cleanup(func() {
 			if err := db.Purge(context.WithoutCancel(t.Context()), ids[i]); err != nil {
 				t.Error(err)
@@ -186,7 +186,7 @@ CREATE TABLE fine_mod_circulation_storage.schema_migrations AS SELECT 9999::bigi
 	got := map[string]readiness.State{}
 	for _, s := range schemas {
 		got[s.Tenant.String()] = s.State()
-		one, err := db.Schema(tenant.NewContext(t.Context(), s.Tenant))
+		one, err := db.Schema(okapi.WithTenant(t.Context(), s.Tenant))
 		if err != nil || one != s {
 			t.Errorf("alone it is %+v, %v, want %+v", one, err, s)
 		}
@@ -196,11 +196,11 @@ CREATE TABLE fine_mod_circulation_storage.schema_migrations AS SELECT 9999::bigi
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for _, name := range []string{"bare", "folio", "nowhere"} {
-		id, err := tenant.Parse(name)
+		id, err := okapi.ParseTenant(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := db.Schema(tenant.NewContext(t.Context(), id)); err != nil || s.State() != readiness.NotInstalled {
+		if s, err := db.Schema(okapi.WithTenant(t.Context(), id)); err != nil || s.State() != readiness.NotInstalled {
 			t.Errorf("%s: got %+v, %v, want it not installed", name, s, err)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // library is a tenant's records as a test sees them.
 type library struct {
-	id       tenant.ID
+	id       okapi.Tenant
 	store    *postgres.RecordStore
 	db       *postgres.DB
 	unfenced *atomic.Int32 // loans reported as written past the fence
@@ -34,7 +34,7 @@ func newLibrary(tb testing.TB) library {
 // in is the context of a call for the tenant.
 func (l library) in(tb testing.TB) context.Context {
 	tb.Helper()
-	return tenant.NewContext(tb.Context(), l.id)
+	return okapi.WithTenant(tb.Context(), l.id)
 }
 
 // object is a record as a client writes it.

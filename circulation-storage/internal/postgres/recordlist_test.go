@@ -143,7 +143,7 @@ SELECT id, jsonb_build_object('id', id, 'name', id, 'ours', repeat('x', 500000))
 func longPage(t *testing.T, n int) library {
 	t.Helper()
 	l := newLibrary(t)
-	if _, err := l.db.Pool().Exec(l.in(t), fmt.Sprintf(longRecordsSQL, l.id.Schema()), n); err != nil {
+	if _, err := l.db.Pool().Exec(l.in(t), fmt.Sprintf(longRecordsSQL, postgres.SchemaName(l.id)), n); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -199,7 +199,7 @@ func TestRecordStore_List_EndsWithAnErrorWhenTheConnectionIsLostHalfWay(t *testi
 			return nil
 		}
 		ctx := context.WithoutCancel(l.in(t))
-		_, err := l.db.Pool().Exec(ctx, endReadersSQL, "%"+l.id.Schema()+"%row_number%")
+		_, err := l.db.Pool().Exec(ctx, endReadersSQL, "%"+postgres.SchemaName(l.id)+"%row_number%")
 		return err
 	}
 	err := l.store.List(l.in(t), records.MaterialType(), records.Page{Limit: 1<<31 - 1}, out)

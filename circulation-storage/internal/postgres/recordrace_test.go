@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -114,7 +115,7 @@ func (l library) behind(t *testing.T, statement string, write func() error) erro
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(l.in(t)) }()
-	if _, err := tx.Exec(l.in(t), strings.ReplaceAll(statement, "{schema}", l.id.Schema())); err != nil {
+	if _, err := tx.Exec(l.in(t), strings.ReplaceAll(statement, "{schema}", postgres.SchemaName(l.id))); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)

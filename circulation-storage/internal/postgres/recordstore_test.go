@@ -67,7 +67,7 @@ func TestAHoldingsUpdateThatChangesNothingForItemsLeavesThemAlone(t *testing.T) 
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(l.in(t)) }()
-	if _, err := tx.Exec(l.in(t), `SELECT FROM `+l.id.Schema()+`.item FOR UPDATE`); err != nil {
+	if _, err := tx.Exec(l.in(t), `SELECT FROM `+postgres.SchemaName(l.id)+`.item FOR UPDATE`); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(l.in(t), time.Minute)
@@ -176,7 +176,7 @@ func (l library) changeLoan(t *testing.T, status, action string) error {
 }
 
 func (l library) settingsVersion(t *testing.T) (version int) {
-	err := l.db.Pool().QueryRow(l.in(t), `SELECT version FROM `+l.id.Schema()+`.lock_settings_version`).Scan(&version)
+	err := l.db.Pool().QueryRow(l.in(t), `SELECT version FROM `+postgres.SchemaName(l.id)+`.lock_settings_version`).Scan(&version)
 	if err != nil {
 		t.Fatal(err)
 	}

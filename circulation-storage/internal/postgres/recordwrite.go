@@ -12,8 +12,8 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // Create implements records.Store.
@@ -156,7 +156,7 @@ func (w *recordWrite) complete(ctx context.Context, t records.Type, r, stored re
 			return fmt.Errorf("reading the clock: %w", err)
 		}
 	}
-	return t.Complete(ctx, w, records.Write{Record: r, Stored: stored, Now: w.now, UserID: call.FromContext(ctx).UserID})
+	return t.Complete(ctx, w, records.Write{Record: r, Stored: stored, Now: w.now, UserID: okapi.FromContext(ctx).UserID})
 }
 
 // violation keeps PostgreSQL's error beside the fault that explains it.

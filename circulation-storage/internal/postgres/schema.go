@@ -8,8 +8,24 @@ import (
 
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/migrations"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
+
+const schemaSuffix = "_mod_circulation_storage"
+
+// SchemaName returns the name of the tenant's PostgreSQL schema. It has FOLIO's form:
+// tenant and module, joined by an underscore.
+func SchemaName(tenant okapi.Tenant) string { return tenant.String() + schemaSuffix }
+
+// tenantOfSchema returns the tenant that a schema belongs to, false for a foreign one.
+func tenantOfSchema(schema string) (okapi.Tenant, bool) {
+	name, ours := strings.CutSuffix(schema, schemaSuffix)
+	if !ours {
+		return okapi.Tenant{}, false
+	}
+	tenant, err := okapi.ParseTenant(name)
+	return tenant, err == nil
+}
 
 // installedSQL finds the schemas with our table of versions. A schema without it
 // is empty or belongs to another module, such as FOLIO's own of the same name.
@@ -18,15 +34,15 @@ SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
 WHERE c.relname = '` + versionTable + `' ORDER BY n.nspname`
 
 // Tenants lists the tenants that are installed here.
-func (db *DB) Tenants(ctx context.Context) ([]tenant.ID, error) {
+func (db *DB) Tenants(ctx context.Context) ([]okapi.Tenant, error) {
 	rows, _ := db.pool.Query(ctx, installedSQL) // a Query error surfaces in CollectRows
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, toFault("listing tenants", err)
 	}
-	var ids []tenant.ID
+	var ids []okapi.Tenant
 	for _, name := range names {
-		if id, ok := tenant.FromSchema(name); ok {
+		if id, ok := tenantOfSchema(name); ok {
 			ids = append(ids, id)
 		}
 	}
@@ -54,7 +70,7 @@ func (db *DB) Schemas(ctx context.Context) ([]readiness.Schema, error) {
 
 // Schema implements readiness.Schemas.
 func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return readiness.Schema{}, errNoTenant
 	}
@@ -62,7 +78,7 @@ func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 	if err != nil {
 		return readiness.Schema{}, err
 	}
-	rows, _ := db.pool.Query(ctx, versionsSQL([]tenant.ID{id}))
+	rows, _ := db.pool.Query(ctx, versionsSQL([]okapi.Tenant{id}))
 	read, err := pgx.CollectRows(rows, pgx.RowToStructByPos[schemaVersion])
 	if missesTable(err) {
 		return readiness.Schema{Tenant: id, Needed: needed}, nil
@@ -70,7 +86,7 @@ func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 	if err != nil {
 		return readiness.Schema{}, toFault("reading the schema version", err)
 	}
-	return judged([]tenant.ID{id}, read, needed)[0], nil
+	return judged([]okapi.Tenant{id}, read, needed)[0], nil
 }
 
 // schemaVersion is the row of one tenant's table of versions.
@@ -81,18 +97,18 @@ type schemaVersion struct {
 }
 
 // versionsSQL reads the versions of all the tenants in one statement.
-func versionsSQL(ids []tenant.ID) string {
+func versionsSQL(ids []okapi.Tenant) string {
 	selects := make([]string, len(ids))
-	for i, id := range ids { // an id is safe to quote, see tenant.Parse
+	for i, id := range ids { // an id is safe to quote, see okapi.ParseTenant
 		selects[i] = "SELECT '" + id.String() + "' AS tenant, version, dirty FROM " +
-			pgx.Identifier{id.Schema(), versionTable}.Sanitize()
+			pgx.Identifier{SchemaName(id), versionTable}.Sanitize()
 	}
 	return strings.Join(selects, " UNION ALL ")
 }
 
 // judged returns the schemas of the tenants, all of which are installed. A tenant
 // whose migrations were undone has no row.
-func judged(ids []tenant.ID, read []schemaVersion, needed uint) []readiness.Schema {
+func judged(ids []okapi.Tenant, read []schemaVersion, needed uint) []readiness.Schema {
 	versions := make(map[string]schemaVersion, len(read))
 	for _, v := range read {
 		versions[v.Tenant] = v

@@ -97,7 +97,7 @@ func beginAnnouncement(ctx context.Context, tx pgx.Tx, version string) (bool, er
 	}
 	renewed, err := updated(ctx, tx, renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
 	if err == nil && !renewed {
-		err = fault.New(fault.Conflict, "The lock settings no longer have version %s: read them again", schemas.Shown(version))
+		err = fault.New(fault.Conflict, "The lock settings no longer have version %s: read them again", fault.Shown(version))
 	}
 	return false, err
 }

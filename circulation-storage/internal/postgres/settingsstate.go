@@ -13,8 +13,9 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+	"checkoutlock/schemas/okapi"
 )
 
 // LockSettingsStore keeps each tenant's settings of the check-out lock: the entry
@@ -77,7 +78,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
 		var version int64
 		var before, after *string
-		w := records.Write{UserID: call.FromContext(ctx).UserID}
+		w := records.Write{UserID: okapi.FromContext(ctx).UserID}
 		if err := raiseVersion(ctx, tx, &version, &before, &w.Now); err != nil {
 			return err
 		}
@@ -147,7 +148,7 @@ func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry **string
 
 // lockSettingsEntry is the entry with another value.
 func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Record, error) {
-	decoded, err := schemas.Decode(value)
+	decoded, err := jsonschema.Decode(value)
 	if err != nil {
 		return nil, err
 	}

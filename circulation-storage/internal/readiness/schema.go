@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // State is how a tenant's schema stands to the migrations of this build.
@@ -25,7 +25,7 @@ func installedStates() []State { return []State{Current, Behind, Dirty} }
 
 // Schema is what one tenant's database schema has.
 type Schema struct {
-	Tenant tenant.ID
+	Tenant okapi.Tenant
 	// Installed says that the schema has our table of versions. An empty schema has
 	// none, and neither has the schema that another module keeps under this name.
 	Installed bool

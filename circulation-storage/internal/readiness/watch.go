@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // Schemas reads what the tenants' schemas have.
@@ -29,13 +29,13 @@ type Watch struct {
 	log      *slog.Logger
 
 	mu    sync.Mutex
-	unfit map[tenant.ID]State
+	unfit map[okapi.Tenant]State
 }
 
 // NewWatch returns a Watch that looks each interval, which must be positive.
 // observe gets the number of tenants in each state, after each look.
 func NewWatch(schemas Schemas, interval time.Duration, observe func(State, int), log *slog.Logger) *Watch {
-	return &Watch{schemas: schemas, interval: interval, observe: observe, log: log, unfit: map[tenant.ID]State{}}
+	return &Watch{schemas: schemas, interval: interval, observe: observe, log: log, unfit: map[okapi.Tenant]State{}}
 }
 
 // Run looks at once and then each interval, until ctx is done.
@@ -62,7 +62,7 @@ func (w *Watch) look(ctx context.Context) {
 		}
 		return
 	}
-	counts, unfit := map[State]int{}, map[tenant.ID]State{}
+	counts, unfit := map[State]int{}, map[okapi.Tenant]State{}
 	for _, s := range schemas {
 		counts[s.State()]++
 		if s.State() != Current {
@@ -83,7 +83,7 @@ func (w *Watch) logChange(ctx context.Context, s Schema) {
 	w.mu.Lock()
 	before, known := w.unfit[s.Tenant]
 	w.mu.Unlock()
-	ctx = tenant.NewContext(ctx, s.Tenant)
+	ctx = okapi.WithTenant(ctx, s.Tenant)
 	switch state := s.State(); {
 	case state == Current && known:
 		w.log.InfoContext(ctx, "the tenant is served again", "version", s.Version)
@@ -95,7 +95,7 @@ func (w *Watch) logChange(ctx context.Context, s Schema) {
 // Check returns why the tenant in ctx is not served, nil when it is. It reads the
 // schema only if the last look found fault with it, so an upgrade counts at once.
 func (w *Watch) Check(ctx context.Context) error {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // a call without a tenant needs no schema
 	}

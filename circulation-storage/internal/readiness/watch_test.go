@@ -15,7 +15,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // database is a readiness.Schemas in memory.
@@ -60,7 +60,7 @@ func (d *database) Schema(ctx context.Context) (readiness.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reads++
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return readiness.Schema{}, err
 	}
@@ -71,8 +71,8 @@ func (d *database) Schema(ctx context.Context) (readiness.Schema, error) {
 	return s, d.err
 }
 
-func parse(name string) tenant.ID {
-	id, err := tenant.Parse(name)
+func parse(name string) okapi.Tenant {
+	id, err := okapi.ParseTenant(name)
 	if err != nil {
 		panic(err)
 	}
@@ -81,7 +81,7 @@ func parse(name string) tenant.ID {
 
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
-	return tenant.NewContext(t.Context(), parse(name))
+	return okapi.WithTenant(t.Context(), parse(name))
 }
 
 // bench is a Watch that looks each minute, what it counted, and its log.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // requestBatchSchema is the JSON Schema of a list of requests.
@@ -19,7 +19,7 @@ func ParseRequestBatch(body []byte) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := schemas.Check(requestBatchSchema, map[string]any(doc)); err != nil {
+	if err := jsonschema.Check(requestBatchSchema, map[string]any(doc)); err != nil {
 		return nil, err
 	}
 	list, _ := doc["requests"].([]any)

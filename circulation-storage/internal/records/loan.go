@@ -3,8 +3,8 @@ package records
 import (
 	"context"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // prepareLoan applies the rules of mod-circulation-storage's loans, with its
@@ -33,7 +33,7 @@ func checkDate(loan Record, field, name string) error {
 	if _, ok := loan[field]; !ok {
 		return nil
 	}
-	if _, err := schemas.ParseTime(loan.Text(field)); err != nil {
+	if _, err := jsonschema.ParseTime(loan.Text(field)); err != nil {
 		return fault.New(fault.Malformed, "%s must be a date time (in RFC3339 format)", name)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // RequestPolicy says which kinds of requests are allowed
@@ -95,7 +96,7 @@ func readSpans(schedule Record) []span {
 		s := span{at: i}
 		for field, at := range map[string]*time.Time{"from": &s.from, "to": &s.to, "due": &s.due} {
 			text := Record(object).Text(field)
-			*at, _ = schemas.ParseTime(text)
+			*at, _ = jsonschema.ParseTime(text)
 		}
 		spans = append(spans, s)
 	}

@@ -5,18 +5,18 @@ import (
 	"strconv"
 	"strings"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // Record is one record as JSON decodes it, numbers as json.Number, so that they
 // keep their value. json.Marshal writes it.
 type Record map[string]any
 
-// Decode reads a record with schemas.Decode: what is null is dropped, what cannot
+// Decode reads a record with jsonschema.Decode: what is null is dropped, what cannot
 // be stored is refused. Anything but an object is an Invalid fault.
 func Decode(doc []byte) (Record, error) {
-	v, err := schemas.Decode(doc)
+	v, err := jsonschema.Decode(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func Decode(doc []byte) (Record, error) {
 	if !ok {
 		return nil, fault.Validation(fault.Detail{
 			Message: "the body must be a JSON object", Type: "1", Code: "type",
-			Parameters: []fault.Parameter{fault.Param("$", schemas.Shown(v))},
+			Parameters: []fault.Parameter{fault.Param("$", fault.Shown(v))},
 		})
 	}
 	return object, nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // sampleDir is where FOLIO's own sample records are: one folder for each
@@ -71,7 +71,7 @@ func TestFOLIOsSampleRecordsPass(t *testing.T) {
 		}
 	}
 	for _, doc := range readSample(t, dir, "circulation-rules-storage") {
-		if err := schemas.Validate("circulation-rules", doc); err != nil {
+		if err := jsonschema.Validate("circulation-rules", doc); err != nil {
 			t.Error(err)
 		}
 	}

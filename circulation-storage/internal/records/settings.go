@@ -48,7 +48,7 @@ func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
 	if _, err := parseLockSettings(entry); err != nil {
 		return fault.Validation(fault.Detail{
 			Message: "value is no valid setting of the check-out lock: " + strings.ReplaceAll(err.Error(), "\n", "; "),
-			Type:    "1", Code: "-1", Parameters: []fault.Parameter{fault.Param("value", schemas.Shown(entry["value"]))},
+			Type:    "1", Code: "-1", Parameters: []fault.Parameter{fault.Param("value", fault.Shown(entry["value"]))},
 		})
 	}
 	return nil

@@ -9,14 +9,14 @@ import (
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/migrations"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // schemaFields returns the paths, with dots, of the properties that a JSON Schema
 // names.
 func schemaFields(t *testing.T, name string) map[string]bool {
 	t.Helper()
-	raw, err := os.ReadFile("../../../schemas/json/" + name + ".json")
+	raw, err := os.ReadFile("../../../schemas/jsonschema/json/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestTheTableOfTypesNamesWhatExists(t *testing.T) {
 	for _, word := range strings.FieldsFunc(sql.String(), func(r rune) bool { return strings.ContainsRune(" \n(),;", r) }) {
 		words[word] = true
 	}
-	known := strings.Join(schemas.Names(), " ") + " "
+	known := strings.Join(jsonschema.Names(), " ") + " "
 
 	seen := map[string]bool{}
 	for _, typ := range records.Types() {

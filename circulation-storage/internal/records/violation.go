@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -37,8 +36,8 @@ func (t Type) taken(u Unique, r Record) error {
 		if v == nil {
 			continue
 		}
-		values = append(values, schemas.Shown(v))
-		params = append(params, fault.Param(field, schemas.Shown(v)))
+		values = append(values, fault.Shown(v))
+		params = append(params, fault.Param(field, fault.Shown(v)))
 	}
 	message := u.Message
 	if message == "" {

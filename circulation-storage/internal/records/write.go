@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // Reader reads other records for a rule, within the transaction of the write.
@@ -39,7 +40,7 @@ func (t Type) Parse(body []byte, id string) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := schemas.Check(t.Schema, map[string]any(r)); err != nil {
+	if err := jsonschema.Check(t.Schema, map[string]any(r)); err != nil {
 		return nil, err
 	}
 	sent := r.ID()
@@ -50,7 +51,7 @@ func (t Type) Parse(body []byte, id string) (Record, error) {
 		sent = id
 	case id != "" && !strings.EqualFold(sent, id):
 		return nil, fault.Validation(fault.Detail{
-			Message: "id in the body must be the id in the path, " + schemas.Shown(id), Type: "1", Code: "-1",
+			Message: "id in the body must be the id in the path, " + fault.Shown(id), Type: "1", Code: "-1",
 			Parameters: []fault.Parameter{fault.Param("id", sent)},
 		})
 	}
@@ -85,7 +86,7 @@ func (t Type) nextVersion(w Write) error {
 	if !ok || sent != stored {
 		shown := "absent"
 		if ok {
-			shown = schemas.Shown(w.Record["_version"])
+			shown = fault.Shown(w.Record["_version"])
 		}
 		return fault.New(fault.Conflict, "Cannot update %s record %s because it has been changed (optimistic locking): "+
 			"Stored _version is %d, _version of request is %s", t.Name, w.Record.ID(), stored, shown)

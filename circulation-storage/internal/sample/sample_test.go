@@ -15,7 +15,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -35,7 +35,7 @@ func newFixture(t *testing.T) (context.Context, fixture) {
 		rules:   postgres.NewRulesStore(db),
 	}
 	f.Loader = New(f.records, f.rules)
-	return tenant.NewContext(t.Context(), id), f
+	return okapi.WithTenant(t.Context(), id), f
 }
 
 // all returns everything that is stored, by table, and the rules.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // batch keeps one DELETE short.
@@ -17,7 +17,7 @@ const batch = 500
 
 // Tenants knows the installed tenants.
 type Tenants interface {
-	Tenants(ctx context.Context) ([]tenant.ID, error)
+	Tenants(ctx context.Context) ([]okapi.Tenant, error)
 }
 
 // Sweeper sweeps one kind of rows. All fields are required. Any number of
@@ -59,7 +59,7 @@ func (s *Sweeper) sweepAll(ctx context.Context) {
 		return
 	}
 	for _, id := range ids {
-		ctx := tenant.NewContext(ctx, id)
+		ctx := okapi.WithTenant(ctx, id)
 		if err := s.sweep(ctx); err != nil {
 			s.warn(ctx, err)
 		}

@@ -12,18 +12,18 @@ import (
 
 	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // tenants are the installed ones.
-type tenants []tenant.ID
+type tenants []okapi.Tenant
 
 // Tenants implements sweep.Tenants.
-func (t tenants) Tenants(context.Context) ([]tenant.ID, error) { return t, nil }
+func (t tenants) Tenants(context.Context) ([]okapi.Tenant, error) { return t, nil }
 
 func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 	t.Parallel()
-	diku, err := tenant.Parse("diku")
+	diku, err := okapi.ParseTenant("diku")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]checkou
 // PatronID returns the id of the patron with the barcode. Fault: NotFound.
 func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) {
 	if !checkout.PlausibleBarcode(barcode) {
-		return "", fault.New(fault.NotFound, "No patron can have the barcode %s", schemas.Shown(barcode))
+		return "", fault.New(fault.NotFound, "No patron can have the barcode %s", fault.Shown(barcode))
 	}
 	u, err := s.storage.UserByBarcode(ctx, barcode)
 	return u.ID, err
@@ -110,6 +110,6 @@ func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) 
 func wrong(name, rule, value string) error {
 	return fault.Validation(fault.Detail{
 		Message: name + " " + rule, Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(name, schemas.Shown(value))},
+		Parameters: []fault.Parameter{fault.Param(name, fault.Shown(value))},
 	})
 }

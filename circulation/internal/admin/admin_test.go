@@ -14,8 +14,8 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // details are the messages of an Invalid fault; none for any other error.
@@ -36,7 +36,7 @@ func TestSettingsAreShownAndChanged(t *testing.T) {
 	if err != nil || view.Problem != "no good" || view.LockTTLMs.Value != 3000 {
 		t.Errorf("got %+v, %v", view, err)
 	}
-	ctx := call.NewContext(t.Context(), call.Info{UserName: "ann"})
+	ctx := okapi.NewContext(t.Context(), okapi.Call{UserName: "ann"})
 	view, err = b.service().ChangeSettings(ctx, json.RawMessage(`{"enabled":true,"version":"7","reason":"exams"}`))
 	if err != nil || view.Version != "8" || !*b.change.Enabled || b.change.Version != "7" || b.asked[1] != `update: "exams" by "ann"` {
 		t.Errorf("got %+v, %v, changed to %+v, asked %q", view, err, b.change, b.asked)
@@ -60,26 +60,26 @@ func TestWhoActsIsNamed(t *testing.T) {
 		return []checkout.User{{ID: staffID, Username: username, Personal: checkout.Personal{FirstName: first, LastName: last}}}
 	}
 	tests := map[string]struct {
-		info    call.Info
+		info    okapi.Call
 		users   []checkout.User
 		noUsers error
 		want    string
 		lookups int
 	}{
-		"by a password":             {info: call.Info{UserName: "ann"}, want: "ann"},
-		"by a password, with an id": {info: call.Info{UserName: "ann", UserID: staffID}, want: "ann"},
-		"by the gateway":            {info: call.Info{UserID: staffID}, users: user("ann", "Ann", "Reader"), want: "Reader, Ann", lookups: 1},
-		"without a proper name":     {info: call.Info{UserID: staffID}, users: user("ann", "", ""), want: "ann", lookups: 1},
-		"without a record":          {info: call.Info{UserID: staffID}, want: "", lookups: 1},
-		"when it cannot be read":    {info: call.Info{UserID: staffID}, noUsers: errors.New("down"), want: "", lookups: 1},
+		"by a password":             {info: okapi.Call{UserName: "ann"}, want: "ann"},
+		"by a password, with an id": {info: okapi.Call{UserName: "ann", UserID: staffID}, want: "ann"},
+		"by the gateway":            {info: okapi.Call{UserID: staffID}, users: user("ann", "Ann", "Reader"), want: "Reader, Ann", lookups: 1},
+		"without a proper name":     {info: okapi.Call{UserID: staffID}, users: user("ann", "", ""), want: "ann", lookups: 1},
+		"without a record":          {info: okapi.Call{UserID: staffID}, want: "", lookups: 1},
+		"when it cannot be read":    {info: okapi.Call{UserID: staffID}, noUsers: errors.New("down"), want: "", lookups: 1},
 		"not at all":                {want: ""},
-		"unprintable and long":      {info: call.Info{UserName: " a\x00\n" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99)},
+		"unprintable and long":      {info: okapi.Call{UserName: " a\x00\n" + strings.Repeat("é", 120)}, want: "a" + strings.Repeat("é", 99)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &backend{users: tt.users, noUsers: tt.noUsers}
-			if _, err := b.service().Release(call.NewContext(t.Context(), tt.info), lockID, "stuck"); err != nil {
+			if _, err := b.service().Release(okapi.NewContext(t.Context(), tt.info), lockID, "stuck"); err != nil {
 				t.Fatal(err)
 			}
 			want := fmt.Sprintf("release %s: %q by %q", lockID, "stuck", tt.want)

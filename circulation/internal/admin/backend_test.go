@@ -13,7 +13,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -64,7 +64,7 @@ func (b *backend) PastCheckOuts(_ context.Context, f schemas.HistoryFilter) (sch
 }
 
 func (b *backend) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	id, _ := tenant.FromContext(ctx)
+	id, _ := okapi.TenantFrom(ctx)
 	err := b.note("figures %s %d", id, minutes)
 	select {
 	case <-time.After(b.delay):
@@ -112,9 +112,9 @@ func (b *backend) service() *admin.Service {
 
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
-	id, err := tenant.Parse(name)
+	id, err := okapi.ParseTenant(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tenant.NewContext(t.Context(), id)
+	return okapi.WithTenant(t.Context(), id)
 }

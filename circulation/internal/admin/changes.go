@@ -6,7 +6,7 @@ import (
 
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/okapi"
 )
 
 // Settings returns the settings in force, each with where it comes from.
@@ -34,7 +34,7 @@ func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (set
 		return settings.View{}, err
 	}
 	s.log.InfoContext(ctx, "check-out lock settings changed", "enabled", current.Enabled, "ttl", current.TTL,
-		"waits", current.Waits, "version", current.Version, "by", change.ByName, "by_id", call.FromContext(ctx).UserID)
+		"waits", current.Waits, "version", current.Version, "by", change.ByName, "by_id", okapi.FromContext(ctx).UserID)
 	return current.View(nil), nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // may be FiguresAge old. Nobody may change what they point at. Fault: Invalid for
 // another number.
 func (s *Service) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return schemas.Figures{}, err
 	}
@@ -49,7 +49,7 @@ func (s *Service) Figures(ctx context.Context, minutes int) (schemas.Figures, er
 }
 
 type figuresKey struct {
-	tenant  tenant.ID
+	tenant  okapi.Tenant
 	minutes int
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestHoweverManyLookStorageIsAskedOnceInFiveSeconds(t *testing.T) {
@@ -55,8 +55,8 @@ func TestTenantsAndTimesHaveTheirOwnFigures(t *testing.T) {
 				t.Errorf("asking %d: %v, storage was asked %q", i, err, b.asked)
 			}
 		}
-		if _, err := s.Figures(t.Context(), 60); !errors.Is(err, tenant.ErrMissing) {
-			t.Errorf("got %v, want %v", err, tenant.ErrMissing)
+		if _, err := s.Figures(t.Context(), 60); !errors.Is(err, okapi.ErrNoTenant) {
+			t.Errorf("got %v, want %v", err, okapi.ErrNoTenant)
 		}
 	})
 }

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/redact"
 )
 
 // LockFilter selects locks to list; the zero value is all, oldest first.
@@ -57,8 +58,8 @@ func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.C
 		err = fault.Wrap(err, fault.NotFound, "There is no such lock any more: it was released or taken over meanwhile")
 	}
 	if err == nil {
-		s.log.InfoContext(ctx, "lock released by force", "lock_id", lock.ID, "patron", call.Mask(lock.UserID),
-			"holder", lock.Holder, "lock_okapi_request_id", lock.OkapiRequestID, "outdated", lock.Outdated, "by", name, "by_id", call.FromContext(ctx).UserID)
+		s.log.InfoContext(ctx, "lock released by force", "lock_id", lock.ID, "patron", redact.Mask(lock.UserID),
+			"holder", lock.Holder, "lock_okapi_request_id", lock.OkapiRequestID, "outdated", lock.Outdated, "by", name, "by_id", okapi.FromContext(ctx).UserID)
 	}
 	return lock, err
 }

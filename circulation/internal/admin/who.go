@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -50,7 +49,7 @@ func (s *Service) KnownWho(ctx context.Context) (name string, known bool) {
 
 // signedIn is the name that was given, or that there is nothing to find one by.
 func signedIn(ctx context.Context) (name string, known bool) {
-	info := call.FromContext(ctx)
+	info := okapi.FromContext(ctx)
 	return fitName(info.UserName), info.UserName != "" || info.UserID == ""
 }
 
@@ -67,7 +66,7 @@ func (s *Service) who(ctx context.Context) string {
 
 // lookUpWho finds the name in the record of the user in ctx; empty for none.
 func (s *Service) lookUpWho(ctx context.Context, timeout time.Duration) (string, error) {
-	id := call.FromContext(ctx).UserID
+	id := okapi.FromContext(ctx).UserID
 	rctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	found, err := s.storage.Users(rctx, []string{id})
@@ -102,7 +101,7 @@ type names struct {
 }
 
 type nameKey struct {
-	tenant tenant.ID
+	tenant okapi.Tenant
 	user   string
 }
 
@@ -112,8 +111,8 @@ type keptName struct {
 }
 
 func whoKey(ctx context.Context) nameKey {
-	id, _ := tenant.FromContext(ctx) // without one storage answers nothing
-	return nameKey{id, call.FromContext(ctx).UserID}
+	id, _ := okapi.TenantFrom(ctx) // without one storage answers nothing
+	return nameKey{id, okapi.FromContext(ctx).UserID}
 }
 
 func newNames() *names { return &names{kept: map[nameKey]keptName{}} }

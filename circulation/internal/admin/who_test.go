@@ -13,12 +13,12 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/okapi"
 )
 
 func ofStaff(t *testing.T, tenant, userID string) context.Context {
 	t.Helper()
-	return call.NewContext(inTenant(t, tenant), call.Info{UserID: userID})
+	return okapi.NewContext(inTenant(t, tenant), okapi.Call{UserID: userID})
 }
 
 func TestWhoLooksIsNamedWithOneCallInTenMinutes(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWhoSignedInByNameIsNamedWithoutACall(t *testing.T) {
 	b := &backend{}
 	s := b.service()
 	for info, want := range map[string]string{"ann": "ann", "": "", "a\x00\n": "a"} {
-		ctx := call.NewContext(inTenant(t, "diku"), call.Info{UserName: info})
+		ctx := okapi.NewContext(inTenant(t, "diku"), okapi.Call{UserName: info})
 		if name, known := s.KnownWho(ctx); name != want || !known || s.Who(ctx) != want {
 			t.Errorf("%q: got %q, known is %t, want %q", info, name, known, want)
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -83,7 +83,7 @@ func New(o Options) *Line {
 // Faults: Overloaded when there is no place in time, or too many wait already;
 // the context's error when that ends.
 func (l *Line) Enter(ctx context.Context, barcode string) (leave func(), err error) {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for a place: %w", err)
 	}

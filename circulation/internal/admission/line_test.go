@@ -14,7 +14,7 @@ import (
 
 	"checkoutlock/circulation/internal/admission"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const wait = 3 * time.Second
@@ -44,11 +44,11 @@ func newDoor(t *testing.T, places int) *door {
 
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
-	id, err := tenant.Parse(name)
+	id, err := okapi.ParseTenant(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tenant.NewContext(t.Context(), id)
+	return okapi.WithTenant(t.Context(), id)
 }
 
 // come lets a named check-out of a patron ask for a place, and waits until it has

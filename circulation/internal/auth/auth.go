@@ -12,8 +12,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -102,16 +102,16 @@ func (g *Guard) grantTo(h echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		info := call.FromContext(c.Request().Context())
+		info := okapi.FromContext(c.Request().Context())
 		info.UserName, info.Permissions = name, checkout.OverridePermissions()
-		c.SetRequest(c.Request().WithContext(call.NewContext(c.Request().Context(), info)))
+		c.SetRequest(c.Request().WithContext(okapi.NewContext(c.Request().Context(), info)))
 		return h(c)
 	}
 }
 
 // May tells whether the caller in ctx, who passed Wrap, has the permission too.
 func (g *Guard) May(ctx context.Context, permission string) bool {
-	return g.mode != Gateway || call.FromContext(ctx).Has(permission)
+	return g.mode != Gateway || okapi.FromContext(ctx).HasPermission(permission)
 }
 
 // checkOrigin refuses what a page of another site makes a browser send.

@@ -15,9 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -40,7 +39,7 @@ func newDoor(mode auth.Mode) *door {
 	g := auth.NewGuard(mode, password, slog.New(slog.NewTextHandler(&d.log, nil)))
 	handle := func(c echo.Context) error {
 		ctx := c.Request().Context()
-		answer := call.FromContext(ctx).UserName
+		answer := okapi.FromContext(ctx).UserName
 		if g.May(ctx, mayPut) {
 			answer += " may"
 		}
@@ -88,7 +87,7 @@ func TestBehindAGatewayItsPermissionsDecide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := newDoor(auth.Gateway).knock(tt.method, "library.example.org", schemas.PermissionsHeader, tt.granted)
+			got := newDoor(auth.Gateway).knock(tt.method, "library.example.org", okapi.PermissionsHeader, tt.granted)
 			if got.Code != tt.status || !strings.Contains(got.Body.String(), tt.want) {
 				t.Errorf("got %d %s, want %d with %s", got.Code, got.Body, tt.status, tt.want)
 			}
@@ -128,7 +127,7 @@ func TestThePasswordLetsInWhoeverKnowsIt(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := newDoor(auth.Basic).knock("PUT", "library.example.org", "Authorization", tt.sent, schemas.PermissionsHeader, `["`+mayPut+`"]`)
+			got := newDoor(auth.Basic).knock("PUT", "library.example.org", "Authorization", tt.sent, okapi.PermissionsHeader, `["`+mayPut+`"]`)
 			if got.Code != tt.status || !strings.Contains(got.Body.String(), tt.want) {
 				t.Errorf("got %d %s, want %d with %s", got.Code, got.Body, tt.status, tt.want)
 			}
@@ -210,7 +209,7 @@ func TestNothingIsChangedFromPagesOfOtherSites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, mode := range []auth.Mode{auth.Gateway, auth.Basic, auth.None} {
-				header := append([]string{"Authorization", basic("ann:" + password), schemas.PermissionsHeader, `["` + maySee + `","` + mayPut + `"]`}, tt.header...)
+				header := append([]string{"Authorization", basic("ann:" + password), okapi.PermissionsHeader, `["` + maySee + `","` + mayPut + `"]`}, tt.header...)
 				got := newDoor(mode).knock(tt.method, host, header...)
 				want := tt.status
 				if mode == auth.Gateway { // whose business it is
@@ -226,7 +225,7 @@ func TestNothingIsChangedFromPagesOfOtherSites(t *testing.T) {
 
 func TestAWayToTellCallersApartThatNobodyKnowsLetsNobodyIn(t *testing.T) {
 	t.Parallel()
-	got := newDoor("").knock("GET", "localhost", "Authorization", basic("ann:"+password), schemas.PermissionsHeader, `["`+maySee+`"]`)
+	got := newDoor("").knock("GET", "localhost", "Authorization", basic("ann:"+password), okapi.PermissionsHeader, `["`+maySee+`"]`)
 	if got.Code != http.StatusInternalServerError {
 		t.Errorf("got %d %s, want 500", got.Code, got.Body)
 	}

@@ -13,8 +13,8 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // challenge makes a browser ask for name and password, in UTF-8 (RFC 7617, 2.1).
@@ -47,10 +47,10 @@ func (g *Guard) signIn(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	info := call.FromContext(ctx)
+	info := okapi.FromContext(ctx)
 	info.UserName, info.UserID = name, "" // an id without a gateway is anybody's word
 	info.Permissions = checkout.OverridePermissions()
-	c.SetRequest(c.Request().WithContext(call.NewContext(ctx, info)))
+	c.SetRequest(c.Request().WithContext(okapi.NewContext(ctx, info)))
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strings"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -20,7 +19,7 @@ func onThisMachine(r *http.Request) error {
 	}
 	return fault.New(fault.Forbidden, "Nobody is asked to sign in here (STAFF_AUTH=none), so only addresses of this computer itself are served, "+
 		"such as http://localhost, not %q: behind that name may be a page of another site. "+
-		"To be reached by other names, set STAFF_AUTH to gateway or basic.", schemas.Shown(r.Host))
+		"To be reached by other names, set STAFF_AUTH to gateway or basic.", fault.Shown(r.Host))
 }
 
 // IsLoopback tells whether a host, a name or an address without port, always means

@@ -8,8 +8,8 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/google/uuid"
 
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // waits hands out the configured waits, one per try, and belongs to one
@@ -94,7 +94,7 @@ func (t *try) releaseRequest(ctx context.Context, req LockRequest) {
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := t.Locker.ReleaseRequest(rctx, req.UserID, req.RequestID); err != nil {
-		t.Log.WarnContext(ctx, "lock that may have been granted not released; it will be outdated", "patron", call.Mask(req.UserID),
+		t.Log.WarnContext(ctx, "lock that may have been granted not released; it will be outdated", "patron", redact.Mask(req.UserID),
 			"lock_request_id", req.RequestID, "ttl", req.TTL, "err", err)
 	}
 }

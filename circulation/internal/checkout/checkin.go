@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+	"checkoutlock/schemas/okapi"
 )
 
 // Statuses that a check-in gives or asks for.
@@ -81,7 +82,7 @@ type Returns struct {
 // item or its queue keeps being changed by others; whatever else storage answered.
 // A check-in whose outcome stayed unknown may be sent again.
 func (r *Returns) CheckIn(ctx context.Context, req CheckInRequest) (CheckedIn, error) {
-	date, err := req.check(call.FromContext(ctx).UserID)
+	date, err := req.check(okapi.FromContext(ctx).UserID)
 	if err != nil {
 		return CheckedIn{}, err
 	}
@@ -122,7 +123,7 @@ func (r CheckInRequest) check(userID string) (Instant, error) {
 	var date Instant
 	if r.CheckInDate == "" {
 		missing("checkInDate", "Checkin request must have an check in date")
-	} else if t, err := schemas.ParseTime(r.CheckInDate); err != nil {
+	} else if t, err := jsonschema.ParseTime(r.CheckInDate); err != nil {
 		wrong = append(wrong, detail("", "checkInDate "+err.Error(), fault.Param("checkInDate", r.CheckInDate)))
 	} else {
 		date = Instant{t}
@@ -169,7 +170,7 @@ func (r *Returns) once(ctx context.Context, req CheckInRequest, date Instant, it
 		ServicePointID: req.ServicePointID,
 		CheckInDate:    date.UTC().Format(time.RFC3339Nano),
 		ItemVersion:    item.Version,
-		StaffMemberID:  call.FromContext(ctx).UserID,
+		StaffMemberID:  okapi.FromContext(ctx).UserID,
 		SessionID:      req.SessionID,
 	}
 	if item.Status.Name == statusClaimed {

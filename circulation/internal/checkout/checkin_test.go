@@ -11,8 +11,8 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -53,7 +53,7 @@ func back() checkout.CheckInRequest {
 func (d *desk) checkIn(t *testing.T, req checkout.CheckInRequest) (checkout.CheckedIn, error) {
 	t.Helper()
 	r := &checkout.Returns{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
-	ctx, cancel := context.WithCancel(call.NewContext(t.Context(), call.Info{UserID: staffID}))
+	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
 	defer cancel()
 	d.left = cancel
 	return r.CheckIn(ctx, req)

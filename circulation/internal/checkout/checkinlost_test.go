@@ -12,8 +12,8 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // forgetful is a storage that keeps each check-in by its id and loses answers. Its
@@ -93,7 +93,7 @@ func TestACheckInWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 				f := &forgetful{desk: d, t: t, script: tt.script, kept: map[string]schemas.CheckInResult{}}
 				r := &checkout.Returns{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
 				start := time.Now()
-				in, err := r.CheckIn(call.NewContext(t.Context(), call.Info{UserID: staffID}), back())
+				in, err := r.CheckIn(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), back())
 				if fault.CodeOf(err) != tt.code {
 					t.Fatalf("got %v, want %q", err, tt.code)
 				}
@@ -120,7 +120,7 @@ func TestACheckInOfAMachineThatLeftIsSettledOnce(t *testing.T) {
 	d := newDesk()
 	d.leaves = true // while storage commits
 	f := &forgetful{desk: d, t: t, script: []func(context.Context) error{lost(errGone)}, kept: map[string]schemas.CheckInResult{}}
-	ctx, cancel := context.WithCancel(call.NewContext(t.Context(), call.Info{UserID: staffID}))
+	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
 	defer cancel()
 	d.left = cancel
 	r := &checkout.Returns{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // commit writes the check-out. From here on the machine's connection does not
@@ -79,7 +79,7 @@ func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
 	result, err := retryCommit(ctx, send, func(err error) {
 		t.again(err)
 		t.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", t.loan.ID,
-			"patron", call.Mask(t.loan.UserID), "err", err)
+			"patron", redact.Mask(t.loan.UserID), "err", err)
 	})
 	if err != nil && unknown(err) {
 		return t.findOut(context.WithoutCancel(ctx), err)

@@ -10,8 +10,8 @@ import (
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // Service checks items out and in. All fields are required.
@@ -84,7 +84,7 @@ func (t *try) end(ctx context.Context, err error, took time.Duration) {
 func (s *Service) log(ctx context.Context, req Request, e Ending, err error) {
 	masked := func(text string) string { return maskBarcodes(text, req.UserBarcode, req.ProxyUserBarcode) }
 	attrs := []slog.Attr{
-		slog.String("outcome", e.Outcome), slog.String("patron", call.Mask(e.UserBarcode)),
+		slog.String("outcome", e.Outcome), slog.String("patron", redact.Mask(e.UserBarcode)),
 		slog.String("item", masked(e.ItemBarcode)), slog.Float64("took_ms", milliseconds(e.Took)),
 	}
 	if e.Wait != nil {
@@ -105,7 +105,7 @@ func (s *Service) log(ctx context.Context, req Request, e Ending, err error) {
 // maskBarcodes masks the barcodes of patrons where text names them.
 func maskBarcodes(text string, barcodes ...string) string {
 	for _, b := range barcodes {
-		text = call.Hide(text, b, call.Mask(b))
+		text = redact.Hide(text, b, redact.Mask(b))
 	}
 	return text
 }
@@ -211,7 +211,7 @@ func (t *try) release(ctx context.Context) {
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if err := t.Locker.Release(rctx, t.lockID); err != nil {
-		t.Log.WarnContext(ctx, "lock not released; it will be outdated", "patron", call.Mask(t.loan.UserID),
+		t.Log.WarnContext(ctx, "lock not released; it will be outdated", "patron", redact.Mask(t.loan.UserID),
 			"lock_id", t.lockID, "ttl", t.set.TTL, "err", err)
 	}
 	t.lockID = ""

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // OverrideBlocks names the blocks that staff lift for one check-out, and why.
@@ -44,7 +44,7 @@ func OverridePermissions() []string {
 // caller lacks for it.
 func (b block) overridable(ctx context.Context) *fault.OverridableBlock {
 	named := &fault.OverridableBlock{Name: b.name, MissingPermissions: []string{}}
-	if !call.FromContext(ctx).Has(b.permission) {
+	if !okapi.FromContext(ctx).HasPermission(b.permission) {
 		named.MissingPermissions = append(named.MissingPermissions, b.permission)
 	}
 	return named

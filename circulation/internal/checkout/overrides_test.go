@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 // asStaff returns the context of a call by somebody with these permissions.
 func asStaff(t *testing.T, permissions ...string) context.Context {
 	t.Helper()
-	return call.NewContext(t.Context(), call.Info{Permissions: permissions})
+	return okapi.NewContext(t.Context(), okapi.Call{Permissions: permissions})
 }
 
 // overriding is the request to lend Ann the book with overrideBlocks as written.

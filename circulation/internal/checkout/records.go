@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // The parts of FOLIO's records that a check-out judges or answers.
@@ -158,7 +159,7 @@ type Loan struct {
 	IsDCB bool `json:"isDcb"`
 }
 
-// Instant is a point in time as FOLIO's records hold it, see schemas.ParseTime. It
+// Instant is a point in time as FOLIO's records hold it, see jsonschema.ParseTime. It
 // is written with milliseconds, in UTC.
 type Instant struct{ time.Time }
 
@@ -172,9 +173,9 @@ func (i *Instant) UnmarshalJSON(b []byte) error {
 		*i = Instant{}
 		return nil
 	}
-	t, err := schemas.ParseTime(*s)
+	t, err := jsonschema.ParseTime(*s)
 	if err != nil { // with the value, as encoding/json does not tell which field has it
-		return fmt.Errorf("%q %w", schemas.Shown(*s), err)
+		return fmt.Errorf("%q %w", fault.Shown(*s), err)
 	}
 	i.Time = t
 	return nil

@@ -11,8 +11,8 @@ import (
 
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // RenewalRequest is the body of POST /circulation/renew-by-barcode. Unknown
@@ -68,7 +68,7 @@ func (r *Renewals) Renew(ctx context.Context, req RenewalRequest) (json.RawMessa
 		loan, err = r.once(ctx, req)
 	}
 	attrs := []slog.Attr{
-		slog.Bool("renewed", err == nil), slog.String("patron", call.Mask(req.UserBarcode)),
+		slog.Bool("renewed", err == nil), slog.String("patron", redact.Mask(req.UserBarcode)),
 		slog.String("item", maskBarcodes(req.ItemBarcode, req.UserBarcode)), slog.Float64("took_ms", milliseconds(time.Since(start))),
 	}
 	if err != nil {

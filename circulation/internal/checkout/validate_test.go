@@ -9,8 +9,8 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // messages returns the messages of a fault's details.
@@ -193,7 +193,7 @@ func TestStaffLearnWhichPermissionWouldLiftTheLimit(t *testing.T) {
 	} {
 		w := newWorld()
 		w.open = []int{3}
-		ctx := call.NewContext(t.Context(), call.Info{Permissions: []string{granted}})
+		ctx := okapi.NewContext(t.Context(), okapi.Call{Permissions: []string{granted}})
 		_, err := w.service().CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
 		var f *fault.Error
 		if !errors.As(err, &f) || f.Details[0].OverridableBlock == nil || !slices.Equal(f.Details[0].OverridableBlock.MissingPermissions, want) {

@@ -15,8 +15,8 @@ import (
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -37,7 +37,7 @@ type adminFake struct {
 }
 
 func (o *adminFake) note(ctx context.Context, format string, args ...any) error {
-	o.asked, o.by = fmt.Sprintf(format, args...), call.FromContext(ctx).UserName
+	o.asked, o.by = fmt.Sprintf(format, args...), okapi.FromContext(ctx).UserName
 	return o.fault
 }
 

@@ -21,8 +21,8 @@ import (
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -40,9 +40,9 @@ type backend struct {
 	matching int // loans or requests in a list; 0 is one
 
 	asked     checkout.Request
-	caller    call.Info // of the check-out
-	admitted  []string  // the patrons for whom a place was asked before the check-out
-	full      error     // of every check-out that asks for a place
+	caller    okapi.Call // of the check-out
+	admitted  []string   // the patrons for whom a place was asked before the check-out
+	full      error      // of every check-out that asks for a place
 	ended     []checkout.EndSession
 	renewal   checkout.RenewalRequest
 	sought    checkout.Request
@@ -71,7 +71,7 @@ func (b *backend) Admit(_ context.Context, req checkout.Request) (func(), error)
 }
 
 func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
-	b.asked, b.caller = req, call.FromContext(ctx)
+	b.asked, b.caller = req, okapi.FromContext(ctx)
 	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.err
 }
 
@@ -174,7 +174,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 	for name, values := range b.extra {
 		r.Header[name] = values
 	}
-	r.Header.Set(schemas.TenantHeader, "diku")
+	r.Header.Set(okapi.TenantHeader, "diku")
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	raw, err := io.ReadAll(w.Result().Body)

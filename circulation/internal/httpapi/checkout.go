@@ -59,7 +59,7 @@ func idempotencyKey(header http.Header) (string, error) {
 		return "", fault.New(fault.Malformed, "The header %s was sent %d times, allowed is once", schemas.IdempotencyKeyHeader, len(keys))
 	case !schemas.IsIdempotencyKey(keys[0]):
 		return "", fault.New(fault.Malformed, "The header %s is %s, allowed are 1 to %d printable characters",
-			schemas.IdempotencyKeyHeader, schemas.Shown(keys[0]), schemas.MaxIdempotencyKey)
+			schemas.IdempotencyKeyHeader, fault.Shown(keys[0]), schemas.MaxIdempotencyKey)
 	}
 	return keys[0], nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // guarded are staff's endpoints with their permissions, as docs/api.md has them.
@@ -85,7 +85,7 @@ func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
 
 func granted(permissions ...string) http.Header {
 	list, _ := json.Marshal(permissions) // strings can always be written
-	return http.Header{schemas.PermissionsHeader: {string(list)}}
+	return http.Header{okapi.PermissionsHeader: {string(list)}}
 }
 
 func signedIn(name, password string) http.Header {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // FixedSchedule is a stored fixed due date schedule: for each range of loan dates
@@ -39,7 +39,7 @@ func ParseFixedSchedule(raw []byte) (FixedSchedule, error) {
 			to          *time.Time
 		}{{"from", written.From, &r.from}, {"to", written.To, &r.to}, {"due", written.Due, &r.due}} {
 			var err error
-			if *date.to, err = schemas.ParseTime(date.value); err != nil {
+			if *date.to, err = jsonschema.ParseTime(date.value); err != nil {
 				return FixedSchedule{}, fmt.Errorf("read fixed due date schedule %q: schedules[%d].%s %w", record.ID, i, date.name, err)
 			}
 		}

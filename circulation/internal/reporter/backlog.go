@@ -7,8 +7,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // entry is a check-out that ended.
@@ -19,8 +18,7 @@ type entry struct {
 
 // backlog is what there is to tell of one tenant. Recorder.mu guards it.
 type backlog struct {
-	tenant tenant.ID
-	info   call.Info // of the newest call
+	newest okapi.Call // the call of the newest check-out
 	// entries are the check-outs that storage has not taken, oldest first. forgotten
 	// counts those that went before them, so that a batch on its way is recognised.
 	entries   []entry
@@ -36,8 +34,8 @@ type backlog struct {
 	batch   int // the most check-outs in a report
 }
 
-func newBacklog(id tenant.ID) *backlog {
-	return &backlog{tenant: id, pauses: backoff.NewExponentialBackOff(
+func newBacklog() *backlog {
+	return &backlog{pauses: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(interval),
 		backoff.WithMaxInterval(20*time.Second), // give or take a half
 		backoff.WithMaxElapsedTime(0),           // never stops
@@ -102,5 +100,5 @@ func (b *backlog) report(now time.Time) report {
 
 // context is that of the newest call, so that storage can be told on its behalf.
 func (b *backlog) context(ctx context.Context) context.Context {
-	return tenant.NewContext(call.NewContext(ctx, b.info), b.tenant)
+	return okapi.NewContext(ctx, b.newest)
 }

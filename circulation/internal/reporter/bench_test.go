@@ -7,17 +7,17 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/reporter"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // BenchmarkCheckOut is what the history costs a check-out: two notes about waiting
 // and the ending. Storage is out of reach, so that the queue is full.
 func BenchmarkCheckOut(b *testing.B) {
-	id, err := tenant.Parse("diku")
+	id, err := okapi.ParseTenant("diku")
 	if err != nil {
 		b.Fatal(err)
 	}
-	ctx := tenant.NewContext(context.Background(), id)
+	ctx := okapi.WithTenant(context.Background(), id)
 	r := reporter.NewRecorder(nil, func(int) {}, slog.New(slog.DiscardHandler))
 	e := checkout.Ending{Outcome: checkout.OutcomeLent, UserBarcode: "ann", ItemBarcode: "book"}
 	b.ReportAllocs()

@@ -13,9 +13,8 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/reporter"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 var errDown = fault.New(fault.Unavailable, "down")
@@ -25,7 +24,7 @@ type told struct {
 	schemas.CheckOutReport
 	at     time.Duration // since the test began
 	tenant string
-	info   call.Info
+	info   okapi.Call
 }
 
 // bench is a recorder with a storage that answers by a script.
@@ -70,8 +69,8 @@ func (b *bench) Report(ctx context.Context, r schemas.CheckOutReport) error {
 	b.mu.Lock()
 	answer, delay := b.answer, b.delay
 	b.mu.Unlock()
-	id, _ := tenant.FromContext(ctx)
-	got := told{CheckOutReport: r, at: time.Since(b.start), tenant: id.String(), info: call.FromContext(ctx)}
+	id, _ := okapi.TenantFrom(ctx)
+	got := told{CheckOutReport: r, at: time.Since(b.start), tenant: id.String(), info: okapi.FromContext(ctx)}
 	select {
 	case <-time.After(delay):
 	case <-ctx.Done():
@@ -119,11 +118,11 @@ func always(err error) func(told) error { return func(told) error { return err }
 
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
-	id, err := tenant.Parse(name)
+	id, err := okapi.ParseTenant(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tenant.NewContext(t.Context(), id)
+	return okapi.WithTenant(t.Context(), id)
 }
 
 // lend ends n check-outs, with the items first, first+1 and so on.

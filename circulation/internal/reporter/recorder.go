@@ -13,8 +13,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -52,7 +51,7 @@ type Recorder struct {
 	log                 *slog.Logger
 
 	mu      sync.Mutex
-	tenants map[tenant.ID]*backlog
+	tenants map[okapi.Tenant]*backlog
 	logged  time.Time // when the log was last told of a failure
 }
 
@@ -61,12 +60,12 @@ var _ checkout.Observer = (*Recorder)(nil)
 // NewRecorder returns a recorder, which tells nothing before Run. dropped is told
 // of check-outs that the history will miss.
 func NewRecorder(storage Storage, dropped func(n int), log *slog.Logger) *Recorder {
-	return &Recorder{storage: storage, dropped: dropped, log: log, tenants: map[tenant.ID]*backlog{}}
+	return &Recorder{storage: storage, dropped: dropped, log: log, tenants: map[okapi.Tenant]*backlog{}}
 }
 
 // Ended implements checkout.Observer.
 func (r *Recorder) Ended(ctx context.Context, e checkout.Ending) {
-	info, now := call.FromContext(ctx), time.Now()
+	info, now := okapi.FromContext(ctx), time.Now()
 	past := describe(e)
 	past.ID, past.RequestID = uuid.NewString(), fit(info.RequestID, schemas.MaxHistoryText)
 	if n := r.add(ctx, info, entry{past: past, ended: now}); n > 0 {
@@ -75,7 +74,7 @@ func (r *Recorder) Ended(ctx context.Context, e checkout.Ending) {
 }
 
 // add returns how many check-outs had to be dropped for it, this one or older ones.
-func (r *Recorder) add(ctx context.Context, info call.Info, e entry) (dropped int) {
+func (r *Recorder) add(ctx context.Context, info okapi.Call, e entry) (dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.of(ctx, info)
@@ -91,7 +90,7 @@ func (r *Recorder) add(ctx context.Context, info call.Info, e entry) (dropped in
 
 // Waiting implements checkout.Observer.
 func (r *Recorder) Waiting(ctx context.Context, delta int) {
-	info := call.FromContext(ctx)
+	info := okapi.FromContext(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if b := r.of(ctx, info); b != nil {
@@ -102,8 +101,8 @@ func (r *Recorder) Waiting(ctx context.Context, delta int) {
 
 // of returns what there is to tell of the tenant in ctx, which info is the newest
 // call for; nil when there is no room for one more. r.mu is held.
-func (r *Recorder) of(ctx context.Context, info call.Info) *backlog {
-	id, err := tenant.FromContext(ctx)
+func (r *Recorder) of(ctx context.Context, info okapi.Call) *backlog {
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return nil
 	}
@@ -112,10 +111,10 @@ func (r *Recorder) of(ctx context.Context, info call.Info) *backlog {
 		if len(r.tenants) >= maxTenants {
 			return nil
 		}
-		b = newBacklog(id)
+		b = newBacklog()
 		r.tenants[id] = b
 	}
-	b.info = info
+	b.newest = info
 	return b
 }
 

@@ -13,7 +13,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/reporter"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestEndingsAreToldInBatchesAndOnce(t *testing.T) {
@@ -21,19 +21,19 @@ func TestEndingsAreToldInBatchesAndOnce(t *testing.T) {
 	run(t, func(t *testing.T, b *bench) {
 		ctx := inTenant(t, "diku")
 		<-time.After(200 * time.Millisecond)
-		b.Ended(call.NewContext(ctx, call.Info{RequestID: "r-1", Token: "old"}), checkout.Ending{
+		b.Ended(okapi.NewContext(ctx, okapi.Call{RequestID: "r-1", Token: "old"}), checkout.Ending{
 			Outcome: checkout.OutcomeLimitReached, Code: "ITEM_LIMIT", Reason: "no", UserBarcode: "ann", ItemBarcode: "1",
 			UserID: "77477611-ab44-4082-a0d8-42f7acdfde11", ServicePointID: "3a40852d-49fd-4df2-a1f9-6e2641a6e91f",
 			Wait: new(time.Duration), Took: 1234567 * time.Microsecond, Repeats: 2,
 		})
 		<-time.After(200 * time.Millisecond)
-		b.lend(call.NewContext(ctx, call.Info{RequestID: "r-2", Token: "new", UserID: "staff", Permissions: []string{"p"}}), 2, 1)
+		b.lend(okapi.NewContext(ctx, okapi.Call{RequestID: "r-2", Token: "new", UserID: "staff", Permissions: []string{"p"}}), 2, 1)
 		<-time.After(5 * time.Second)
 		reports := b.heard()
 		if len(reports) != 1 || reports[0].at != 500*time.Millisecond || reports[0].tenant != "diku" || reports[0].Waiting != 0 {
 			t.Fatalf("told %+v, want once, after half a second", reports)
 		}
-		if i := reports[0].info; i.Token != "new" || i.RequestID != "r-2" || i.UserID != "staff" || !i.Has("p") {
+		if i := reports[0].info; i.Token != "new" || i.RequestID != "r-2" || i.UserID != "staff" || !i.HasPermission("p") {
 			t.Errorf("told on behalf of %+v, want the newest call", i)
 		}
 		first, second := reports[0].CheckOuts[0], reports[0].CheckOuts[1]

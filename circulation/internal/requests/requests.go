@@ -14,6 +14,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // Library finds records. Every method returns a fault with code NotFound when
@@ -93,7 +94,7 @@ var copies = [...]string{"item", "instance", "requester", "proxy", "loan", "pick
 
 // parse reads a request and refuses what is wrong with it by itself.
 func (s *Service) parse(ctx context.Context, body []byte) (wish, error) {
-	v, err := schemas.Decode(body)
+	v, err := jsonschema.Decode(body)
 	if err != nil {
 		return wish{}, err
 	}
@@ -118,14 +119,14 @@ func (s *Service) parse(ctx context.Context, body []byte) (wish, error) {
 	if err := w.checkLevel(); err != nil {
 		return wish{}, err
 	}
-	if err := schemas.Check("request", doc); err != nil {
+	if err := jsonschema.Check("request", doc); err != nil {
 		return wish{}, err
 	}
 	raw, err := json.Marshal(doc)
 	if err != nil {
 		return wish{}, fmt.Errorf("writing the request: %w", err)
 	}
-	if err := schemas.UnmarshalExact(raw, &w.QueuedRequest); err != nil {
+	if err := jsonschema.UnmarshalExact(raw, &w.QueuedRequest); err != nil {
 		return wish{}, fmt.Errorf("reading the request: %w", err)
 	}
 	return w, nil
@@ -159,5 +160,5 @@ func value(key, v string) fault.Parameter {
 	if v == "" {
 		return fault.Parameter{Key: key}
 	}
-	return fault.Param(key, schemas.Shown(v))
+	return fault.Param(key, fault.Shown(v))
 }

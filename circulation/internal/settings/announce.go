@@ -8,7 +8,7 @@ import (
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // For a tenant whose entry does not decide whether the lock is on, the environments
@@ -89,7 +89,7 @@ func (s *Store) entry(ctx context.Context, state schemas.LockSettingsState) (ent
 	if entry, problem = parseEntry(state.Entry); problem == nil {
 		return entry, nil
 	}
-	id, _ := tenant.FromContext(ctx) // without a tenant nothing is stored
+	id, _ := okapi.TenantFrom(ctx) // without a tenant nothing is stored
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of(id).entry, problem

@@ -13,7 +13,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
@@ -154,9 +154,9 @@ func (s *storage) bench(e settings.Environment) *bench {
 
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
-	id, err := tenant.Parse(name)
+	id, err := okapi.ParseTenant(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tenant.NewContext(t.Context(), id)
+	return okapi.WithTenant(t.Context(), id)
 }

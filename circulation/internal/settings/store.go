@@ -9,7 +9,7 @@ import (
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -66,7 +66,7 @@ type Store struct {
 	report  func(reason string)
 
 	mu       sync.Mutex
-	tenants  map[tenant.ID]*known
+	tenants  map[okapi.Tenant]*known
 	readings uint64
 }
 
@@ -91,14 +91,14 @@ type reading struct {
 // NewStore returns the settings of all tenants. report is called with a reason for
 // each reading after which other settings are in force than those configured.
 func NewStore(storage Storage, env Environment, log *slog.Logger, report func(reason string)) *Store {
-	return &Store{storage: storage, env: env, log: log, report: report, tenants: map[tenant.ID]*known{}}
+	return &Store{storage: storage, env: env, log: log, report: report, tenants: map[okapi.Tenant]*known{}}
 }
 
 // Current returns the settings of the tenant in ctx, at most a second old.
 // Callers at the same time share one reading, which does not end with the caller
 // that began it.
 func (s *Store) Current(ctx context.Context) Settings {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return s.env.Settings()
 	}
@@ -136,7 +136,7 @@ func (s *Store) Current(ctx context.Context) Settings {
 func (s *Store) Refresh(ctx context.Context) Settings {
 	settings, _, err := s.read(ctx)
 	if err != nil {
-		id, _ := tenant.FromContext(ctx) // no tenant: settings of nobody
+		id, _ := okapi.TenantFrom(ctx) // no tenant: settings of nobody
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.lastGood(s.of(id))
@@ -184,7 +184,7 @@ func (s *Store) read(ctx context.Context) (settings Settings, problem, err error
 	if fault.Is(err, fault.UnknownTenant) { // a caller's mistake and no outage
 		return Settings{}, nil, err
 	}
-	id, _ := tenant.FromContext(ctx) // no tenant: nobody's settings
+	id, _ := okapi.TenantFrom(ctx) // no tenant: nobody's settings
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.of(id)
@@ -199,7 +199,7 @@ func (s *Store) read(ctx context.Context) (settings Settings, problem, err error
 
 // patience is how long a reading for the tenant in ctx may take.
 func (s *Store) patience(ctx context.Context) time.Duration {
-	id, _ := tenant.FromContext(ctx) // without a tenant nothing is known
+	id, _ := okapi.TenantFrom(ctx) // without a tenant nothing is known
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, ok := s.tenants[id]; ok && k.good {
@@ -212,7 +212,7 @@ func (s *Store) patience(ctx context.Context) time.Duration {
 // unless a later reading was faster. Storage hears first what the environment says
 // if that matters.
 func (s *Store) learn(ctx context.Context, state schemas.LockSettingsState, number uint64, begun time.Time) (settings Settings, problem, err error) {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return Settings{}, nil, err
 	}
@@ -280,7 +280,7 @@ func (s *Store) lastGood(k *known) Settings {
 }
 
 // of returns what is known of the tenant. s.mu is held.
-func (s *Store) of(id tenant.ID) *known {
+func (s *Store) of(id okapi.Tenant) *known {
 	k, ok := s.tenants[id]
 	if !ok {
 		if len(s.tenants) >= maxTenants {
@@ -295,7 +295,7 @@ func (s *Store) of(id tenant.ID) *known {
 // forgetOne makes room: it drops a tenant of which nothing good is known (the
 // name may be anybody's invention), else the one read longest ago.
 func (s *Store) forgetOne() {
-	var victim tenant.ID
+	var victim okapi.Tenant
 	var oldest *known
 	for id, k := range s.tenants {
 		if oldest == nil || !k.good && oldest.good || k.good == oldest.good && k.begun.Before(oldest.begun) {

@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 	"checkoutlock/web"
 )
 
@@ -82,9 +82,9 @@ func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
 // hidePatron masks the patron's barcode, and also where the reason names the patron.
 func (p *pastCheckOut) hidePatron() {
 	if p.Patron != "" {
-		p.Patron = call.Mask(p.Patron)
+		p.Patron = redact.Mask(p.Patron)
 	}
 	for _, id := range []string{p.UserBarcode, p.UserID} {
-		p.Reason = call.Hide(p.Reason, id, call.Mask(id))
+		p.Reason = redact.Hide(p.Reason, id, redact.Mask(id))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // checkOutsForm is what people search past check-outs by, as it was typed.
@@ -33,7 +34,7 @@ func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
 	}
 	known := func(o outcome) bool { return o.Name == f.Outcome.Value }
 	if f.Outcome.Value != "" && !slices.ContainsFunc(outcomes, known) {
-		f.Outcome.Wrong = fmt.Sprintf("There is no outcome %s; choose one from the list.", schemas.Shown(f.Outcome.Value))
+		f.Outcome.Wrong = fmt.Sprintf("There is no outcome %s; choose one from the list.", fault.Shown(f.Outcome.Value))
 	}
 	from, _ := readLocal(&f.From)
 	_, until := readLocal(&f.Until)
@@ -79,7 +80,7 @@ func readLocal(f *field) (first, last time.Time) {
 	}
 	first, last, ok := localSpan(f.Value, time.Local)
 	if !ok {
-		f.Wrong = fmt.Sprintf("%s is no date and time; write it as in 2026-08-22T14:03.", schemas.Shown(f.Value))
+		f.Wrong = fmt.Sprintf("%s is no date and time; write it as in 2026-08-22T14:03.", fault.Shown(f.Value))
 		return time.Time{}, time.Time{}
 	}
 	return first, last

@@ -7,9 +7,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -26,7 +25,7 @@ type problem struct {
 func (p *Pages) showError(c echo.Context, err error) {
 	f := web.ToFault(err)
 	code := f.Code
-	shown := problem{Heading: heading(code), Text: f.Msg, RequestID: call.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
+	shown := problem{Heading: heading(code), Text: f.Msg, RequestID: okapi.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
 	if known := (*fault.Error)(nil); code == fault.Internal && !errors.As(err, &known) {
 		shown.Text = "The service could not make this page." // what went wrong inside is for the log
 	}
@@ -38,7 +37,7 @@ func (p *Pages) showError(c echo.Context, err error) {
 	}
 	c.Response().Header().Set(fault.Header, string(code))
 	around := p.frame(shown.Heading, shown)
-	if id, err := tenant.FromContext(c.Request().Context()); err == nil { // else the way on is the first page
+	if id, err := okapi.TenantFrom(c.Request().Context()); err == nil { // else the way on is the first page
 		v := visit{Context: c, pages: p, tenant: id}
 		around.Tenant, around.Nav = id.String(), v.nav("")
 	}

@@ -9,8 +9,8 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -48,7 +48,7 @@ type desk struct {
 	lookups  int // of patrons by their ids
 	searches int // for a patron by barcode
 	released []string
-	by       call.Info
+	by       okapi.Call
 }
 
 // change changes what the desk knows while pages follow it, or looks at it.
@@ -94,7 +94,7 @@ func (d *desk) Release(ctx context.Context, id, reason string) (schemas.Checkout
 	if d.refusal != nil {
 		return schemas.CheckoutLock{}, d.refusal
 	}
-	d.released, d.by = append(d.released, id+" "+reason), call.FromContext(ctx)
+	d.released, d.by = append(d.released, id+" "+reason), okapi.FromContext(ctx)
 	return d.Lock(ctx, id)
 }
 

@@ -80,7 +80,7 @@ func (p *Pages) target(to string) (target, error) {
 	case "default":
 		return target{to, p.Admin.Environment().Enabled, "Follow the service's own setting?", "Follow the service"}, nil
 	}
-	return target{}, fault.New(fault.Malformed, "The switch can be turned to on, off or default, not to %s", schemas.Shown(to))
+	return target{}, fault.New(fault.Malformed, "The switch can be turned to on, off or default, not to %s", fault.Shown(to))
 }
 
 type switchPage struct {

@@ -9,7 +9,7 @@ import (
 
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
+	"checkoutlock/schemas/redact"
 )
 
 // formats are what templates write values with.
@@ -19,7 +19,7 @@ func formats() template.FuncMap {
 		"ms":     milliseconds,
 		"exact":  exact,
 		"felt":   felt,
-		"mask":   call.Mask,
+		"mask":   redact.Mask,
 		"short":  short,
 		"source": sourceName,
 		"plural": plural,

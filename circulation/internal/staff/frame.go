@@ -12,9 +12,8 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // What is around every page: headers, the tenant, who signed in, and errors as
@@ -40,7 +39,7 @@ func setHeaders(h http.Header) {
 type visit struct {
 	echo.Context
 	pages  *Pages
-	tenant tenant.ID
+	tenant okapi.Tenant
 	csrf   string
 }
 
@@ -163,21 +162,21 @@ func (p *Pages) framed(h echo.HandlerFunc) echo.HandlerFunc {
 // a gateway that must be the tenant whose permissions were sent.
 func (p *Pages) ofTenant(permission string, h func(*visit) error) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		id, err := tenant.Parse(c.Param("tenant"))
+		id, err := okapi.ParseTenant(c.Param("tenant"))
 		if err != nil {
 			return fault.New(fault.NotFound, "There is no such tenant: %v", err)
 		}
 		if p.Guard.Mode() == auth.Gateway {
-			switch sent := c.Request().Header.Get(schemas.TenantHeader); sent {
+			switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
 			case id.String():
 			case "":
 				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so nobody is known to be allowed here. "+
-					"Without a gateway, set STAFF_AUTH to basic or none.", schemas.TenantHeader)
+					"Without a gateway, set STAFF_AUTH to basic or none.", okapi.TenantHeader)
 			default:
-				return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", schemas.Shown(sent), id)
+				return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", fault.Shown(sent), id)
 			}
 		}
-		c.SetRequest(c.Request().WithContext(tenant.NewContext(c.Request().Context(), id)))
+		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
 		return p.Guard.Wrap(permission, func(c echo.Context) error {
 			token, err := checkToken(c)
 			if err != nil {
@@ -193,10 +192,10 @@ func noSuchPage(echo.Context) error { return fault.New(fault.NotFound, "There is
 // chooseTenant handles GET /staff/ and /staff/{tenant}: it leads to the tenant that
 // the address, the gateway or the visitor names.
 func (p *Pages) chooseTenant(c echo.Context) error {
-	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(schemas.TenantHeader), c.QueryParam("tenant"))
+	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(okapi.TenantHeader), c.QueryParam("tenant"))
 	wrong := ""
 	if name != "" {
-		id, err := tenant.Parse(name)
+		id, err := okapi.ParseTenant(name)
 		if err == nil {
 			return c.Redirect(http.StatusSeeOther, "/staff/"+id.String()+"/")
 		}

@@ -9,7 +9,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 const actorID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
@@ -20,7 +20,7 @@ func granted(permissions ...string) http.Header {
 	if err != nil {
 		panic(err)
 	}
-	return http.Header{schemas.TenantHeader: {"diku"}, schemas.PermissionsHeader: {string(list)}, schemas.UserIDHeader: {actorID}}
+	return http.Header{okapi.TenantHeader: {"diku"}, okapi.PermissionsHeader: {string(list)}, okapi.UserIDHeader: {actorID}}
 }
 
 func TestAGatewayLetsInWhoMay(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // The page Live locks: who holds what, for how long.
@@ -128,7 +128,7 @@ func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
 			filter.Outdated = &outdated
 		}
 	default:
-		return page, filter, fault.New(fault.Malformed, "Locks are held or outdated, not %s", schemas.Shown(page.State))
+		return page, filter, fault.New(fault.Malformed, "Locks are held or outdated, not %s", fault.Shown(page.State))
 	}
 	query := v.Request().URL.Query()
 	query.Del("done")
@@ -210,7 +210,7 @@ func newLockRow(l schemas.CheckoutLock) lockRow {
 	if l.Outdated {
 		left = 0
 	}
-	return lockRow{CheckoutLock: l, Patron: call.Mask(l.UserID), Age: age, Left: left}
+	return lockRow{CheckoutLock: l, Patron: redact.Mask(l.UserID), Age: age, Left: left}
 }
 
 // State is the lock's in words; colour alone tells nothing.

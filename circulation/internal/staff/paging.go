@@ -15,7 +15,7 @@ func offsetOf(v *visit) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > schemas.MaxHistoryOffset {
-		return 0, fault.New(fault.Invalid, "offset is %s, allowed are 0 to %d", schemas.Shown(text), schemas.MaxHistoryOffset)
+		return 0, fault.New(fault.Invalid, "offset is %s, allowed are 0 to %d", fault.Shown(text), schemas.MaxHistoryOffset)
 	}
 	return n, nil
 }

@@ -22,9 +22,8 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
@@ -45,7 +44,7 @@ type library struct {
 	refusal     error // of a change
 
 	changed []settings.Change // what was changed, by whom and where
-	by      call.Info
+	by      okapi.Call
 	where   string
 	offset  int
 	filter  *schemas.HistoryFilter // asked for; nil for never
@@ -68,8 +67,8 @@ func (l *library) ChangeSettings(ctx context.Context, body json.RawMessage) (set
 	if l.refusal != nil {
 		return settings.View{}, l.refusal
 	}
-	id, _ := tenant.FromContext(ctx)
-	l.changed, l.by, l.where = append(l.changed, change), call.FromContext(ctx), id.String()
+	id, _ := okapi.TenantFrom(ctx)
+	l.changed, l.by, l.where = append(l.changed, change), okapi.FromContext(ctx), id.String()
 	return l.view, nil
 }
 
@@ -97,7 +96,7 @@ func (l *library) Who(ctx context.Context) string {
 }
 
 func (l *library) KnownWho(ctx context.Context) (string, bool) {
-	info := call.FromContext(ctx)
+	info := okapi.FromContext(ctx)
 	return info.UserName, info.UserName != "" || info.UserID == ""
 }
 

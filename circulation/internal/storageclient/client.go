@@ -16,9 +16,8 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -39,7 +38,7 @@ type Options struct {
 	Instance string
 	// ReadyTenant is the tenant that the question for readiness names, for a proxy
 	// that chooses a storage by the tenant. The zero value names none.
-	ReadyTenant tenant.ID
+	ReadyTenant okapi.Tenant
 	// CheckOuts is how many check-outs are worked on at once.
 	CheckOuts int
 	// Observe is told each call: its path's template, the answer's status (0 for
@@ -154,11 +153,11 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 
 // setHeaders passes on what the call that is being served came with.
 func (c *Client) setHeaders(req *http.Request, r request) error {
-	id, err := tenant.FromContext(req.Context())
+	id, err := okapi.TenantFrom(req.Context())
 	if err != nil && !r.noTenant {
 		return fmt.Errorf("calling %s %s: %w", r.method, r.route, err)
 	}
-	info := call.FromContext(req.Context())
+	info := okapi.FromContext(req.Context())
 	permissions := ""
 	if len(info.Permissions) > 0 {
 		raw, err := json.Marshal(info.Permissions)
@@ -171,13 +170,13 @@ func (c *Client) setHeaders(req *http.Request, r request) error {
 		id = c.options.ReadyTenant
 	}
 	for name, value := range map[string]string{
-		"Accept":                  "application/json, text/plain",
-		schemas.TenantHeader:      id.String(),
-		schemas.RequestIDHeader:   info.RequestID,
-		schemas.UserIDHeader:      info.UserID,
-		schemas.TokenHeader:       info.Token,
-		schemas.PermissionsHeader: permissions,
-		schemas.HolderHeader:      c.options.Instance,
+		"Accept":                "application/json, text/plain",
+		okapi.TenantHeader:      id.String(),
+		okapi.RequestIDHeader:   info.RequestID,
+		okapi.UserIDHeader:      info.UserID,
+		okapi.TokenHeader:       info.Token,
+		okapi.PermissionsHeader: permissions,
+		schemas.HolderHeader:    c.options.Instance,
 	} {
 		if value != "" {
 			req.Header.Set(name, value)

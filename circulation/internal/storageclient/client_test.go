@@ -15,9 +15,8 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/call"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -53,11 +52,11 @@ func clientOfSize(t *testing.T, address string, checkOuts int) *Client {
 // inTenant returns the context of a call for the tenant.
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
-	id, err := tenant.Parse(name)
+	id, err := okapi.ParseTenant(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tenant.NewContext(t.Context(), id)
+	return okapi.WithTenant(t.Context(), id)
 }
 
 // answer writes an answer as storage does; code may be "".
@@ -76,15 +75,15 @@ func TestACallCarriesWhatTheServedCallCameWith(t *testing.T) {
 		got = r.Header
 		answer(w, 201, "", `{"id":"`+someID+`"}`)
 	})
-	ctx := call.NewContext(inTenant(t, "diku"), call.Info{
+	ctx := okapi.NewContext(inTenant(t, "diku"), okapi.Call{
 		RequestID: "r-1", UserID: anotherID, Token: "secret", Permissions: []string{"a.get", "b.put"},
 	})
 	if _, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		schemas.TenantHeader: "diku", schemas.RequestIDHeader: "r-1", schemas.UserIDHeader: anotherID,
-		schemas.TokenHeader: "secret", schemas.PermissionsHeader: `["a.get","b.put"]`, schemas.HolderHeader: "circ-1",
+		okapi.TenantHeader: "diku", okapi.RequestIDHeader: "r-1", okapi.UserIDHeader: anotherID,
+		okapi.TokenHeader: "secret", okapi.PermissionsHeader: `["a.get","b.put"]`, schemas.HolderHeader: "circ-1",
 		"Content-Type": "application/json",
 	} {
 		if got.Get(name) != want {
@@ -97,11 +96,11 @@ func TestWithoutATenantNothingIsSent(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	c := clientOf(t, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
-	if _, err := c.ItemByBarcode(t.Context(), "1"); !errors.Is(err, tenant.ErrMissing) {
-		t.Errorf("got %v, want %v", err, tenant.ErrMissing)
+	if _, err := c.ItemByBarcode(t.Context(), "1"); !errors.Is(err, okapi.ErrNoTenant) {
+		t.Errorf("got %v, want %v", err, okapi.ErrNoTenant)
 	}
-	if _, err := c.Location(t.Context(), someID); !errors.Is(err, tenant.ErrMissing) {
-		t.Errorf("got %v, want %v", err, tenant.ErrMissing)
+	if _, err := c.Location(t.Context(), someID); !errors.Is(err, okapi.ErrNoTenant) {
+		t.Errorf("got %v, want %v", err, okapi.ErrNoTenant)
 	}
 	if calls.Load() != 0 {
 		t.Errorf("storage was asked %d times", calls.Load())

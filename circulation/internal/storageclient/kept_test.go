@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 const rulesText = `priority: first-line
@@ -81,7 +82,7 @@ func TestRulesAreCompiledOnceAndChangedAtOnce(t *testing.T) {
 func TestTenantsDoNotShareReferenceRecords(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, 200, "", `{"id":"`+someID+`","name":"`+r.Header.Get(schemas.TenantHeader)+`"}`)
+		answer(w, 200, "", `{"id":"`+someID+`","name":"`+r.Header.Get(okapi.TenantHeader)+`"}`)
 	})
 	for _, name := range []string{"diku", "other"} {
 		got, err := c.MaterialType(inTenant(t, name), someID)

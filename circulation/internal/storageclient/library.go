@@ -12,7 +12,7 @@ import (
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 // collection is where records of one type are.
@@ -126,7 +126,7 @@ func (c *Client) OpenLoans(ctx context.Context, count checkout.LoanCount) (int, 
 }
 
 func keyFor(ctx context.Context, path string) (cacheKey, error) {
-	id, err := tenant.FromContext(ctx)
+	id, err := okapi.TenantFrom(ctx)
 	return cacheKey{tenant: id.String(), path: path}, err
 }
 

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"checkoutlock/schemas"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestClientReady_PassesOnWhatStorageSays(t *testing.T) {
@@ -60,14 +59,14 @@ func TestClientReady_SaysWhyStorageWasNotReached(t *testing.T) {
 
 func TestClientReady_NamesTheTenantThatIsSet(t *testing.T) {
 	t.Parallel()
-	diku, err := tenant.Parse("diku")
+	diku, err := okapi.ParseTenant("diku")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, id := range map[string]tenant.ID{"": {}, "diku": diku} {
+	for name, id := range map[string]okapi.Tenant{"": {}, "diku": diku} {
 		var got []string
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			got = r.Header.Values(schemas.TenantHeader)
+			got = r.Header.Values(okapi.TenantHeader)
 		}))
 		t.Cleanup(server.Close)
 		u, err := url.Parse(server.URL)

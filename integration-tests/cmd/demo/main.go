@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	database := os.Getenv("DATABASE_URL")
 	if database == "" {
 		fmt.Fprintln(out, "Starting a throw-away PostgreSQL, 2 storages and 4 circulation instances ...")
-		pg, err := storage.StartPostgreSQL(ctx, "", os.Getenv("PG_BIN"), log)
+		pg, err := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
 		if err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/caarlos0/env/v10"
 
-	storage "checkoutlock/circulation-storage/app"
 	"checkoutlock/config"
+	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/stack"
 )
 
@@ -127,16 +127,16 @@ func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logg
 }
 
 // startPostgreSQL starts the private server on its data directory.
-func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*storage.PostgreSQL, error) {
+func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*devpostgres.Server, error) {
 	dir := s.DataDir
 	if dir == "" {
 		var err error
-		if dir, err = storage.DefaultDataDir("check-out-lock-pair"); err != nil {
+		if dir, err = devpostgres.DefaultDataDir("check-out-lock-pair"); err != nil {
 			return nil, err
 		}
 	}
-	pg, err := storage.StartPostgreSQL(ctx, dir, s.PgBin, log)
-	if errors.Is(err, storage.ErrDataDirInUse) {
+	pg, err := devpostgres.Start(ctx, devpostgres.Options{DataDir: dir, BinDir: s.PgBin, Log: log})
+	if errors.Is(err, devpostgres.ErrDataDirInUse) {
 		return nil, fmt.Errorf("%w.\nmake run in another clone of this user keeps its data there, too. To run both: "+
 			"DATA_DIR=/some/other/folder STORAGE_PORT=0 CIRCULATION_PORT=0 make run", err)
 	}

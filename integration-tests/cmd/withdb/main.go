@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	storage "checkoutlock/circulation-storage/app"
+	"checkoutlock/devpostgres"
 )
 
 const urlVariable = "TEST_DATABASE_URL"
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) (err error) {
 	environ := os.Environ()
 	if os.Getenv(urlVariable) == "" {
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		pg, err := storage.StartPostgreSQL(ctx, "", os.Getenv("PG_BIN"), log)
+		pg, err := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
 		if err != nil {
 			return err
 		}

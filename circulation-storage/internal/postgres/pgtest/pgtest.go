@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"checkoutlock/circulation-storage/internal/postgres"
-	"checkoutlock/circulation-storage/internal/postgres/embedded"
-	"checkoutlock/schemas/tenant"
+	"checkoutlock/devpostgres"
+	"checkoutlock/schemas/okapi"
 )
 
 const (
@@ -42,7 +42,7 @@ type database struct {
 	inMain bool
 	url    string
 	err    error
-	server *embedded.Server // nil when the database is not ours
+	server *devpostgres.Server // nil when the database is not ours
 }
 
 // Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)). The database is that of
@@ -79,7 +79,7 @@ func (d *database) open(given string) {
 	// The server outlives the test that happens to be the first to need it.
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	d.server, d.err = embedded.Start(ctx, embedded.Options{
+	d.server, d.err = devpostgres.Start(ctx, devpostgres.Options{
 		Log:      slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Settings: map[string]string{"max_connections": maxConnections},
 	})
@@ -96,11 +96,11 @@ func (d *database) stop() error {
 }
 
 // Tenant returns the id of a tenant that no other test has: t and 16 hexadecimal digits. It is not installed.
-func Tenant(tb testing.TB) tenant.ID {
+func Tenant(tb testing.TB) okapi.Tenant {
 	tb.Helper()
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	id, err := tenant.Parse("t" + hex.EncodeToString(b[:]))
+	id, err := okapi.ParseTenant("t" + hex.EncodeToString(b[:]))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func Tenant(tb testing.TB) tenant.ID {
 
 // New returns a pool of sixteen connections to the database of [URL] and a tenant installed in it. When the test ends
 // the tenant is dropped and the pool closed.
-func New(tb testing.TB) (*postgres.DB, tenant.ID) {
+func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
 	tb.Helper()
 	direct := URL(tb)
 	pooled, err := withPool(direct)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/circulation-storage/internal/postgres"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -31,7 +33,7 @@ func TestNew_TenantLivesAsLongAsTheTest(t *testing.T) {
 	var closed *pgxpool.Pool
 	t.Run("test", func(t *testing.T) {
 		db, id := New(t)
-		schema, closed = id.Schema(), db.Pool()
+		schema, closed = postgres.SchemaName(id), db.Pool()
 		if got := schemas(t, schema); got != 1 {
 			t.Errorf("during the test: got %d schemas, want 1", got)
 		}

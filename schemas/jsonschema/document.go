@@ -1,0 +1,145 @@
+package jsonschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"checkoutlock/schemas/fault"
+)
+
+// Limits of a document, so that PostgreSQL can store whatever passes: a jsonb
+// number is stored and answered written out, and takes no more digits than its
+// numeric type has.
+const (
+	MaxDocumentDepth = 100 // objects and arrays inside each other
+	MaxNumberDigits  = 300 // of a number when written out without exponent
+)
+
+// Decode reads one JSON document as Validate judges it and as records are
+// stored: numbers stay json.Number, so that they keep their value; a property
+// that is null is absent, at any depth (a null in an array stays, it holds a
+// place). What is no JSON is a Malformed fault. What PostgreSQL's jsonb could not
+// store, or only changed, is an Invalid one: \u0000, half of a surrogate pair, a
+// number of more than MaxNumberDigits digits, more than MaxDocumentDepth levels.
+func Decode(doc []byte) (any, error) {
+	if !utf8.Valid(doc) {
+		return nil, fault.New(fault.Malformed, "The body is not valid UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fault.Wrap(err, fault.Malformed, "The body is not valid JSON: %v", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fault.New(fault.Malformed, "The body has something after its JSON value, at byte %d", dec.InputOffset())
+	}
+	if err := checkEscapes(doc); err != nil {
+		return nil, err
+	}
+	if err := storable(v, v, nil); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// checkEscapes looks for the escapes that are valid JSON and no valid text. Go's
+// decoder would replace them silently, PostgreSQL refuses them. doc is valid
+// JSON, so a backslash is always inside a string and always followed.
+func checkEscapes(doc []byte) error {
+	for i := 0; i < len(doc); i++ {
+		if doc[i] != '\\' {
+			continue
+		}
+		i++
+		if doc[i] != 'u' {
+			continue
+		}
+		start := i - 1
+		unit := codeUnit(doc[i+1:])
+		i += 4
+		low := uint64(0)
+		if i+2 < len(doc) && doc[i+1] == '\\' && doc[i+2] == 'u' {
+			low = codeUnit(doc[i+3:])
+		}
+		isHigh := unit >= 0xD800 && unit < 0xDC00
+		switch {
+		case isHigh && low >= 0xDC00 && low < 0xE000:
+			i += 6
+		case unit == 0, isHigh, unit >= 0xDC00 && unit < 0xE000:
+			escape := string(doc[start : start+6])
+			return fault.Validation(fault.Detail{
+				Message: fmt.Sprintf("the escape %s at byte %d is no character and cannot be stored", escape, start),
+				Type:    "1", Code: "characters",
+				Parameters: []fault.Parameter{fault.Param("$", escape)},
+			})
+		}
+	}
+	return nil
+}
+
+// codeUnit reads the four hexadecimal digits that follow \u.
+func codeUnit(digits []byte) uint64 {
+	n, _ := strconv.ParseUint(string(digits[:4]), 16, 16) // the document was parsed before
+	return n
+}
+
+// storable drops what is null below v, which stands at path in doc, and refuses
+// what is too deep or too long a number.
+func storable(doc, v any, path []string) error {
+	switch v.(type) {
+	case map[string]any, []any:
+		if len(path) >= MaxDocumentDepth {
+			return refuse(doc, path, "depth", "is nested too deeply: %d levels of objects and arrays are allowed", MaxDocumentDepth)
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if member == nil {
+				delete(v, key)
+				continue
+			}
+			if err := storable(doc, member, append(path, key)); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, element := range v {
+			if err := storable(doc, element, append(path, strconv.Itoa(i))); err != nil {
+				return err
+			}
+		}
+	case json.Number:
+		if !fits(v.String()) {
+			return refuse(doc, path, "number", "is too long a number: %d digits are allowed, written out without exponent", MaxNumberDigits)
+		}
+	}
+	return nil
+}
+
+func refuse(doc any, path []string, code, format string, args ...any) error {
+	key := jsonPath(doc, path)
+	return fault.Validation(fault.Detail{
+		Message: key + " " + fmt.Sprintf(format, args...), Type: "1", Code: code,
+		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(valueAt(doc, path)))},
+	})
+}
+
+// fits reports whether a JSON number has at most MaxNumberDigits digits when it
+// is written out, which never takes more than its own digits and its exponent.
+func fits(number string) bool {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	digits := len(mantissa) - strings.Count(mantissa, "-") - strings.Count(mantissa, ".")
+	if exponent == "" {
+		return digits <= MaxNumberDigits
+	}
+	exp, err := strconv.Atoi(exponent)
+	return err == nil && exp >= -MaxNumberDigits && exp <= MaxNumberDigits && digits+max(exp, -exp) <= MaxNumberDigits
+}

@@ -1,0 +1,107 @@
+package jsonschema_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+)
+
+func TestWhatIsNullIsAbsentAndNumbersKeepTheirValue(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		`{"a":null,"b":{"c":null,"d":1}}`:   `{"b":{"d":1}}`,
+		`{"a":[null,{"b":null}]}`:           `{"a":[null,{}]}`,
+		`{"a":12345678901234567890.123456}`: `{"a":12345678901234567890.123456}`,
+		`{"a":1.50,"b":-0,"c":1e30}`:        `{"a":1.50,"b":-0,"c":1e30}`,
+		`{"a":"\ud83d\ude00 \\u0000 \/"}`:   `{"a":"😀 \\u0000 /"}`,
+		` null `:                            `null`,
+	}
+	for sent, want := range tests {
+		v, err := jsonschema.Decode([]byte(sent))
+		if err != nil {
+			t.Errorf("%s: %v", sent, err)
+			continue
+		}
+		if got, _ := json.Marshal(v); string(got) != want {
+			t.Errorf("%s: got %s, want %s", sent, got, want)
+		}
+	}
+}
+
+func TestWhatCannotBeStoredIsRefusedWithItsPlace(t *testing.T) {
+	t.Parallel()
+	deep := func(levels int) string { return strings.Repeat(`[`, levels) + strings.Repeat(`]`, levels) }
+	tests := []struct {
+		name, sent string
+		code       fault.Code
+		want       string // part of the message; "" for accepted
+	}{
+		{"NUL", `{"a":"x\u0000"}`, fault.Invalid, `\u0000 at byte 7`},
+		{"NUL in a key", `{"\u0000":1}`, fault.Invalid, `\u0000 at byte 2`},
+		{"high surrogate alone", `{"a":"\ud83d"}`, fault.Invalid, `\ud83d at byte 6`},
+		{"high surrogate before another character", `{"a":"\ud83d\u0041"}`, fault.Invalid, `\ud83d`},
+		{"low surrogate alone", `{"a":"\uDE00"}`, fault.Invalid, `\uDE00`},
+		{"surrogates the wrong way round", `{"a":"\ude00\ud83d"}`, fault.Invalid, `\ude00`},
+		{"escape at the very end", `"\ud83d"`, fault.Invalid, `\ud83d at byte 1`},
+		{"exponent that fills the memory", `{"a":[0,1e999999999]}`, fault.Invalid, "a[1] is too long a number: 300 digits"},
+		{"exponent beyond int", `{"a":1e99999999999999999999}`, fault.Invalid, "a is too long a number"},
+		{"tiny number", `{"a":1E-9999}`, fault.Invalid, "a is too long a number"},
+		{"301 digits", `{"a":` + strings.Repeat("9", 301) + `}`, fault.Invalid, "a is too long a number"},
+		{"300 digits", `{"a":-` + strings.Repeat("9", 299) + `.5}`, "", ""},
+		{"301 digits with the exponent", `{"a":1.5e299}`, fault.Invalid, "a is too long a number"},
+		{"300 digits with the exponent", `{"a":-1.5e-298}`, "", ""},
+		{"101 levels", deep(101), fault.Invalid, "is nested too deeply: 100 levels"},
+		{"100 levels", deep(100), "", ""},
+		{"10001 levels", deep(10001), fault.Malformed, "not valid JSON"},
+		{"no JSON", `{"a":`, fault.Malformed, "not valid JSON"},
+		{"two values", `{} {}`, fault.Malformed, "something after its JSON value"},
+		{"garbage after", `{}]`, fault.Malformed, "something after its JSON value"},
+		{"nothing", ``, fault.Malformed, "not valid JSON"},
+		{"Latin-1", "{\"a\":\"b\xfccher\"}", fault.Malformed, "not valid UTF-8"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := jsonschema.Decode([]byte(tc.sent))
+			if got := fault.CodeOf(err); got != tc.code {
+				t.Fatalf("got code %q (%v), want %q", got, err, tc.code)
+			}
+			if err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want it to say %q", err, tc.want)
+			}
+			if err != nil && len(err.Error()) > 600 {
+				t.Errorf("the message has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+// A document that passes can be stored, read and sent again.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":[null,1.50,{"b":null}]}`, `"\ud83d\ude00"`, `"\\\u0000"`, `"\ud83d\\ude00"`, `1e300`, `-0.0e-0`, `[[[]]]`, "\"\u2028<\"", `{"":""}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		first, err := jsonschema.Decode(doc)
+		if err != nil {
+			if code := fault.CodeOf(err); code != fault.Malformed && code != fault.Invalid {
+				t.Fatalf("%q: %v is not the client's fault", doc, err)
+			}
+			return
+		}
+		again, err := json.Marshal(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := jsonschema.Decode(again)
+		if err != nil || !reflect.DeepEqual(first, second) {
+			t.Fatalf("%q came back as %q: %v", doc, again, err)
+		}
+	})
+}

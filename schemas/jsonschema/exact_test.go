@@ -1,0 +1,20 @@
+package jsonschema_test
+
+import (
+	"testing"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/jsonschema"
+)
+
+func TestUnmarshalExact_TakesNoNameOfAnotherCase(t *testing.T) {
+	t.Parallel()
+	var got schemas.QueuedRequest
+	err := jsonschema.UnmarshalExact([]byte(`{"requesterId":"ann","requesterid":"ben","ITEMID":"x","position":7,"more":[{}]}`), &got)
+	if want := (schemas.QueuedRequest{RequesterID: "ann", Position: 7}); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if err := jsonschema.UnmarshalExact([]byte(`{"position":1}{"position":2}`), &got); err == nil {
+		t.Error("two documents are no error")
+	}
+}

@@ -1,0 +1,120 @@
+// Package jsonschema checks documents against the JSON Schemas of FOLIO's records and
+// of the services' own bodies, and decodes them without losing a digit.
+package jsonschema
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// The JSON Schemas, draft 2020-12, one file for each kind of document, and the
+// definitions they share. Known fields are checked, unknown ones are allowed.
+//
+//go:embed json/*.json
+var files embed.FS
+
+// baseURL makes the schemas refer to each other by file name. Nothing is fetched.
+const baseURL = "schema:///"
+
+var compiled = sync.OnceValues(compile)
+
+// Names returns the names that Validate knows, sorted.
+func Names() []string {
+	paths, _ := fs.Glob(files, "json/*.json") // the pattern is well-formed
+	names := make([]string, 0, len(paths))
+	for _, path := range paths {
+		name := strings.TrimSuffix(strings.TrimPrefix(path, "json/"), ".json")
+		if name != "definitions" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Validate checks a JSON document against the schema called name, "item" for
+// one, after Decode. It returns nil, Decode's fault, or an Invalid fault with one
+// Detail for each violation: its message says what is allowed, its parameter
+// names the place (dots and [i]) and the value found there, its code is the
+// schema's keyword. Safe for concurrent use.
+func Validate(name string, doc []byte) error {
+	v, err := Decode(doc)
+	if err != nil {
+		return err
+	}
+	return Check(name, v)
+}
+
+// Check is Validate for a document that Decode returned.
+func Check(name string, doc any) error {
+	all, err := compiled()
+	if err != nil {
+		return err
+	}
+	schema, ok := all[name]
+	if !ok {
+		return fmt.Errorf("there is no JSON Schema called %q", name)
+	}
+	err = schema.Validate(doc)
+	if v := (*santhosh.ValidationError)(nil); errors.As(err, &v) {
+		return violations(doc, v)
+	}
+	if err != nil {
+		return fmt.Errorf("checking against JSON Schema %s: %w", name, err)
+	}
+	return nil
+}
+
+func compile() (map[string]*santhosh.Schema, error) {
+	c := santhosh.NewCompiler()
+	c.AssertFormat()
+	c.RegisterFormat(&santhosh.Format{Name: "uuid", Validate: onStrings(func(s string) error {
+		if len(s) != len(uuid.UUID{}.String()) {
+			return errors.New("must have 36 characters")
+		}
+		return uuid.Validate(s)
+	})})
+	c.RegisterFormat(&santhosh.Format{Name: "date-time", Validate: onStrings(func(s string) error {
+		_, err := ParseTime(s)
+		return err
+	})})
+	for _, name := range append(Names(), "definitions") {
+		raw, err := files.ReadFile("json/" + name + ".json")
+		if err != nil {
+			return nil, fmt.Errorf("reading JSON Schema %s: %w", name, err)
+		}
+		var doc any
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			return nil, fmt.Errorf("reading JSON Schema %s: %w", name, err)
+		}
+		if err := c.AddResource(baseURL+name+".json", doc); err != nil {
+			return nil, fmt.Errorf("reading JSON Schema %s: %w", name, err)
+		}
+	}
+	all := map[string]*santhosh.Schema{}
+	for _, name := range Names() {
+		schema, err := c.Compile(baseURL + name + ".json")
+		if err != nil {
+			return nil, fmt.Errorf("compiling JSON Schema %s: %w", name, err)
+		}
+		all[name] = schema
+	}
+	return all, nil
+}
+
+// onStrings makes a format that, as formats do, says nothing of other types.
+func onStrings(check func(string) error) func(any) error {
+	return func(v any) error {
+		if s, ok := v.(string); ok {
+			return check(s)
+		}
+		return nil
+	}
+}

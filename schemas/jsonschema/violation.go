@@ -1,0 +1,126 @@
+package jsonschema
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"checkoutlock/schemas/fault"
+)
+
+// violations turns the leaves of a validation's tree of errors into Details.
+func violations(doc any, root *santhosh.ValidationError) error {
+	var details []fault.Detail
+	var walk func(*santhosh.ValidationError)
+	walk = func(e *santhosh.ValidationError) {
+		if len(e.Causes) == 0 {
+			details = append(details, violation(doc, e)...)
+		}
+		for _, cause := range e.Causes {
+			walk(cause)
+		}
+	}
+	walk(root)
+	return fault.Validation(details...)
+}
+
+// violation describes one leaf; a list of missing properties is one each.
+func violation(doc any, e *santhosh.ValidationError) []fault.Detail {
+	code := strings.Join(e.ErrorKind.KeywordPath(), ".")
+	if missing, ok := e.ErrorKind.(*kind.Required); ok {
+		details := make([]fault.Detail, len(missing.Missing))
+		for i, property := range missing.Missing {
+			key := jsonPath(doc, append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], property))
+			details[i] = fault.Detail{
+				Message: key + " is required", Type: "1", Code: code,
+				Parameters: []fault.Parameter{{Key: key}},
+			}
+		}
+		return details
+	}
+	key := jsonPath(doc, e.InstanceLocation)
+	return []fault.Detail{{
+		Message: key + " " + rule(e.ErrorKind), Type: "1", Code: code,
+		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(valueAt(doc, e.InstanceLocation)))},
+	}}
+}
+
+// rule says what a violated keyword allows.
+func rule(k santhosh.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("must be of type %s, not %s", strings.Join(k.Want, " or "), k.Got)
+	case *kind.Enum:
+		allowed := make([]string, len(k.Want))
+		for i, v := range k.Want {
+			allowed[i] = fault.Shown(v)
+		}
+		return "must be one of: " + strings.Join(allowed, ", ")
+	case *kind.Format:
+		if k.Want == "uuid" {
+			return "must be a UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+		}
+		return k.Err.Error()
+	case *kind.MinLength:
+		return fmt.Sprintf("must have %d or more characters", k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %d characters, not %d", k.Want, k.Got)
+	case *kind.MinItems:
+		return fmt.Sprintf("must have %d or more elements", k.Want)
+	case *kind.MaxItems:
+		return fmt.Sprintf("must have at most %d elements, not %d", k.Want, k.Got)
+	case *kind.Minimum:
+		return "must be at least " + decimal(k.Want)
+	case *kind.Maximum:
+		return "must be at most " + decimal(k.Want)
+	}
+	return "breaks the rule " + strings.Join(k.KeywordPath(), ".")
+}
+
+func decimal(r *big.Rat) string { return r.FloatString(0) } // our bounds are integers
+
+// jsonPath writes a location with dots and [i]; "$" is the whole document. doc
+// tells an array's index from a property of the same name.
+func jsonPath(doc any, location []string) string {
+	var b strings.Builder
+	for _, token := range location {
+		if list, ok := doc.([]any); ok {
+			b.WriteString("[" + token + "]")
+			doc = element(list, token)
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(token)
+		object, _ := doc.(map[string]any)
+		doc = object[token]
+	}
+	if b.Len() == 0 {
+		return "$"
+	}
+	return fault.Shown(b.String())
+}
+
+func valueAt(doc any, location []string) any {
+	for _, token := range location {
+		switch v := doc.(type) {
+		case map[string]any:
+			doc = v[token]
+		case []any:
+			doc = element(v, token)
+		}
+	}
+	return doc
+}
+
+func element(list []any, index string) any {
+	if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(list) {
+		return list[i]
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+// Package okapi carries what a caller's X-Okapi headers said, from the HTTP server to
+// the log, the database and outgoing calls. Its types hold one call of one tenant.
+package okapi
+
+import (
+	"context"
+	"slices"
+)
+
+// Headers of the FOLIO platform.
+const (
+	TenantHeader      = "X-Okapi-Tenant"      // names the tenant; mandatory on every business call
+	UserIDHeader      = "X-Okapi-User-Id"     // the acting user; absent for system calls
+	RequestIDHeader   = "X-Okapi-Request-Id"  // correlation id, passed on and logged
+	PermissionsHeader = "X-Okapi-Permissions" // JSON array of granted permissions
+	TokenHeader       = "X-Okapi-Token"       //nolint:gosec // a header's name; passed on unchanged
+)
+
+// Call is what one call said about itself. Empty fields were not sent.
+type Call struct {
+	Tenant      Tenant   // the library whose records the call is about
+	RequestID   string   // correlation id; the HTTP server makes one if none was sent
+	UserID      string   // the acting user, a UUID
+	UserName    string   // the name that the acting user signed in with; no header has it
+	Token       string   // passed on unchanged, never logged
+	Permissions []string // granted to the acting user, as the gateway says
+}
+
+// HasPermission reports whether the acting user was granted permission.
+func (c Call) HasPermission(permission string) bool {
+	return slices.Contains(c.Permissions, permission)
+}
+
+type contextKey struct{}
+
+// NewContext returns a context that carries c. A zero Tenant keeps that of ctx.
+func NewContext(ctx context.Context, c Call) context.Context {
+	if c.Tenant == (Tenant{}) {
+		c.Tenant = FromContext(ctx).Tenant
+	}
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// FromContext returns the call that ctx carries, or the zero Call.
+func FromContext(ctx context.Context) Call {
+	c, _ := ctx.Value(contextKey{}).(Call)
+	return c
+}
+
+// WithTenant returns a context whose call is about tenant and else that of ctx.
+func WithTenant(ctx context.Context, tenant Tenant) context.Context {
+	c := FromContext(ctx)
+	c.Tenant = tenant
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// TenantFrom returns the tenant of the call that ctx carries, or ErrNoTenant.
+func TenantFrom(ctx context.Context) (Tenant, error) {
+	tenant := FromContext(ctx).Tenant
+	if tenant == (Tenant{}) {
+		return Tenant{}, ErrNoTenant
+	}
+	return tenant, nil
+}
