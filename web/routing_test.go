@@ -16,15 +16,19 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
 // serveRoutes runs a server with a text at GET /text/:size, the same uncompressed at
-// /raw/:size, a refusal at GET /refused and a POST.
+// /raw/:size, a refusal at GET /refused and a POST. Its metrics are so long
+// that gzip would take them a second time.
 func serveRoutes(t *testing.T, jsonFaults bool) *httptest.Server {
 	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector())
 	text := func(c echo.Context) error {
 		size, err := time.ParseDuration(c.Param("size") + "ns")
 		if err != nil {
@@ -33,7 +37,7 @@ func serveRoutes(t *testing.T, jsonFaults bool) *httptest.Server {
 		return c.JSONBlob(http.StatusOK, []byte(`"`+strings.Repeat("x", int(size)-2)+`"`))
 	}
 	s := httptest.NewServer(web.New(web.Options{
-		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100, JSONFaults: jsonFaults,
+		Log: slog.New(slog.DiscardHandler), Registry: registry, RequestTimeout: time.Minute, BodyLimit: 100, JSONFaults: jsonFaults,
 		Ready: func(context.Context) error { return nil },
 	}, []web.Route{
 		{Method: http.MethodGet, Path: "/text/:size", Handler: text, NoTenant: true},
