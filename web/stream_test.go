@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,6 +70,8 @@ func TestStreamJSON(t *testing.T) {
 	t.Run("sends the beginning before the end is written", func(t *testing.T) {
 		t.Parallel()
 		seen := make(chan struct{})
+		show := sync.OnceFunc(func() { close(seen) })
+		defer show() // also after a failure, so that the server can close
 		server, _ := streaming(t, func(w io.Writer) error {
 			if _, err := io.WriteString(w, "["+long()); err != nil {
 				return err
@@ -79,13 +82,13 @@ func TestStreamJSON(t *testing.T) {
 		})
 		a, err := openStream(t, server)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("got %v, want the beginning", err)
 		}
 		defer a.Body.Close()
 		if _, err := io.ReadFull(a.Body, make([]byte, 4)); err != nil {
 			t.Fatal(err)
 		}
-		close(seen)
+		show()
 		rest, err := io.ReadAll(a.Body)
 		if err != nil || !strings.HasSuffix(string(rest), ",1]") || a.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("got %d bytes of %s, %v, want the whole", len(rest), a.Header.Get("Content-Type"), err)
