@@ -12,6 +12,7 @@ type manySettings struct {
 	HTTP     config.HTTP
 	Log      config.Log
 	TTL      int      `env:"LOCK_TTL_MS"`
+	Enabled  bool     `env:"CHECKOUT_LOCK_FEATURE_ENABLED"`
 	URL      string   `env:"DATABASE_URL"`
 	Tenants  []string `env:"TENANTS"`
 	TimeZone string   `env:"TZ"`
@@ -24,9 +25,13 @@ func TestMisspelt(t *testing.T) {
 		want    []config.Misspelling
 	}{
 		"underscore missing": {[]string{"LOCK_TTLMS=5"}, []config.Misspelling{{"LOCK_TTLMS", "LOCK_TTL_MS"}}},
-		"another letter":     {[]string{"DATABASE_URI=postgres://u:s3cret@h/x"}, []config.Misspelling{{"DATABASE_URI", "DATABASE_URL"}}},
-		"lower case":         {[]string{"log_level=debug"}, []config.Misspelling{{"log_level", "LOG_LEVEL"}}},
-		"a letter too many":  {[]string{"PORTS=1"}, []config.Misspelling{{"PORTS", "PORT"}}},
+		"all underscores missing": {
+			[]string{"CHECKOUTLOCKFEATUREENABLED=true"},
+			[]config.Misspelling{{"CHECKOUTLOCKFEATUREENABLED", "CHECKOUT_LOCK_FEATURE_ENABLED"}},
+		},
+		"another letter":    {[]string{"DATABASE_URI=postgres://u:s3cret@h/x"}, []config.Misspelling{{"DATABASE_URI", "DATABASE_URL"}}},
+		"lower case":        {[]string{"log_level=debug"}, []config.Misspelling{{"log_level", "LOG_LEVEL"}}},
+		"a letter too many": {[]string{"PORTS=1"}, []config.Misspelling{{"PORTS", "PORT"}}},
 		"two of them": {
 			[]string{"REQUEST_TIMOUT=1s", "LOG_LEVL=info"},
 			[]config.Misspelling{{"LOG_LEVL", "LOG_LEVEL"}, {"REQUEST_TIMOUT", "REQUEST_TIMEOUT"}},
