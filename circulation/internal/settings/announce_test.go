@@ -116,6 +116,7 @@ func TestStore_AnAnnouncementLapses(t *testing.T) {
 		p.on.want(ctx, t, "lends after a long pause", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "4"})
 		<-time.After(2 * time.Minute)
 		p.on.want(ctx, t, "lends again before any other", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "4"})
+		p.storage.wantAnnounced(t, "begun again, and renewed", "true 3", "true 4")
 	})
 }
 
