@@ -240,8 +240,37 @@ func contend(t *testing.T) {
 			t.Errorf("%d of one patron worked at once, want at most %d", n, places/8)
 		}
 	}
-	if admitted, waiting := l.Counts(); admitted != 0 || waiting != 0 {
-		t.Errorf("%d are admitted and %d wait in the end", admitted, waiting)
+	if admitted, waiting := l.Counts(); admitted != 0 || waiting != 0 || l.Patrons() != 0 {
+		t.Errorf("%d are admitted, %d wait and %d patrons are known in the end", admitted, waiting, l.Patrons())
+	}
+}
+
+// A place becomes free in the moment in which a wait for it ends. Either that check-out
+// gets the place, or the place stays free.
+func TestLine_KeepsNoPlaceForOneWhoStopsWaiting(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(cancel func()){
+		"as its caller leaves": func(cancel func()) { cancel() },
+		"as its time is over":  func(func()) { <-time.After(wait) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 200 { // which of the two comes first is chance
+				synctest.Test(t, func(t *testing.T) {
+					d := newDoor(t, 1)
+					d.come(inTenant(t, "diku"), "a", "a")
+					ctx, cancel := context.WithCancel(inTenant(t, "diku"))
+					defer cancel()
+					d.come(ctx, "b", "b")
+					stop(cancel)
+					d.goOut("a")
+					if d.leave["b"] != nil {
+						d.goOut("b")
+					}
+					d.want(t, 0, 0, d.came...)
+				})
+			}
+		})
 	}
 }
 
