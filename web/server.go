@@ -10,13 +10,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"checkoutlock/config"
 )
 
-// Server is a listener with limits and an orderly stop.
+// Server is the Front of HTTP, with limits and an orderly stop. Set Handler before Serve.
 type Server struct {
+	Handler http.Handler
+	// BeforeClose ends requests that wait, so that they do not delay the stop. It may be
+	// nil.
+	BeforeClose func()
+
 	cfg      config.HTTP
 	log      *slog.Logger
 	ln       net.Listener
@@ -27,14 +30,25 @@ type Server struct {
 // errDraining is why a stopping service is not ready.
 var errDraining = errors.New("the service is stopping")
 
-// Listen opens the port, so that a port that is taken shows up before the
-// service starts to work.
-func Listen(ctx context.Context, cfg config.HTTP, log *slog.Logger) (*Server, error) {
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen())
+// NewServer returns a server that does not listen yet.
+func NewServer(cfg config.HTTP, log *slog.Logger) *Server { return &Server{cfg: cfg, log: log} }
+
+// Listen implements Front.
+func (s *Server) Listen(ctx context.Context) error {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Listen())
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s (PORT and HTTP_ADDR choose another address): %w", cfg.Listen(), err)
+		return fmt.Errorf("listening on %s (PORT and HTTP_ADDR choose another address): %w", s.cfg.Listen(), err)
 	}
-	return &Server{cfg: cfg, log: log, ln: ln}, nil
+	s.ln = ln
+	s.srv = &http.Server{
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      s.cfg.RequestTimeout + config.FinishMargin,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	return nil
 }
 
 // URL is the address to reach the server at.
@@ -48,47 +62,26 @@ func (s *Server) Draining() error {
 	return nil
 }
 
-// Close gives up the port of a server that never ran.
-func (s *Server) Close() error { return s.ln.Close() }
-
-// Run serves h until ctx is done, then stops in order: it answers "not ready" for
-// DrainDelay, calls beforeClose (to answer whoever waits), closes the listener
-// and lets running requests finish for at most ShutdownTimeout. Requests keep
-// their own contexts meanwhile. It returns nil after an orderly stop.
-func (s *Server) Run(ctx context.Context, h http.Handler, beforeClose func()) error {
-	s.srv = &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      s.cfg.RequestTimeout + config.FinishMargin,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+// Serve implements Front. Requests have contexts of their own.
+func (s *Server) Serve(ctx context.Context) error {
 	s.log.InfoContext(ctx, "serving", "url", s.URL())
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving HTTP: %w", err)
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-gctx.Done()
-		return s.stop(context.WithoutCancel(gctx), beforeClose)
-	})
-	err := g.Wait()
-	s.log.InfoContext(ctx, "stopped")
-	return err
+	s.srv.Handler = s.Handler
+	if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving HTTP: %w", err)
+	}
+	return nil
 }
 
-func (s *Server) stop(ctx context.Context, beforeClose func()) error {
+// Drain implements Front. It reports "not ready" for DrainDelay, calls BeforeClose,
+// closes the listener and lets running requests finish for at most ShutdownTimeout.
+func (s *Server) Drain(ctx context.Context) error {
+	defer s.log.InfoContext(ctx, "stopped")
 	s.draining.Store(true)
 	if s.cfg.DrainDelay > 0 {
 		<-time.After(s.cfg.DrainDelay)
 	}
-	if beforeClose != nil {
-		beforeClose()
+	if s.BeforeClose != nil {
+		s.BeforeClose()
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ShutdownTimeout)
 	defer cancel()

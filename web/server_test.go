@@ -2,11 +2,13 @@ package web_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,22 +16,27 @@ import (
 	"checkoutlock/web"
 )
 
-func TestAStopAnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
+func TestRunAll_AnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 	t.Parallel()
 	cfg := config.HTTP{RequestTimeout: 10 * time.Second, ShutdownTimeout: 20 * time.Second}
-	s, err := web.Listen(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
 	started, waiters := make(chan struct{}), make(chan struct{})
-	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := web.NewServer(cfg, slog.New(slog.DiscardHandler))
+	s.BeforeClose = func() { close(waiters) }
+	var worker aliveWorker
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(started)
 		<-waiters
+		if worker.ended.Load() {
+			t.Error("the worker ended before the running request")
+		}
 		_, _ = io.WriteString(w, "finished")
 	})
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, h, func() { close(waiters) }) }()
+	go func() { ended <- web.RunAll(ctx, []web.Front{s}, []web.Worker{&worker}) }()
 	answer := make(chan string, 1)
 	go func() {
 		resp, err := http.Get(s.URL())
@@ -55,19 +62,50 @@ func TestAStopAnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 	if s.Draining() == nil {
 		t.Error("ready after the stop")
 	}
+	if !worker.ended.Load() {
+		t.Error("the worker still runs after the stop")
+	}
 }
 
-func TestAPortThatIsTakenIsSaidAtOnce(t *testing.T) {
+// aliveWorker works until its context ends.
+type aliveWorker struct{ ended atomic.Bool }
+
+func (w *aliveWorker) Run(ctx context.Context) {
+	<-ctx.Done()
+	w.ended.Store(true)
+}
+
+func TestRunAll_StopsAllWhenAFrontFails(t *testing.T) {
 	t.Parallel()
-	log := slog.New(slog.DiscardHandler)
-	first, err := web.Listen(t.Context(), config.HTTP{}, log)
-	if err != nil {
+	s := web.NewServer(config.HTTP{ShutdownTimeout: time.Second}, slog.New(slog.DiscardHandler))
+	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer first.Close()
-	cfg := config.HTTP{Port: port(t, first.URL())}
-	if second, err := web.Listen(t.Context(), cfg, log); err == nil {
-		second.Close()
+	var worker aliveWorker
+	err := web.RunAll(t.Context(), []web.Front{brokenFront{}, s}, []web.Worker{&worker})
+	if !errors.Is(err, errBroken) || !worker.ended.Load() || s.Draining() == nil {
+		t.Errorf("got %v, worker ended %t, want %v and all stopped", err, worker.ended.Load(), errBroken)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+// brokenFront fails as soon as it serves.
+type brokenFront struct{}
+
+func (brokenFront) Listen(context.Context) error { return nil }
+func (brokenFront) Serve(context.Context) error  { return errBroken }
+func (brokenFront) Drain(context.Context) error  { return nil }
+
+func TestServer_ReportsAnAddressInUse(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	first := web.NewServer(config.HTTP{}, log)
+	if err := first.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := web.NewServer(config.HTTP{Port: port(t, first.URL())}, log)
+	if second.Listen(t.Context()) == nil {
 		t.Error("the port was opened twice")
 	}
 }

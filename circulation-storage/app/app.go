@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/circulation-storage/internal/commit"
@@ -17,7 +17,6 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/circulation-storage/internal/sample"
-	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
@@ -30,18 +29,12 @@ const bodyLimit = 1 << 20
 // tenantInterval is how often the tenants' schemas are looked at.
 const tenantInterval = 30 * time.Second
 
-// App is one instance of the service.
+// App is one instance of the service: it listens, but does not serve yet.
 type App struct {
-	cfg      Config
-	log      *slog.Logger
-	db       *postgres.DB
-	tenants  []okapi.Tenant // those of TENANTS
-	watch    *readiness.Watch
-	server   *web.Server
-	metrics  *metrics
-	reg      *prometheus.Registry
-	locks    *lock.Service
-	sweepers []*sweep.Sweeper
+	db      *postgres.DB
+	server  *web.Server
+	fronts  []web.Front
+	workers []web.Worker
 }
 
 // New opens the port and the connection pool and installs the configured tenants,
@@ -66,24 +59,43 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := install(ctx, db, ids, nil); err != nil {
 		return nil, err
 	}
-	server, err := web.Listen(ctx, cfg.HTTP, log)
-	if err != nil {
-		return nil, err
-	}
-	a := &App{cfg: cfg, log: log, db: db, server: server, tenants: ids, reg: prometheus.NewRegistry()}
-	a.metrics = newMetrics(a.reg)
-	a.watch = readiness.NewWatch(db, tenantInterval, a.metrics.tenantsSeen, log)
-	store := postgres.NewLockStore(db)
-	a.reg.MustRegister(newHeldCollector(a.held(store)))
-	a.locks = lock.NewService(store, a.metrics, log)
-	a.sweepers = []*sweep.Sweeper{
-		lock.NewSweeper(store, db, cfg.LockSweepInterval, a.metrics, log),
-		claim.NewSweeper(postgres.NewIdempotencyStore(db), db, cfg.LockSweepInterval, a.metrics.keysSwept, log),
-		commit.NewSweeper(postgres.NewCommitStore(db), db, cfg.LockSweepInterval, log),
-		history.NewSweeper(postgres.NewHistoryStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, a.metrics.historySwept, log),
-		history.NewReleaseSweeper(postgres.NewLockChangeStore(db), db, cfg.LockSweepInterval, cfg.HistoryRetention, log),
+	a := wire(cfg, log, db, ids)
+	for _, f := range a.fronts {
+		if err := f.Listen(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return a, nil
+}
+
+// wire connects the parts of the service. tenants are those of TENANTS.
+func wire(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) *App {
+	reg := prometheus.NewRegistry()
+	m := newMetrics(reg)
+	watch := readiness.NewWatch(db, tenantInterval, m.tenantsSeen, log)
+	store := postgres.NewLockStore(db)
+	reg.MustRegister(newHeldCollector(countHeld(db, store)))
+	locks := lock.NewService(store, m, log)
+	server := web.NewServer(cfg.HTTP, log)
+	server.BeforeClose = locks.Stop
+	server.Handler = web.New(web.Options{
+		Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
+		Ready: func(ctx context.Context) error {
+			if err := server.Draining(); err != nil {
+				return err
+			}
+			return db.Ready(ctx, tenants) // a tenant outside TENANTS is refused by itself
+		},
+	}, httpapi.ForServedTenants(watch, routes(cfg, db, locks, m)))
+	interval := cfg.LockSweepInterval
+	return &App{db: db, server: server, fronts: []web.Front{server}, workers: []web.Worker{
+		watch,
+		lock.NewSweeper(store, db, interval, m, log),
+		claim.NewSweeper(postgres.NewIdempotencyStore(db), db, interval, m.keysSwept, log),
+		commit.NewSweeper(postgres.NewCommitStore(db), db, interval, log),
+		history.NewSweeper(postgres.NewHistoryStore(db), db, interval, cfg.HistoryRetention, m.historySwept, log),
+		history.NewReleaseSweeper(postgres.NewLockChangeStore(db), db, interval, cfg.HistoryRetention, log),
+	}}
 }
 
 func open(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
@@ -125,63 +137,34 @@ func (a *App) URL() string { return a.server.URL() }
 // nil after an orderly stop.
 func (a *App) Run(ctx context.Context) error {
 	defer a.db.Close() // last: requests still use it while they finish
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		return a.server.Run(ctx, web.New(web.Options{
-			Log: a.log, Registry: a.reg, RequestTimeout: a.cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, Ready: a.ready,
-		}, a.routes()), a.locks.Stop)
-	})
-	g.Go(func() error {
-		a.watch.Run(ctx)
-		return nil
-	})
-	for _, s := range a.sweepers {
-		g.Go(func() error {
-			s.Run(ctx)
-			return nil
-		})
-	}
-	return g.Wait()
+	return web.RunAll(ctx, a.fronts, a.workers)
 }
 
-func (a *App) routes() []web.Route {
-	records := postgres.NewRecordStore(a.db, a.metrics.unfenced.Inc)
-	rules := postgres.NewRulesStore(a.db)
-	var all []web.Route
-	for _, some := range [][]web.Route{
-		httpapi.CheckoutLockRoutes(a.locks, a.cfg.lockTTL()),
-		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(a.db)),
-		httpapi.CheckOutRoutes(commit.NewService(postgres.NewCommitStore(a.db), a.metrics)),
-		httpapi.RenewalRoutes(postgres.NewCommitStore(a.db)),
-		httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewIdempotencyStore(a.db))),
-		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(a.db)),
+func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.Route {
+	commits := postgres.NewCommitStore(db)
+	records := postgres.NewRecordStore(db, m.unfenced.Inc)
+	rules := postgres.NewRulesStore(db)
+	return slices.Concat(
+		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
+		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
+		httpapi.CheckOutRoutes(commit.NewService(commits, m)),
+		httpapi.RenewalRoutes(commits),
+		httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewIdempotencyStore(db))),
+		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),
-		httpapi.TenantRoutes(a.db, sample.New(records, rules)),
+		httpapi.TenantRoutes(db, sample.New(records, rules)),
 		httpapi.RecordRoutes(records),
 		httpapi.RequestBatchRoutes(records),
-		httpapi.PlacementRoutes(postgres.NewCommitStore(a.db)),
-		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(a.db)),
-		httpapi.HistoryRoutes(postgres.NewHistoryStore(a.db)),
-	} {
-		all = append(all, some...)
-	}
-	return httpapi.ForServedTenants(a.watch, all)
+		httpapi.PlacementRoutes(commits),
+		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db)),
+		httpapi.HistoryRoutes(postgres.NewHistoryStore(db)),
+	)
 }
 
-// ready says no while the service stops, PostgreSQL does not answer or takes no
-// writes, or a tenant of TENANTS lacks migrations. Any other tenant is refused by
-// itself.
-func (a *App) ready(ctx context.Context) error {
-	if err := a.server.Draining(); err != nil {
-		return err
-	}
-	return a.db.Ready(ctx, a.tenants)
-}
-
-// held counts the live locks of all tenants that are served.
-func (a *App) held(store *postgres.LockStore) func(context.Context) (int, error) {
+// countHeld counts the live locks of all tenants that are served.
+func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
-		ids, err := a.db.Tenants(ctx)
+		ids, err := db.Tenants(ctx)
 		if err != nil {
 			return 0, err
 		}

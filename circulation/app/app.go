@@ -2,10 +2,7 @@ package app
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,10 +27,9 @@ const bodyLimit = 1 << 20
 // App is the service, listening but not yet serving.
 type App struct {
 	server  *web.Server
-	handler http.Handler
 	storage *storageclient.Client
-	history *reporter.Recorder
-	pages   *staff.Pages
+	fronts  []web.Front
+	workers []web.Worker
 }
 
 // Option changes New.
@@ -61,10 +57,6 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	if err != nil {
 		return nil, err
 	}
-	server, err := web.Listen(ctx, cfg.HTTP, log)
-	if err != nil {
-		return nil, err
-	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
 	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Refused: m.notAdmitted})
@@ -88,7 +80,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	guard := auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log)
 	pages, err := staff.New(staff.Options{Admin: overseen, Guard: guard, Log: log})
 	if err != nil {
-		return nil, errors.Join(err, server.Close())
+		return nil, err
 	}
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
@@ -99,7 +91,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
 		Admin: overseen, Guard: guard, Log: log,
 	})
-	handler := web.New(web.Options{
+	server := web.NewServer(cfg.HTTP, log)
+	server.BeforeClose = pages.Stop
+	server.Handler = web.New(web.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
 		BelievePermissions: guard.Mode() == auth.Gateway,
 		Ready: func(ctx context.Context) error {
@@ -109,21 +103,22 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 			return storage.Ready(ctx)
 		},
 	}, append(routes, pages.Routes()...))
-	return &App{server: server, handler: handler, storage: storage, history: recorder, pages: pages}, nil
+	a := &App{server: server, storage: storage, fronts: []web.Front{server}, workers: []web.Worker{recorder}}
+	for _, f := range a.fronts {
+		if err := f.Listen(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }
 
 // URL is the address at which the service is reached.
 func (a *App) URL() string { return a.server.URL() }
 
 // Run serves until ctx is done, then stops in order: running check-outs end and
-// release their locks, then storage is told how they ended. It returns nil after an
-// orderly stop.
+// release their locks, then the history reports how they ended. It returns nil after
+// an orderly stop.
 func (a *App) Run(ctx context.Context) error {
 	defer a.storage.Close()
-	var telling sync.WaitGroup
-	defer telling.Wait()
-	hctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the server's requests outlive ctx
-	defer stop()
-	telling.Go(func() { a.history.Run(hctx) })
-	return a.server.Run(ctx, a.handler, a.pages.Stop)
+	return web.RunAll(ctx, a.fronts, a.workers)
 }
