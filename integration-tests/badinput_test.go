@@ -27,9 +27,9 @@ const (
 	bodyLimit = 1 << 20 // of both services
 )
 
-// refused fails the test unless the answer is a 4xx that explains itself and
+// checkRefused fails the test unless the answer is a 4xx that explains itself and
 // shows nothing of the inside.
-func refused(t *testing.T, what string, a stack.Answer) {
+func checkRefused(t *testing.T, what string, a stack.Answer) {
 	t.Helper()
 	body := string(a.Body)
 	if len(what) > 200 {
@@ -48,21 +48,21 @@ func refused(t *testing.T, what string, a stack.Answer) {
 	}
 }
 
-// badInput runs f for each endpoint, and then fails the test when anything was
+// testEachEndpoint runs f for each endpoint, and then fails the test when anything was
 // written meanwhile, or check-outs no longer work.
-func badInput(t *testing.T, f func(t *testing.T, e endpoint)) {
+func testEachEndpoint(t *testing.T, f func(t *testing.T, e endpoint)) {
 	t.Helper()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
-	_, patron := p.patron(t)
-	object(t, p.lend(t, 0, p.books(t, 1)[0], patron), http.StatusCreated)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	_, patron := p.addPatron(t)
+	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
 	endpoints := p.endpoints(t)
-	last := p.books(t, 1)[0]
+	last := p.addBooks(t, 1)[0]
 	for _, c := range p.collections(t) {
 		if c.key != "items" { // those are there, and a setting would be in force
-			p.one(t, c.path, c.key, c.body)
+			p.findOrAddRecord(t, c.path, c.key, c.body)
 		}
 	}
-	before := p.everything(t)
+	before := p.readEverything(t)
 	t.Run("at", func(t *testing.T) {
 		for _, e := range endpoints {
 			t.Run(e.String(), func(t *testing.T) {
@@ -71,21 +71,21 @@ func badInput(t *testing.T, f func(t *testing.T, e endpoint)) {
 			})
 		}
 	})
-	after := p.everything(t)
+	after := p.readEverything(t)
 	for path, were := range before {
 		if are := after[path]; are != were {
 			t.Errorf("%s was\n%.2000s\nand is\n%.2000s", path, were, are)
 		}
 	}
-	object(t, p.lend(t, 0, last, patron), http.StatusCreated)
+	readObject(t, p.lendBook(t, 0, last, patron), http.StatusCreated)
 }
 
-// everything is what is stored, by path.
-func (p *pair) everything(t *testing.T) map[string]string {
+// readEverything is what is stored, by path.
+func (p *pair) readEverything(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, c := range p.collections(t) {
-		list, _ := p.stored(t, c.path+"?limit=1000")[c.key].([]any)
+		list, _ := p.readRecord(t, c.path+"?limit=1000")[c.key].([]any)
 		if len(list) == 0 && c.key != "items" {
 			t.Errorf("%s is empty", c.path)
 		}
@@ -97,17 +97,17 @@ func (p *pair) everything(t *testing.T) map[string]string {
 		all[c.path] = strings.Join(records, "\n")
 	}
 	for _, path := range []string{"/circulation-rules-storage", "/check-out-lock-settings-storage", "/check-out-lock-storage"} {
-		stored := p.stored(t, path)
+		stored := p.readRecord(t, path)
 		delete(stored, "environmentOnMs") // runs down by itself
 		all[path] = fmt.Sprint(stored)
 	}
 	var events int
-	query(t, p.databaseURL, &events, "SELECT count(*) FROM "+pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", "outbox"}.Sanitize())
+	queryValue(t, p.databaseURL, &events, "SELECT count(*) FROM "+pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", "outbox"}.Sanitize())
 	all["outbox"] = fmt.Sprint(events)
 	return all
 }
 
-func TestBodiesThatAreNoneAreRefusedEverywhere(t *testing.T) {
+func TestBadInput_Bodies(t *testing.T) {
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	bodies := []string{
@@ -115,16 +115,16 @@ func TestBodiesThatAreNoneAreRefusedEverywhere(t *testing.T) {
 		"{}{}", "{} x", "\ufeff{}", "\x00", "{\"a\x00\":1}", "{\"a\":\"\x00\"}", "{\"\xff\xfe\":\"\xff\"}", "{\"a\":1,}", "/* */ {}",
 		deep(20000), strings.Repeat("[", 50000), `{"a":"` + strings.Repeat("x", 100000), injection,
 	}
-	badInput(t, func(t *testing.T, e endpoint) {
+	testEachEndpoint(t, func(t *testing.T, e endpoint) {
 		if e.body == nil {
 			return
 		}
-		path := e.at(uuid.NewString())
+		path := e.fillPath(uuid.NewString())
 		for _, body := range bodies {
 			if body == "{}" && slices.Contains([]string{"/users", "/proxiesfor", "/proxiesfor/:id", settingsPath}, e.path) {
 				continue // nothing is required there
 			}
-			refused(t, fmt.Sprintf("%q", body), do(t, e.client, e.method, path, []byte(body)))
+			checkRefused(t, fmt.Sprintf("%q", body), callEndpoint(t, e.client, e.method, path, []byte(body)))
 		}
 		good, err := json.Marshal(e.body)
 		if err != nil {
@@ -132,24 +132,24 @@ func TestBodiesThatAreNoneAreRefusedEverywhere(t *testing.T) {
 		}
 		c := e.client
 		c.Header = http.Header{"Content-Type": {"text/plain"}}
-		refused(t, "a body of another content type", do(t, c, e.method, path, good))
-		refused(t, "a body in the middle of a letter", do(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
+		checkRefused(t, "a body of another content type", callEndpoint(t, c, e.method, path, good))
+		checkRefused(t, "a body in the middle of a letter", callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
 		if e.ofStorage && !e.noTenant && e.path != acquirePath {
-			refused(t, "a deep one", do(t, e.client, e.method, path, slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
+			checkRefused(t, "a deep one", callEndpoint(t, e.client, e.method, path, slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
 		}
 		huge := []byte(`{"x":"` + strings.Repeat("x", bodyLimit) + `"}`)
 		for _, announced := range []bool{true, false} {
-			a := sendHuge(t, e, path, huge, announced)
-			if refused(t, "a huge body", a); a.Status != http.StatusRequestEntityTooLarge {
+			a := sendHugeBody(t, e, path, huge, announced)
+			if checkRefused(t, "a huge body", a); a.Status != http.StatusRequestEntityTooLarge {
 				t.Errorf("a huge body, announced is %t: got %d, want 413", announced, a.Status)
 			}
 		}
 	})
 }
 
-// sendHuge sends a body either with its length announced, and then waits for leave
+// sendHugeBody sends a body either with its length announced, and then waits for leave
 // to send it, or in chunks.
-func sendHuge(t *testing.T, e endpoint, path string, body []byte, announced bool) stack.Answer {
+func sendHugeBody(t *testing.T, e endpoint, path string, body []byte, announced bool) stack.Answer {
 	t.Helper()
 	var content io.Reader = struct{ io.Reader }{bytes.NewReader(body)}
 	if announced {
@@ -164,7 +164,7 @@ func sendHuge(t *testing.T, e endpoint, path string, body []byte, announced bool
 	if announced {
 		req.Header.Set("Expect", "100-continue")
 	}
-	resp, err := asked.Do(req)
+	resp, err := continueClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,10 +176,10 @@ func sendHuge(t *testing.T, e endpoint, path string, body []byte, announced bool
 	return stack.Answer{Status: resp.StatusCode, Header: resp.Header, Body: answer}
 }
 
-// asked is a client that sends a body when storage asks for it.
-var asked = &http.Client{Timeout: time.Minute, Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}
+// continueClient is a client that sends a body when storage asks for it.
+var continueClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}
 
-func TestPropertiesOfTheWrongTypeAreRefusedEverywhere(t *testing.T) {
+func TestBadInput_PropertyTypes(t *testing.T) {
 	t.Parallel()
 	values := map[string][]string{ // by the JSON type
 		"boolean": {"true"},
@@ -189,7 +189,7 @@ func TestPropertiesOfTheWrongTypeAreRefusedEverywhere(t *testing.T) {
 		"object":  {"{}", `{"x":1}`, `{"name":17}`, `{"name":"x"}`, `{"lockTtl":"x"}`},
 	}
 	unstorable := []string{`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00x"`, "\"\xff\""}
-	badInput(t, func(t *testing.T, e endpoint) {
+	testEachEndpoint(t, func(t *testing.T, e endpoint) {
 		for _, name := range slices.Sorted(maps.Keys(e.body)) {
 			kind := jsonKind(e.body[name])
 			optional := name == "loanDate" && !e.ofStorage // an empty one means now
@@ -214,13 +214,13 @@ func TestPropertiesOfTheWrongTypeAreRefusedEverywhere(t *testing.T) {
 				if optional && value == `""` {
 					continue
 				}
-				body := with(maps.Clone(e.body), record{name: json.RawMessage("0")})
+				body := setFields(maps.Clone(e.body), record{name: json.RawMessage("0")})
 				raw, err := json.Marshal(body)
 				if err != nil {
 					t.Fatal(err)
 				}
 				raw = bytes.Replace(raw, fmt.Appendf(nil, "%q:0", name), fmt.Appendf(nil, "%q:%s", name, value), 1)
-				refused(t, string(raw), do(t, e.client, e.method, e.at(uuid.NewString()), raw))
+				checkRefused(t, string(raw), callEndpoint(t, e.client, e.method, e.fillPath(uuid.NewString()), raw))
 			}
 		}
 	})
@@ -240,20 +240,20 @@ func jsonKind(v any) string {
 	return "object"
 }
 
-func TestCallsWithoutAUsableTenantAreRefusedEverywhere(t *testing.T) {
+func TestBadInput_Tenants(t *testing.T) {
 	t.Parallel()
 	names := []string{
 		"", "nobody_here", "Diku", "1diku", "di-ku", "di ku", "diku;", "pg_catalog", strings.Repeat("a", 32), strings.Repeat("a", 4000), "../diku", "*", "\xff", "ä",
 		"diku\"", "diku'", injection, `"; DROP SCHEMA public CASCADE; --`, "%00", "null",
 	}
-	badInput(t, func(t *testing.T, e endpoint) {
+	testEachEndpoint(t, func(t *testing.T, e endpoint) {
 		for _, name := range names {
 			if e.noTenant && (name == "nobody_here" || name == "pg_catalog" || name == "null") {
 				continue // may be installed
 			}
 			c := e.client
 			c.Tenant = name
-			refused(t, fmt.Sprintf("tenant %q", name), do(t, c, e.method, e.at(uuid.NewString()), body(e)))
+			checkRefused(t, fmt.Sprintf("tenant %q", name), callEndpoint(t, c, e.method, e.fillPath(uuid.NewString()), body(e)))
 		}
 	})
 }
@@ -266,7 +266,7 @@ func body(e endpoint) any {
 	return e.body
 }
 
-func TestIDsThatAreNoneAreRefusedEverywhere(t *testing.T) {
+func TestBadInput_IDs(t *testing.T) {
 	t.Parallel()
 	id := uuid.NewString()
 	ids := []string{
@@ -274,15 +274,15 @@ func TestIDsThatAreNoneAreRefusedEverywhere(t *testing.T) {
 		"urn:uuid:" + id, id + "x", id[1:], strings.Replace(id, "-", "g", 1), strings.Repeat("a", 8000), strings.Repeat("%00", 1000), id + "/" + id,
 		"%F0%9F%92%A5", strings.Repeat("a", 40000),
 	}
-	badInput(t, func(t *testing.T, e endpoint) {
+	testEachEndpoint(t, func(t *testing.T, e endpoint) {
 		if !strings.Contains(e.path, ":id") {
 			return
 		}
 		for _, bad := range ids {
-			refused(t, bad, do(t, e.client, e.method, e.at(bad), body(e)))
+			checkRefused(t, bad, callEndpoint(t, e.client, e.method, e.fillPath(bad), body(e)))
 		}
 		if e.body == nil && !e.alwaysThere { // a PUT of an unknown loan creates it, as in FOLIO
-			refused(t, "an id that nothing has", do(t, e.client, e.method, e.at(id), nil))
+			checkRefused(t, "an id that nothing has", callEndpoint(t, e.client, e.method, e.fillPath(id), nil))
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// badParameter are values that a query parameter cannot have, by its name.
-func badParameter(name string) []string {
+// listBadValues are values that a query parameter cannot have, by its name.
+func listBadValues(name string) []string {
 	all := []string{"\x00", "\xff\xfe"}
 	switch name {
 	case "offset", "limit":
@@ -36,53 +36,53 @@ func badParameter(name string) []string {
 	return append(all, "", "abc", "-1", "%", injection, strings.ReplaceAll(uuid.NewString(), "-", ""), "{"+uuid.NewString()+"}")
 }
 
-func TestQueryParametersThatCannotBeAreRefusedEverywhere(t *testing.T) {
+func TestBadInput_QueryParameters(t *testing.T) {
 	t.Parallel()
-	badInput(t, func(t *testing.T, e endpoint) {
+	testEachEndpoint(t, func(t *testing.T, e endpoint) {
 		good := url.Values{}
 		if slices.Contains(e.query, "userId") {
 			good.Set("userId", uuid.NewString())
 		}
 		for _, name := range e.query {
-			for _, value := range badParameter(name) {
+			for _, value := range listBadValues(name) {
 				values := url.Values{}
 				for k, v := range good {
 					values[k] = v
 				}
 				values.Set(name, value)
 				c := e.client
-				refused(t, name+"="+value, do(t, c, e.method, e.path+"?"+values.Encode(), nil))
+				checkRefused(t, name+"="+value, callEndpoint(t, c, e.method, e.path+"?"+values.Encode(), nil))
 			}
-			refused(t, name+" badly escaped", do(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=%zz", nil))
-			refused(t, name+" with a semicolon", do(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=1;2", nil))
+			checkRefused(t, name+" badly escaped", callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=%zz", nil))
+			checkRefused(t, name+" with a semicolon", callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=1;2", nil))
 		}
 	})
 }
 
-func TestSQLInAValueIsAValue(t *testing.T) {
+func TestBadInput_SQLIsAValue(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
 	for _, c := range p.collections(t) {
 		for _, value := range []string{injection, `x' OR '1'='1`, `$1`, `%`, `\'; SELECT pg_sleep(10); --`, `{}`, `x") or (1==1`} {
 			quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
 			for _, relation := range []string{"==", "=", "<", "<>", "any"} {
-				found := p.stored(t, c.path+"?limit=0&query="+url.QueryEscape(c.index+" "+relation+` "`+quoted+`"`))
-				if total := part(found, "totalRecords"); relation == "==" && total != nil && total != 0.0 {
+				found := p.readRecord(t, c.path+"?limit=0&query="+url.QueryEscape(c.index+" "+relation+` "`+quoted+`"`))
+				if total := readPart(found, "totalRecords"); relation == "==" && total != nil && total != 0.0 {
 					t.Errorf("%s: %v records match %q", c.path, total, value)
 				}
 			}
 		}
 	}
 	// What is no id is stored as it is, and found again.
-	id := p.add(t, "/groups", record{"group": injection, "desc": `"; DROP TABLE users; --`})
-	checkParts(t, "group", p.stored(t, "/groups/"+id), record{"group": injection, "desc": `"; DROP TABLE users; --`})
-	found := p.stored(t, "/groups?query="+url.QueryEscape(`group=="`+injection+`"`))
+	id := p.addRecord(t, "/groups", record{"group": injection, "desc": `"; DROP TABLE users; --`})
+	checkParts(t, "group", p.readRecord(t, "/groups/"+id), record{"group": injection, "desc": `"; DROP TABLE users; --`})
+	found := p.readRecord(t, "/groups?query="+url.QueryEscape(`group=="`+injection+`"`))
 	checkParts(t, "found by it", found, record{"totalRecords": 1.0})
 }
 
-func TestHostileHeadersAndPathsChangeNothing(t *testing.T) {
+func TestBadInput_HeadersAndPaths(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
 	for _, c := range []stack.Client{p.Storage, p.machines[0]} {
 		path := "/groups"
 		if c.Base != p.Storage.Base {
@@ -91,22 +91,22 @@ func TestHostileHeadersAndPathsChangeNothing(t *testing.T) {
 		for _, value := range []string{injection, "\xff", `["unfinished`, "[[[[", "null", `{"a":1}`, "17", strings.Repeat("x", 8000), strings.Repeat("[", 8000)} {
 			for _, name := range []string{okapi.UserIDHeader, okapi.RequestIDHeader, okapi.TokenHeader, schemas.HolderHeader, "Accept"} {
 				c.Header = http.Header{name: {value}}
-				if a := do(t, c, http.MethodGet, path, nil); a.Status != http.StatusOK {
+				if a := callEndpoint(t, c, http.MethodGet, path, nil); a.Status != http.StatusOK {
 					t.Errorf("%s: %.50q: got %d %s", name, value, a.Status, a.Body)
 				}
 			}
 			c.Header = http.Header{okapi.PermissionsHeader: {value}}
-			refused(t, "permissions "+value, do(t, c, http.MethodGet, path, nil))
+			checkRefused(t, "permissions "+value, callEndpoint(t, c, http.MethodGet, path, nil))
 		}
 		c.Header = http.Header{okapi.TokenHeader: {strings.Repeat("x", 40000)}}
-		refused(t, "headers without end", do(t, c, http.MethodGet, path, nil))
+		checkRefused(t, "headers without end", callEndpoint(t, c, http.MethodGet, path, nil))
 		c.Header = nil
-		refused(t, "a path without end", do(t, c, http.MethodGet, "/"+strings.Repeat("x", 40000), nil))
+		checkRefused(t, "a path without end", callEndpoint(t, c, http.MethodGet, "/"+strings.Repeat("x", 40000), nil))
 		for _, unknown := range []string{"/", "/nothing", path + "/", "//", "/%00", "/.." + path, path + "%2f", "/" + url.PathEscape(injection)} {
-			refused(t, unknown, do(t, c, http.MethodGet, unknown, nil))
+			checkRefused(t, unknown, callEndpoint(t, c, http.MethodGet, unknown, nil))
 		}
 		for _, method := range []string{http.MethodPatch, http.MethodTrace, "NONSENSE"} {
-			refused(t, method, do(t, c, method, path, nil))
+			checkRefused(t, method, callEndpoint(t, c, method, path, nil))
 		}
 	}
 }

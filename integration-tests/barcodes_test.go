@@ -26,20 +26,20 @@ func oddBarcodes() map[string]string {
 	}
 }
 
-func TestBarcodesOfAllCharacters(t *testing.T) {
+func TestBarcodes_OfAllCharacters(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
 	for name, odd := range oddBarcodes() {
 		t.Run("lend and return "+name, func(t *testing.T) {
 			t.Parallel()
-			p.user(t, record{"barcode": "u" + odd})
-			p.item(t, record{"barcode": "i" + odd})
-			object(t, p.lend(t, 0, "i"+odd, "u"+odd), http.StatusCreated)
-			object(t, p.takeBack(t, "i"+odd, p.ServicePointID), http.StatusOK)
+			p.addUser(t, record{"barcode": "u" + odd})
+			p.addItem(t, record{"barcode": "i" + odd})
+			readObject(t, p.lendBook(t, 0, "i"+odd, "u"+odd), http.StatusCreated)
+			readObject(t, p.checkInItem(t, "i"+odd, p.ServicePointID), http.StatusOK)
 		})
 		t.Run("do not find "+name, func(t *testing.T) {
 			t.Parallel()
-			got := text(refusals(t, p.lend(t, 0, "x"+odd, "x"+odd), http.StatusUnprocessableEntity))
+			got := joinMessages(readRefusals(t, p.lendBook(t, 0, "x"+odd, "x"+odd), http.StatusUnprocessableEntity))
 			want := "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]\nNo item with barcode x" + odd + " could be found"
 			if got != want {
 				t.Errorf("got\n%q\nwant\n%q", got, want)

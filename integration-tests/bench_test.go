@@ -17,13 +17,13 @@ import (
 func BenchmarkCheckOut(b *testing.B) {
 	for _, enabled := range []bool{false, true} {
 		b.Run(fmt.Sprintf("lock=%t", enabled), func(b *testing.B) {
-			p := start(b, stack.Options{CirculationEnv: on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 9999)
-			_, patron := p.patron(b)
+			p := startPair(b, stack.Options{CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 9999)
+			_, patron := p.addPatron(b)
 			for b.Loop() {
 				b.StopTimer()
-				book := p.books(b, 1)[0]
+				book := p.addBooks(b, 1)[0]
 				b.StartTimer()
-				if a := p.lend(b, 0, book, patron); a.Status != http.StatusCreated {
+				if a := p.lendBook(b, 0, book, patron); a.Status != http.StatusCreated {
 					b.Fatalf("answered %d %s", a.Status, a.Body)
 				}
 			}
@@ -34,11 +34,11 @@ func BenchmarkCheckOut(b *testing.B) {
 // BenchmarkHandOver is how long it takes until a released lock is granted to the
 // next caller, who waits in the other storage.
 func BenchmarkHandOver(b *testing.B) {
-	p := start(b, stack.Options{Storages: 2}, 1)
+	p := startPair(b, stack.Options{Storages: 2}, 1)
 	patron := uuid.NewString()
 	for b.Loop() {
 		b.StopTimer()
-		held := p.lock(b, patron, time.Minute)
+		held := p.acquireLock(b, patron, time.Minute)
 		granted := make(chan stack.Answer, 1)
 		go func() {
 			other := p.Storage
@@ -49,16 +49,16 @@ func BenchmarkHandOver(b *testing.B) {
 			}
 			granted <- a
 		}()
-		p.waiting(b, 1)
+		p.waitForWaiters(b, 1)
 		b.StartTimer()
-		p.unlock(b, held)
+		p.releaseLock(b, held)
 		a := <-granted
 		b.StopTimer()
 		var next struct{ ID string }
 		if err := a.JSON(&next); err != nil {
 			b.Fatal(err)
 		}
-		p.unlock(b, next.ID)
+		p.releaseLock(b, next.ID)
 		b.StartTimer()
 	}
 }

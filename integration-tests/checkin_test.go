@@ -11,103 +11,103 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// takeBack checks an item in at circulation instance 0, by a member of staff.
-func (p *pair) takeBack(t *testing.T, barcode, servicePointID string, more ...record) stack.Answer {
+// checkInItem checks an item in at circulation instance 0, by a member of staff.
+func (p *pair) checkInItem(t *testing.T, barcode, servicePointID string, more ...record) stack.Answer {
 	t.Helper()
 	desk := p.machines[0]
 	desk.Header = http.Header{okapi.UserIDHeader: {uuid.NewString()}}
-	return do(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", with(record{
+	return callEndpoint(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", setFields(record{
 		"itemBarcode": barcode, "servicePointId": servicePointID, "checkInDate": "2026-10-01T09:30:00.000Z",
 	}, more...))
 }
 
-func TestACheckInClosesTheLoanAndFreesTheItem(t *testing.T) {
+func TestCheckIn_ClosesTheLoan(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	itemID, _, _, barcode := p.shelf(t)
-	userID, patron := p.patron(t)
-	lent := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	itemID, _, _, barcode := p.addDescribedItem(t)
+	userID, patron := p.addPatron(t)
+	lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
 
-	in := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusOK)
 	checkParts(t, "answer", in, record{
 		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedin", "loan.checkinServicePointId": p.ServicePointID,
 		"loan.borrower.barcode": patron, "loan.item.title": "Interesting Times", "item.id": itemID, "item.barcode": barcode,
 		"item.status.name": "Available", "item.location.name": "Main", "inHouseUse": false,
 	})
 	checkTime(t, in, "loan.returnDate", "2026-10-01T09:30:00Z")
-	checkParts(t, "item", p.stored(t, "/item-storage/items/"+itemID), record{
+	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{
 		"status.name": "Available", "lastCheckIn.servicePointId": p.ServicePointID,
 	})
-	checkParts(t, "loan", p.stored(t, fmt.Sprintf("/loan-storage/loans/%v", lent["id"])), record{"status.name": "Closed", "itemStatus": "Available"})
-	if n := p.open(t, userID); n != 0 {
+	checkParts(t, "loan", p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", lent["id"])), record{"status.name": "Closed", "itemStatus": "Available"})
+	if n := p.countOpenLoans(t, userID); n != 0 {
 		t.Errorf("the patron has %d loans, want 0", n)
 	}
-	object(t, p.lend(t, 0, barcode, patron), http.StatusCreated) // at limit 1
+	readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated) // at limit 1
 }
 
-func TestAnItemCheckedInElsewhereIsOnItsWayHome(t *testing.T) {
+func TestCheckIn_AtAnotherServicePoint(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	elsewhere := p.add(t, "/service-points", record{
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	elsewhere := p.addRecord(t, "/service-points", record{
 		"name": "Branch", "code": "branch", "discoveryDisplayName": "Branch", "pickupLocation": true,
 		"holdShelfExpiryPeriod": record{"duration": 3, "intervalId": "Weeks"},
 	})
-	id, barcode := p.item(t)
-	_, patron := p.patron(t)
-	object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
-	in := object(t, p.takeBack(t, barcode, elsewhere), http.StatusOK)
+	id, barcode := p.addItem(t)
+	_, patron := p.addPatron(t)
+	readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
+	in := readObject(t, p.checkInItem(t, barcode, elsewhere), http.StatusOK)
 	checkParts(t, "answer", in, record{
 		"loan.status.name": "Closed", "item.status.name": "In transit", "item.inTransitDestinationServicePointId": p.ServicePointID,
 		"item.inTransitDestinationServicePoint.name": "Desk", "inHouseUse": false,
 	})
-	checkParts(t, "item", p.stored(t, "/item-storage/items/"+id), record{
+	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+id), record{
 		"status.name": "In transit", "inTransitDestinationServicePointId": p.ServicePointID,
 	})
-	home := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+	home := readObject(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusOK)
 	checkParts(t, "answer at home", home, record{
 		"loan": nil, "item.status.name": "Available", "item.inTransitDestinationServicePointId": nil, "inHouseUse": false,
 	})
 }
 
-func TestAnItemNotOnLoanIsTakenBackAllTheSame(t *testing.T) {
+func TestCheckIn_OfAnItemNotOnLoan(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	_, barcode := p.item(t)
-	in := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	_, barcode := p.addItem(t)
+	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusOK)
 	checkParts(t, "answer", in, record{"item.status.name": "Available", "inHouseUse": true})
 	if loan, given := in["loan"]; given {
 		t.Errorf("the answer has a loan: %v", loan)
 	}
-	_, missing := p.item(t, record{"status": record{"name": "Missing"}})
-	checkParts(t, "a missing item", object(t, p.takeBack(t, missing, p.ServicePointID), http.StatusOK),
+	_, missing := p.addItem(t, record{"status": record{"name": "Missing"}})
+	checkParts(t, "a missing item", readObject(t, p.checkInItem(t, missing, p.ServicePointID), http.StatusOK),
 		record{"loan": nil, "item.status.name": "Available", "inHouseUse": false})
 }
 
-func TestAClaimedReturnNeedsAResolutionAndThenClosesItsLoan(t *testing.T) {
+func TestCheckIn_OfAClaimedReturn(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	id, barcode := p.item(t)
-	_, patron := p.patron(t)
-	lent := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
-	item := with(p.stored(t, "/item-storage/items/"+id), record{"status": record{"name": "Claimed returned"}})
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	id, barcode := p.addItem(t)
+	_, patron := p.addPatron(t)
+	lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
+	item := setFields(p.readRecord(t, "/item-storage/items/"+id), record{"status": record{"name": "Claimed returned"}})
 	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/item-storage/items/"+id, item); err != nil {
 		t.Fatal(err)
 	}
-	list := refusals(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusUnprocessableEntity)
-	if got, want := text(list), "Item is claimed returned, a resolution is required to check in"; got != want {
+	list := readRefusals(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusUnprocessableEntity)
+	if got, want := joinMessages(list), "Item is claimed returned, a resolution is required to check in"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	in := object(t, p.takeBack(t, barcode, p.ServicePointID, record{"claimedReturnedResolution": "Found by library"}), http.StatusOK)
+	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID, record{"claimedReturnedResolution": "Found by library"}), http.StatusOK)
 	checkParts(t, "answer", in, record{
 		"loan.id": lent["id"], "loan.status.name": "Closed", "loan.action": "checkedInFoundByLibrary", "item.status.name": "Available",
 	})
 }
 
-func TestCheckInsThatCannotBeAreRefusedAsInFOLIO(t *testing.T) {
+func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	_, book := p.item(t)
-	_, work := p.item(t, record{"status": record{"name": "Intellectual item"}})
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	_, book := p.addItem(t)
+	_, work := p.addItem(t, record{"status": record{"name": "Intellectual item"}})
 	const noItem, noDesk = "Checkin request must have an item barcode", "Checkin request must have a service point id"
 	const noDate = "Checkin request must have an check in date"
 	for name, tt := range map[string]struct {
@@ -125,7 +125,7 @@ func TestCheckInsThatCannotBeAreRefusedAsInFOLIO(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := text(refusals(t, p.takeBack(t, book, p.ServicePointID, tt.body), http.StatusUnprocessableEntity))
+			got := joinMessages(readRefusals(t, p.checkInItem(t, book, p.ServicePointID, tt.body), http.StatusUnprocessableEntity))
 			if got != tt.want && tt.want != "" {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -133,38 +133,38 @@ func TestCheckInsThatCannotBeAreRefusedAsInFOLIO(t *testing.T) {
 	}
 	t.Run("nobody logged in", func(t *testing.T) {
 		t.Parallel()
-		a := do(t, p.machines[0], http.MethodPost, "/circulation/check-in-by-barcode",
+		a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-in-by-barcode",
 			record{"itemBarcode": book, "servicePointId": p.ServicePointID, "checkInDate": "2026-10-01T09:30:00Z"})
-		if got := text(refusals(t, a, http.StatusUnprocessableEntity)); got != "No logged-in user present" {
+		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != "No logged-in user present" {
 			t.Errorf("got %q", got)
 		}
 	})
 }
 
-func TestACheckInWhoseAnswerIsLostIsDoneOnceAndAnswered(t *testing.T) {
+func TestCheckIn_HappensOnceWhenAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	const path = "/loan-storage/check-ins"
 	tests := map[string]linkFault{
-		"once":                {method: http.MethodPost, path: path, times: 1, befall: loseAnswer},
-		"before it got there": {method: http.MethodPost, path: path, times: 1, befall: loseRequest},
-		"by a broken storage": {method: http.MethodPost, path: path, times: 1, befall: answer(http.StatusInternalServerError)},
+		"once":                {method: http.MethodPost, path: path, times: 1, handle: loseAnswer},
+		"before it got there": {method: http.MethodPost, path: path, times: 1, handle: loseRequest},
+		"by a broken storage": {method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError)},
 	}
 	for name, fault := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, links := linked(t, stack.Options{CirculationEnv: on()}, 1)
-			userID, patron := p.patron(t)
-			itemID, barcode := p.item(t)
-			lent := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
-			links[0].add(fault)
-			in := object(t, p.takeBack(t, barcode, p.ServicePointID), http.StatusOK)
+			p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 1)
+			userID, patron := p.addPatron(t)
+			itemID, barcode := p.addItem(t)
+			lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
+			links[0].addFault(fault)
+			in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusOK)
 			checkParts(t, "answer", in, record{
 				"loan.id": lent["id"], "loan.status.name": "Closed", "item.id": itemID, "item.status.name": "Available", "inHouseUse": false,
 			})
-			if n := p.open(t, userID); n != 0 {
+			if n := p.countOpenLoans(t, userID); n != 0 {
 				t.Errorf("the patron has %d loans, want 0", n)
 			}
-			sessions, _ := p.stored(t, "/patron-action-session-storage/patron-action-sessions?query=actionType==Check-in")["patronActionSessions"].([]any)
+			sessions, _ := p.readRecord(t, "/patron-action-session-storage/patron-action-sessions?query=actionType==Check-in")["patronActionSessions"].([]any)
 			if len(sessions) != 1 {
 				t.Errorf("got %d records of check-ins, want 1", len(sessions))
 			}

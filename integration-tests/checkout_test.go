@@ -13,43 +13,43 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// shelf is an item with everything around it that a loan shows.
-func (p *pair) shelf(t *testing.T) (itemID, holdingsID, instanceID, barcode string) {
+// addDescribedItem is an item with everything around it that a loan shows.
+func (p *pair) addDescribedItem(t *testing.T) (itemID, holdingsID, instanceID, barcode string) {
 	t.Helper()
-	instanceID = p.add(t, "/instance-storage/instances", record{
+	instanceID = p.addRecord(t, "/instance-storage/instances", record{
 		"title": "Interesting Times", "hrid": "in77", "source": "local", "instanceTypeId": uuid.NewString(),
 		"contributors": []record{
 			{"name": "Kidby, Paul", "contributorNameTypeId": uuid.NewString()},
 			{"name": "Pratchett, Terry", "contributorNameTypeId": uuid.NewString(), "primary": true},
 		},
 	})
-	holdingsID = p.add(t, "/holdings-storage/holdings", record{
+	holdingsID = p.addRecord(t, "/holdings-storage/holdings", record{
 		"instanceId": instanceID, "permanentLocationId": p.LocationID, "sourceId": uuid.NewString(), "callNumber": "PR6066",
 	})
-	itemID, barcode = p.item(t, record{
+	itemID, barcode = p.addItem(t, record{
 		"holdingsRecordId": holdingsID, "copyNumber": "c.2", "volume": "17", "enumeration": "v.17", "chronology": "1994",
 		"status": record{"name": "In transit"}, "inTransitDestinationServicePointId": p.ServicePointID,
 	})
 	return itemID, holdingsID, instanceID, barcode
 }
 
-func TestACheckOutIsAnsweredAsFOLIODoesWithAndWithoutTheLock(t *testing.T) {
+func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 	t.Parallel()
 	for _, enabled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("lock enabled is %t", enabled), func(t *testing.T) {
 			t.Parallel()
-			p := start(t, stack.Options{CirculationEnv: on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 5)
-			itemID, holdingsID, instanceID, barcode := p.shelf(t)
-			userID, patron := p.patron(t)
-			before, staff := p.stored(t, "/item-storage/items/"+itemID), uuid.NewString()
+			p := startPair(t, stack.Options{CirculationEnv: enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled))}, 5)
+			itemID, holdingsID, instanceID, barcode := p.addDescribedItem(t)
+			userID, patron := p.addPatron(t)
+			before, staff := p.readRecord(t, "/item-storage/items/"+itemID), uuid.NewString()
 			desk := p.machines[0]
 			desk.Header = http.Header{okapi.UserIDHeader: {staff}}
 
-			a := do(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", record{
+			a := callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", record{
 				"itemBarcode": barcode, "userBarcode": patron, "servicePointId": p.ServicePointID, "loanDate": "2026-03-18T11:43:54.000Z",
 				"somethingUnknown": true,
 			})
-			loan := object(t, a, http.StatusCreated)
+			loan := readObject(t, a, http.StatusCreated)
 			id := fmt.Sprint(loan["id"])
 			if got := a.Header.Get("Location"); got != "/circulation/loans/"+id {
 				t.Errorf("Location is %q", got)
@@ -70,23 +70,23 @@ func TestACheckOutIsAnsweredAsFOLIODoesWithAndWithoutTheLock(t *testing.T) {
 			checkParts(t, "answer", loan, want)
 			checkTime(t, loan, "loanDate", "2026-03-18T11:43:54Z")
 			checkTime(t, loan, "dueDate", "2026-04-15T11:43:54Z")
-			if contributors, _ := part(loan, "item.contributors").([]any); len(contributors) != 2 {
+			if contributors, _ := readPart(loan, "item.contributors").([]any); len(contributors) != 2 {
 				t.Errorf("contributors are %v, want 2", contributors)
 			}
 
 			want["checkoutServicePoint.name"] = "Desk"
-			checkParts(t, "loan by id", object(t, do(t, desk, http.MethodGet, "/circulation/loans/"+id, nil), http.StatusOK), want)
-			page := object(t, do(t, desk, http.MethodGet, "/circulation/loans?query="+url.QueryEscape(`userId=="`+userID+`"`), nil), http.StatusOK)
+			checkParts(t, "loan by id", readObject(t, callEndpoint(t, desk, http.MethodGet, "/circulation/loans/"+id, nil), http.StatusOK), want)
+			page := readObject(t, callEndpoint(t, desk, http.MethodGet, "/circulation/loans?query="+url.QueryEscape(`userId=="`+userID+`"`), nil), http.StatusOK)
 			list, _ := page["loans"].([]any)
 			if page["totalRecords"] != 1.0 || len(list) != 1 {
 				t.Fatalf("the patron's loans are %v", page)
 			}
 			checkParts(t, "loan in a list", list[0].(record), want)
 
-			checkParts(t, "item", p.stored(t, "/item-storage/items/"+itemID), record{
+			checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{
 				"status.name": "Checked out", "_version": before["_version"].(float64) + 1, "inTransitDestinationServicePointId": nil,
 			})
-			p.noLocksLeft(t)
+			p.checkNoLocks(t)
 		})
 	}
 }
@@ -94,50 +94,50 @@ func TestACheckOutIsAnsweredAsFOLIODoesWithAndWithoutTheLock(t *testing.T) {
 // checkTime compares a date, however it is written.
 func checkTime(t *testing.T, r record, field, want string) {
 	t.Helper()
-	got, err := time.Parse(time.RFC3339, fmt.Sprint(part(r, field)))
+	got, err := time.Parse(time.RFC3339, fmt.Sprint(readPart(r, field)))
 	if err != nil {
 		t.Errorf("%s: %v", field, err)
 		return
 	}
 	if wanted, err := time.Parse(time.RFC3339, want); err != nil || !got.Equal(wanted) {
-		t.Errorf("%s is %v, want %s (%v)", field, part(r, field), want, err)
+		t.Errorf("%s is %v, want %s (%v)", field, readPart(r, field), want, err)
 	}
 }
 
-func TestALoanIsDatedNowWhenTheMachineGivesNoDate(t *testing.T) {
+func TestCheckOut_DefaultsToNow(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
-	_, patron := p.patron(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	_, patron := p.addPatron(t)
 	before := time.Now()
-	loan := object(t, p.lend(t, 0, p.books(t, 1)[0], patron), http.StatusCreated)
+	loan := readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
 	lent, err := time.Parse(time.RFC3339, fmt.Sprint(loan["loanDate"]))
 	if err != nil || lent.Before(before.Add(-time.Second)) || lent.After(time.Now().Add(time.Second)) {
 		t.Errorf("loanDate is %v (%v), want about %s", loan["loanDate"], err, before)
 	}
 }
 
-func TestBarcodesWithBlanksQuotesAndWildcardsAreFoundAsTheyAre(t *testing.T) {
+func TestBarcodes_MatchLiterally(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 50)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 50)
 	const patron = `o'brien "*" \?^`
-	p.user(t, record{"barcode": patron})
-	p.user(t, record{"barcode": `o'brien "xx" \y^`}) // what the wildcards would match as well
+	p.addUser(t, record{"barcode": patron})
+	p.addUser(t, record{"barcode": `o'brien "xx" \y^`}) // what the wildcards would match as well
 	for _, barcode := range []string{"a b  c", `say "hi"`, `back\slash`, "st*r", "w?at", "^anchor^", "ÄÖÜ/é", "1=1; --", "%41+&x=y#z"} {
-		p.item(t, record{"barcode": barcode})
-		loan := object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+		p.addItem(t, record{"barcode": barcode})
+		loan := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
 		checkParts(t, barcode, loan, record{"item.barcode": barcode, "borrower.barcode": patron})
 	}
 	for _, pattern := range []string{"*", "st*", "w??t", "a b c"} {
-		got := text(refusals(t, p.lend(t, 0, pattern, patron), http.StatusUnprocessableEntity))
+		got := joinMessages(readRefusals(t, p.lendBook(t, 0, pattern, patron), http.StatusUnprocessableEntity))
 		if want := "No item with barcode " + pattern + " could be found"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-func TestRollingLoansAreDueAfterTheirPeriod(t *testing.T) {
+func TestCheckOut_RollingDueDates(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
 	tests := []struct {
 		interval string
 		duration int
@@ -153,37 +153,37 @@ func TestRollingLoansAreDueAfterTheirPeriod(t *testing.T) {
 	var rules []string
 	items := make([]string, len(tests))
 	for i, tt := range tests {
-		material := p.materialType(t, tt.interval)
-		rules = append(rules, "m "+material, p.loanPolicy(t, tt.interval, record{"period": record{"duration": tt.duration, "intervalId": tt.interval}}))
-		_, items[i] = p.item(t, record{"materialTypeId": material})
+		material := p.addMaterialType(t, tt.interval)
+		rules = append(rules, "m "+material, p.addLoanPolicy(t, tt.interval, record{"period": record{"duration": tt.duration, "intervalId": tt.interval}}))
+		_, items[i] = p.addItem(t, record{"materialTypeId": material})
 	}
-	p.setRules(t, p.rules(rules...))
+	p.storeRules(t, p.formatRules(rules...))
 	for i, tt := range tests {
-		loan := object(t, do(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", record{
-			"itemBarcode": items[i], "userBarcode": p.user(t, tt.patron), "servicePointId": p.ServicePointID, "loanDate": "2026-01-31T10:00:00.000Z",
+		loan := readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", record{
+			"itemBarcode": items[i], "userBarcode": p.addUser(t, tt.patron), "servicePointId": p.ServicePointID, "loanDate": "2026-01-31T10:00:00.000Z",
 		}), http.StatusCreated)
 		checkTime(t, loan, "dueDate", tt.want)
 		checkParts(t, tt.interval, loan, record{"loanPolicy.name": tt.interval})
 	}
 }
 
-func TestALoanEndsNoLaterThanThePatronsMembership(t *testing.T) {
+func TestCheckOut_EndsWithTheMembership(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
 	ends := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
-	loan := object(t, p.lend(t, 0, p.books(t, 1)[0], p.user(t, record{"expirationDate": ends})), http.StatusCreated)
+	loan := readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], p.addUser(t, record{"expirationDate": ends})), http.StatusCreated)
 	checkTime(t, loan, "dueDate", ends)
 }
 
-func TestItemsOfEveryLendableStatusAreLent(t *testing.T) {
+func TestCheckOut_LendableStatuses(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 100)
-	_, patron := p.patron(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 100)
+	_, patron := p.addPatron(t)
 	for _, status := range []string{
 		"Available", "Awaiting pickup", "Awaiting delivery", "In transit", "Missing", "Paged", "On order", "In process",
 		"In process (non-requestable)", "Withdrawn", "Lost and paid", "Long missing", "Unavailable", "Unknown", "Restricted", "Order closed",
 	} {
-		_, barcode := p.item(t, record{"status": record{"name": status}})
-		checkParts(t, status, object(t, p.lend(t, 0, barcode, patron), http.StatusCreated), record{"item.status.name": "Checked out"})
+		_, barcode := p.addItem(t, record{"status": record{"name": status}})
+		checkParts(t, status, readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated), record{"item.status.name": "Checked out"})
 	}
 }

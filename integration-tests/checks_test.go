@@ -8,57 +8,57 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// asks sends the check-out of a book by a patron with more properties, as somebody
+// sendCheckOut sends the check-out of a book by a patron with more properties, as somebody
 // with these permissions.
-func (p *pair) asks(t *testing.T, book, patron string, more record, permissions ...string) stack.Answer {
+func (p *pair) sendCheckOut(t *testing.T, book, patron string, more record, permissions ...string) stack.Answer {
 	t.Helper()
 	desk := p.machines[0]
 	if len(permissions) > 0 {
 		desk.Header = http.Header{"X-Okapi-Permissions": {`["` + strings.Join(permissions, `","`) + `"]`}}
 	}
-	body := with(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, more)
-	return do(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
+	body := setFields(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, more)
+	return callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
 }
 
-// lentAs checks a book out and returns the loan.
-func (p *pair) lentAs(t *testing.T, book, patron string, more record, permissions ...string) record {
+// lendAs checks a book out and returns the loan.
+func (p *pair) lendAs(t *testing.T, book, patron string, more record, permissions ...string) record {
 	t.Helper()
-	return object(t, p.asks(t, book, patron, more, permissions...), http.StatusCreated)
+	return readObject(t, p.sendCheckOut(t, book, patron, more, permissions...), http.StatusCreated)
 }
 
-// request places an open request for the item and returns its id.
-func (p *pair) request(t *testing.T, itemID, requesterID string, position int, more ...record) string {
+// addRequest places an open request for the item and returns its id.
+func (p *pair) addRequest(t *testing.T, itemID, requesterID string, position int, more ...record) string {
 	t.Helper()
-	return p.add(t, "/request-storage/requests", with(record{
+	return p.addRecord(t, "/request-storage/requests", setFields(record{
 		"requestLevel": "Item", "requestType": "Hold", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
 		"pickupServicePointId": p.ServicePointID, "status": "Open - Not yet filled", "requesterId": requesterID, "itemId": itemID,
 		"holdingsRecordId": p.HoldingsID, "position": position,
-		"instanceId": p.stored(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
+		"instanceId": p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
 	}, more...))
 }
 
-// schedule stores a schedule of one range and returns its id.
-func (p *pair) schedule(t *testing.T, name, from, to, due string) string {
+// addSchedule stores a schedule of one range and returns its id.
+func (p *pair) addSchedule(t *testing.T, name, from, to, due string) string {
 	t.Helper()
-	return p.add(t, "/fixed-due-date-schedule-storage/fixed-due-date-schedules", record{
+	return p.addRecord(t, "/fixed-due-date-schedule-storage/fixed-due-date-schedules", record{
 		"name": name, "schedules": []record{{"from": from, "to": to, "due": due}},
 	})
 }
 
-// termPolicy stores a policy that lends until the end of a term that never ends.
-func (p *pair) termPolicy(t *testing.T) string {
+// addTermPolicy stores a policy that lends until the end of a term that never ends.
+func (p *pair) addTermPolicy(t *testing.T) string {
 	t.Helper()
-	term := p.schedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
-	return p.loanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term, "itemLimit": 1})
+	term := p.addSchedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
+	return p.addLoanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term, "itemLimit": 1})
 }
 
-func TestBlockedPatronsBorrowOnlyWhenStaffLiftTheBlock(t *testing.T) {
+func TestCheckOut_BlockedPatron(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on("STAFF_AUTH=gateway")}, 3)
-	id, patron := p.patron(t)
-	book := p.books(t, 1)[0]
-	p.add(t, "/manualblocks", record{"userId": id, "desc": "owes two books", "borrowing": true})
-	p.add(t, "/manualblocks", record{"userId": id, "desc": "over", "borrowing": true, "expirationDate": "2020-01-01T00:00:00Z"})
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 3)
+	id, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	p.addRecord(t, "/manualblocks", record{"userId": id, "desc": "owes two books", "borrowing": true})
+	p.addRecord(t, "/manualblocks", record{"userId": id, "desc": "over", "borrowing": true, "expirationDate": "2020-01-01T00:00:00Z"})
 	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+id, record{
 		"automatedPatronBlocks": []record{{"blockBorrowing": true, "message": "Five books are overdue"}, {"message": "unused"}},
 	}); err != nil {
@@ -67,87 +67,87 @@ func TestBlockedPatronsBorrowOnlyWhenStaffLiftTheBlock(t *testing.T) {
 	lift := record{"overrideBlocks": record{"patronBlock": record{}, "comment": "talked to them"}}
 	const permission = "circulation.override-patron-block.post"
 	blocked := "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY]\nFive books are overdue [USER_IS_BLOCKED_AUTOMATICALLY]"
-	if got := text(refusals(t, p.asks(t, book, patron, nil), http.StatusUnprocessableEntity)); got != blocked {
+	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, patron, nil), http.StatusUnprocessableEntity)); got != blocked {
 		t.Errorf("got\n%s\nwant\n%s", got, blocked)
 	}
-	denied := refusals(t, p.asks(t, book, patron, lift, "some.other.permission"), http.StatusUnprocessableEntity)
+	denied := readRefusals(t, p.sendCheckOut(t, book, patron, lift, "some.other.permission"), http.StatusUnprocessableEntity)
 	if len(denied) != 1 || denied[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" || denied[0].OverridableBlock.MissingPermissions[0] != permission {
 		t.Errorf("got %+v", denied)
 	}
-	checkParts(t, "loan", p.lentAs(t, book, patron, lift, permission), record{
+	checkParts(t, "loan", p.lendAs(t, book, patron, lift, permission), record{
 		"action": "checkedOutThroughOverride", "actionComment": "talked to them", "userId": id,
 	})
 }
 
-func TestAProxyBorrowsForTheSponsor(t *testing.T) {
+func TestCheckOut_ByProxy(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	sponsor, sponsorCard := p.patron(t)
-	proxy, proxyCard := p.patron(t)
-	books := p.books(t, 3)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	sponsor, sponsorCard := p.addPatron(t)
+	proxy, proxyCard := p.addPatron(t)
+	books := p.addBooks(t, 3)
 	through := record{"proxyUserBarcode": proxyCard}
 	const noRelation = "Cannot check out item via proxy when relationship is invalid"
-	if got := text(refusals(t, p.asks(t, books[0], sponsorCard, through), http.StatusUnprocessableEntity)); got != noRelation {
+	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[0], sponsorCard, through), http.StatusUnprocessableEntity)); got != noRelation {
 		t.Errorf("got %s, want %s", got, noRelation)
 	}
-	p.add(t, "/proxiesfor", record{"userId": sponsor, "proxyUserId": proxy, "status": "Active"})
-	checkParts(t, "loan", p.lentAs(t, books[0], sponsorCard, through), record{"userId": sponsor, "proxyUserId": proxy})
-	if got := text(refusals(t, p.asks(t, books[1], sponsorCard, through), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1") {
+	p.addRecord(t, "/proxiesfor", record{"userId": sponsor, "proxyUserId": proxy, "status": "Active"})
+	checkParts(t, "loan", p.lendAs(t, books[0], sponsorCard, through), record{"userId": sponsor, "proxyUserId": proxy})
+	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[1], sponsorCard, through), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1") {
 		t.Errorf("got %s, want the sponsor's limit", got)
 	}
-	object(t, p.lend(t, 0, books[2], proxyCard), http.StatusCreated) // the proxy's own limit is untouched
-	p.noLocksLeft(t)
+	readObject(t, p.lendBook(t, 0, books[2], proxyCard), http.StatusCreated) // the proxy's own limit is untouched
+	p.checkNoLocks(t)
 }
 
-func TestARequestIsFilledByItsPatronAndRefusesOthers(t *testing.T) {
+func TestCheckOut_FillsARequest(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 3)
-	ann, annCard := p.patron(t)
-	ben, benCard := p.patron(t)
-	itemID, book := p.item(t)
-	first, second := p.request(t, itemID, ann, 1), p.request(t, itemID, ben, 2)
-	got := text(refusals(t, p.asks(t, book, benCard, nil), http.StatusUnprocessableEntity))
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	ann, annCard := p.addPatron(t)
+	ben, benCard := p.addPatron(t)
+	itemID, book := p.addItem(t)
+	first, second := p.addRequest(t, itemID, ann, 1), p.addRequest(t, itemID, ben, 2)
+	got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, benCard, nil), http.StatusUnprocessableEntity))
 	if !strings.Contains(got, "because it has been requested by another patron") {
 		t.Errorf("got %s", got)
 	}
-	p.lentAs(t, book, annCard, nil)
-	checkParts(t, "Ann's request", p.stored(t, "/request-storage/requests/"+first), record{"status": "Closed - Filled", "position": nil})
-	checkParts(t, "Ben's request", p.stored(t, "/request-storage/requests/"+second), record{"status": "Open - Not yet filled", "position": 1.0})
+	p.lendAs(t, book, annCard, nil)
+	checkParts(t, "Ann's request", p.readRecord(t, "/request-storage/requests/"+first), record{"status": "Closed - Filled", "position": nil})
+	checkParts(t, "Ben's request", p.readRecord(t, "/request-storage/requests/"+second), record{"status": "Open - Not yet filled", "position": 1.0})
 }
 
-func TestRequestsForATitleCountWhenTheyAreSwitchedOn(t *testing.T) {
+func TestCheckOut_TitleLevelRequests(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 5)
-	ann, annCard := p.patron(t)
-	_, benCard := p.patron(t)
-	books := p.books(t, 3)
-	wanted := p.request(t, "", ann, 1, record{"requestLevel": "Title", "itemId": nil, "holdingsRecordId": nil})
-	p.lentAs(t, books[0], benCard, nil) // switched off, nobody waits
-	p.add(t, "/circulation-settings-storage/circulation-settings", record{
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
+	ann, annCard := p.addPatron(t)
+	_, benCard := p.addPatron(t)
+	books := p.addBooks(t, 3)
+	wanted := p.addRequest(t, "", ann, 1, record{"requestLevel": "Title", "itemId": nil, "holdingsRecordId": nil})
+	p.lendAs(t, books[0], benCard, nil) // switched off, nobody waits
+	p.addRecord(t, "/circulation-settings-storage/circulation-settings", record{
 		"name": "generalTlr", "value": record{"titleLevelRequestsFeatureEnabled": true},
 	})
-	eventually(t, patience, "the switch", func() bool {
-		a := p.asks(t, books[1], benCard, record{"servicePointId": "none"}) // which lends nothing
-		return strings.Contains(text(refusals(t, a, http.StatusUnprocessableEntity)), "another patron")
+	waitUntil(t, patience, "the switch", func() bool {
+		a := p.sendCheckOut(t, books[1], benCard, record{"servicePointId": "none"}) // which lends nothing
+		return strings.Contains(joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)), "another patron")
 	})
-	p.lentAs(t, books[2], annCard, nil)
-	checkParts(t, "Ann's request", p.stored(t, "/request-storage/requests/"+wanted), record{"status": "Closed - Filled", "position": nil})
-	p.lentAs(t, books[1], benCard, nil)
+	p.lendAs(t, books[2], annCard, nil)
+	checkParts(t, "Ann's request", p.readRecord(t, "/request-storage/requests/"+wanted), record{"status": "Closed - Filled", "position": nil})
+	p.lendAs(t, books[1], benCard, nil)
 }
 
-func TestDueDatesOfSchedulesWaitingHoldsAndStaff(t *testing.T) {
+func TestCheckOut_DueDates(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on("STAFF_AUTH=gateway")}, 9)
-	id, patron := p.patron(t)
-	other, _ := p.patron(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 9)
+	id, patron := p.addPatron(t)
+	other, _ := p.addPatron(t)
 	const lent = "2026-03-01T10:00:00.000Z"
-	term := p.schedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
-	fixed := p.loanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term})
-	limited := p.loanPolicy(t, "Year, limited", record{"period": record{"duration": 12, "intervalId": "Months"}, "fixedDueDateScheduleId": term})
-	wanted := p.loanPolicy(t, "Shorter while wanted", nil, record{"requestManagement": record{
+	term := p.addSchedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
+	fixed := p.addLoanPolicy(t, "Term", record{"profileId": "Fixed", "period": nil, "fixedDueDateScheduleId": term})
+	limited := p.addLoanPolicy(t, "Year, limited", record{"period": record{"duration": 12, "intervalId": "Months"}, "fixedDueDateScheduleId": term})
+	wanted := p.addLoanPolicy(t, "Shorter while wanted", nil, record{"requestManagement": record{
 		"holds": record{"alternateCheckoutLoanPeriod": record{"duration": 2, "intervalId": "Days"}},
 	}})
-	never := p.loanPolicy(t, "Not for loan", nil, record{"loanable": false})
+	never := p.addLoanPolicy(t, "Not for loan", nil, record{"loanable": false})
 
 	tests := map[string]struct {
 		more  record
@@ -162,17 +162,17 @@ func TestDueDatesOfSchedulesWaitingHoldsAndStaff(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			itemID, book := p.item(t)
+			itemID, book := p.addItem(t)
 			if tt.queue {
-				p.request(t, itemID, id, 1)
-				p.request(t, itemID, other, 2)
+				p.addRequest(t, itemID, id, 1)
+				p.addRequest(t, itemID, other, 2)
 			}
-			loan := p.lentAs(t, book, patron, with(tt.more, record{"loanDate": lent}), mayLend, mayLimit)
+			loan := p.lendAs(t, book, patron, setFields(tt.more, record{"loanDate": lent}), mayLend, mayLimit)
 			checkParts(t, "loan", loan, tt.want)
 		})
 	}
-	late := p.asks(t, p.books(t, 1)[0], patron, record{"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z"}, mayLimit)
-	if got := text(refusals(t, late, http.StatusUnprocessableEntity)); got != "loan date falls outside of the date ranges in the loan policy" {
+	late := p.sendCheckOut(t, p.addBooks(t, 1)[0], patron, record{"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z"}, mayLimit)
+	if got := joinMessages(readRefusals(t, late, http.StatusUnprocessableEntity)); got != "loan date falls outside of the date ranges in the loan policy" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -33,7 +33,7 @@ func countConnections(t *testing.T, target string) *connections {
 				return
 			}
 			wg.Go(func() {
-				c.pass(t, conn, strings.TrimPrefix(target, "http://"))
+				c.forward(t, conn, strings.TrimPrefix(target, "http://"))
 			})
 		}
 	})
@@ -44,11 +44,11 @@ func countConnections(t *testing.T, target string) *connections {
 	return c
 }
 
-// pass passes one connection on, until one of its ends is closed.
-func (c *connections) pass(t *testing.T, from net.Conn, target string) {
+// forward passes one connection on, until one of its ends is closed.
+func (c *connections) forward(t *testing.T, from net.Conn, target string) {
 	defer from.Close()
-	c.note(1)
-	defer c.note(-1)
+	c.countConnection(1)
+	defer c.countConnection(-1)
 	to, err := net.Dial("tcp", target)
 	if err != nil {
 		if !errors.Is(err, net.ErrClosed) {
@@ -68,7 +68,7 @@ func (c *connections) pass(t *testing.T, from net.Conn, target string) {
 	wg.Wait()
 }
 
-func (c *connections) note(delta int) {
+func (c *connections) countConnection(delta int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open += delta
@@ -76,9 +76,9 @@ func (c *connections) note(delta int) {
 	c.all += max(0, delta)
 }
 
-// counts returns how many connections were open at once at most, and how many were
+// readCounts returns how many connections were open at once at most, and how many were
 // made in all.
-func (c *connections) counts() (peak, made int) {
+func (c *connections) readCounts() (peak, made int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.most, c.all

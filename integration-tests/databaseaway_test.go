@@ -13,18 +13,18 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestDatabaseAway(t *testing.T) {
+func TestOutage_EveryEndpoint(t *testing.T) {
 	t.Parallel()
-	pg := ownServer(t)
+	pg := startPostgreSQL(t)
 	server, err := url.Parse(pg.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := logLines(t, "info", func(t *testing.T, o stack.Options) {
+	lines := captureLog(t, "info", func(t *testing.T, o stack.Options) {
 		o.DatabaseURL = pg.URL()
-		p := start(t, o, 3)
-		_, patron := p.patron(t)
-		object(t, p.lend(t, 0, p.books(t, 1)[0], patron), http.StatusCreated)
+		p := startPair(t, o, 3)
+		_, patron := p.addPatron(t)
+		readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated)
 		endpoints := p.endpoints(t)
 		if err := pg.Kill(); err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestDatabaseAway(t *testing.T) {
 	})
 	var lost, back []logLine
 	for _, text := range lines {
-		l := readLine(t, text)
+		l := parseLine(t, text)
 		switch {
 		case l.Msg == "the database is lost":
 			lost = append(lost, l)
@@ -79,7 +79,7 @@ func checkEveryCallIsUnavailable(t *testing.T, endpoints []endpoint) {
 		if e.body != nil {
 			body = e.body
 		}
-		a := do(t, e.client, e.method, e.at(uuid.NewString()), body)
+		a := callEndpoint(t, e.client, e.method, e.fillPath(uuid.NewString()), body)
 		code := a.Header.Get(fault.Header)
 		if code == string(fault.Unavailable) {
 			unavailable++
@@ -102,8 +102,8 @@ func restart(t *testing.T, pg *devpostgres.Server, p *pair) {
 		t.Fatal(err)
 	}
 	for _, base := range []string{p.Storages[0], p.Circulations[0]} {
-		eventually(t, patience, base+" ready again", func() bool {
-			return do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/admin/health/ready", nil).Status == http.StatusOK
+		waitUntil(t, patience, base+" ready again", func() bool {
+			return callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/admin/health/ready", nil).Status == http.StatusOK
 		})
 	}
 }

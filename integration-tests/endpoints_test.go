@@ -30,8 +30,8 @@ type endpoint struct {
 
 func (e endpoint) String() string { return e.method + " " + e.path }
 
-// at is the endpoint's path for an id, which must be escaped.
-func (e endpoint) at(id string) string { return strings.Replace(e.path, ":id", id, 1) }
+// fillPath is the endpoint's path for an id, which must be escaped.
+func (e endpoint) fillPath(id string) string { return strings.Replace(e.path, ":id", id, 1) }
 
 // collection is a type of records, for the endpoints that all types have.
 type collection struct {
@@ -45,9 +45,9 @@ type collection struct {
 func (p *pair) collections(t *testing.T) []collection {
 	t.Helper()
 	id := uuid.NewString
-	instance := p.stored(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"]
-	institution := p.one(t, "/location-units/institutions", "locinsts", record{"name": id()})
-	campus := p.one(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
+	instance := p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"]
+	institution := p.findOrAddRecord(t, "/location-units/institutions", "locinsts", record{"name": id()})
+	campus := p.findOrAddRecord(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
 	return []collection{
 		{"/groups", "usergroups", "group", record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, []string{"group", "desc"}},
 		{"/users", "users", "username", record{
@@ -113,27 +113,27 @@ func newRequest() record {
 	}
 }
 
-// one is the id of a record in a collection, which is r if it was empty.
-func (p *pair) one(t *testing.T, path, key string, r record) string {
+// findOrAddRecord is the id of a record in a collection, which is r if it was empty.
+func (p *pair) findOrAddRecord(t *testing.T, path, key string, r record) string {
 	t.Helper()
-	if list, _ := p.stored(t, path)[key].([]any); len(list) > 0 {
+	if list, _ := p.readRecord(t, path)[key].([]any); len(list) > 0 {
 		id, _ := list[0].(map[string]any)["id"].(string)
 		return id
 	}
-	return p.add(t, path, r)
+	return p.addRecord(t, path, r)
 }
 
 const requestsPath = "/circulation/requests"
 
-// page is a request for an available item, as circulation takes it.
-func (p *pair) page(t *testing.T) record {
+// newPageRequest is a request for an available item, as circulation takes it.
+func (p *pair) newPageRequest(t *testing.T) record {
 	t.Helper()
-	requester, _ := p.patron(t)
-	itemID, _ := p.item(t)
+	requester, _ := p.addPatron(t)
+	itemID, _ := p.addItem(t)
 	return record{
 		"requestLevel": "Item", "requestType": "Page", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
 		"pickupServicePointId": p.ServicePointID, "requesterId": requester, "itemId": itemID, "patronComments": "new",
-		"instanceId": p.stored(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
+		"instanceId": p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
 	}
 }
 
@@ -170,8 +170,8 @@ func (p *pair) recordEndpoints(t *testing.T) []endpoint {
 	return all
 }
 
-// searched are the parameters that check-outs are found by.
-func searched() []string {
+// historyParameters are the parameters that check-outs are found by.
+func historyParameters() []string {
 	return []string{"userBarcode", "itemBarcode", "servicePointId", "outcome", "from", "until", "offset", "limit"}
 }
 
@@ -191,7 +191,7 @@ func storageEndpoints() []endpoint {
 			body: record{"reason": "stuck", "byName": "Ann"}, texts: []string{"reason", "byName"},
 		},
 		{method: http.MethodGet, path: "/check-out-lock-changes-storage", query: []string{"kind", "offset", "limit"}},
-		{method: http.MethodGet, path: "/check-out-history-storage/check-outs", query: searched()},
+		{method: http.MethodGet, path: "/check-out-history-storage/check-outs", query: historyParameters()},
 		{method: http.MethodPost, path: "/check-out-history-storage/check-outs", body: record{"waiting": 0, "checkOuts": []any{
 			record{"id": id(), "outcome": "lent", "userBarcode": "b", "userId": id(), "waitMs": 1, "tookMs": 2},
 		}}},
@@ -210,7 +210,7 @@ func storageEndpoints() []endpoint {
 		}},
 		{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
 		{method: http.MethodPost, path: "/request-storage/placements", body: record{
-			"request": with(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
+			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
 		}},
 		{method: http.MethodGet, path: "/automated-patron-blocks/:id", alwaysThere: true},
 		{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
@@ -241,22 +241,22 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 	id := uuid.NewString
 	all := []endpoint{
 		{method: http.MethodPost, path: "/circulation/check-out-by-barcode", body: record{
-			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
+			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
 			"forceLoanPolicyId": p.PolicyID, "overrideBlocks": record{},
 		}, texts: []string{"forceLoanPolicyId"}}, // an empty one is none
 		{method: http.MethodPost, path: "/circulation/check-in-by-barcode", body: record{
-			"itemBarcode": p.books(t, 1)[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z",
+			"itemBarcode": p.addBooks(t, 1)[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z",
 		}},
 		{method: http.MethodPost, path: "/circulation/check-out-by-barcode-dry-run", body: record{
-			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t),
+			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t),
 		}, texts: []string{}},
 		{method: http.MethodPost, path: "/circulation/renew-by-barcode", body: record{
-			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t), "servicePointId": p.ServicePointID,
+			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID,
 		}, texts: []string{}},
 		{method: http.MethodPost, path: "/circulation/end-patron-action-session", body: record{
 			"endSessions": []any{record{"actionType": "Check-out", "patronId": id()}},
 		}},
-		{method: http.MethodPost, path: requestsPath, body: p.page(t), texts: []string{"patronComments"}},
+		{method: http.MethodPost, path: requestsPath, body: p.newPageRequest(t), texts: []string{"patronComments"}},
 		{method: http.MethodGet, path: requestsPath, query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: requestsPath + "/:id"},
 		{method: http.MethodGet, path: requestsPath + "/queue/item/:id", alwaysThere: true},
@@ -264,16 +264,16 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: "/circulation/loans/:id"},
 		{method: http.MethodGet, path: "/circulation/rules"},
-		{method: http.MethodPut, path: "/circulation/rules", body: record{"rulesAsText": p.rules()}},
+		{method: http.MethodPut, path: "/circulation/rules", body: record{"rulesAsText": p.formatRules()}},
 		{method: http.MethodGet, path: settingsPath},
 		{method: http.MethodPut, path: settingsPath, body: record{"enabled": false, "lockTtlMs": 3000, "retryIntervalsMs": []any{500}, "reason": "Monday"}, texts: []string{"reason"}},
 		{method: http.MethodGet, path: "/circulation/check-out-lock-changes", query: []string{"kind", "offset", "limit"}},
 		{method: http.MethodGet, path: "/circulation/check-out-locks", query: []string{"userId", "userBarcode", "holder", "outdated", "offset", "limit"}},
 		{method: http.MethodPost, path: "/circulation/check-out-locks/:id/release", body: record{"reason": "stuck"}, texts: []string{"reason"}},
-		{method: http.MethodGet, path: "/circulation/check-out-history", query: searched()},
+		{method: http.MethodGet, path: "/circulation/check-out-history", query: historyParameters()},
 		{method: http.MethodGet, path: "/circulation/check-out-figures", query: []string{"minutes"}},
 		{method: http.MethodPost, path: "/circulation/check-out-explanation", body: record{
-			"itemBarcode": p.books(t, 1)[0], "userBarcode": p.user(t),
+			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t),
 		}, texts: []string{"itemBarcode", "userBarcode"}},
 	}
 	for _, kind := range []string{"loan", "request", "notice", "overdue-fine", "lost-item"} {

@@ -13,9 +13,9 @@ import (
 
 // In these tests a lock lives for a minute and a check-out waits 200 ms for it,
 // so that whatever leaves a lock behind, or needs one that is, fails the test.
-var patient = on("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=200")
+var shortWait = enableLock("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=200")
 
-func TestWhatAPatronSeesOfALinkThatFails(t *testing.T) {
+func TestLinkFaults(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -24,42 +24,42 @@ func TestWhatAPatronSeesOfALinkThatFails(t *testing.T) {
 		says   string
 		leaves state
 	}{
-		{"a lost request for the lock is sent again", linkFault{method: http.MethodPost, path: acquirePath, times: 1, befall: loseRequest}, 201, "", lentOnce},
-		{"a lost answer of the lock costs no TTL", linkFault{method: http.MethodPost, path: acquirePath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
-		{"a commit whose answer is lost lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
-		{"a commit that a proxy answers lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, befall: answer(http.StatusBadGateway)}, 201, "", lentOnce},
-		{"a commit of which no answer ever comes is read back", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseAnswer}, 201, "", lentOnce},
-		{"a commit that never arrives lends nothing", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 503, "The item was not lent", untouched},
-		{"a release whose answer is lost is a release", linkFault{method: http.MethodDelete, path: acquirePath, times: 1, befall: loseAnswer}, 201, "", lentOnce},
-		{"a lock that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: loseRequest}, 503, "Storage was not reached", untouched},
-		{"a lock request that hangs lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: hang}, 504, "Storage did not answer in time", untouched},
+		{"a lost request for the lock is sent again", linkFault{method: http.MethodPost, path: acquirePath, times: 1, handle: loseRequest}, 201, "", lentOnce},
+		{"a lost answer of the lock costs no TTL", linkFault{method: http.MethodPost, path: acquirePath, times: 1, handle: loseAnswer}, 201, "", lentOnce},
+		{"a commit whose answer is lost lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: loseAnswer}, 201, "", lentOnce},
+		{"a commit that a proxy answers lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: answerWith(http.StatusBadGateway)}, 201, "", lentOnce},
+		{"a commit of which no answer ever comes is read back", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseAnswer}, 201, "", lentOnce},
+		{"a commit that never arrives lends nothing", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseRequest}, 503, "The item was not lent", untouched},
+		{"a release whose answer is lost is a release", linkFault{method: http.MethodDelete, path: acquirePath, times: 1, handle: loseAnswer}, 201, "", lentOnce},
+		{"a lock that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: loseRequest}, 503, "Storage was not reached", untouched},
+		{"a lock request that hangs lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: hangCall}, 504, "Storage did not answer in time", untouched},
 	}
-	p, links := linked(t, stack.Options{Circulations: len(tests), CirculationEnv: patient}, 1)
+	p, links := startPairWithLinks(t, stack.Options{Circulations: len(tests), CirculationEnv: shortWait}, 1)
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			id, patron := p.patron(t)
-			book := p.books(t, 1)[0]
-			links[i].add(tt.fault)
-			a := p.lend(t, i, book, patron)
-			links[i].mend()
+			id, patron := p.addPatron(t)
+			book := p.addBooks(t, 1)[0]
+			links[i].addFault(tt.fault)
+			a := p.lendBook(t, i, book, patron)
+			links[i].removeFaults()
 			if a.Status != tt.status || !strings.Contains(string(a.Body), tt.says) {
 				t.Errorf("answered %d %s, want %d %s", a.Status, a.Body, tt.status, tt.says)
 			}
-			if got := p.state(t, id, book); got != tt.leaves {
+			if got := p.readState(t, id, book); got != tt.leaves {
 				t.Errorf("left %+v, want %+v", got, tt.leaves)
 			}
 			if a.Status == http.StatusCreated {
 				return
 			}
-			if a := p.lend(t, i, book, patron); a.Status != http.StatusCreated {
+			if a := p.lendBook(t, i, book, patron); a.Status != http.StatusCreated {
 				t.Errorf("the next try was answered %d %s", a.Status, a.Body)
 			}
 		})
 	}
 }
 
-func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
+func TestLinkFaults_OfEachCall(t *testing.T) {
 	t.Parallel()
 	const (
 		settings = "GET /check-out-lock-settings-storage"
@@ -76,24 +76,24 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 		"GET /loan-policy-storage/loan-policies/{id}", "GET /loan-storage/open-loan-count", settings,
 		"POST " + acquirePath, "GET /loan-storage/open-loan-count", "POST " + commitPath, release,
 	}
-	p, links := linked(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: patient}, 1)
-	p.turnOn(t)
-	p.setRules(t, p.rules("m "+p.MaterialTypeID, p.termPolicy(t)))
-	proxy, proxyCard := p.patron(t)
+	p, links := startPairWithLinks(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: shortWait}, 1)
+	p.storeLockEnabled(t)
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.addTermPolicy(t)))
+	proxy, proxyCard := p.addPatron(t)
 	prepare := func(t *testing.T) (patronID, book string, body record) {
 		t.Helper()
-		patronID, patron := p.patron(t)
-		itemID, book := p.item(t)
-		p.add(t, "/proxiesfor", record{"userId": patronID, "proxyUserId": proxy, "status": "Active"})
-		p.request(t, itemID, patronID, 1)
+		patronID, patron := p.addPatron(t)
+		itemID, book := p.addItem(t)
+		p.addRecord(t, "/proxiesfor", record{"userId": patronID, "proxyUserId": proxy, "status": "Active"})
+		p.addRequest(t, itemID, patronID, 1)
 		return patronID, book, record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID, "proxyUserBarcode": proxyCard}
 	}
 	const path = "/circulation/check-out-by-barcode"
 	_, _, body := prepare(t)
-	if a := do(t, p.machines[len(calls)], http.MethodPost, path, body); a.Status != http.StatusCreated {
+	if a := callEndpoint(t, p.machines[len(calls)], http.MethodPost, path, body); a.Status != http.StatusCreated {
 		t.Fatalf("a check-out without faults: %d %s", a.Status, a.Body)
 	}
-	made := slices.DeleteFunc(links[len(calls)].calls(), func(call string) bool {
+	made := slices.DeleteFunc(links[len(calls)].listCalls(), func(call string) bool {
 		return call == "POST /check-out-history-storage/check-outs" // comes by itself, twice a second
 	})
 	slices.Sort(made)
@@ -111,7 +111,7 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			id, book, body := prepare(t)
-			links[i].add(linkFault{method: method, path: failing, spare: earlier, times: always, befall: answer(http.StatusInternalServerError)})
+			links[i].addFault(linkFault{method: method, path: failing, skip: earlier, times: always, handle: answerWith(http.StatusInternalServerError)})
 			wantStatus, want := http.StatusInternalServerError, untouched
 			want.Requests = 1
 			switch name {
@@ -121,27 +121,27 @@ func TestWhicheverCallFailsNothingIsHalfWritten(t *testing.T) {
 				wantStatus, want = http.StatusCreated, lentOnce
 				want.Locks = 1
 			}
-			if a := do(t, p.machines[i], http.MethodPost, path, body); a.Status != wantStatus {
+			if a := callEndpoint(t, p.machines[i], http.MethodPost, path, body); a.Status != wantStatus {
 				t.Errorf("answered %d %s, want %d", a.Status, a.Body, wantStatus)
 			}
-			if got := p.state(t, id, book); got != want {
+			if got := p.readState(t, id, book); got != want {
 				t.Errorf("left %+v, want %+v", got, want)
 			}
 		})
 	}
 }
 
-func TestASidecars503IsNoHeldLock(t *testing.T) {
+func TestLinkFaults_503OfASidecar(t *testing.T) {
 	t.Parallel()
-	p, links := linked(t, stack.Options{CirculationEnv: on()}, 1) // waits of 5 s
-	id, patron := p.patron(t)
-	book := p.books(t, 1)[0]
-	links[0].add(linkFault{method: http.MethodPost, path: acquirePath, times: always, befall: answer(http.StatusServiceUnavailable)})
-	if a := p.lend(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
+	p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 1) // waits of 5 s
+	id, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	links[0].addFault(linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: answerWith(http.StatusServiceUnavailable)})
+	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
 		t.Errorf("answered %d %s, want 503", a.Status, a.Body)
 	}
 	tries := 0
-	for _, c := range links[0].calls() {
+	for _, c := range links[0].listCalls() {
 		if c == "POST "+acquirePath {
 			tries++
 		}
@@ -149,30 +149,30 @@ func TestASidecars503IsNoHeldLock(t *testing.T) {
 	if tries != 2 {
 		t.Errorf("asked %d times, want 2: once more in case an answer was lost, and no waiting", tries)
 	}
-	if got := p.state(t, id, book); got != untouched {
+	if got := p.readState(t, id, book); got != untouched {
 		t.Errorf("left %+v, want %+v", got, untouched)
 	}
 }
 
-func TestStorageThatGoesAwayFailsTheCheckOutAtOnce(t *testing.T) {
+func TestLinkFaults_StorageGone(t *testing.T) {
 	t.Parallel()
 	var links []*link
-	p, links := linked(t, stack.Options{
-		CirculationEnv: on(), // waits of 25 s in all
+	p, links := startPairWithLinks(t, stack.Options{
+		CirculationEnv: enableLock(), // waits of 25 s in all
 		Observe: func(int) circulation.Observer {
-			return stepHook{step: circulation.Validated, do: func() { links[0].add(linkFault{times: always, befall: loseRequest}) }}
+			return stepHook{step: circulation.Validated, do: func() { links[0].addFault(linkFault{times: always, handle: loseRequest}) }}
 		},
 	}, 1)
-	id, patron := p.patron(t)
-	book := p.books(t, 1)[0]
+	id, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
 	began := time.Now()
-	if a := p.lend(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
+	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusServiceUnavailable {
 		t.Errorf("answered %d %s, want 503", a.Status, a.Body)
 	}
 	if took := time.Since(began); took >= 10*time.Second {
 		t.Errorf("that took %s", took)
 	}
-	if got := p.state(t, id, book); got != untouched {
+	if got := p.readState(t, id, book); got != untouched {
 		t.Errorf("left %+v, want %+v", got, untouched)
 	}
 }

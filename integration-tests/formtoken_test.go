@@ -12,10 +12,10 @@ import (
 
 // A link in a mail or on another site must not make forms worthless that are open
 // in other tabs.
-func TestAFormStaysGoodWhenStaffFollowALinkFromElsewhere(t *testing.T) {
+func TestStaffForm_AfterALinkFromAnotherSite(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: off()}, 1)
-	tab := p.staff(t, 0)
+	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 1)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("Turn on …")
 	form := tab.URL()
 	token := tab.Attribute("input[name=token]", "value")

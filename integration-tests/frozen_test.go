@@ -14,8 +14,8 @@ import (
 // recognises it.
 const inPlainText = "default_query_exec_mode=exec"
 
-// wired is start with a wire before storage instance 0.
-func wired(t *testing.T, o stack.Options, limit int) (*pair, *wire) {
+// startPairWithWire is start with a wire before storage instance 0.
+func startPairWithWire(t *testing.T, o stack.Options, limit int) (*pair, *wire) {
 	t.Helper()
 	var before *wire
 	o.DatabaseVia = func(i int, databaseURL string) string {
@@ -31,7 +31,7 @@ func wired(t *testing.T, o stack.Options, limit int) (*pair, *wire) {
 		before = w
 		return through
 	}
-	return start(t, o, limit), before
+	return startPair(t, o, limit), before
 }
 
 func TestFrozenCommit(t *testing.T) {
@@ -48,32 +48,32 @@ func TestFrozenCommit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, before := wired(t, stack.Options{
+			p, before := startPairWithWire(t, stack.Options{
 				Storages: 2, Circulations: 2,
-				CirculationEnv: on("LOCK_TTL_MS=1000", fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", tt.enabled)),
+				CirculationEnv: enableLock("LOCK_TTL_MS=1000", fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", tt.enabled)),
 			}, 1)
-			id, patron := p.patron(t)
-			books := p.books(t, 2)
-			frozen := before.silenceAt(tt.at)
-			sleeper := p.lendLater(t.Context(), t, 0, books[0], patron)
+			id, patron := p.addPatron(t)
+			books := p.addBooks(t, 2)
+			frozen := before.pauseAt(tt.at)
+			sleeper := p.startLending(t.Context(), t, 0, books[0], patron)
 			<-frozen
 			began := time.Now()
 			if tt.operate {
 				p.checkOperators(t, id, tt.enabled)
 			}
-			eventually(t, patience, "another instance lends to the patron", func() bool {
-				return p.lend(t, 1, books[1], patron).Status == http.StatusCreated
+			waitUntil(t, patience, "another instance lends to the patron", func() bool {
+				return p.lendBook(t, 1, books[1], patron).Status == http.StatusCreated
 			})
 			t.Logf("another instance lent after %s", time.Since(began).Round(time.Millisecond))
 
-			before.speak()
-			if a := sleeper.wait(); a.Status == http.StatusCreated {
+			before.resume()
+			if a := sleeper.awaitAnswer(); a.Status == http.StatusCreated {
 				t.Errorf("the frozen one was answered %d %s", a.Status, a.Body)
 			}
-			if n := p.open(t, id); n != 1 {
+			if n := p.countOpenLoans(t, id); n != 1 {
 				t.Errorf("the patron has %d loans, want 1", n)
 			}
-			got := p.state(t, id, books[0])
+			got := p.readState(t, id, books[0])
 			if got.Status != "Available" || got.Events != 0 {
 				t.Errorf("the frozen one left %+v", got)
 			}
@@ -87,15 +87,15 @@ func (p *pair) checkOperators(t *testing.T, userID string, enabled bool) {
 	t.Helper()
 	began := time.Now()
 	if !enabled {
-		object(t, do(t, p.machines[1], http.MethodPut, "/circulation/check-out-lock-settings", record{"enabled": true}), http.StatusOK)
+		readObject(t, callEndpoint(t, p.machines[1], http.MethodPut, "/circulation/check-out-lock-settings", record{"enabled": true}), http.StatusOK)
 		t.Logf("the lock was turned on after %s", time.Since(began).Round(time.Millisecond))
 		return
 	}
 	var list struct{ CheckoutLocks []struct{ ID string } }
-	if err := do(t, p.storageAt(1), http.MethodGet, acquirePath+"?userId="+userID, nil).JSON(&list); err != nil || len(list.CheckoutLocks) != 1 {
+	if err := callEndpoint(t, p.storageAt(1), http.MethodGet, acquirePath+"?userId="+userID, nil).JSON(&list); err != nil || len(list.CheckoutLocks) != 1 {
 		t.Fatalf("locks are %+v, %v", list, err)
 	}
-	a := do(t, p.storageAt(1), http.MethodPost, acquirePath+"/"+list.CheckoutLocks[0].ID+"/forced-release", record{"reason": "stuck"})
+	a := callEndpoint(t, p.storageAt(1), http.MethodPost, acquirePath+"/"+list.CheckoutLocks[0].ID+"/forced-release", record{"reason": "stuck"})
 	t.Logf("the forced release was answered %d after %s", a.Status, time.Since(began).Round(time.Millisecond))
 	if a.Status != http.StatusOK {
 		t.Errorf("the forced release was answered %d %s", a.Status, a.Body)

@@ -13,16 +13,16 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// dies makes an instance lose its storage at a step and then breaks the check-out
+// crashAt makes an instance lose its storage at a step and then breaks the check-out
 // off, so that nothing is released or given up: the instance is as good as dead.
-func dies(at circulation.Step, link **link) circulation.Observer {
+func crashAt(at circulation.Step, link **link) circulation.Observer {
 	return stepHook{step: at, do: func() {
-		(*link).add(linkFault{times: always, befall: loseRequest})
+		(*link).addFault(linkFault{times: always, handle: loseRequest})
 		panic("the instance dies")
 	}}
 }
 
-func TestARepeatFinishesWhatADeadInstanceBegan(t *testing.T) {
+func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 	t.Parallel()
 	for _, step := range []circulation.Step{circulation.Validated, circulation.Locked, circulation.Recounted, circulation.Committed} {
 		for _, enabled := range []bool{true, false} {
@@ -32,34 +32,34 @@ func TestARepeatFinishesWhatADeadInstanceBegan(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, lock enabled is %t", step, enabled), func(t *testing.T) {
 				t.Parallel()
 				var dead *link
-				p, links := linked(t, stack.Options{
-					Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=1000", fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
+				p, links := startPairWithLinks(t, stack.Options{
+					Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000", fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled)),
 					Observe: func(i int) circulation.Observer {
 						if i == 1 {
 							return circulation.NoObserver{}
 						}
-						return dies(step, &dead)
+						return crashAt(step, &dead)
 					},
 				}, 1)
 				dead = links[0]
-				id, patron := p.patron(t)
-				books := p.books(t, 2)
-				_, other := p.patron(t)
-				usual := object(t, p.keyed(t, 1, "usual", p.checkOut(books[0], other)), http.StatusCreated)
+				id, patron := p.addPatron(t)
+				books := p.addBooks(t, 2)
+				_, other := p.addPatron(t)
+				usual := readObject(t, p.lendWithKey(t, 1, "usual", p.newCheckOut(books[0], other)), http.StatusCreated)
 
-				if a := p.keyed(t, 0, "k", p.checkOut(books[1], patron)); a.Status != http.StatusInternalServerError {
+				if a := p.lendWithKey(t, 0, "k", p.newCheckOut(books[1], patron)); a.Status != http.StatusInternalServerError {
 					t.Fatalf("the instance did not die: %d %s", a.Status, a.Body)
 				}
-				repeat := p.keyed(t, 1, "k", p.checkOut(books[1], patron))
-				loan := object(t, repeat, http.StatusCreated)
+				repeat := p.lendWithKey(t, 1, "k", p.newCheckOut(books[1], patron))
+				loan := readObject(t, repeat, http.StatusCreated)
 				if got, want := slices.Sorted(maps.Keys(loan)), slices.Sorted(maps.Keys(usual)); !slices.Equal(got, want) {
 					t.Errorf("the answer has %v, want what a check-out is always answered with: %v", got, want)
 				}
-				if status := part(loan, "item.status.name"); status != "Checked out" {
+				if status := readPart(loan, "item.status.name"); status != "Checked out" {
 					t.Errorf("the item is answered as %v", status)
 				}
-				sameAnswer(t, "another repeat", p.keyed(t, 1, "k", p.checkOut(books[1], patron)), repeat)
-				got := p.state(t, id, books[1])
+				checkSameAnswer(t, "another repeat", p.lendWithKey(t, 1, "k", p.newCheckOut(books[1], patron)), repeat)
+				got := p.readState(t, id, books[1])
 				got.Locks = 0 // a dead instance's lock lasts for its TTL
 				if got != lentOnce {
 					t.Errorf("left %+v, want %+v", got, lentOnce)
@@ -69,8 +69,8 @@ func TestARepeatFinishesWhatADeadInstanceBegan(t *testing.T) {
 	}
 }
 
-// sleeper is a pair whose instance 0 sleeps at a step, once, until woken.
-func sleeper(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep <-chan struct{}, wake func()) {
+// startPairThatSleeps is a pair whose instance 0 sleeps at a step, once, until woken.
+func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep <-chan struct{}, wake func()) {
 	t.Helper()
 	sleeping, woken := make(chan struct{}), make(chan struct{})
 	wake = sync.OnceFunc(func() { close(woken) })
@@ -78,8 +78,8 @@ func sleeper(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep 
 		close(sleeping)
 		<-woken
 	})
-	p, links = linked(t, stack.Options{
-		Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=1000"),
+	p, links = startPairWithLinks(t, stack.Options{
+		Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=1000"),
 		Observe: func(i int) circulation.Observer {
 			if i == 1 {
 				return circulation.NoObserver{}
@@ -93,57 +93,57 @@ func sleeper(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep 
 
 // A machine that stands still for seconds lets a claim lapse, and rightly so. Then
 // the test begins anew.
-func TestARepeatWaitsForTheFirst(t *testing.T) {
+func TestIdempotencyKey_RepeatWaits(t *testing.T) {
 	t.Parallel()
 	for range 10 {
-		if repeatWaits(t) {
+		if checkRepeatWaits(t) {
 			return
 		}
 	}
 	t.Error("the claim was never renewed in time")
 }
 
-// repeatWaits is false when the repeat was answered first because the claim was
+// checkRepeatWaits is false when the repeat was answered first because the claim was
 // not renewed in time.
-func repeatWaits(t *testing.T) bool {
+func checkRepeatWaits(t *testing.T) bool {
 	t.Helper()
-	p, _, asleep, wake := sleeper(t, circulation.Recounted)
-	id, patron := p.patron(t)
-	book := p.books(t, 1)[0]
-	first := p.keyedLater(t, 0, "k", p.checkOut(book, patron))
+	p, _, asleep, wake := startPairThatSleeps(t, circulation.Recounted)
+	id, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	first := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
 	<-asleep
-	repeat := p.keyedLater(t, 1, "k", p.checkOut(book, patron))
-	inTime := p.renewals(t, 4, repeat) // which is longer than a claim lives
+	repeat := p.startLendingWithKey(t, 1, "k", p.newCheckOut(book, patron))
+	inTime := p.waitForRenewals(t, 4, repeat) // which is longer than a claim lives
 	select {
 	case a := <-repeat.answered:
 		if inTime {
 			t.Fatalf("the repeat did not wait: %d %s", a.Status, a.Body)
 		}
 		wake()
-		first.wait()
+		first.awaitAnswer()
 		return false
 	default:
 	}
 	wake()
-	a := first.wait()
-	object(t, a, http.StatusCreated)
-	sameAnswer(t, "the repeat", repeat.wait(), a)
-	if got := p.state(t, id, book); got != lentOnce {
+	a := first.awaitAnswer()
+	readObject(t, a, http.StatusCreated)
+	checkSameAnswer(t, "the repeat", repeat.awaitAnswer(), a)
+	if got := p.readState(t, id, book); got != lentOnce {
 		t.Errorf("left %+v, want %+v", got, lentOnce)
 	}
 	return true
 }
 
-// renewals waits until claims were renewed n times, or the repeat is answered. It
+// waitForRenewals waits until claims were renewed n times, or the repeat is answered. It
 // tells whether no two were further apart than two seconds, of the three that a
 // claim lives.
-func (p *pair) renewals(t *testing.T, n float64, repeat lending) bool {
+func (p *pair) waitForRenewals(t *testing.T, n float64, repeat lending) bool {
 	t.Helper()
 	const renewed = `http_requests_total{method="PUT",route="` + keysPath + `/:claimId",status="204"}`
 	seen, last, longest := 0.0, time.Now(), time.Duration(0)
-	eventually(t, patience, "renewals of the claim", func() bool {
+	waitUntil(t, patience, "renewals of the claim", func() bool {
 		longest = max(longest, time.Since(last))
-		if now := metric(t, p, renewed); now > seen {
+		if now := sumMetric(t, p, renewed); now > seen {
 			seen, last = now, time.Now()
 		}
 		return seen >= n || len(repeat.answered) > 0
@@ -151,7 +151,7 @@ func (p *pair) renewals(t *testing.T, n float64, repeat lending) bool {
 	return longest <= 2*time.Second
 }
 
-func TestAnInstanceThatSleptWhileItWasTakenOverAnswersAsTheOther(t *testing.T) {
+func TestIdempotencyKey_TakenOverInstanceAnswersAlike(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		active bool // the patron, when the repeat comes
@@ -164,25 +164,25 @@ func TestAnInstanceThatSleptWhileItWasTakenOverAnswersAsTheOther(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, links, asleep, wake := sleeper(t, circulation.Recounted)
-			id, patron := p.patron(t)
-			book := p.books(t, 1)[0]
-			links[0].add(linkFault{method: http.MethodPut, path: keysPath, times: always, befall: loseRequest}) // it cannot renew its claim
-			slept := p.keyedLater(t, 0, "k", p.checkOut(book, patron))
+			p, links, asleep, wake := startPairThatSleeps(t, circulation.Recounted)
+			id, patron := p.addPatron(t)
+			book := p.addBooks(t, 1)[0]
+			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}) // it cannot renew its claim
+			slept := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
 			<-asleep
-			user := p.stored(t, "/users/"+id)
+			user := p.readRecord(t, "/users/"+id)
 			user["active"] = tt.active
-			if a := do(t, p.Storage, http.MethodPut, "/users/"+id, user); a.Status != http.StatusNoContent {
+			if a := callEndpoint(t, p.Storage, http.MethodPut, "/users/"+id, user); a.Status != http.StatusNoContent {
 				t.Fatalf("changing the patron: %d %s", a.Status, a.Body)
 			}
-			repeat := p.keyed(t, 1, "k", p.checkOut(book, patron))
+			repeat := p.lendWithKey(t, 1, "k", p.newCheckOut(book, patron))
 			if repeat.Status != tt.status {
 				t.Errorf("the repeat was answered %d %s, want %d", repeat.Status, repeat.Body, tt.status)
 			}
-			links[0].mend()
+			links[0].removeFaults()
 			wake()
-			sameAnswer(t, "who slept", slept.wait(), repeat)
-			got := p.state(t, id, book)
+			checkSameAnswer(t, "who slept", slept.awaitAnswer(), repeat)
+			got := p.readState(t, id, book)
 			if got.Locks = 0; got != tt.leaves {
 				t.Errorf("left %+v, want %+v", got, tt.leaves)
 			}
@@ -190,7 +190,7 @@ func TestAnInstanceThatSleptWhileItWasTakenOverAnswersAsTheOther(t *testing.T) {
 	}
 }
 
-func TestAKeyWhoseStorageFailsLendsOnceOrNotAtAll(t *testing.T) {
+func TestIdempotencyKey_StorageFaults(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -198,35 +198,35 @@ func TestAKeyWhoseStorageFailsLendsOnceOrNotAtAll(t *testing.T) {
 		status int
 		leaves state
 	}{
-		{"a claim whose answer is lost is asked for again", linkFault{method: http.MethodPost, path: keysPath, times: 1, befall: loseAnswer}, 201, lentOnce},
-		{"a claim that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, befall: loseRequest}, 503, untouched},
-		{"a claim that fails lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, befall: answer(500)}, 500, untouched},
-		{"an answer that cannot be kept is given all the same", linkFault{method: http.MethodPut, path: keysPath, times: always, befall: loseRequest}, 201, lentOnce},
-		{"an answer that is kept unheard is given", linkFault{method: http.MethodPut, path: keysPath, times: always, befall: loseAnswer}, 201, lentOnce},
-		{"a commit that never arrives is sent by the repeat", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseRequest}, 503, untouched},
-		{"a commit of which no answer ever comes", linkFault{method: http.MethodPost, path: commitPath, times: always, befall: loseAnswer}, 201, lentOnce},
+		{"a claim whose answer is lost is asked for again", linkFault{method: http.MethodPost, path: keysPath, times: 1, handle: loseAnswer}, 201, lentOnce},
+		{"a claim that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, handle: loseRequest}, 503, untouched},
+		{"a claim that fails lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, handle: answerWith(500)}, 500, untouched},
+		{"an answer that cannot be kept is given all the same", linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}, 201, lentOnce},
+		{"an answer that is kept unheard is given", linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseAnswer}, 201, lentOnce},
+		{"a commit that never arrives is sent by the repeat", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseRequest}, 503, untouched},
+		{"a commit of which no answer ever comes", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseAnswer}, 201, lentOnce},
 	}
-	p, links := linked(t, stack.Options{Circulations: len(tests), CirculationEnv: patient}, 1)
+	p, links := startPairWithLinks(t, stack.Options{Circulations: len(tests), CirculationEnv: shortWait}, 1)
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			id, patron := p.patron(t)
-			book, key := p.books(t, 1)[0], tt.name
-			links[i].add(tt.fault)
-			first := p.keyed(t, i, key, p.checkOut(book, patron))
+			id, patron := p.addPatron(t)
+			book, key := p.addBooks(t, 1)[0], tt.name
+			links[i].addFault(tt.fault)
+			first := p.lendWithKey(t, i, key, p.newCheckOut(book, patron))
 			if first.Status != tt.status {
 				t.Errorf("answered %d %s, want %d", first.Status, first.Body, tt.status)
 			}
-			if got := p.state(t, id, book); got != tt.leaves {
+			if got := p.readState(t, id, book); got != tt.leaves {
 				t.Errorf("left %+v, want %+v", got, tt.leaves)
 			}
-			links[i].mend()
-			repeat := p.keyed(t, i, key, p.checkOut(book, patron))
-			loan := object(t, repeat, http.StatusCreated)
+			links[i].removeFaults()
+			repeat := p.lendWithKey(t, i, key, p.newCheckOut(book, patron))
+			loan := readObject(t, repeat, http.StatusCreated)
 			if first.Status == http.StatusCreated && first.Header.Get("Location") != repeat.Header.Get("Location") {
 				t.Errorf("the repeat lent %v, the first %s", loan["id"], first.Header.Get("Location"))
 			}
-			if got := p.state(t, id, book); got != lentOnce {
+			if got := p.readState(t, id, book); got != lentOnce {
 				t.Errorf("the repeat left %+v, want %+v", got, lentOnce)
 			}
 		})

@@ -13,8 +13,8 @@ import (
 // record is a FOLIO record as it is sent and answered.
 type record = map[string]any
 
-// add stores a record of its own making and returns its id.
-func (p *pair) add(t *testing.T, path string, r record) string {
+// addRecord stores a record of its own making and returns its id.
+func (p *pair) addRecord(t *testing.T, path string, r record) string {
 	t.Helper()
 	id := uuid.NewString()
 	r["id"] = id
@@ -24,8 +24,8 @@ func (p *pair) add(t *testing.T, path string, r record) string {
 	return id
 }
 
-// with returns the record with more properties; a nil one is taken away.
-func with(r record, more ...record) record {
+// setFields returns the record with more properties; a nil one is taken away.
+func setFields(r record, more ...record) record {
 	for _, m := range more {
 		for name, value := range m {
 			if r[name] = value; value == nil {
@@ -36,40 +36,40 @@ func with(r record, more ...record) record {
 	return r
 }
 
-// user registers a patron who differs from others by more, and returns the barcode.
-func (p *pair) user(t *testing.T, more ...record) string {
+// addUser registers a patron who differs from others by more, and returns the barcode.
+func (p *pair) addUser(t *testing.T, more ...record) string {
 	t.Helper()
 	barcode := "u-" + uuid.NewString()
-	p.add(t, "/users", with(record{
+	p.addRecord(t, "/users", setFields(record{
 		"barcode": barcode, "active": true, "patronGroup": p.GroupID,
 		"personal": record{"lastName": "Reader", "firstName": "Rita"},
 	}, more...))
 	return barcode
 }
 
-// item adds an item that differs from others by more, and returns id and barcode.
-func (p *pair) item(t *testing.T, more ...record) (id, barcode string) {
+// addItem adds an item that differs from others by more, and returns id and barcode.
+func (p *pair) addItem(t *testing.T, more ...record) (id, barcode string) {
 	t.Helper()
 	barcode = "i-" + uuid.NewString()
-	id = p.add(t, "/item-storage/items", with(record{
+	id = p.addRecord(t, "/item-storage/items", setFields(record{
 		"barcode": barcode, "holdingsRecordId": p.HoldingsID, "materialTypeId": p.MaterialTypeID,
 		"permanentLoanTypeId": p.LoanTypeID, "status": record{"name": "Available"},
 	}, more...))
 	return id, barcode
 }
 
-// materialType adds one and returns its id.
-func (p *pair) materialType(t *testing.T, name string) string {
+// addMaterialType adds one and returns its id.
+func (p *pair) addMaterialType(t *testing.T, name string) string {
 	t.Helper()
-	return p.add(t, "/material-types", record{"name": name})
+	return p.addRecord(t, "/material-types", record{"name": name})
 }
 
-// loanPolicy adds a policy of rolling loans and returns its id.
-func (p *pair) loanPolicy(t *testing.T, name string, loansPolicy record, more ...record) string {
+// addLoanPolicy adds a policy of rolling loans and returns its id.
+func (p *pair) addLoanPolicy(t *testing.T, name string, loansPolicy record, more ...record) string {
 	t.Helper()
-	return p.add(t, "/loan-policy-storage/loan-policies", with(record{
+	return p.addRecord(t, "/loan-policy-storage/loan-policies", setFields(record{
 		"name": name, "loanable": true, "renewable": false,
-		"loansPolicy": with(record{"profileId": "Rolling", "period": record{"duration": 4, "intervalId": "Weeks"}}, loansPolicy),
+		"loansPolicy": setFields(record{"profileId": "Rolling", "period": record{"duration": 4, "intervalId": "Weeks"}}, loansPolicy),
 	}, more...))
 }
 
@@ -77,41 +77,41 @@ func (p *pair) loanPolicy(t *testing.T, name string, loansPolicy record, more ..
 // stored: notices, overdue fines, lost items.
 const unstoredPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
-// policies are the five policies that a line of rules names. Only the loan and the
+// formatPolicies are the five policies that a line of rules names. Only the loan and the
 // request policy are looked up in this version.
-func policies(loanPolicyID string) string {
+func formatPolicies(loanPolicyID string) string {
 	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + unstoredPolicyID + " o " + unstoredPolicyID + " i " + unstoredPolicyID
 }
 
-// rules makes rules out of criteria and loan policies, given in turn; the library's
+// formatRules makes rules out of criteria and loan policies, given in turn; the library's
 // own policy is the fallback.
-func (p *pair) rules(criteriaAndPolicies ...string) string {
+func (p *pair) formatRules(criteriaAndPolicies ...string) string {
 	var text strings.Builder
-	text.WriteString("priority: t, s, c, b, a, m, g\nfallback-policy: " + policies(p.PolicyID) + "\n")
+	text.WriteString("priority: t, s, c, b, a, m, g\nfallback-policy: " + formatPolicies(p.PolicyID) + "\n")
 	for i := 0; i+1 < len(criteriaAndPolicies); i += 2 {
-		text.WriteString(criteriaAndPolicies[i] + ": " + policies(criteriaAndPolicies[i+1]) + "\n")
+		text.WriteString(criteriaAndPolicies[i] + ": " + formatPolicies(criteriaAndPolicies[i+1]) + "\n")
 	}
 	return text.String()
 }
 
-// setRules stores rules through circulation instance 0.
-func (p *pair) setRules(t *testing.T, text string) {
+// storeRules stores rules through circulation instance 0.
+func (p *pair) storeRules(t *testing.T, text string) {
 	t.Helper()
 	if _, err := p.machines[0].Must(t.Context(), http.MethodPut, "/circulation/rules", record{"rulesAsText": text}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// stored reads a record, or any other JSON object, from storage.
-func (p *pair) stored(t *testing.T, path string) record {
+// readRecord reads a record, or any other JSON object, from storage.
+func (p *pair) readRecord(t *testing.T, path string) record {
 	t.Helper()
 	var r record
-	p.get(t, path, &r)
+	p.readInto(t, path, &r)
 	return r
 }
 
-// object is the answer's JSON object; the test fails when the status is another.
-func object(t *testing.T, a stack.Answer, status int) record {
+// readObject is the answer's JSON object; the test fails when the status is another.
+func readObject(t *testing.T, a stack.Answer, status int) record {
 	t.Helper()
 	if a.Status != status {
 		t.Fatalf("got %d %s, want status %d", a.Status, a.Body, status)
@@ -123,8 +123,8 @@ func object(t *testing.T, a stack.Answer, status int) record {
 	return r
 }
 
-// part is what stands in the record at a path with dots, nil when there is nothing.
-func part(r record, path string) any {
+// readPart is what stands in the record at a path with dots, nil when there is nothing.
+func readPart(r record, path string) any {
 	var v any = r
 	for name := range strings.SplitSeq(path, ".") {
 		o, _ := v.(record)
@@ -137,7 +137,7 @@ func part(r record, path string) any {
 func checkParts(t *testing.T, what string, got, want record) {
 	t.Helper()
 	for path, value := range want {
-		if is := part(got, path); is != value {
+		if is := readPart(got, path); is != value {
 			t.Errorf("%s: %s is %v, want %v", what, path, is, value)
 		}
 	}
@@ -156,8 +156,8 @@ type refusal struct {
 	}
 }
 
-// refusals are the errors of an answer, which must have that status.
-func refusals(t *testing.T, a stack.Answer, status int) []refusal {
+// readRefusals are the errors of an answer, which must have that status.
+func readRefusals(t *testing.T, a stack.Answer, status int) []refusal {
 	t.Helper()
 	if a.Status != status {
 		t.Fatalf("got %d %s, want status %d", a.Status, a.Body, status)
@@ -172,8 +172,8 @@ func refusals(t *testing.T, a stack.Answer, status int) []refusal {
 	return list.Errors
 }
 
-// text is all messages with codes, for comparisons.
-func text(list []refusal) string {
+// joinMessages is all messages with codes, for comparisons.
+func joinMessages(list []refusal) string {
 	var lines []string
 	for _, r := range list {
 		line := r.Message

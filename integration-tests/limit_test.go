@@ -23,14 +23,14 @@ const (
 	raceTTL       = 300 * time.Millisecond
 )
 
-// pauses makes a share of all check-outs pause between recount and commit.
-type pauses struct {
+// pausingObserver makes a share of all check-outs pause between recount and commit.
+type pausingObserver struct {
 	circulation.NoObserver
 	percent int
 	pause   time.Duration
 }
 
-func (p pauses) Reached(ctx context.Context, step circulation.Step, _ time.Duration) {
+func (p pausingObserver) Reached(ctx context.Context, step circulation.Step, _ time.Duration) {
 	if step == circulation.Recounted && rand.N(100) < p.percent {
 		select {
 		case <-time.After(p.pause):
@@ -42,52 +42,52 @@ func (p pauses) Reached(ctx context.Context, step circulation.Step, _ time.Durat
 // The races have the machine to themselves (no t.Parallel): with a TTL this short,
 // a machine busy with other tests would mostly show that locks outlive it.
 
-// race sends all check-outs of all patrons at once to four circulation instances
+// runRace sends all check-outs of all patrons at once to four circulation instances
 // on two storages, and returns the patrons' open loans and what was answered.
-func race(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int, sum stack.Summary) {
+func runRace(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int, sum stack.Summary) {
 	t.Helper()
-	environ := on(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled), fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()))
+	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled), fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()))
 	if !enabled { // no lock keeps them apart, so as many commit at once as an instance admits
 		environ = append(environ, "CHECKOUT_CONCURRENCY=32", "CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s")
 	}
-	p = start(t, stack.Options{Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ}, raceLimit)
+	p = startPair(t, stack.Options{Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ}, raceLimit)
 	var all []stack.CheckOut
 	ids := make([]string, racePatrons)
 	for i := range ids {
-		id, patron := p.patron(t)
+		id, patron := p.addPatron(t)
 		ids[i] = id
-		for _, book := range p.books(t, raceCheckOuts) {
-			all = append(all, p.checkOut(book, patron))
+		for _, book := range p.addBooks(t, raceCheckOuts) {
+			all = append(all, p.newCheckOut(book, patron))
 		}
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	outcomes := stack.Burst(t.Context(), p.machines, all)
+	outcomes := stack.SendBurst(t.Context(), p.machines, all)
 	for _, o := range outcomes {
 		if o.Err != nil || o.Status >= http.StatusInternalServerError && o.Header.Get("X-Fault-Code") != "OVERLOADED" {
 			t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
 		}
 	}
 	for _, id := range ids {
-		loans = append(loans, p.open(t, id))
+		loans = append(loans, p.countOpenLoans(t, id))
 	}
-	return p, loans, stack.Sum(outcomes)
+	return p, loans, stack.Summarize(outcomes)
 }
 
-func TestTheLimitHoldsHoweverManyMachinesAskAtOnce(t *testing.T) {
-	p, loans, sum := race(t, true, nil)
+func TestLimit_HoldsForManyMachines(t *testing.T) {
+	p, loans, sum := runRace(t, true, nil)
 	for _, n := range loans {
 		if n != raceLimit {
 			t.Errorf("patrons have %v books, want %d each", loans, raceLimit)
 			break
 		}
 	}
-	p.noLocksLeft(t)
+	p.checkNoLocks(t)
 	t.Logf("longest wait %s, refused %v", sum.Longest, sum.Refused)
 }
 
-func TestTheLimitHoldsWhenHoldersPauseLongerThanTheirLockLives(t *testing.T) {
-	p, loans, sum := race(t, true, func(int) circulation.Observer {
-		return pauses{percent: 15, pause: 2 * raceTTL}
+func TestLimit_HoldsForPausedHolders(t *testing.T) {
+	p, loans, sum := runRace(t, true, func(int) circulation.Observer {
+		return pausingObserver{percent: 15, pause: 2 * raceTTL}
 	})
 	for _, n := range loans {
 		if n != raceLimit {
@@ -95,16 +95,16 @@ func TestTheLimitHoldsWhenHoldersPauseLongerThanTheirLockLives(t *testing.T) {
 			break
 		}
 	}
-	p.noLocksLeft(t)
-	fenced := metric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`)
+	p.checkNoLocks(t)
+	fenced := sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`)
 	if fenced < 1 {
 		t.Error("the fence refused nobody: the test did not see what it is for")
 	}
 	t.Logf("longest wait %s, refused %v, fenced %v", sum.Longest, sum.Refused, fenced)
 }
 
-func TestWithTheFeatureOffTheSameBurstExceedsTheLimit(t *testing.T) {
-	_, loans, _ := race(t, false, nil)
+func TestLimit_IsExceededWithoutTheLock(t *testing.T) {
+	_, loans, _ := runRace(t, false, nil)
 	most := 0
 	for _, n := range loans {
 		most = max(most, n)
@@ -114,12 +114,12 @@ func TestWithTheFeatureOffTheSameBurstExceedsTheLimit(t *testing.T) {
 	}
 }
 
-// metric sums one series over the storages.
-func metric(t testing.TB, p *pair, series string) float64 {
+// sumMetric sums one series over the storages.
+func sumMetric(t testing.TB, p *pair, series string) float64 {
 	t.Helper()
 	sum := 0.0
 	for _, base := range p.Storages {
-		lines := bufio.NewScanner(strings.NewReader(p.metrics(t, base)))
+		lines := bufio.NewScanner(strings.NewReader(p.readMetrics(t, base)))
 		for lines.Scan() {
 			if value, ok := strings.CutPrefix(lines.Text(), series+" "); ok {
 				n, err := strconv.ParseFloat(value, 64)
@@ -133,8 +133,8 @@ func metric(t testing.TB, p *pair, series string) float64 {
 	return sum
 }
 
-// metrics is what an instance tells Prometheus.
-func (p *pair) metrics(t testing.TB, base string) string {
+// readMetrics is what an instance tells Prometheus.
+func (p *pair) readMetrics(t testing.TB, base string) string {
 	t.Helper()
-	return string(do(t, stack.Client{Base: base, HTTP: quick}, http.MethodGet, "/metrics", nil).Body)
+	return string(callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/metrics", nil).Body)
 }

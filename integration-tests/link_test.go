@@ -45,16 +45,16 @@ type link struct {
 // first few; both empty mean every call.
 type linkFault struct {
 	method, path string
-	spare, times int // how many calls pass before, and how many it befalls
-	befall       befall
+	skip, times  int // how many calls pass before, and how many it befalls
+	handle       faultHandler
 }
 
-// befall answers a call in the place of storage, or not at all. pass makes the
+// faultHandler answers a call in the place of storage, or not at all. pass makes the
 // call whatever has become of the caller, who hears nothing of it.
-type befall func(w http.ResponseWriter, r *http.Request, pass func())
+type faultHandler func(w http.ResponseWriter, r *http.Request, pass func())
 
-// linked is start with a link before each circulation instance.
-func linked(t *testing.T, o stack.Options, limit int) (*pair, []*link) {
+// startPairWithLinks is start with a link before each circulation instance.
+func startPairWithLinks(t *testing.T, o stack.Options, limit int) (*pair, []*link) {
 	t.Helper()
 	var links []*link
 	o.Via = func(_ int, storage string) string {
@@ -62,13 +62,13 @@ func linked(t *testing.T, o stack.Options, limit int) (*pair, []*link) {
 		links = append(links, l)
 		return l.url
 	}
-	return start(t, o, limit), links
+	return startPair(t, o, limit), links
 }
 
 func newLink(t *testing.T, target string) *link {
 	t.Helper()
 	l := &link{}
-	l.lead(t, target)
+	l.setTarget(t, target)
 	// Connections kept for later would hold up the stop of storage.
 	transport := &http.Transport{DisableKeepAlives: true}
 	l.proxy = &httputil.ReverseProxy{
@@ -86,8 +86,8 @@ func newLink(t *testing.T, target string) *link {
 	return l
 }
 
-// lead leads the link to another storage.
-func (l *link) lead(t *testing.T, target string) {
+// setTarget leads the link to another storage.
+func (l *link) setTarget(t *testing.T, target string) {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {
@@ -98,22 +98,22 @@ func (l *link) lead(t *testing.T, target string) {
 	l.target = u
 }
 
-// add makes the link fail.
-func (l *link) add(f linkFault) {
+// addFault makes the link fail.
+func (l *link) addFault(f linkFault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = append(l.faults, &f)
 }
 
-// mend ends all faults, but not what has befallen a call already.
-func (l *link) mend() {
+// removeFaults ends all faults, but not what has befallen a call already.
+func (l *link) removeFaults() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = nil
 }
 
-// calls are the calls that came, ids left out.
-func (l *link) calls() []string {
+// listCalls are the calls that came, ids left out.
+func (l *link) listCalls() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.seen)
@@ -126,7 +126,7 @@ func (l *link) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	happens := l.next(r)
+	happens := l.matchFault(r)
 	if happens == nil {
 		l.proxy.ServeHTTP(w, r)
 		return
@@ -136,8 +136,8 @@ func (l *link) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// next notes the call and returns what befalls it, nil for nothing.
-func (l *link) next(r *http.Request) befall {
+// matchFault notes the call and returns what befalls it, nil for nothing.
+func (l *link) matchFault(r *http.Request) faultHandler {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	called := r.URL.Path
@@ -150,11 +150,11 @@ func (l *link) next(r *http.Request) befall {
 			continue
 		}
 		switch {
-		case f.spare > 0:
-			f.spare--
+		case f.skip > 0:
+			f.skip--
 		case f.times > 0:
 			f.times--
-			return f.befall
+			return f.handle
 		}
 	}
 	return nil
@@ -170,13 +170,13 @@ func loseAnswer(_ http.ResponseWriter, _ *http.Request, pass func()) {
 }
 
 // hang: nothing comes back until the caller gives up.
-func hang(_ http.ResponseWriter, r *http.Request, _ func()) {
+func hangCall(_ http.ResponseWriter, r *http.Request, _ func()) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
 // answer: something else than storage answers, which knows no fault codes.
-func answer(status int) befall {
+func answerWith(status int) faultHandler {
 	return func(w http.ResponseWriter, _ *http.Request, _ func()) {
 		http.Error(w, http.StatusText(status), status)
 	}
@@ -184,7 +184,7 @@ func answer(status int) befall {
 
 // holdUp: the call gets there once open is closed, long after the caller gave up;
 // underWay counts those that did not yet.
-func holdUp(open <-chan struct{}, underWay *atomic.Int32) befall {
+func delayCall(open <-chan struct{}, underWay *atomic.Int32) faultHandler {
 	return func(_ http.ResponseWriter, _ *http.Request, pass func()) {
 		underWay.Add(1)
 		defer underWay.Add(-1)

@@ -18,13 +18,13 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// logLines runs f with a log of that level, and returns the lines of both services
+// captureLog runs f with a log of that level, and returns the lines of both services
 // when f and everything that f started has ended.
-func logLines(t *testing.T, level string, f func(t *testing.T, o stack.Options)) []string {
+func captureLog(t *testing.T, level string, f func(t *testing.T, o stack.Options)) []string {
 	t.Helper()
 	var log bytes.Buffer // slog's handler writes one line at a time
 	logger := config.Log{Level: level}.New(&log, "")
-	t.Run("requests", func(t *testing.T) { f(t, stack.Options{CirculationEnv: patient, Log: logger}) })
+	t.Run("requests", func(t *testing.T) { f(t, stack.Options{CirculationEnv: shortWait, Log: logger}) })
 	return strings.Split(strings.TrimSpace(log.String()), "\n")
 }
 
@@ -35,7 +35,7 @@ type logLine struct {
 	RequestID                              string `json:"request_id"`
 }
 
-func readLine(t *testing.T, text string) (l logLine) {
+func parseLine(t *testing.T, text string) (l logLine) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
 		t.Fatalf("the line %.200q is no JSON object: %v", text, err)
@@ -57,24 +57,24 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 		{request: "held", outcome: "lock_not_acquired", lines: 1},
 		{request: "huge", outcome: "refused", item: strings.Repeat("9", 800_000), lines: 1},
 	}
-	lines := logLines(t, "info", func(t *testing.T, o stack.Options) {
-		p := start(t, o, 1)
-		p.turnOn(t)
-		id, patron := p.patron(t)
-		free, card := p.patron(t)
+	lines := captureLog(t, "info", func(t *testing.T, o stack.Options) {
+		p := startPair(t, o, 1)
+		p.storeLockEnabled(t)
+		id, patron := p.addPatron(t)
+		free, card := p.addPatron(t)
 		for _, tt := range tests {
 			p.machines[0].Header = http.Header{okapi.RequestIDHeader: {tt.request}}
 			book, borrower := tt.item, patron
 			if book == "" {
-				book = p.books(t, 1)[0]
+				book = p.addBooks(t, 1)[0]
 			}
 			if tt.request == "held" {
-				p.lock(t, free, time.Minute)
+				p.acquireLock(t, free, time.Minute)
 				borrower = card
 			}
-			p.lend(t, 0, book, borrower)
+			p.lendBook(t, 0, book, borrower)
 		}
-		if n := p.open(t, id); n != 1 {
+		if n := p.countOpenLoans(t, id); n != 1 {
 			t.Errorf("%d open loans, want 1", n)
 		}
 		if err := p.StopCirculation(0); err != nil { // sends the history, while there is a tenant for it
@@ -84,7 +84,7 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 	for _, tt := range tests {
 		var found []string
 		for _, text := range lines {
-			if readLine(t, text).RequestID == tt.request {
+			if parseLine(t, text).RequestID == tt.request {
 				found = append(found, text)
 			}
 		}
@@ -92,7 +92,7 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 			t.Errorf("%s: %d lines, want %d:\n%.2000s", tt.request, len(found), tt.lines, strings.Join(found, "\n"))
 			continue
 		}
-		if l := readLine(t, found[0]); l.Msg != "check-out" || l.Outcome != tt.outcome {
+		if l := parseLine(t, found[0]); l.Msg != "check-out" || l.Outcome != tt.outcome {
 			t.Errorf("%s: got %s", tt.request, found[0])
 		}
 		if len(found[0]) > 4000 {
@@ -105,13 +105,13 @@ func TestLog_NamesNoPatron(t *testing.T) {
 	t.Parallel()
 	barcode := fmt.Sprintf("2%013d", rand.Int64N(1e13))
 	var userID string
-	lines := logLines(t, "debug", func(t *testing.T, o stack.Options) {
-		p, links := linked(t, o, 10)
-		userID = p.workFor(t, links[0], barcode)
+	lines := captureLog(t, "debug", func(t *testing.T, o stack.Options) {
+		p, links := startPairWithLinks(t, o, 10)
+		userID = p.exercisePatron(t, links[0], barcode)
 	})
 	seen := map[string]int{} // lines by message and level
 	for _, text := range lines {
-		l := readLine(t, text)
+		l := parseLine(t, text)
 		seen[l.Level+" "+l.Msg]++
 		if lower := strings.ToLower(text); strings.Contains(lower, userID) || strings.Contains(text, barcode) {
 			t.Errorf("the line names the patron %s %s: %s", userID, barcode, text)
@@ -131,52 +131,52 @@ func TestLog_NamesNoPatron(t *testing.T) {
 	}
 }
 
-// workFor sends all kinds of requests for a new patron with that barcode, and
+// exercisePatron sends all kinds of requests for a new patron with that barcode, and
 // returns the patron's id.
-func (p *pair) workFor(t *testing.T, l *link, barcode string) (userID string) {
+func (p *pair) exercisePatron(t *testing.T, l *link, barcode string) (userID string) {
 	t.Helper()
-	userID, err := p.Patron(t.Context(), barcode)
+	userID, err := p.AddPatron(t.Context(), barcode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.lendFor(t, userID, barcode)
-	p.failFor(t, l, barcode)
-	p.blockFor(t, userID, barcode)
-	p.lookFor(t, userID, barcode)
+	p.lendAndRenewFor(t, userID, barcode)
+	p.failCallsFor(t, l, barcode)
+	p.blockPatron(t, userID, barcode)
+	p.searchPatron(t, userID, barcode)
 	for _, name := range []string{userID, barcode} {
-		p.nameEverywhere(t, name)
+		p.sendNameEverywhere(t, name)
 	}
 	return userID
 }
 
-// lendFor makes check-outs and renewals that succeed, and such that are refused.
-func (p *pair) lendFor(t *testing.T, userID, barcode string) {
+// lendAndRenewFor makes check-outs and renewals that succeed, and such that are refused.
+func (p *pair) lendAndRenewFor(t *testing.T, userID, barcode string) {
 	t.Helper()
-	books := p.books(t, 3)
-	p.lend(t, 0, books[0], barcode)
-	p.lend(t, 0, books[0], barcode) // lent already
-	p.lend(t, 0, "no such book", barcode)
-	p.lend(t, 0, barcode, barcode) // the card in place of the book
-	p.renew(t, 0, books[0], barcode)
-	p.renew(t, 0, books[1], barcode)
-	p.renew(t, 0, barcode, barcode)
+	books := p.addBooks(t, 3)
+	p.lendBook(t, 0, books[0], barcode)
+	p.lendBook(t, 0, books[0], barcode) // lent already
+	p.lendBook(t, 0, "no such book", barcode)
+	p.lendBook(t, 0, barcode, barcode) // the card in place of the book
+	p.renewLoan(t, 0, books[0], barcode)
+	p.renewLoan(t, 0, books[1], barcode)
+	p.renewLoan(t, 0, barcode, barcode)
 	for _, book := range []string{books[1], books[1], books[2]} { // lent, repeated, another body
-		p.keyed(t, 0, "key", p.checkOut(book, barcode))
+		p.lendWithKey(t, 0, "key", p.newCheckOut(book, barcode))
 	}
-	p.takeBack(t, books[1], p.ServicePointID)
-	held := p.lock(t, userID, time.Minute)
-	p.lend(t, 0, books[2], barcode)
-	staffID, _ := p.patron(t)
+	p.checkInItem(t, books[1], p.ServicePointID)
+	held := p.acquireLock(t, userID, time.Minute)
+	p.lendBook(t, 0, books[2], barcode)
+	staffID, _ := p.addPatron(t)
 	staff := p.machines[0]
 	staff.Header = http.Header{okapi.UserIDHeader: {staffID}}
-	object(t, do(t, staff, http.MethodPost, "/circulation/check-out-locks/"+held+"/release", record{"reason": "the desk hangs"}), http.StatusOK)
+	readObject(t, callEndpoint(t, staff, http.MethodPost, "/circulation/check-out-locks/"+held+"/release", record{"reason": "the desk hangs"}), http.StatusOK)
 }
 
-// failFor makes check-outs during which storage fails. Some answers repeat the
+// failCallsFor makes check-outs during which storage fails. Some answers repeat the
 // request, as those of some gateways do.
-func (p *pair) failFor(t *testing.T, l *link, barcode string) {
+func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 	t.Helper()
-	quote := func(status int) befall {
+	quote := func(status int) faultHandler {
 		return func(w http.ResponseWriter, r *http.Request, _ func()) {
 			readable, err := url.QueryUnescape(r.URL.String())
 			if err != nil {
@@ -193,52 +193,52 @@ func (p *pair) failFor(t *testing.T, l *link, barcode string) {
 		keyed bool
 		fault linkFault
 	}{
-		{fault: linkFault{path: "/users", befall: quote(http.StatusBadGateway)}},
-		{fault: linkFault{path: "/users", befall: quote(http.StatusNotFound)}},
-		{fault: linkFault{path: "/users", befall: quote(http.StatusOK)}},
-		{fault: linkFault{path: "/manualblocks", befall: quote(http.StatusInternalServerError)}},
-		{fault: linkFault{path: "/automated-patron-blocks", befall: quote(http.StatusNotFound)}},
-		{fault: linkFault{path: "/loan-storage/open-loan-count", befall: quote(http.StatusBadRequest)}},
-		{fault: linkFault{path: acquirePath, method: http.MethodPost, befall: quote(http.StatusServiceUnavailable)}},
-		{fault: linkFault{path: commitPath, befall: quote(http.StatusBadGateway)}},
-		{fault: linkFault{path: commitPath, befall: loseAnswer}},
-		{fault: linkFault{path: claims, method: http.MethodPut, befall: quote(http.StatusBadGateway)}, keyed: true},
-		{fault: linkFault{path: claims, befall: loseRequest}, keyed: true},
-		{fault: linkFault{path: acquirePath, method: http.MethodDelete, befall: quote(http.StatusForbidden)}},
-		{fault: linkFault{befall: loseRequest}},
+		{fault: linkFault{path: "/users", handle: quote(http.StatusBadGateway)}},
+		{fault: linkFault{path: "/users", handle: quote(http.StatusNotFound)}},
+		{fault: linkFault{path: "/users", handle: quote(http.StatusOK)}},
+		{fault: linkFault{path: "/manualblocks", handle: quote(http.StatusInternalServerError)}},
+		{fault: linkFault{path: "/automated-patron-blocks", handle: quote(http.StatusNotFound)}},
+		{fault: linkFault{path: "/loan-storage/open-loan-count", handle: quote(http.StatusBadRequest)}},
+		{fault: linkFault{path: acquirePath, method: http.MethodPost, handle: quote(http.StatusServiceUnavailable)}},
+		{fault: linkFault{path: commitPath, handle: quote(http.StatusBadGateway)}},
+		{fault: linkFault{path: commitPath, handle: loseAnswer}},
+		{fault: linkFault{path: claims, method: http.MethodPut, handle: quote(http.StatusBadGateway)}, keyed: true},
+		{fault: linkFault{path: claims, handle: loseRequest}, keyed: true},
+		{fault: linkFault{path: acquirePath, method: http.MethodDelete, handle: quote(http.StatusForbidden)}},
+		{fault: linkFault{handle: loseRequest}},
 	} {
 		tt.fault.times = always
-		l.add(tt.fault)
-		book := p.books(t, 1)[0]
+		l.addFault(tt.fault)
+		book := p.addBooks(t, 1)[0]
 		if tt.keyed {
-			p.keyed(t, 0, fmt.Sprint("fault-", i), p.checkOut(book, barcode))
+			p.lendWithKey(t, 0, fmt.Sprint("fault-", i), p.newCheckOut(book, barcode))
 		} else {
-			p.lend(t, 0, book, barcode)
+			p.lendBook(t, 0, book, barcode)
 		}
-		l.mend()
+		l.removeFaults()
 	}
 }
 
-// blockFor blocks the patron with notes that name the card, and lets others try to
+// blockPatron blocks the patron with notes that name the card, and lets others try to
 // use the card.
-func (p *pair) blockFor(t *testing.T, userID, barcode string) {
+func (p *pair) blockPatron(t *testing.T, userID, barcode string) {
 	t.Helper()
-	p.add(t, "/manualblocks", record{"userId": userID, "desc": "card " + barcode, "borrowing": true, "renewals": true})
+	p.addRecord(t, "/manualblocks", record{"userId": userID, "desc": "card " + barcode, "borrowing": true, "renewals": true})
 	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+userID, record{
 		"automatedPatronBlocks": []record{{"blockBorrowing": true, "message": "Card " + barcode + " of " + userID + " is blocked"}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	book := p.books(t, 1)[0]
-	_, other := p.patron(t)
-	p.lend(t, 0, book, barcode)
-	p.renew(t, 0, book, barcode)
-	p.asks(t, book, other, record{"proxyUserBarcode": barcode})
-	p.asks(t, book, other, record{"proxyUserBarcode": other})
+	book := p.addBooks(t, 1)[0]
+	_, other := p.addPatron(t)
+	p.lendBook(t, 0, book, barcode)
+	p.renewLoan(t, 0, book, barcode)
+	p.sendCheckOut(t, book, other, record{"proxyUserBarcode": barcode})
+	p.sendCheckOut(t, book, other, record{"proxyUserBarcode": other})
 }
 
-// lookFor asks for the patron as staff and other modules do.
-func (p *pair) lookFor(t *testing.T, userID, barcode string) {
+// searchPatron asks for the patron as staff and other modules do.
+func (p *pair) searchPatron(t *testing.T, userID, barcode string) {
 	t.Helper()
 	for _, path := range []string{
 		"/circulation/check-out-history?userBarcode=" + barcode, "/circulation/check-out-history?userBarcode=" + barcode + "&limit=x",
@@ -247,28 +247,28 @@ func (p *pair) lookFor(t *testing.T, userID, barcode string) {
 		"/staff/" + p.Storage.Tenant + "/locks?userBarcode=" + barcode, "/staff/" + p.Storage.Tenant + "/check-outs?userBarcode=" + barcode,
 		"/circulation/" + barcode, "/" + userID,
 	} {
-		do(t, p.machines[0], http.MethodGet, path, nil)
+		callEndpoint(t, p.machines[0], http.MethodGet, path, nil)
 	}
 	body := record{"itemBarcode": "no such book", "userBarcode": barcode}
-	do(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode-dry-run", body)
-	do(t, p.machines[0], http.MethodPost, "/circulation/check-out-explanation", body)
-	do(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", []byte(`{"userBarcode":`+barcode+`}`))
-	do(t, p.Storage, http.MethodPost, "/users", record{"barcode": barcode, "patronGroup": p.GroupID, "active": true})
-	do(t, p.Storage, http.MethodDelete, "/users/"+userID, nil) // has loans
+	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode-dry-run", body)
+	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-explanation", body)
+	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", []byte(`{"userBarcode":`+barcode+`}`))
+	callEndpoint(t, p.Storage, http.MethodPost, "/users", record{"barcode": barcode, "patronGroup": p.GroupID, "active": true})
+	callEndpoint(t, p.Storage, http.MethodDelete, "/users/"+userID, nil) // has loans
 }
 
-// nameEverywhere puts a patron's id or barcode wherever the endpoints take
+// sendNameEverywhere puts a patron's id or barcode wherever the endpoints take
 // something: in the path, in each parameter and in each property of the body, as
 // text and as what it is not.
-func (p *pair) nameEverywhere(t *testing.T, name string) {
+func (p *pair) sendNameEverywhere(t *testing.T, name string) {
 	t.Helper()
 	for _, e := range p.endpoints(t) {
 		if e.noTenant || e.method == http.MethodDelete {
 			continue
 		}
-		send := func(path string, body any) { do(t, e.client, e.method, path, body) }
+		send := func(path string, body any) { callEndpoint(t, e.client, e.method, path, body) }
 		if strings.Contains(e.path, ":id") {
-			send(e.at(name), e.body)
+			send(e.fillPath(name), e.body)
 		}
 		if len(e.query) > 0 {
 			all := url.Values{}
@@ -284,17 +284,17 @@ func (p *pair) nameEverywhere(t *testing.T, name string) {
 			}
 		}
 		if e.body != nil {
-			send(e.at(name), bodyOf(e.body, name))
-			send(e.at(name), bodyOf(e.body, []string{name}))
+			send(e.fillPath(name), fillBody(e.body, name))
+			send(e.fillPath(name), fillBody(e.body, []string{name}))
 			if number, err := strconv.Atoi(name); err == nil {
-				send(e.at(name), bodyOf(e.body, number))
+				send(e.fillPath(name), fillBody(e.body, number))
 			}
 		}
 	}
 }
 
-// bodyOf is a body of the same properties, each with that value.
-func bodyOf(body record, value any) record {
+// fillBody is a body of the same properties, each with that value.
+func fillBody(body record, value any) record {
 	r := record{}
 	for property := range body {
 		r[property] = value

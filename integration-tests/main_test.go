@@ -58,8 +58,8 @@ func databaseURL(t testing.TB) string {
 	return pg.URL()
 }
 
-// quick is a client for tests that send much at once.
-var quick = &http.Client{
+// burstClient is a client for tests that send much at once.
+var burstClient = &http.Client{
 	Timeout:   time.Minute,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 100, MaxIdleConns: 1000},
 }
@@ -72,9 +72,9 @@ type pair struct {
 	databaseURL string
 }
 
-// start runs a stack and makes a library with that limit in a tenant of its own.
+// startPair runs a stack and makes a library with that limit in a tenant of its own.
 // Both are gone when the test ends.
-func start(t testing.TB, o stack.Options, limit int) *pair {
+func startPair(t testing.TB, o stack.Options, limit int) *pair {
 	t.Helper()
 	if o.DatabaseURL == "" {
 		o.DatabaseURL = databaseURL(t)
@@ -85,13 +85,13 @@ func start(t testing.TB, o stack.Options, limit int) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		quick.CloseIdleConnections() // one that was never used would hold up the stop for 5 s
+		burstClient.CloseIdleConnections() // one that was never used would hold up the stop for 5 s
 		if err := s.Stop(); err != nil {
 			t.Errorf("stopping: %v", err)
 		}
 	})
 	tenant := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
-	st := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: quick}
+	st := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: burstClient}
 	lib, err := stack.NewLibrary(t.Context(), st, limit)
 	if err != nil {
 		t.Fatal(err)
@@ -103,30 +103,30 @@ func start(t testing.TB, o stack.Options, limit int) *pair {
 	})
 	p := &pair{Stack: s, Library: lib, databaseURL: o.DatabaseURL}
 	for _, base := range s.Circulations {
-		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: quick})
+		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: burstClient})
 	}
 	return p
 }
 
-// on are circulation's settings with the feature on and room for long queues: no
+// enableLock are circulation's settings with the feature on and room for long queues: no
 // check-out is turned away because of others.
-func on(more ...string) []string {
+func enableLock(more ...string) []string {
 	return append([]string{
 		"CHECKOUT_LOCK_FEATURE_ENABLED=true", "RETRY_INTERVAL_MS=5000|5000|5000|5000|5000", "CHECKOUT_CONCURRENCY=1000",
 	}, more...)
 }
 
-// turnOn turns the lock on for the library itself, so that no instance has to
+// storeLockEnabled turns the lock on for the library itself, so that no instance has to
 // announce what its environment says.
-func (p *pair) turnOn(t *testing.T) {
+func (p *pair) storeLockEnabled(t *testing.T) {
 	t.Helper()
 	on := record{"value": record{"checkOutLockFeatureEnabled": true}}
-	object(t, do(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", on), http.StatusOK)
+	readObject(t, callEndpoint(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", on), http.StatusOK)
 }
 
-// staff opens a tab with the library's first staff page on instance i. A test of
+// openStaffPage opens a tab with the library's first staff page on instance i. A test of
 // staff pages calls it after start, so that the tab is closed before the services.
-func (p *pair) staff(t testing.TB, i int, opts ...browser.Option) *browser.Page {
+func (p *pair) openStaffPage(t testing.TB, i int, opts ...browser.Option) *browser.Page {
 	t.Helper()
 	tab := chromium.Open(t, opts...)
 	tab.Goto(p.staffURL(i, "/"))
@@ -138,42 +138,42 @@ func (p *pair) staffURL(i int, page string) string {
 	return p.Circulations[i] + "/staff/" + p.Storage.Tenant + page
 }
 
-// patron registers a patron and returns id and barcode.
-func (p *pair) patron(t testing.TB) (id, barcode string) {
+// addPatron registers a patron and returns id and barcode.
+func (p *pair) addPatron(t testing.TB) (id, barcode string) {
 	t.Helper()
 	barcode = "p-" + uuid.NewString()
-	id, err := p.Patron(t.Context(), barcode)
+	id, err := p.AddPatron(t.Context(), barcode)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id, barcode
 }
 
-// books adds n books and returns their barcodes.
-func (p *pair) books(t testing.TB, n int) []string {
+// addBooks adds n books and returns their barcodes.
+func (p *pair) addBooks(t testing.TB, n int) []string {
 	t.Helper()
 	barcodes := make([]string, n)
 	for i := range barcodes {
 		barcodes[i] = "b-" + uuid.NewString()
-		if _, err := p.Book(t.Context(), barcodes[i]); err != nil {
+		if _, err := p.AddBook(t.Context(), barcodes[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return barcodes
 }
 
-func (p *pair) checkOut(book, patron string) stack.CheckOut {
+func (p *pair) newCheckOut(book, patron string) stack.CheckOut {
 	return stack.CheckOut{ItemBarcode: book, UserBarcode: patron, ServicePointID: p.ServicePointID}
 }
 
-// lend checks one book out on instance i.
-func (p *pair) lend(t testing.TB, i int, book, patron string) stack.Answer {
+// lendBook checks one book out on instance i.
+func (p *pair) lendBook(t testing.TB, i int, book, patron string) stack.Answer {
 	t.Helper()
-	return do(t, p.machines[i], http.MethodPost, "/circulation/check-out-by-barcode", p.checkOut(book, patron))
+	return callEndpoint(t, p.machines[i], http.MethodPost, "/circulation/check-out-by-barcode", p.newCheckOut(book, patron))
 }
 
-// do calls and fails the test when no answer came.
-func do(t testing.TB, c stack.Client, method, path string, body any) stack.Answer {
+// callEndpoint calls and fails the test when no answer came.
+func callEndpoint(t testing.TB, c stack.Client, method, path string, body any) stack.Answer {
 	t.Helper()
 	a, err := c.Do(t.Context(), method, path, body)
 	if err != nil {
@@ -182,20 +182,20 @@ func do(t testing.TB, c stack.Client, method, path string, body any) stack.Answe
 	return a
 }
 
-// open is the number of the patron's open loans.
-func (p *pair) open(t testing.TB, userID string) int {
+// countOpenLoans is the number of the patron's open loans.
+func (p *pair) countOpenLoans(t testing.TB, userID string) int {
 	t.Helper()
-	n, err := p.Open(t.Context(), userID)
+	n, err := p.CountOpenLoans(t.Context(), userID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// noLocksLeft fails the test when a lock is stored.
-func (p *pair) noLocksLeft(t testing.TB) {
+// checkNoLocks fails the test when a lock is stored.
+func (p *pair) checkNoLocks(t testing.TB) {
 	t.Helper()
-	n, err := p.Locks(t.Context())
+	n, err := p.CountLocks(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,9 +208,9 @@ func (p *pair) noLocksLeft(t testing.TB) {
 // with much else, too, only a fault takes longer.
 const patience = time.Minute
 
-// eventually waits until f is true, at most for limit; however late it comes to
+// waitUntil waits until f is true, at most for limit; however late it comes to
 // that, it looks once more then.
-func eventually(t testing.TB, limit time.Duration, what string, f func() bool) {
+func waitUntil(t testing.TB, limit time.Duration, what string, f func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -12,12 +12,12 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// soon is how long the first check-out after an outage may take. It leaves room for
+// recoveryLimit is how long the first check-out after an outage may take. It leaves room for
 // a slow machine: on two cores of 2026 it is well below a second.
-const soon = 10 * time.Second
+const recoveryLimit = 10 * time.Second
 
-// ownServer starts a PostgreSQL for a test that ends, changes or cuts it off.
-func ownServer(t *testing.T) *devpostgres.Server {
+// startPostgreSQL starts a PostgreSQL for a test that ends, changes or cuts it off.
+func startPostgreSQL(t *testing.T) *devpostgres.Server {
 	t.Helper()
 	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
 	if err != nil {
@@ -46,18 +46,18 @@ func administrate(t *testing.T, databaseURL string, statements ...string) {
 	}
 }
 
-// atWork lets n machines lend the books of new patrons until the test ends or the
+// startWorkload lets n machines lend the books of new patrons until the test ends or the
 // returned function is called.
-func atWork(t *testing.T, p *pair, n, patrons, books int) (m *machinesAtWork, end func()) {
+func startWorkload(t *testing.T, p *pair, n, patrons, books int) (m *workload, end func()) {
 	t.Helper()
-	m = &machinesAtWork{p: p, stop: make(chan struct{})}
+	m = &workload{p: p, stop: make(chan struct{})}
 	barcodes := make([]string, patrons)
 	for i := range barcodes {
-		_, barcodes[i] = p.patron(t)
+		_, barcodes[i] = p.addPatron(t)
 	}
-	m.serve(barcodes, p.books(t, books))
+	m.assign(barcodes, p.addBooks(t, books))
 	for i := range n {
-		m.wg.Go(func() { m.work(t, i) })
+		m.wg.Go(func() { m.runMachine(t, i) })
 	}
 	end = sync.OnceFunc(func() {
 		close(m.stop)
@@ -67,7 +67,7 @@ func atWork(t *testing.T, p *pair, n, patrons, books int) (m *machinesAtWork, en
 	return m, end
 }
 
-func TestOutage(t *testing.T) {
+func TestOutage_Recovery(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -99,8 +99,8 @@ func TestOutage(t *testing.T) {
 		{
 			name: "a server that falls silent", failed: 1,
 			befall: func(_ *testing.T, _ *devpostgres.Server, before *wire) func() {
-				before.silence()
-				return before.speak
+				before.pause()
+				return before.resume
 			},
 		},
 		{
@@ -115,26 +115,26 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			pg := ownServer(t)
-			p, before := wired(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: on("LOCK_TTL_MS=1000")}, 1000)
-			m, end := atWork(t, p, 4, 12, 400)
-			m.until(t, 8, 0)
+			pg := startPostgreSQL(t)
+			p, before := startPairWithWire(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: enableLock("LOCK_TTL_MS=1000")}, 1000)
+			m, end := startWorkload(t, p, 4, 12, 400)
+			m.waitForOutcomes(t, 8, 0)
 			over := tt.befall(t, pg, before)
-			m.until(t, 0, tt.failed)
+			m.waitForOutcomes(t, 0, tt.failed)
 			if over != nil {
 				over()
 			}
 			began := time.Now()
-			m.until(t, 1, 0)
+			m.waitForOutcomes(t, 1, 0)
 			took := time.Since(began)
 			t.Logf("the first check-out was lent after %s", took.Round(time.Millisecond))
-			if took > soon {
-				t.Errorf("the first check-out was lent after %s, want at most %s", took, soon)
+			if took > recoveryLimit {
+				t.Errorf("the first check-out was lent after %s, want at most %s", took, recoveryLimit)
 			}
-			m.until(t, 8, 0)
+			m.waitForOutcomes(t, 8, 0)
 			end()
-			if len(m.neverAnswerThus) > 0 {
-				t.Errorf("machines were answered %q", m.neverAnswerThus)
+			if len(m.badAnswers) > 0 {
+				t.Errorf("machines were answered %q", m.badAnswers)
 			}
 			p.checkLoansAndItemsAgree(t)
 		})

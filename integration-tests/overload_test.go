@@ -27,23 +27,23 @@ const (
 // It has the machine to itself (no t.Parallel), because it judges how long answers
 // take. It judges again where something else keeps the machine busy: refusals that
 // are slow by themselves are so each time.
-func TestOverloadIsTurnedAway(t *testing.T) {
+func TestOverload(t *testing.T) {
 	t.Run("with direct connections to PostgreSQL", func(t *testing.T) {
-		overloadInTime(t, stack.Options{})
+		checkOverload(t, stack.Options{})
 	})
 	t.Run("behind PgBouncer in transaction mode", func(t *testing.T) {
 		direct := databaseURL(t)
-		overloadInTime(t, stack.Options{
-			DatabaseURL: pgBouncer(t, direct, 5), StorageEnv: []string{"MIGRATE_DATABASE_URL=" + direct},
+		checkOverload(t, stack.Options{
+			DatabaseURL: startPgBouncer(t, direct, 5), StorageEnv: []string{"MIGRATE_DATABASE_URL=" + direct},
 		})
 	})
 }
 
-// overloadInTime fails the test when the refusals of three overloads take too long.
-func overloadInTime(t *testing.T, o stack.Options) {
+// checkOverload fails the test when the refusals of three overloads take too long.
+func checkOverload(t *testing.T, o stack.Options) {
 	t.Helper()
 	for range 3 {
-		longest := overload(t, o)
+		longest := runOverload(t, o)
 		if longest <= overloadRefusal || t.Failed() {
 			return
 		}
@@ -52,9 +52,9 @@ func overloadInTime(t *testing.T, o stack.Options) {
 	t.Errorf("refusals take more than %s, however often they are measured", overloadRefusal)
 }
 
-// overload sends all check-outs of all patrons at once to four circulation
+// runOverload sends all check-outs of all patrons at once to four circulation
 // instances on two storages. It returns the time of the slowest refusal.
-func overload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
+func runOverload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
 	t.Helper()
 	var links []*connections
 	o.Storages, o.Circulations = 2, 4
@@ -63,23 +63,23 @@ func overload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
 		links = append(links, countConnections(t, storage))
 		return "http://" + links[len(links)-1].address
 	}
-	p := start(t, o, overloadLimit)
+	p := startPair(t, o, overloadLimit)
 	patrons := map[string]string{} // ids by barcode
 	var all []stack.CheckOut
-	books := p.copies(t, overloadPatrons*overloadEach)
+	books := p.addCopies(t, overloadPatrons*overloadEach)
 	for i := range overloadPatrons {
-		id, barcode := p.patron(t)
+		id, barcode := p.addPatron(t)
 		patrons[barcode] = id
 		for _, book := range books[i*overloadEach:][:overloadEach] {
-			all = append(all, p.checkOut(book, barcode))
+			all = append(all, p.newCheckOut(book, barcode))
 		}
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 
-	p.warmUp(t, all)
-	r := judge(t, all, stack.Burst(t.Context(), p.machines, all))
+	p.openConnections(t, all)
+	r := judgeAnswers(t, all, stack.SendBurst(t.Context(), p.machines, all))
 	for i, link := range links {
-		peak, made := link.counts()
+		peak, made := link.readCounts()
 		t.Logf("circulation %d: %d connections to storage at peak, %d in all", i+1, peak, made)
 		if peak >= 2*overloadAdmitted {
 			t.Errorf("circulation %d had %d connections to storage, want fewer than %d", i+1, peak, 2*overloadAdmitted)
@@ -88,15 +88,15 @@ func overload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
 	if r.count["503 OVERLOADED"] == 0 {
 		t.Error("no check-out was turned away: the test did not see what it is for")
 	}
-	p.comeAgain(t, patrons, r.turnedAway)
-	p.noLocksLeft(t)
+	p.retryTurnedAway(t, patrons, r.turnedAway)
+	p.checkNoLocks(t)
 	p.checkLoansAndItemsAgree(t)
 	return r.longestRefusal
 }
 
-// warmUp opens connections from circulation to storage and to PostgreSQL, as many
+// openConnections opens connections from circulation to storage and to PostgreSQL, as many
 // as are needed: the overload meets services that are at work.
-func (p *pair) warmUp(t *testing.T, all []stack.CheckOut) {
+func (p *pair) openConnections(t *testing.T, all []stack.CheckOut) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for i, c := range all[:len(p.machines)*overloadAdmitted] {
@@ -118,8 +118,8 @@ type verdicts struct {
 	longestRefusal time.Duration
 }
 
-// judge fails the test when an answer is none that overload may have.
-func judge(t *testing.T, sent []stack.CheckOut, outcomes []stack.Outcome) verdicts {
+// judgeAnswers fails the test when an answer is none that overload may have.
+func judgeAnswers(t *testing.T, sent []stack.CheckOut, outcomes []stack.Outcome) verdicts {
 	t.Helper()
 	v := verdicts{count: map[string]int{}, turnedAway: map[string][]stack.CheckOut{}}
 	var longest time.Duration
@@ -146,15 +146,15 @@ func judge(t *testing.T, sent []stack.CheckOut, outcomes []stack.Outcome) verdic
 	return v
 }
 
-// comeAgain sends what was turned away again, for patrons who were lent less than
+// retryTurnedAway sends what was turned away again, for patrons who were lent less than
 // they may have, and expects that each has as much as that in the end. How much
 // the first burst lends depends on how fast the machine is.
-func (p *pair) comeAgain(t *testing.T, patrons map[string]string, turnedAway map[string][]stack.CheckOut) {
+func (p *pair) retryTurnedAway(t *testing.T, patrons map[string]string, turnedAway map[string][]stack.CheckOut) {
 	t.Helper()
 	for round := 1; ; round++ {
 		var again []stack.CheckOut
 		for barcode, id := range patrons {
-			missing := overloadLimit - p.open(t, id)
+			missing := overloadLimit - p.countOpenLoans(t, id)
 			rest := turnedAway[barcode]
 			if missing < 0 || missing > len(rest) {
 				t.Fatalf("a patron has %d loans and %d check-outs that were turned away, want %d loans", overloadLimit-missing, len(rest), overloadLimit)
@@ -165,26 +165,26 @@ func (p *pair) comeAgain(t *testing.T, patrons map[string]string, turnedAway map
 			return
 		}
 		t.Logf("round %d: %d check-outs come again", round, len(again))
-		judge(t, again, stack.Burst(t.Context(), p.machines, again))
+		judgeAnswers(t, again, stack.SendBurst(t.Context(), p.machines, again))
 	}
 }
 
-// copies adds n copies of one book with a single statement and returns their
+// addCopies adds n copies of one book with a single statement and returns their
 // barcodes.
-func (p *pair) copies(t *testing.T, n int) []string {
+func (p *pair) addCopies(t *testing.T, n int) []string {
 	t.Helper()
-	first := p.books(t, 1)[0]
+	first := p.addBooks(t, 1)[0]
 	conn, err := pgx.Connect(t.Context(), databaseURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
 	rows, err := conn.Query(t.Context(), `
-		INSERT INTO `+p.table("item")+` (id, jsonb)
+		INSERT INTO `+p.tableName("item")+` (id, jsonb)
 		SELECT id, jsonb || jsonb_build_object('id', id, 'barcode', barcode)
 		FROM (
 			SELECT gen_random_uuid() AS id, jsonb, jsonb->>'barcode' || '-' || n AS barcode
-			FROM `+p.table("item")+`, generate_series(1, $2) AS n
+			FROM `+p.tableName("item")+`, generate_series(1, $2) AS n
 			WHERE jsonb->>'barcode' = $1
 		) AS copy
 		RETURNING jsonb->>'barcode'`, first, n)

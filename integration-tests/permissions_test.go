@@ -8,7 +8,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-func TestOverridesNeedAGatewayOrThePassword(t *testing.T) {
+func TestOverrides_NeedAGatewayOrThePassword(t *testing.T) {
 	t.Parallel()
 	const limit = 1
 	header := http.Header{"X-Okapi-Permissions": {`["` + mayLimit + `"]`}}
@@ -24,18 +24,18 @@ func TestOverridesNeedAGatewayOrThePassword(t *testing.T) {
 		status int
 	}{
 		{"the header behind a gateway", []string{"STAFF_AUTH=gateway"}, header, http.StatusCreated},
-		{"the header, where a password is asked for", signedIn(), header, http.StatusUnprocessableEntity},
-		{"a wrong password", signedIn(), password("correct horse"), http.StatusUnauthorized},
-		{"the password", signedIn(), password(clerkPassword), http.StatusCreated},
+		{"the header, where a password is asked for", requirePassword(), header, http.StatusUnprocessableEntity},
+		{"a wrong password", requirePassword(), password("correct horse"), http.StatusUnauthorized},
+		{"the password", requirePassword(), password(clerkPassword), http.StatusCreated},
 		{"the header, where nothing is asked for", []string{"STAFF_AUTH=none"}, header, http.StatusUnprocessableEntity},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, stack.Options{CirculationEnv: on(tt.env...)}, limit)
-			id, patron := p.patron(t)
-			books := p.books(t, 2)
-			object(t, p.lend(t, 0, books[0], patron), http.StatusCreated)
+			p := startPair(t, stack.Options{CirculationEnv: enableLock(tt.env...)}, limit)
+			id, patron := p.addPatron(t)
+			books := p.addBooks(t, 2)
+			readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
 			desk := p.machines[0]
 			desk.Header = tt.header
 			body := record{
@@ -50,11 +50,11 @@ func TestOverridesNeedAGatewayOrThePassword(t *testing.T) {
 			if tt.status == http.StatusCreated {
 				dryWant = "loanPolicyId"
 			}
-			dry := do(t, desk, http.MethodPost, "/circulation/check-out-by-barcode-dry-run", body)
+			dry := callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode-dry-run", body)
 			if dry.Status != tt.status || !strings.Contains(string(dry.Body), dryWant) {
 				t.Errorf("the dry run got %d %s, want %d with %s", dry.Status, dry.Body, tt.status, dryWant)
 			}
-			a := do(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
+			a := callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
 			if a.Status != tt.status || !strings.Contains(string(a.Body), want) {
 				t.Errorf("got %d %s, want %d with %s", a.Status, a.Body, tt.status, want)
 			}
@@ -62,10 +62,10 @@ func TestOverridesNeedAGatewayOrThePassword(t *testing.T) {
 			if tt.status == http.StatusCreated {
 				wantOpen++
 			}
-			if n := p.open(t, id); n != wantOpen {
+			if n := p.countOpenLoans(t, id); n != wantOpen {
 				t.Errorf("the patron has %d loans, want %d", n, wantOpen)
 			}
-			p.noLocksLeft(t)
+			p.checkNoLocks(t)
 		})
 	}
 }

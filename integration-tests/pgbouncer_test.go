@@ -21,9 +21,9 @@ import (
 	"checkoutlock/integration-tests/debian"
 )
 
-// pgBouncerProgram finds PgBouncer, and installs Debian's package where that is
+// findPgBouncer finds PgBouncer, and installs Debian's package where that is
 // possible, once.
-var pgBouncerProgram = sync.OnceValues(func() (string, error) {
+var findPgBouncer = sync.OnceValues(func() (string, error) {
 	system := debian.This()
 	if program, err := system.LookPath("pgbouncer"); err == nil {
 		return program, nil
@@ -38,12 +38,12 @@ var pgBouncerProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// pgBouncer starts a PgBouncer in transaction mode, with pool connections to the
+// startPgBouncer starts a PgBouncer in transaction mode, with pool connections to the
 // database, and returns the URL that leads through it. The test is skipped where
 // there is no PgBouncer.
-func pgBouncer(t *testing.T, database string, pool int) string {
+func startPgBouncer(t *testing.T, database string, pool int) string {
 	t.Helper()
-	program, err := pgBouncerProgram()
+	program, err := findPgBouncer()
 	if err != nil {
 		t.Skipf("there is no PgBouncer to test with (on Debian, as root: apt-get install pgbouncer): %v", err)
 	}
@@ -55,7 +55,7 @@ func pgBouncer(t *testing.T, database string, pool int) string {
 	if to.Password != "" { // an empty one is a syntax error for PgBouncer
 		password = fmt.Sprintf(" password='%s'", to.Password)
 	}
-	port := freePort(t)
+	port := findFreePort(t)
 	config := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	if err := os.WriteFile(config, fmt.Appendf(nil, `[databases]
 %s = host=%s port=%d user=%s%s
@@ -75,7 +75,7 @@ max_client_conn = 500
 		Scheme: "postgres", User: url.User(to.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/" + to.Database,
 		RawQuery: "sslmode=disable&default_query_exec_mode=exec",
 	}
-	eventually(t, patience, "PgBouncer accepts connections", func() bool {
+	waitUntil(t, patience, "PgBouncer accepts connections", func() bool {
 		select {
 		case <-ended:
 			t.Fatal("PgBouncer ended")
@@ -94,7 +94,7 @@ func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
 	t.Helper()
 	args := []string{"-c", `exec 3<&0; (read -r _ <&3; kill $$) >/dev/null 2>&1 & exec "$@" 3<&-`, "sh", program}
 	if os.Geteuid() == 0 {
-		args = append(args, "-u", unprivileged())
+		args = append(args, "-u", unprivilegedUser())
 	}
 	cmd := osexec.Command("/bin/sh", append(args, config)...)
 	var said bytes.Buffer
@@ -121,16 +121,16 @@ func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
 	return ended
 }
 
-// unprivileged is a user without rights.
-func unprivileged() string {
+// unprivilegedUser is a user without rights.
+func unprivilegedUser() string {
 	if _, err := user.Lookup("postgres"); err == nil {
 		return "postgres"
 	}
 	return "nobody"
 }
 
-// freePort returns a port of 127.0.0.1 that was free a moment ago.
-func freePort(t *testing.T) int {
+// findFreePort returns a port of 127.0.0.1 that was free a moment ago.
+func findFreePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-func TestRefusalsHaveFOLIOsMessages(t *testing.T) {
+func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 3)
-	reference := p.materialType(t, "reference")
-	house := p.loanPolicy(t, "In the house", nil, record{"loanable": false, "loansPolicy": nil})
-	p.setRules(t, p.rules("m "+p.MaterialTypeID, p.PolicyID, "m "+reference, house))
-	_, patron := p.patron(t)
-	_, book := p.item(t)
-	_, onLoan := p.item(t)
-	object(t, p.lend(t, 0, onLoan, patron), http.StatusCreated)
-	_, notLoanable := p.item(t, record{"materialTypeId": reference})
-	expired := p.user(t, record{"expirationDate": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)})
-	inactive, undecided := p.user(t, record{"active": false}), p.user(t, record{"active": nil})
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	reference := p.addMaterialType(t, "reference")
+	house := p.addLoanPolicy(t, "In the house", nil, record{"loanable": false, "loansPolicy": nil})
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID, "m "+reference, house))
+	_, patron := p.addPatron(t)
+	_, book := p.addItem(t)
+	_, onLoan := p.addItem(t)
+	readObject(t, p.lendBook(t, 0, onLoan, patron), http.StatusCreated)
+	_, notLoanable := p.addItem(t, record{"materialTypeId": reference})
+	expired := p.addUser(t, record{"expirationDate": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)})
+	inactive, undecided := p.addUser(t, record{"active": false}), p.addUser(t, record{"active": nil})
 
 	const (
 		noPatron = "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]"
@@ -53,33 +53,33 @@ func TestRefusalsHaveFOLIOsMessages(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			body := with(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, tt.body)
-			a := do(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", body)
-			if got := text(refusals(t, a, http.StatusUnprocessableEntity)); got != tt.want {
+			body := setFields(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, tt.body)
+			a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", body)
+			if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
 	}
-	object(t, p.lend(t, 0, book, patron), http.StatusCreated) // none of that lent it
+	readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated) // none of that lent it
 }
 
-func TestItemsThatAreLostOrNoCopiesAreNotLent(t *testing.T) {
+func TestRefusals_OfItemStatuses(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 3)
-	_, patron := p.patron(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	_, patron := p.addPatron(t)
 	for _, status := range []string{"Declared lost", "Claimed returned", "Intellectual item", "Aged to lost"} {
-		_, barcode := p.item(t, record{"status": record{"name": status}})
-		list := refusals(t, p.lend(t, 0, barcode, patron), http.StatusUnprocessableEntity)
+		_, barcode := p.addItem(t, record{"status": record{"name": status}})
+		list := readRefusals(t, p.lendBook(t, 0, barcode, patron), http.StatusUnprocessableEntity)
 		want := "A Book of Many Copies (book) (Barcode: " + barcode + ") has the item status " + status + " and cannot be checked out"
-		if got := text(list); got != want {
+		if got := joinMessages(list); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-func TestTheLimitIsRefusedWithItsNumberAndTheBlockThatStaffMayLift(t *testing.T) {
+func TestLimit_Refusal(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	m, l, g := "m "+p.MaterialTypeID, "t "+p.LoanTypeID, "g "+p.GroupID
 	for _, tt := range []struct{ criteria, message, code string }{
 		{m, "for material type", "MATERIAL_TYPE"},
@@ -89,12 +89,12 @@ func TestTheLimitIsRefusedWithItsNumberAndTheBlockThatStaffMayLift(t *testing.T)
 		{g + " + " + l, "for combination of patron group and loan type", "PATRON_GROUP_LOAN_TYPE"},
 		{g + " + " + l + " + " + m, "for combination of patron group, material type and loan type", "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"},
 	} {
-		p.setRules(t, p.rules(tt.criteria, p.PolicyID))
-		id, patron := p.patron(t)
-		books := p.books(t, 2)
-		object(t, p.lend(t, 0, books[0], patron), http.StatusCreated)
-		list := refusals(t, p.lend(t, 0, books[1], patron), http.StatusUnprocessableEntity)
-		if got, want := text(list), "Patron has reached maximum limit of 1 items "+tt.message+" [ITEM_LIMIT_"+tt.code+"]"; got != want {
+		p.storeRules(t, p.formatRules(tt.criteria, p.PolicyID))
+		id, patron := p.addPatron(t)
+		books := p.addBooks(t, 2)
+		readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
+		list := readRefusals(t, p.lendBook(t, 0, books[1], patron), http.StatusUnprocessableEntity)
+		if got, want := joinMessages(list), "Patron has reached maximum limit of 1 items "+tt.message+" [ITEM_LIMIT_"+tt.code+"]"; got != want {
 			t.Errorf("%s: got %q, want %q", tt.criteria, got, want)
 		}
 		parameters := map[string]string{}
@@ -106,18 +106,18 @@ func TestTheLimitIsRefusedWithItsNumberAndTheBlockThatStaffMayLift(t *testing.T)
 			strings.Join(block.MissingPermissions, ",") != "circulation.override-item-limit-block.post" {
 			t.Errorf("got parameters %v, block %+v", parameters, block)
 		}
-		if n := p.open(t, id); n != 1 {
+		if n := p.countOpenLoans(t, id); n != 1 {
 			t.Errorf("the patron has %d loans, want 1", n)
 		}
 	}
 }
 
-func TestALimitByTypeLeavesOtherTypesAndOtherRulesAlone(t *testing.T) {
+func TestLimit_CountsByType(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	film, toy := p.materialType(t, "film"), p.materialType(t, "toy")
-	p.setRules(t, p.rules("m "+p.MaterialTypeID, p.PolicyID, "m "+film, p.PolicyID, "g "+p.GroupID, p.PolicyID))
-	_, patron := p.patron(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	film, toy := p.addMaterialType(t, "film"), p.addMaterialType(t, "toy")
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID, "m "+film, p.PolicyID, "g "+p.GroupID, p.PolicyID))
+	_, patron := p.addPatron(t)
 	for _, lent := range []struct {
 		material string
 		status   int
@@ -129,52 +129,52 @@ func TestALimitByTypeLeavesOtherTypesAndOtherRulesAlone(t *testing.T) {
 		{toy, http.StatusCreated}, // a rule that names no type knows no limit
 		{toy, http.StatusCreated},
 	} {
-		_, barcode := p.item(t, record{"materialTypeId": lent.material})
-		if a := p.lend(t, 0, barcode, patron); a.Status != lent.status {
+		_, barcode := p.addItem(t, record{"materialTypeId": lent.material})
+		if a := p.lendBook(t, 0, barcode, patron); a.Status != lent.status {
 			t.Errorf("got %d %s, want %d", a.Status, a.Body, lent.status)
 		}
 	}
 }
 
-func TestItemsClaimedReturnedAndLoansClosedDoNotCount(t *testing.T) {
+func TestLimit_UncountedLoans(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 2)
-	_, patron := p.patron(t)
-	claimedID, claimed := p.item(t)
-	_, returned := p.item(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 2)
+	_, patron := p.addPatron(t)
+	claimedID, claimed := p.addItem(t)
+	_, returned := p.addItem(t)
 	for _, barcode := range []string{claimed, returned} {
-		object(t, p.lend(t, 0, barcode, patron), http.StatusCreated)
+		readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
 	}
-	books := p.books(t, 3)
-	refusals(t, p.lend(t, 0, books[0], patron), http.StatusUnprocessableEntity)
+	books := p.addBooks(t, 3)
+	readRefusals(t, p.lendBook(t, 0, books[0], patron), http.StatusUnprocessableEntity)
 
-	item := with(p.stored(t, "/item-storage/items/"+claimedID), record{"status": record{"name": "Claimed returned"}})
+	item := setFields(p.readRecord(t, "/item-storage/items/"+claimedID), record{"status": record{"name": "Claimed returned"}})
 	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/item-storage/items/"+claimedID, item); err != nil {
 		t.Fatal(err)
 	}
-	object(t, p.lend(t, 0, books[0], patron), http.StatusCreated)
-	refusals(t, p.lend(t, 0, books[1], patron), http.StatusUnprocessableEntity)
-	object(t, p.takeBack(t, returned, p.ServicePointID), http.StatusOK)
-	object(t, p.lend(t, 0, books[1], patron), http.StatusCreated)
-	refusals(t, p.lend(t, 0, books[2], patron), http.StatusUnprocessableEntity)
+	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
+	readRefusals(t, p.lendBook(t, 0, books[1], patron), http.StatusUnprocessableEntity)
+	readObject(t, p.checkInItem(t, returned, p.ServicePointID), http.StatusOK)
+	readObject(t, p.lendBook(t, 0, books[1], patron), http.StatusCreated)
+	readRefusals(t, p.lendBook(t, 0, books[2], patron), http.StatusUnprocessableEntity)
 }
 
-func TestStoredRecordsThatNoRuleFitsAreAFaultWithItsCause(t *testing.T) {
+func TestRefusals_RecordsWithoutAPolicy(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 2)
-	mapType, gone := p.materialType(t, "map"), uuid.NewString()
-	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/circulation-rules-storage", record{"rulesAsText": p.rules("m "+mapType, gone)}); err != nil {
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 2)
+	mapType, gone := p.addMaterialType(t, "map"), uuid.NewString()
+	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/circulation-rules-storage", record{"rulesAsText": p.formatRules("m "+mapType, gone)}); err != nil {
 		t.Fatal(err)
 	}
-	_, sheet := p.item(t, record{"materialTypeId": mapType})
-	_, patron := p.patron(t)
+	_, sheet := p.addItem(t, record{"materialTypeId": mapType})
+	_, patron := p.addPatron(t)
 	for want, a := range map[string]stack.Answer{
-		"Unable to apply circulation rules to a user with null value as patronGroupId": p.lend(t, 0, sheet, p.user(t, record{"patronGroup": nil})),
-		"Loan policy " + gone + " could not be found, please check circulation rules":  p.lend(t, 0, sheet, patron),
+		"Unable to apply circulation rules to a user with null value as patronGroupId": p.lendBook(t, 0, sheet, p.addUser(t, record{"patronGroup": nil})),
+		"Loan policy " + gone + " could not be found, please check circulation rules":  p.lendBook(t, 0, sheet, patron),
 	} {
 		if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), want) {
 			t.Errorf("got %d %s, want 500 %s", a.Status, a.Body, want)
 		}
 	}
-	object(t, p.lend(t, 0, p.books(t, 1)[0], patron), http.StatusCreated) // other items are lent
+	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusCreated) // other items are lent
 }

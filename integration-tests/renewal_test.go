@@ -13,27 +13,27 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// renew renews a loan by barcodes at circulation instance i.
-func (p *pair) renew(t *testing.T, i int, book, patron string) stack.Answer {
+// renewLoan renews a loan by barcodes at circulation instance i.
+func (p *pair) renewLoan(t *testing.T, i int, book, patron string) stack.Answer {
 	t.Helper()
-	return do(t, p.machines[i], http.MethodPost, "/circulation/renew-by-barcode", record{"itemBarcode": book, "userBarcode": patron})
+	return callEndpoint(t, p.machines[i], http.MethodPost, "/circulation/renew-by-barcode", record{"itemBarcode": book, "userBarcode": patron})
 }
 
-// renewable lends a book under a policy that renews so often, each time for six
+// lendRenewable lends a book under a policy that renews so often, each time for six
 // weeks from the due date.
-func (p *pair) renewable(t *testing.T, allowed int) (book, patron string, loan record) {
+func (p *pair) lendRenewable(t *testing.T, allowed int) (book, patron string, loan record) {
 	t.Helper()
-	house := p.loanPolicy(t, "Renewed "+uuid.NewString(), nil, record{"renewable": true, "renewalsPolicy": record{
+	house := p.addLoanPolicy(t, "Renewed "+uuid.NewString(), nil, record{"renewable": true, "renewalsPolicy": record{
 		"numberAllowed": allowed, "renewFromId": "CURRENT_DUE_DATE", "differentPeriod": true,
 		"period": record{"duration": 6, "intervalId": "Weeks"},
 	}})
-	p.setRules(t, p.rules("m "+p.MaterialTypeID, house))
-	_, patron = p.patron(t)
-	book = p.books(t, 1)[0]
-	return book, patron, object(t, p.lend(t, 0, book, patron), http.StatusCreated)
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, house))
+	_, patron = p.addPatron(t)
+	book = p.addBooks(t, 1)[0]
+	return book, patron, readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
 }
 
-func due(t *testing.T, loan record) time.Time {
+func readDueDate(t *testing.T, loan record) time.Time {
 	t.Helper()
 	text, _ := loan["dueDate"].(string)
 	at, err := time.Parse(time.RFC3339, text)
@@ -43,41 +43,41 @@ func due(t *testing.T, loan record) time.Time {
 	return at
 }
 
-func TestARenewedLoanIsDueLaterAndStaysTheSameLoan(t *testing.T) {
+func TestRenewal_ExtendsTheLoan(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 3)
-	book, patron, loan := p.renewable(t, 1)
-	renewed := object(t, p.renew(t, 0, book, patron), http.StatusOK)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	book, patron, loan := p.lendRenewable(t, 1)
+	renewed := readObject(t, p.renewLoan(t, 0, book, patron), http.StatusOK)
 	checkParts(t, "answer", renewed, record{
 		"id": loan["id"], "status.name": "Open", "action": "renewed", "renewalCount": 1.0, "borrower.barcode": patron,
 		"item.barcode": book, "item.status.name": "Checked out", "loanDate": loan["loanDate"],
 	})
-	if got, want := due(t, renewed), due(t, loan).AddDate(0, 0, 42); !got.Equal(want) {
+	if got, want := readDueDate(t, renewed), readDueDate(t, loan).AddDate(0, 0, 42); !got.Equal(want) {
 		t.Errorf("due %s, want %s", got, want)
 	}
-	stored := p.stored(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
+	stored := p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
 	checkParts(t, "loan", stored, record{"dueDate": renewed["dueDate"], "renewalCount": 1.0, "itemStatus": "Checked out"})
 
-	if got := text(refusals(t, p.renew(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "loan at maximum renewal number" {
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "loan at maximum renewal number" {
 		t.Errorf("a second time: got %q", got)
 	}
-	object(t, p.takeBack(t, book, p.ServicePointID), http.StatusOK)
-	if got := text(refusals(t, p.renew(t, 0, book, patron), http.StatusUnprocessableEntity)); !strings.HasPrefix(got, "No open loan of the item") {
+	readObject(t, p.checkInItem(t, book, p.ServicePointID), http.StatusOK)
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); !strings.HasPrefix(got, "No open loan of the item") {
 		t.Errorf("after the check-in: got %q", got)
 	}
 }
 
-func TestManyMachinesRenewNoMoreOftenThanAllowed(t *testing.T) {
+func TestRenewal_ByManyMachines(t *testing.T) {
 	t.Parallel()
 	const allowed = 3
-	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on()}, 3)
-	book, patron, loan := p.renewable(t, allowed)
+	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock()}, 3)
+	book, patron, loan := p.lendRenewable(t, allowed)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	got := map[int]int{}
 	for i := range 20 {
 		wg.Go(func() {
-			a := p.renew(t, i%len(p.machines), book, patron)
+			a := p.renewLoan(t, i%len(p.machines), book, patron)
 			mu.Lock()
 			defer mu.Unlock()
 			got[a.Status]++
@@ -85,81 +85,81 @@ func TestManyMachinesRenewNoMoreOftenThanAllowed(t *testing.T) {
 	}
 	wg.Wait()
 	for got[http.StatusOK] < allowed { // those that met another one twice were told so
-		a := p.renew(t, 0, book, patron)
+		a := p.renewLoan(t, 0, book, patron)
 		if a.Status != http.StatusOK {
 			t.Fatalf("got %d %s after %v, want a renewal that is left", a.Status, a.Body, got)
 		}
 		got[a.Status]++
 	}
-	if a := p.renew(t, 0, book, patron); a.Status != http.StatusUnprocessableEntity {
+	if a := p.renewLoan(t, 0, book, patron); a.Status != http.StatusUnprocessableEntity {
 		t.Errorf("got %d %s, want no more renewals", a.Status, a.Body)
 	}
 	if got[http.StatusOK]+got[http.StatusUnprocessableEntity]+got[http.StatusConflict] < 20 || got[http.StatusOK] != allowed {
 		t.Errorf("got %v, want %d renewals and refusals that say why", got, allowed)
 	}
-	stored := p.stored(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
-	if want := due(t, loan).AddDate(0, 0, allowed*42); stored["renewalCount"] != float64(allowed) || !due(t, stored).Equal(want) {
+	stored := p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
+	if want := readDueDate(t, loan).AddDate(0, 0, allowed*42); stored["renewalCount"] != float64(allowed) || !readDueDate(t, stored).Equal(want) {
 		t.Errorf("the loan is %v, want %d renewals, due %s", stored, allowed, want)
 	}
 }
 
-func TestARecalledBookIsNotRenewed(t *testing.T) {
+func TestRenewal_OfARecalledBook(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 3)
-	book, patron, loan := p.renewable(t, 9)
-	other, _ := p.patron(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	book, patron, loan := p.lendRenewable(t, 9)
+	other, _ := p.addPatron(t)
 	itemID, _ := loan["itemId"].(string)
-	p.request(t, itemID, other, 1, record{"requestType": "Recall"})
-	if got := text(refusals(t, p.renew(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "items cannot be renewed when there is an active recall request" {
+	p.addRequest(t, itemID, other, 1, record{"requestType": "Recall"})
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "items cannot be renewed when there is an active recall request" {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestADryRunLeavesNoTrace(t *testing.T) {
+func TestDryRun_LeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation/check-out-by-barcode-dry-run"
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	userID, patron := p.patron(t)
-	books := p.books(t, 2)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	userID, patron := p.addPatron(t)
+	books := p.addBooks(t, 2)
 	body := record{"itemBarcode": books[0], "userBarcode": patron}
 	const other = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
-	p.setRules(t, p.rules("m "+p.MaterialTypeID, p.PolicyID))
-	checkParts(t, "answer", object(t, do(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated), record{
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID))
+	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated), record{
 		"loanPolicyId": p.PolicyID, "overdueFinePolicyId": other, "lostItemPolicyId": other, "patronNoticePolicyId": other,
 	})
-	if n := p.open(t, userID); n != 0 {
+	if n := p.countOpenLoans(t, userID); n != 0 {
 		t.Errorf("the dry run made %d loans", n)
 	}
-	p.noLocksLeft(t)
+	p.checkNoLocks(t)
 
-	object(t, p.lend(t, 0, books[0], patron), http.StatusCreated) // the limit is reached
+	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated) // the limit is reached
 	body["itemBarcode"] = books[1]
-	if a := do(t, p.machines[0], http.MethodPost, path, body); a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), "ITEM_LIMIT_MATERIAL_TYPE") {
+	if a := callEndpoint(t, p.machines[0], http.MethodPost, path, body); a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), "ITEM_LIMIT_MATERIAL_TYPE") {
 		t.Errorf("got %d %s, want the limit", a.Status, a.Body)
 	}
 }
 
-func TestEndingASessionDeletesItsRecordsAlone(t *testing.T) {
+func TestEndSession_DeletesItsRecords(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 9)
-	userID, patron := p.patron(t)
-	books := p.books(t, 3)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	userID, patron := p.addPatron(t)
+	books := p.addBooks(t, 3)
 	for _, book := range books {
-		object(t, p.lend(t, 0, book, patron), http.StatusCreated)
+		readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
 	}
-	object(t, p.takeBack(t, books[0], p.ServicePointID), http.StatusOK)
-	otherID, other := p.patron(t)
-	object(t, p.lend(t, 0, p.books(t, 1)[0], other), http.StatusCreated)
+	readObject(t, p.checkInItem(t, books[0], p.ServicePointID), http.StatusOK)
+	otherID, other := p.addPatron(t)
+	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], other), http.StatusCreated)
 	left := func(userID, action string) any {
 		query := "?limit=0&query=patronId==" + userID + "%20and%20actionType==" + action
-		return p.stored(t, "/patron-action-session-storage/patron-action-sessions"+query)["totalRecords"]
+		return p.readRecord(t, "/patron-action-session-storage/patron-action-sessions"+query)["totalRecords"]
 	}
 	if got := left(userID, "Check-out"); got != 3.0 {
 		t.Fatalf("got %v records of check-outs, want 3", got)
 	}
 	end := record{"endSessions": []any{record{"actionType": "Check-out", "patronId": userID}}}
 	for range 2 { // the second time there is nothing left
-		if a := do(t, p.machines[0], http.MethodPost, "/circulation/end-patron-action-session", end); a.Status != http.StatusNoContent {
+		if a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/end-patron-action-session", end); a.Status != http.StatusNoContent {
 			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
 	}
@@ -168,16 +168,16 @@ func TestEndingASessionDeletesItsRecordsAlone(t *testing.T) {
 	}
 }
 
-func TestTheRulesTellWhichPolicyApplies(t *testing.T) {
+func TestCirculationRules_PolicyLookup(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 3)
-	house := p.loanPolicy(t, "In the house", nil)
-	p.setRules(t, p.rules("m "+p.MaterialTypeID+" + s "+p.LocationID, house))
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	house := p.addLoanPolicy(t, "In the house", nil)
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID+" + s "+p.LocationID, house))
 	query := "?item_type_id=" + p.MaterialTypeID + "&loan_type_id=" + p.LoanTypeID + "&patron_type_id=" + p.GroupID + "&location_id=" + p.LocationID
-	checkParts(t, "answer", object(t, do(t, p.machines[0], http.MethodGet, "/circulation/rules/loan-policy"+query, nil), http.StatusOK), record{
+	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/rules/loan-policy"+query, nil), http.StatusOK), record{
 		"loanPolicyId": house, "appliedRuleConditions.materialTypeMatch": true, "appliedRuleConditions.patronGroupMatch": false,
 	})
-	all := object(t, do(t, p.machines[0], http.MethodGet, "/circulation/rules/request-policy-all"+query, nil), http.StatusOK)
+	all := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/rules/request-policy-all"+query, nil), http.StatusOK)
 	if matches, _ := all["circulationRuleMatches"].([]any); len(matches) != 2 {
 		t.Errorf("got %v, want the rule and the fallback", all)
 	}

@@ -7,18 +7,18 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-func TestScenariosOfDueDates(t *testing.T) {
+func TestScenarios_DueDates(t *testing.T) {
 	t.Parallel()
 	const lent = "2026-03-01T10:00:00.000Z"
-	p := start(t, stack.Options{CirculationEnv: on("STAFF_AUTH=gateway")}, 9)
-	term := p.schedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
-	always := p.schedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
-	ids := p.lendBy(t, map[string]record{
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 9)
+	term := p.addSchedule(t, "Terms", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-07-15T22:00:00Z")
+	always := p.addSchedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
+	ids := p.addPoliciesWithRules(t, map[string]record{
 		"Term":             {"loansPolicy": record{"profileId": "Fixed", "fixedDueDateScheduleId": term}},
 		"For ever":         {"loansPolicy": record{"profileId": "Fixed", "fixedDueDateScheduleId": always}},
-		"Year within term": {"loansPolicy": with(rolling(12, "Months"), record{"fixedDueDateScheduleId": term})},
-		"Week within term": {"loansPolicy": with(rolling(1, "Weeks"), record{"fixedDueDateScheduleId": term})},
-		"Shorter while wanted": {"loansPolicy": rolling(3, "Weeks"), "requestManagement": record{
+		"Year within term": {"loansPolicy": setFields(rollingPeriod(12, "Months"), record{"fixedDueDateScheduleId": term})},
+		"Week within term": {"loansPolicy": setFields(rollingPeriod(1, "Weeks"), record{"fixedDueDateScheduleId": term})},
+		"Shorter while wanted": {"loansPolicy": rollingPeriod(3, "Weeks"), "requestManagement": record{
 			"holds": record{"alternateCheckoutLoanPeriod": record{"duration": 1, "intervalId": "Weeks"}},
 		}},
 		"Periodless":  {"loansPolicy": record{"profileId": "Rolling"}},
@@ -28,84 +28,84 @@ func TestScenariosOfDueDates(t *testing.T) {
 	at := func(policy string, more ...record) func(*testing.T, *stage) {
 		return func(t *testing.T, s *stage) {
 			t.Helper()
-			s.of(t, policy)
-			with(s.more, append([]record{{"loanDate": lent}}, more...)...)
+			s.useItemOf(t, policy)
+			setFields(s.extra, append([]record{{"loanDate": lent}}, more...)...)
 		}
 	}
 	const about = " (loanPolicyId={policy}) (loanPolicyName="
-	p.play(t, ids, []scenario{
+	p.runScenarios(t, ids, []scenario{
 		{
 			name: "a fixed loan is due on the schedule's date", folio: "check-out with a fixed due date policy",
-			given: at("Term"), loan: record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicy.name": "Term"},
+			prepare: at("Term"), wantLoan: record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicy.name": "Term"},
 		},
 		{
 			name: "a rolling loan ends with the term", folio: "check-out with a rolling policy limited by due dates",
-			given: at("Year within term"), loan: record{"dueDate": "2026-07-15T22:00:00.000Z"},
+			prepare: at("Year within term"), wantLoan: record{"dueDate": "2026-07-15T22:00:00.000Z"},
 		},
 		{
 			name: "a rolling loan that ends before the term keeps its period", folio: "check-out with a rolling policy limited by due dates",
-			given: at("Week within term"), loan: record{"dueDate": "2026-03-08T10:00:00.000Z"},
+			prepare: at("Week within term"), wantLoan: record{"dueDate": "2026-03-08T10:00:00.000Z"},
 		},
 		{
 			name: "the policy that the machine forces is taken instead of the rules'", folio: "check-out with forceLoanPolicyId",
-			given: func(_ *testing.T, s *stage) {
-				with(s.more, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
+			prepare: func(_ *testing.T, s *stage) {
+				setFields(s.extra, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
 			},
-			may:  []string{mayLimit},
-			loan: record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": ids["Term"], "loanPolicy.name": "Term"},
+			permissions: []string{mayLimit},
+			wantLoan:    record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": ids["Term"], "loanPolicy.name": "Term"},
 		},
 		{
 			name: "a policy that is forced without permission", folio: "check-out with forceLoanPolicyId",
-			given: func(_ *testing.T, s *stage) {
-				with(s.more, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
-				s.name("policy", ids["Term"])
+			prepare: func(_ *testing.T, s *stage) {
+				setFields(s.extra, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
+				s.setPlaceholder("policy", ids["Term"])
 			},
-			refused: "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] (forceLoanPolicyId={policy}) {itemLimitBlock: " + mayLimit + "}",
+			wantErrors: "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] (forceLoanPolicyId={policy}) {itemLimitBlock: " + mayLimit + "}",
 		},
 		{
 			name: "nobody waits, so the usual period counts", folio: "alternate period",
-			given: at("Shorter while wanted"), loan: record{"dueDate": "2026-03-22T10:00:00.000Z"},
+			prepare: at("Shorter while wanted"), wantLoan: record{"dueDate": "2026-03-22T10:00:00.000Z"},
 		},
 		{
 			name: "a hold that waits behind the borrower's shortens the loan", folio: "alternate period",
-			given: func(t *testing.T, s *stage) {
+			prepare: func(t *testing.T, s *stage) {
 				at("Shorter while wanted")(t, s)
-				other, _ := s.patron(t)
-				s.request(t, s.itemID, s.userID, 1)
-				s.request(t, s.itemID, other, 2)
+				other, _ := s.addPatron(t)
+				s.addRequest(t, s.itemID, s.userID, 1)
+				s.addRequest(t, s.itemID, other, 2)
 			},
-			loan: record{"dueDate": "2026-03-08T10:00:00.000Z"},
+			wantLoan: record{"dueDate": "2026-03-08T10:00:00.000Z"},
 		},
 		{
 			name: "a recall that waits does not", folio: "alternate period",
-			given: func(t *testing.T, s *stage) {
+			prepare: func(t *testing.T, s *stage) {
 				at("Shorter while wanted")(t, s)
-				other, _ := s.patron(t)
-				s.request(t, s.itemID, s.userID, 1)
-				s.request(t, s.itemID, other, 2, record{"requestType": "Recall"})
+				other, _ := s.addPatron(t)
+				s.addRequest(t, s.itemID, s.userID, 1)
+				s.addRequest(t, s.itemID, other, 2, record{"requestType": "Recall"})
 			},
-			loan: record{"dueDate": "2026-03-22T10:00:00.000Z"},
+			wantLoan: record{"dueDate": "2026-03-22T10:00:00.000Z"},
 		},
 		{
 			name: "a fixed loan ends with the patron's membership too", folio: "due date cut off at the patron's expiration",
-			given: func(t *testing.T, s *stage) {
-				s.by(t, record{"expirationDate": expires.Format(time.RFC3339)})
+			prepare: func(t *testing.T, s *stage) {
+				s.usePatron(t, record{"expirationDate": expires.Format(time.RFC3339)})
 				at("For ever")(t, s)
 			},
-			loan: record{"dueDate": expires.Format("2006-01-02T15:04:05.000Z")},
+			wantLoan: record{"dueDate": expires.Format("2006-01-02T15:04:05.000Z")},
 		},
 		{
 			name: "a loan date outside the schedule is refused", folio: "fixed due date policy, no range for the loan date",
-			given:   at("Term", record{"loanDate": "2026-08-01T00:00:00Z"}),
-			refused: "loan date falls outside of the date ranges in the loan policy" + about + "Term)",
+			prepare:    at("Term", record{"loanDate": "2026-08-01T00:00:00Z"}),
+			wantErrors: "loan date falls outside of the date ranges in the loan policy" + about + "Term)",
 		},
 		{
 			name: "a policy without a period gives no due date", folio: "loan period not recognised",
-			given: at("Periodless"), refused: "the loan period in the loan policy is not recognised" + about + "Periodless)",
+			prepare: at("Periodless"), wantErrors: "the loan period in the loan policy is not recognised" + about + "Periodless)",
 		},
 		{
 			name: "a policy without a profile gives no due date", folio: "profile not recognised",
-			given: at("Profileless"), refused: `profile "" in the loan policy is not recognised` + about + "Profileless)",
+			prepare: at("Profileless"), wantErrors: `profile "" in the loan policy is not recognised` + about + "Profileless)",
 		},
 	})
 }

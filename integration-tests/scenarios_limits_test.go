@@ -11,31 +11,31 @@ import (
 // name. The first two are the library's own if empty, the temporary one is none.
 type shelfmark struct{ material, loanType, temporary string }
 
-func (m shelfmark) temporarily(loanTypes map[string]string) record {
+func (m shelfmark) temporaryType(loanTypes map[string]string) record {
 	if m.temporary == "" {
 		return nil
 	}
 	return record{"temporaryLoanTypeId": loanTypes[m.temporary]}
 }
 
-func TestScenariosOfLimitsByNestedRulesAndOtherPolicies(t *testing.T) {
+func TestScenarios_Limits(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	reading := p.add(t, "/loan-types", record{"name": "Reading room"})
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	reading := p.addRecord(t, "/loan-types", record{"name": "Reading room"})
 	loanTypes := map[string]string{"": p.LoanTypeID, "usual": p.LoanTypeID, "reading room": reading}
-	free := p.loanPolicy(t, "Free", nil)
+	free := p.addLoanPolicy(t, "Free", nil)
 	materials := map[string]string{"": p.MaterialTypeID}
 	for _, name := range []string{"nested", "deep", "termed", "temporary", "grouped"} {
-		materials[name] = p.materialType(t, name)
+		materials[name] = p.addMaterialType(t, name)
 	}
-	p.setRules(t, p.rules(
+	p.storeRules(t, p.formatRules(
 		"m "+p.MaterialTypeID, p.PolicyID,
 		"m "+materials["nested"], free,
 		"    t "+reading, p.PolicyID,
 		"m "+materials["deep"], free,
 		"    g "+p.GroupID, free,
 		"        t "+reading, p.PolicyID,
-		"m "+materials["termed"], p.termPolicy(t),
+		"m "+materials["termed"], p.addTermPolicy(t),
 		"m "+materials["temporary"]+" + t "+reading, p.PolicyID,
 		"g "+p.GroupID, p.PolicyID,
 	))
@@ -62,24 +62,24 @@ func TestScenariosOfLimitsByNestedRulesAndOtherPolicies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			t.Logf("stands for FOLIO's %q", tt.folio)
-			id, patron := p.patron(t)
+			id, patron := p.addPatron(t)
 			var barcodes []string
 			for _, m := range []shelfmark{tt.first, tt.then} {
-				_, barcode := p.item(t, record{
+				_, barcode := p.addItem(t, record{
 					"materialTypeId": materials[m.material], "permanentLoanTypeId": loanTypes[m.loanType],
-				}, m.temporarily(loanTypes))
+				}, m.temporaryType(loanTypes))
 				barcodes = append(barcodes, barcode)
 			}
-			object(t, p.lend(t, 0, barcodes[0], patron), http.StatusCreated)
-			second := p.lend(t, 0, barcodes[1], patron)
+			readObject(t, p.lendBook(t, 0, barcodes[0], patron), http.StatusCreated)
+			second := p.lendBook(t, 0, barcodes[1], patron)
 			want := 1
 			if tt.overLimitFor == "" {
-				object(t, second, http.StatusCreated)
+				readObject(t, second, http.StatusCreated)
 				want = 2
-			} else if got, message := text(refusals(t, second, http.StatusUnprocessableEntity)), "Patron has reached maximum limit of 1 items for "+tt.overLimitFor; got != message {
+			} else if got, message := joinMessages(readRefusals(t, second, http.StatusUnprocessableEntity)), "Patron has reached maximum limit of 1 items for "+tt.overLimitFor; got != message {
 				t.Errorf("got %q, want %q", got, message)
 			}
-			if n := p.open(t, id); n != want {
+			if n := p.countOpenLoans(t, id); n != want {
 				t.Errorf("the patron has %d loans, want %d", n, want)
 			}
 		})

@@ -9,128 +9,128 @@ import (
 
 const past, future = "2020-01-01T00:00:00.000Z", "2999-12-31T00:00:00.000Z"
 
-// proxy has the check-out made by a proxy who differs from others by more, and
+// addProxy has the check-out made by a proxy who differs from others by more, and
 // stores no relation of theirs.
-func (s *stage) proxy(t *testing.T, more ...record) (id string) {
+func (s *stage) addProxy(t *testing.T, more ...record) (id string) {
 	t.Helper()
-	barcode := "proxy " + s.user
-	id = s.add(t, "/users", with(record{
+	barcode := "proxy " + s.userBarcode
+	id = s.addRecord(t, "/users", setFields(record{
 		"barcode": barcode, "active": true, "patronGroup": s.GroupID, "personal": record{"lastName": "Proxy"},
 	}, more...))
-	s.name("proxy", barcode)
-	with(s.more, record{"proxyUserBarcode": barcode})
+	s.setPlaceholder("proxy", barcode)
+	setFields(s.extra, record{"proxyUserBarcode": barcode})
 	return id
 }
 
-// through has the check-out made by a proxy, by leave of the patron.
-func through(t *testing.T, s *stage) {
+// useProxy has the check-out made by a proxy, by leave of the patron.
+func useProxy(t *testing.T, s *stage) {
 	t.Helper()
-	s.proxyID = s.proxy(t)
-	s.add(t, "/proxiesfor", record{"userId": s.userID, "proxyUserId": s.proxyID, "status": "Active", "expirationDate": future})
+	s.proxyID = s.addProxy(t)
+	s.addRecord(t, "/proxiesfor", record{"userId": s.userID, "proxyUserId": s.proxyID, "status": "Active", "expirationDate": future})
 }
 
-// throughOne has the check-out made by such a proxy with such a relation; nil is none.
-func throughOne(proxy, relation record) func(*testing.T, *stage) {
+// useProxyWith has the check-out made by such a proxy with such a relation; nil is none.
+func useProxyWith(proxy, relation record) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
-		id := s.proxy(t, proxy)
+		id := s.addProxy(t, proxy)
 		if relation != nil {
-			s.add(t, "/proxiesfor", with(record{"userId": s.userID, "proxyUserId": id, "status": "Active"}, relation))
+			s.addRecord(t, "/proxiesfor", setFields(record{"userId": s.userID, "proxyUserId": id, "status": "Active"}, relation))
 		}
 	}
 }
 
-func TestScenariosOfProxies(t *testing.T) {
+func TestScenarios_Proxies(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 9)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
 	const (
 		inactive   = "Cannot check out via inactive proxying user (proxyUserBarcode={proxy})"
 		unrelated  = "Cannot check out item via proxy when relationship is invalid (proxyUserBarcode={proxy})"
 		undecided  = "Cannot determine if proxying user is active or not (proxyUserBarcode={proxy})"
 		noSuchUser = "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND] "
 	)
-	p.play(t, nil, []scenario{
+	p.runScenarios(t, nil, []scenario{
 		{
-			name: "a proxy borrows for the patron", folio: "check-out via proxy; blanks in the proxy's barcode", given: through,
-			after: func(t *testing.T, s *stage, loan record) {
+			name: "a proxy borrows for the patron", folio: "check-out via proxy; blanks in the proxy's barcode", prepare: useProxy,
+			check: func(t *testing.T, s *stage, loan record) {
 				t.Helper()
-				checkParts(t, "loan", loan, record{"proxyUserId": s.proxyID, "borrower.barcode": s.user})
+				checkParts(t, "loan", loan, record{"proxyUserId": s.proxyID, "borrower.barcode": s.userBarcode})
 			},
 		},
-		{name: "an inactive proxy", folio: "proxy inactive", given: throughOne(record{"active": false}, record{}), refused: inactive},
-		{name: "a proxy whose membership is over", folio: "proxy inactive", given: throughOne(record{"expirationDate": past}, record{}), refused: inactive},
-		{name: "a proxy who may be active or not", folio: "proxy inactive", given: throughOne(record{"active": nil}, record{}), refused: undecided},
-		{name: "a proxy whom nobody named", folio: "proxy without a relationship", given: throughOne(nil, nil), refused: unrelated},
-		{name: "a proxy no longer", folio: "proxy without a relationship", given: throughOne(nil, record{"expirationDate": past}), refused: unrelated},
-		{name: "a proxy who is switched off", folio: "proxy without a relationship", given: throughOne(nil, record{"status": "Inactive"}), refused: unrelated},
+		{name: "an inactive proxy", folio: "proxy inactive", prepare: useProxyWith(record{"active": false}, record{}), wantErrors: inactive},
+		{name: "a proxy whose membership is over", folio: "proxy inactive", prepare: useProxyWith(record{"expirationDate": past}, record{}), wantErrors: inactive},
+		{name: "a proxy who may be active or not", folio: "proxy inactive", prepare: useProxyWith(record{"active": nil}, record{}), wantErrors: undecided},
+		{name: "a proxy whom nobody named", folio: "proxy without a relationship", prepare: useProxyWith(nil, nil), wantErrors: unrelated},
+		{name: "a proxy no longer", folio: "proxy without a relationship", prepare: useProxyWith(nil, record{"expirationDate": past}), wantErrors: unrelated},
+		{name: "a proxy who is switched off", folio: "proxy without a relationship", prepare: useProxyWith(nil, record{"status": "Inactive"}), wantErrors: unrelated},
 		{
 			name: "the patron's sponsor is not the patron's proxy", folio: "proxy without a relationship",
-			given: func(t *testing.T, s *stage) {
+			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
-				s.add(t, "/proxiesfor", record{"userId": s.proxy(t), "proxyUserId": s.userID, "status": "Active"})
+				s.addRecord(t, "/proxiesfor", record{"userId": s.addProxy(t), "proxyUserId": s.userID, "status": "Active"})
 			},
-			refused: unrelated,
+			wantErrors: unrelated,
 		},
 		{
 			name: "the patron as their own proxy", folio: "proxy to themself",
-			given: func(_ *testing.T, s *stage) {
-				s.name("id", s.userID)
-				with(s.more, record{"proxyUserBarcode": s.user})
+			prepare: func(_ *testing.T, s *stage) {
+				s.setPlaceholder("id", s.userID)
+				setFields(s.extra, record{"proxyUserBarcode": s.userBarcode})
 			},
-			refused: "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES] (proxyUserId={id})",
+			wantErrors: "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES] (proxyUserId={id})",
 		},
-		{name: "an unknown proxy", folio: "proxy cannot be found", given: sending(record{"proxyUserBarcode": "nobody"}), refused: noSuchUser + "(proxyUserBarcode=nobody)"},
+		{name: "an unknown proxy", folio: "proxy cannot be found", prepare: setCheckOut(record{"proxyUserBarcode": "nobody"}), wantErrors: noSuchUser + "(proxyUserBarcode=nobody)"},
 		{
 			name: "patron and proxy unknown", folio: "several errors",
-			given:   sending(record{"proxyUserBarcode": "nobody"}, func(_ *testing.T, s *stage) { s.user = "nobody either" }),
-			refused: noSuchUser + "(userBarcode=nobody either)\n" + noSuchUser + "(proxyUserBarcode=nobody)",
+			prepare:    setCheckOut(record{"proxyUserBarcode": "nobody"}, func(_ *testing.T, s *stage) { s.userBarcode = "nobody either" }),
+			wantErrors: noSuchUser + "(userBarcode=nobody either)\n" + noSuchUser + "(proxyUserBarcode=nobody)",
 		},
 	})
 }
 
-// setStatus writes an item's status past circulation.
-func setStatus(status string) func(*testing.T, *stage) {
+// setItemStatus writes an item's status past circulation.
+func setItemStatus(status string) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
 		path := "/item-storage/items/" + s.itemID
-		if _, err := s.Storage.Must(t.Context(), http.MethodPut, path, with(s.stored(t, path), record{"status": record{"name": status}})); err != nil {
+		if _, err := s.Storage.Must(t.Context(), http.MethodPut, path, setFields(s.readRecord(t, path), record{"status": record{"name": status}})); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// manualBlock adds a block by hand that differs from the usual one.
-func manualBlock(more record) func(*testing.T, *stage) {
+// addManualBlock adds a block by hand that differs from the usual one.
+func addManualBlock(more record) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
-		s.add(t, "/manualblocks", with(record{"userId": s.userID, "desc": "lost a book", "borrowing": true}, more))
+		s.addRecord(t, "/manualblocks", setFields(record{"userId": s.userID, "desc": "lost a book", "borrowing": true}, more))
 	}
 }
 
-func TestScenariosOfBlockedPatronsAndLentItems(t *testing.T) {
+func TestScenarios_BlockedPatronsAndLentItems(t *testing.T) {
 	t.Parallel()
-	p, ids := limitLibrary(t)
+	p, ids := startLimitLibrary(t)
 	const (
 		toPatron = " {patronBlock: " + mayPatron + "}"
 		openLoan = "Cannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN] (itemBarcode={item})"
 	)
-	p.play(t, ids, []scenario{
-		{name: "an open loan of an item that somebody made available", folio: "open loan exists, status reset by hand", given: sending(nil, lentOut, setStatus("Available")), refused: openLoan},
-		{name: "a status without a loan", folio: "already checked out", given: setStatus("Checked out"), refused: "Item is already checked out (itemBarcode={item})"},
-		{name: "the patron has the item", folio: "already checked out", given: func(t *testing.T, s *stage) {
+	p.runScenarios(t, ids, []scenario{
+		{name: "an open loan of an item that somebody made available", folio: "open loan exists, status reset by hand", prepare: setCheckOut(nil, lendToAnother, setItemStatus("Available")), wantErrors: openLoan},
+		{name: "a status without a loan", folio: "already checked out", prepare: setItemStatus("Checked out"), wantErrors: "Item is already checked out (itemBarcode={item})"},
+		{name: "the patron has the item", folio: "already checked out", prepare: func(t *testing.T, s *stage) {
 			t.Helper()
-			object(t, s.lend(t, 0, s.barcode, s.user), http.StatusCreated)
-		}, refused: itemIsCheckedOut + "\n" + atTheLimit + " {itemLimitBlock: " + mayLimit + "}"},
+			readObject(t, s.lendBook(t, 0, s.barcode, s.userBarcode), http.StatusCreated)
+		}, wantErrors: itemIsCheckedOut + "\n" + atTheLimit + " {itemLimitBlock: " + mayLimit + "}"},
 		{
 			name: "two blocks by hand are one error", folio: "manual block",
-			given:   sending(nil, manualBlock(record{"id": nil}), manualBlock(record{"expirationDate": future})),
-			refused: "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY] (reason=lost a book;lost a book)" + toPatron,
+			prepare:    setCheckOut(nil, addManualBlock(record{"id": nil}), addManualBlock(record{"expirationDate": future})),
+			wantErrors: "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY] (reason=lost a book;lost a book)" + toPatron,
 		},
-		{name: "a block by hand that is over", folio: "manual block", given: manualBlock(record{"expirationDate": past})},
-		{name: "a block by hand of renewals", folio: "manual block", given: manualBlock(record{"borrowing": false, "renewals": true})},
+		{name: "a block by hand that is over", folio: "manual block", prepare: addManualBlock(record{"expirationDate": past})},
+		{name: "a block by hand of renewals", folio: "manual block", prepare: addManualBlock(record{"borrowing": false, "renewals": true})},
 		{
 			name: "blocks by rule are an error each", folio: "automated block",
-			given: func(t *testing.T, s *stage) {
+			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				if _, err := s.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+s.userID, record{"automatedPatronBlocks": []record{
 					{"blockBorrowing": true, "message": "Too many overdue"}, {"blockRenewals": true, "message": "No renewals"}, {"blockBorrowing": true, "message": "Owes too much"},
@@ -138,22 +138,22 @@ func TestScenariosOfBlockedPatronsAndLentItems(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			refused: blockedByRule + toPatron + "\nOwes too much [USER_IS_BLOCKED_AUTOMATICALLY]" + toPatron,
+			wantErrors: blockedByRule + toPatron + "\nOwes too much [USER_IS_BLOCKED_AUTOMATICALLY]" + toPatron,
 		},
 		{
 			name: "everything that is wrong is told at once", folio: "several errors in one response",
-			given: func(t *testing.T, s *stage) {
+			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				reachLimit(t, s)
 				blockByHand(t, s)
 				blockByRule(t, s)
-				throughOne(record{"active": false}, nil)(t, s)
-				somebody, _ := s.patron(t)
-				s.request(t, s.itemID, somebody, 1)
-				setStatus("Declared lost")(t, s)
-				with(s.more, record{"servicePointId": ""})
+				useProxyWith(record{"active": false}, nil)(t, s)
+				somebody, _ := s.addPatron(t)
+				s.addRequest(t, s.itemID, somebody, 1)
+				setItemStatus("Declared lost")(t, s)
+				setFields(s.extra, record{"servicePointId": ""})
 			},
-			refused: "Check out must be performed at a service point (servicePointId=null)\n" +
+			wantErrors: "Check out must be performed at a service point (servicePointId=null)\n" +
 				blockedByHand + toPatron + "\n" + blockedByRule + toPatron + "\n" +
 				"Cannot check out via inactive proxying user (proxyUserBarcode={proxy})\n" +
 				"Cannot check out item via proxy when relationship is invalid (proxyUserBarcode={proxy})\n" +

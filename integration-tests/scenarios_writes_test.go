@@ -24,14 +24,14 @@ func (p *pair) refuseWrites(t *testing.T, table, id string) {
 			t.Error(err)
 		}
 	}()
-	refuse := p.table("refuse_" + table)
+	refuse := p.tableName("refuse_" + table)
 	for _, sql := range []string{
 		`CREATE FUNCTION ` + refuse + `() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN
 				IF strpos(NEW::text, TG_ARGV[0]) > 0 THEN RAISE EXCEPTION 'refused by a test'; END IF;
 				RETURN NULL;
 			END $$`,
-		fmt.Sprintf(`CREATE TRIGGER refuse AFTER INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %s('%s')`, p.table(table), refuse, id),
+		fmt.Sprintf(`CREATE TRIGGER refuse AFTER INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %s('%s')`, p.tableName(table), refuse, id),
 	} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -42,28 +42,28 @@ func (p *pair) refuseWrites(t *testing.T, table, id string) {
 // FOLIO answers 200 with the loan when the record of the session could not be
 // saved. Here all of a check-out is one transaction: whichever part cannot be
 // written, nothing is lent.
-func TestWhicheverRecordCannotBeWrittenNothingIsLent(t *testing.T) {
+func TestScenarios_FailedWrites(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: patient}, 9)
+	p := startPair(t, stack.Options{CirculationEnv: shortWait}, 9)
 	for _, table := range []string{"loan", "item", "request", "patron_action_session", "outbox"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
 			s := &stage{pair: p}
-			s.userID, s.user = p.patron(t)
-			wanted("Hold", "Item", true)(t, s)
-			somebody, _ := p.patron(t)
-			s.wants(t, somebody, "Hold", "Item", s.itemID, 2)
-			before := s.left(t)
+			s.userID, s.userBarcode = p.addPatron(t)
+			queueFirstRequest("Hold", "Item", true)(t, s)
+			somebody, _ := p.addPatron(t)
+			s.queueRequest(t, somebody, "Hold", "Item", s.itemID, 2)
+			before := s.readTraces(t)
 			refused := s.itemID
 			if table == "patron_action_session" {
 				refused = s.userID
 			}
 			p.refuseWrites(t, table, refused)
-			a := p.lend(t, 0, s.barcode, s.user)
+			a := p.lendBook(t, 0, s.barcode, s.userBarcode)
 			if a.Status != http.StatusInternalServerError || !strings.Contains(string(a.Body), "The item was not lent") {
 				t.Errorf("got %d %s, want 500: the item was not lent", a.Status, a.Body)
 			}
-			if after := s.left(t); after != before {
+			if after := s.readTraces(t); after != before {
 				t.Errorf("left\n%s\nwhere was\n%s", after, before)
 			}
 		})

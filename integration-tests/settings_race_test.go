@@ -20,7 +20,7 @@ type heldCommits struct {
 	loans map[string]bool // the ids of their loans
 }
 
-func (h *heldCommits) hold(_ http.ResponseWriter, r *http.Request, pass func()) {
+func (h *heldCommits) holdCommit(_ http.ResponseWriter, r *http.Request, pass func()) {
 	var commit struct{ Loan struct{ ID string } }
 	body, err := io.ReadAll(r.Body)
 	if err != nil || json.Unmarshal(body, &commit) != nil {
@@ -34,61 +34,61 @@ func (h *heldCommits) hold(_ http.ResponseWriter, r *http.Request, pass func()) 
 	loseAnswer(nil, nil, pass)
 }
 
-func (h *heldCommits) count() int {
+func (h *heldCommits) countCommits() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.loans)
 }
 
-func TestSwitchingTheLockOnStopsCheckOutsThatAreAboutToCommitWithoutIt(t *testing.T) {
+func TestSettings_TurnOnDuringCommits(t *testing.T) {
 	t.Parallel()
-	p, links := linked(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, 2)
-	userID, patron := p.patron(t)
-	books := p.books(t, 6)
+	p, links := startPairWithLinks(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, 2)
+	userID, patron := p.addPatron(t)
+	books := p.addBooks(t, 6)
 	held := &heldCommits{open: make(chan struct{}), loans: map[string]bool{}}
 	letGo := sync.OnceFunc(func() { close(held.open) })
 	t.Cleanup(letGo)
 	for _, l := range links {
-		l.add(linkFault{method: http.MethodPost, path: commitPath, times: always, befall: held.hold})
+		l.addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: held.holdCommit})
 	}
 	lendings := make([]lending, len(books))
 	for i, book := range books {
-		lendings[i] = p.lendLater(t.Context(), t, i%2, book, patron)
+		lendings[i] = p.startLending(t.Context(), t, i%2, book, patron)
 	}
-	eventually(t, patience, "all are about to commit without a lock", func() bool { return held.count() == len(books) })
-	p.set(t, 0, record{"enabled": true})
+	waitUntil(t, patience, "all are about to commit without a lock", func() bool { return held.countCommits() == len(books) })
+	p.changeSettings(t, 0, record{"enabled": true})
 	for _, l := range links {
-		l.mend()
+		l.removeFaults()
 	}
 	letGo()
 	lent := 0
 	for i, l := range lendings {
-		a := l.wait()
+		a := l.awaitAnswer()
 		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits: its machine asks again
-			a = p.lend(t, i%2, books[i], patron)
+			a = p.lendBook(t, i%2, books[i], patron)
 		}
 		if a.Status == http.StatusCreated {
 			lent++
-		} else if got := text(refusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {
+		} else if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {
 			t.Errorf("refused with %q", got)
 		}
 	}
-	if n := p.open(t, userID); lent != 2 || n != 2 {
+	if n := p.countOpenLoans(t, userID); lent != 2 || n != 2 {
 		t.Errorf("%d were lent, %d loans are open, want the limit of 2", lent, n)
 	}
-	p.noLocksLeft(t)
+	p.checkNoLocks(t)
 }
 
-func TestSwitchingTheLockOnUnderLoadKeepsTheLimitFromThenOn(t *testing.T) {
+func TestSettings_TurnOnUnderLoad(t *testing.T) {
 	t.Parallel()
 	const limit, patrons, each = 2, 4, 12
-	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, limit)
+	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, limit)
 	burst := func() (ids []string, all []stack.CheckOut) {
 		for range patrons {
-			id, patron := p.patron(t)
+			id, patron := p.addPatron(t)
 			ids = append(ids, id)
-			for _, book := range p.books(t, each) {
-				all = append(all, p.checkOut(book, patron))
+			for _, book := range p.addBooks(t, each) {
+				all = append(all, p.newCheckOut(book, patron))
 			}
 		}
 		return ids, all
@@ -98,7 +98,7 @@ func TestSwitchingTheLockOnUnderLoadKeepsTheLimitFromThenOn(t *testing.T) {
 	var running sync.WaitGroup
 	send := func(all []stack.CheckOut) {
 		running.Go(func() {
-			for _, o := range stack.Burst(t.Context(), p.machines, all) {
+			for _, o := range stack.SendBurst(t.Context(), p.machines, all) {
 				if o.Err != nil || o.Status >= http.StatusInternalServerError {
 					t.Errorf("a check-out failed: %d %s %v", o.Status, o.Body, o.Err)
 				}
@@ -106,25 +106,25 @@ func TestSwitchingTheLockOnUnderLoadKeepsTheLimitFromThenOn(t *testing.T) {
 		})
 	}
 	send(early)
-	eventually(t, patience, "check-outs run", func() bool {
-		return metric(t, p, `checkout_commits_total{kind="check-out",outcome="committed"}`) > 0
+	waitUntil(t, patience, "check-outs run", func() bool {
+		return sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="committed"}`) > 0
 	})
-	p.set(t, 0, record{"enabled": true})
+	p.changeSettings(t, 0, record{"enabled": true})
 	before := make([]int, len(earlyIDs))
 	for i, id := range earlyIDs {
-		before[i] = p.open(t, id)
+		before[i] = p.countOpenLoans(t, id)
 	}
 	send(later)
 	running.Wait()
 	for i, id := range earlyIDs {
-		if n := p.open(t, id); n > max(limit, before[i]) {
+		if n := p.countOpenLoans(t, id); n > max(limit, before[i]) {
 			t.Errorf("a patron had %d loans when the lock was switched on, and has %d", before[i], n)
 		}
 	}
 	for _, id := range laterIDs {
-		if n := p.open(t, id); n != limit {
+		if n := p.countOpenLoans(t, id); n != limit {
 			t.Errorf("a patron has %d loans, want %d", n, limit)
 		}
 	}
-	p.noLocksLeft(t)
+	p.checkNoLocks(t)
 }

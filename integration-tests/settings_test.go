@@ -15,140 +15,142 @@ import (
 const (
 	settingsPath = "/circulation/check-out-lock-settings"
 	entriesPath  = "/settings/entries"
-	// inForce is how long tests wait for a change of the settings to be in force on
+	// settingsLimit is how long tests wait for a change of the settings to be in force on
 	// every instance. It takes two seconds, as the tests of package settings prove.
-	inForce = patience
-	// beyond is longer than tests wait for anything.
-	beyond = 10 * patience
+	settingsLimit = patience
+	// outlastsTests is longer than tests wait for anything.
+	outlastsTests = 10 * patience
 )
 
-// off are circulation's settings with the feature off, and one try when a tenant
+// disableLock are circulation's settings with the feature off, and one try when a tenant
 // switches it on.
-func off() []string { return []string{"CHECKOUT_LOCK_FEATURE_ENABLED=false", "RETRY_INTERVAL_MS="} }
-
-// set changes the lock settings on circulation instance i.
-func (p *pair) set(t *testing.T, i int, body record) record {
-	t.Helper()
-	return object(t, do(t, p.machines[i], http.MethodPut, settingsPath, body), http.StatusOK)
+func disableLock() []string {
+	return []string{"CHECKOUT_LOCK_FEATURE_ENABLED=false", "RETRY_INTERVAL_MS="}
 }
 
-// refusedForLock tells whether a check-out was refused because somebody has the
+// changeSettings changes the lock settings on circulation instance i.
+func (p *pair) changeSettings(t *testing.T, i int, body record) record {
+	t.Helper()
+	return readObject(t, callEndpoint(t, p.machines[i], http.MethodPut, settingsPath, body), http.StatusOK)
+}
+
+// isRefusedForLock tells whether a check-out was refused because somebody has the
 // patron's lock; what is neither that nor a loan fails the test.
-func refusedForLock(t *testing.T, a stack.Answer) bool {
+func isRefusedForLock(t *testing.T, a stack.Answer) bool {
 	t.Helper()
 	if a.Status == http.StatusCreated {
 		return false
 	}
-	if got := text(refusals(t, a, http.StatusUnprocessableEntity)); got != "unable to acquire lock [LOCK_NOT_ACQUIRED]" {
+	if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != "unable to acquire lock [LOCK_NOT_ACQUIRED]" {
 		t.Errorf("got %q", got)
 	}
 	return true
 }
 
-func TestSettingsChangedOnOneInstanceAreInForceOnAllOthers(t *testing.T) {
+func TestSettings_ReachAllInstances(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: off()}, 1000)
-	userID, patron := p.patron(t)
-	held := p.lock(t, userID, beyond)
-	lend := func() stack.Answer { return p.lend(t, 1, p.books(t, 1)[0], patron) }
-	if refusedForLock(t, lend()) {
+	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: disableLock()}, 1000)
+	userID, patron := p.addPatron(t)
+	held := p.acquireLock(t, userID, outlastsTests)
+	lend := func() stack.Answer { return p.lendBook(t, 1, p.addBooks(t, 1)[0], patron) }
+	if isRefusedForLock(t, lend()) {
 		t.Fatal("with the feature off the lock counted")
 	}
 
-	now := p.set(t, 0, record{"enabled": true, "lockTtlMs": beyond.Milliseconds(), "retryIntervalsMs": []int{1, 2}})
+	now := p.changeSettings(t, 0, record{"enabled": true, "lockTtlMs": outlastsTests.Milliseconds(), "retryIntervalsMs": []int{1, 2}})
 	want := record{
-		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.value": float64(beyond.Milliseconds()), "lockTtlMs.source": "tenant",
+		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.value": float64(outlastsTests.Milliseconds()), "lockTtlMs.source": "tenant",
 		"retryIntervalsMs.source": "tenant", "longestWaitMs": 3.0, "version": now["version"], "problem": nil,
 	}
 	checkParts(t, "PUT", now, want)
 	// No poll here: no check-out that commits after the answer does so without a
 	// lock, whatever its instance had read before.
-	if !refusedForLock(t, lend()) {
+	if !isRefusedForLock(t, lend()) {
 		t.Error("a check-out on the other instance went past the lock")
 	}
-	checkParts(t, "GET on the other instance", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), want)
+	checkParts(t, "GET on the other instance", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), want)
 
-	entries := p.stored(t, entriesPath+"?query="+url.QueryEscape(`scope=="mod-circulation" and key==("checkoutLockFeature")`))
+	entries := p.readRecord(t, entriesPath+"?query="+url.QueryEscape(`scope=="mod-circulation" and key==("checkoutLockFeature")`))
 	list, _ := entries["items"].([]any)
 	if len(list) != 1 {
 		t.Fatalf("the entries are %v", entries)
 	}
 	checkParts(t, "entry as FOLIO reads it", list[0].(record), record{
-		"value.checkOutLockFeatureEnabled": true, "value.lockTtl": float64(beyond.Milliseconds()), "value.noOfRetryAttempts": 2.0, "value.retryInterval": 2.0,
+		"value.checkOutLockFeatureEnabled": true, "value.lockTtl": float64(outlastsTests.Milliseconds()), "value.noOfRetryAttempts": 2.0, "value.retryInterval": 2.0,
 	})
 
-	p.set(t, 0, record{"enabled": false})
-	eventually(t, inForce, "the feature is off on the other instance", func() bool { return !refusedForLock(t, lend()) })
-	checkParts(t, "GET", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{
+	p.changeSettings(t, 0, record{"enabled": false})
+	waitUntil(t, settingsLimit, "the feature is off on the other instance", func() bool { return !isRefusedForLock(t, lend()) })
+	checkParts(t, "GET", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{
 		"enabled.value": false, "enabled.source": "tenant", "lockTtlMs.value": 3000.0, "lockTtlMs.source": "environment",
 	})
-	p.unlock(t, held) // which nobody took over
+	p.releaseLock(t, held) // which nobody took over
 }
 
-func TestAChangeBasedOnOldSettingsIsAConflictAndWhatWasReadCanBeSentBack(t *testing.T) {
+func TestSettings_Conflict(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: off()}, 1)
-	shown := object(t, do(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: disableLock()}, 1)
+	shown := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
 	shown["enabled"] = true
-	checkParts(t, "sent back", p.set(t, 0, shown), record{
+	checkParts(t, "sent back", p.changeSettings(t, 0, shown), record{
 		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.source": "environment", "retryIntervalsMs.source": "environment",
 	})
-	if a := do(t, p.machines[1], http.MethodPut, settingsPath, with(shown, record{"enabled": false})); a.Status != http.StatusConflict {
+	if a := callEndpoint(t, p.machines[1], http.MethodPut, settingsPath, setFields(shown, record{"enabled": false})); a.Status != http.StatusConflict {
 		t.Errorf("got %d %s, want a conflict", a.Status, a.Body)
 	}
-	checkParts(t, "after the conflict", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{"enabled.value": true})
+	checkParts(t, "after the conflict", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{"enabled.value": true})
 }
 
 // The scenario of FOLIO's own test (folio.md 2.9), with a longer time to live so
 // that a slow machine sees the same.
-func TestFOLIOsOwnScenarioOfTheFeature(t *testing.T) {
+func TestSettings_FOLIOScenario(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: off()}, 10)
-	userID, patron := p.patron(t)
-	books := p.books(t, 5)
-	object(t, p.lend(t, 0, books[0], patron), http.StatusCreated)
+	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 10)
+	userID, patron := p.addPatron(t)
+	books := p.addBooks(t, 5)
+	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
 
 	entry := record{
 		"id": uuid.NewString(), "scope": "mod-circulation", "key": "checkoutLockFeature",
 		"value": `{"checkOutLockFeatureEnabled":true,"noOfRetryAttempts":10,"retryInterval":5,"lockTtl":600000}`,
 	}
-	if a := do(t, p.Storage, http.MethodPost, entriesPath, entry); a.Status != http.StatusNoContent {
+	if a := callEndpoint(t, p.Storage, http.MethodPost, entriesPath, entry); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
 	}
-	object(t, p.lend(t, 0, books[1], patron), http.StatusCreated)
-	p.noLocksLeft(t)
+	readObject(t, p.lendBook(t, 0, books[1], patron), http.StatusCreated)
+	p.checkNoLocks(t)
 
-	held := p.lock(t, userID, beyond)
-	list := refusals(t, p.lend(t, 0, books[2], patron), http.StatusUnprocessableEntity)
+	held := p.acquireLock(t, userID, outlastsTests)
+	list := readRefusals(t, p.lendBook(t, 0, books[2], patron), http.StatusUnprocessableEntity)
 	if list[0].Message != "unable to acquire lock" || len(list) != 1 || len(list[0].Parameters) != 1 ||
 		list[0].Parameters[0].Key != "" || *list[0].Parameters[0].Value != "" {
 		t.Errorf("got %+v", list)
 	}
-	if got := p.state(t, userID, books[2]); got.Status != "Available" || got.Version != 1 || got.Loans != 2 {
+	if got := p.readState(t, userID, books[2]); got.Status != "Available" || got.Version != 1 || got.Loans != 2 {
 		t.Errorf("a refused check-out left %+v", got)
 	}
-	p.unlock(t, held)
-	object(t, p.lend(t, 0, books[3], patron), http.StatusCreated)
+	p.releaseLock(t, held)
+	readObject(t, p.lendBook(t, 0, books[3], patron), http.StatusCreated)
 
 	// Without the entry the environment's settings count again.
-	held = p.lock(t, userID, beyond)
-	if a := do(t, p.Storage, http.MethodDelete, fmt.Sprintf("%s/%v", entriesPath, entry["id"]), nil); a.Status != http.StatusNoContent {
+	held = p.acquireLock(t, userID, outlastsTests)
+	if a := callEndpoint(t, p.Storage, http.MethodDelete, fmt.Sprintf("%s/%v", entriesPath, entry["id"]), nil); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
 	}
-	checkParts(t, "settings", object(t, do(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK), record{
+	checkParts(t, "settings", readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK), record{
 		"enabled.value": false, "enabled.source": "environment", "lockTtlMs.value": 3000.0, "lockTtlMs.source": "environment",
 	})
-	eventually(t, inForce, "the environment's settings are in force", func() bool {
-		return !refusedForLock(t, p.lend(t, 0, p.books(t, 1)[0], patron))
+	waitUntil(t, settingsLimit, "the environment's settings are in force", func() bool {
+		return !isRefusedForLock(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron))
 	})
-	p.unlock(t, held) // which nobody took over
+	p.releaseLock(t, held) // which nobody took over
 }
 
-func TestSettingsThatCannotBeUsedAreRefusedWithFieldAndRange(t *testing.T) {
+func TestSettings_RefusalsNameFieldAndRange(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: off()}, 1)
-	good := p.set(t, 0, record{"enabled": true})
-	entry := p.stored(t, entriesPath)["items"].([]any)[0].(record)
+	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 1)
+	good := p.changeSettings(t, 0, record{"enabled": true})
+	entry := p.readRecord(t, entriesPath)["items"].([]any)[0].(record)
 	entryID := fmt.Sprint(entry["id"])
 
 	for body, want := range map[string]string{
@@ -168,8 +170,8 @@ func TestSettingsThatCannotBeUsedAreRefusedWithFieldAndRange(t *testing.T) {
 		`{"version":7}`:                               "version must be the version that was read",
 		`{"enabled":{"value":"x","source":"tenant"}}`: "enabled must be true or false",
 	} {
-		a := do(t, p.machines[0], http.MethodPut, settingsPath, []byte(body))
-		if got := text(refusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, want) {
+		a := callEndpoint(t, p.machines[0], http.MethodPut, settingsPath, []byte(body))
+		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", body, got, want)
 		}
 	}
@@ -188,18 +190,18 @@ func TestSettingsThatCannotBeUsedAreRefusedWithFieldAndRange(t *testing.T) {
 	} {
 		body := fmt.Sprintf(`{"id":%q,"scope":"mod-circulation","key":"checkoutLockFeature","value":%s}`, entryID, value)
 		for _, a := range []stack.Answer{
-			do(t, p.Storage, http.MethodPut, entriesPath+"/"+entryID, []byte(body)),
-			do(t, p.Storage, http.MethodPost, entriesPath, []byte(strings.Replace(body, entryID, uuid.NewString(), 1))),
-			do(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", []byte(`{"value":`+value+`}`)),
+			callEndpoint(t, p.Storage, http.MethodPut, entriesPath+"/"+entryID, []byte(body)),
+			callEndpoint(t, p.Storage, http.MethodPost, entriesPath, []byte(strings.Replace(body, entryID, uuid.NewString(), 1))),
+			callEndpoint(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", []byte(`{"value":`+value+`}`)),
 		} {
-			if got := text(refusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, want) {
+			if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, want) {
 				t.Errorf("%s: got %q, want %q", value, got, want)
 			}
 		}
 	}
-	after := object(t, do(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
+	after := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
 	checkParts(t, "after all that", after, record{"enabled.value": true, "version": good["version"], "problem": nil})
-	if a := do(t, p.Storage, http.MethodPost, entriesPath, with(entry, record{"id": uuid.NewString()})); a.Status != http.StatusForbidden {
+	if a := callEndpoint(t, p.Storage, http.MethodPost, entriesPath, setFields(entry, record{"id": uuid.NewString()})); a.Status != http.StatusForbidden {
 		t.Errorf("a second entry: got %d %s, want 403 as in FOLIO", a.Status, a.Body)
 	}
 }

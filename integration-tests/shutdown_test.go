@@ -16,12 +16,12 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-func TestAStorageThatStopsAnswersItsWaitersAtOnce(t *testing.T) {
+func TestShutdown_StorageAnswersItsWaiters(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Storages: 2}, 1)
-	id, _ := p.patron(t)
-	p.lock(t, id, time.Minute)
-	c := stack.Client{Base: p.Storages[1], Tenant: p.Storage.Tenant, HTTP: quick}
+	p := startPair(t, stack.Options{Storages: 2}, 1)
+	id, _ := p.addPatron(t)
+	p.acquireLock(t, id, time.Minute)
+	c := stack.Client{Base: p.Storages[1], Tenant: p.Storage.Tenant, HTTP: burstClient}
 	const wait = 10 * time.Second
 	answered := make(chan stack.Answer, 1)
 	began := time.Now()
@@ -34,7 +34,7 @@ func TestAStorageThatStopsAnswersItsWaitersAtOnce(t *testing.T) {
 		took = time.Since(began)
 		answered <- a
 	}()
-	p.waiting(t, 1)
+	p.waitForWaiters(t, 1)
 	if err := p.StopStorage(1); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
@@ -47,55 +47,55 @@ func TestAStorageThatStopsAnswersItsWaitersAtOnce(t *testing.T) {
 	}
 }
 
-func TestACheckOutThatWaitsInAStorageThatStopsGoesOnInAnother(t *testing.T) {
+func TestShutdown_WaitContinuesInAnotherStorage(t *testing.T) {
 	t.Parallel()
-	p, links := linked(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=500|500|10000|10000")}, 1)
-	id, patron := p.patron(t)
-	book := p.books(t, 1)[0]
-	held := p.lock(t, id, time.Minute)
-	later := p.lendLater(t.Context(), t, 1, book, patron)
-	p.waiting(t, 1)
-	links[1].lead(t, p.Storages[0])
+	p, links := startPairWithLinks(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=500|500|10000|10000")}, 1)
+	id, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	held := p.acquireLock(t, id, time.Minute)
+	later := p.startLending(t.Context(), t, 1, book, patron)
+	p.waitForWaiters(t, 1)
+	links[1].setTarget(t, p.Storages[0])
 	if err := p.StopStorage(1); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
-	eventually(t, patience, "a wait in the other storage", func() bool {
-		return strings.Contains(p.metrics(t, p.Storages[0]), "checkout_lock_waiting 1\n")
+	waitUntil(t, patience, "a wait in the other storage", func() bool {
+		return strings.Contains(p.readMetrics(t, p.Storages[0]), "checkout_lock_waiting 1\n")
 	})
-	p.unlock(t, held)
-	if a := later.wait(); a.Status != http.StatusCreated {
+	p.releaseLock(t, held)
+	if a := later.awaitAnswer(); a.Status != http.StatusCreated {
 		t.Errorf("answered %d %s", a.Status, a.Body)
 	}
-	if got := p.state(t, id, book); got != lentOnce {
+	if got := p.readState(t, id, book); got != lentOnce {
 		t.Errorf("left %+v, want %+v", got, lentOnce)
 	}
 }
 
-func TestWithoutAnyStorageACheckOutFailsClearly(t *testing.T) {
+func TestShutdown_CheckOutWithoutStorage(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on()}, 1)
-	_, patron := p.patron(t)
-	book := p.books(t, 1)[0]
+	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock()}, 1)
+	_, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
 	if err := p.StopStorage(1); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
-	a := p.lend(t, 1, book, patron)
+	a := p.lendBook(t, 1, book, patron)
 	if a.Status != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "Storage was not reached") {
 		t.Errorf("answered %d %s", a.Status, a.Body)
 	}
 	checkHealth(t, p.Circulations[1], http.StatusServiceUnavailable)
-	if a := p.lend(t, 0, book, patron); a.Status != http.StatusCreated {
+	if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusCreated {
 		t.Errorf("the other instance answered %d %s", a.Status, a.Body)
 	}
 }
 
-func TestACirculationThatStopsFinishesItsCheckOuts(t *testing.T) {
+func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 	t.Parallel()
 	recounted, goOn := make(chan struct{}), make(chan struct{})
 	proceed := sync.OnceFunc(func() { close(goOn) })
 	t.Cleanup(proceed)
-	p := start(t, stack.Options{
-		CirculationEnv: on("LOCK_TTL_MS=60000"),
+	p := startPair(t, stack.Options{
+		CirculationEnv: enableLock("LOCK_TTL_MS=60000"),
 		Observe: func(int) circulation.Observer {
 			return stepHook{step: circulation.Recounted, do: func() {
 				close(recounted)
@@ -103,9 +103,9 @@ func TestACirculationThatStopsFinishesItsCheckOuts(t *testing.T) {
 			}}
 		},
 	}, 1)
-	id, patron := p.patron(t)
-	book := p.books(t, 1)[0]
-	running := p.lendLater(t.Context(), t, 0, book, patron)
+	id, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	running := p.startLending(t.Context(), t, 0, book, patron)
 	<-recounted
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.StopCirculation(0) }()
@@ -113,7 +113,7 @@ func TestACirculationThatStopsFinishesItsCheckOuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "no new connections", func() bool {
+	waitUntil(t, patience, "no new connections", func() bool {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host)
 		if err != nil {
 			return true
@@ -121,22 +121,22 @@ func TestACirculationThatStopsFinishesItsCheckOuts(t *testing.T) {
 		return conn.Close() != nil
 	})
 	proceed()
-	if a := running.wait(); a.Status != http.StatusCreated {
+	if a := running.awaitAnswer(); a.Status != http.StatusCreated {
 		t.Errorf("answered %d %s", a.Status, a.Body)
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("stopping: %v", err)
 	}
-	if got := p.state(t, id, book); got != lentOnce {
+	if got := p.readState(t, id, book); got != lentOnce {
 		t.Errorf("left %+v, want %+v", got, lentOnce)
 	}
 }
 
 // It compares goroutines before and after, so nothing may run beside it.
-func TestAStoppedPairLeavesNothingRunning(t *testing.T) {
+func TestShutdown_LeavesNothingRunning(t *testing.T) {
 	database := databaseURL(t)
 	before := goleak.IgnoreCurrent()
-	s, err := stack.Start(t.Context(), stack.Options{DatabaseURL: database, Storages: 2, Circulations: 2, CirculationEnv: on()})
+	s, err := stack.Start(t.Context(), stack.Options{DatabaseURL: database, Storages: 2, Circulations: 2, CirculationEnv: enableLock()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +152,11 @@ func TestAStoppedPairLeavesNothingRunning(t *testing.T) {
 	for _, base := range s.Circulations {
 		p.machines = append(p.machines, stack.Client{Base: base, Tenant: tenant, HTTP: client})
 	}
-	_, patron := p.patron(t)
-	for _, book := range p.books(t, 6) {
-		all = append(all, p.checkOut(book, patron))
+	_, patron := p.addPatron(t)
+	for _, book := range p.addBooks(t, 6) {
+		all = append(all, p.newCheckOut(book, patron))
 	}
-	if sum := stack.Sum(stack.Burst(t.Context(), p.machines, all)); sum.Lent != 2 {
+	if sum := stack.Summarize(stack.SendBurst(t.Context(), p.machines, all)); sum.Lent != 2 {
 		t.Errorf("lent %d, refused %v, failed %d", sum.Lent, sum.Refused, sum.Failed)
 	}
 	if _, err := lib.Storage.Must(t.Context(), http.MethodPost, "/_/tenant", map[string]any{"purge": true}); err != nil {
@@ -172,7 +172,7 @@ func TestAStoppedPairLeavesNothingRunning(t *testing.T) {
 			t.Error(left)
 		}
 	}()
-	eventually(t, patience, "everything has ended", func() bool {
+	waitUntil(t, patience, "everything has ended", func() bool {
 		left = goleak.Find(before)
 		return left == nil
 	})

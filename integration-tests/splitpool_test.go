@@ -15,20 +15,20 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// TestPoolSplitOverTwoServers is a pool after a failover that left an old primary
+// TestSplitPool is a pool after a failover that left an old primary
 // alive: half of its connections lead there. Two databases with the same library
 // stand for the two servers.
-func TestPoolSplitOverTwoServers(t *testing.T) {
+func TestSplitPool(t *testing.T) {
 	t.Parallel()
 	const limit, patrons, each, rounds = 2, 5, 6, 10
-	pg := ownServer(t)
+	pg := startPostgreSQL(t)
 	old, fresh := "it_a_"+uuid.NewString()[:8], ""
 	fresh = "it_b_" + old[len("it_a_"):]
 	administrate(t, pg.URL(), fmt.Sprintf(`CREATE DATABASE %q`, old))
 	var split atomic.Bool
 	var turn atomic.Int32
-	p := start(t, stack.Options{
-		DatabaseURL:    inDatabase(t, pg.URL(), old),
+	p := startPair(t, stack.Options{
+		DatabaseURL:    replaceDatabase(t, pg.URL(), old),
 		CirculationEnv: []string{"CHECKOUT_LOCK_FEATURE_ENABLED=true", "LOCK_TTL_MS=1000", "RETRY_INTERVAL_MS=1000|1000"},
 		DatabaseVia: func(_ int, databaseURL string) string {
 			_, through := newWire(t, databaseURL, func(message []byte) []byte {
@@ -43,10 +43,10 @@ func TestPoolSplitOverTwoServers(t *testing.T) {
 	ids, barcodes, books := make([][]string, rounds), make([][]string, rounds), make([][]string, rounds)
 	for round := range rounds {
 		for range patrons {
-			id, barcode := p.patron(t)
+			id, barcode := p.addPatron(t)
 			ids[round], barcodes[round] = append(ids[round], id), append(barcodes[round], barcode)
 		}
-		books[round] = p.books(t, patrons*each)
+		books[round] = p.addBooks(t, patrons*each)
 	}
 	split.Store(true)
 	copyDatabase(t, pg.URL(), old, fresh)
@@ -54,11 +54,11 @@ func TestPoolSplitOverTwoServers(t *testing.T) {
 	for round := range rounds {
 		var wg sync.WaitGroup
 		for i, book := range books[round] {
-			wg.Go(func() { p.lend(t, 0, book, barcodes[round][i%patrons]) })
+			wg.Go(func() { p.lendBook(t, 0, book, barcodes[round][i%patrons]) })
 		}
 		wg.Wait()
 		for _, database := range []string{old, fresh} {
-			if n := mostLoans(t, inDatabase(t, pg.URL(), database), p.Storage.Tenant, ids[round]); n > limit {
+			if n := countMostLoans(t, replaceDatabase(t, pg.URL(), database), p.Storage.Tenant, ids[round]); n > limit {
 				t.Errorf("round %d: a patron has %d loans in one server, allowed are %d", round+1, n, limit)
 			}
 		}
@@ -68,8 +68,8 @@ func TestPoolSplitOverTwoServers(t *testing.T) {
 	}
 }
 
-// inDatabase is the address of another database of the same server.
-func inDatabase(t *testing.T, databaseURL, name string) string {
+// replaceDatabase is the address of another database of the same server.
+func replaceDatabase(t *testing.T, databaseURL, name string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	if err != nil {
@@ -88,7 +88,7 @@ func copyDatabase(t *testing.T, server, from, to string) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	eventually(t, patience, "the database is copied", func() bool {
+	waitUntil(t, patience, "the database is copied", func() bool {
 		_, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1`, from)
 		if err != nil {
 			t.Fatal(err)
@@ -98,8 +98,8 @@ func copyDatabase(t *testing.T, server, from, to string) {
 	})
 }
 
-// mostLoans is the largest number of open loans that one of the patrons has.
-func mostLoans(t *testing.T, databaseURL, tenant string, patrons []string) (most int) {
+// countMostLoans is the largest number of open loans that one of the patrons has.
+func countMostLoans(t *testing.T, databaseURL, tenant string, patrons []string) (most int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), databaseURL)
 	if err != nil {

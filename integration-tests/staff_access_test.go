@@ -10,11 +10,11 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
+func TestStaffAccess_ByPassword(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: append(off(), signedIn()...)}, 1)
+	p := startPair(t, stack.Options{CirculationEnv: append(disableLock(), requirePassword()...)}, 1)
 	// A browser that is answered so asks for name and password before it shows anything.
-	stranger := do(t, p.machines[0], http.MethodGet, "/staff/"+p.Storage.Tenant+"/", nil)
+	stranger := callEndpoint(t, p.machines[0], http.MethodGet, "/staff/"+p.Storage.Tenant+"/", nil)
 	if asks := stranger.Header.Get("WWW-Authenticate"); stranger.Status != http.StatusUnauthorized || !strings.HasPrefix(asks, "Basic ") {
 		t.Errorf("without a password the page came with %d and asked for %q", stranger.Status, asks)
 	}
@@ -22,15 +22,15 @@ func TestStaffSignInWithAPasswordAndTheHistoryHasTheirName(t *testing.T) {
 		t.Errorf("without a password the page is %s", page)
 	}
 
-	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
+	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
 	tab.See("Signed in as " + clerk)
 	tab.Gone("STAFF_AUTH")
-	turn(tab, "on", "The new self-checks open today")
+	turnLock(tab, "on", "The new self-checks open today")
 	tab.In("The new self-checks open today").See(clerk + " Lock: on, before that the service's own setting")
 }
 
-// granted are the headers that a gateway sends for somebody with permissions.
-func granted(tenant, permissions string) []browser.Option {
+// gatewayOptions are the headers that a gateway sends for somebody with permissions.
+func gatewayOptions(tenant, permissions string) []browser.Option {
 	return []browser.Option{
 		browser.Header(okapi.TenantHeader, tenant),
 		browser.Header(okapi.UserIDHeader, "9ad09b01-7429-455f-9f64-e3897027db61"),
@@ -38,9 +38,9 @@ func granted(tenant, permissions string) []browser.Option {
 	}
 }
 
-func TestStaffBehindAGatewaySeeAndDoWhatTheirPermissionsSay(t *testing.T) {
+func TestStaffAccess_ByGateway(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: append(off(), "STAFF_AUTH=gateway")}, 1)
+	p := startPair(t, stack.Options{CirculationEnv: append(disableLock(), "STAFF_AUTH=gateway")}, 1)
 	const (
 		see    = `"circulation.check-out-lock-settings.item.get"`
 		change = `"circulation.check-out-lock-settings.item.put"`
@@ -56,7 +56,7 @@ func TestStaffBehindAGatewaySeeAndDoWhatTheirPermissionsSay(t *testing.T) {
 		}
 	}
 
-	reader := p.staff(t, 0, granted(own, "["+see+","+locks+"]")...)
+	reader := p.openStaffPage(t, 0, gatewayOptions(own, "["+see+","+locks+"]")...)
 	reader.See("The lock is off")
 	reader.See("You may look at this, but not change it.")
 	reader.Gone("Turn on")
@@ -71,9 +71,9 @@ func TestStaffBehindAGatewaySeeAndDoWhatTheirPermissionsSay(t *testing.T) {
 	refused(reader, "/switch?to=on", "Access requires permission: circulation.check-out-lock-settings.item.put")
 	refused(reader, "/check-outs", "Access requires permission: circulation.check-out-history.collection.get")
 
-	changer := p.staff(t, 0, granted(own, "["+see+","+change+"]")...)
-	turn(changer, "on", "The new self-checks open today")
+	changer := p.openStaffPage(t, 0, gatewayOptions(own, "["+see+","+change+"]")...)
+	turnLock(changer, "on", "The new self-checks open today")
 
-	refused(p.staff(t, 0, granted("elsewhere", "["+see+"]")...), "/", "You are signed in to the tenant elsewhere, not to "+own)
-	refused(p.staff(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so nobody is known to be allowed here.")
+	refused(p.openStaffPage(t, 0, gatewayOptions("elsewhere", "["+see+"]")...), "/", "You are signed in to the tenant elsewhere, not to "+own)
+	refused(p.openStaffPage(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so nobody is known to be allowed here.")
 }

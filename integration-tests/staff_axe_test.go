@@ -10,9 +10,9 @@ import (
 
 // A page that writes an error to the console, or breaks its own security policy,
 // fails these tests too.
-func TestStaffPagesKeepNobodyOut(t *testing.T) {
+func TestStaffPages_AreAccessible(t *testing.T) {
 	t.Parallel()
-	all := venues(t)
+	all := startVenues(t)
 	for name, opts := range map[string][]browser.Option{
 		"light":          nil, // and on paper
 		"dark":           {browser.Dark()},
@@ -20,7 +20,7 @@ func TestStaffPagesKeepNobodyOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { // in turn: scenes change the library's locks
 			for _, venue := range all {
-				tab := venue.open(t, opts...)
+				tab := venue.openFirstPage(t, opts...)
 				for _, s := range venue.scenes {
 					t.Log(s.name)
 					s.show(t, venue.pair, tab)
@@ -35,10 +35,10 @@ func TestStaffPagesKeepNobodyOut(t *testing.T) {
 	}
 }
 
-func TestStaffPrintWhatPagesSayAndNothingToClickOn(t *testing.T) {
+func TestStaffPages_Print(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on("MACHINE_PATIENCE=60s")}, 1)
-	tab := p.staff(t, 0)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("MACHINE_PATIENCE=60s")}, 1)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("Timing")
 	tab.Fill(waitsLabel, "5000, 5000")
 	const warning = "A machine may wait longer (10 s) than a lock lives (3 s)"
@@ -49,12 +49,12 @@ func TestStaffPrintWhatPagesSayAndNothingToClickOn(t *testing.T) {
 		tab.Gone("Contention")
 	})
 
-	userID, _ := p.patron(t)
-	p.hold(t, userID, "self-check-3", "", time.Minute)
+	userID, _ := p.addPatron(t)
+	p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
 	tab.Click("Live locks")
-	tab.See(masked(userID), "Pause", "Copy", "Refresh", "Filter")
+	tab.See(maskID(userID), "Pause", "Copy", "Refresh", "Filter")
 	tab.OnPaper(func() {
-		tab.See(masked(userID), "1 lock held")
+		tab.See(maskID(userID), "1 lock held")
 		for _, button := range []string{"Pause", "Copy", "Refresh", "Filter", "Show the patrons"} {
 			tab.Gone(button)
 		}

@@ -19,21 +19,21 @@ var (
 	waitsRow  = regexp.MustCompile(`\d\d:\d\d (\d+)`)
 )
 
-func TestStaffSeeHowManyCheckOutsWaitedAndWhyTheyWereRefused(t *testing.T) {
+func TestStaffContention(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=60000")}, 2)
-	_, patron := p.patron(t)
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=60000")}, 2)
+	_, patron := p.addPatron(t)
 	var burst []stack.CheckOut
-	for _, book := range p.books(t, 7) {
-		burst = append(burst, p.checkOut(book, patron))
+	for _, book := range p.addBooks(t, 7) {
+		burst = append(burst, p.newCheckOut(book, patron))
 	}
-	burst = append(burst, p.checkOut(burst[0].ItemBarcode, "P-nobody"))
-	sent := stack.Sum(stack.Burst(t.Context(), p.machines, burst))
+	burst = append(burst, p.newCheckOut(burst[0].ItemBarcode, "P-nobody"))
+	sent := stack.Summarize(stack.SendBurst(t.Context(), p.machines, burst))
 	if sent.Lent != 2 || sent.Refused["ITEM_LIMIT_MATERIAL_TYPE"] != 5 || sent.Failed != 0 {
 		t.Fatalf("the burst ended in %+v", sent)
 	}
 
-	tab := p.staff(t, 1)
+	tab := p.openStaffPage(t, 1)
 	tab.Click("Contention")
 	figures := tab.In("Figures of the last hour")
 	figures.See("Check-outs waiting now 0 Locks held now 0 Check-outs 8 Lent 2")
@@ -41,39 +41,39 @@ func TestStaffSeeHowManyCheckOutsWaitedAndWhyTheyWereRefused(t *testing.T) {
 	figures.See("6 check-outs were not lent in the last hour. Most often: Limit reached")
 
 	tab.Click("Check-outs a minute as a table")
-	if got, want := sums(tab, "count-rows", countsRow), []int{8, 2, 6}; !slices.Equal(got, want) {
+	if got, want := sumRows(tab, "count-rows", countsRow), []int{8, 2, 6}; !slices.Equal(got, want) {
 		t.Errorf("the minutes' check-outs, lent and not lent are %v in all, want %v", got, want)
 	}
 	tab.Click("Causes as a table")
 	tab.See("ITEM_LIMIT_MATERIAL_TYPE Patron has reached maximum limit of 2 items for material type 5")
 	tab.Gone(patron)
 	// Who finds the limit reached before asking for the lock does not ask.
-	now := object(t, do(t, p.machines[1], http.MethodGet, "/circulation/check-out-figures?minutes=60", nil), http.StatusOK)
-	locked := part(now, "total.locked").(float64)
+	now := readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, "/circulation/check-out-figures?minutes=60", nil), http.StatusOK)
+	locked := readPart(now, "total.locked").(float64)
 	figures.See(fmt.Sprintf("Of %v check-outs that asked for a lock in the last hour", locked))
 	tab.Click("Waits for a lock as a table")
-	if got := sums(tab, "wait-rows", waitsRow)[0]; locked < 2 || locked > 7 || got != int(locked) {
+	if got := sumRows(tab, "wait-rows", waitsRow)[0]; locked < 2 || locked > 7 || got != int(locked) {
 		t.Errorf("%d of the table and %v of the figures asked for a lock, sent were 8 of which 2 were lent", got, locked)
 	}
 
 	// What comes while the page is open is shown without loading it again.
-	id, other := p.patron(t)
-	held := p.lock(t, id, time.Minute)
-	later := p.lendLater(t.Context(), t, 0, p.books(t, 1)[0], other)
+	id, other := p.addPatron(t)
+	held := p.acquireLock(t, id, time.Minute)
+	later := p.startLending(t.Context(), t, 0, p.addBooks(t, 1)[0], other)
 	figures.See("Check-outs waiting now 1 Locks held now 1")
-	p.unlock(t, held)
-	if a := later.wait(); a.Status != http.StatusCreated {
+	p.releaseLock(t, held)
+	if a := later.awaitAnswer(); a.Status != http.StatusCreated {
 		t.Errorf("the check-out after the burst was answered %d %s", a.Status, a.Body)
 	}
 	figures.See("Check-outs waiting now 0 Locks held now 0 Check-outs 9 Lent 3")
-	if got, want := sums(tab, "count-rows", countsRow), []int{9, 3, 6}; !slices.Equal(got, want) {
+	if got, want := sumRows(tab, "count-rows", countsRow), []int{9, 3, 6}; !slices.Equal(got, want) {
 		t.Errorf("then the minutes' check-outs, lent and not lent are %v in all, want %v", got, want)
 	}
 }
 
-// sums adds up the numbers that the expression finds in each row of a part of the
+// sumRows adds up the numbers that the expression finds in each row of a part of the
 // page.
-func sums(tab *browser.Page, part string, row *regexp.Regexp) []int {
+func sumRows(tab *browser.Page, part string, row *regexp.Regexp) []int {
 	total := make([]int, row.NumSubexp())
 	for _, found := range row.FindAllStringSubmatch(tab.Text("[data-live="+part+"]"), -1) {
 		for i, number := range found[1:] {

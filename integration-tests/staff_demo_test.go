@@ -23,11 +23,11 @@ const (
 	leilaID     = "f3d9b6d9-c323-41df-a631-8fa18731f93c" // P-1004
 )
 
-// demo runs the demo library as tenant diku, in a database of its own. Staff sign
+// startDemo runs the demo library as tenant diku, in a database of its own. Staff sign
 // in.
-func demo(t *testing.T) *pair {
+func startDemo(t *testing.T) *pair {
 	t.Helper()
-	p := start(t, stack.Options{DatabaseURL: ownDatabase(t), Circulations: 2, CirculationEnv: append(signedIn(), "RETRY_INTERVAL_MS=300|300")}, 1)
+	p := startPair(t, stack.Options{DatabaseURL: createDatabase(t), Circulations: 2, CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=300|300")}, 1)
 	p.Storage.Tenant, p.ServicePointID = "diku", frontDeskID
 	if err := p.Storage.InstallTenant(t.Context(), true); err != nil {
 		t.Fatal(err)
@@ -39,26 +39,26 @@ func demo(t *testing.T) *pair {
 	return p
 }
 
-// busyDemo is a demo library after an hour at work: the lock is on, and check-outs
+// startBusyDemo is a demo library after an hour at work: the lock is on, and check-outs
 // were lent and refused.
-func busyDemo(t *testing.T) *pair {
+func startBusyDemo(t *testing.T) *pair {
 	t.Helper()
-	p := demo(t)
+	p := startDemo(t)
 	for _, change := range []record{
 		{"enabled": true, "reason": "The new self-checks send many check-outs at once"},
 		{"enabled": true, "lockTtlMs": 8000, "retryIntervalsMs": []int{500, 500, 1000}, "reason": "The self-checks by the door are on a slow line"},
 	} {
-		p.set(t, 0, change)
+		p.changeSettings(t, 0, change)
 	}
-	p.workOneHour(t, p.someOfEach(t))
+	p.reportOneHour(t, p.lendInAllWays(t))
 	return p
 }
 
-// someOfEach sends check-outs that end in different ways, and returns what the
+// lendInAllWays sends check-outs that end in different ways, and returns what the
 // history has of them.
-func (p *pair) someOfEach(t *testing.T) []schemas.PastCheckOut {
+func (p *pair) lendInAllWays(t *testing.T) []schemas.PastCheckOut {
 	t.Helper()
-	held := p.lock(t, mateoID, time.Minute)
+	held := p.acquireLock(t, mateoID, time.Minute)
 	all := []struct{ book, patron string }{
 		{"B-1001", "P-1003"},
 		{"B-1001", "P-1004"}, // just lent
@@ -74,22 +74,22 @@ func (p *pair) someOfEach(t *testing.T) []schemas.PastCheckOut {
 		{"B-1003", "P-1005"},
 	}
 	for i, c := range all {
-		p.lend(t, i%2, c.book, c.patron)
+		p.lendBook(t, i%2, c.book, c.patron)
 	}
-	p.unlock(t, held)
+	p.releaseLock(t, held)
 	var list []schemas.PastCheckOut
-	eventually(t, 20*time.Second, "the history has all check-outs", func() bool {
+	waitUntil(t, 20*time.Second, "the history has all check-outs", func() bool {
 		var past schemas.PastCheckOuts
-		p.get(t, "/check-out-history-storage/check-outs?limit=50", &past)
+		p.readInto(t, "/check-out-history-storage/check-outs?limit=50", &past)
 		list = past.CheckOuts
 		return len(list) == len(all)
 	})
 	return list
 }
 
-// workOneHour reports an hour of check-outs that ended like these, and were waited
+// reportOneHour reports an hour of check-outs that ended like these, and were waited
 // for now and then. Dates are storage's, so they cannot be made by waiting.
-func (p *pair) workOneHour(t *testing.T, like []schemas.PastCheckOut) {
+func (p *pair) reportOneHour(t *testing.T, like []schemas.PastCheckOut) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2)) // the same hour each time
 	lent := like[slices.IndexFunc(like, func(c schemas.PastCheckOut) bool { return c.Outcome == schemas.OutcomeLent })]
@@ -129,20 +129,20 @@ func (p *pair) workOneHour(t *testing.T, like []schemas.PastCheckOut) {
 	}
 }
 
-// holdSome leaves the lock of a slow check-out and an outdated one, and no others.
+// holdSomeLocks leaves the lock of a slow check-out and an outdated one, and no others.
 // It returns the id of the slow one's.
-func (p *pair) holdSome(t *testing.T) string {
+func (p *pair) holdSomeLocks(t *testing.T) string {
 	t.Helper()
-	p.releaseAll(t)
-	p.hold(t, mateoID, "circulation-2", uuid.NewString(), time.Millisecond)
-	return p.hold(t, yukiID, "circulation-1", uuid.NewString(), 30*time.Second)
+	p.releaseAllLocks(t)
+	p.acquireLockAs(t, mateoID, "circulation-2", uuid.NewString(), time.Millisecond)
+	return p.acquireLockAs(t, yukiID, "circulation-1", uuid.NewString(), 30*time.Second)
 }
 
-func (p *pair) releaseAll(t *testing.T) {
+func (p *pair) releaseAllLocks(t *testing.T) {
 	t.Helper()
 	var locks schemas.CheckoutLocks
-	p.get(t, acquirePath+"?limit=100", &locks)
+	p.readInto(t, acquirePath+"?limit=100", &locks)
 	for _, lock := range locks.CheckoutLocks {
-		do(t, p.Storage, http.MethodDelete, acquirePath+"/"+lock.ID, nil) // one that is outdated is 404
+		callEndpoint(t, p.Storage, http.MethodDelete, acquirePath+"/"+lock.ID, nil) // one that is outdated is 404
 	}
 }

@@ -11,50 +11,50 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// toldWithin is within which the history tells of a check-out: half a second passes
+// historyLimit is within which the history tells of a check-out: half a second passes
 // until it is sent, the rest is for slow machines.
-const toldWithin = 20 * time.Second
+const historyLimit = 20 * time.Second
 
-// told waits until circulation instance i tells that a check-out of a book has ended.
-func (p *pair) told(t *testing.T, i int, book string) {
+// waitForHistory waits until circulation instance i tells that a check-out of a book has ended.
+func (p *pair) waitForHistory(t *testing.T, i int, book string) {
 	t.Helper()
-	eventually(t, toldWithin, "the history tells of "+book, func() bool {
-		a := do(t, p.machines[i], http.MethodGet, "/circulation/check-out-history?itemBarcode="+url.QueryEscape(book), nil)
-		list, _ := object(t, a, http.StatusOK)["checkOuts"].([]any)
+	waitUntil(t, historyLimit, "the history tells of "+book, func() bool {
+		a := callEndpoint(t, p.machines[i], http.MethodGet, "/circulation/check-out-history?itemBarcode="+url.QueryEscape(book), nil)
+		list, _ := readObject(t, a, http.StatusOK)["checkOuts"].([]any)
 		return len(list) > 0
 	})
 }
 
-// waited is how long a check-out waits for a lock that is held in the tests of the
+// lockWait is how long a check-out waits for a lock that is held in the tests of the
 // history.
-const waited = 300 * time.Millisecond
+const lockWait = 300 * time.Millisecond
 
-func TestStaffFindWhyACheckOutWasRefused(t *testing.T) {
+func TestStaffHistory_ShowsCauses(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: on("RETRY_INTERVAL_MS=300", "LOCK_TTL_MS=600000")}, 1)
-	greedyID, greedy := p.patron(t)
-	stuckID, stuck := p.patron(t)
-	books := p.books(t, 6)
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock("RETRY_INTERVAL_MS=300", "LOCK_TTL_MS=600000")}, 1)
+	greedyID, greedy := p.addPatron(t)
+	stuckID, stuck := p.addPatron(t)
+	books := p.addBooks(t, 6)
 	began := time.Now()
 
 	// A burst of four through both instances, a held lock, and a card nobody has.
 	checkOuts := make([]stack.CheckOut, 4)
 	for i := range checkOuts {
-		checkOuts[i] = p.checkOut(books[i], greedy)
+		checkOuts[i] = p.newCheckOut(books[i], greedy)
 	}
-	outcomes := stack.Burst(t.Context(), p.machines, checkOuts)
-	p.lock(t, stuckID, 10*time.Minute)
-	if !refusedForLock(t, p.lend(t, 0, books[4], stuck)) {
+	outcomes := stack.SendBurst(t.Context(), p.machines, checkOuts)
+	p.acquireLock(t, stuckID, 10*time.Minute)
+	if !isRefusedForLock(t, p.lendBook(t, 0, books[4], stuck)) {
 		t.Fatal("the lock that somebody holds was got")
 	}
 	const stranger = "u-nobody-has-it"
-	refusals(t, p.lend(t, 1, books[5], stranger), http.StatusUnprocessableEntity)
+	readRefusals(t, p.lendBook(t, 1, books[5], stranger), http.StatusUnprocessableEntity)
 
 	ended := time.Now()
 	for _, book := range books {
-		p.told(t, 0, book)
+		p.waitForHistory(t, 0, book)
 	}
-	tab := p.staff(t, 0)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("What happened")
 	find := func(label, barcode string) {
 		tab.Click("What happened") // without the filters before
@@ -66,7 +66,7 @@ func TestStaffFindWhyACheckOutWasRefused(t *testing.T) {
 		find("Item's barcode", books[i])
 		row := tab.In(books[i])
 		row.Click(row.Text("summary")) // what operators need is folded away
-		row.See(masked(greedy), []string{"Instance circulation-1", "Instance circulation-2"}[i%2])
+		row.See(maskID(greedy), []string{"Instance circulation-1", "Instance circulation-2"}[i%2])
 		if o.Lent() {
 			lent++
 			row.See("Lent", "Loan")
@@ -84,13 +84,13 @@ func TestStaffFindWhyACheckOutWasRefused(t *testing.T) {
 
 	find("Patron's barcode", strings.ToUpper(stuck)) // barcodes are the same in any case
 	row := tab.In(books[4])
-	row.See("Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock", "LOCK_NOT_ACQUIRED", masked(stuck))
+	row.See("Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock", "LOCK_NOT_ACQUIRED", maskID(stuck))
 	tab.Gone(books[0])
 	checkWaited(t, row)
 	checkDate(t, row, began, ended)
 
 	find("Patron's barcode", stranger)
-	tab.In(books[5]).See("Refused", "Could not find user with matching barcode", masked(stranger))
+	tab.In(books[5]).See("Refused", "Could not find user with matching barcode", maskID(stranger))
 
 	find("Patron's barcode", greedy)
 	for _, book := range books[:4] {
@@ -116,8 +116,8 @@ func checkWaited(t *testing.T, row *browser.Page) {
 		}
 		return d
 	}
-	if wait, took := read("6"), read("7"); wait < waited || wait > took {
-		t.Errorf("it waited %s and took %s, want at least %s and no less", wait, took, waited)
+	if wait, took := read("6"), read("7"); wait < lockWait || wait > took {
+		t.Errorf("it waited %s and took %s, want at least %s and no less", wait, took, lockWait)
 	}
 }
 
@@ -135,20 +135,20 @@ func checkDate(t *testing.T, row *browser.Page, from, until time.Time) {
 	}
 }
 
-func TestStaffSearchCheckOutsByTime(t *testing.T) {
+func TestStaffHistory_SearchByTime(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	_, patron := p.patron(t)
-	book := p.books(t, 1)[0]
-	tab := p.staff(t, 0)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	_, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	tab := p.openStaffPage(t, 0)
 	tab.Click("What happened")
 	tab.See("No check-out has ended yet, or all are too old to be kept.")
 	began := time.Now()
-	object(t, p.lend(t, 0, book, patron), http.StatusCreated)
-	p.told(t, 0, book)
+	readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
+	p.waitForHistory(t, 0, book)
 
 	const local = "2006-01-02T15:04:05"
-	zone := " (" + zoneName(began.Year()) + ")"
+	zone := " (" + nameZone(began.Year()) + ")"
 	search := func(from, until time.Time) {
 		tab.Fill("From"+zone, from.Format(local))
 		tab.Fill("Until"+zone, until.Format(local))
@@ -168,9 +168,9 @@ func TestStaffSearchCheckOutsByTime(t *testing.T) {
 	tab.In(book).See("Lent")
 }
 
-// zoneName names this machine's time zone as labels do, which are the same in summer
+// nameZone names this machine's time zone as labels do, which are the same in summer
 // and winter.
-func zoneName(year int) string {
+func nameZone(year int) string {
 	winter := time.Date(year, time.January, 1, 0, 0, 0, 0, time.Local).Format("MST")
 	if summer := time.Date(year, time.July, 1, 0, 0, 0, 0, time.Local).Format("MST"); summer != winter {
 		return winter + "/" + summer

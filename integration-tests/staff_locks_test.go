@@ -13,37 +13,37 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// hold takes a patron's lock as the check-out with that X-Okapi-Request-Id does, if
+// acquireLockAs takes a patron's lock as the check-out with that X-Okapi-Request-Id does, if
 // it is not empty, and returns its id.
-func (p *pair) hold(t *testing.T, userID, holder, requestID string, ttl time.Duration) string {
+func (p *pair) acquireLockAs(t *testing.T, userID, holder, requestID string, ttl time.Duration) string {
 	t.Helper()
 	c := p.Storage
 	c.Header = http.Header{"X-Lock-Holder": {holder}}
 	if requestID != "" {
 		c.Header.Set("X-Okapi-Request-Id", requestID)
 	}
-	a := do(t, c, http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": ttl.Milliseconds()})
-	return object(t, a, http.StatusCreated)["id"].(string)
+	a := callEndpoint(t, c, http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": ttl.Milliseconds()})
+	return readObject(t, a, http.StatusCreated)["id"].(string)
 }
 
-// masked is how pages write a patron's id or barcode until they are asked for it.
-func masked(id string) string { return "****" + id[len(id)-4:] }
+// maskID is how pages write a patron's id or barcode until they are asked for it.
+func maskID(id string) string { return "****" + id[len(id)-4:] }
 
 // lockRow is the selector of a lock's row.
 func lockRow(id string) string { return "tr[id='lock-" + id + "'] " }
 
-// ticks waits until the age of a lock has changed n times on the page.
-func ticks(t *testing.T, tab *browser.Page, id string, n int) {
+// waitForTicks waits until the age of a lock has changed n times on the page.
+func waitForTicks(t *testing.T, tab *browser.Page, id string, n int) {
 	t.Helper()
 	age := func() string { return tab.Text(lockRow(id) + "td:nth-child(3)") }
 	for range n {
 		was := age()
-		eventually(t, 10*time.Second, "the age of the lock goes on", func() bool { return age() != was })
+		waitUntil(t, 10*time.Second, "the age of the lock goes on", func() bool { return age() != was })
 	}
 }
 
-// left is how full the bar of a lock's row is, in milliseconds.
-func left(t *testing.T, tab *browser.Page, id string) int {
+// readBar is how full the bar of a lock's row is, in milliseconds.
+func readBar(t *testing.T, tab *browser.Page, id string) int {
 	t.Helper()
 	n, err := strconv.Atoi(tab.Attribute(lockRow(id)+"progress", "value"))
 	if err != nil {
@@ -52,36 +52,36 @@ func left(t *testing.T, tab *browser.Page, id string) int {
 	return n
 }
 
-func TestStaffWatchLocksComeAndGo(t *testing.T) {
+func TestStaffLocks_ComeAndGo(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	userID, _ := p.patron(t)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	userID, _ := p.addPatron(t)
 	requestID := uuid.NewString()
-	tab := p.staff(t, 0)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("Live locks")
 	tab.See("No lock is held now.", "That is normal", "No locks", "Pause Live Refresh")
 	tab.Fill("Held by (an instance)", "half typed") // gone if the page was loaded again
 
-	id := p.hold(t, userID, "self-check-3", requestID, time.Minute)
-	row := tab.In(masked(userID))
+	id := p.acquireLockAs(t, userID, "self-check-3", requestID, time.Minute)
+	row := tab.In(maskID(userID))
 	row.See("Held", "self-check-3", requestID[:8], id[:8])
 	tab.See("1 lock held")
 	tab.Gone("No lock is held now.")
 	tab.Gone(userID)
-	before := left(t, tab, id)
-	ticks(t, tab, id, 2)
-	if after := left(t, tab, id); after >= before || before > 60_000 {
+	before := readBar(t, tab, id)
+	waitForTicks(t, tab, id, 2)
+	if after := readBar(t, tab, id); after >= before || before > 60_000 {
 		t.Errorf("the bar fell from %d to %d, want it to fall from at most a minute", before, after)
 	}
 
-	p.unlock(t, id)
-	tab.Gone(masked(userID))
+	p.releaseLock(t, id)
+	tab.Gone(maskID(userID))
 	tab.See("No lock is held now.", "No locks")
 
-	dead := p.hold(t, userID, "self-check-4", "", 200*time.Millisecond)
-	tab.In(masked(userID)).See("Outdated – blocks nobody", "none")
+	dead := p.acquireLockAs(t, userID, "self-check-4", "", 200*time.Millisecond)
+	tab.In(maskID(userID)).See("Outdated – blocks nobody", "none")
 	tab.See("0 locks held, 1 outdated")
-	if n := left(t, tab, dead); n != 0 {
+	if n := readBar(t, tab, dead); n != 0 {
 		t.Errorf("the bar of the outdated lock shows %d ms", n)
 	}
 	if got := tab.Find("Held by (an instance)").Value; got != "half typed" {
@@ -89,41 +89,41 @@ func TestStaffWatchLocksComeAndGo(t *testing.T) {
 	}
 }
 
-func TestStaffPauseAndGoOn(t *testing.T) {
+func TestStaffLocks_Pause(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	first, second := uuid.NewString(), uuid.NewString()
-	id := p.hold(t, first, "self-check-3", "", time.Minute)
-	paused, watched := p.staff(t, 0), p.staff(t, 0)
+	id := p.acquireLockAs(t, first, "self-check-3", "", time.Minute)
+	paused, watched := p.openStaffPage(t, 0), p.openStaffPage(t, 0)
 	for _, tab := range []*browser.Page{paused, watched} {
 		tab.Click("Live locks")
-		tab.See(masked(first), "Pause Live Refresh")
+		tab.See(maskID(first), "Pause Live Refresh")
 	}
 	paused.Click("Pause")
 	paused.See("Go on Paused Refresh")
 	age := paused.Text(lockRow(id) + "td:nth-child(3)")
-	p.hold(t, second, "self-check-4", "", time.Minute)
-	watched.See(masked(second))
-	ticks(t, watched, id, 2)
-	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age || strings.Contains(paused.Text("main"), masked(second)) {
+	p.acquireLockAs(t, second, "self-check-4", "", time.Minute)
+	watched.See(maskID(second))
+	waitForTicks(t, watched, id, 2)
+	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age || strings.Contains(paused.Text("main"), maskID(second)) {
 		t.Errorf("the age went from %s to %s on a page that is paused: %s", age, got, paused.Text("main"))
 	}
 	paused.Click("Go on")
-	paused.See(masked(second), "Pause Live Refresh", "2 locks held")
-	ticks(t, paused, id, 1)
+	paused.See(maskID(second), "Pause Live Refresh", "2 locks held")
+	waitForTicks(t, paused, id, 1)
 	paused.Find("Pause")
 }
 
-func TestStaffFilterLocksAndAskWhoThePatronsAre(t *testing.T) {
+func TestStaffLocks_Filter(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	stuck, barcode := p.patron(t)
-	other, otherBarcode := p.patron(t)
-	p.hold(t, stuck, "self-check-3", "", 100*time.Millisecond)
-	p.hold(t, other, "self-check-4", "", time.Minute)
-	tab := p.staff(t, 0)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	stuck, barcode := p.addPatron(t)
+	other, otherBarcode := p.addPatron(t)
+	p.acquireLockAs(t, stuck, "self-check-3", "", 100*time.Millisecond)
+	p.acquireLockAs(t, other, "self-check-4", "", time.Minute)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("Live locks")
-	tab.See(masked(stuck), masked(other), "1 lock held, 1 outdated")
+	tab.See(maskID(stuck), maskID(other), "1 lock held, 1 outdated")
 	tab.Gone(barcode)
 
 	tab.Click("Show the patrons")
@@ -139,15 +139,15 @@ func TestStaffFilterLocksAndAskWhoThePatronsAre(t *testing.T) {
 	tab.See("0 locks held, 1 outdated", "Patrons are written out.")
 	tab.In("self-check-3").See(barcode)
 	tab.Gone("self-check-4")
-	p.hold(t, uuid.NewString(), "self-check-5", "", time.Minute)
-	fresh := p.hold(t, stuck, "self-check-6", "", time.Minute) // takes the outdated one over
+	p.acquireLockAs(t, uuid.NewString(), "self-check-5", "", time.Minute)
+	fresh := p.acquireLockAs(t, stuck, "self-check-6", "", time.Minute) // takes the outdated one over
 	tab.See("self-check-6", "1 lock held")
 	tab.Gone("self-check-5") // it was there when the row above was read
 	tab.Gone("self-check-3")
 
 	tab.Click("Mask the patrons")
-	tab.In("self-check-6").See(masked(stuck))
-	p.unlock(t, fresh)
+	tab.In("self-check-6").See(maskID(stuck))
+	p.releaseLock(t, fresh)
 	tab.See("No lock is like this now.")
 
 	tab.Fill("Patron's barcode or id", "nobody")

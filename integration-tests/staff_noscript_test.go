@@ -10,10 +10,10 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
+func TestStaffWithoutScript_Settings(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: off()}, 1)
-	tab := p.staff(t, 0, browser.WithoutScript())
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: disableLock()}, 1)
+	tab := p.openStaffPage(t, 0, browser.WithoutScript())
 	tab.Click("Turn on …")
 	tab.Fill("Reason", " ")
 	tab.Click("Turn on")
@@ -31,7 +31,7 @@ func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
 	tab.See("A machine asks for the lock 3 times", "It waits at most 3 s", "A machine may wait longer (3 s) than a lock lives (2.5 s)")
 	tab.Gone("Please look at this again")
 	in := func() record {
-		return object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
+		return readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
 	}
 	checkParts(t, "settings before they are saved", in(), record{"enabled.value": true, "lockTtlMs.source": "environment"})
 
@@ -51,39 +51,39 @@ func TestStaffWithoutJavaScriptTurnTheLockOnAndSetTheTimes(t *testing.T) {
 	checkParts(t, "settings once they are saved", in(), record{"enabled.value": true, "lockTtlMs.value": 4000.0, "longestWaitMs": 3000.0})
 }
 
-func TestStaffWithoutJavaScriptReleaseALock(t *testing.T) {
+func TestStaffWithoutScript_Release(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	userID, _ := p.patron(t)
-	tab := p.staff(t, 0, browser.WithoutScript())
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	userID, _ := p.addPatron(t)
+	tab := p.openStaffPage(t, 0, browser.WithoutScript())
 	tab.Click("Live locks")
 	tab.See("No lock is held now.")
 	for _, button := range []string{"Pause", "Copy"} {
 		tab.Gone(button) // it would do nothing
 	}
-	id := p.hold(t, userID, "self-check-3", "", time.Minute)
+	id := p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
 	tab.Click("Refresh")
-	tab.In(masked(userID)).See("self-check-3", "Held")
+	tab.In(maskID(userID)).See("self-check-3", "Held")
 	tab.Gone("Copy")
-	tab.In(masked(userID)).Click("Release …")
+	tab.In(maskID(userID)).Click("Release …")
 	tab.Fill("Reason", "It stays for too long")
 	tab.Click("Release the lock")
 	tab.See("The lock was released.", "No lock is held now.")
-	if a := do(t, p.Storage, http.MethodGet, acquirePath+"/"+id, nil); a.Status != http.StatusNotFound {
+	if a := callEndpoint(t, p.Storage, http.MethodGet, acquirePath+"/"+id, nil); a.Status != http.StatusNotFound {
 		t.Errorf("the lock is still there: %d %s", a.Status, a.Body)
 	}
 }
 
-func TestStaffWithoutJavaScriptSeeWhatHappenedAndWhatWould(t *testing.T) {
+func TestStaffWithoutScript_HistoryAndTry(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	_, patron := p.patron(t)
-	books := p.books(t, 2)
-	object(t, p.lend(t, 0, books[0], patron), http.StatusCreated)
-	refusals(t, p.lend(t, 0, books[1], patron), http.StatusUnprocessableEntity)
-	p.told(t, 0, books[1])
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	_, patron := p.addPatron(t)
+	books := p.addBooks(t, 2)
+	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
+	readRefusals(t, p.lendBook(t, 0, books[1], patron), http.StatusUnprocessableEntity)
+	p.waitForHistory(t, 0, books[1])
 
-	tab := p.staff(t, 0, browser.WithoutScript())
+	tab := p.openStaffPage(t, 0, browser.WithoutScript())
 	tab.Click("What happened")
 	tab.Fill("Patron's barcode", patron)
 	tab.Select("Outcome", "Limit reached")

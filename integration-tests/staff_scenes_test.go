@@ -17,8 +17,8 @@ type scene struct {
 	show func(t *testing.T, p *pair, tab *browser.Page)
 }
 
-// page is a scene that an address is enough for.
-func page(name, path, text string) scene {
+// pageScene is a scene that an address is enough for.
+func pageScene(name, path, text string) scene {
 	return scene{name, func(_ *testing.T, p *pair, tab *browser.Page) {
 		tab.Goto(p.staffURL(0, path))
 		tab.See(text)
@@ -28,54 +28,54 @@ func page(name, path, text string) scene {
 // venue is a demo library with its scenes, and what tells it who looks at them.
 type venue struct {
 	*pair
-	who    []browser.Option
-	scenes []scene
+	options []browser.Option
+	scenes  []scene
 }
 
-// venues are a library whose lock is off and where nothing happened, a busy one, and
+// startVenues are a library whose lock is off and where nothing happened, a busy one, and
 // that one for somebody who may look at some of it.
-func venues(t *testing.T) []venue {
+func startVenues(t *testing.T) []venue {
 	t.Helper()
 	signedIn := []browser.Option{browser.BasicAuth(clerk, clerkPassword)}
-	quiet, busy := demo(t), busyDemo(t)
-	gated := start(t, stack.Options{DatabaseURL: busy.databaseURL, CirculationEnv: []string{"STAFF_AUTH=gateway"}}, 1)
+	quiet, busy := startDemo(t), startBusyDemo(t)
+	gated := startPair(t, stack.Options{DatabaseURL: busy.databaseURL, CirculationEnv: []string{"STAFF_AUTH=gateway"}}, 1)
 	gated.Storage.Tenant = busy.Storage.Tenant
 	may := `["circulation.check-out-lock-settings.item.get","circulation.check-out-locks.collection.get"]`
 	return []venue{
 		{quiet, signedIn, quietScenes()},
 		{busy, signedIn, slices.Concat(settingsScenes(), lockScenes(), pastScenes(), tryScenes(), otherScenes())},
-		{gated, granted(busy.Storage.Tenant, may), readerScenes()},
+		{gated, gatewayOptions(busy.Storage.Tenant, may), readerScenes()},
 	}
 }
 
-// open opens the first page of the venue.
-func (s venue) open(t *testing.T, opts ...browser.Option) *browser.Page {
+// openFirstPage opens the first page of the venue.
+func (s venue) openFirstPage(t *testing.T, opts ...browser.Option) *browser.Page {
 	t.Helper()
-	return s.staff(t, 0, slices.Concat(opts, s.who)...)
+	return s.openStaffPage(t, 0, slices.Concat(opts, s.options)...)
 }
 
 func quietScenes() []scene {
 	return []scene{
-		page("feature-off", "/", "The lock is off"),
-		page("switch", "/switch?to=on", "Reason"),
-		page("locks-off", "/locks", "The check-out lock is off for this library"),
-		page("check-outs-empty", "/check-outs", "No check-out has ended yet"),
-		page("contention-empty", "/contention", "No check-outs in the last hour."),
-		page("try", "/try", "Patron's barcode"),
+		pageScene("feature-off", "/", "The lock is off"),
+		pageScene("switch", "/switch?to=on", "Reason"),
+		pageScene("locks-off", "/locks", "The check-out lock is off for this library"),
+		pageScene("check-outs-empty", "/check-outs", "No check-out has ended yet"),
+		pageScene("contention-empty", "/contention", "No check-outs in the last hour."),
+		pageScene("try", "/try", "Patron's barcode"),
 	}
 }
 
 func settingsScenes() []scene {
 	return []scene{
-		page("feature-on", "/", "The lock is on"),
-		page("switch-off", "/switch?to=off", "Reason"),
+		pageScene("feature-on", "/", "The lock is on"),
+		pageScene("switch-off", "/switch?to=off", "Reason"),
 		{"switch-error", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/switch?to=off"))
 			tab.Fill("Reason", " ")
 			tab.Click("Turn off")
 			tab.See("Say why")
 		}},
-		page("timing", "/timing", "It waits at most 2 s"),
+		pageScene("timing", "/timing", "It waits at most 2 s"),
 		{"timing-error", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/timing"))
 			tab.Fill(ttlLabel, "8 s")
@@ -95,27 +95,27 @@ func lockScenes() []scene {
 	return []scene{
 		{"locks", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
-			slow := p.holdSome(t)
+			slow := p.holdSomeLocks(t)
 			tab.Goto(p.staffURL(0, "/locks"))
 			tab.See("1 lock held, 1 outdated")
-			ticks(t, tab, slow, 2)
-			p.hold(t, leilaID, "circulation-2", uuid.NewString(), 8*time.Second)
+			waitForTicks(t, tab, slow, 2)
+			p.acquireLockAs(t, leilaID, "circulation-2", uuid.NewString(), 8*time.Second)
 			tab.See("2 locks held, 1 outdated")
 		}},
 		{"locks-empty", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
-			p.releaseAll(t)
+			p.releaseAllLocks(t)
 			tab.Goto(p.staffURL(0, "/locks"))
 			tab.See("No lock is held now.", "That is normal")
 		}},
 		{"release", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
-			tab.Goto(p.staffURL(0, "/locks/"+p.holdSome(t)+"/release"))
+			tab.Goto(p.staffURL(0, "/locks/"+p.holdSomeLocks(t)+"/release"))
 			tab.See("Release this lock?")
 		}},
 		{"released", func(t *testing.T, p *pair, tab *browser.Page) {
 			t.Helper()
-			tab.Goto(p.staffURL(0, "/locks/"+p.holdSome(t)+"/release"))
+			tab.Goto(p.staffURL(0, "/locks/"+p.holdSomeLocks(t)+"/release"))
 			tab.Fill("Reason", "Self-check 4 was switched off in the middle")
 			tab.Click("Release the lock")
 			tab.See("The lock was released.")
@@ -130,13 +130,13 @@ func pastScenes() []scene {
 			tab.Goto(p.staffURL(0, "/check-outs?from="+lately))
 			tab.See("Limit reached")
 		}},
-		page("check-outs-error", "/check-outs?from=yesterday", "Please look at this again"),
+		pageScene("check-outs-error", "/check-outs?from=yesterday", "Please look at this again"),
 		{"check-outs-meanings", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/check-outs?patron=P-1001&outcome=limit_reached&patrons=shown"))
 			tab.Click("What the outcomes mean")
 			tab.See("The machine hung up before the check-out was done. The item was not lent.")
 		}},
-		page("contention", "/contention", "Most in one minute"),
+		pageScene("contention", "/contention", "Most in one minute"),
 		{"contention-tables", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.staffURL(0, "/contention"))
 			for _, chart := range []string{"Check-outs a minute", "Waits for a lock", "Causes"} {
@@ -149,15 +149,15 @@ func pastScenes() []scene {
 
 func tryScenes() []scene {
 	return []scene{
-		page("try-lent", "/try?itemBarcode=B-1010&userBarcode=P-1003", "Would be lent"),
-		page("try-refused", "/try?itemBarcode=D-2005&userBarcode=P-1001", "Would be refused"),
-		page("try-error", "/try?itemBarcode=&userBarcode=P-1001", "Please look at this again"),
+		pageScene("try-lent", "/try?itemBarcode=B-1010&userBarcode=P-1003", "Would be lent"),
+		pageScene("try-refused", "/try?itemBarcode=D-2005&userBarcode=P-1001", "Would be refused"),
+		pageScene("try-error", "/try?itemBarcode=&userBarcode=P-1001", "Please look at this again"),
 	}
 }
 
 func otherScenes() []scene {
 	return []scene{
-		page("not-found", "/switch?to=sideways", "request id"),
+		pageScene("not-found", "/switch?to=sideways", "request id"),
 		{"tenant", func(_ *testing.T, p *pair, tab *browser.Page) {
 			tab.Goto(p.Circulations[0] + "/staff/")
 			tab.See("Which library?")
@@ -167,9 +167,9 @@ func otherScenes() []scene {
 
 func readerScenes() []scene {
 	return []scene{
-		page("read-only", "/timing", "You may look at this, but not change it."),
-		page("read-only-feature", "/", "You may look at this, but not change it."),
-		page("read-only-locks", "/locks", "Live locks"),
-		page("error", "/check-outs", "Access requires permission"),
+		pageScene("read-only", "/timing", "You may look at this, but not change it."),
+		pageScene("read-only-feature", "/", "You may look at this, but not change it."),
+		pageScene("read-only-locks", "/locks", "Live locks"),
+		pageScene("error", "/check-outs", "Access requires permission"),
 	}
 }

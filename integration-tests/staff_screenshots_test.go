@@ -15,8 +15,8 @@ var documented = []string{
 	"try", "try-lent", "try-refused", "tenant", "error",
 }
 
-// inTheDark are those for whoever prefers dark colours, and their pictures' names.
-var inTheDark = map[string]string{"feature-on": "feature-dark", "locks": "locks-dark"}
+// darkPictures are those for whoever prefers dark colours, and their pictures' names.
+var darkPictures = map[string]string{"feature-on": "feature-dark", "locks": "locks-dark"}
 
 // TestStaffScreenshots makes the pictures of docs/staff.md; see make screenshots.
 func TestStaffScreenshots(t *testing.T) {
@@ -24,14 +24,14 @@ func TestStaffScreenshots(t *testing.T) {
 	if os.Getenv("SCREENSHOTS") == "" {
 		t.Skip("SCREENSHOTS names no folder for the pictures")
 	}
-	for _, venue := range venues(t) {
-		light, dark := venue.open(t), venue.open(t, browser.Dark())
+	for _, venue := range startVenues(t) {
+		light, dark := venue.openFirstPage(t), venue.openFirstPage(t, browser.Dark())
 		for _, s := range venue.scenes {
 			if slices.Contains(documented, s.name) {
 				s.show(t, venue.pair, light)
 				light.Screenshot(s.name)
 			}
-			if name, ok := inTheDark[s.name]; ok {
+			if name, ok := darkPictures[s.name]; ok {
 				s.show(t, venue.pair, dark)
 				dark.Screenshot(name)
 			}

@@ -13,11 +13,11 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-func TestStaffWhoLoadThePageAgainAreToldNothingOld(t *testing.T) {
+func TestStaffScript_ReloadDropsTheMessage(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: off()}, 1)
-	tab := p.staff(t, 0)
-	turn(tab, "on", "Self-checks open today")
+	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 1)
+	tab := p.openStaffPage(t, 0)
+	turnLock(tab, "on", "Self-checks open today")
 	tab.See("The check-out lock is on now.")
 	if url := tab.URL(); strings.Contains(url, "done") {
 		t.Errorf("the address is %s, which says again what was done a moment ago", url)
@@ -27,9 +27,9 @@ func TestStaffWhoLoadThePageAgainAreToldNothingOld(t *testing.T) {
 	tab.Gone("The check-out lock is on now.")
 }
 
-func TestStaffFollowAgainWhereThereWasNoPlaceForThem(t *testing.T) {
+func TestStaffScript_ReconnectsAfter429(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	follow := func() int { // one more page, until leave is called
@@ -37,7 +37,7 @@ func TestStaffFollowAgainWhereThereWasNoPlaceForThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := quick.Do(r)
+		a, err := burstClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestStaffFollowAgainWhereThereWasNoPlaceForThem(t *testing.T) {
 			t.Fatal("there is a place for everybody")
 		}
 	}
-	tab := p.staff(t, 0)
+	tab := p.openStaffPage(t, 0)
 	tab.ExpectError("429")
 	tab.Click("Live locks")
 	tab.See("Pause Not live: trying again Refresh")
@@ -57,25 +57,25 @@ func TestStaffFollowAgainWhereThereWasNoPlaceForThem(t *testing.T) {
 	tab.See("Pause Live Refresh")
 }
 
-func TestStaffAreNotToldThatAPageIsLiveWhichIsNot(t *testing.T) {
+func TestStaffScript_ShowsALostConnection(t *testing.T) {
 	t.Parallel()
-	p, links := linked(t, stack.Options{CirculationEnv: on()}, 1)
-	_, barcode := p.patron(t)
-	tab := p.staff(t, 0)
+	p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	_, barcode := p.addPatron(t)
+	tab := p.openStaffPage(t, 0)
 	tab.Goto(p.staffURL(0, "/locks?patron="+barcode))
 	tab.See("No lock is like this now.", "Pause Live Refresh")
-	links[0].add(linkFault{method: http.MethodGet, path: acquirePath, times: always, befall: loseRequest})
+	links[0].addFault(linkFault{method: http.MethodGet, path: acquirePath, times: always, handle: loseRequest})
 	tab.See("What is new could not be read just now.", "Pause Not live: trying again Refresh")
 	if strings.Contains(tab.Text("main"), "Pause Live Refresh") {
 		t.Error("the page says that it is live")
 	}
 }
 
-func TestStaffCopyTwiceInARowAndByHandWhereTheBrowserLetsNoPageDoIt(t *testing.T) {
+func TestStaffScript_Copy(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: append(on(), signedIn()...)}, 1)
-	id := p.hold(t, uuid.NewString(), "self-check-3", "", time.Minute)
-	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
+	p := startPair(t, stack.Options{CirculationEnv: append(enableLock(), requirePassword()...)}, 1)
+	id := p.acquireLockAs(t, uuid.NewString(), "self-check-3", "", time.Minute)
+	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
 	tab.Click("Live locks")
 	row := tab.In("self-check-3")
 	row.See(id[:8])
@@ -84,11 +84,11 @@ func TestStaffCopyTwiceInARowAndByHandWhereTheBrowserLetsNoPageDoIt(t *testing.T
 	tab.FocusOn("Copied")
 	tab.Press("Enter")
 	tab.FocusOn("Copy")
-	ticks(t, tab, id, 3) // longer than what was said of the first
-	focusStays(t, tab, "Copy")
+	waitForTicks(t, tab, id, 3) // longer than what was said of the first
+	checkFocus(t, tab, "Copy")
 
 	p.Circulations[0] = strings.Replace(p.Circulations[0], "127.0.0.1", browser.FarHost, 1)
-	far := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
+	far := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
 	far.ExpectError("The Cross-Origin-Opener-Policy header has been ignored")
 	far.Click("Live locks")
 	far.TabTo("Release …")
@@ -96,6 +96,6 @@ func TestStaffCopyTwiceInARowAndByHandWhereTheBrowserLetsNoPageDoIt(t *testing.T
 	far.Press("Enter")
 	far.FocusOn("Selected, copy it by hand")
 	far.See(id)
-	ticks(t, far, id, 2)
+	waitForTicks(t, far, id, 2)
 	far.See(id)
 }

@@ -16,30 +16,30 @@ const (
 	clerkPassword = "correct horse battery"
 )
 
-// signedIn are circulation's settings that ask staff for it.
-func signedIn() []string {
+// requirePassword are circulation's settings that ask staff for it.
+func requirePassword() []string {
 	return []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + clerkPassword}
 }
 
-// turn uses the switch of the page Feature, from its question to the answer.
-func turn(tab *browser.Page, to, reason string) {
+// turnLock uses the switch of the page Feature, from its question to the answer.
+func turnLock(tab *browser.Page, to, reason string) {
 	tab.Click("Turn " + to + " …")
 	tab.Fill("Reason", reason)
 	tab.Click("Turn " + to)
 	tab.See("The check-out lock is "+to+" now.", "The lock is "+to)
 }
 
-func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
+func TestStaffSwitch(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: append(signedIn(), "RETRY_INTERVAL_MS=", "LOCK_TTL_MS=600000")}, 1000)
-	userID, patron := p.patron(t)
-	p.lock(t, userID, 10*time.Minute)
-	refused := func() bool { return refusedForLock(t, p.lend(t, 1, p.books(t, 1)[0], patron)) }
+	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=", "LOCK_TTL_MS=600000")}, 1000)
+	userID, patron := p.addPatron(t)
+	p.acquireLock(t, userID, 10*time.Minute)
+	refused := func() bool { return isRefusedForLock(t, p.lendBook(t, 1, p.addBooks(t, 1)[0], patron)) }
 	if refused() {
 		t.Fatal("the lock counted while it was off")
 	}
 
-	tab := p.staff(t, 0, browser.BasicAuth(clerk, clerkPassword))
+	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
 	tab.See("The lock is off", "the service's own setting", "Nobody has changed the settings of this library", "Signed in as "+clerk)
 	tab.Click("Turn on …")
 	tab.See("the loan limit holds also when machines send many at once", "It takes effect at once")
@@ -63,8 +63,8 @@ func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
 	}
 	tab.In(why).See(clerk, "Lock: on, before that the service's own setting")
 
-	turn(tab, "off", "The gate is repaired")
-	eventually(t, inForce, "the lock is off on the other instance", func() bool { return !refused() })
+	turnLock(tab, "off", "The gate is repaired")
+	waitUntil(t, settingsLimit, "the lock is off on the other instance", func() bool { return !refused() })
 	tab.In("The gate is repaired").See(clerk, "Lock: off, before that on")
 	tab.In(why).See("Lock: on, before that the service's own setting") // stays
 
@@ -75,13 +75,13 @@ func TestStaffTurnTheLockOnWithAReasonAndTheNextCheckOutObeys(t *testing.T) {
 	tab.In("Somebody else decides").See("Lock: the service's own setting, before that off")
 }
 
-func TestStaffWhoseFormIsOlderThanTheSettingsChangeNothing(t *testing.T) {
+func TestStaffForm_OlderThanTheSettings(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: off()}, 1)
-	tab := p.staff(t, 0)
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: disableLock()}, 1)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("Turn on …")
 	tab.Fill("Reason", "Mine comes second")
-	p.set(t, 1, record{"enabled": false, "lockTtlMs": 4000, "reason": "Theirs comes first"})
+	p.changeSettings(t, 1, record{"enabled": false, "lockTtlMs": 4000, "reason": "Theirs comes first"})
 	tab.Click("Turn on")
 	tab.See("Somebody else was faster", "Nothing of yours was saved")
 	if tab.Status() != http.StatusConflict {
@@ -90,7 +90,7 @@ func TestStaffWhoseFormIsOlderThanTheSettingsChangeNothing(t *testing.T) {
 	tab.Click("Back to the first page")
 	tab.See("The lock is off", "Theirs comes first")
 	tab.Gone("Mine comes second")
-	checkParts(t, "settings", object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK),
+	checkParts(t, "settings", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK),
 		record{"enabled.value": false, "lockTtlMs.value": 4000.0})
-	turn(tab, "on", "Mine again")
+	turnLock(tab, "on", "Mine again")
 }

@@ -14,17 +14,17 @@ const (
 	waitsLabel = "Waits between tries, in milliseconds"
 )
 
-func TestStaffSeeWhatTimesMeanWhileTheyTypeThemAndSaveThem(t *testing.T) {
+func TestStaffTiming(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: []string{
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: []string{
 		"CHECKOUT_LOCK_FEATURE_ENABLED=true", "LOCK_TTL_MS=3000", "RETRY_INTERVAL_MS=500|500", "MACHINE_PATIENCE=5s",
 	}}, 1)
 	onTheOther := func() record {
 		t.Helper()
-		return object(t, do(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
+		return readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
 	}
 	before := onTheOther()["version"]
-	tab := p.staff(t, 0)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("Timing")
 	sums := tab.In("What the times in the form mean")
 	sums.See("A machine asks for the lock 3 times It waits at most 1 s")

@@ -8,11 +8,11 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-func TestStaffSeeWhatACheckOutWouldEndInWithoutLending(t *testing.T) {
+func TestStaffTry(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{CirculationEnv: on()}, 1)
-	userID, patron := p.patron(t)
-	books := p.books(t, 2)
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	userID, patron := p.addPatron(t)
+	books := p.addBooks(t, 2)
 	rule := "Line 3 of the circulation rules, about material type: m " + p.MaterialTypeID + ": " + "l " + p.PolicyID
 	try := func(tab *browser.Page, item, patron string) {
 		t.Helper()
@@ -21,7 +21,7 @@ func TestStaffSeeWhatACheckOutWouldEndInWithoutLending(t *testing.T) {
 		tab.Click("Try")
 	}
 
-	tab := p.staff(t, 0)
+	tab := p.openStaffPage(t, 0)
 	tab.Click("Try a check-out")
 	try(tab, books[0], patron)
 	tab.See("Would be lent, due ")
@@ -31,11 +31,11 @@ func TestStaffSeeWhatACheckOutWouldEndInWithoutLending(t *testing.T) {
 	tab.See("Loan policy Limited")
 	tab.See("Loan limit 0 of 1 loans")
 	tab.Gone("the limit is reached")
-	if got := p.state(t, userID, books[0]); got != untouched {
+	if got := p.readState(t, userID, books[0]); got != untouched {
 		t.Errorf("trying left %+v", got)
 	}
 
-	if a := p.lend(t, 0, books[0], patron); a.Status != http.StatusCreated {
+	if a := p.lendBook(t, 0, books[0], patron); a.Status != http.StatusCreated {
 		t.Fatalf("lending: %d %s", a.Status, a.Body)
 	}
 	try(tab, books[1], patron)
@@ -56,7 +56,7 @@ func TestStaffSeeWhatACheckOutWouldEndInWithoutLending(t *testing.T) {
 	if item := tab.FindField("Item's barcode"); !item.Invalid || tab.Status() != http.StatusUnprocessableEntity {
 		t.Errorf("without an item the page came with %d, the field is %+v", tab.Status(), item)
 	}
-	if got := p.state(t, userID, books[1]); got != (state{Loans: 1, Status: "Available", Version: 1, Sessions: 1}) {
+	if got := p.readState(t, userID, books[1]); got != (state{Loans: 1, Status: "Available", Version: 1, Sessions: 1}) {
 		t.Errorf("trying left %+v", got)
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // As after a double click, or an answer that was lost: the same form comes again.
-func TestStaffWhoseFormIsSentTwiceAreToldThatItIsDone(t *testing.T) {
+func TestStaffForm_SentTwice(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: off()}, 1)
-	tabs := []*browser.Page{p.staff(t, 0), p.staff(t, 1)}
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: disableLock()}, 1)
+	tabs := []*browser.Page{p.openStaffPage(t, 0), p.openStaffPage(t, 1)}
 	for _, tab := range tabs {
 		tab.Click("Turn on …")
 		tab.Fill("Reason", "Sent twice to turn it on")
@@ -31,17 +31,17 @@ func TestStaffWhoseFormIsSentTwiceAreToldThatItIsDone(t *testing.T) {
 		tab.Click("Save the times")
 		tab.See("The new times are saved.")
 	}
-	if n := p.total(t, "/check-out-lock-changes-storage"); n != 2 {
+	if n := p.countRecords(t, "/check-out-lock-changes-storage"); n != 2 {
 		t.Errorf("%d changes are kept, made were 2", n)
 	}
 }
 
-func TestStaffWhoReleaseALockThatSomebodyElseHasReleasedAreTold(t *testing.T) {
+func TestStaffForm_ReleasesALockTwice(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Circulations: 2, CirculationEnv: on()}, 1)
-	userID, _ := p.patron(t)
-	id := p.lock(t, userID, time.Minute)
-	first, second := p.staff(t, 0), p.staff(t, 1)
+	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: enableLock()}, 1)
+	userID, _ := p.addPatron(t)
+	id := p.acquireLock(t, userID, time.Minute)
+	first, second := p.openStaffPage(t, 0), p.openStaffPage(t, 1)
 	first.Goto(p.staffURL(0, "/locks/"+id+"/release"))
 	second.Goto(p.staffURL(1, "/locks/"+id+"/release"))
 	first.Fill("Reason", "First of two")

@@ -19,9 +19,9 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// ownDatabase makes an empty database, for tests that look at all tenants of one.
+// createDatabase makes an empty database, for tests that look at all tenants of one.
 // It is gone when the test ends.
-func ownDatabase(t *testing.T) string {
+func createDatabase(t *testing.T) string {
 	t.Helper()
 	server := databaseURL(t)
 	name := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")
@@ -48,9 +48,9 @@ func exec(t *testing.T, database, sql string) {
 	}
 }
 
-func TestEightInstancesThatStartAtOnceOnAnEmptyDatabaseAllWork(t *testing.T) {
+func TestStart_EightInstancesAtOnce(t *testing.T) {
 	t.Parallel()
-	database, tenants := ownDatabase(t), []string{"north", "south", "east_2"}
+	database, tenants := createDatabase(t), []string{"north", "south", "east_2"}
 	var mu sync.Mutex
 	var running []*stack.Stack
 	var wg sync.WaitGroup
@@ -81,19 +81,19 @@ func TestEightInstancesThatStartAtOnceOnAnEmptyDatabaseAllWork(t *testing.T) {
 		checkHealth(t, s.Storages[0], http.StatusOK)
 		checkHealth(t, s.Circulations[0], http.StatusOK)
 		for _, tenant := range tenants {
-			c := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: quick}
-			if a := do(t, c, http.MethodPost, "/groups", map[string]any{"group": fmt.Sprint("group ", i)}); a.Status != http.StatusCreated {
+			c := stack.Client{Base: s.Storages[0], Tenant: tenant, HTTP: burstClient}
+			if a := callEndpoint(t, c, http.MethodPost, "/groups", map[string]any{"group": fmt.Sprint("group ", i)}); a.Status != http.StatusCreated {
 				t.Errorf("%s, instance %d: %d %s", tenant, i, a.Status, a.Body)
 			}
 		}
 	}
 }
 
-func TestATenantGoesDownAndUpAgainWithoutARestart(t *testing.T) {
+func TestTenant_DownAndUp(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{DatabaseURL: ownDatabase(t), CirculationEnv: on()}, 1)
-	_, patron := p.patron(t)
-	if a := p.lend(t, 0, p.books(t, 1)[0], patron); a.Status != http.StatusCreated {
+	p := startPair(t, stack.Options{DatabaseURL: createDatabase(t), CirculationEnv: enableLock()}, 1)
+	_, patron := p.addPatron(t)
+	if a := p.lendBook(t, 0, p.addBooks(t, 1)[0], patron); a.Status != http.StatusCreated {
 		t.Fatalf("answered %d %s", a.Status, a.Body)
 	}
 	cfg, log := storage.DefaultConfig(), slog.New(slog.DiscardHandler)
@@ -111,15 +111,15 @@ func TestATenantGoesDownAndUpAgainWithoutARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkHealth(t, p.Storages[0], http.StatusOK)
-	if n := p.total(t, "/loan-storage/loans"); n != 0 {
+	if n := p.countRecords(t, "/loan-storage/loans"); n != 0 {
 		t.Errorf("%d loans came back with the tables", n)
 	}
-	if a := do(t, p.Storage, http.MethodPost, "/groups", map[string]any{"group": "readers"}); a.Status != http.StatusCreated {
+	if a := callEndpoint(t, p.Storage, http.MethodPost, "/groups", map[string]any{"group": "readers"}); a.Status != http.StatusCreated {
 		t.Errorf("a record after that: %d %s", a.Status, a.Body)
 	}
 }
 
-func TestEverySettingThatKeepsAServiceFromStartingIsNamedAtOnce(t *testing.T) {
+func TestStart_NamesEveryBadSetting(t *testing.T) {
 	t.Parallel()
 	store, circ := storage.DefaultConfig(), circulation.DefaultConfig()
 	tests := map[string]struct {
@@ -151,7 +151,7 @@ func TestEverySettingThatKeepsAServiceFromStartingIsNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAServiceThatCannotStartSaysWhatToChangeAndNoSecret(t *testing.T) {
+func TestStart_ErrorsNameNoSecret(t *testing.T) {
 	t.Parallel()
 	s, err := stack.Start(t.Context(), stack.Options{DatabaseURL: databaseURL(t)})
 	if err != nil {

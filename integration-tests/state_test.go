@@ -31,8 +31,8 @@ var (
 	lentOnce  = state{Loans: 1, Status: "Checked out", Version: 2, Events: 1, Sessions: 1}
 )
 
-// state reads what is stored about a book and a patron.
-func (p *pair) state(t *testing.T, userID, book string) state {
+// readState reads what is stored about a book and a patron.
+func (p *pair) readState(t *testing.T, userID, book string) state {
 	t.Helper()
 	var items struct {
 		Items []struct {
@@ -41,24 +41,24 @@ func (p *pair) state(t *testing.T, userID, book string) state {
 			Version int `json:"_version"`
 		}
 	}
-	p.get(t, "/item-storage/items?query="+url.QueryEscape(`barcode=="`+book+`"`), &items)
+	p.readInto(t, "/item-storage/items?query="+url.QueryEscape(`barcode=="`+book+`"`), &items)
 	if len(items.Items) != 1 {
 		t.Fatalf("%d items have the barcode %s", len(items.Items), book)
 	}
 	item := items.Items[0]
 	return state{
-		Status: item.Status.Name, Version: item.Version, Events: p.events(t, item.ID),
-		Loans:    p.total(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
-		Locks:    p.total(t, "/check-out-lock-storage?userId="+userID),
-		Sessions: p.total(t, "/patron-action-session-storage/patron-action-sessions?limit=0&query="+url.QueryEscape(`patronId=="`+userID+`"`)),
-		Requests: p.total(t, "/request-storage/requests?limit=0&query="+url.QueryEscape(`requesterId=="`+userID+`" and status=="Open*"`)),
+		Status: item.Status.Name, Version: item.Version, Events: p.countEvents(t, item.ID),
+		Loans:    p.countRecords(t, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`userId=="`+userID+`"`)),
+		Locks:    p.countRecords(t, "/check-out-lock-storage?userId="+userID),
+		Sessions: p.countRecords(t, "/patron-action-session-storage/patron-action-sessions?limit=0&query="+url.QueryEscape(`patronId=="`+userID+`"`)),
+		Requests: p.countRecords(t, "/request-storage/requests?limit=0&query="+url.QueryEscape(`requesterId=="`+userID+`" and status=="Open*"`)),
 	}
 }
 
-// get reads a document of storage's.
-func (p *pair) get(t *testing.T, path string, into any) {
+// readInto reads a document of storage's.
+func (p *pair) readInto(t *testing.T, path string, into any) {
 	t.Helper()
-	a := do(t, p.Storage, http.MethodGet, path, nil)
+	a := callEndpoint(t, p.Storage, http.MethodGet, path, nil)
 	if a.Status != http.StatusOK {
 		t.Fatalf("GET %s: %d %s", path, a.Status, a.Body)
 	}
@@ -67,29 +67,29 @@ func (p *pair) get(t *testing.T, path string, into any) {
 	}
 }
 
-func (p *pair) total(t *testing.T, path string) int {
+func (p *pair) countRecords(t *testing.T, path string) int {
 	t.Helper()
 	var list struct{ TotalRecords int }
-	p.get(t, path, &list)
+	p.readInto(t, path, &list)
 	return list.TotalRecords
 }
 
-// events counts the outbox's events that say an item was lent; no endpoint shows
+// countEvents counts the outbox's events that say an item was lent; no endpoint shows
 // them.
-func (p *pair) events(t *testing.T, itemID string) int {
+func (p *pair) countEvents(t *testing.T, itemID string) int {
 	t.Helper()
 	var n int
-	query(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.table("outbox")+` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
+	queryValue(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.tableName("outbox")+` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
 	return n
 }
 
-// table is the full name of one of the tenant's tables.
-func (p *pair) table(name string) string {
+// tableName is the full name of one of the tenant's tables.
+func (p *pair) tableName(name string) string {
 	return pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", name}.Sanitize()
 }
 
-// query asks a database for one value.
-func query(t *testing.T, database string, into any, sql string, args ...any) {
+// queryValue asks a database for one value.
+func queryValue(t *testing.T, database string, into any, sql string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)
 	if err != nil {
@@ -105,8 +105,8 @@ func query(t *testing.T, database string, into any, sql string, args ...any) {
 	}
 }
 
-// lock takes a patron's lock by hand and returns its id.
-func (p *pair) lock(t testing.TB, userID string, ttl time.Duration) string {
+// acquireLock takes a patron's lock by hand and returns its id.
+func (p *pair) acquireLock(t testing.TB, userID string, ttl time.Duration) string {
 	t.Helper()
 	a, err := p.Storage.Must(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": userID, "ttlMs": ttl.Milliseconds()})
 	if err != nil {
@@ -119,18 +119,18 @@ func (p *pair) lock(t testing.TB, userID string, ttl time.Duration) string {
 	return lock.ID
 }
 
-// unlock gives a lock back.
-func (p *pair) unlock(t testing.TB, id string) {
+// releaseLock gives a lock back.
+func (p *pair) releaseLock(t testing.TB, id string) {
 	t.Helper()
 	if _, err := p.Storage.Must(t.Context(), http.MethodDelete, acquirePath+"/"+id, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// waiting waits until n callers wait for locks in all storages together.
-func (p *pair) waiting(t testing.TB, n float64) {
+// waitForWaiters waits until n callers wait for locks in all storages together.
+func (p *pair) waitForWaiters(t testing.TB, n float64) {
 	t.Helper()
-	eventually(t, patience, "callers that wait for a lock", func() bool { return metric(t, p, "checkout_lock_waiting") == n })
+	waitUntil(t, patience, "callers that wait for a lock", func() bool { return sumMetric(t, p, "checkout_lock_waiting") == n })
 }
 
 // stepHook does something each time a check-out reaches a step; the check-out goes on
@@ -150,12 +150,12 @@ func (h stepHook) Reached(_ context.Context, step circulation.Step, _ time.Durat
 // lending is a check-out under way.
 type lending struct{ answered chan stack.Answer }
 
-// lendLater begins a check-out on instance i. Leaving ctx hangs up.
-func (p *pair) lendLater(ctx context.Context, t *testing.T, i int, book, patron string) lending {
+// startLending begins a check-out on instance i. Leaving ctx hangs up.
+func (p *pair) startLending(ctx context.Context, t *testing.T, i int, book, patron string) lending {
 	t.Helper()
 	l := lending{answered: make(chan stack.Answer, 1)}
 	go func() {
-		a, err := p.machines[i].Do(ctx, http.MethodPost, "/circulation/check-out-by-barcode", p.checkOut(book, patron))
+		a, err := p.machines[i].Do(ctx, http.MethodPost, "/circulation/check-out-by-barcode", p.newCheckOut(book, patron))
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("check-out: %v", err)
 		}
@@ -164,5 +164,5 @@ func (p *pair) lendLater(ctx context.Context, t *testing.T, i int, book, patron 
 	return l
 }
 
-// wait returns the answer; its zero value is that of a machine that hung up.
-func (l lending) wait() stack.Answer { return <-l.answered }
+// awaitAnswer returns the answer; its zero value is that of a machine that hung up.
+func (l lending) awaitAnswer() stack.Answer { return <-l.answered }

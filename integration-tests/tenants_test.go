@@ -16,16 +16,16 @@ import (
 func checkNotServed(t *testing.T, p *pair, says string) {
 	t.Helper()
 	for path, c := range map[string]stack.Client{"/loan-storage/loans": p.Storage, "/circulation/loans": p.machines[0]} {
-		a := do(t, c, http.MethodGet, path, nil)
+		a := callEndpoint(t, c, http.MethodGet, path, nil)
 		if a.Status != http.StatusServiceUnavailable || a.Header.Get(fault.Header) != string(fault.TenantNotReady) || !strings.Contains(string(a.Body), says) {
 			t.Errorf("GET %s: %d %s, want 503 that says %q", path, a.Status, a.Body, says)
 		}
 	}
 }
 
-func TestTenantThatCannotBeServed_AffectsNoOther(t *testing.T) {
+func TestTenant_UnservedAffectsNoOther(t *testing.T) {
 	t.Parallel()
-	database := ownDatabase(t)
+	database := createDatabase(t)
 	exec(t, database, `
 CREATE SCHEMA bare_mod_circulation_storage;
 CREATE SCHEMA folio_mod_circulation_storage;
@@ -34,11 +34,11 @@ CREATE SCHEMA old_mod_circulation_storage;
 CREATE TABLE old_mod_circulation_storage.schema_migrations AS SELECT 1::bigint AS version, false AS dirty;
 CREATE SCHEMA torn_mod_circulation_storage;
 CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 2::bigint AS version, true AS dirty;`)
-	p := start(t, stack.Options{DatabaseURL: database, CirculationEnv: on()}, 3)
+	p := startPair(t, stack.Options{DatabaseURL: database, CirculationEnv: enableLock()}, 3)
 	checkHealth(t, p.Storages[0], http.StatusOK)
 	checkHealth(t, p.Circulations[0], http.StatusOK)
-	_, patron := p.patron(t)
-	if a := p.lend(t, 0, p.books(t, 1)[0], patron); a.Status != http.StatusCreated {
+	_, patron := p.addPatron(t)
+	if a := p.lendBook(t, 0, p.addBooks(t, 1)[0], patron); a.Status != http.StatusCreated {
 		t.Errorf("a tenant that is served: %d %s", a.Status, a.Body)
 	}
 	for name, tt := range map[string]struct {
@@ -53,21 +53,21 @@ CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 2::bigint 
 		"an older schema":         {"old", http.StatusServiceUnavailable, fault.TenantNotReady, "Tenant old has migration 1, this build needs migration"},
 		"a dirty schema":          {"torn", http.StatusServiceUnavailable, fault.TenantNotReady, "circulation-storage migrate -repair -tenant torn"},
 	} {
-		st := stack.Client{Base: p.Storages[0], Tenant: tt.tenant, HTTP: quick}
-		circ := stack.Client{Base: p.Circulations[0], Tenant: tt.tenant, HTTP: quick}
+		st := stack.Client{Base: p.Storages[0], Tenant: tt.tenant, HTTP: burstClient}
+		circ := stack.Client{Base: p.Circulations[0], Tenant: tt.tenant, HTTP: burstClient}
 		for what, a := range map[string]stack.Answer{
-			"loans of storage":     do(t, st, http.MethodGet, "/loan-storage/loans", nil),
-			"a lock of storage":    do(t, st, http.MethodPost, "/check-out-lock-storage", map[string]any{"userId": uuid.NewString(), "ttlMs": 1000}),
-			"loans of circulation": do(t, circ, http.MethodGet, "/circulation/loans", nil),
-			"one loan":             do(t, circ, http.MethodGet, "/circulation/loans/"+uuid.NewString(), nil),
-			"a check-out":          do(t, circ, http.MethodPost, "/circulation/check-out-by-barcode", p.checkOut("1", "2")),
+			"loans of storage":     callEndpoint(t, st, http.MethodGet, "/loan-storage/loans", nil),
+			"a lock of storage":    callEndpoint(t, st, http.MethodPost, "/check-out-lock-storage", map[string]any{"userId": uuid.NewString(), "ttlMs": 1000}),
+			"loans of circulation": callEndpoint(t, circ, http.MethodGet, "/circulation/loans", nil),
+			"one loan":             callEndpoint(t, circ, http.MethodGet, "/circulation/loans/"+uuid.NewString(), nil),
+			"a check-out":          callEndpoint(t, circ, http.MethodPost, "/circulation/check-out-by-barcode", p.newCheckOut("1", "2")),
 		} {
 			if a.Status != tt.status || a.Header.Get(fault.Header) != string(tt.code) || !strings.Contains(string(a.Body), tt.says) {
 				t.Errorf("%s, %s: %d %s %s, want %d %s with %q", name, what, a.Status, a.Header.Get(fault.Header), a.Body, tt.status, tt.code, tt.says)
 			}
 		}
 	}
-	metrics := string(do(t, stack.Client{Base: p.Storages[0], HTTP: quick}, http.MethodGet, "/metrics", nil).Body)
+	metrics := string(callEndpoint(t, stack.Client{Base: p.Storages[0], HTTP: burstClient}, http.MethodGet, "/metrics", nil).Body)
 	for _, want := range []string{`storage_tenants{state="lacks_migrations"} 1`, `storage_tenants{state="dirty"} 1`, "checkout_lock_held "} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics lack %s", want)
@@ -75,9 +75,9 @@ CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 2::bigint 
 	}
 }
 
-func TestReadiness_NeedsTheTenantsThatAreNamed(t *testing.T) {
+func TestTenant_NamedOnesMustBeReady(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{DatabaseURL: ownDatabase(t), StorageEnv: []string{"TENANTS=north,south"}}, 1)
+	p := startPair(t, stack.Options{DatabaseURL: createDatabase(t), StorageEnv: []string{"TENANTS=north,south"}}, 1)
 	checkHealth(t, p.Storages[0], http.StatusOK)
 	exec(t, p.databaseURL, "UPDATE south_mod_circulation_storage.schema_migrations SET dirty = true")
 	for _, base := range []string{p.Storages[0], p.Circulations[0]} {

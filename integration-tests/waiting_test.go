@@ -13,36 +13,36 @@ import (
 
 // storageAt is a client of storage instance i.
 func (p *pair) storageAt(i int) stack.Client {
-	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: quick}
+	return stack.Client{Base: p.Storages[i], Tenant: p.Storage.Tenant, HTTP: burstClient}
 }
 
-// freed is the most that a waiter may need to notice that a lock was freed
+// handOverLimit is the most that a waiter may need to notice that a lock was freed
 // through another storage.
-const freed = 50 * time.Millisecond
+const handOverLimit = 50 * time.Millisecond
 
 // It has the machine to itself (no t.Parallel), because it measures, and measures
 // again where something else keeps the machine busy: waiters that are slow by
 // themselves are so each time.
-func TestAWaiterGetsALockFreedThroughTheOtherStorageAtOnce(t *testing.T) {
-	p := start(t, stack.Options{Storages: 2}, 1)
+func TestLock_HandOverBetweenStorages(t *testing.T) {
+	p := startPair(t, stack.Options{Storages: 2}, 1)
 	for range 3 {
-		took := p.handOvers(t, 15)
-		if took[len(took)/2] <= freed {
+		took := p.measureHandOvers(t, 15)
+		if took[len(took)/2] <= handOverLimit {
 			return
 		}
-		t.Logf("waiters needed %v, half of them more than %s", took, freed)
+		t.Logf("waiters needed %v, half of them more than %s", took, handOverLimit)
 	}
-	t.Errorf("half of the waiters need more than %s, however often they are measured", freed)
+	t.Errorf("half of the waiters need more than %s, however often they are measured", handOverLimit)
 }
 
-// handOvers frees locks through one storage for those who wait in the other, and
+// measureHandOvers frees locks through one storage for those who wait in the other, and
 // returns how long that took them, the fastest first.
-func (p *pair) handOvers(t *testing.T, n int) []time.Duration {
+func (p *pair) measureHandOvers(t *testing.T, n int) []time.Duration {
 	t.Helper()
 	userID := uuid.NewString()
 	took := make([]time.Duration, n)
 	for i := range took {
-		held := p.lock(t, userID, time.Minute) // through storage 0
+		held := p.acquireLock(t, userID, time.Minute) // through storage 0
 		got := make(chan stack.Answer, 1)
 		go func() {
 			a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, record{"userId": userID, "ttlMs": 60000, "waitMs": 10000})
@@ -51,58 +51,58 @@ func (p *pair) handOvers(t *testing.T, n int) []time.Duration {
 			}
 			got <- a
 		}()
-		p.waiting(t, 1)
-		p.unlock(t, held)
+		p.waitForWaiters(t, 1)
+		p.releaseLock(t, held)
 		start := time.Now()
-		lock := object(t, <-got, http.StatusCreated)
+		lock := readObject(t, <-got, http.StatusCreated)
 		took[i] = time.Since(start)
 		if lock["id"] == held {
 			t.Error("the waiter got the id of the lock before its own")
 		}
-		p.unlock(t, lock["id"].(string))
+		p.releaseLock(t, lock["id"].(string))
 	}
 	slices.Sort(took)
 	return took
 }
 
-func TestACheckOutWaitsForALockHeldThroughTheOtherStorage(t *testing.T) {
+func TestLock_WaitsForAnotherStorage(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: on("LOCK_TTL_MS=60000")}, 1)
-	userID, patron := p.patron(t)
-	book := p.books(t, 1)[0]
-	held := p.lock(t, userID, time.Minute)
-	lending := p.lendLater(t.Context(), t, 1, book, patron)
-	p.waiting(t, 1)
-	if got, want := p.state(t, userID, book), (state{Status: "Available", Version: 1, Locks: 1}); got != want {
+	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=60000")}, 1)
+	userID, patron := p.addPatron(t)
+	book := p.addBooks(t, 1)[0]
+	held := p.acquireLock(t, userID, time.Minute)
+	lending := p.startLending(t.Context(), t, 1, book, patron)
+	p.waitForWaiters(t, 1)
+	if got, want := p.readState(t, userID, book), (state{Status: "Available", Version: 1, Locks: 1}); got != want {
 		t.Errorf("while it waits: got %+v, want %+v", got, want)
 	}
-	p.unlock(t, held)
-	object(t, lending.wait(), http.StatusCreated)
-	if got := p.state(t, userID, book); got != lentOnce {
+	p.releaseLock(t, held)
+	readObject(t, lending.awaitAnswer(), http.StatusCreated)
+	if got := p.readState(t, userID, book); got != lentOnce {
 		t.Errorf("got %+v, want %+v", got, lentOnce)
 	}
 }
 
-func TestARepeatedAcquireThroughTheOtherStorageGetsTheSameLock(t *testing.T) {
+func TestLock_RepeatedAcquire(t *testing.T) {
 	t.Parallel()
-	p := start(t, stack.Options{Storages: 2}, 1)
+	p := startPair(t, stack.Options{Storages: 2}, 1)
 	body := record{"userId": uuid.NewString(), "ttlMs": 60000, "waitMs": 10000, "requestId": uuid.NewString()}
 	acquire := func(i int, body record) stack.Answer {
 		t.Helper()
-		return do(t, p.storageAt(i), http.MethodPost, acquirePath, body)
+		return callEndpoint(t, p.storageAt(i), http.MethodPost, acquirePath, body)
 	}
-	first := object(t, acquire(0, body), http.StatusCreated)
-	again := object(t, acquire(1, body), http.StatusCreated)
+	first := readObject(t, acquire(0, body), http.StatusCreated)
+	again := readObject(t, acquire(1, body), http.StatusCreated)
 	if first["id"] != again["id"] || again["requestId"] != body["requestId"] {
 		t.Errorf("got %v, and again %v", first, again)
 	}
-	other := with(record{"requestId": uuid.NewString()}, record{"userId": body["userId"], "ttlMs": 60000})
+	other := setFields(record{"requestId": uuid.NewString()}, record{"userId": body["userId"], "ttlMs": 60000})
 	if a := acquire(1, other); a.Status != http.StatusServiceUnavailable || string(a.Body) != "Unable to acquire lock" {
 		t.Errorf("another request got %d %s", a.Status, a.Body)
 	}
 	// After its release the same request id is a new request: ids are never reused.
-	p.unlock(t, first["id"].(string))
-	if third := object(t, acquire(1, body), http.StatusCreated); third["id"] == first["id"] {
+	p.releaseLock(t, first["id"].(string))
+	if third := readObject(t, acquire(1, body), http.StatusCreated); third["id"] == first["id"] {
 		t.Error("a released lock came back with its id")
 	}
 }

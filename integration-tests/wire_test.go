@@ -17,13 +17,13 @@ type wire struct {
 	server   string
 	startup  func(message []byte) []byte // changes the first message of a connection; may be nil
 
-	copies sync.WaitGroup
-	mu     sync.Mutex
-	conns  []net.Conn
-	speaks chan struct{} // closed while bytes pass
-	at     []byte        // what the client sends when the wire falls silent
-	silent chan struct{} // closed when it did
-	closed bool
+	copies  sync.WaitGroup
+	mu      sync.Mutex
+	conns   []net.Conn
+	passing chan struct{} // closed while bytes pass
+	at      []byte        // what the client sends when the wire falls silent
+	paused  chan struct{} // closed when it did
+	closed  bool
 }
 
 // newWire returns a wire to the server of databaseURL and the database's address
@@ -38,8 +38,8 @@ func newWire(t *testing.T, databaseURL string, startup func(message []byte) []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{listener: listener, server: u.Host, startup: startup, speaks: make(chan struct{})}
-	close(w.speaks)
+	w := &wire{listener: listener, server: u.Host, startup: startup, passing: make(chan struct{})}
+	close(w.passing)
 	w.copies.Go(w.accept)
 	t.Cleanup(w.close)
 	u.Host = listener.Addr().String()
@@ -65,13 +65,13 @@ func (w *wire) accept() {
 			_, _ = client.Close(), server.Close()
 			return
 		}
-		w.copies.Go(func() { w.pass(server, client, true) })
-		w.copies.Go(func() { w.pass(client, server, false) })
+		w.copies.Go(func() { w.copyBytes(server, client, true) })
+		w.copies.Go(func() { w.copyBytes(client, server, false) })
 	}
 }
 
-// pass copies from one side to the other until either ends.
-func (w *wire) pass(to, from net.Conn, byClient bool) {
+// copyBytes copies from one side to the other until either ends.
+func (w *wire) copyBytes(to, from net.Conn, byClient bool) {
 	defer to.Close()
 	first := byClient && w.startup != nil
 	chunk := make([]byte, 64<<10)
@@ -83,66 +83,66 @@ func (w *wire) pass(to, from net.Conn, byClient bool) {
 				bytes, first = w.startup(bytes), false
 			}
 			if byClient {
-				w.listen(bytes)
+				w.pauseOnMatch(bytes)
 			}
-			<-w.speaking()
+			<-w.awaitPassing()
 			if _, err := to.Write(bytes); err != nil {
 				return
 			}
 		}
 		if err != nil {
-			<-w.speaking() // the end passes no earlier than the bytes do
+			<-w.awaitPassing() // the end passes no earlier than the bytes do
 			return
 		}
 	}
 }
 
-func (w *wire) speaking() <-chan struct{} {
+func (w *wire) awaitPassing() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.speaks
+	return w.passing
 }
 
-// silence makes the wire fall silent now.
-func (w *wire) silence() {
+// pause makes the wire fall silent now.
+func (w *wire) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.speaks = make(chan struct{})
+	w.passing = make(chan struct{})
 }
 
-// silenceAt makes the wire fall silent when the client sends text, which does not
+// pauseAt makes the wire fall silent when the client sends text, which does not
 // pass. The channel is closed then.
-func (w *wire) silenceAt(text string) <-chan struct{} {
+func (w *wire) pauseAt(text string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.at, w.silent = []byte(text), make(chan struct{})
-	return w.silent
+	w.at, w.paused = []byte(text), make(chan struct{})
+	return w.paused
 }
 
-// listen falls silent if the client sends what the wire waits for.
-func (w *wire) listen(sent []byte) {
+// pauseOnMatch falls silent if the client sends what the wire waits for.
+func (w *wire) pauseOnMatch(sent []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.at) == 0 || !bytes.Contains(sent, w.at) {
 		return
 	}
-	w.at, w.speaks = nil, make(chan struct{})
-	close(w.silent)
+	w.at, w.passing = nil, make(chan struct{})
+	close(w.paused)
 }
 
-// speak ends the silence: what was held up passes.
-func (w *wire) speak() {
+// resume ends the silence: what was held up passes.
+func (w *wire) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case <-w.speaks:
+	case <-w.passing:
 	default:
-		close(w.speaks)
+		close(w.passing)
 	}
 }
 
 func (w *wire) close() {
-	w.speak()
+	w.resume()
 	w.mu.Lock()
 	w.closed = true
 	conns := w.conns

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
+func TestPage_ClickWaitsForTheNextPage(t *testing.T) {
 	t.Parallel()
 	const field = `<label>Reason <input></label> <p>%s</p>`
 	mux := http.NewServeMux()
@@ -39,7 +39,7 @@ func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
 	}
 }
 
-func TestAButtonThatMovesIsClickedWhenItIsAtRest(t *testing.T) {
+func TestPage_ClickOnAMovingButton(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `<button style="position:relative">Send</button><script>
@@ -54,7 +54,7 @@ func TestAButtonThatMovesIsClickedWhenItIsAtRest(t *testing.T) {
 	p.See("at rest")
 }
 
-func TestAButtonThatJumpsAwayFromTheMouseIsClickedAllTheSame(t *testing.T) {
+func TestPage_ClickOnAJumpingButton(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `<a id=other href="/missing">Other</a> <button style="position:relative">Send</button><script>
@@ -69,7 +69,7 @@ func TestAButtonThatJumpsAwayFromTheMouseIsClickedAllTheSame(t *testing.T) {
 	p.See("sent")
 }
 
-func TestAButtonThatIsReplacedUnderTheMouseIsClickedAllTheSame(t *testing.T) {
+func TestPage_ClickOnAReplacedButton(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `<p><button>Send</button></p><p id=sent></p><script>
@@ -86,7 +86,7 @@ func TestAButtonThatIsReplacedUnderTheMouseIsClickedAllTheSame(t *testing.T) {
 	}
 }
 
-func TestAClickIsOneWhateverItIsMadeOn(t *testing.T) {
+func TestPage_ClickHappensOnce(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `

@@ -2,7 +2,7 @@ package browser
 
 import "testing"
 
-func TestAFieldIsFoundWhereALinkHasItsName(t *testing.T) {
+func TestPage_FindField(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `<a href="#ttl">TTL</a> <label for="ttl">TTL</label> <input id="ttl" value="7">`}))
@@ -11,7 +11,7 @@ func TestAFieldIsFoundWhereALinkHasItsName(t *testing.T) {
 	}
 }
 
-func TestASignThatIsHiddenIsNoPartOfAName(t *testing.T) {
+func TestPage_InIgnoresHiddenSigns(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{

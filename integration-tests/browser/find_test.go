@@ -78,7 +78,7 @@ func (m *machine) run(_ context.Context, _ string, env []string, name string, ar
 	return "", nil
 }
 
-func TestChromiumIsFoundOrInstalled(t *testing.T) {
+func TestFinder_Chromium(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*machine)
@@ -127,7 +127,7 @@ func TestChromiumIsFoundOrInstalled(t *testing.T) {
 	}
 }
 
-func TestProcessesThatLookForChromiumTakeTurns(t *testing.T) {
+func TestFinder_TakesTurns(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.programs["chromium"] = "Chromium 2"
@@ -152,7 +152,7 @@ func TestProcessesThatLookForChromiumTakeTurns(t *testing.T) {
 	}
 }
 
-func TestAxeIsFetchedOnceAndChecked(t *testing.T) {
+func TestFinder_Axe(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	if _, err := m.axe(t.Context()); err == nil || !strings.Contains(err.Error(), "install npm") {
@@ -182,7 +182,7 @@ func TestAxeIsFetchedOnceAndChecked(t *testing.T) {
 	}
 }
 
-func TestAFileIsTakenOutOfAnArchive(t *testing.T) {
+func TestExtractScript(t *testing.T) {
 	t.Parallel()
 	if got, err := takeOut(archive(t, axeFile, "script")); err != nil || string(got) != "script" {
 		t.Errorf("got %q, %v, want the script", got, err)

@@ -32,7 +32,7 @@ func formSite(t testing.TB) string {
 	return start(t, mux)
 }
 
-func TestAFormIsFilledInAndSentWithAndWithoutScripts(t *testing.T) {
+func TestPage_FillsAndSendsAForm(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]Option{"with scripts": nil, "without scripts": {WithoutScript()}} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAFormIsFilledInAndSentWithAndWithoutScripts(t *testing.T) {
 	}
 }
 
-func TestAFormIsFilledInWithTheKeyboardAlone(t *testing.T) {
+func TestPage_Keyboard(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(formSite(t))
@@ -82,7 +82,7 @@ func TestAFormIsFilledInWithTheKeyboardAlone(t *testing.T) {
 	p.See("why=typed wait=1000 until= outcome=refused sure=on")
 }
 
-func TestAControlTellsWhatAScreenReaderIsTold(t *testing.T) {
+func TestPage_Find(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": form + `
@@ -107,7 +107,7 @@ func TestAControlTellsWhatAScreenReaderIsTold(t *testing.T) {
 	}
 }
 
-func TestTextIsWaitedForUntilItComesAndUntilItGoes(t *testing.T) {
+func TestPage_SeeAndGone(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `<p id=a>Not yet</p><script>
@@ -117,7 +117,7 @@ func TestTextIsWaitedForUntilItComesAndUntilItGoes(t *testing.T) {
 	p.Gone("A lock of one patron")
 }
 
-func TestAnAttributeIsReadOfTheFirstElementThatMatches(t *testing.T) {
+func TestPage_Attribute(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `<ul><li><time datetime="2026-03-01">Sunday</time></li><li><time>Monday</time></li></ul>`}))
@@ -129,7 +129,7 @@ func TestAnAttributeIsReadOfTheFirstElementThatMatches(t *testing.T) {
 	}
 }
 
-func TestAPageThatIsKeptUpToDateCanBeUsed(t *testing.T) {
+func TestPage_WithEvents(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -162,7 +162,7 @@ func TestAPageThatIsKeptUpToDateCanBeUsed(t *testing.T) {
 	}
 }
 
-func TestAPartOfThePageIsLookedAtAlone(t *testing.T) {
+func TestPage_In(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
 	p.Goto(serve(t, map[string]string{"/": `
@@ -177,7 +177,7 @@ func TestAPartOfThePageIsLookedAtAlone(t *testing.T) {
 	p.See("p-1 was refused")
 }
 
-func TestOptionsChangeWhatTheTabIs(t *testing.T) {
+func TestOptions(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -219,7 +219,7 @@ func TestOptionsChangeWhatTheTabIs(t *testing.T) {
 	}
 }
 
-func TestAPageIsPrintedInBetween(t *testing.T) {
+func TestPage_OnPaper(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t, Dark(), Zoom(2))
 	p.Goto(serve(t, map[string]string{"/": `<style>
@@ -235,7 +235,7 @@ func TestAPageIsPrintedInBetween(t *testing.T) {
 	p.See("shown 640 wide")
 }
 
-func TestTabsShareNoCookies(t *testing.T) {
+func TestChromium_TabsShareNoCookies(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

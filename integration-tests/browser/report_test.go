@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestAFailureSaysWhatThePageShows(t *testing.T) {
+func TestPage_FailureShowsThePage(t *testing.T) {
 	t.Parallel()
 	url := serve(t, map[string]string{
 		"/": `<button>Save</button> <button>Save</button> <button disabled>Release</button> <label>Reason <input></label> <label>Name <input maxlength=2></label>
@@ -50,7 +50,7 @@ func TestAFailureSaysWhatThePageShows(t *testing.T) {
 	}
 }
 
-func TestErrorsOfAPageFailItsTest(t *testing.T) {
+func TestPage_ConsoleErrorsFailTheTest(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	for path, main := range map[string]string{
@@ -104,7 +104,7 @@ func TestErrorsOfAPageFailItsTest(t *testing.T) {
 	})
 }
 
-func TestAxeFindsWhatKeepsPeopleOut(t *testing.T) {
+func TestPage_Axe(t *testing.T) {
 	t.Parallel()
 	const faint = `<p style="color:#999;background:#fff">Hard to read</p>`
 	url := serve(t, map[string]string{
@@ -144,7 +144,7 @@ func TestAxeFindsWhatKeepsPeopleOut(t *testing.T) {
 }
 
 // It sets an environment variable and so is not parallel.
-func TestAScreenshotShowsTheWholePage(t *testing.T) {
+func TestPage_Screenshot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	t.Setenv("SCREENSHOTS", "")
 	p := chromium.Open(t, Size(600, 400), Zoom(2))
@@ -174,7 +174,7 @@ func TestAScreenshotShowsTheWholePage(t *testing.T) {
 }
 
 // It sets an environment variable and so is not parallel.
-func TestBrowserTestsCanBeLeftOut(t *testing.T) {
+func TestChromium_SkipsTests(t *testing.T) {
 	t.Setenv("BROWSER_TESTS", "off")
 	fails(t, func(t testing.TB) { chromium.Open(t) }, `BROWSER_TESTS is "off"`)
 	t.Run("skip", func(t *testing.T) {

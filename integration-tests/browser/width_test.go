@@ -2,7 +2,7 @@ package browser
 
 import "testing"
 
-func TestWhatIsTooWideForTheWindowIsNamed(t *testing.T) {
+func TestPage_FitsWidth(t *testing.T) {
 	t.Parallel()
 	const wide = `<div style="width: 1000px; height: 1em"></div>`
 	base := serve(t, map[string]string{

@@ -27,9 +27,9 @@ type Outcome struct {
 // Lent tells whether the item was lent.
 func (o Outcome) Lent() bool { return o.Err == nil && o.Status == http.StatusCreated }
 
-// Burst sends all check-outs at once, the i-th to instance i modulo their number,
+// SendBurst sends all check-outs at once, the i-th to instance i modulo their number,
 // and waits for all answers.
-func Burst(ctx context.Context, instances []Client, checkOuts []CheckOut) []Outcome {
+func SendBurst(ctx context.Context, instances []Client, checkOuts []CheckOut) []Outcome {
 	outcomes := make([]Outcome, len(checkOuts))
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -40,7 +40,7 @@ func Burst(ctx context.Context, instances []Client, checkOuts []CheckOut) []Outc
 			o := &outcomes[i]
 			o.Answer, o.Err = instances[i%len(instances)].Do(ctx, http.MethodPost, "/circulation/check-out-by-barcode", body)
 			o.Took = time.Since(began)
-			o.Code = reason(o.Answer)
+			o.Code = readReason(o.Answer)
 		})
 	}
 	close(start)
@@ -48,7 +48,7 @@ func Burst(ctx context.Context, instances []Client, checkOuts []CheckOut) []Outc
 	return outcomes
 }
 
-func reason(a Answer) string {
+func readReason(a Answer) string {
 	if a.Status == http.StatusCreated {
 		return ""
 	}
@@ -72,8 +72,8 @@ type Summary struct {
 	Longest time.Duration
 }
 
-// Sum counts outcomes.
-func Sum(outcomes []Outcome) Summary {
+// Summarize counts outcomes.
+func Summarize(outcomes []Outcome) Summary {
 	s := Summary{Refused: map[string]int{}}
 	for _, o := range outcomes {
 		switch {

@@ -61,19 +61,19 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 			return nil, err
 		}
 	}
-	_, err := storage.Must(ctx, http.MethodPut, "/circulation-rules-storage", record{"rulesAsText": l.rules()})
+	_, err := storage.Must(ctx, http.MethodPut, "/circulation-rules-storage", record{"rulesAsText": l.formatRules()})
 	return l, err
 }
 
-// rules lends books by the policy with the limit; notice, overdue fine and lost
+// formatRules lends books by the policy with the limit; notice, overdue fine and lost
 // item policies are not stored in this version.
-func (l *Library) rules() string {
+func (l *Library) formatRules() string {
 	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, RequestPolicyID, uuid.NewString(), uuid.NewString(), uuid.NewString())
 	return "priority: t, s, c, b, a, m, g\nfallback-policy: " + line + "\nm " + l.MaterialTypeID + ": " + line + "\n"
 }
 
-// Patron registers a patron and returns its id; the barcode must be new.
-func (l *Library) Patron(ctx context.Context, barcode string) (string, error) {
+// AddPatron registers a patron and returns its id; the barcode must be new.
+func (l *Library) AddPatron(ctx context.Context, barcode string) (string, error) {
 	id := uuid.NewString()
 	_, err := l.Storage.Must(ctx, http.MethodPost, "/users", record{
 		"id": id, "username": barcode, "barcode": barcode, "active": true, "patronGroup": l.GroupID,
@@ -82,8 +82,8 @@ func (l *Library) Patron(ctx context.Context, barcode string) (string, error) {
 	return id, err
 }
 
-// Book adds a copy of the book and returns its id; the barcode must be new.
-func (l *Library) Book(ctx context.Context, barcode string) (string, error) {
+// AddBook adds a copy of the book and returns its id; the barcode must be new.
+func (l *Library) AddBook(ctx context.Context, barcode string) (string, error) {
 	id := uuid.NewString()
 	_, err := l.Storage.Must(ctx, http.MethodPost, "/item-storage/items", record{
 		"id": id, "barcode": barcode, "holdingsRecordId": l.HoldingsID, "materialTypeId": l.MaterialTypeID,
@@ -92,17 +92,17 @@ func (l *Library) Book(ctx context.Context, barcode string) (string, error) {
 	return id, err
 }
 
-// Open counts the patron's open loans.
-func (l *Library) Open(ctx context.Context, userID string) (int, error) {
-	return l.total(ctx, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`status.name=="Open" and userId=="`+userID+`"`))
+// CountOpenLoans counts the patron's open loans.
+func (l *Library) CountOpenLoans(ctx context.Context, userID string) (int, error) {
+	return l.countRecords(ctx, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`status.name=="Open" and userId=="`+userID+`"`))
 }
 
-// Locks counts the patrons' locks that are stored, outdated ones too.
-func (l *Library) Locks(ctx context.Context) (int, error) {
-	return l.total(ctx, "/check-out-lock-storage?limit=1")
+// CountLocks counts the patrons' locks that are stored, outdated ones too.
+func (l *Library) CountLocks(ctx context.Context) (int, error) {
+	return l.countRecords(ctx, "/check-out-lock-storage?limit=1")
 }
 
-func (l *Library) total(ctx context.Context, path string) (int, error) {
+func (l *Library) countRecords(ctx context.Context, path string) (int, error) {
 	a, err := l.Storage.Must(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return 0, err

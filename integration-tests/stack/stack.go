@@ -88,7 +88,7 @@ func (s *Stack) startStorage(ctx context.Context, o Options) error {
 		return err
 	}
 	s.Storages = append(s.Storages, a.URL())
-	s.stopStorage = append(s.stopStorage, run(ctx, a.Run))
+	s.stopStorage = append(s.stopStorage, runUntilStopped(ctx, a.Run))
 	return nil
 }
 
@@ -115,12 +115,12 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 		return err
 	}
 	s.Circulations = append(s.Circulations, a.URL())
-	s.stopCirculation = append(s.stopCirculation, run(ctx, a.Run))
+	s.stopCirculation = append(s.stopCirculation, runUntilStopped(ctx, a.Run))
 	return nil
 }
 
-// run runs f until the returned function is called, which waits for its end.
-func run(ctx context.Context, f func(context.Context) error) (stop func() error) {
+// runUntilStopped runs f until the returned function is called, which waits for its end.
+func runUntilStopped(ctx context.Context, f func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- f(ctx) }()

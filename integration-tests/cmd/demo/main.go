@@ -93,14 +93,14 @@ func round(ctx context.Context, out io.Writer, lib *stack.Library, machines []st
 	if _, err := machines[0].Must(ctx, http.MethodPut, "/circulation/check-out-lock-settings", map[string]any{"enabled": on}); err != nil {
 		return err
 	}
-	patron, err := lib.Patron(ctx, "patron-"+name)
+	patron, err := lib.AddPatron(ctx, "patron-"+name)
 	if err != nil {
 		return err
 	}
 	var burst []stack.CheckOut
 	for i := range checkOuts {
 		barcode := fmt.Sprintf("book-%s-%02d", name, i+1)
-		if _, err := lib.Book(ctx, barcode); err != nil {
+		if _, err := lib.AddBook(ctx, barcode); err != nil {
 			return err
 		}
 		burst = append(burst, stack.CheckOut{ItemBarcode: barcode, UserBarcode: "patron-" + name, ServicePointID: lib.ServicePointID})
@@ -110,12 +110,12 @@ func round(ctx context.Context, out io.Writer, lib *stack.Library, machines []st
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	sum := stack.Sum(stack.Burst(ctx, machines, burst))
-	lent, err := lib.Open(ctx, patron)
+	sum := stack.Summarize(stack.SendBurst(ctx, machines, burst))
+	lent, err := lib.CountOpenLoans(ctx, patron)
 	if err != nil {
 		return err
 	}
-	locks, err := lib.Locks(ctx)
+	locks, err := lib.CountLocks(ctx)
 	if err != nil {
 		return err
 	}
