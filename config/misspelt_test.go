@@ -30,6 +30,7 @@ func TestMisspelt(t *testing.T) {
 			[]config.Misspelling{{"CHECKOUTLOCKFEATUREENABLED", "CHECKOUT_LOCK_FEATURE_ENABLED"}},
 		},
 		"another letter":    {[]string{"DATABASE_URI=postgres://u:s3cret@h/x"}, []config.Misspelling{{"DATABASE_URI", "DATABASE_URL"}}},
+		"two letters":       {[]string{"DATABAS_URI=x"}, []config.Misspelling{{"DATABAS_URI", "DATABASE_URL"}}},
 		"lower case":        {[]string{"log_level=debug"}, []config.Misspelling{{"log_level", "LOG_LEVEL"}}},
 		"a letter too many": {[]string{"PORTS=1"}, []config.Misspelling{{"PORTS", "PORT"}}},
 		"two of them": {
@@ -41,6 +42,7 @@ func TestMisspelt(t *testing.T) {
 			"PATH=x", "HOME=x", "HOST=x", "HOSTNAME=x", "PWD=x", "TERM=x", "TMP=x", "CI=x", "USER=x", "LANG=x", "SHLVL=1", "PS1=x", "PGPORT=1", "PGHOST=x",
 			"KUBERNETES_PORT=x", "KUBERNETES_SERVICE_PORT=1", "STORAGE_PORT=1", "CIRCULATION_PORT=1", "STORAGE_URL=x", "MIGRATE_DATABASE_URL=x", "TENANT=diku",
 			"LOCK_SWEEP_INTERVAL=1m", "HTTP_PROXY=x", "LOGNAME=x", "INVOCATION_ID=x", "JOURNAL_STREAM=x", "GOFLAGS=x", "DATABASE_MAX_CONNS=3",
+			"DATABASE_DSN=x", "TENANCY=x",
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
