@@ -43,6 +43,11 @@ func TestAnnouncedEnvironmentOverHTTP(t *testing.T) {
 	if got := a.settingsVersion(); got != on.Version {
 		t.Errorf("version is %s, want %s: an instance that says on is heard", got, on.Version)
 	}
+	a.add(`UPDATE S.check_out_lock_environment SET on_until = clock_timestamp() - interval '1 minute'`)
+	w = a.do(http.MethodPost, environmentPath, `{"enabled":false}`)
+	if off := decode[schemas.LockSettingsState](t, w); off.EnvironmentOnMs != nil || off.Version == on.Version {
+		t.Errorf("off after a minute: got %s, want a new version without an announcement", w.Body)
+	}
 }
 
 func TestAnnouncedEnvironment_WrongInput(t *testing.T) {
