@@ -22,6 +22,7 @@ const wait = 3 * time.Second
 // door is a line and what became of those who came.
 type door struct {
 	*admission.Line
+	t *testing.T
 
 	mu      sync.Mutex
 	refused []admission.Reason
@@ -33,12 +34,13 @@ type door struct {
 
 func newDoor(t *testing.T, places int) *door {
 	t.Helper()
-	d := &door{leave: map[string]func(){}, errs: map[string]error{}, waited: map[string]time.Duration{}}
+	d := &door{t: t, leave: map[string]func(){}, errs: map[string]error{}, waited: map[string]time.Duration{}}
 	d.Line = admission.New(admission.Options{Places: places, Wait: wait, Refused: func(r admission.Reason) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.refused = append(d.refused, r)
 	}})
+	t.Cleanup(func() { <-time.After(2 * wait) }) // after a failure, until the line is empty
 	return d
 }
 
@@ -71,7 +73,12 @@ func (d *door) come(ctx context.Context, patron, name string) {
 
 // goOut gives the place of a check-out back.
 func (d *door) goOut(name string) {
-	d.leave[name]()
+	d.t.Helper()
+	leave := d.leave[name]
+	if leave == nil {
+		d.t.Fatalf("%s is not admitted, but %v", name, d.came)
+	}
+	leave()
 	synctest.Wait()
 }
 
