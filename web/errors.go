@@ -77,7 +77,7 @@ func retryAfter(f *fault.Error) time.Duration {
 func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {
 	details := f.Details
 	if o.JSONFaults && len(details) == 0 && (status < http.StatusInternalServerError || f.Code == fault.OutcomeUnknown) {
-		details = []fault.Detail{{Message: f.Msg, Code: string(f.Code), Parameters: []fault.Parameter{}}}
+		details = fault.List{fault.Refusal(string(f.Code), f.Msg)}
 	}
 	if len(details) > 0 {
 		for i := range details {

@@ -23,7 +23,7 @@ type Parameters struct {
 	values   url.Values
 	tolerant bool
 	declared []string
-	wrong    []fault.Detail
+	wrong    fault.List
 }
 
 // QueryOf returns the parameters of a request to an endpoint of our own. For Err,
@@ -70,24 +70,20 @@ func (p *Parameters) Wrong(name, rule string) {
 	if slices.ContainsFunc(p.wrong, func(d fault.Detail) bool { return d.Parameters[0].Key == name }) {
 		return
 	}
-	p.wrong = append(p.wrong, detail(name, rule, p.values.Get(name)))
+	p.wrong.Add(name, rule, p.values.Get(name))
 }
 
 // Err is one Invalid fault with everything, nil when nothing is wrong. It comes
 // after all parameters are declared.
 func (p *Parameters) Err() error {
-	wrong := slices.Concat(p.wrong, p.unknown())
-	if len(wrong) == 0 {
-		return nil
-	}
-	return fault.Validation(wrong...)
+	return slices.Concat(p.wrong, p.unknown()).Err()
 }
 
 // maxUnknown bounds an answer: a query string has room for thousands of names.
 const maxUnknown = 10
 
 // unknown names the parameters that are not declared, in alphabetical order.
-func (p *Parameters) unknown() []fault.Detail {
+func (p *Parameters) unknown() fault.List {
 	if p.tolerant {
 		return nil
 	}
@@ -95,20 +91,13 @@ func (p *Parameters) unknown() []fault.Detail {
 	if len(p.declared) > 0 {
 		rule = "is unknown; allowed are " + strings.Join(p.declared, ", ")
 	}
-	var found []fault.Detail
+	var found fault.List
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		if len(found) < maxUnknown && !slices.Contains(p.declared, name) {
-			found = append(found, detail(fault.Shown(name), rule, p.values.Get(name)))
+			found.Add(fault.Shown(name), rule, p.values.Get(name))
 		}
 	}
 	return found
-}
-
-func detail(name, rule, value string) fault.Detail {
-	return fault.Detail{
-		Message: name + " " + rule, Type: "1", Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(name, fault.Shown(value))},
-	}
 }
 
 // Text is "" when the parameter is absent. It has at most most characters.

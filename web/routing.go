@@ -72,6 +72,6 @@ func describeRouting(next echo.HandlerFunc) echo.HandlerFunc {
 
 // listed is f with its message as FOLIO's list of errors.
 func listed(f *fault.Error) error {
-	f.Details = []fault.Detail{{Message: f.Msg, Code: string(f.Code)}}
+	f.Details = fault.List{fault.Refusal(string(f.Code), f.Msg)}
 	return f
 }

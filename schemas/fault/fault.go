@@ -6,7 +6,6 @@ package fault
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -136,15 +135,6 @@ func New(code Code, format string, args ...any) *Error {
 // Wrap returns a fault that is answered as text and keeps its cause for the log.
 func Wrap(err error, code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...), Err: err}
-}
-
-// Validation returns an Invalid fault that is answered as FOLIO's errors JSON.
-func Validation(details ...Detail) *Error {
-	messages := make([]string, len(details))
-	for i, d := range details {
-		messages[i] = d.Message
-	}
-	return &Error{Code: Invalid, Msg: strings.Join(messages, "; "), Details: details}
 }
 
 // Error implements error: code, message and cause, for logs.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"checkoutlock/schemas/fault"
@@ -78,5 +79,25 @@ func TestFound(t *testing.T) {
 				t.Errorf("got %q, %t, %v, want %t, %v", got, exists, err, tt.exists, tt.want)
 			}
 		})
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	var wrong fault.List
+	if err := wrong.Err(); err != nil {
+		t.Errorf("an empty list is the error %v", err)
+	}
+	wrong.Add("limit", "must be an integer", strings.Repeat("1", 101))
+	wrong = append(wrong, fault.StorageDetail("no such item"))
+	var got *fault.Error
+	if err := wrong.Err(); !errors.As(err, &got) || got.Code != fault.Invalid || len(got.Details) != 2 {
+		t.Fatalf("got %v, want an Invalid fault with two details", err)
+	}
+	if want := "limit must be an integer; no such item"; got.Msg != want {
+		t.Errorf("got the message %q, want %q", got.Msg, want)
+	}
+	if d := got.Details[0]; d.Type != "1" || d.Code != "INVALID" || d.Parameters[0].Key != "limit" || *d.Parameters[0].Value != strings.Repeat("1", 100)+"…" {
+		t.Errorf("got the detail %+v, want the key and the start of its value", d)
 	}
 }

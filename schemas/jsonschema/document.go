@@ -74,11 +74,8 @@ func checkEscapes(doc []byte) error {
 			i += 6
 		case unit == 0, isHigh, unit >= 0xDC00 && unit < 0xE000:
 			escape := string(doc[start : start+6])
-			return fault.Validation(fault.Detail{
-				Message: fmt.Sprintf("the escape %s at byte %d is no character and cannot be stored", escape, start),
-				Type:    "1", Code: "characters",
-				Parameters: []fault.Parameter{fault.Param("$", escape)},
-			})
+			return fault.Validation(violated("characters", fmt.Sprintf("the escape %s at byte %d is no character and cannot be stored", escape, start),
+				fault.Param("$", escape)))
 		}
 	}
 	return nil
@@ -126,10 +123,7 @@ func storable(doc, v any, path []string) error {
 
 func refuse(doc any, path []string, code, format string, args ...any) error {
 	key := jsonPath(doc, path)
-	return fault.Validation(fault.Detail{
-		Message: key + " " + fmt.Sprintf(format, args...), Type: "1", Code: code,
-		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(valueAt(doc, path)))},
-	})
+	return fault.Validation(violated(code, key+" "+fmt.Sprintf(format, args...), fault.Param(key, fault.Shown(valueAt(doc, path)))))
 }
 
 // fits reports whether a JSON number has at most MaxNumberDigits digits when it

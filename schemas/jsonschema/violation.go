@@ -14,39 +14,38 @@ import (
 
 // violations turns the leaves of a validation's tree of errors into Details.
 func violations(doc any, root *santhosh.ValidationError) error {
-	var details []fault.Detail
+	var wrong fault.List
 	var walk func(*santhosh.ValidationError)
 	walk = func(e *santhosh.ValidationError) {
 		if len(e.Causes) == 0 {
-			details = append(details, violation(doc, e)...)
+			wrong = append(wrong, violation(doc, e)...)
 		}
 		for _, cause := range e.Causes {
 			walk(cause)
 		}
 	}
 	walk(root)
-	return fault.Validation(details...)
+	return wrong.Err()
 }
 
 // violation describes one leaf; a list of missing properties is one each.
-func violation(doc any, e *santhosh.ValidationError) []fault.Detail {
+func violation(doc any, e *santhosh.ValidationError) fault.List {
 	code := strings.Join(e.ErrorKind.KeywordPath(), ".")
 	if missing, ok := e.ErrorKind.(*kind.Required); ok {
-		details := make([]fault.Detail, len(missing.Missing))
+		details := make(fault.List, len(missing.Missing))
 		for i, property := range missing.Missing {
 			key := jsonPath(doc, append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], property))
-			details[i] = fault.Detail{
-				Message: key + " is required", Type: "1", Code: code,
-				Parameters: []fault.Parameter{{Key: key}},
-			}
+			details[i] = violated(code, key+" is required", fault.Parameter{Key: key})
 		}
 		return details
 	}
 	key := jsonPath(doc, e.InstanceLocation)
-	return []fault.Detail{{
-		Message: key + " " + rule(e.ErrorKind), Type: "1", Code: code,
-		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(valueAt(doc, e.InstanceLocation)))},
-	}}
+	return fault.List{violated(code, key+" "+rule(e.ErrorKind), fault.Param(key, fault.Shown(valueAt(doc, e.InstanceLocation))))}
+}
+
+// violated is a Detail with a schema's keyword as its code.
+func violated(keyword, message string, parameter fault.Parameter) fault.Detail {
+	return fault.Detail{Message: message, Type: "1", Code: keyword, Parameters: []fault.Parameter{parameter}}
 }
 
 // rule says what a violated keyword allows.

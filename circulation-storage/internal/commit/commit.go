@@ -72,9 +72,7 @@ func noItem(key string, id uuid.UUID) error {
 
 // invalid repeats no more than the start of a refused value.
 func invalid(message, key, value string) error {
-	return fault.Validation(fault.Detail{
-		Message: message, Type: "1", Code: "-1", Parameters: []fault.Parameter{fault.Param(key, fmt.Sprintf("%.100s", value))},
-	})
+	return fault.StorageRefusal(message, fault.Param(key, fmt.Sprintf("%.100s", value)))
 }
 
 // id reads a UUID that the schema has checked; Nil when there is none.

@@ -132,10 +132,9 @@ func (p Placement) checkDuplicate(queue Queue) error {
 		default:
 			continue
 		}
-		return fault.Validation(fault.Detail{
-			Message:    "This requester already has an open request for " + what, // to be handed on: without RMB's type and code
-			Parameters: []fault.Parameter{fault.Param("requesterId", p.RequesterID.String()), fault.Param("requestId", r.ID())},
-		})
+		// Circulation answers this as it is, so it has FOLIO's form there.
+		return fault.Validation(fault.Refusal("", "This requester already has an open request for "+what,
+			fault.Param("requesterId", p.RequesterID.String()), fault.Param("requestId", r.ID())))
 	}
 	return nil
 }

@@ -30,18 +30,15 @@ func Check(r schemas.CheckOutReport) error {
 	c.number("waiting", int64(r.Waiting), maxCount)
 	switch n := len(r.CheckOuts); {
 	case r.CheckOuts == nil:
-		c.wrong("checkOuts", "", "is required: a list, which may be empty")
+		c.refuse("checkOuts", "", "is required: a list, which may be empty")
 	case n > schemas.MaxHistoryBatch:
-		c.wrong("checkOuts", strconv.Itoa(n), "must have at most %d elements", schemas.MaxHistoryBatch)
+		c.refuse("checkOuts", strconv.Itoa(n), "must have at most %d elements", schemas.MaxHistoryBatch)
 	default:
 		for i, past := range r.CheckOuts {
 			c.checkOut(fmt.Sprintf("checkOuts[%d].", i), past)
 		}
 	}
-	if len(c.details) > 0 {
-		return fault.Validation(c.details...)
-	}
-	return nil
+	return c.wrong.Err()
 }
 
 // CheckOutcome returns what is wrong with the word for how a check-out ended, ""
@@ -54,25 +51,21 @@ func CheckOutcome(outcome string) string {
 }
 
 // checker gathers what is wrong.
-type checker struct{ details []fault.Detail }
+type checker struct{ wrong fault.List }
 
-func (c *checker) wrong(key, value, rule string, args ...any) {
-	if len(c.details) == maxDetails {
-		return
+func (c *checker) refuse(key, value, rule string, args ...any) {
+	if len(c.wrong) < maxDetails {
+		c.wrong.Add(key, fmt.Sprintf(rule, args...), value)
 	}
-	c.details = append(c.details, fault.Detail{
-		Message: key + " " + fmt.Sprintf(rule, args...), Type: "1", Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(value))},
-	})
 }
 
 func (c *checker) checkOut(at string, p schemas.PastCheckOut) {
 	if !schemas.IsUUID(p.ID) || p.ID == uuid.Nil.String() {
-		c.wrong(at+"id", p.ID, "must be a UUID and not the nil one")
+		c.refuse(at+"id", p.ID, "must be a UUID and not the nil one")
 	}
 	c.number(at+"agoMs", p.AgoMs, schemas.MaxHistoryMs)
 	if rule := CheckOutcome(p.Outcome); rule != "" {
-		c.wrong(at+"outcome", p.Outcome, "%s", rule)
+		c.refuse(at+"outcome", p.Outcome, "%s", rule)
 	}
 	c.text(at+"code", p.Code, schemas.MaxHistoryText)
 	c.text(at+"reason", p.Reason, schemas.MaxHistoryReason)
@@ -91,18 +84,18 @@ func (c *checker) checkOut(at string, p schemas.PastCheckOut) {
 
 func (c *checker) number(key string, value, most int64) {
 	if value < 0 || value > most {
-		c.wrong(key, strconv.FormatInt(value, 10), "must be from 0 to %d", most)
+		c.refuse(key, strconv.FormatInt(value, 10), "must be from 0 to %d", most)
 	}
 }
 
 func (c *checker) text(key, value string, most int) {
 	if n := utf8.RuneCountInString(value); n > most {
-		c.wrong(key, value, "must have at most %d characters, not %d", most, n)
+		c.refuse(key, value, "must have at most %d characters, not %d", most, n)
 	}
 }
 
 func (c *checker) id(key, value string) {
 	if value != "" && !schemas.IsUUID(value) {
-		c.wrong(key, value, "must be a UUID")
+		c.refuse(key, value, "must be a UUID")
 	}
 }

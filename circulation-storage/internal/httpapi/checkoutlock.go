@@ -70,13 +70,13 @@ func (h lockHandlers) create(c echo.Context) error {
 
 // request checks the body, and names everything that is wrong with it at once.
 func (h lockHandlers) request(body schemas.CheckoutLockRequest) (lock.Request, error) {
-	var wrong []fault.Detail
+	var wrong fault.List
 	ttl := h.defaultTTL
 	if body.TTLMs != nil {
-		wrong = append(wrong, checkRange("ttlMs", *body.TTLMs, schemas.MaxLockTTLMs)...)
+		checkRange(&wrong, "ttlMs", *body.TTLMs, schemas.MaxLockTTLMs)
 		ttl = time.Duration(*body.TTLMs) * time.Millisecond
 	}
-	wrong = append(wrong, checkRange("waitMs", body.WaitMs, schemas.MaxLockWaitMs)...)
+	checkRange(&wrong, "waitMs", body.WaitMs, schemas.MaxLockWaitMs)
 	user, ok := folioID(body.UserID)
 	if !ok {
 		wrong = append(wrong, fault.Detail{
@@ -87,10 +87,10 @@ func (h lockHandlers) request(body schemas.CheckoutLockRequest) (lock.Request, e
 	}
 	request, ok := requestID(body.RequestID)
 	if !ok {
-		wrong = append(wrong, invalid("requestId", "must be a UUID and not the nil one", fault.Shown(body.RequestID)))
+		wrong.Add("requestId", "must be a UUID and not the nil one", body.RequestID)
 	}
-	if len(wrong) > 0 {
-		return lock.Request{}, fault.Validation(wrong...)
+	if err := wrong.Err(); err != nil {
+		return lock.Request{}, err
 	}
 	return lock.Request{
 		UserID: user, TTL: ttl, RequestID: request,
@@ -98,17 +98,9 @@ func (h lockHandlers) request(body schemas.CheckoutLockRequest) (lock.Request, e
 	}, nil
 }
 
-func checkRange(key string, value, most int) []fault.Detail {
-	if value >= 0 && value <= most {
-		return nil
-	}
-	return []fault.Detail{invalid(key, fmt.Sprintf("must be from 0 to %d milliseconds", most), strconv.Itoa(value))}
-}
-
-func invalid(key, rule, value string) fault.Detail {
-	return fault.Detail{
-		Message: key + " " + rule, Type: "1", Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(key, value)},
+func checkRange(wrong *fault.List, key string, value, most int) {
+	if value < 0 || value > most {
+		wrong.Add(key, fmt.Sprintf("must be from 0 to %d milliseconds", most), strconv.Itoa(value))
 	}
 }
 

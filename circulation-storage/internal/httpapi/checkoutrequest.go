@@ -77,31 +77,28 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 // claimRequest checks the body, and names everything that is wrong with it at
 // once.
 func claimRequest(body schemas.CheckOutRequest) (claim.Request, error) {
-	var wrong []fault.Detail
+	var wrong fault.List
 	if !schemas.IsIdempotencyKey(body.Key) {
-		wrong = append(wrong, invalid("key", "must have 1 to "+strconv.Itoa(schemas.MaxIdempotencyKey)+" printable characters", fault.Shown(body.Key)))
+		wrong.Add("key", "must have 1 to "+strconv.Itoa(schemas.MaxIdempotencyKey)+" printable characters", body.Key)
 	}
 	req := claim.Request{
 		Key: body.Key, Lease: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
 	}
 	hash, err := hex.DecodeString(body.BodyHash)
 	if err != nil || len(hash) != len(req.BodyHash) {
-		wrong = append(wrong, invalid("bodyHash", "must be a SHA-256 of 64 hexadecimal digits", fault.Shown(body.BodyHash)))
+		wrong.Add("bodyHash", "must be a SHA-256 of 64 hexadecimal digits", body.BodyHash)
 	}
 	copy(req.BodyHash[:], hash)
 	id, ok := requestID(body.ClaimID)
 	if !ok || id == uuid.Nil {
-		wrong = append(wrong, invalid("claimId", "must be a UUID and not the nil one", fault.Shown(body.ClaimID)))
+		wrong.Add("claimId", "must be a UUID and not the nil one", body.ClaimID)
 	}
 	req.ClaimID = id
 	if body.LeaseMs < schemas.MinClaimLeaseMs || body.LeaseMs > schemas.MaxClaimLeaseMs {
-		wrong = append(wrong, invalid("leaseMs", fmt.Sprintf("must be from %d to %d milliseconds", schemas.MinClaimLeaseMs, schemas.MaxClaimLeaseMs), strconv.Itoa(body.LeaseMs)))
+		wrong.Add("leaseMs", fmt.Sprintf("must be from %d to %d milliseconds", schemas.MinClaimLeaseMs, schemas.MaxClaimLeaseMs), strconv.Itoa(body.LeaseMs))
 	}
-	wrong = append(wrong, checkRange("waitMs", body.WaitMs, schemas.MaxClaimWaitMs)...)
-	if len(wrong) > 0 {
-		return claim.Request{}, fault.Validation(wrong...)
-	}
-	return req, nil
+	checkRange(&wrong, "waitMs", body.WaitMs, schemas.MaxClaimWaitMs)
+	return req, wrong.Err()
 }
 
 // change handles PUT /check-out-request-storage/{claimId}: 204, or 409 when the
@@ -122,18 +119,22 @@ func (h checkOutRequestHandlers) change(c echo.Context) error {
 }
 
 func (h checkOutRequestHandlers) apply(ctx context.Context, id uuid.UUID, change schemas.CheckOutClaimChange) error {
+	var wrong fault.List
 	switch {
 	case (change.LeaseMs == nil) == (change.Answer == nil):
-		return fault.Validation(invalid("leaseMs", "or answer is required, and not both", ""))
+		wrong.Add("leaseMs", "or answer is required, and not both", "")
 	case change.LeaseMs != nil:
-		if wrong := checkRange("leaseMs", *change.LeaseMs, schemas.MaxClaimLeaseMs); len(wrong) > 0 {
-			return fault.Validation(wrong...)
-		}
-		return h.requests.Renew(ctx, id, time.Duration(*change.LeaseMs)*time.Millisecond)
+		checkRange(&wrong, "leaseMs", *change.LeaseMs, schemas.MaxClaimLeaseMs)
 	case change.Answer.Status < http.StatusOK || change.Answer.Status >= http.StatusInternalServerError:
-		return fault.Validation(invalid("answer.status", "must be from 200 to 499", strconv.Itoa(change.Answer.Status)))
+		wrong.Add("answer.status", "must be from 200 to 499", strconv.Itoa(change.Answer.Status))
 	case len(change.Answer.Body) == 0:
-		return fault.Validation(invalid("answer.body", "is required", ""))
+		wrong.Add("answer.body", "is required", "")
+	}
+	if err := wrong.Err(); err != nil {
+		return err
+	}
+	if change.LeaseMs != nil {
+		return h.requests.Renew(ctx, id, time.Duration(*change.LeaseMs)*time.Millisecond)
 	}
 	answer, err := json.Marshal(change.Answer)
 	if err != nil {

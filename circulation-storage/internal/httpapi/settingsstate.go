@@ -74,10 +74,7 @@ func (h lockSettingsHandlers) put(c echo.Context) error {
 		return err
 	}
 	if _, err := schemas.ParseLockSettings(change.Value); err != nil {
-		return fault.Validation(fault.Detail{
-			Message: err.Error(), Type: "1", Code: "-1",
-			Parameters: []fault.Parameter{fault.Param("value", fmt.Sprintf("%.100s", change.Value))},
-		})
+		return fault.StorageRefusal(err.Error(), fault.Param("value", fmt.Sprintf("%.100s", change.Value)))
 	}
 	note := lock.NewNote(change.Reason, change.ByName)
 	if err := note.Check(); err != nil {
@@ -118,15 +115,15 @@ func (h lockSettingsHandlers) announce(c echo.Context) error {
 	if err := web.Unmarshal(raw, &body); err != nil {
 		return err
 	}
-	var wrong []fault.Detail
+	var wrong fault.List
 	if body.Enabled == nil {
-		wrong = append(wrong, invalid("enabled", "must be true or false", ""))
+		wrong.Add("enabled", "must be true or false", "")
 	}
 	if body.Enabled != nil && *body.Enabled && body.Version == "" {
-		wrong = append(wrong, invalid("version", "must be the version that was read, a string", ""))
+		wrong.Add("version", "must be the version that was read, a string", "")
 	}
-	if len(wrong) > 0 {
-		return fault.Validation(wrong...)
+	if err := wrong.Err(); err != nil {
+		return err
 	}
 	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
 	state, err := h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, instance)

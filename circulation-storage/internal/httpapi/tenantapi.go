@@ -84,7 +84,7 @@ func (h tenantHandlers) post(c echo.Context) error {
 func (h tenantHandlers) apply(ctx context.Context, id okapi.Tenant, a tenantAttributes) error {
 	switch {
 	case a.ModuleTo != "" && a.Purge:
-		return tenantFault("purge", "module_to and purge exclude each other: install the tenant or drop it", "true")
+		return fault.StorageRefusal("module_to and purge exclude each other: install the tenant or drop it", fault.Param("purge", "true"))
 	case a.ModuleTo != "":
 		return h.install(ctx, id, a)
 	case a.Purge:
@@ -95,7 +95,7 @@ func (h tenantHandlers) apply(ctx context.Context, id okapi.Tenant, a tenantAttr
 	case a.ModuleFrom != "":
 		return nil // disabled: everything stays for the day it is enabled again
 	}
-	return tenantFault("module_to", "one of module_to (install or upgrade), module_from (disable) and purge is required", "")
+	return fault.StorageRefusal("one of module_to (install or upgrade), module_from (disable) and purge is required", fault.Param("module_to", ""))
 }
 
 func (h tenantHandlers) install(ctx context.Context, id okapi.Tenant, a tenantAttributes) error {
@@ -113,12 +113,6 @@ func (h tenantHandlers) install(ctx context.Context, id okapi.Tenant, a tenantAt
 		}
 	}
 	return nil
-}
-
-func tenantFault(key, message, value string) error {
-	return fault.Validation(fault.Detail{
-		Message: message, Type: "1", Code: "-1", Parameters: []fault.Parameter{fault.Param(key, value)},
-	})
 }
 
 // noJob handles GET and DELETE /_/tenant/{id}: there are no jobs.

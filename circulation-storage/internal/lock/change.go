@@ -49,38 +49,23 @@ func NewNote(reason, by string) Note {
 // Check returns an Invalid fault with a detail for each text that cannot be kept:
 // a reason that schemas.ParseChangeReason refuses, a name of more than
 // schemas.MaxChangeName characters or with any that cannot be printed.
-func (n Note) Check() error { return asFault(n.wrong()) }
+func (n Note) Check() error { return n.wrong().Err() }
 
 // CheckWithReason is Check for a change that needs a reason.
 func (n Note) CheckWithReason() error {
 	wrong := n.wrong()
 	if n.Reason == "" {
-		wrong = append(wrong, detail("reason", fmt.Sprintf("is required: say why, in 1 to %d characters", schemas.MaxChangeReason), n.Reason))
+		wrong.Add("reason", fmt.Sprintf("is required: say why, in 1 to %d characters", schemas.MaxChangeReason), n.Reason)
 	}
-	return asFault(wrong)
+	return wrong.Err()
 }
 
-func (n Note) wrong() (wrong []fault.Detail) {
+func (n Note) wrong() (wrong fault.List) {
 	if _, err := schemas.ParseChangeReason(n.Reason); err != nil {
-		wrong = append(wrong, detail("reason", err.Error(), n.Reason))
+		wrong.Add("reason", err.Error(), n.Reason)
 	}
 	if utf8.RuneCountInString(n.By) > schemas.MaxChangeName || !utf8.ValidString(n.By) || strings.ContainsFunc(n.By, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		wrong = append(wrong, detail("byName", fmt.Sprintf("must have at most %d characters, all of them printable", schemas.MaxChangeName), n.By))
+		wrong.Add("byName", fmt.Sprintf("must have at most %d characters, all of them printable", schemas.MaxChangeName), n.By)
 	}
 	return wrong
-}
-
-// detail names a property as the wire does.
-func detail(key, rule, value string) fault.Detail {
-	return fault.Detail{
-		Message: key + " " + rule, Type: "1", Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(key, fault.Shown(value))},
-	}
-}
-
-func asFault(wrong []fault.Detail) error {
-	if len(wrong) == 0 {
-		return nil
-	}
-	return fault.Validation(wrong...)
 }

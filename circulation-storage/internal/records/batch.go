@@ -35,10 +35,8 @@ func ParseRequestBatch(body []byte) ([]Record, error) {
 		}
 		id := requests[i].ID()
 		if before, ok := first[id]; ok {
-			return nil, fault.Validation(fault.Detail{
-				Message: fmt.Sprintf("requests[%d] has the id of requests[%d]: each request may come once", i, before), Type: "1", Code: "-1",
-				Parameters: []fault.Parameter{fault.Param(fmt.Sprintf("requests[%d].id", i), id)},
-			})
+			return nil, fault.StorageRefusal(fmt.Sprintf("requests[%d] has the id of requests[%d]: each request may come once", i, before),
+				fault.Param(fmt.Sprintf("requests[%d].id", i), id))
 		}
 		first[id] = i
 	}

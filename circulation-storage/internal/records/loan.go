@@ -21,10 +21,7 @@ func prepareLoan(_ context.Context, _ Reader, w Write) error {
 		loan["status"] = map[string]any{"name": openStatus}
 	}
 	if OpenLoan(loan) && loan.Text("userId") == "" {
-		return fault.Validation(fault.Detail{
-			Message: "Open loan must have a user ID", Type: "1", Code: "-1",
-			Parameters: []fault.Parameter{{Key: "userId"}},
-		})
+		return fault.StorageRefusal("Open loan must have a user ID", fault.Parameter{Key: "userId"})
 	}
 	return nil
 }

@@ -56,12 +56,10 @@ type span struct {
 // One range may end at the moment when the next begins.
 func prepareSchedule(_ context.Context, _ Reader, w Write) error {
 	spans := readSpans(w.Record)
-	var details []fault.Detail
+	var wrong fault.List
 	refuse := func(s span, field string, at time.Time, format string, args ...any) {
-		details = append(details, fault.Detail{
-			Message: "Unable to save fixed loan date. Date range not valid " + fmt.Sprintf(format, args...), Type: "1", Code: "-1",
-			Parameters: []fault.Parameter{fault.Param(fmt.Sprintf("schedules[%d].%s", s.at, field), at.UTC().Format(schemas.FolioTime))},
-		})
+		wrong = append(wrong, fault.StorageDetail("Unable to save fixed loan date. Date range not valid "+fmt.Sprintf(format, args...),
+			fault.Param(fmt.Sprintf("schedules[%d].%s", s.at, field), at.UTC().Format(schemas.FolioTime))))
 	}
 	for _, s := range spans {
 		switch {
@@ -73,7 +71,7 @@ func prepareSchedule(_ context.Context, _ Reader, w Write) error {
 			refuse(s, "to", s.to, "to date after due date")
 		}
 	}
-	if details == nil {
+	if len(wrong) == 0 {
 		slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 		for i := 1; i < len(spans); i++ {
 			if earlier := spans[i-1]; spans[i].from.Before(earlier.to) {
@@ -81,10 +79,7 @@ func prepareSchedule(_ context.Context, _ Reader, w Write) error {
 			}
 		}
 	}
-	if details != nil {
-		return fault.Validation(details...)
-	}
-	return nil
+	return wrong.Err()
 }
 
 // readSpans reads what the schema has checked.

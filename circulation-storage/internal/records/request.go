@@ -55,9 +55,9 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 		}
 	}
 	item, holdings := request.Text("itemId"), request.Text("holdingsRecordId")
-	var details []fault.Detail
+	var wrong fault.List
 	refuse := func(field, message string) {
-		details = append(details, fault.Detail{Message: message, Type: "1", Code: "-1", Parameters: []fault.Parameter{{Key: field}}})
+		wrong = append(wrong, fault.StorageDetail(message, fault.Parameter{Key: field}))
 	}
 	switch {
 	case request.Text("requestLevel") == "Item":
@@ -70,10 +70,7 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 	case (item == "") != (holdings == ""):
 		refuse("itemId", "Title level request must have both itemId and holdingsRecordId or neither")
 	}
-	if details != nil {
-		return fault.Validation(details...)
-	}
-	return nil
+	return wrong.Err()
 }
 
 // PatronActionSession is a loan that a patron got or returned since the last

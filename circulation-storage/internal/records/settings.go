@@ -46,10 +46,8 @@ func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
 		return nil
 	}
 	if _, err := parseLockSettings(entry); err != nil {
-		return fault.Validation(fault.Detail{
-			Message: "value is no valid setting of the check-out lock: " + strings.ReplaceAll(err.Error(), "\n", "; "),
-			Type:    "1", Code: "-1", Parameters: []fault.Parameter{fault.Param("value", fault.Shown(entry["value"]))},
-		})
+		return fault.StorageRefusal("value is no valid setting of the check-out lock: "+strings.ReplaceAll(err.Error(), "\n", "; "),
+			fault.Param("value", fault.Shown(entry["value"])))
 	}
 	return nil
 }

@@ -46,15 +46,13 @@ func (t Type) taken(u Unique, r Record) error {
 	if u.Code != "" {
 		return fault.New(u.Code, "%s", message)
 	}
-	return fault.Validation(fault.Detail{Message: message, Type: "1", Code: "-1", Parameters: params})
+	return fault.StorageRefusal(message, params...)
 }
 
 func (t Type) dangling(ref Reference, r Record) error {
 	value := r.Text(ref.Field)
-	return fault.Validation(fault.Detail{
-		Message: fmt.Sprintf("Cannot set %s.%s = %s because it does not exist in %s.id.", t.Table, ref.Field, value, ref.To),
-		Type:    "1", Code: "-1", Parameters: []fault.Parameter{fault.Param(ref.Field, value)},
-	})
+	return fault.StorageRefusal(fmt.Sprintf("Cannot set %s.%s = %s because it does not exist in %s.id.", t.Table, ref.Field, value, ref.To),
+		fault.Param(ref.Field, value))
 }
 
 // StillReferenced is the fault for deleting the record of type t with that id

@@ -50,10 +50,7 @@ func (t Type) Parse(body []byte, id string) (Record, error) {
 	case sent == "":
 		sent = id
 	case id != "" && !strings.EqualFold(sent, id):
-		return nil, fault.Validation(fault.Detail{
-			Message: "id in the body must be the id in the path, " + fault.Shown(id), Type: "1", Code: "-1",
-			Parameters: []fault.Parameter{fault.Param("id", sent)},
-		})
+		return nil, fault.StorageRefusal("id in the body must be the id in the path, "+fault.Shown(id), fault.Param("id", sent))
 	}
 	r["id"] = strings.ToLower(sent)
 	return r, nil

@@ -108,8 +108,5 @@ func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) 
 // wrong is an Invalid fault that names what a caller gave, and what it must be.
 // Storage says the same of all that is not checked here.
 func wrong(name, rule, value string) error {
-	return fault.Validation(fault.Detail{
-		Message: name + " " + rule, Code: string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(name, fault.Shown(value))},
-	})
+	return fault.Validation(fault.Refusal(string(fault.Invalid), name+" "+rule, fault.Param(name, fault.Shown(value))))
 }

@@ -205,14 +205,14 @@ func (h adminHandlers) explain(c echo.Context) error {
 	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
-	var missing []fault.Detail
+	var missing fault.List
 	for _, p := range []fault.Parameter{fault.Param("itemBarcode", req.ItemBarcode), fault.Param("userBarcode", req.UserBarcode)} {
 		if *p.Value == "" {
-			missing = append(missing, fault.Detail{Message: p.Key + " is required", Code: string(fault.Invalid), Parameters: []fault.Parameter{p}})
+			missing = append(missing, fault.Refusal(string(fault.Invalid), p.Key+" is required", p))
 		}
 	}
-	if len(missing) > 0 {
-		return fault.Validation(missing...)
+	if err := missing.Err(); err != nil {
+		return err
 	}
 	found, err := h.admin.Explain(c.Request().Context(), req)
 	if err != nil {

@@ -40,10 +40,9 @@ func listPage(c echo.Context, list listFunc) ([]json.RawMessage, int, error) {
 		return nil, 0, err
 	}
 	if len(found) > maxListed {
-		return nil, 0, fault.Validation(fault.Detail{
-			Message: fmt.Sprintf("limit must be at most %d here, since more records match; offset leads to the next ones", maxListed),
-			Code:    string(fault.Invalid), Parameters: []fault.Parameter{fault.Param("limit", fmt.Sprint(limit))},
-		})
+		return nil, 0, fault.Validation(fault.Refusal(string(fault.Invalid),
+			fmt.Sprintf("limit must be at most %d here, since more records match; offset leads to the next ones", maxListed),
+			fault.Param("limit", fmt.Sprint(limit))))
 	}
 	return found, total, nil
 }

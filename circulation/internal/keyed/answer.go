@@ -33,7 +33,7 @@ func Hash(body []byte) (string, error) {
 
 // refusals is FOLIO's errors JSON.
 type refusals struct {
-	Errors []fault.Detail `json:"errors"`
+	Errors fault.List `json:"errors"`
 }
 
 // refused is the answer for a verdict about the check-out; false when err is none.
@@ -46,7 +46,7 @@ func refused(err error) (schemas.CheckOutAnswer, bool) {
 	}
 	list := refusals{f.Details}
 	if len(list.Errors) == 0 {
-		list.Errors = []fault.Detail{{Message: f.Msg, Code: string(f.Code)}}
+		list.Errors = fault.List{fault.Refusal(string(f.Code), f.Msg)}
 	}
 	body, err := json.Marshal(list)
 	if err != nil {

@@ -90,54 +90,54 @@ func requestable(requestType string) []string {
 }
 
 // judge lists everything that is wrong.
-func (w wish) judge(f facts) []fault.Detail {
+func (w wish) judge(f facts) fault.List {
 	return slices.Concat(w.judgeUser(f), w.judgeItem(f), w.judgePickup(f))
 }
 
-func (w wish) judgeUser(f facts) []fault.Detail {
+func (w wish) judgeUser(f facts) fault.List {
 	switch {
 	case !f.userFound:
-		return []fault.Detail{detail("", "A valid user and patron group are required. User is null", value("userId", w.RequesterID))}
+		return fault.List{fault.Refusal("", "A valid user and patron group are required. User is null", value("userId", w.RequesterID))}
 	case f.user.PatronGroup == "":
-		return []fault.Detail{detail("", "A valid patron group is required. PatronGroup ID is null", value("PatronGroupId", ""))}
+		return fault.List{fault.Refusal("", "A valid patron group is required. PatronGroup ID is null", value("PatronGroupId", ""))}
 	case f.user.Inactive(time.Now()):
-		return []fault.Detail{detail("", "Inactive users cannot make requests", value("requesterId", w.RequesterID))}
+		return fault.List{fault.Refusal("", "Inactive users cannot make requests", value("requesterId", w.RequesterID))}
 	}
 	return nil
 }
 
-func (w wish) judgeItem(f facts) []fault.Detail {
+func (w wish) judgeItem(f facts) fault.List {
 	switch {
 	case !f.titled:
-		return []fault.Detail{detail("", "Instance does not exist", value("instanceId", w.InstanceID))}
+		return fault.List{fault.Refusal("", "Instance does not exist", value("instanceId", w.InstanceID))}
 	case w.ItemID != "" && !f.itemFound:
-		return []fault.Detail{detail("", "Item does not exist", value("itemId", w.ItemID))}
+		return fault.List{fault.Refusal("", "Item does not exist", value("itemId", w.ItemID))}
 	case w.RequestType == page && !f.itemFound:
-		return []fault.Detail{detail("", "Cannot create page TLR for this instance ID - no available items found", value("instanceId", w.InstanceID))}
+		return fault.List{fault.Refusal("", "Cannot create page TLR for this instance ID - no available items found", value("instanceId", w.InstanceID))}
 	case !f.itemFound:
 		return nil
 	case !strings.EqualFold(f.holdings.InstanceID, w.InstanceID):
-		return []fault.Detail{detail("", "The item is not one of the instance", value("itemId", w.ItemID), value("instanceId", w.InstanceID))}
+		return fault.List{fault.Refusal("", "The item is not one of the instance", value("itemId", w.ItemID), value("instanceId", w.InstanceID))}
 	case f.borrows:
-		return []fault.Detail{detail("", "This requester already has this item on loan", value("itemId", f.item.ID), value("userId", w.RequesterID))}
+		return fault.List{fault.Refusal("", "This requester already has this item on loan", value("itemId", f.item.ID), value("userId", w.RequesterID))}
 	case !slices.Contains(requestable(w.RequestType), f.item.Status.Name):
-		return []fault.Detail{detail("", fmt.Sprintf("%s requests are not allowed for %s item status combination", w.RequestType, f.item.Status.Name),
+		return fault.List{fault.Refusal("", fmt.Sprintf("%s requests are not allowed for %s item status combination", w.RequestType, f.item.Status.Name),
 			value(w.RequestType, f.item.ID))}
 	}
 	return nil
 }
 
-func (w wish) judgePickup(f facts) []fault.Detail {
+func (w wish) judgePickup(f facts) fault.List {
 	switch {
 	case w.PickupServicePointID == "" && w.FulfillmentPreference == holdShelf:
-		return []fault.Detail{detail("HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT",
+		return fault.List{fault.Refusal("HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT",
 			"Hold shelf fulfillment requests require a Pickup service point", value("id", w.ID))}
 	case w.PickupServicePointID == "":
 		return nil
 	case !f.pickable:
-		return []fault.Detail{detail("", "Pickup service point does not exist", value("pickupServicePointId", w.PickupServicePointID))}
+		return fault.List{fault.Refusal("", "Pickup service point does not exist", value("pickupServicePointId", w.PickupServicePointID))}
 	case !f.pickup.PickupLocation:
-		return []fault.Detail{detail("", "Service point is not a pickup location", value("pickupServicePointId", w.PickupServicePointID))}
+		return fault.List{fault.Refusal("", "Service point is not a pickup location", value("pickupServicePointId", w.PickupServicePointID))}
 	}
 	return nil
 }

@@ -71,8 +71,8 @@ func (s *Service) once(ctx context.Context, w wish) (schemas.PlacedRequest, erro
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	if wrong := w.judge(f); len(wrong) > 0 {
-		return schemas.PlacedRequest{}, fault.Validation(wrong...)
+	if err := w.judge(f).Err(); err != nil {
+		return schemas.PlacedRequest{}, err
 	}
 	placement, err := w.placement(f)
 	if err != nil {
@@ -142,17 +142,13 @@ func (w wish) checkLevel() error {
 	}
 	switch {
 	case level != "Item" && (level != "Title" || !w.titleLevel):
-		return fault.Validation(detail("", "requestLevel must be one of the following: "+strings.Join(allowed, ", "), value("requestLevel", level)))
+		return fault.Validation(fault.Refusal("", "requestLevel must be one of the following: "+strings.Join(allowed, ", "), value("requestLevel", level)))
 	case w.doc["instanceId"] == nil:
-		return fault.Validation(detail("", "Cannot create a request with no instance ID", value("instanceId", "")))
+		return fault.Validation(fault.Refusal("", "Cannot create a request with no instance ID", value("instanceId", "")))
 	case level == "Item" && w.doc["itemId"] == nil:
-		return fault.Validation(detail("", "Cannot create a request with no item ID", value("itemId", "")))
+		return fault.Validation(fault.Refusal("", "Cannot create a request with no item ID", value("itemId", "")))
 	}
 	return nil
-}
-
-func detail(code, message string, parameters ...fault.Parameter) fault.Detail {
-	return fault.Detail{Message: message, Code: code, Parameters: parameters}
 }
 
 // value is a parameter, null when there is nothing.

@@ -91,9 +91,9 @@ var (
 func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
-		return Change{}, fault.Validation(fault.Detail{Message: "The body must be a JSON object", Parameters: []fault.Parameter{}})
+		return Change{}, fault.Validation(fault.Refusal("", "The body must be a JSON object"))
 	}
-	var wrong []fault.Detail
+	var wrong fault.List
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(fieldNames, name) && !slices.Contains(shownFields, name) {
 			wrong = append(wrong, *violation(name, fields[name], "is no setting; allowed are "+strings.Join(fieldNames, ", ")))
@@ -126,8 +126,8 @@ func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 			note(violation("retryIntervalsMs", fields["retryIntervalsMs"], "must be "+waitsAllowed))
 		}
 	}
-	if len(wrong) > 0 {
-		return Change{}, fault.Validation(wrong...)
+	if err := wrong.Err(); err != nil {
+		return Change{}, err
 	}
 	return change, nil
 }
@@ -204,21 +204,8 @@ func durations(list []int) ([]time.Duration, bool) {
 	return waits, schemas.ValidateLockWaits(waits) == nil
 }
 
-// maxShown is how much of a wrong value an answer repeats.
-const maxShown = 100
-
 func violation(name string, value json.RawMessage, what string) *fault.Detail {
-	key := shorten(name)
-	return &fault.Detail{
-		Message:    key + " " + what,
-		Code:       string(fault.Invalid),
-		Parameters: []fault.Parameter{fault.Param(key, shorten(string(value)))},
-	}
-}
-
-func shorten(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+	key := fault.Shown(name)
+	d := fault.Refusal(string(fault.Invalid), key+" "+what, fault.Param(key, fault.Shown(string(value))))
+	return &d
 }
