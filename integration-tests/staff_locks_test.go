@@ -79,7 +79,7 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 	tab.See("No lock is held now.", "No locks")
 
 	dead := p.acquireLockAs(t, userID, "self-check-4", "", 200*time.Millisecond)
-	tab.In(maskID(userID)).See("Outdated – blocks nobody", "none")
+	tab.In(maskID(userID)).See("Outdated – blocks no check-out", "none")
 	tab.See("0 locks held, 1 outdated")
 	if n := readBar(t, tab, dead); n != 0 {
 		t.Errorf("the bar of the outdated lock shows %d ms", n)

@@ -124,6 +124,6 @@ func TestStaffRelease_OfALockThatIsGone(t *testing.T) {
 	tab.Goto(p.staffURL(0, "/locks/"+id+"/release"))
 	tab.See("The lock is gone already")
 	tab.In("Pages").Click("Feature")
-	tab.See("Nobody has changed the settings of this library")
+	tab.See("No change of this library's settings is on record")
 	tab.Gone("Released a lock by force")
 }

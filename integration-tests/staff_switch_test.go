@@ -40,7 +40,7 @@ func TestStaffSwitch(t *testing.T) {
 	}
 
 	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
-	tab.See("The lock is off", "the service's own setting", "Nobody has changed the settings of this library", "Signed in as "+clerk)
+	tab.See("The lock is off", "the service's own setting", "No change of this library's settings is on record", "Signed in as "+clerk)
 	tab.Click("Turn on …")
 	tab.See("the loan limit holds also when machines send many at once", "It takes effect at once")
 
@@ -83,7 +83,7 @@ func TestStaffForm_OlderThanTheSettings(t *testing.T) {
 	tab.Fill("Reason", "Mine comes second")
 	p.changeSettings(t, 1, record{"enabled": false, "lockTtlMs": 4000, "reason": "Theirs comes first"})
 	tab.Click("Turn on")
-	tab.See("Somebody else was faster", "Nothing of yours was saved")
+	tab.See("Another change came first", "Nothing of yours was saved")
 	if tab.Status() != http.StatusConflict {
 		t.Errorf("got status %d, want 409", tab.Status())
 	}

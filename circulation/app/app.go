@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	overseen := admin.NewService(storage, store, env, checkOuts, log)
 	guard := auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log)
-	pages, err := staff.New(staff.Options{Admin: overseen, Guard: guard, Log: log})
+	pages, err := staff.New(overseen, guard, log)
 	if err != nil {
 		return nil, err
 	}

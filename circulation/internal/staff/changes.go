@@ -25,13 +25,12 @@ type change struct {
 func describeChanges(list []schemas.LockChange) []change {
 	shown := make([]change, len(list))
 	for i, c := range list {
-		shown[i] = change{
-			Date: c.Date, Who: cmp.Or(c.By.Name, c.By.UserID, "not known"), Reason: c.Reason, Lock: c.Lock,
+		what := []string{"Released a lock by force"}
+		if c.Kind != schemas.ChangeRelease {
+			what = describeSettings(c.Before, c.After)
 		}
-		if c.Kind == schemas.ChangeRelease {
-			shown[i].What = []string{"Released a lock by force"}
-		} else {
-			shown[i].What = describeSettings(c.Before, c.After)
+		shown[i] = change{
+			Date: c.Date, Who: cmp.Or(c.By.Name, c.By.UserID, "not known"), What: what, Reason: c.Reason, Lock: c.Lock,
 		}
 	}
 	return shown
@@ -39,8 +38,8 @@ func describeChanges(list []schemas.LockChange) []change {
 
 // describeSettings says what a change of the settings' entry changed.
 func describeSettings(before, after json.RawMessage) []string {
-	was, okBefore := lockSettings(before)
-	is, okAfter := lockSettings(after)
+	was, okBefore := parseSettings(before)
+	is, okAfter := parseSettings(after)
 	if !okBefore || !okAfter {
 		return []string{"Replaced settings that could not be used"}
 	}
@@ -50,16 +49,16 @@ func describeSettings(before, after json.RawMessage) []string {
 			what = append(what, fmt.Sprintf("%s: %s, before that %s", name, current, old))
 		}
 	}
-	note(!reflect.DeepEqual(was.Enabled, is.Enabled), "Lock", onOff(was.Enabled), onOff(is.Enabled))
-	note(!reflect.DeepEqual(was.TTL, is.TTL), "Time to live", orService(was.TTL, exact), orService(is.TTL, exact))
-	note(!reflect.DeepEqual(was.Waits, is.Waits), "Waits", waitsText(was.Waits), waitsText(is.Waits))
+	note(!reflect.DeepEqual(was.Enabled, is.Enabled), "Lock", formatSwitch(was.Enabled), formatSwitch(is.Enabled))
+	note(!reflect.DeepEqual(was.TTL, is.TTL), "Time to live", formatSet(was.TTL, exact), formatSet(is.TTL, exact))
+	note(!reflect.DeepEqual(was.Waits, is.Waits), "Waits", formatWaits(was.Waits), formatWaits(is.Waits))
 	if len(what) == 0 {
 		return []string{"Saved the settings unchanged"}
 	}
 	return what
 }
 
-func lockSettings(value json.RawMessage) (schemas.LockSettings, bool) {
+func parseSettings(value json.RawMessage) (schemas.LockSettings, bool) {
 	if len(value) == 0 || string(value) == "null" {
 		return schemas.LockSettings{}, true
 	}
@@ -70,15 +69,15 @@ func lockSettings(value json.RawMessage) (schemas.LockSettings, bool) {
 // byService is what an unset field of the settings means.
 const byService = "the service's own setting"
 
-func orService[T any](value *T, text func(T) string) string {
+func formatSet[T any](value *T, format func(T) string) string {
 	if value == nil {
 		return byService
 	}
-	return text(*value)
+	return format(*value)
 }
 
-func onOff(enabled *bool) string {
-	return orService(enabled, func(on bool) string {
+func formatSwitch(enabled *bool) string {
+	return formatSet(enabled, func(on bool) string {
 		if on {
 			return "on"
 		}
@@ -86,9 +85,9 @@ func onOff(enabled *bool) string {
 	})
 }
 
-// waitsText writes waits as they are typed: 500, 500, 1000 ms. nil means that they
+// formatWaits writes waits as they are typed: 500, 500, 1000 ms. nil means that they
 // are not set.
-func waitsText(waits []time.Duration) string {
+func formatWaits(waits []time.Duration) string {
 	switch {
 	case waits == nil:
 		return byService

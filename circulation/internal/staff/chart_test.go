@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAxesEndWithARoundNumber(t *testing.T) {
+func TestChart_AxesEndWithARoundNumber(t *testing.T) {
 	t.Parallel()
 	for highest, want := range map[float64][]float64{
 		0:       {0, 1},
@@ -23,53 +23,53 @@ func TestAxesEndWithARoundNumber(t *testing.T) {
 		3.6e6:   {0, 1e6, 2e6, 3e6, 4e6},
 		3e9 + 1: {0, 1e9, 2e9, 3e9, 4e9},
 	} {
-		if got := scale(highest); !slices.Equal(got, want) {
+		if got := chooseMarks(highest); !slices.Equal(got, want) {
 			t.Errorf("%g: got %v, want %v", highest, got, want)
 		}
 	}
 	for _, huge := range []float64{math.MaxInt, 1e300} {
-		if got := scale(huge); len(got) > wantedTicks+1 || got[len(got)-1] < huge {
+		if got := chooseMarks(huge); len(got) > wantedTicks+1 || got[len(got)-1] < huge {
 			t.Errorf("%g: got %v", huge, got)
 		}
 	}
 }
 
-func TestAPlotHasLinesAndTimesOfDay(t *testing.T) {
+func TestChart_PlotHasLinesAndTimesOfDay(t *testing.T) {
 	t.Parallel()
 	dates := []string{"2026-08-22T13:29:00.000+00:00", "2026-08-22T13:30:00.000+00:00", "no date", "2026-08-22T13:46:00.000+00:00"}
-	p, top := newPlot(dates, 3, countText)
+	p, top := newPlot(dates, 3, formatCount)
 	if top != 3 || len(p.Lines) != 4 || p.Lines[0] != (tick{190, 194, "0"}) || p.Lines[3] != (tick{14, 18, "3"}) {
 		t.Errorf("got up to %g: %v", top, p.Lines)
 	}
-	when, err := localTime(dates[1])
+	when, err := parseDate(dates[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Times) != 1 || p.Times[0] != (tick{275.5, 208, when.Format("15:04")}) {
 		t.Errorf("got the times %v", p.Times)
 	}
-	if p, _ = newPlot(nil, 0, waitText); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
+	if p, _ = newPlot(nil, 0, formatWait); len(p.Times) != 0 || p.Lines[1].Text != "1\u00a0ms" {
 		t.Errorf("without minutes got %v and %v", p.Times, p.Lines)
 	}
 }
 
-func TestBarsStandOnEachOther(t *testing.T) {
+func TestChart_StacksBars(t *testing.T) {
 	t.Parallel()
-	low, high := stack([]int{0, 2, 3}, []int{0, 2, 0}, 4)
-	wantLow, wantHigh := []box{{270.8, 102, 150.4, 88}, {458.8, 58, 150.4, 132}}, []box{{270.8, 14, 150.4, 88}}
+	low, high := stackBars([]int{0, 2, 3}, []int{0, 2, 0}, 4)
+	wantLow, wantHigh := []bar{{270.8, 102, 150.4, 88}, {458.8, 58, 150.4, 132}}, []bar{{270.8, 14, 150.4, 88}}
 	if !slices.Equal(low, wantLow) || !slices.Equal(high, wantHigh) {
 		t.Errorf("got %v and %v, want %v and %v", low, high, wantLow, wantHigh)
 	}
-	if low, high = stack(nil, nil, 1); low != nil || high != nil {
+	if low, high = stackBars(nil, nil, 1); low != nil || high != nil {
 		t.Errorf("of nothing got %v and %v", low, high)
 	}
-	low, high = stack([]int{math.MaxInt}, []int{math.MaxInt}, 2*float64(math.MaxInt))
+	low, high = stackBars([]int{math.MaxInt}, []int{math.MaxInt}, 2*float64(math.MaxInt))
 	if low[0].Y != 102 || high[0].Y != 14 {
 		t.Errorf("of huge numbers got %v and %v", low, high)
 	}
 }
 
-func TestLinesHaveGapsWhereNothingIsKnown(t *testing.T) {
+func TestChart_LinesHaveGapsForMissingValues(t *testing.T) {
 	t.Parallel()
 	a, b, c := 0, 100, 50
 	for _, tt := range []struct {
@@ -83,16 +83,16 @@ func TestLinesHaveGapsWhereNothingIsKnown(t *testing.T) {
 		{[]*int{&a, nil, &b, &c}, "M134.5 190h0M416.5 14L557.5 102"},
 		{[]*int{&a, &b, nil, &c}, "M134.5 190L275.5 14M557.5 102h0"},
 	} {
-		if got := line(tt.values, 100); got != tt.want {
+		if got := drawLine(tt.values, 100); got != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
 	}
 }
 
-func TestLyingBarsAreAsLongAsTheirCounts(t *testing.T) {
+func TestChart_HorizontalBarsAreAsLongAsTheirCounts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 100)
-	list, total := rows([]string{"a", long}, []int{10, 5})
+	list, total := drawRows([]string{"a", long}, []int{10, 5})
 	if total != 92 || list[0].Width != 560 || list[1].Width != 280 || list[1].LabelY != 60 || list[1].Count != 5 {
 		t.Errorf("got %g: %+v", total, list)
 	}
@@ -100,13 +100,13 @@ func TestLyingBarsAreAsLongAsTheirCounts(t *testing.T) {
 		t.Errorf("got a label of %d characters: %s", len(got), string(got))
 	}
 	const common = "Refused: Item is already checked out; Cannot check out item that already has an open loan"
-	if list, _ = rows([]string{common}, []int{1}); list[0].Label != common {
+	if list, _ = drawRows([]string{common}, []int{1}); list[0].Label != common {
 		t.Errorf("got the label %s", list[0].Label)
 	}
-	if list, total = rows(nil, nil); list != nil || total != 4 {
+	if list, total = drawRows(nil, nil); list != nil || total != 4 {
 		t.Errorf("of nothing got %g: %v", total, list)
 	}
-	if list, _ = rows([]string{"a"}, []int{0}); list[0].Width != 0 {
+	if list, _ = drawRows([]string{"a"}, []int{0}); list[0].Width != 0 {
 		t.Errorf("of none got %+v", list)
 	}
 }

@@ -1,7 +1,12 @@
 package staff
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -14,7 +19,7 @@ import (
 const checkOutsShown = 50
 
 type checkOutsPage struct {
-	checkOutsForm
+	Form     checkOutsForm
 	Action   string
 	Problems []field
 	Entries  []pastCheckOut
@@ -30,29 +35,30 @@ type checkOutsPage struct {
 
 // pastCheckOut is an entry of the history as the page shows it.
 type pastCheckOut struct {
-	schemas.PastCheckOut
+	Entry   schemas.PastCheckOut
 	Patron  string
 	Outcome outcome
-	Why     string // beside the reason
+	Why     string // shown before the entry's reason
 	Lent    bool
 }
 
-// checkOuts handles GET /staff/{tenant}/check-outs.
-func (p *Pages) checkOuts(v *visit) error {
-	offset, err := offsetOf(v)
+// showCheckOuts handles GET /staff/{tenant}/check-outs.
+func (p *Pages) showCheckOuts(v *visit) error {
+	offset, err := v.readOffset()
 	if err != nil {
 		return err
 	}
-	shown, toggle := patronsShown(v, "/check-outs")
-	form, filter := readCheckOutsForm(v.QueryParams())
+	form, filter := readCheckOutsForm(v.c.QueryParams())
 	page := checkOutsPage{
-		checkOutsForm: form, Action: v.path("/check-outs"), Problems: form.problems(),
-		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Shown: shown, Toggle: toggle, Legend: outcomes, All: v.pathWithPatrons("/check-outs"),
+		Form: form, Action: v.path("/check-outs"), All: v.keepShown("/check-outs"),
+		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.From, form.Until),
+		Filtered: filter != (schemas.HistoryFilter{}), Offset: offset, Legend: outcomes,
+		Shown: v.showsPatrons(), Toggle: v.toggleShown("/check-outs"),
 	}
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
 		filter.Offset, filter.Limit = offset, checkOutsShown
-		found, err := p.Admin.CheckOuts(v.ctx(), filter)
+		found, err := p.admin.CheckOuts(v.ctx(), filter)
 		switch {
 		case fault.Is(err, fault.Invalid):
 			page.Problems = []field{{Wrong: web.ToFault(err).Msg}}
@@ -60,8 +66,8 @@ func (p *Pages) checkOuts(v *visit) error {
 			return err
 		default:
 			status = http.StatusOK
-			page.Entries = describeCheckOuts(found.CheckOuts, shown)
-			page.Newer, page.Older = neighbours(v, "/check-outs", offset, checkOutsShown, found.More)
+			page.Entries = describeCheckOuts(found.CheckOuts, page.Shown)
+			page.Newer, page.Older = v.linkNeighbours("/check-outs", offset, checkOutsShown, found.More)
 		}
 	}
 	return v.show(status, "checkouts.html", "/check-outs", "What happened", page)
@@ -70,8 +76,8 @@ func (p *Pages) checkOuts(v *visit) error {
 func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
 	entries := make([]pastCheckOut, len(list))
 	for i, e := range list {
-		o := outcomeOf(e.Outcome)
-		entries[i] = pastCheckOut{PastCheckOut: e, Patron: e.UserBarcode, Outcome: o, Why: o.why(e.Reason), Lent: e.Outcome == schemas.OutcomeLent}
+		o := findOutcome(e.Outcome)
+		entries[i] = pastCheckOut{Entry: e, Patron: e.UserBarcode, Outcome: o, Why: o.explain(e.Reason), Lent: e.Outcome == schemas.OutcomeLent}
 		if !named {
 			entries[i].hidePatron()
 		}
@@ -79,12 +85,47 @@ func describeCheckOuts(list []schemas.PastCheckOut, named bool) []pastCheckOut {
 	return entries
 }
 
-// hidePatron masks the patron's barcode, and also where the reason names the patron.
+// hidePatron masks the patron's barcode, also where the reason names the patron.
 func (p *pastCheckOut) hidePatron() {
 	if p.Patron != "" {
 		p.Patron = redact.Mask(p.Patron)
 	}
-	for _, id := range []string{p.UserBarcode, p.UserID} {
-		p.Reason = redact.Hide(p.Reason, id, redact.Mask(id))
+	for _, id := range []string{p.Entry.UserBarcode, p.Entry.UserID} {
+		p.Entry.Reason = redact.Hide(p.Entry.Reason, id, redact.Mask(id))
 	}
+}
+
+// checkOutsForm is the search for past check-outs, as it was typed.
+type checkOutsForm struct {
+	Patron, Item, From, Until, Outcome field
+}
+
+// readCheckOutsForm reads the form and makes the filter. The filter counts only if no
+// field is wrong.
+func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
+	zone := nameZone(time.Local, time.Now().Year())
+	f := checkOutsForm{
+		Patron:  readBarcode(q, "patron", "Patron's barcode"),
+		Item:    readBarcode(q, "item", "Item's barcode"),
+		Outcome: field{Name: "outcome", Label: "Outcome", Value: strings.TrimSpace(q.Get("outcome"))},
+		From:    field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Get("from"))},
+		Until:   field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Get("until"))},
+	}
+	known := func(o outcome) bool { return o.Name == f.Outcome.Value }
+	if f.Outcome.Value != "" && !slices.ContainsFunc(outcomes, known) {
+		f.Outcome.Wrong = fmt.Sprintf("There is no outcome %s; choose one from the list.", fault.Shown(f.Outcome.Value))
+	}
+	from, _ := readLocalTime(&f.From)
+	_, until := readLocalTime(&f.Until)
+	if !from.IsZero() && !until.IsZero() && until.Before(from) {
+		f.Until.Wrong = "This is before the time in From, so nothing can lie between them."
+	}
+	filter := schemas.HistoryFilter{UserBarcode: f.Patron.Value, ItemBarcode: f.Item.Value, Outcome: f.Outcome.Value}
+	if !from.IsZero() {
+		filter.From = from.Format(schemas.FolioTime)
+	}
+	if !until.IsZero() {
+		filter.Until = until.Format(schemas.FolioTime)
+	}
+	return f, filter
 }

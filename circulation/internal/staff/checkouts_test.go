@@ -15,7 +15,7 @@ func history(entries ...schemas.PastCheckOut) *library {
 	return &library{view: own(true, 3000), history: schemas.PastCheckOuts{CheckOuts: entries}}
 }
 
-func TestEachOutcomeIsSaidInWords(t *testing.T) {
+func TestCheckOutsPage_SaysEachOutcomeInWords(t *testing.T) {
 	t.Parallel()
 	wait := 2500
 	tests := map[string]struct {
@@ -57,7 +57,7 @@ func TestEachOutcomeIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestEveryOutcomeCanBeSearchedFor(t *testing.T) {
+func TestCheckOutsPage_SearchesForEachOutcome(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range checkout.Outcomes() {
 		l := history()
@@ -68,7 +68,7 @@ func TestEveryOutcomeCanBeSearchedFor(t *testing.T) {
 	}
 }
 
-func TestPatronsAreMaskedUntilSomebodyAsks(t *testing.T) {
+func TestCheckOutsPage_MasksPatronsByDefault(t *testing.T) {
 	t.Parallel()
 	l := history(schemas.PastCheckOut{
 		Outcome: "refused", UserBarcode: "5690001", UserID: "8a2b-4711", ItemBarcode: "036000",
@@ -90,7 +90,7 @@ func TestPatronsAreMaskedUntilSomebodyAsks(t *testing.T) {
 	shown.has(t, `href="/staff/diku/check-outs?offset=50&amp;outcome=refused"`, `name="patrons" value="shown"`, `href="/staff/diku/check-outs?patrons=shown">Show all`)
 }
 
-func TestCheckOutsAreSearched(t *testing.T) {
+func TestCheckOutsPage_Searches(t *testing.T) {
 	t.Parallel()
 	local := func(text string) string {
 		at, err := time.ParseInLocation("2006-01-02T15:04:05.000", text, time.Local)
@@ -124,7 +124,7 @@ func TestCheckOutsAreSearched(t *testing.T) {
 	}
 }
 
-func TestASearchThatCannotBeMadeIsRefusedAtTheField(t *testing.T) {
+func TestCheckOutsPage_RefusesAnInvalidSearchAtItsField(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		query, field, words string
@@ -157,7 +157,7 @@ func TestASearchThatCannotBeMadeIsRefusedAtTheField(t *testing.T) {
 	visit(t, l).get(t, "/staff/diku/check-outs?patron=1").want(t, 422, "Please look at this again", "from must be later")
 }
 
-func TestAnEmptyListExplainsItself(t *testing.T) {
+func TestCheckOutsPage_ExplainsAnEmptyList(t *testing.T) {
 	t.Parallel()
 	const kept = "within a second after it ended. It is kept for a while: 30 days, unless your operator chose otherwise."
 	for query, want := range map[string]string{
@@ -173,7 +173,7 @@ func TestAnEmptyListExplainsItself(t *testing.T) {
 	}
 }
 
-func TestCheckOutsAreTurnedLikePages(t *testing.T) {
+func TestCheckOutsPage_LinksOlderAndNewerEntries(t *testing.T) {
 	t.Parallel()
 	l := history(schemas.PastCheckOut{Outcome: "lent"})
 	l.history.More = true
@@ -183,7 +183,7 @@ func TestCheckOutsAreTurnedLikePages(t *testing.T) {
 	last.lacks(t, `rel="next"`, `rel="prev"`)
 }
 
-func TestWhatComesFromOthersIsText(t *testing.T) {
+func TestCheckOutsPage_EscapesStoredText(t *testing.T) {
 	t.Parallel()
 	const bad = `<script>alert("1")</script>`
 	l := history(schemas.PastCheckOut{

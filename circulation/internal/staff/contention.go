@@ -19,12 +19,12 @@ const figureMinutes = 60
 type contentionPage struct {
 	Live    string // paths
 	Refresh string
-	Figures contentionFigures
+	Shown   shownFigures
 }
 
-// contentionFigures is the part of the page that a stream sends again.
-type contentionFigures struct {
-	schemas.Figures
+// shownFigures is the part of the page that a stream sends again.
+type shownFigures struct {
+	Figures   schemas.Figures
 	Minutes   []minuteRow
 	CheckOuts countChart
 	Waits     waitChart
@@ -33,22 +33,22 @@ type contentionFigures struct {
 
 // minuteRow is a minute in the tables.
 type minuteRow struct {
-	schemas.FigureMinute
+	Minute  schemas.FigureMinute
 	ID      string
 	Clock   string
 	NotLent int
 }
 
 type countChart struct {
-	plot
+	Plot          plot
 	Summary       string
-	Lent, NotLent []box
+	Lent, NotLent []bar
 }
 
 type waitChart struct {
-	plot
+	Plot     plot
 	Summary  string
-	P50, P95 string // paths
+	P50, P95 string // paths of an SVG
 }
 
 type causeChart struct {
@@ -59,54 +59,49 @@ type causeChart struct {
 }
 
 type causeRow struct {
-	schemas.FigureCause
+	Cause schemas.FigureCause
 	Label string
 }
 
-// contention handles GET /staff/{tenant}/contention.
-func (p *Pages) contention(v *visit) error {
-	f, err := p.Admin.Figures(v.ctx(), figureMinutes)
+// showContention handles GET /staff/{tenant}/contention.
+func (p *Pages) showContention(v *visit) error {
+	f, err := p.admin.Figures(v.ctx(), figureMinutes)
 	if err != nil {
 		return err
 	}
 	return v.show(http.StatusOK, "contention.html", "/contention", "Contention", contentionPage{
-		Live: v.path("/contention/live"), Refresh: v.path("/contention"), Figures: drawFigures(f),
+		Live: v.path("/contention/live"), Refresh: v.path("/contention"), Shown: drawFigures(f),
 	})
 }
 
-// liveContention handles GET /staff/{tenant}/contention/live.
-func (p *Pages) liveContention(v *visit) error {
+// streamContention handles GET /staff/{tenant}/contention/live.
+func (p *Pages) streamContention(v *visit) error {
 	return p.stream(v, admin.FiguresAge, func() ([]byte, error) {
-		f, err := p.Admin.Figures(v.ctx(), figureMinutes)
+		f, err := p.admin.Figures(v.ctx(), figureMinutes)
 		if err != nil {
 			return nil, err
 		}
-		return p.part("contention.html", "figures", drawFigures(f))
+		return p.templates.render("contention.html", "figures", drawFigures(f))
 	})
 }
 
-func drawFigures(f schemas.Figures) contentionFigures {
-	shown := contentionFigures{Figures: f, CheckOuts: drawCounts(f), Waits: drawWaits(f), Causes: drawCauses(f)}
-	for i, m := range f.Minutes {
-		row := minuteRow{FigureMinute: m, ID: fmt.Sprint("minute-", i), Clock: m.Date, NotLent: m.CheckOuts - m.Lent}
-		if t, err := localTime(m.Date); err == nil {
-			row.Clock, row.ID = clock(t), fmt.Sprint("minute-", t.Unix()/60)
-		}
-		shown.Minutes = append(shown.Minutes, row)
-	}
-	slices.Reverse(shown.Minutes) // tables have the newest on top
-	return shown
-}
-
-func datesOf(f schemas.Figures) []string {
+func drawFigures(f schemas.Figures) shownFigures {
+	shown := shownFigures{Figures: f, Causes: drawCauses(f.Causes)}
 	dates := make([]string, len(f.Minutes))
 	for i, m := range f.Minutes {
 		dates[i] = m.Date
+		row := minuteRow{Minute: m, ID: fmt.Sprint("minute-", i), Clock: formatClock(m.Date), NotLent: m.CheckOuts - m.Lent}
+		if t, err := parseDate(m.Date); err == nil {
+			row.ID = fmt.Sprint("minute-", t.Unix()/60)
+		}
+		shown.Minutes = append(shown.Minutes, row)
 	}
-	return dates
+	slices.Reverse(shown.Minutes) // the newest is the first row
+	shown.CheckOuts, shown.Waits = drawCounts(f, dates), drawWaits(f, dates)
+	return shown
 }
 
-func drawCounts(f schemas.Figures) countChart {
+func drawCounts(f schemas.Figures, dates []string) countChart {
 	lent, not := make([]int, len(f.Minutes)), make([]int, len(f.Minutes))
 	var busiest schemas.FigureMinute
 	for i, m := range f.Minutes {
@@ -117,18 +112,18 @@ func drawCounts(f schemas.Figures) countChart {
 	}
 	var c countChart
 	var top float64
-	c.plot, top = newPlot(datesOf(f), float64(busiest.CheckOuts), countText)
-	if c.Empty = busiest.CheckOuts == 0; c.Empty {
+	c.Plot, top = newPlot(dates, float64(busiest.CheckOuts), formatCount)
+	if c.Plot.Empty = busiest.CheckOuts == 0; c.Plot.Empty {
 		return c
 	}
-	c.Lent, c.NotLent = stack(lent, not, top)
+	c.Lent, c.NotLent = stackBars(lent, not, top)
 	c.Summary = fmt.Sprintf("%s in the last hour, %d lent and %d not. Most in one minute: %d at %s.",
 		plural(f.Total.CheckOuts, "check-out", "check-outs"), f.Total.Lent, f.Total.CheckOuts-f.Total.Lent,
-		busiest.CheckOuts, clockOf(busiest.Date))
+		busiest.CheckOuts, formatClock(busiest.Date))
 	return c
 }
 
-func drawWaits(f schemas.Figures) waitChart {
+func drawWaits(f schemas.Figures, dates []string) waitChart {
 	p50, p95 := make([]*int, len(f.Minutes)), make([]*int, len(f.Minutes))
 	longest, date := 0, ""
 	for i, m := range f.Minutes {
@@ -139,36 +134,36 @@ func drawWaits(f schemas.Figures) waitChart {
 	}
 	var c waitChart
 	var top float64
-	c.plot, top = newPlot(datesOf(f), float64(longest), waitText)
-	if c.Empty = date == ""; c.Empty {
+	c.Plot, top = newPlot(dates, float64(longest), formatWait)
+	if c.Plot.Empty = date == ""; c.Plot.Empty {
 		return c
 	}
-	c.P50, c.P95 = line(p50, top), line(p95, top)
+	c.P50, c.P95 = drawLine(p50, top), drawLine(p95, top)
 	c.Summary = fmt.Sprintf("Of %s that asked for a lock in the last hour, half waited at most %s and 95 of 100 at most %s. The worst minute was %s, with %s.",
 		plural(f.Total.Locked, "check-out", "check-outs"), milliseconds(f.Total.WaitP50Ms), milliseconds(f.Total.WaitP95Ms),
-		clockOf(date), milliseconds(longest))
+		formatClock(date), milliseconds(longest))
 	return c
 }
 
-func drawCauses(f schemas.Figures) causeChart {
+func drawCauses(causes []schemas.FigureCause) causeChart {
 	c := causeChart{Width: chartWidth}
-	labels, counts := make([]string, len(f.Causes)), make([]int, len(f.Causes))
+	if len(causes) == 0 {
+		return c
+	}
+	labels, counts := make([]string, len(causes)), make([]int, len(causes))
 	total := 0
-	for i, cause := range f.Causes {
-		labels[i], counts[i] = causeLabel(cause), cause.Count
+	for i, cause := range causes {
+		labels[i], counts[i] = nameCause(cause), cause.Count
 		total += cause.Count
 		c.Table = append(c.Table, causeRow{cause, labels[i]})
 	}
-	if len(f.Causes) == 0 {
-		return c
-	}
-	c.Rows, c.Height = rows(labels, counts)
+	c.Rows, c.Height = drawRows(labels, counts)
 	c.Summary = fmt.Sprintf("%s not lent in the last hour. Most often: %s, %s.",
 		plural(total, "check-out was", "check-outs were"), labels[0], plural(counts[0], "time", "times"))
 	return c
 }
 
-// causeWords are about causes whose reason is only an example: it names a title, say.
+// causeWords name causes whose reason is only an example: it names one title or barcode.
 var causeWords = map[string]string{
 	checkout.CauseItemNotFound:   "no item has the barcode",
 	checkout.CauseItemStatus:     "the item's status does not allow it",
@@ -176,25 +171,17 @@ var causeWords = map[string]string{
 	checkout.CausePolicyNotFound: "there is no loan policy as the request names",
 }
 
-// causeLabel names a cause: how it ended, and why as far as that tells more.
-func causeLabel(c schemas.FigureCause) string {
+// nameCause names a cause by its outcome, and by its reason if that says more.
+func nameCause(c schemas.FigureCause) string {
 	if c.Outcome == "" {
 		return "All other causes"
 	}
-	o := outcomeOf(c.Outcome)
-	if o.Why != "" { // its word says it all
+	o := findOutcome(c.Outcome)
+	if o.Why != "" { // the word says it all
 		return o.Word
 	}
 	if why := cmp.Or(causeWords[c.Code], c.Reason, c.Code); why != "" {
 		return o.Word + ": " + why
 	}
 	return o.Word
-}
-
-func clockOf(date string) string {
-	t, err := localTime(date)
-	if err != nil {
-		return date
-	}
-	return clock(t)
 }

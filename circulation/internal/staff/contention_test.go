@@ -14,15 +14,15 @@ import (
 
 var beginning = time.Date(2026, 8, 22, 13, 30, 0, 0, time.UTC)
 
-// hour is figures of an hour in which nothing happened but in the minutes told.
-func hour(told map[int]schemas.FigureTotal) schemas.Figures {
+// hour is figures of an hour with check-outs only in the given minutes.
+func hour(minutes map[int]schemas.FigureTotal) schemas.Figures {
 	f := schemas.Figures{Date: beginning.Add(time.Hour).Format(schemas.FolioTime), Minutes: []schemas.FigureMinute{}, Causes: []schemas.FigureCause{}}
 	for i := range 60 {
 		at := beginning.Add(time.Duration(i) * time.Minute)
-		f.Minutes = append(f.Minutes, schemas.FigureMinute{Date: at.Format(schemas.FolioTime), FigureTotal: told[i]})
-		f.Total.CheckOuts += told[i].CheckOuts
-		f.Total.Lent += told[i].Lent
-		f.Total.Locked += told[i].Locked
+		f.Minutes = append(f.Minutes, schemas.FigureMinute{Date: at.Format(schemas.FolioTime), FigureTotal: minutes[i]})
+		f.Total.CheckOuts += minutes[i].CheckOuts
+		f.Total.Lent += minutes[i].Lent
+		f.Total.Locked += minutes[i].Locked
 	}
 	return f
 }
@@ -48,7 +48,7 @@ func localClock(minute int) string {
 	return beginning.Add(time.Duration(minute) * time.Minute).Local().Format("15:04")
 }
 
-func TestContentionIsShownInChartsWordsAndTables(t *testing.T) {
+func TestContentionPage_HasChartsWordsAndTables(t *testing.T) {
 	t.Parallel()
 	p := visit(t, &library{figures: busyHour()}).get(t, "/staff/diku/contention")
 	p.want(t, http.StatusOK,
@@ -69,7 +69,7 @@ func TestContentionIsShownInChartsWordsAndTables(t *testing.T) {
 	}
 }
 
-func TestAnHourWithoutCheckOutsSaysSo(t *testing.T) {
+func TestContentionPage_SaysThatThereWereNoCheckOuts(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]schemas.Figures{"quiet": hour(nil), "no minutes at all": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -81,20 +81,20 @@ func TestAnHourWithoutCheckOutsSaysSo(t *testing.T) {
 	}
 }
 
-func TestAnHourInWhichAllWereLentSaysSo(t *testing.T) {
+func TestContentionPage_SaysThatAllWereLent(t *testing.T) {
 	t.Parallel()
 	f := hour(map[int]schemas.FigureTotal{59: {CheckOuts: 1, Lent: 1}})
 	p := visit(t, &library{figures: f}).get(t, "/staff/diku/contention")
 	p.want(t, http.StatusOK, "1 check-out in the last hour, 1 lent and 0 not.", "Every check-out of the last hour was lent.")
 }
 
-func TestWithoutFiguresThePageSaysWhy(t *testing.T) {
+func TestContentionPage_SaysWhyThereAreNoFigures(t *testing.T) {
 	t.Parallel()
 	p := visit(t, &library{noFigures: fault.New(fault.Unavailable, "Storage was not reached")}).get(t, "/staff/diku/contention")
 	p.want(t, http.StatusServiceUnavailable, "Storage was not reached")
 }
 
-func TestContentionFollowsTheFigures(t *testing.T) {
+func TestContentionPage_StreamsChangedFigures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{figures: hour(nil)}
@@ -109,7 +109,7 @@ func TestContentionFollowsTheFigures(t *testing.T) {
 		got := f.after(200 * time.Millisecond)
 		for _, part := range []string{"tiles", "counts", "count-rows", "waits", "wait-rows", "causes", "cause-rows"} {
 			if !strings.Contains(got, fmt.Sprintf(`data-live=%q`, part)) {
-				t.Errorf("the part %s is not told", part)
+				t.Errorf("the part %s is not sent", part)
 			}
 		}
 		if !strings.Contains(got, "<dd>15</dd>") {

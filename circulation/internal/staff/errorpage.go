@@ -17,39 +17,41 @@ type problem struct {
 	Heading   string
 	Text      string
 	Advice    string
-	RequestID string // by which an operator finds the log lines
+	RequestID string // finds the log lines
 	Back      string
 }
 
 // showError answers with a page that says what went wrong and what can be done.
 func (p *Pages) showError(c echo.Context, err error) {
+	ctx := c.Request().Context()
 	f := web.ToFault(err)
 	code := f.Code
-	shown := problem{Heading: heading(code), Text: f.Msg, RequestID: okapi.FromContext(c.Request().Context()).RequestID, Back: "/staff/"}
+	shown := problem{Heading: chooseHeading(code), Text: f.Msg, RequestID: okapi.FromContext(ctx).RequestID, Back: "/staff/"}
 	if known := (*fault.Error)(nil); code == fault.Internal && !errors.As(err, &known) {
-		shown.Text = "The service could not make this page." // what went wrong inside is for the log
+		shown.Text = "The service could not make this page." // the log has the cause
 	}
-	if code == fault.Forbidden && p.Guard.Mode() == auth.Gateway {
-		shown.Advice = "Whoever gives out permissions in your library can help."
+	if code == fault.Forbidden && p.guard.Mode() == auth.Gateway {
+		shown.Advice = "The person who grants permissions in your library can help."
 	}
-	if t := c.Param("tenant"); t != "" && code != fault.NotFound && code != fault.Malformed && code != fault.UnknownTenant { // no such tenant, say
+	noTenant := code == fault.NotFound || code == fault.Malformed || code == fault.UnknownTenant
+	if t := c.Param("tenant"); t != "" && !noTenant {
 		shown.Back = "/staff/" + t + "/"
 	}
 	c.Response().Header().Set(fault.Header, string(code))
-	around := p.frame(shown.Heading, shown)
-	if id, err := okapi.TenantFrom(c.Request().Context()); err == nil { // else the way on is the first page
-		v := visit{Context: c, pages: p, tenant: id}
-		around.Tenant, around.Nav = id.String(), v.nav("")
+	page := p.newFrame(shown.Heading, shown)
+	if id, err := okapi.TenantFrom(ctx); err == nil {
+		v := visit{c: c, pages: p, tenant: id}
+		page.Tenant, page.Nav = id.String(), v.listPages("")
 	}
-	if p.Guard.Mode() != auth.None {
-		around.Who, _ = p.Admin.KnownWho(c.Request().Context()) // storage may be what went wrong
+	if p.guard.Mode() != auth.None {
+		page.Who, _ = p.admin.KnownWho(ctx) // asks no storage, which may be down
 	}
-	if err := p.write(c, fault.Status(code), "error.html", around); err != nil {
-		p.Log.ErrorContext(c.Request().Context(), "error page not written", "err", err)
+	if err := p.writePage(c, fault.Status(code), "error.html", page); err != nil {
+		p.log.ErrorContext(ctx, "error page not written", "err", err)
 	}
 }
 
-func heading(code fault.Code) string {
+func chooseHeading(code fault.Code) string {
 	switch fault.Status(code) {
 	case http.StatusUnauthorized:
 		return "Please sign in"
@@ -58,7 +60,7 @@ func heading(code fault.Code) string {
 	case http.StatusNotFound:
 		return "There is nothing here"
 	case http.StatusConflict:
-		return "Somebody else was faster"
+		return "Another change came first"
 	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return "Not available right now"
 	case http.StatusInternalServerError:

@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestErrorsArePagesWithoutSecrets(t *testing.T) {
+func TestErrorPage_HasNoSecrets(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err    error
@@ -42,7 +42,7 @@ func TestErrorsArePagesWithoutSecrets(t *testing.T) {
 }
 
 // An error page asks storage nothing: it may be what went wrong.
-func TestErrorPagesNameWhoIsKnown(t *testing.T) {
+func TestErrorPage_NamesTheVisitorWithoutAskingStorage(t *testing.T) {
 	t.Parallel()
 	basic := func(password string) http.Header {
 		r := &http.Request{Header: http.Header{}}
@@ -76,7 +76,7 @@ func TestErrorPagesNameWhoIsKnown(t *testing.T) {
 }
 
 // 499 is what the edge counts visitors with who left.
-func TestAVisitorWhoLeavesIsNoFailure(t *testing.T) {
+func TestErrorPage_IsNotSentToAVisitorWhoLeft(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"while storage answers": fault.Wrap(context.Canceled, fault.Unavailable, "Storage could not be reached"),

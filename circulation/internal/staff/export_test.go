@@ -1,4 +1,4 @@
 package staff
 
-// LocalSpan is localSpan for tests, which cannot change the time zone of the process.
-var LocalSpan = localSpan
+// FindSpan is findSpan for tests, which cannot change the time zone of the process.
+var FindSpan = findSpan

@@ -30,7 +30,7 @@ func outdated() schemas.CheckoutLock {
 	return schemas.CheckoutLock{ID: outdatedID, UserID: benID, TTLMs: 3000, AgeMs: 75_000, Outdated: true}
 }
 
-// desk is an Admin of locks; what it lacks is nobody's business here.
+// desk is an Admin of locks. The tests do not use the methods that it lacks.
 type desk struct {
 	staff.Admin
 

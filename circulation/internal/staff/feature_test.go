@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestTheSwitchSaysWhatIsOnAndWhy(t *testing.T) {
+func TestFeaturePage_SaysWhatIsOnAndWhy(t *testing.T) {
 	t.Parallel()
 	broken := following()
 	broken.Problem = "value has lockTTL <b>"
@@ -33,7 +33,7 @@ func TestTheSwitchSaysWhatIsOnAndWhy(t *testing.T) {
 		"what cannot be used":  {&library{view: broken}, []string{"cannot be used, so others are in force", "value has lockTTL <b>"}, []string{"lockTTL <b>x"}},
 		"no figures":           {&library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")}, []string{"The lock is on"}, []string{"Right now"}},
 		"figures":              {&library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}}, []string{"Check-outs waiting 4", "Locks held 3"}, nil},
-		"nobody changed it":    {&library{view: own(true, 3000)}, []string{"Nobody has changed the settings of this library, as far as is kept."}, nil},
+		"no changes":           {&library{view: own(true, 3000)}, []string{"No change of this library's settings is on record."}, nil},
 		"a note for no reason": {&library{view: own(true, 3000)}, nil, []string{"is on now"}},
 	}
 	for name, tt := range tests {
@@ -49,7 +49,7 @@ func TestTheSwitchSaysWhatIsOnAndWhy(t *testing.T) {
 	}
 }
 
-func TestTurningTheSwitch(t *testing.T) {
+func TestSwitch_TurnsTheLockOnAndOff(t *testing.T) {
 	t.Parallel()
 	on, off := true, false
 	ttl := 3 * time.Second
@@ -93,20 +93,20 @@ func TestTurningTheSwitch(t *testing.T) {
 
 func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-func TestTheSwitchIsNotTurnedWithoutAReasonOrOnOldGrounds(t *testing.T) {
+func TestSwitch_NeedsAReasonAndTheCurrentVersion(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		form   url.Values
 		status int
 		words  string
 	}{
-		"no reason":            {url.Values{"to": {"on"}}, 422, "Say why, in a few words"},
-		"a blank reason":       {url.Values{"to": {"on"}, "reason": {" \t\n"}}, 422, "Say why, in a few words"},
-		"a long reason":        {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, 422, "The reason must have at most 500 characters"},
-		"another position":     {url.Values{"to": {"<b>"}, "reason": {"x"}}, 400, "can be turned to on, off or default, not to <b>"},
-		"somebody was faster":  {url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, 409, "The settings were changed since you opened the page. Nothing of yours was saved"},
-		"the longest reason":   {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, 303, ""},
-		"without what it read": {url.Values{"to": {"on"}, "reason": {"x"}}, 303, ""},
+		"no reason":                 {url.Values{"to": {"on"}}, 422, "Say why, in a few words"},
+		"a blank reason":            {url.Values{"to": {"on"}, "reason": {" \t\n"}}, 422, "Say why, in a few words"},
+		"a long reason":             {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, 422, "The reason must have at most 500 characters"},
+		"another position":          {url.Values{"to": {"<b>"}, "reason": {"x"}}, 400, "can be turned to on, off or default, not to <b>"},
+		"another change came first": {url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, 409, "The settings were changed since you opened the page. Nothing of yours was saved"},
+		"the longest reason":        {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, 303, ""},
+		"without what it read":      {url.Values{"to": {"on"}, "reason": {"x"}}, 303, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestTheSwitchIsNotTurnedWithoutAReasonOrOnOldGrounds(t *testing.T) {
 	}
 }
 
-func TestAFormThatIsSentTwiceHasDoneWhatItSays(t *testing.T) {
+func TestSettingsForms_SucceedWhenSentTwice(t *testing.T) {
 	t.Parallel()
 	broken := own(true, 3000, 500)
 	broken.Problem = "lockTtl is text"
@@ -154,7 +154,7 @@ func TestAFormThatIsSentTwiceHasDoneWhatItSays(t *testing.T) {
 			if tt.done {
 				p.want(t, 303)
 			} else {
-				p.want(t, 409, "Somebody else was faster")
+				p.want(t, 409, "Another change came first")
 			}
 			if len(l.changed) != 0 {
 				t.Errorf("changed again: %+v", l.changed)
@@ -163,7 +163,7 @@ func TestAFormThatIsSentTwiceHasDoneWhatItSays(t *testing.T) {
 	}
 }
 
-func TestChangesOfTimesAreToldToTheMillisecond(t *testing.T) {
+func TestFeaturePage_ShowsChangedTimesToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ before, after, want string }{
 		"a small change":  {`{"lockTtl":3000}`, `{"lockTtl":3040}`, "Time to live: 3040 ms, before that 3000 ms"},
@@ -184,7 +184,7 @@ func TestChangesOfTimesAreToldToTheMillisecond(t *testing.T) {
 	}
 }
 
-func TestTheHistoryOfChangesIsRead(t *testing.T) {
+func TestFeaturePage_PagesThroughTheChanges(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000), changes: schemas.LockChanges{TotalRecords: 45, Changes: []schemas.LockChange{
 		{
@@ -214,5 +214,18 @@ func TestTheHistoryOfChangesIsRead(t *testing.T) {
 	}
 	for _, offset := range []string{"-1", "ten", "10001"} {
 		visit(t, l).get(t, "/staff/diku/?offset="+offset).want(t, 422, "offset is "+offset+", allowed are 0 to 10000")
+	}
+}
+
+// A storage of the version before knows neither changes nor figures, but settings.
+func TestFeaturePage_ShowsTheSwitchWithoutTheChanges(t *testing.T) {
+	t.Parallel()
+	unknown := fault.New(fault.Unavailable, "Storage was not reached")
+	v := visit(t, &library{view: own(false, 3000), noChanges: unknown, noFigures: unknown})
+	p := v.get(t, "/staff/diku/")
+	p.want(t, 200, "The lock is off", "Turn on", "The changes could not be read just now.")
+	p.lacks(t, "No change of", "There are no older changes")
+	if !strings.Contains(v.logged.String(), "page shown without changes") {
+		t.Errorf("logged %s", v.logged)
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"checkoutlock/schemas/redact"
 )
 
-// formats are what templates write values with.
+// formats are the functions with which templates write values.
 func formats() template.FuncMap {
 	return template.FuncMap{
-		"when":   when,
+		"when":   formatDate,
 		"ms":     milliseconds,
 		"exact":  exact,
-		"felt":   felt,
+		"felt":   formatWhole,
 		"mask":   redact.Mask,
-		"short":  short,
-		"source": sourceName,
+		"short":  shortenID,
+		"source": nameSource,
 		"plural": plural,
 
 		"maxReason": func() int {
@@ -30,21 +30,30 @@ func formats() template.FuncMap {
 	}
 }
 
-// moment is a time as pages show it: for people in the service's own time zone
-// (the variable TZ), for programs as RFC 3339.
+// moment is a time as pages show it: for people in the service's time zone (the
+// variable TZ), for programs as RFC 3339.
 type moment struct{ Text, Machine string }
 
-// when reads a date of storage. Dates that cannot be read are shown as they are.
-func when(date string) moment {
-	t, err := localTime(date)
+// formatDate writes a date of storage; one that cannot be parsed stays as it is.
+func formatDate(date string) moment {
+	t, err := parseDate(date)
 	if err != nil {
 		return moment{Text: date, Machine: date}
 	}
 	return moment{Text: t.Format("2 Jan 2006, 15:04:05 MST"), Machine: t.Format(time.RFC3339)}
 }
 
-// localTime reads a date of storage, in the service's own time zone.
-func localTime(date string) (time.Time, error) {
+// formatClock writes the time of day of a date of storage.
+func formatClock(date string) string {
+	t, err := parseDate(date)
+	if err != nil {
+		return date
+	}
+	return t.Format("15:04")
+}
+
+// parseDate parses a date of storage, in the service's time zone.
+func parseDate(date string) (time.Time, error) {
 	t, err := time.Parse(schemas.FolioTime, date)
 	if err != nil {
 		t, err = time.Parse(time.RFC3339Nano, date)
@@ -52,17 +61,17 @@ func localTime(date string) (time.Time, error) {
 	return t.Local(), err
 }
 
-// nbsp is a blank at which no line ends: between a number and its unit.
+// nbsp keeps a number and its unit in one line.
 const nbsp = "\u00a0"
 
-// exact writes a time that somebody set as it is typed.
+// exact writes a duration of the settings as it is typed, in milliseconds.
 func exact(d time.Duration) string {
 	return strconv.FormatInt(d.Milliseconds(), 10) + nbsp + "ms"
 }
 
-// felt writes such a time as what it is for people, to the millisecond too: 250 ms,
+// formatWhole writes a duration of the settings for reading, without rounding: 250 ms,
 // 3.04 s, 2 min 30 s.
-func felt(d time.Duration) string {
+func formatWhole(d time.Duration) string {
 	if d < time.Second {
 		return exact(d)
 	}
@@ -76,8 +85,8 @@ func felt(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// milliseconds writes a duration that was measured as a person reads it: 340 ms,
-// 2.5 s, 3 min 20 s.
+// milliseconds writes a measured duration, rounded for reading: 340 ms, 2.5 s,
+// 3 min 20 s.
 func milliseconds(n any) string {
 	var ms int64
 	switch n := n.(type) {
@@ -105,20 +114,15 @@ func milliseconds(n any) string {
 	}
 }
 
-// short is the beginning of an id, enough to find it again with the eye.
-func short(id string) string {
-	if len(id) <= 8 {
-		return id
-	}
-	return id[:8]
-}
+// shortenID returns the beginning of an id, which is enough to recognise it.
+func shortenID(id string) string { return id[:min(len(id), 8)] }
 
-// sourceName says for people where a setting comes from.
-func sourceName(s settings.Source) string {
+// nameSource names the origin of a setting.
+func nameSource(s settings.Source) string {
 	if s == settings.FromTenant {
 		return "set for this library"
 	}
-	return "the service's own setting"
+	return byService
 }
 
 func plural(n int, one, many string) string {

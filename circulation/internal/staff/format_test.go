@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestMeasuredTimesAreRounded(t *testing.T) {
+func TestMilliseconds_RoundsMeasuredTimes(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[any]string{
 		0: "0 ms", int64(999): "999 ms", 1000: "1 s", 2549: "2.5 s", 61_000: "1 min 1 s",
@@ -24,7 +24,7 @@ func TestMeasuredTimesAreRounded(t *testing.T) {
 	}
 }
 
-func TestTimesThatAreSetAreExact(t *testing.T) {
+func TestExact_WritesTimesAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{0: "0 ms", 3040 * time.Millisecond: "3040 ms", 10 * time.Minute: "600000 ms"} {
 		if got := exact(d); got != strings.ReplaceAll(want, " ", nbsp) {
@@ -33,26 +33,26 @@ func TestTimesThatAreSetAreExact(t *testing.T) {
 	}
 }
 
-func TestTimesThatPeopleWaitAreExactToo(t *testing.T) {
+func TestFormatWhole_DoesNotRound(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0: "0 ms", 999 * time.Millisecond: "999 ms", 3 * time.Second: "3 s", 3040 * time.Millisecond: "3.04 s", 59_999 * time.Millisecond: "59.999 s",
 		time.Minute: "1 min", 10 * time.Minute: "10 min", 90_500 * time.Millisecond: "1 min 30.5 s",
 	} {
-		if got := strings.ReplaceAll(felt(d), nbsp, " "); got != want {
+		if got := strings.ReplaceAll(formatWhole(d), nbsp, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-func TestATimeZoneHasTheSameNameAllYearRound(t *testing.T) {
+func TestNameZone_IsTheSameAllYear(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"Europe/Berlin": "CET/CEST", "Australia/Sydney": "AEDT/AEST", "UTC": "UTC", "Asia/Tokyo": "JST"} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := zoneName(zone, 2026); got != want {
+		if got := nameZone(zone, 2026); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}

@@ -1,12 +1,10 @@
 package staff
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 
 	"github.com/labstack/echo/v4"
 
@@ -16,20 +14,19 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// What is around every page: headers, the tenant, who signed in, and errors as
-// pages.
+// What all pages share: headers, the tenant, the visitor's name, and error pages.
 
-// contentSecurityPolicy lets a page load and call nothing but what is served here,
-// and run no script or style that stands in the page itself.
+// contentSecurityPolicy lets a page load and call this service only, and forbids inline
+// scripts and styles.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", contentSecurityPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	// A search has a barcode in its address, which no other site may learn. Not
-	// no-referrer: a form's Origin is null under it, and over plain http, where
-	// browsers send no Sec-Fetch-Site, nothing else tells that it came from here.
+	// The address of a search has a barcode, which no other site may get. The policy
+	// no-referrer would make a form's Origin null. Over plain http browsers send no
+	// Sec-Fetch-Site, so there the Origin alone proves where a form comes from.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
@@ -37,31 +34,18 @@ func setHeaders(h http.Header) {
 
 // visit is one request for a tenant's page.
 type visit struct {
-	echo.Context
+	c      echo.Context
 	pages  *Pages
 	tenant okapi.Tenant
 	csrf   string
 }
 
-func (v *visit) ctx() context.Context { return v.Request().Context() }
+func (v *visit) ctx() context.Context { return v.c.Request().Context() }
 
-func (v *visit) may(permission string) bool { return v.pages.Guard.May(v.ctx(), permission) }
+func (v *visit) may(permission string) bool { return v.pages.guard.May(v.ctx(), permission) }
 
-// path is the address of one of the tenant's pages.
-func (v *visit) path(page string) string { return "/staff/" + v.tenant.String() + page }
-
-// done goes on to another page after a change; note is a key of notes. Patrons that
-// were shown stay so.
-func (v *visit) done(page, note string) error {
-	q := url.Values{"done": {note}}
-	if patronsAsked(v) {
-		q.Set(patronsParam, patronsYes)
-	}
-	return v.Redirect(http.StatusSeeOther, v.path(page)+"?"+q.Encode())
-}
-
-// notes are what a page says after a change; the address has the key, so that
-// nobody can make a page say anything else.
+// notes are the messages after a change. The address has only the key, so a link cannot
+// put other words on a page.
 var notes = map[string]string{
 	"on":       "The check-out lock is on now.",
 	"off":      "The check-out lock is off now.",
@@ -70,11 +54,11 @@ var notes = map[string]string{
 	"released": "The lock was released.",
 }
 
-// frame is what layout.html shows around a page.
+// frame is the data of layout.html.
 type frame struct {
 	Title   string
 	Tenant  string
-	Who     string // empty when nobody signed in or knows the name
+	Who     string // empty without a sign-in, or if the name is not known
 	Warning string
 	Note    string
 	CSRF    string
@@ -99,18 +83,20 @@ var nav = []struct{ path, permission, text string }{
 	{"/try", admin.MayExplain, "Try a check-out"},
 }
 
-// show answers with a page. name is its template, page its place in the
-// navigation.
+// show answers with a page. name is its template, page its place in the navigation.
 func (v *visit) show(status int, name, page, title string, body any) error {
-	f := v.pages.frame(title, body)
-	f.Tenant, f.CSRF, f.Who = v.tenant.String(), v.csrf, v.who()
-	f.Note = notes[v.QueryParam("done")]
-	f.Nav = v.nav(page)
-	return v.pages.write(v.Context, status, name, f)
+	f := v.pages.newFrame(title, body)
+	f.Tenant, f.CSRF = v.tenant.String(), v.csrf
+	if v.pages.guard.Mode() != auth.None { // there a header's user is not trusted
+		f.Who = v.pages.admin.Who(v.ctx())
+	}
+	f.Note = notes[v.c.QueryParam("done")]
+	f.Nav = v.listPages(page)
+	return v.pages.writePage(v.c, status, name, f)
 }
 
-// nav leads to the pages that the visitor may see.
-func (v *visit) nav(current string) []link {
+// listPages links the pages that the visitor may see.
+func (v *visit) listPages(current string) []link {
 	var links []link
 	for _, n := range nav {
 		if v.may(n.permission) {
@@ -120,34 +106,26 @@ func (v *visit) nav(current string) []link {
 	return links
 }
 
-// who names the visitor; an id alone tells people nothing.
-func (v *visit) who() string {
-	if v.pages.Guard.Mode() == auth.None {
-		return "" // whatever a header says
-	}
-	return v.pages.Admin.Who(v.ctx())
-}
-
-func (p *Pages) frame(title string, body any) frame {
+func (p *Pages) newFrame(title string, body any) frame {
 	f := frame{Title: title, Body: body, Script: p.assets["staff.js"].path, Style: p.assets["staff.css"].path, Icon: p.assets["staff.svg"].path}
-	if p.Guard.Mode() == auth.None {
-		f.Warning = "Nobody is asked to sign in (STAFF_AUTH=none): whoever uses this computer can change everything here."
+	if p.guard.Mode() == auth.None {
+		f.Warning = "Sign-in is off (STAFF_AUTH=none): everyone at this computer can change everything here."
 	}
 	return f
 }
 
-func (p *Pages) write(c echo.Context, status int, name string, f frame) error {
-	var page bytes.Buffer // whole, before its status is sent
-	if err := p.templates.execute(&page, name, f); err != nil {
+// writePage renders the whole page before it sends the status.
+func (p *Pages) writePage(c echo.Context, status int, name string, f frame) error {
+	page, err := p.templates.render(name, layout, f)
+	if err != nil {
 		return err
 	}
-	return c.HTMLBlob(status, page.Bytes())
+	return c.HTMLBlob(status, page)
 }
 
-// framed sets the headers, and answers errors as pages, but for a visitor who left:
-// the edge counts that apart from what went wrong. The error goes on to the log all
-// the same.
-func (p *Pages) framed(h echo.HandlerFunc) echo.HandlerFunc {
+// withErrorPage sets the headers and answers errors as pages. It passes the error on to
+// the log. A visitor who left gets no page, because the edge counts those apart.
+func (p *Pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		setHeaders(c.Response().Header())
 		err := h(c)
@@ -158,52 +136,48 @@ func (p *Pages) framed(h echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// ofTenant serves a page of the tenant in the path to those who may see it. Behind
-// a gateway that must be the tenant whose permissions were sent.
-func (p *Pages) ofTenant(permission string, h func(*visit) error) echo.HandlerFunc {
+// withTenant serves a page of the tenant in the path to visitors with the permission.
+// Behind a gateway the tenant must be the one whose permissions the gateway sent.
+func (p *Pages) withTenant(permission string, h func(*visit) error) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id, err := okapi.ParseTenant(c.Param("tenant"))
 		if err != nil {
 			return fault.New(fault.NotFound, "There is no such tenant: %v", err)
 		}
-		if p.Guard.Mode() == auth.Gateway {
+		if p.guard.Mode() == auth.Gateway {
 			switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
 			case id.String():
 			case "":
-				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so nobody is known to be allowed here. "+
+				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
 					"Without a gateway, set STAFF_AUTH to basic or none.", okapi.TenantHeader)
 			default:
 				return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", fault.Shown(sent), id)
 			}
 		}
 		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
-		return p.Guard.Wrap(permission, func(c echo.Context) error {
+		return p.guard.Wrap(permission, func(c echo.Context) error {
 			token, err := checkToken(c)
 			if err != nil {
 				return err
 			}
-			return h(&visit{Context: c, pages: p, tenant: id, csrf: token})
+			return h(&visit{c: c, pages: p, tenant: id, csrf: token})
 		})(c)
 	}
 }
 
-func noSuchPage(echo.Context) error { return fault.New(fault.NotFound, "There is no such page.") }
+func refusePath(echo.Context) error { return fault.New(fault.NotFound, "There is no such page.") }
 
-// chooseTenant handles GET /staff/ and /staff/{tenant}: it leads to the tenant that
-// the address, the gateway or the visitor names.
+// chooseTenant handles GET /staff/ and /staff/{tenant}: it redirects to the tenant in
+// the path, the gateway's header or the form.
 func (p *Pages) chooseTenant(c echo.Context) error {
 	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(okapi.TenantHeader), c.QueryParam("tenant"))
-	wrong := ""
+	status, wrong := http.StatusOK, ""
 	if name != "" {
 		id, err := okapi.ParseTenant(name)
 		if err == nil {
 			return c.Redirect(http.StatusSeeOther, "/staff/"+id.String()+"/")
 		}
-		wrong = err.Error()
+		status, wrong = http.StatusUnprocessableEntity, err.Error()
 	}
-	status := http.StatusOK
-	if wrong != "" {
-		status = http.StatusUnprocessableEntity
-	}
-	return p.write(c, status, "tenant.html", p.frame("Which library?", struct{ Name, Wrong string }{name, wrong}))
+	return p.writePage(c, status, "tenant.html", p.newFrame("Which library?", struct{ Name, Wrong string }{name, wrong}))
 }

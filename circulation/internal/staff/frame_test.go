@@ -14,7 +14,7 @@ import (
 
 const actorID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
-// granted are the headers of a gateway for somebody of diku with these permissions.
+// granted are the headers of a gateway for a user of diku with these permissions.
 func granted(permissions ...string) http.Header {
 	list, err := json.Marshal(append([]string{}, permissions...))
 	if err != nil {
@@ -23,7 +23,7 @@ func granted(permissions ...string) http.Header {
 	return http.Header{okapi.TenantHeader: {"diku"}, okapi.PermissionsHeader: {string(list)}, okapi.UserIDHeader: {actorID}}
 }
 
-func TestAGatewayLetsInWhoMay(t *testing.T) {
+func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		path   string
@@ -33,13 +33,13 @@ func TestAGatewayLetsInWhoMay(t *testing.T) {
 	}{
 		"who may see":                  {"/staff/diku/", granted(admin.MaySeeSettings), 200, "The lock is off"},
 		"who may see the form only":    {"/staff/diku/timing", granted(admin.MaySeeSettings), 200, "You may look at this, but not change it."},
-		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + admin.MaySeeSettings + " Whoever gives out permissions"},
+		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + admin.MaySeeSettings + " The person who grants permissions"},
 		"who may see but not change":   {"/staff/diku/switch?to=on", granted(admin.MaySeeSettings), 403, "Access requires permission: " + admin.MayChangeSettings},
 		"who may not see the history":  {"/staff/diku/check-outs", granted(admin.MaySeeSettings), 403, admin.MaySeeCheckOuts},
 		"who may not try":              {"/staff/diku/try", granted(admin.MaySeeSettings), 403, admin.MayExplain},
 		"who may not see the sums":     {"/staff/diku/timing/sums", granted(admin.MaySeeLocks), 403, admin.MaySeeSettings},
 		"who is of another tenant":     {"/staff/other/", granted(admin.MaySeeSettings), 403, "You are signed in to the tenant diku, not to other"},
-		"whom no gateway sent":         {"/staff/diku/", nil, 403, "set STAFF_AUTH to basic or none"},
+		"without a gateway":            {"/staff/diku/", nil, 403, "set STAFF_AUTH to basic or none"},
 		"a tenant that there is not":   {"/staff/Robert'%29--/", granted(admin.MaySeeSettings), 404, "There is no such tenant"},
 		"a page that there is not":     {"/staff/-/nothing.js", nil, 404, "There is no such file"},
 		"a permission as a part of it": {"/staff/diku/", granted(admin.MaySeeSettings + ".more"), 403, "Access requires permission"},
@@ -53,7 +53,7 @@ func TestAGatewayLetsInWhoMay(t *testing.T) {
 	}
 }
 
-func TestTheNavigationHasWhatOneMaySee(t *testing.T) {
+func TestNavigation_HasThePagesThatAreAllowed(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000)}
 	p := visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings, admin.MayExplain)).get(t, "/staff/diku/timing")
@@ -61,25 +61,25 @@ func TestTheNavigationHasWhatOneMaySee(t *testing.T) {
 	p.lacks(t, "/staff/diku/locks", "/staff/diku/check-outs", "/staff/diku/contention")
 	p.want(t, 200, "Signed in as Lovelace, Ada")
 	p.lacks(t, actorID)
-	// Whoever may not see the page that they are led to first sees where they may go.
+	// Without the permission for the first page, the navigation has the allowed pages.
 	p = visitAs(t, l, auth.Gateway, granted(admin.MaySeeLocks)).get(t, "/staff/diku/")
 	p.want(t, 403, "Access requires permission")
 	p.has(t, `<a href="/staff/diku/locks">Live locks</a>`)
 	p.lacks(t, "/staff/diku/timing")
 }
 
-func TestWhoMayNotSeeChangesIsToldNothingOfThem(t *testing.T) {
+func TestFeaturePage_HidesChangesWithoutThePermission(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 3000)}
 	p := visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings)).get(t, "/staff/diku/")
 	p.want(t, 200, "The lock is on")
-	p.lacks(t, "Who changed what", "Nobody has changed")
+	p.lacks(t, "Who changed what", "No change of")
 	p = visitAs(t, l, auth.Gateway, granted(admin.MaySeeSettings, admin.MaySeeChanges)).get(t, "/staff/diku/?offset=20")
 	p.want(t, 200, "Who changed what", "There are no older changes.", "Newer")
-	p.lacks(t, "Nobody has changed")
+	p.lacks(t, "No change of")
 }
 
-func TestAPasswordIsAskedForAndNamesWhoActs(t *testing.T) {
+func TestPages_AskForThePasswordAndKeepTheName(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(false, 3000)}
 	stranger := visitAs(t, l, auth.Basic, nil).get(t, "/staff/diku/")
@@ -97,19 +97,19 @@ func TestAPasswordIsAskedForAndNamesWhoActs(t *testing.T) {
 	}
 }
 
-func TestWithoutSignInThePageWarnsAndServesThisComputerAlone(t *testing.T) {
+func TestPages_WithoutSignInWarnAndServeThisComputerOnly(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(false, 3000)}
 	v := visit(t, l)
-	v.get(t, "/staff/diku/").want(t, 200, "Nobody is asked to sign in (STAFF_AUTH=none)")
-	v.header = granted() // a user's id that nobody vouches for
+	v.get(t, "/staff/diku/").want(t, 200, "Sign-in is off (STAFF_AUTH=none)")
+	v.header = granted() // a user's id without a gateway in front
 	v.get(t, "/staff/diku/").lacks(t, "Signed in as")
 	v.get(t, "/staff/diku/nothing").lacks(t, "Signed in as")
 	v.host = "evil.example:9801" // a name that leads to this computer too
 	v.get(t, "/staff/diku/").want(t, 403, "only addresses of this computer itself are served")
 }
 
-func TestTheFirstPageLeadsToATenant(t *testing.T) {
+func TestFirstPage_RedirectsToATenant(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		path     string

@@ -9,37 +9,34 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Streams tell open pages what changes, as server-sent events (WHATWG HTML, section
-// 9.2). An event is HTML: the page's own parts again, made by the same template.
+// Streams keep open pages up to date with server-sent events (WHATWG HTML, section 9.2).
+// An event is HTML: parts of the page, rendered again by the same template.
 
 const (
-	// maxStreams is how many pages of all tenants are told at a time by one process;
-	// each asks storage again and again.
+	// maxStreams bounds the open streams of a process, because each one polls storage.
 	maxStreams = 32
-	// quietTime is after how long without news a stream shows that it lives, so that
-	// nothing in between takes it for dead.
+	// quietTime is the longest silence of a stream, so that no proxy closes it as idle.
 	quietTime = 15 * time.Second
 )
 
 // trouble is the part of a page that says that it is not up to date.
 const trouble = `<div data-live="trouble"><p class="strip">What is new could not be read just now. What stands here is the last that is known; this page tries again by itself.</p></div>`
 
-// stream sends what read returns: at once, then whenever it is something else; it
-// looks every so often. The stream ends with the request, which the browser then
-// makes again, so no stream outlives the permission to see it for long. It ends at
-// once when the service stops.
+// stream calls read at each interval and sends what it returns, if that has changed. A
+// stream ends with its request, and the browser then opens the next one. So no stream
+// outlives the permission for long. All streams end when the service stops.
 //
-// A page of another site gets none, since its visitor's browser would sign in and
-// take the places of those who follow.
+// A page of another site gets no stream: its visitor's browser would sign in and take a
+// place.
 func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error)) error {
-	if fromElsewhere(v.Request()) {
+	if isCrossSite(v.c.Request()) {
 		return fault.New(fault.Forbidden, "Only the staff pages themselves may follow what is new")
 	}
 	select {
 	case p.streams <- struct{}{}:
 		defer func() { <-p.streams }()
 	default:
-		return v.String(http.StatusTooManyRequests, "Too many pages follow what is new. This one tries again by itself.")
+		return v.c.String(http.StatusTooManyRequests, "Too many pages follow what is new. This one tries again by itself.")
 	}
 	ctx, cancel := context.WithCancel(v.ctx())
 	defer cancel()
@@ -50,22 +47,22 @@ func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error
 		case <-ctx.Done():
 		}
 	}()
-	v.SetRequest(v.Request().WithContext(ctx))
-	p.tell(v, every, read)
+	v.c.SetRequest(v.c.Request().WithContext(ctx))
+	p.writeStream(v, every, read)
 	return nil
 }
 
-// tell writes a stream until its request ends or the browser leaves.
-func (p *Pages) tell(v *visit, every time.Duration, read func() ([]byte, error)) {
+// writeStream writes a stream until its request ends or the browser leaves.
+func (p *Pages) writeStream(v *visit, every time.Duration, read func() ([]byte, error)) {
 	ctx := v.ctx()
-	h := v.Response().Header()
+	h := v.c.Response().Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // a proxy in front must not collect events
-	v.Response().WriteHeader(http.StatusOK)
-	if v.Request().Method == http.MethodHead {
+	h.Set("X-Accel-Buffering", "no") // a proxy must not buffer events
+	v.c.Response().WriteHeader(http.StatusOK)
+	if v.c.Request().Method == http.MethodHead {
 		return
 	}
-	if send(v, "retry: 1000\n\n") != nil {
+	if v.send("retry: 1000\n\n") != nil {
 		return
 	}
 	ticker := time.NewTicker(every)
@@ -83,15 +80,15 @@ func (p *Pages) tell(v *visit, every time.Duration, read func() ([]byte, error))
 		var text string
 		switch {
 		case !bytes.Equal(news, last):
-			if err != nil { // once, not at each try
-				p.Log.WarnContext(ctx, "page not kept up to date", "err", err)
+			if err != nil { // logged once, not for each read
+				p.log.WarnContext(ctx, "page not kept up to date", "err", err)
 			}
-			text = event(news)
+			text = formatEvent(news)
 		case time.Since(sent) >= quietTime:
 			text = ": nothing new\n\n"
 		}
 		if text != "" {
-			if send(v, text) != nil {
+			if v.send(text) != nil {
 				return // the browser left
 			}
 			last, sent = news, time.Now()
@@ -104,9 +101,9 @@ func (p *Pages) tell(v *visit, every time.Duration, read func() ([]byte, error))
 	}
 }
 
-// event is HTML as one event. All of CR LF, LF and CR end a line of a stream, so
-// none of them may come through as it is.
-func event(html []byte) string {
+// formatEvent writes HTML as one event. CR LF, LF and CR all end a line of a stream, so
+// each line of the HTML becomes a line of data.
+func formatEvent(html []byte) string {
 	html = bytes.ReplaceAll(html, []byte("\r\n"), []byte("\n"))
 	html = bytes.ReplaceAll(html, []byte("\r"), []byte("\n"))
 	var out bytes.Buffer
@@ -119,19 +116,10 @@ func event(html []byte) string {
 	return out.String()
 }
 
-func send(v *visit, text string) error {
-	if _, err := v.Response().Write([]byte(text)); err != nil {
+func (v *visit) send(text string) error {
+	if _, err := v.c.Response().Write([]byte(text)); err != nil {
 		return err
 	}
-	// Not by Echo's Response, whose Flush panics where there is none.
-	return http.NewResponseController(v.Response().Writer).Flush()
-}
-
-// part makes the part of a page that a stream sends again.
-func (p *Pages) part(file, name string, data any) ([]byte, error) {
-	var out bytes.Buffer
-	if err := p.templates.part(&out, file, name, data); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	// Echo's Response.Flush panics if its writer cannot flush; this returns an error.
+	return http.NewResponseController(v.c.Response().Writer).Flush()
 }

@@ -75,7 +75,7 @@ func (f *follower) after(d time.Duration) string {
 	return f.news()
 }
 
-// ended tells whether the answer is complete, and its status.
+// ended reports whether the answer is complete, and its status.
 func (f *follower) ended() (bool, int) {
 	synctest.Wait()
 	f.mu.Lock()
@@ -91,7 +91,7 @@ type livePages struct {
 func newLivePages(t *testing.T, o staff.Admin) livePages {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	pages, err := staff.New(staff.Options{Admin: o, Guard: auth.NewGuard(auth.None, "", log), Log: log})
+	pages, err := staff.New(o, auth.NewGuard(auth.None, "", log), log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (p livePages) follow(t *testing.T, path string) *follower {
 	return f
 }
 
-func TestAStreamTellsTheListAtOnceAndThenWhatChanges(t *testing.T) {
+func TestStream_SendsTheListAtOnceAndThenChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{locks: []schemas.CheckoutLock{held()}}
@@ -156,7 +156,7 @@ func TestAStreamTellsTheListAtOnceAndThenWhatChanges(t *testing.T) {
 	})
 }
 
-func TestAQuietStreamShowsThatItLivesAndEndsWithTheRequest(t *testing.T) {
+func TestStream_SendsCommentsAndEndsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -178,7 +178,7 @@ func TestAQuietStreamShowsThatItLivesAndEndsWithTheRequest(t *testing.T) {
 	})
 }
 
-func TestStreamsEndAtOnceWhenTheServiceStops(t *testing.T) {
+func TestStream_EndsWhenTheServiceStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pages := newLivePages(t, &desk{})
@@ -194,7 +194,7 @@ func TestStreamsEndAtOnceWhenTheServiceStops(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadIsToldOnceAndTheStreamGoesOn(t *testing.T) {
+func TestStream_ReportsAFailureOnceAndGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{locks: []schemas.CheckoutLock{held()}}
@@ -212,7 +212,7 @@ func TestWhatCannotBeReadIsToldOnceAndTheStreamGoesOn(t *testing.T) {
 	})
 }
 
-func TestAStreamWaitsForStorageToFindItsPatron(t *testing.T) {
+func TestStream_WaitsForStorageToFindThePatron(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{locks: []schemas.CheckoutLock{held()}, lost: fault.New(fault.Unavailable, "down")}
@@ -237,7 +237,7 @@ func TestAStreamWaitsForStorageToFindItsPatron(t *testing.T) {
 	})
 }
 
-func TestAPageOfAnotherSiteIsToldNothing(t *testing.T) {
+func TestStream_RefusesAPageOfAnotherSite(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/staff/diku/locks/live", nil)
 	r.Host = "localhost"
@@ -249,7 +249,7 @@ func TestAPageOfAnotherSiteIsToldNothing(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyPagesAreTold(t *testing.T) {
+func TestStream_IsLimitedInNumber(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pages := newLivePages(t, &desk{})
@@ -270,7 +270,7 @@ func TestOnlySoManyPagesAreTold(t *testing.T) {
 	})
 }
 
-func TestALineBreakInALockEndsNoEvent(t *testing.T) {
+func TestStream_EscapesLineBreaks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := held()

@@ -1,16 +1,34 @@
 package staff
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	"checkoutlock/schemas/fault"
 )
 
-// localSpan returns the first and the last millisecond at which clocks in the zone
-// show what was typed, a minute or a second as browsers send it. In the hour that
-// clocks repeat in autumn, these are an hour and a minute apart, so that a search
-// between two local times misses nothing. A time that clocks skip in spring stands
-// for the moment at which they skip it.
-func localSpan(typed string, zone *time.Location) (first, last time.Time, ok bool) {
+// Local times that people type, in the service's time zone (the variable TZ).
+
+// readLocalTime returns the first and the last millisecond of the typed date and time;
+// zero without one.
+func readLocalTime(f *field) (first, last time.Time) {
+	if f.Value == "" {
+		return time.Time{}, time.Time{}
+	}
+	first, last, ok := findSpan(f.Value, time.Local)
+	if !ok {
+		f.Wrong = fmt.Sprintf("%s is no date and time; write it as in 2026-08-22T14:03.", fault.Shown(f.Value))
+		return time.Time{}, time.Time{}
+	}
+	return first, last
+}
+
+// findSpan returns the first and the last millisecond at which clocks in the zone show
+// the typed minute or second. In the hour that clocks repeat in autumn these are an
+// hour and a minute apart, so that a search between two local times misses nothing. A
+// time that clocks skip in spring means the moment at which they skip it.
+func findSpan(typed string, zone *time.Location) (first, last time.Time, ok bool) {
 	for _, form := range []struct {
 		layout    string
 		precision time.Duration
@@ -19,7 +37,7 @@ func localSpan(typed string, zone *time.Location) (first, last time.Time, ok boo
 		if err != nil {
 			continue
 		}
-		found, skipped := instantsOf(wall.Truncate(time.Second), zone)
+		found, skipped := findInstants(wall.Truncate(time.Second), zone)
 		if skipped {
 			first, last = found[0], found[0]
 		} else {
@@ -30,22 +48,22 @@ func localSpan(typed string, zone *time.Location) (first, last time.Time, ok boo
 	return time.Time{}, time.Time{}, false
 }
 
-// instantsOf returns the one or two instants, the earlier one first, at which clocks
-// in the zone show the date and time of wall, which is in UTC. If they skip it, it
-// returns the instant at which they do.
-func instantsOf(wall time.Time, zone *time.Location) (found []time.Time, skipped bool) {
+// findInstants returns the one or two instants, the earlier one first, at which clocks
+// in the zone show the date and time of wall, which is in UTC. If clocks skip that
+// time, it returns the instant at which they do.
+func findInstants(wall time.Time, zone *time.Location) (found []time.Time, skipped bool) {
 	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
 	begin, end := near.ZoneBounds()
-	offsets := []int{offsetAt(near)}
+	offsets := []int{utcOffset(near)}
 	if !begin.IsZero() {
-		offsets = append(offsets, offsetAt(begin.Add(-time.Second)))
+		offsets = append(offsets, utcOffset(begin.Add(-time.Second)))
 	}
 	if !end.IsZero() {
-		offsets = append(offsets, offsetAt(end))
+		offsets = append(offsets, utcOffset(end))
 	}
 	for _, offset := range offsets {
 		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
-		if offsetAt(at) == offset && !slices.ContainsFunc(found, at.Equal) {
+		if utcOffset(at) == offset && !slices.ContainsFunc(found, at.Equal) {
 			found = append(found, at)
 		}
 	}
@@ -53,19 +71,24 @@ func instantsOf(wall time.Time, zone *time.Location) (found []time.Time, skipped
 	switch {
 	case len(found) > 0:
 		return found, false
-	case wallOf(near).After(wall):
+	case near.UTC().Add(time.Duration(utcOffset(near)) * time.Second).After(wall):
 		return []time.Time{begin}, true
 	}
 	return []time.Time{end}, true
 }
 
-// offsetAt is how many seconds clocks are ahead of UTC.
-func offsetAt(t time.Time) int {
+// utcOffset is the number of seconds that clocks are ahead of UTC.
+func utcOffset(t time.Time) int {
 	_, offset := t.Zone()
 	return offset
 }
 
-// wallOf is the date and time that clocks show at t, in UTC.
-func wallOf(t time.Time) time.Time {
-	return t.UTC().Add(time.Duration(offsetAt(t)) * time.Second)
+// nameZone names a time zone for the whole year: CET/CEST, for example, or UTC.
+func nameZone(zone *time.Location, year int) string {
+	january := time.Date(year, time.January, 1, 0, 0, 0, 0, zone).Format("MST")
+	july := time.Date(year, time.July, 1, 0, 0, 0, 0, zone).Format("MST")
+	if january == july {
+		return january
+	}
+	return january + "/" + july
 }

@@ -7,7 +7,7 @@ import (
 	"checkoutlock/circulation/internal/staff"
 )
 
-func TestLocalSpan(t *testing.T) {
+func TestFindSpan(t *testing.T) {
 	t.Parallel()
 	const (
 		berlin   = "Europe/Berlin"
@@ -44,7 +44,7 @@ func TestLocalSpan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, last, ok := staff.LocalSpan(tt.typed, zone)
+			first, last, ok := staff.FindSpan(tt.typed, zone)
 			const layout = "2006-01-02T15:04:05.000Z"
 			if got, want := first.UTC().Format(layout), tt.first; !ok || got != want {
 				t.Errorf("begins at %s, want %s", got, want)
@@ -56,7 +56,7 @@ func TestLocalSpan(t *testing.T) {
 	}
 }
 
-func TestLocalSpan_KeepsEachInstantInTheMinuteThatClocksShow(t *testing.T) {
+func TestFindSpan_KeepsEachInstantInTheMinuteThatClocksShow(t *testing.T) {
 	t.Parallel()
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestLocalSpan_KeepsEachInstantInTheMinuteThatClocksShow(t *testing.T) {
 		}
 		for at := begin.Add(-2 * time.Hour); at.Before(begin.Add(4 * time.Hour)); at = at.Add(59 * time.Second) {
 			typed := at.In(zone).Format("2006-01-02T15:04")
-			if first, last, ok := staff.LocalSpan(typed, zone); !ok || at.Before(first) || at.After(last) {
+			if first, last, ok := staff.FindSpan(typed, zone); !ok || at.Before(first) || at.After(last) {
 				t.Errorf("%s is shown as %s, which stands for %s to %s", at, typed, first, last)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"checkoutlock/schemas/redact"
 )
 
-// The page Live locks: who holds what, for how long.
+// The page Live locks: which locks are held, by which instance, and for how long.
 
 const (
 	locksShown = 100
@@ -24,10 +25,10 @@ const (
 
 type locksPage struct {
 	Patron, Holder field
-	State          string // what is asked for: empty for all, held or outdated
+	State          string // held, outdated, or empty for all
 	ShowPatrons    bool
 	Problems       []field
-	List           *locksList // nil when the filter is wrong
+	List           *locksList // nil if the filter is wrong
 	Action         string     // paths
 	All            string
 	Live           string
@@ -42,19 +43,19 @@ type locksList struct {
 	Filtered      bool
 	ShowPatrons   bool
 	TogglePatrons string // paths
-	Feature       string // where the lock is turned on; empty for who may not
+	Feature       string // of the switch; empty without the permission
 }
 
 type lockRow struct {
-	schemas.CheckoutLock
-	Patron  string // masked until asked for
+	Lock    schemas.CheckoutLock
+	Patron  string // masked unless the address asks for it
 	Age     int64  // ms, never negative
 	Left    int64  // likewise
-	Release string // path; empty for who may not
+	Release string // path; empty without the permission
 }
 
-// locks handles GET /staff/{tenant}/locks.
-func (p *Pages) locks(v *visit) error {
+// showLocks handles GET /staff/{tenant}/locks.
+func (p *Pages) showLocks(v *visit) error {
 	page, filter, err := readLockFilter(v)
 	if err != nil {
 		return err
@@ -62,14 +63,14 @@ func (p *Pages) locks(v *visit) error {
 	if filter.UserID, page.Patron.Wrong, err = p.findPatron(v, page.Patron.Value); err != nil {
 		return err
 	}
-	page.Problems = problems(page.Patron)
+	page.Problems = findProblems(page.Patron)
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
 		list, err := p.listLocks(v, filter)
 		switch {
-		case isAbout(err, "holder"):
+		case refusesParameter(err, "holder"):
 			page.Holder.Wrong = "No instance can have this name."
-			page.Problems = problems(page.Holder)
+			page.Problems = findProblems(page.Holder)
 		case err != nil:
 			return err
 		default:
@@ -80,13 +81,13 @@ func (p *Pages) locks(v *visit) error {
 	return v.show(status, "locks.html", "/locks", "Live locks", page)
 }
 
-// liveLocks handles GET /staff/{tenant}/locks/live, with the page's query.
-func (p *Pages) liveLocks(v *visit) error {
+// streamLocks handles GET /staff/{tenant}/locks/live, with the page's query.
+func (p *Pages) streamLocks(v *visit) error {
 	page, filter, err := readLockFilter(v)
 	if err != nil {
 		return err
 	}
-	find := func() error { // the patron, until storage has answered once
+	find := func() error { // finds the patron's id once
 		if filter.UserID != "" {
 			return nil
 		}
@@ -98,7 +99,7 @@ func (p *Pages) liveLocks(v *visit) error {
 		return err
 	}
 	if err := find(); fault.Is(err, fault.Invalid) {
-		return err // what else went wrong may pass while the stream goes on
+		return err // other errors may pass while the stream is open
 	}
 	return p.stream(v, locksEvery, func() ([]byte, error) {
 		if err := find(); err != nil {
@@ -108,69 +109,69 @@ func (p *Pages) liveLocks(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.part("locks.html", "live", list)
+		return p.templates.render("locks.html", "live", list)
 	})
 }
 
-// readLockFilter reads the query, all but the patron's id, which storage knows.
+// readLockFilter reads the query. The patron's id is missing: only storage knows it.
 func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
-	q := v.QueryParams()
+	q := v.c.QueryParams()
 	page := locksPage{
 		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Get("patron"))},
 		Holder: field{Name: "holder", Label: "Held by (an instance)", Value: strings.TrimSpace(q.Get("holder"))},
-		State:  q.Get("state"), ShowPatrons: patronsAsked(v), Action: v.path("/locks"), All: v.pathWithPatrons("/locks"),
+		State:  q.Get("state"), ShowPatrons: v.showsPatrons(), Action: v.path("/locks"), All: v.keepShown("/locks"),
 	}
 	filter := admin.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
 	switch page.State {
-	case "", "held", "outdated":
-		if page.State != "" {
-			outdated := page.State == "outdated"
-			filter.Outdated = &outdated
-		}
+	case "":
+	case "held", "outdated":
+		outdated := page.State == "outdated"
+		filter.Outdated = &outdated
 	default:
 		return page, filter, fault.New(fault.Malformed, "Locks are held or outdated, not %s", fault.Shown(page.State))
 	}
-	query := v.Request().URL.Query()
-	query.Del("done")
-	page.Live, page.Refresh = v.path("/locks/live")+"?"+query.Encode(), v.path("/locks")+"?"+query.Encode()
+	same := func(url.Values) {}
+	page.Live, page.Refresh = v.pathOf("/locks/live", same), v.pathOf("/locks", same)
 	return page, filter, nil
 }
 
-// isAbout tells whether err refuses the parameter with the name.
-func isAbout(err error, name string) bool {
+// refusesParameter reports whether err refuses the parameter with the name.
+func refusesParameter(err error, name string) bool {
 	var f *fault.Error
 	return errors.As(err, &f) && f.Code == fault.Invalid && slices.ContainsFunc(f.Details, func(d fault.Detail) bool {
 		return len(d.Parameters) > 0 && d.Parameters[0].Key == name
 	})
 }
 
-// findPatron returns the id of the patron with a barcode or an id; wrong says why
-// there is none.
+// findPatron returns the id of the patron with a barcode or an id; wrong says why there
+// is none.
 func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) {
 	if text == "" || schemas.IsFolioUUID(text) {
 		return text, "", nil
 	}
-	id, found, err := fault.Found(p.Admin.PatronID(v.ctx(), text))
+	id, found, err := fault.Found(p.admin.PatronID(v.ctx(), text))
 	switch {
 	case err != nil:
 		return "", "", err
 	case !found:
 		return "", "No patron has this barcode.", nil
-	case !schemas.IsFolioUUID(id): // storage refuses it
+	case !schemas.IsFolioUUID(id): // storage would refuse it
 		return "", "This patron's id is of a kind that no lock can have.", nil
 	}
 	return id, "", nil
 }
 
 func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) {
-	locks, err := p.Admin.Locks(v.ctx(), filter)
+	locks, err := p.admin.Locks(v.ctx(), filter)
 	if err != nil {
 		return locksList{}, err
 	}
-	list := locksList{Summary: summary(locks), Filtered: filter != admin.LockFilter{Limit: locksShown}}
-	list.ShowPatrons, list.TogglePatrons = patronsShown(v, "/locks")
+	list := locksList{
+		Summary: summarizeLocks(locks), Filtered: filter != admin.LockFilter{Limit: locksShown},
+		ShowPatrons: v.showsPatrons(), TogglePatrons: v.toggleShown("/locks"),
+	}
 	if len(locks.CheckoutLocks) == 0 {
-		view, err := p.Admin.Settings(v.ctx())
+		view, err := p.admin.Settings(v.ctx())
 		if err != nil {
 			return list, err
 		}
@@ -186,7 +187,7 @@ func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 		for i, l := range locks.CheckoutLocks {
 			ids[i] = l.UserID
 		}
-		if patrons, err = p.Admin.Patrons(v.ctx(), ids); err != nil {
+		if patrons, err = p.admin.Patrons(v.ctx(), ids); err != nil {
 			return list, err
 		}
 	}
@@ -194,7 +195,7 @@ func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 	for _, l := range locks.CheckoutLocks {
 		row := newLockRow(l)
 		if list.ShowPatrons {
-			row.Patron = patronText(l.UserID, patrons)
+			row.Patron = formatPatron(l.UserID, patrons)
 		}
 		if mayRelease {
 			row.Release = v.releasePath(l.ID)
@@ -210,19 +211,19 @@ func newLockRow(l schemas.CheckoutLock) lockRow {
 	if l.Outdated {
 		left = 0
 	}
-	return lockRow{CheckoutLock: l, Patron: redact.Mask(l.UserID), Age: age, Left: left}
+	return lockRow{Lock: l, Patron: redact.Mask(l.UserID), Age: age, Left: left}
 }
 
-// State is the lock's in words; colour alone tells nothing.
+// State names the lock's state, because colour alone is not accessible.
 func (r lockRow) State() string {
-	if r.Outdated {
-		return "Outdated – blocks nobody"
+	if r.Lock.Outdated {
+		return "Outdated – blocks no check-out"
 	}
 	return "Held"
 }
 
-// patronText is barcode and name of a patron; who is gone has an id alone.
-func patronText(id string, patrons map[string]checkout.User) string {
+// formatPatron writes a patron's barcode and name, or the id if the record is gone.
+func formatPatron(id string, patrons map[string]checkout.User) string {
 	u, ok := patrons[id]
 	if !ok {
 		return id
@@ -231,9 +232,9 @@ func patronText(id string, patrons map[string]checkout.User) string {
 	return strings.TrimSpace(cmp.Or(u.Barcode, "no barcode") + " " + name)
 }
 
-// summary says in words how many locks there are; it stays the same as long as the
-// numbers do, since it is read out aloud.
-func summary(locks schemas.CheckoutLocks) string {
+// summarizeLocks counts the locks in words. The text changes only if a number changes,
+// because screen readers read each change aloud.
+func summarizeLocks(locks schemas.CheckoutLocks) string {
 	outdated := 0
 	for _, l := range locks.CheckoutLocks {
 		if l.Outdated {

@@ -13,14 +13,14 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestLocksAreListedWithWhatTheyTell(t *testing.T) {
+func TestLocksPage_ListsLocks(t *testing.T) {
 	t.Parallel()
 	l := &library{Admin: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK,
 		"1 lock held, 1 outdated",
 		"****1234 Held 500 ms 2.5 s circulation-1 req-17/c Copy 0bab56e5 Copy Release …",
-		"****5678 Outdated – blocks nobody 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
+		"****5678 Outdated – blocks no check-out 1 min 15 s none an unnamed instance – 6cf5ab4b Copy Release …",
 		"Patrons are masked. Show the patrons")
 	p.has(t,
 		`<tr id="lock-`+heldID+`">`, `data-copy="`+heldID+`"`, `data-copy="req-17/circulation"`, `title="req-17/circulation"`, `<progress max="3000" value="2500"`, `<progress max="3000" value="0"`,
@@ -28,7 +28,7 @@ func TestLocksAreListedWithWhatTheyTell(t *testing.T) {
 	p.lacks(t, annID, benID, "Ahrens", held().RequestID, "patrons=shown\">Release", "No lock is held now.", "The check-out lock is off")
 }
 
-func TestPatronsAreWrittenOutWhenAsked(t *testing.T) {
+func TestLocksPage_ShowsPatronsOnRequest(t *testing.T) {
 	t.Parallel()
 	l := &library{Admin: &desk{locks: []schemas.CheckoutLock{held(), outdated()}}}
 	p := visit(t, l).get(t, "/staff/diku/locks?holder=circulation-1&patrons=shown")
@@ -39,7 +39,7 @@ func TestPatronsAreWrittenOutWhenAsked(t *testing.T) {
 	p.lacks(t, "<1>Ann")
 }
 
-func TestMaskedPatronsAreNotLookedUp(t *testing.T) {
+func TestLocksPage_DoesNotLookUpMaskedPatrons(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
 	visit(t, &library{Admin: d}).get(t, "/staff/diku/locks")
@@ -48,7 +48,7 @@ func TestMaskedPatronsAreNotLookedUp(t *testing.T) {
 	}
 }
 
-func TestLocksAreFiltered(t *testing.T) {
+func TestLocksPage_Filters(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
 	for query, want := range map[string]admin.LockFilter{
@@ -75,7 +75,7 @@ func TestLocksAreFiltered(t *testing.T) {
 	}
 }
 
-func TestAFilterThatCannotBeIsSaidAtItsField(t *testing.T) {
+func TestLocksPage_RefusesAnInvalidFilterAtItsField(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		query string
@@ -84,7 +84,7 @@ func TestAFilterThatCannotBeIsSaidAtItsField(t *testing.T) {
 		field string
 	}{
 		"no id of a patron": {"patron=" + newID, nil, "No patron has this barcode.", `id="patron-error"`},
-		"no such patron":    {"patron=%3Cb%3Enobody", nil, "No patron has this barcode.", `id="patron" name="patron" value="&lt;b&gt;nobody"`},
+		"no such patron":    {"patron=%3Cb%3Eunknown", nil, "No patron has this barcode.", `id="patron" name="patron" value="&lt;b&gt;unknown"`},
 		"of another kind":   {"patron=new", nil, "This patron's id is of a kind that no lock can have.", `id="patron-error"`},
 		"no such holder":    {"holder=x%00", refused("holder"), "No instance can have this name.", `id="holder-error"`},
 	}
@@ -108,26 +108,26 @@ func refused(name string) error {
 	return fault.Validation(fault.Detail{Message: name + " is wrong", Parameters: []fault.Parameter{fault.Param(name, "x")}})
 }
 
-func TestWhatElseIsWrongWithAFilterIsNotTheHolders(t *testing.T) {
+func TestLocksPage_BlamesTheHolderOnlyForItsOwnFault(t *testing.T) {
 	t.Parallel()
 	p := visit(t, &library{Admin: &desk{err: refused("userId")}}).get(t, "/staff/diku/locks?holder=x")
 	p.want(t, http.StatusUnprocessableEntity, "That cannot be done", "userId is wrong")
 	p.lacks(t, "No instance can have this name.")
 }
 
-func TestALiveListOfNobodysLocksIsRefused(t *testing.T) {
+func TestLocksPage_RefusesAStreamOfAnUnknownPatron(t *testing.T) {
 	t.Parallel()
-	for patron, words := range map[string]string{"nobody": "No patron has this barcode.", "new": "no lock can have"} {
+	for patron, words := range map[string]string{"unknown": "No patron has this barcode.", "new": "no lock can have"} {
 		d := &desk{}
 		p := visit(t, &library{Admin: d}).get(t, "/staff/diku/locks/live?patron="+patron)
 		p.want(t, http.StatusUnprocessableEntity, words)
 		if d.lists != 0 {
-			t.Error("locks were listed all the same")
+			t.Error("locks were listed although the patron is unknown")
 		}
 	}
 }
 
-func TestAnEmptyListOfLocksExplainsItself(t *testing.T) {
+func TestLocksPage_ExplainsAnEmptyList(t *testing.T) {
 	t.Parallel()
 	for enabled, words := range map[bool]string{true: "That is normal", false: "The check-out lock is off for this library"} {
 		p := visit(t, &library{Admin: &desk{}, view: own(enabled, 3000)}).get(t, "/staff/diku/locks")
@@ -146,14 +146,14 @@ func TestAnEmptyListOfLocksExplainsItself(t *testing.T) {
 	}
 }
 
-func TestALongListSaysHowMuchOfItIsShown(t *testing.T) {
+func TestLocksPage_SaysHowMuchOfALongListIsShown(t *testing.T) {
 	t.Parallel()
 	locks := slices.Repeat([]schemas.CheckoutLock{held()}, 1)
 	p := visit(t, &library{Admin: &desk{locks: locks, total: 240}}).get(t, "/staff/diku/locks")
 	p.want(t, http.StatusOK, "The oldest 1 lock of 240 are shown: 1 lock held")
 }
 
-func TestALockFromTheFutureHasNoNegativeAge(t *testing.T) {
+func TestLocksPage_ShowsNoNegativeAge(t *testing.T) {
 	t.Parallel()
 	l := held()
 	l.AgeMs = -40
@@ -164,7 +164,7 @@ func TestALockFromTheFutureHasNoNegativeAge(t *testing.T) {
 	p.want(t, http.StatusOK, "Held 9 s none")
 }
 
-func TestWhatProgramsSentIsWrittenAsText(t *testing.T) {
+func TestLocksPage_EscapesText(t *testing.T) {
 	t.Parallel()
 	l := held()
 	l.Holder, l.OkapiRequestID = `<script>x</script>`, `"><img src=x>`
@@ -175,7 +175,7 @@ func TestWhatProgramsSentIsWrittenAsText(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotReleaseSeesNoLinkToIt(t *testing.T) {
+func TestLocksPage_LinksReleasesWithThePermissionOnly(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"X-Okapi-Tenant": {"diku"}, "X-Okapi-Permissions": {`["` + admin.MaySeeLocks + `"]`}}
 	v := visitAs(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{held()}}}, auth.Gateway, header)

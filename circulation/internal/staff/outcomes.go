@@ -7,16 +7,16 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 )
 
-// outcome is how pages speak of one of the ends of a check-out.
+// outcome is one of the ends of a check-out in the words of the pages.
 type outcome struct {
 	Name    string // as the history has it
 	Word    string
 	Kind    string // class of its badge
 	Meaning string
-	Why     string // told of each such check-out; empty where its reason says it
+	Why     string // shown for each such check-out; empty if its reason says it
 }
 
-// outcomes are all of them, in the order in which people look for them.
+// outcomes are all of them, the most frequent searches first.
 var outcomes = []outcome{
 	{checkout.OutcomeLent, "Lent", "good", "The loan was made.", ""},
 	{
@@ -34,7 +34,7 @@ var outcomes = []outcome{
 	},
 	{
 		checkout.OutcomeUnknown, "Not known", "warn",
-		"Storage was lost while the loan was written, so nobody could say whether it was.",
+		"Storage was lost while the loan was written, so it is not known whether the loan was made.",
 		"Storage was lost in the middle; look at the patron's loans.",
 	},
 	{
@@ -59,19 +59,19 @@ var outcomes = []outcome{
 	},
 }
 
-// lockRefused is what machines are told when they did not get the lock.
+// lockRefused begins the message to machines that did not get the lock.
 const lockRefused = "unable to acquire lock"
 
-// why says in words why a check-out with this reason ended so; empty where the
-// reason says it.
-func (o outcome) why(reason string) string {
+// explain says why a check-out with this reason ended so. It is empty if the reason
+// says it.
+func (o outcome) explain(reason string) string {
 	if strings.HasPrefix(reason, lockRefused+": ") {
 		return ""
 	}
 	return o.Why
 }
 
-func outcomeOf(name string) outcome {
+func findOutcome(name string) outcome {
 	if i := slices.IndexFunc(outcomes, func(o outcome) bool { return o.Name == name }); i >= 0 {
 		return outcomes[i]
 	}

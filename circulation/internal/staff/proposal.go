@@ -9,8 +9,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// proposal is a change of the settings as ChangeSettings reads it. What people type
-// may be of any type.
+// proposal is a change of the settings as ChangeSettings parses it. Typed values may be
+// of any type.
 type proposal struct {
 	Enabled          settings.Field[bool] `json:"enabled"`
 	LockTTLMs        any                  `json:"lockTtlMs"` // nil for the service's own
@@ -19,13 +19,12 @@ type proposal struct {
 	Reason           string               `json:"reason"`
 }
 
-// proposalOf changes nothing: a view can be sent back.
-func proposalOf(view settings.View) proposal {
+// newProposal proposes what is in force, so it changes nothing.
+func newProposal(view settings.View) proposal {
 	return proposal{Enabled: view.Enabled, LockTTLMs: view.LockTTLMs, RetryIntervalsMs: view.RetryIntervalsMs, Version: view.Version}
 }
 
-// body is a proposal as it is sent.
-func (w proposal) body() (json.RawMessage, error) {
+func (w proposal) marshal() (json.RawMessage, error) {
 	body, err := json.Marshal(w)
 	if err != nil {
 		return nil, fmt.Errorf("writing the settings: %w", err)
@@ -33,45 +32,45 @@ func (w proposal) body() (json.RawMessage, error) {
 	return body, nil
 }
 
-// parse checks a change as ChangeSettings does. Fault: Invalid.
-func (p *Pages) parse(wanted proposal) (settings.Change, error) {
-	body, err := wanted.body()
+// parseProposal checks a change as ChangeSettings does. Fault: Invalid.
+func (p *Pages) parseProposal(wanted proposal) (settings.Change, error) {
+	body, err := wanted.marshal()
 	if err != nil {
 		return settings.Change{}, err
 	}
-	change, err := p.Admin.Environment().ParseChange(body)
+	change, err := p.admin.Environment().ParseChange(body)
 	if err != nil {
 		return change, fmt.Errorf("reading the settings: %w", err)
 	}
 	return change, nil
 }
 
-// change writes the settings as wanted, with a reason. What is in force already
-// counts as written: whoever sends a form twice, or lost the first answer, has what
-// they wanted. Fault: Conflict when others were changed since wanted's version.
-func (p *Pages) change(v *visit, wanted proposal, reason string) error {
+// saveProposal writes the settings. It succeeds if the wanted settings are in force
+// already, because a visitor may send a form twice. Fault: Conflict if other settings
+// were saved since wanted's version.
+func (p *Pages) saveProposal(v *visit, wanted proposal, reason string) error {
 	wanted.Reason = reason
-	body, err := wanted.body()
+	body, err := wanted.marshal()
 	if err != nil {
 		return err
 	}
-	_, err = p.Admin.ChangeSettings(v.ctx(), body)
-	if fault.Is(err, fault.Conflict) {
-		if p.inForce(v, wanted) {
-			return nil
-		}
-		return fault.Wrap(err, fault.Conflict, "The settings were changed since you opened the page. Nothing of yours was saved: look at them again and repeat your change.")
+	_, err = p.admin.ChangeSettings(v.ctx(), body)
+	switch {
+	case !fault.Is(err, fault.Conflict):
+		return err
+	case p.isInForce(v, wanted):
+		return nil
 	}
-	return err
+	return fault.Wrap(err, fault.Conflict, "The settings were changed since you opened the page. Nothing of yours was saved: look at them again and repeat your change.")
 }
 
-// inForce tells whether the library's own settings are the wanted ones by now.
-func (p *Pages) inForce(v *visit, wanted proposal) bool {
-	view, err := p.Admin.Settings(v.ctx())
+// isInForce reports whether the library's own settings are the wanted ones.
+func (p *Pages) isInForce(v *visit, wanted proposal) bool {
+	view, err := p.admin.Settings(v.ctx())
 	if err != nil || view.Problem != "" {
 		return false
 	}
-	now, errNow := p.parse(proposalOf(view))
-	then, errThen := p.parse(wanted)
+	now, errNow := p.parseProposal(newProposal(view))
+	then, errThen := p.parseProposal(wanted)
 	return errNow == nil && errThen == nil && reflect.DeepEqual(now.LockSettings, then.LockSettings)
 }

@@ -17,25 +17,25 @@ const (
 	goneText    = "The lock is gone already It was released or taken over. Nothing was done. If you have just released it yourself, that is done"
 )
 
-func TestAReleaseIsExplainedBeforeItIsDone(t *testing.T) {
+func TestReleasePage_ExplainsTheRelease(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held(), outdated()}}
 	v := visit(t, &library{Admin: d})
 	p := v.get(t, releasePath)
 	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1", "Request req-17/circulation", "Lock "+heldID,
-		"Why it is safe", "it is refused. If its machine still waits, it takes the lock again and counts the loans again; else it is told to try again.", "gets the lock at once", "is finished first", "Release the lock", "Cancel")
+		"Why it is safe", "it is refused. If its machine still waits, it takes the lock again and counts the loans again; otherwise it shows “unable to acquire lock”.", "gets the lock at once", "is finished first", "Release the lock", "Cancel")
 	p.lacks(t, annID, "need not be released", "patrons=", held().RequestID)
 	if d.lookups != 0 {
 		t.Errorf("patrons were looked up %d times, want never", d.lookups)
 	}
 	p = v.get(t, strings.Replace(releasePath, heldID, outdatedID, 1))
-	p.want(t, http.StatusOK, "Outdated – blocks nobody", "need not be released")
+	p.want(t, http.StatusOK, "Outdated – blocks no check-out", "need not be released")
 	if len(d.released) != 0 {
 		t.Errorf("looking released %v", d.released)
 	}
 }
 
-func TestAReleaseNamesThePatronWhenPatronsAreShown(t *testing.T) {
+func TestReleasePage_NamesThePatronOnRequest(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d, view: own(true, 3000)})
@@ -54,11 +54,11 @@ func TestAReleaseNamesThePatronWhenPatronsAreShown(t *testing.T) {
 	p.has(t, `href="/staff/diku/locks?patrons=shown">Back`)
 }
 
-func TestWhoReleasesTwiceIsToldWhereTheFirstStands(t *testing.T) {
+func TestReleasePage_LinksTheFirstReleaseAfterASecond(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		permissions []string
-		told        bool
+		linked      bool
 	}{
 		"who may see changes":      {[]string{admin.MaySeeSettings, admin.MaySeeChanges}, true},
 		"who may not":              {[]string{admin.MaySeeSettings}, false},
@@ -72,14 +72,14 @@ func TestWhoReleasesTwiceIsToldWhereTheFirstStands(t *testing.T) {
 			v.get(t, releasePath)
 			p := v.post(t, releasePath, url.Values{"reason": {"stuck"}})
 			p.want(t, http.StatusNotFound, goneText, "Back to the live locks")
-			if told := strings.Contains(p.text, "that is done: see Feature , Who changed what."); told != tt.told {
-				t.Errorf("told of changes: %t, want %t:\n%s", told, tt.told, p.text)
+			if linked := strings.Contains(p.text, "that is done: see Feature , Who changed what."); linked != tt.linked {
+				t.Errorf("links the changes: %t, want %t:\n%s", linked, tt.linked, p.text)
 			}
 		})
 	}
 }
 
-func TestWhoMayReleaseButNotSeeLocksSeesNoPatron(t *testing.T) {
+func TestReleasePage_HidesThePatronWithoutThePermission(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		permissions []string
@@ -101,7 +101,7 @@ func TestWhoMayReleaseButNotSeeLocksSeesNoPatron(t *testing.T) {
 	}
 }
 
-func TestALockIsReleasedWithAReason(t *testing.T) {
+func TestReleasePage_ReleasesWithAReason(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d, view: own(true, 3000)})
@@ -118,7 +118,7 @@ func TestALockIsReleasedWithAReason(t *testing.T) {
 	p.lacks(t, "live?done=") // a list that follows has no note
 }
 
-func TestAReasonMayFillItsFieldLineByLine(t *testing.T) {
+func TestReleasePage_AcceptsAReasonOfSeveralLines(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d})
@@ -130,7 +130,7 @@ func TestAReasonMayFillItsFieldLineByLine(t *testing.T) {
 	}
 }
 
-func TestWithoutAReasonNothingIsReleased(t *testing.T) {
+func TestReleasePage_NeedsAReason(t *testing.T) {
 	t.Parallel()
 	for reason, words := range map[string]string{
 		"":     "Say why, in a few words",
@@ -154,7 +154,7 @@ func TestWithoutAReasonNothingIsReleased(t *testing.T) {
 	}
 }
 
-func TestALockThatIsGoneIsNoAccident(t *testing.T) {
+func TestReleasePage_SaysThatTheLockIsGone(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{Admin: &desk{refusal: fault.New(fault.NotFound, "Not found")}})
 	for _, id := range []string{heldID, "no-id", "%2e%2e"} {
@@ -165,7 +165,7 @@ func TestALockThatIsGoneIsNoAccident(t *testing.T) {
 	}
 }
 
-func TestAReleaseThatFailsSaysSo(t *testing.T) {
+func TestReleasePage_SaysThatTheReleaseFailed(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}, refusal: fault.New(fault.Unavailable, "Storage was not reached")}
 	v := visit(t, &library{Admin: d})
@@ -174,7 +174,7 @@ func TestAReleaseThatFailsSaysSo(t *testing.T) {
 	p.want(t, http.StatusServiceUnavailable, "Storage was not reached")
 }
 
-func TestAReleaseNeedsTheTokenOfThePage(t *testing.T) {
+func TestReleasePage_NeedsTheToken(t *testing.T) {
 	t.Parallel()
 	d := &desk{locks: []schemas.CheckoutLock{held()}}
 	v := visit(t, &library{Admin: d})

@@ -1,6 +1,7 @@
-// Package staff is the page for people: librarians, who turn the check-out lock on
-// and off, and whoever looks when something is stuck. It is HTML made here, works
-// without JavaScript, and shows what package admin knows.
+// Package staff serves the pages for librarians and operators. Librarians turn the
+// check-out lock on and off; operators find out why a check-out does not proceed. The
+// server renders the pages from what package admin reads, and they work without
+// JavaScript.
 package staff
 
 import (
@@ -10,8 +11,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/labstack/echo/v4"
-
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
@@ -20,7 +19,7 @@ import (
 	"checkoutlock/web"
 )
 
-// Admin is what the pages show and do; admin.Service says more.
+// Admin is what the pages show and do; see admin.Service.
 type Admin interface {
 	Environment() settings.Environment
 	Settings(ctx context.Context) (settings.View, error)
@@ -38,32 +37,20 @@ type Admin interface {
 	KnownWho(ctx context.Context) (name string, known bool)
 }
 
-// Guard decides who may; auth.Guard says more.
-type Guard interface {
-	Mode() auth.Mode
-	Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc
-	May(ctx context.Context, permission string) bool
-}
-
-// Options configure New. All fields are required.
-type Options struct {
-	Admin Admin
-	Guard Guard
-	Log   *slog.Logger
-}
-
 // Pages serves the staff pages of all tenants under /staff/.
 type Pages struct {
-	Options
+	admin     Admin
+	guard     *auth.Guard
+	log       *slog.Logger
 	templates templates
 	assets    map[string]asset
-	streams   chan struct{} // a place for each page that is told what changes
+	streams   chan struct{} // one place for each open stream
 	stopped   chan struct{}
 	stopOnce  sync.Once
 }
 
 // New returns the pages.
-func New(o Options) (*Pages, error) {
+func New(a Admin, guard *auth.Guard, log *slog.Logger) (*Pages, error) {
 	t, err := parseTemplates()
 	if err != nil {
 		return nil, err
@@ -73,55 +60,55 @@ func New(o Options) (*Pages, error) {
 		return nil, err
 	}
 	return &Pages{
-		Options: o, templates: t, assets: assets,
+		admin: a, guard: guard, log: log, templates: t, assets: assets,
 		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
 	}, nil
 }
 
-// Stop ends the streams of all open pages, so that they do not hold up the
-// service's stop. Pages can still be loaded afterwards.
+// Stop ends the streams of all open pages, because they would delay the service's stop.
+// Pages can still be loaded afterwards.
 func (p *Pages) Stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
 
-// assetPath is where the files are that pages load.
+// assetPath is the route of the files that pages load.
 const assetPath = "/staff/-/:asset"
 
-// Routes returns the pages' endpoints. Pages name their tenant in the path, since a
+// Routes returns the pages' endpoints. Pages name their tenant in the path, because a
 // browser sends no X-Okapi-Tenant.
 func (p *Pages) Routes() []web.Route {
 	routes := []web.Route{
-		{Method: http.MethodGet, Path: "/staff", Handler: p.framed(p.chooseTenant)},
-		{Method: http.MethodGet, Path: "/staff/", Handler: p.framed(p.chooseTenant)},
-		{Method: http.MethodGet, Path: "/staff/:tenant", Handler: p.framed(p.chooseTenant)}, // as people type it
+		{Method: http.MethodGet, Path: "/staff", Handler: p.withErrorPage(p.chooseTenant)},
+		{Method: http.MethodGet, Path: "/staff/", Handler: p.withErrorPage(p.chooseTenant)},
+		{Method: http.MethodGet, Path: "/staff/:tenant", Handler: p.withErrorPage(p.chooseTenant)}, // as people type it
 		{Method: http.MethodGet, Path: assetPath, Handler: p.serveAsset},
-		{Method: http.MethodGet, Path: "/staff/*", Handler: p.framed(noSuchPage)},
+		{Method: http.MethodGet, Path: "/staff/*", Handler: p.withErrorPage(refusePath)},
 	}
 	for _, r := range []struct {
 		method, path, permission string
 		handler                  func(*visit) error
 	}{
-		{http.MethodGet, "/", admin.MaySeeSettings, p.feature},
+		{http.MethodGet, "/", admin.MaySeeSettings, p.showFeature},
 		{http.MethodGet, "/switch", admin.MayChangeSettings, p.askSwitch},
-		{http.MethodPost, "/switch", admin.MayChangeSettings, p.doSwitch},
-		{http.MethodGet, "/timing", admin.MaySeeSettings, p.timing},
+		{http.MethodPost, "/switch", admin.MayChangeSettings, p.turnSwitch},
+		{http.MethodGet, "/timing", admin.MaySeeSettings, p.showTiming},
 		{http.MethodPost, "/timing", admin.MayChangeSettings, p.saveTiming},
-		{http.MethodGet, "/timing/sums", admin.MaySeeSettings, p.timingSums},
-		{http.MethodGet, "/locks", admin.MaySeeLocks, p.locks},
-		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.liveLocks},
+		{http.MethodGet, "/timing/sums", admin.MaySeeSettings, p.showSums},
+		{http.MethodGet, "/locks", admin.MaySeeLocks, p.showLocks},
+		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.streamLocks},
 		{http.MethodGet, "/locks/:lock/release", admin.MayReleaseLocks, p.askRelease},
-		{http.MethodPost, "/locks/:lock/release", admin.MayReleaseLocks, p.doRelease},
-		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.checkOuts},
-		{http.MethodGet, "/contention", admin.MaySeeFigures, p.contention},
-		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.liveContention},
-		{http.MethodGet, "/try", admin.MayExplain, p.try},
+		{http.MethodPost, "/locks/:lock/release", admin.MayReleaseLocks, p.releaseLock},
+		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.showCheckOuts},
+		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention},
+		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention},
+		{http.MethodGet, "/try", admin.MayExplain, p.showTrial},
 	} {
 		routes = append(routes, web.Route{
 			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission,
-			Handler: p.framed(p.ofTenant(r.permission, r.handler)),
+			Handler: p.withErrorPage(p.withTenant(r.permission, r.handler)),
 		})
 	}
 	for i := range routes {
 		routes[i].NoTenant = true // the path has it
-		// Pages show the form token beside what was searched for, and some stream.
+		// Compression next to typed text would reveal the form token; some pages stream.
 		routes[i].Uncompressed = routes[i].Path != assetPath
 	}
 	return routes

@@ -43,7 +43,7 @@ type library struct {
 	noChanges   error
 	refusal     error // of a change
 
-	changed []settings.Change // what was changed, by whom and where
+	changed []settings.Change // what was changed, by which user and where
 	by      okapi.Call
 	where   string
 	offset  int
@@ -129,7 +129,7 @@ func followed() settings.View {
 	return v
 }
 
-// visitor is somebody with a browser that keeps cookies.
+// visitor is a browser that keeps cookies.
 type visitor struct {
 	handler http.Handler
 	header  http.Header
@@ -138,7 +138,7 @@ type visitor struct {
 	host    string
 }
 
-// visit lets somebody in who needs not sign in.
+// visit opens the pages without a sign-in.
 func visit(t *testing.T, l *library) *visitor {
 	t.Helper()
 	return visitAs(t, l, auth.None, nil)
@@ -148,7 +148,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 	t.Helper()
 	logged := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	pages, err := staff.New(staff.Options{Admin: l, Guard: auth.NewGuard(mode, "correct horse", log), Log: log})
+	pages, err := staff.New(l, auth.NewGuard(mode, "correct horse", log), log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package staff
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"net/http"
@@ -28,107 +27,109 @@ type timingPage struct {
 	Sums       sums
 }
 
-// timing handles GET /staff/{tenant}/timing.
-func (p *Pages) timing(v *visit) error {
-	view, err := p.Admin.Settings(v.ctx())
+// showTiming handles GET /staff/{tenant}/timing.
+func (p *Pages) showTiming(v *visit) error {
+	view, err := p.admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}
-	return p.showTiming(v, http.StatusOK, view, timesOf(view), reasonField{}, nil)
+	return p.showTimes(v, http.StatusOK, view, ownTimes(view), reasonField{}, nil)
 }
 
-// showTiming shows the form with times in it. wrong is what ChangeSettings says
+// showTimes shows the form with times in it. invalid is the error of ChangeSettings
 // about them.
-func (p *Pages) showTiming(v *visit, status int, view settings.View, t times, reason reasonField, wrong error) error {
+func (p *Pages) showTimes(v *visit, status int, view settings.View, t times, reason reasonField, invalid error) error {
 	page := timingPage{
 		Settings: view, MayChange: v.may(admin.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
-		Version: cmp.Or(v.FormValue("version"), view.Version),
-		InForce: timesInForce(view),
+		Version: cmp.Or(v.c.FormValue("version"), view.Version),
+		InForce: describeTimes(view),
 		Reason:  reason,
-		Sums:    p.sumsOf(t),
+		Sums:    p.computeSums(t),
 	}
-	page.TTL, page.Waits = p.timeFields(page.InForce, t, wrong)
+	page.TTL, page.Waits = p.makeTimeFields(page.InForce, t, invalid)
 	if page.Reason.Wrong == "" {
-		page.Reason.Wrong = wrongTime(wrong, reasonName)
+		page.Reason.Wrong = explainField(invalid, reasonName)
 	}
-	page.Problems = problems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: page.Reason.Wrong})
+	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: page.Reason.Wrong})
 	return v.show(status, "timing.html", "/timing", "Timing", page)
 }
 
-// namedTime is a time in force and where it comes from, in words.
+// namedTime is a time in force and its origin, in words.
 type namedTime struct{ Label, Text string }
 
-// timesInForce are the time to live and the waits.
-func timesInForce(view settings.View) [2]namedTime {
+// describeTimes describes the time to live and the waits in force.
+func describeTimes(view settings.View) [2]namedTime {
 	ttl := time.Duration(view.LockTTLMs.Value) * time.Millisecond
+	waits := make([]time.Duration, len(view.RetryIntervalsMs.Value))
+	for i, ms := range view.RetryIntervalsMs.Value {
+		waits[i] = time.Duration(ms) * time.Millisecond
+	}
 	return [2]namedTime{
-		{ttlLabel, exact(ttl) + ", " + sourceName(view.LockTTLMs.Source)},
-		{waitsLabel, waitsText(durations(view.RetryIntervalsMs.Value)) + ", " + sourceName(view.RetryIntervalsMs.Source)},
+		{ttlLabel, exact(ttl) + ", " + nameSource(view.LockTTLMs.Source)},
+		{waitsLabel, formatWaits(waits) + ", " + nameSource(view.RetryIntervalsMs.Source)},
 	}
 }
 
-// timeFields are the fields in which both are typed.
-func (p *Pages) timeFields(inForce [2]namedTime, t times, wrong error) (ttl, waits field) {
-	service := p.Admin.Environment().Settings()
+// makeTimeFields makes the fields in which both times are typed.
+func (p *Pages) makeTimeFields(inForce [2]namedTime, t times, invalid error) (ttl, waits field) {
+	service := p.admin.Environment().Settings()
 	const inMilliseconds = ", in milliseconds"
 	ttl = field{
-		Name: ttlField, Label: ttlLabel + inMilliseconds, Value: t.ttl, Wrong: wrongTime(wrong, ttlField),
-		Hint: fmt.Sprintf("How long a lock lives when whoever holds it dies.\nIn force: %s.\n%s. Empty means the service's own setting, which is %s.",
-			inForce[0].Text, capital(ttlAllowed), exact(service.TTL)),
+		Name: ttlField, Label: ttlLabel + inMilliseconds, Value: t.ttl, Wrong: explainField(invalid, ttlField),
+		Hint: fmt.Sprintf("How long a lock lives when its holder dies.\nIn force: %s.\n%s. Empty means the service's own setting, which is %s.",
+			inForce[0].Text, capitalize(ttlAllowed), exact(service.TTL)),
 	}
 	waits = field{
-		Name: waitsField, Label: waitsLabel + inMilliseconds, Value: t.waits, Rows: 2, Wrong: wrongTime(wrong, waitsField),
+		Name: waitsField, Label: waitsLabel + inMilliseconds, Value: t.waits, Rows: 2, Wrong: explainField(invalid, waitsField),
 		Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000.\nIn force: %s.\n%s. "+
 			"The word none means one try without waiting. Empty means the service's own setting, which is %s.",
-			inForce[1].Text, capital(waitsAllowed), waitsText(append([]time.Duration{}, service.Waits...))),
+			inForce[1].Text, capitalize(waitsAllowed), formatWaits(append([]time.Duration{}, service.Waits...))),
 	}
 	return ttl, waits
 }
 
-// saveTiming handles POST /staff/{tenant}/timing. With do=sums it shows what the
-// times would mean, for who has no script, and changes nothing.
+// saveTiming handles POST /staff/{tenant}/timing. With do=sums it only shows what the
+// times would mean; browsers without scripts use that.
 func (p *Pages) saveTiming(v *visit) error {
-	view, err := p.Admin.Settings(v.ctx())
+	view, err := p.admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}
-	t := times{v.FormValue(ttlField), v.FormValue(waitsField)}
-	reason := reasonField{Value: v.FormValue(reasonName)}
-	wanted := proposalOf(view) // whether the lock is on stays as it is
-	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.typed()
-	wanted.Version = cmp.Or(v.FormValue("version"), view.Version)
+	t := times{v.c.FormValue(ttlField), v.c.FormValue(waitsField)}
+	reason := reasonField{Value: v.c.FormValue(reasonName)}
+	wanted := newProposal(view) // the switch stays as it is
+	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
+	wanted.Version = cmp.Or(v.c.FormValue("version"), view.Version)
 
-	_, err = p.parse(wanted) // first, so that all that is wrong is said at once
-	if v.FormValue("do") == "sums" {
-		return p.showTiming(v, statusOf(err), view, t, reason, err)
+	_, err = p.parseProposal(wanted) // before the reason, so that one page names all problems
+	if v.c.FormValue("do") == "sums" {
+		status := http.StatusOK
+		if err != nil {
+			status = fault.Status(fault.CodeOf(err))
+		}
+		return p.showTimes(v, status, view, t, reason, err)
 	}
-	if fit := reason.check(); fit && err == nil {
-		if err = p.change(v, wanted, reason.Value); err == nil {
-			return v.done("/timing", "timing")
+	usable := reason.check()
+	if usable && err == nil {
+		if err = p.saveProposal(v, wanted, reason.Value); err == nil {
+			return v.redirectDone("/timing", "timing")
 		}
 	}
 	if err != nil && !fault.Is(err, fault.Invalid) {
 		return err
 	}
-	return p.showTiming(v, http.StatusUnprocessableEntity, view, t, reason, err)
+	return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, err)
 }
 
-func statusOf(err error) int {
+// showSums handles GET /staff/{tenant}/timing/sums: the part of the page that says what
+// the typed times would mean.
+func (p *Pages) showSums(v *visit) error {
+	t := times{v.c.QueryParam(ttlField), v.c.QueryParam(waitsField)}
+	part, err := p.templates.render("timing.html", "sums", p.computeSums(t))
 	if err != nil {
-		return fault.Status(fault.CodeOf(err))
-	}
-	return http.StatusOK
-}
-
-// timingSums handles GET /staff/{tenant}/timing/sums: what the typed times would
-// mean, a part of the page.
-func (p *Pages) timingSums(v *visit) error {
-	var part bytes.Buffer
-	t := times{v.QueryParam(ttlField), v.QueryParam(waitsField)}
-	if err := p.templates.part(&part, "timing.html", "sums", p.sumsOf(t)); err != nil {
 		return err
 	}
-	return v.HTMLBlob(http.StatusOK, part.Bytes())
+	return v.c.HTMLBlob(http.StatusOK, part)
 }
 
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func capitalize(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

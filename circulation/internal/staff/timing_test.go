@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestTheTimingFormShowsWhatIsInForce(t *testing.T) {
+func TestTimingPage_ShowsWhatIsInForce(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		view  settings.View
@@ -38,7 +38,7 @@ func TestTheTimingFormShowsWhatIsInForce(t *testing.T) {
 	}
 }
 
-func TestTimesCanBeReadByWhoMayNotChangeThem(t *testing.T) {
+func TestTimingPage_ShowsTimesWithoutThePermissionToChange(t *testing.T) {
 	t.Parallel()
 	view := following()
 	view.LockTTLMs.Source = settings.FromTenant
@@ -48,7 +48,7 @@ func TestTimesCanBeReadByWhoMayNotChangeThem(t *testing.T) {
 	p.lacks(t, "Empty means", "What you set", "in the form", "<form", "<input", "<textarea")
 }
 
-func TestTheTimingPageSaysThatStoredSettingsAreNotInForce(t *testing.T) {
+func TestTimingPage_SaysThatStoredSettingsAreNotInForce(t *testing.T) {
 	t.Parallel()
 	broken := own(true, 3000)
 	broken.Problem = "lockTtl is text <b>"
@@ -57,8 +57,8 @@ func TestTheTimingPageSaysThatStoredSettingsAreNotInForce(t *testing.T) {
 	p.has(t, "text &lt;b&gt;")
 }
 
-// told says what a change sets.
-func told(c settings.Change) string {
+// summarize writes what a change sets.
+func summarize(c settings.Change) string {
 	ttl, waits := "-", "-"
 	if c.TTL != nil {
 		ttl = c.TTL.String()
@@ -69,7 +69,7 @@ func told(c settings.Change) string {
 	return ttl + " " + waits
 }
 
-func TestTimesAreSavedAsTheyWereTyped(t *testing.T) {
+func TestTimingPage_SavesTheTypedTimes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ ttl, waits, want string }{
 		"both":             {"2500", "500, 500, 1000", "2.5s [500ms 500ms 1s]"},
@@ -91,7 +91,7 @@ func TestTimesAreSavedAsTheyWereTyped(t *testing.T) {
 				t.Fatalf("changed %d times, want once", len(l.changed))
 			}
 			c := l.changed[0]
-			if got := told(c); got != tt.want || c.Reason != "slow gates" || c.Enabled == nil || !*c.Enabled {
+			if got := summarize(c); got != tt.want || c.Reason != "slow gates" || c.Enabled == nil || !*c.Enabled {
 				t.Errorf("got %s, reason %q, enabled %v; want %s and that it stays on", got, c.Reason, c.Enabled, tt.want)
 			}
 			v.get(t, p.header.Get("Location")).want(t, 200, "The new times are saved.")
@@ -99,7 +99,7 @@ func TestTimesAreSavedAsTheyWereTyped(t *testing.T) {
 	}
 }
 
-func TestTimesLeaveTheServicesSwitchAlone(t *testing.T) {
+func TestTimingPage_KeepsTheSwitch(t *testing.T) {
 	t.Parallel()
 	l := &library{view: following()}
 	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"4000"}, "reason": {"x"}}).want(t, 303)
@@ -108,7 +108,7 @@ func TestTimesLeaveTheServicesSwitchAlone(t *testing.T) {
 	}
 }
 
-func TestTimesThatCannotBeUsedAreRefusedAtTheField(t *testing.T) {
+func TestTimingPage_RefusesUnusableTimesAtTheirField(t *testing.T) {
 	t.Parallel()
 	const (
 		ttl    = "Type a whole number from 250 to 600000, or leave the field empty."
@@ -166,11 +166,11 @@ func TestTimesThatCannotBeUsedAreRefusedAtTheField(t *testing.T) {
 	}
 }
 
-func TestTimesOnOldGroundsAreAConflict(t *testing.T) {
+func TestTimingPage_RefusesAnOldVersion(t *testing.T) {
 	t.Parallel()
 	l := &library{view: own(true, 4000)}
 	p := visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}, "version": {"6"}})
-	p.want(t, 409, "Somebody else was faster", "Nothing of yours was saved")
+	p.want(t, 409, "Another change came first", "Nothing of yours was saved")
 	l.refusal = fault.New(fault.Unavailable, "Storage could not be reached")
 	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"2500"}, "reason": {"x"}}).want(t, 503, "Storage could not be reached")
 	if len(l.changed) > 0 {
@@ -178,7 +178,7 @@ func TestTimesOnOldGroundsAreAConflict(t *testing.T) {
 	}
 }
 
-func TestTheSumsSayWhatTimesMean(t *testing.T) {
+func TestTimingPage_SaysWhatTimesMean(t *testing.T) {
 	t.Parallel()
 	const overtakes, impatient = "it can overtake a check-out that is slow but alive", "but the library's machines give up after 10 s (MACHINE_PATIENCE)"
 	tests := map[string]struct {

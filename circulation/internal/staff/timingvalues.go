@@ -14,9 +14,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// What people type on the page Timing, and what follows from it.
+// The values of the page Timing, and what they mean for machines and patrons.
 
-// The properties of a change that the form's fields are called after.
+// The form's fields have the names of a change's properties.
 const (
 	ttlField   = "lockTtlMs"
 	waitsField = "retryIntervalsMs"
@@ -29,21 +29,21 @@ const (
 	waitsLabel = "Waits between tries"
 )
 
-// What may be typed. The ranges are those of package schemas.
+// The allowed values. The ranges are those of package schemas.
 var (
 	ttlAllowed   = fmt.Sprintf("a whole number from %d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
 	waitsAllowed = fmt.Sprintf("at most %d whole numbers from 0 to %d, together at most %d",
 		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
 )
 
-// noWaits is the word for waiting not at all.
+// noWaits is the word for one try without a wait.
 const noWaits = "none"
 
 // times are the two fields as they were typed.
 type times struct{ ttl, waits string }
 
-// timesOf writes the library's own times; what is the service's is an empty field.
-func timesOf(view settings.View) times {
+// ownTimes writes the library's own times. A time of the service is an empty field.
+func ownTimes(view settings.View) times {
 	var t times
 	if view.LockTTLMs.Source == settings.FromTenant {
 		t.ttl = strconv.Itoa(view.LockTTLMs.Value)
@@ -57,11 +57,11 @@ func timesOf(view settings.View) times {
 	return t
 }
 
-// typed is what was typed as values of a change: numbers where there are some, texts
-// for whoever checks them otherwise, nil for an empty field.
-func (t times) typed() (ttl, waits any) {
+// parse returns the typed times as values of a change: numbers, or the text where it is
+// no number, so that the check names it. An empty field is nil.
+func (t times) parse() (ttl, waits any) {
 	if s := strings.TrimSpace(t.ttl); s != "" {
-		ttl = number(s)
+		ttl = parseNumber(s)
 	}
 	switch s := strings.TrimSpace(t.waits); {
 	case s == "":
@@ -69,8 +69,8 @@ func (t times) typed() (ttl, waits any) {
 		waits = []int{}
 	default:
 		list := []any{}
-		for _, one := range strings.FieldsFunc(s, separates) {
-			list = append(list, number(one))
+		for _, word := range strings.FieldsFunc(s, isSeparator) {
+			list = append(list, parseNumber(word))
 		}
 		waits = list
 		if len(list) == 0 {
@@ -80,19 +80,19 @@ func (t times) typed() (ttl, waits any) {
 	return ttl, waits
 }
 
-func separates(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|", r) }
+func isSeparator(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|", r) }
 
-// number is a plain integer or the text itself. 000 is a text: whoever types 1,000
+// parseNumber returns a plain integer, or the text itself. 000 is a text, because 1,000
 // means neither 1 nor 0.
-func number(s string) any {
+func parseNumber(s string) any {
 	if n, err := strconv.Atoi(s); err == nil && strconv.Itoa(n) == s {
 		return n
 	}
 	return s
 }
 
-// wrongTime says in words what err has against a field, "" for nothing.
-func wrongTime(err error, name string) string {
+// explainField says in words why err refuses a field; empty if it does not.
+func explainField(err error, name string) string {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		return ""
@@ -107,7 +107,7 @@ func wrongTime(err error, name string) string {
 	case name == waitsField:
 		return "Type " + waitsAllowed + ", or the word none, or leave the field empty."
 	}
-	return capital(f.Details[i].Message) + "."
+	return capitalize(f.Details[i].Message) + "."
 }
 
 // sums are what times mean for machines and patrons.
@@ -116,17 +116,17 @@ type sums struct {
 	Longest  time.Duration // that a machine waits
 	TTL      time.Duration
 	Warnings []string
-	Wrong    string // that the times cannot be used, and which; the rest is empty then
+	Wrong    string // names the times that cannot be used; the rest is empty then
 }
 
-func (p *Pages) sumsOf(t times) sums {
+func (p *Pages) computeSums(t times) sums {
 	var wanted proposal
-	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.typed()
-	change, err := p.parse(wanted)
+	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
+	change, err := p.parseProposal(wanted)
 	if err != nil {
-		return sums{Wrong: unusableTimes(err)}
+		return sums{Wrong: nameUnusable(err)}
 	}
-	inForce := p.Admin.Environment().Settings()
+	inForce := p.admin.Environment().Settings()
 	if change.TTL != nil {
 		inForce.TTL = *change.TTL
 	}
@@ -136,30 +136,20 @@ func (p *Pages) sumsOf(t times) sums {
 	s := sums{Tries: len(inForce.Waits) + 1, Longest: inForce.WaitBudget(), TTL: inForce.TTL}
 	if s.Longest > s.TTL {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait longer (%s) than a lock lives (%s), so it can overtake a check-out that is slow but alive. "+
-			"That is safe: the slow one is refused, or counts the loans again. But it costs time.", felt(s.Longest), felt(s.TTL)))
+			"That is safe: the slow one is refused, or counts the loans again. But it costs time.", formatWhole(s.Longest), formatWhole(s.TTL)))
 	}
 	if s.Longest > inForce.MachinePatience {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait %s, but the library's machines give up after %s (MACHINE_PATIENCE). "+
-			"Then one shows an error while its check-out goes on.", felt(s.Longest), felt(inForce.MachinePatience)))
+			"Then one shows an error while its check-out goes on.", formatWhole(s.Longest), formatWhole(inForce.MachinePatience)))
 	}
 	return s
 }
 
-// unusableTimes names the fields that err is about. What may be typed stands at the
-// fields.
-func unusableTimes(err error) string {
+// nameUnusable names the fields that err refuses. The fields say what is allowed.
+func nameUnusable(err error) string {
 	var names []string
-	for _, f := range problems(field{Label: ttlLabel, Wrong: wrongTime(err, ttlField)}, field{Label: waitsLabel, Wrong: wrongTime(err, waitsField)}) {
+	for _, f := range findProblems(field{Label: ttlLabel, Wrong: explainField(err, ttlField)}, field{Label: waitsLabel, Wrong: explainField(err, waitsField)}) {
 		names = append(names, f.Label)
 	}
 	return "The times cannot be used as they are. Look at " + strings.Join(names, " and ") + "."
-}
-
-// durations converts milliseconds; never nil.
-func durations(ms []int) []time.Duration {
-	list := make([]time.Duration, len(ms))
-	for i, n := range ms {
-		list[i] = time.Duration(n) * time.Millisecond
-	}
-	return list
 }

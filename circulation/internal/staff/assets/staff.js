@@ -1,23 +1,23 @@
-// The pages work without this file. It adds what changes by itself: an element
-// with data-stream names where the server tells it, the elements with data-live in
-// it are what is told, by key. The server sends them as HTML of its own making.
+// The pages work without this file. It adds live updates: an element with data-stream
+// names a stream of the server. Each event is HTML with new versions of the elements
+// that have data-live in it, by their keys.
 'use strict';
 
-// sync makes an element show what another one does, without touching what stays
-// the same, so that whoever is in it with the keyboard stays there.
-function sync(shown, told) {
-  if (shown.hidden !== told.hidden) shown.hidden = told.hidden;
-  if (told.hasAttribute('data-shell')) return; // what is in it is told by itself
-  if (!told.hasAttribute('data-rows')) {
-    if (shown.innerHTML !== told.innerHTML) shown.innerHTML = told.innerHTML;
+// sync copies a new version into the element that is shown. It changes only what
+// differs, so that the keyboard's focus stays where it is.
+function sync(shown, fresh) {
+  if (shown.hidden !== fresh.hidden) shown.hidden = fresh.hidden;
+  if (fresh.hasAttribute('data-shell')) return; // its content has an update of its own
+  if (!fresh.hasAttribute('data-rows')) {
+    if (shown.innerHTML !== fresh.innerHTML) shown.innerHTML = fresh.innerHTML;
     return;
   }
-  const coming = new Set(Array.from(told.children, row => row.id));
+  const coming = new Set(Array.from(fresh.children, row => row.id));
   const old = new Map(Array.from(shown.children, row => [row.id, row]));
-  // First what is gone: a row that need not be moved keeps the focus.
+  // Removes rows before it moves any: a row that is not moved keeps the focus.
   for (const [id, row] of old) if (!coming.has(id)) row.remove();
   let place = shown.firstElementChild;
-  for (const row of Array.from(told.children)) {
+  for (const row of Array.from(fresh.children)) {
     const kept = old.get(row.id);
     if (kept) syncCells(kept, row);
     if (kept === place && kept) place = place.nextElementSibling;
@@ -25,31 +25,30 @@ function sync(shown, told) {
   }
 }
 
-function syncCells(shown, told) {
-  Array.from(told.children).forEach((cell, i) => {
+function syncCells(shown, fresh) {
+  Array.from(fresh.children).forEach((cell, i) => {
     const was = shown.children[i];
     if (was.innerHTML !== cell.innerHTML && !was.contains(document.activeElement)) was.innerHTML = cell.innerHTML;
   });
 }
 
 function show(area, html) {
-  const told = new DOMParser().parseFromString(html, 'text/html');
-  ready(told);
+  const fresh = new DOMParser().parseFromString(html, 'text/html');
+  ready(fresh);
   const inside = area.contains(document.activeElement);
-  for (const part of told.querySelectorAll('[data-live]')) {
+  for (const part of fresh.querySelectorAll('[data-live]')) {
     const shown = area.querySelector(`[data-live="${part.dataset.live}"]`);
     if (shown) sync(shown, part);
   }
-  // Whoever was in a row that is gone goes on from here, not from the page's top.
+  // If the focused row is gone, the focus stays in this area instead of the page's top.
   const now = document.activeElement;
   if (inside && (!area.contains(now) || now.closest('[hidden]'))) area.focus({ preventScroll: true });
 }
 
-// How long to wait before a stream that was refused is asked for again, in ms: at
-// first, and at most.
+// The first and the longest wait, in ms, before a refused stream is opened again.
 const firstWait = 10000, longestWait = 160000;
 
-// follow keeps an area up to date while its page is in sight.
+// follow keeps an area up to date while its page is visible.
 function follow(area) {
   const button = area.querySelector('[data-pause]');
   const state = area.querySelector('[data-stream-state]');
@@ -77,11 +76,11 @@ function follow(area) {
     };
     source.onerror = () => {
       if (source.readyState !== EventSource.CLOSED) {
-        // A stream that ends is opened again by the browser, which is no news.
+        // The browser opens an ended stream again by itself.
         timer ||= setTimeout(lost, 5000);
         return;
       }
-      // The server refused it: there the browser gives up, but the reason may pass.
+      // The browser does not open a refused stream again, but the reason may pass.
       stop();
       lost();
       timer = setTimeout(start, wait);
@@ -103,9 +102,9 @@ function follow(area) {
   adjust();
 }
 
-// An element with data-copy copies that text. Where the browser lets no page do so,
-// as over plain http, it selects the text in what describes it.
-const copied = new Map(); // buttons that say so for a while, with their own label
+// An element with data-copy copies that text. Over plain http browsers forbid this, so
+// there it selects the text in the element that describes it.
+const copied = new Map(); // buttons that say so for 2 s, with their own label
 document.addEventListener('click', async event => {
   const button = event.target.closest('[data-copy]');
   if (!button) return;
@@ -115,9 +114,9 @@ document.addEventListener('click', async event => {
     button.textContent = 'Copied';
   } catch {
     const shown = document.getElementById(button.getAttribute('aria-describedby'));
-    if (!shown) return; // the row is gone meanwhile
+    if (!shown) return; // the row is gone
     shown.textContent = button.dataset.copy;
-    button.focus(); // so that what is told by the server leaves the cell alone
+    button.focus(); // so that an update leaves the cell as it is
     getSelection().selectAllChildren(shown);
     button.textContent = 'Selected, copy it by hand';
   }
@@ -128,10 +127,10 @@ document.addEventListener('click', async event => {
   }, 2000) });
 });
 
-// A form with data-sums shows what the server makes of its values while they are typed.
+// A form with data-sums shows the server's sums of its values while they are typed.
 function sums(form) {
   const target = document.getElementById(form.dataset.target);
-  const apart = ['token', 'version', 'reason']; // what nothing is made of
+  const apart = ['token', 'version', 'reason']; // not part of the sums
   let timer = 0, latest = 0;
   form.addEventListener('input', event => {
     if (apart.includes(event.target.name)) return;
@@ -142,18 +141,19 @@ function sums(form) {
       for (const name of apart) values.delete(name);
       const answer = await fetch(form.dataset.sums + '?' + new URLSearchParams(values)).catch(() => null);
       if (!answer || !answer.ok) return;
-      const told = document.createElement('div');
-      told.innerHTML = await answer.text();
-      // What stays the same must not be read out again.
-      if (mine !== latest || told.innerHTML === target.innerHTML) return;
-      // A page that shrinks would move the button away under a mouse that is on it.
+      const fresh = document.createElement('div');
+      fresh.innerHTML = await answer.text();
+      // Screen readers must not read equal content again.
+      if (mine !== latest || fresh.innerHTML === target.innerHTML) return;
+      // Keeps the height, so that the button does not move away under the mouse.
       target.style.minHeight = `${target.offsetHeight}px`;
-      target.replaceChildren(...told.childNodes);
+      target.replaceChildren(...fresh.childNodes);
     }, 200);
   });
 }
 
-// What was done a moment ago is no news when the page is loaded again.
+// forgetDone removes the note of the last change from the address, so that a reload does
+// not show it again.
 function forgetDone() {
   const address = new URL(location.href);
   if (!address.searchParams.has('done')) return;
@@ -161,7 +161,7 @@ function forgetDone() {
   history.replaceState(history.state, '', address);
 }
 
-// Buttons that need this file are hidden without it.
+// ready shows the buttons that need this file.
 function ready(root) {
   root.querySelectorAll('[data-needs-script]').forEach(element => { element.hidden = false; });
 }

@@ -10,7 +10,7 @@ import (
 	"checkoutlock/circulation/internal/auth"
 )
 
-func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {
+func TestCSRF_AcceptsFormsOfOurPagesOnly(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		cookie, token string
@@ -45,7 +45,7 @@ func TestAFormIsTakenOnlyFromAPageOfOurs(t *testing.T) {
 	}
 }
 
-func TestAFormOfANeighbourIsRefusedAlsoBehindAGateway(t *testing.T) {
+func TestCSRF_RefusesFormsOfANeighbourBehindAGateway(t *testing.T) {
 	t.Parallel()
 	for site, status := range map[string]int{"same-site": 403, "cross-site": 403, "same-origin": 303, "none": 303, "": 303} {
 		header := granted(admin.MaySeeSettings, admin.MayChangeSettings)
@@ -58,7 +58,7 @@ func TestAFormOfANeighbourIsRefusedAlsoBehindAGateway(t *testing.T) {
 	}
 }
 
-func TestTheTokenIsKeptFromOtherSites(t *testing.T) {
+func TestCSRF_HidesTheTokenFromOtherSites(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{view: own(false, 3000)})
 	first := v.get(t, "/staff/diku/")
@@ -83,11 +83,11 @@ func originUnder(policy, site string) string {
 	case "same-origin", "strict-origin", "strict-origin-when-cross-origin", "no-referrer-when-downgrade", "origin", "origin-when-cross-origin", "unsafe-url":
 		return site
 	}
-	return "null" // no-referrer, and what nobody knows
+	return "null" // no-referrer, and unknown policies
 }
 
 // Browsers send Sec-Fetch-Site over https and to the computer itself only.
-func TestAFormIsTakenOverPlainHTTPByItsOrigin(t *testing.T) {
+func TestCSRF_AcceptsFormsOverPlainHTTPByTheirOrigin(t *testing.T) {
 	t.Parallel()
 	const host = "library.example:9801"
 	tests := map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFilesOfThePagesMayBeKeptWhenTheyAreOfThisVersion(t *testing.T) {
+func TestAssets_AreCachedIfTheirVersionIsCurrent(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{view: own(false, 3000)})
 	first := v.get(t, "/staff/diku/")

@@ -11,7 +11,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
+func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 	t.Parallel()
 	due := checkout.Instant{Time: time.Date(2026, 9, 22, 12, 0, 0, 0, time.Local)}
 	rule := &checkout.AppliedRule{Line: 7, Text: "g <staff>: l two-weeks", Names: []string{"materialType", "patronGroup"}, Terms: []checkout.RuleTerm{
@@ -75,7 +75,7 @@ func TestTryingSaysWhatWouldHappenAndWhy(t *testing.T) {
 	}
 }
 
-func TestTryingNeedsBothBarcodes(t *testing.T) {
+func TestTrialPage_NeedsBothBarcodes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		query  string
@@ -106,7 +106,7 @@ func TestTryingNeedsBothBarcodes(t *testing.T) {
 	}
 }
 
-func TestTryingSaysWhyItWouldFail(t *testing.T) {
+func TestTrialPage_SaysWhyItWouldFail(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err    error
@@ -137,7 +137,7 @@ func TestTryingSaysWhyItWouldFail(t *testing.T) {
 	}
 }
 
-func TestWhatIsTriedIsText(t *testing.T) {
+func TestTrialPage_EscapesText(t *testing.T) {
 	t.Parallel()
 	const bad = `<script>alert("1")</script>`
 	l := &library{explanation: checkout.Explanation{

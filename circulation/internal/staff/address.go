@@ -1,0 +1,89 @@
+package staff
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Addresses of pages, and the parameters that all lists share.
+
+// Lists mask their patrons unless the address has patrons=shown.
+const (
+	patronsParam = "patrons"
+	patronsShown = "shown"
+)
+
+// path is the address of one of the tenant's pages.
+func (v *visit) path(page string) string { return "/staff/" + v.tenant.String() + page }
+
+// pathOf is the address of a page with the query of this request, changed by edit.
+func (v *visit) pathOf(page string, edit func(url.Values)) string {
+	q := v.c.Request().URL.Query()
+	q.Del("done")
+	edit(q)
+	return v.path(page) + "?" + q.Encode()
+}
+
+// showsPatrons reports whether the address asks for the patrons.
+func (v *visit) showsPatrons() bool { return v.c.QueryParam(patronsParam) == patronsShown }
+
+// toggleShown is the address of the same page with the patrons masked or shown, the
+// opposite of now.
+func (v *visit) toggleShown(page string) string {
+	return v.pathOf(page, func(q url.Values) {
+		if v.showsPatrons() {
+			q.Del(patronsParam)
+		} else {
+			q.Set(patronsParam, patronsShown)
+		}
+	})
+}
+
+// keepShown is the address of a page that shows patrons if this one does.
+func (v *visit) keepShown(page string) string {
+	if !v.showsPatrons() {
+		return v.path(page)
+	}
+	return v.path(page) + "?" + url.Values{patronsParam: {patronsShown}}.Encode()
+}
+
+// redirectDone redirects to a page after a change; note is a key of notes.
+func (v *visit) redirectDone(page, note string) error {
+	q := url.Values{"done": {note}}
+	if v.showsPatrons() {
+		q.Set(patronsParam, patronsShown)
+	}
+	return v.c.Redirect(http.StatusSeeOther, v.path(page)+"?"+q.Encode())
+}
+
+// readOffset reads how many entries a list skips. Fault: Invalid.
+func (v *visit) readOffset() (int, error) {
+	text := v.c.QueryParam("offset")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > schemas.MaxHistoryOffset {
+		return 0, fault.New(fault.Invalid, "offset is %s, allowed are 0 to %d", fault.Shown(text), schemas.MaxHistoryOffset)
+	}
+	return n, nil
+}
+
+// linkNeighbours returns the addresses of the pages before and after, with the same
+// filters; empty for none.
+func (v *visit) linkNeighbours(page string, offset, size int, more bool) (newer, older string) {
+	link := func(offset int) string {
+		return v.pathOf(page, func(q url.Values) { q.Set("offset", strconv.Itoa(offset)) })
+	}
+	if offset > 0 {
+		newer = link(max(0, offset-size))
+	}
+	if more && offset+size <= schemas.MaxHistoryOffset {
+		older = link(offset + size)
+	}
+	return newer, older
+}

@@ -1,0 +1,58 @@
+package staff
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/schemas/fault"
+)
+
+// The CSRF check. A form must repeat the token of the visitor's cookie. Another site
+// can neither read that cookie nor send it with a form (SameSite).
+//
+// A neighbour under the same domain can set such a cookie. So a form is also refused
+// if the browser says that it comes from a neighbour. This holds behind a gateway too,
+// where the guard does not check origins.
+//
+// Echo's middleware is not used: it asks for no token if the browser sends
+// Sec-Fetch-Site.
+
+const (
+	tokenCookie = "staff_token"
+	tokenField  = "token"
+)
+
+// checkToken returns the visitor's token, or makes a new one. It refuses a change that
+// does not repeat the token. Fault: Forbidden.
+func checkToken(c echo.Context) (string, error) {
+	cookie, err := c.Cookie(tokenCookie)
+	known := err == nil && len(cookie.Value) == len(rand.Text())
+	if method := c.Request().Method; method != http.MethodGet && method != http.MethodHead {
+		if !known || isCrossSite(c.Request()) || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.FormValue(tokenField))) != 1 {
+			return "", fault.New(fault.Forbidden, "This form did not come from a page that was opened here, or it is too old. Nothing was changed: "+
+				"go back, load the page again and repeat the change. Your browser has to accept cookies.")
+		}
+	}
+	if known {
+		return cookie.Value, nil
+	}
+	token := rand.Text()
+	// Lax, because a visitor who follows a link from a mail must come with the token:
+	// a new token would invalidate the forms that are open.
+	c.SetCookie(&http.Cookie{ //nolint:gosec // Secure depends on the visitor's scheme
+		Name: tokenCookie, Value: token, Path: "/staff/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		// A gateway's header gives the scheme; a forged header only loses the cookie.
+		Secure: c.Scheme() == "https",
+	})
+	return token, nil
+}
+
+// isCrossSite reports whether the browser says that another site or a neighbour made
+// the request. Old browsers do not say.
+func isCrossSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
+}

@@ -1,0 +1,105 @@
+package staff
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas/fault"
+)
+
+// The page Try a check-out: what a check-out would end in.
+
+type trialPage struct {
+	Action              string
+	Item, Patron, Other field
+	Problems            []field
+	Failure             string // why there is no result
+	Result              *trialResult
+}
+
+type trialResult struct {
+	Found checkout.Explanation
+	Due   string // RFC 3339; empty if the item would not be lent
+}
+
+// RuleNames lists the criteria of the deciding rule on which an item limit depends.
+func (r trialResult) RuleNames() string {
+	names := make([]string, len(r.Found.Rule.Names))
+	for i, n := range r.Found.Rule.Names {
+		names[i] = r.Word(n)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Word is the everyday name of a criterion of a rule.
+func (trialResult) Word(kind string) string {
+	words := map[string]string{"materialType": "material type", "loanType": "loan type", "patronGroup": "patron group", "loanPolicy": "loan policy"}
+	return cmp.Or(words[kind], kind)
+}
+
+// Unlimited reports whether no item limit can apply, regardless of the policy. As in
+// FOLIO, a limit counts only if the rule names a material type or a loan type.
+func (r trialResult) Unlimited() bool {
+	rule := r.Found.Rule
+	return rule != nil && !slices.Contains(rule.Names, "materialType") && !slices.Contains(rule.Names, "loanType")
+}
+
+// showTrial handles GET /staff/{tenant}/try.
+func (p *Pages) showTrial(v *visit) error {
+	page := readTrialForm(v.c.QueryParams())
+	page.Action = v.path("/try")
+	show := func(status int) error { return v.show(status, "trial.html", "/try", "Try a check-out", page) }
+	switch {
+	case len(page.Problems) > 0:
+		return show(http.StatusUnprocessableEntity)
+	case page.Item.Value == "":
+		return show(http.StatusOK)
+	}
+	found, err := p.admin.Explain(v.ctx(), checkout.DryRunRequest{
+		ItemBarcode: page.Item.Value, UserBarcode: page.Patron.Value, ProxyUserBarcode: page.Other.Value,
+	})
+	if err == nil {
+		page.Result = &trialResult{Found: found}
+		if found.DueDate != nil {
+			page.Result.Due = found.DueDate.Format(time.RFC3339)
+		}
+		return show(http.StatusOK)
+	}
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err
+	}
+	// For example rules that cannot be used: the page shows the error as its result.
+	page.Failure = f.Msg
+	v.c.Response().Header().Set(fault.Header, string(f.Code))
+	if failed := show(fault.Status(f.Code)); failed != nil {
+		return failed
+	}
+	return err // for the log
+}
+
+// readTrialForm reads the form. One that is not filled in yet has no problems.
+func readTrialForm(q url.Values) trialPage {
+	page := trialPage{
+		Item:   readBarcode(q, "itemBarcode", "Item's barcode"),
+		Patron: readBarcode(q, "userBarcode", "Patron's barcode"),
+		Other:  readBarcode(q, "proxyUserBarcode", "Proxy's barcode, if another person borrows for the patron"),
+	}
+	page.Item.Required, page.Patron.Required = true, true
+	if q.Has(page.Item.Name) || q.Has(page.Patron.Name) {
+		if page.Item.Value == "" {
+			page.Item.Wrong = "Type or scan the item's barcode."
+		}
+		if page.Patron.Value == "" {
+			page.Patron.Wrong = "Type or scan the patron's barcode."
+		}
+	}
+	page.Problems = findProblems(page.Item, page.Patron, page.Other)
+	return page
+}
