@@ -16,7 +16,7 @@ import (
 // retry asks as a check-out does: once per wait and a last time without one, all with
 // one request id. It returns once the caller waits or has its answer.
 func (d *desk) retry(tries ...time.Duration) <-chan answer {
-	req := lock.Request{UserID: d.patron, RequestID: uuid.New()}
+	req := lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New()}
 	got := make(chan answer, 1)
 	start := time.Now()
 	go func() {

@@ -10,18 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/lock"
-	"checkoutlock/circulation-storage/internal/lock/locktest"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/okapi"
 )
-
-// The tests of this package rely on the fake, so it has to keep the contract too.
-func TestFakeStore_ReleasesByRequest(t *testing.T) {
-	t.Parallel()
-	locktest.RunReleaseRequest(t, func(t *testing.T) (context.Context, lock.Store, locktest.Ager) {
-		return okapi.WithTenant(t.Context(), mustTenant(t, "diku")), &fakeStore{held: map[owner]lock.Lock{}}, nil
-	})
-}
 
 func TestService_ReleaseRequestFreesTheLock(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
@@ -69,8 +59,8 @@ func TestService_ReleaseRequestLeavesOtherLocks(t *testing.T) {
 
 func TestService_ReleaseRequestCountsNoOutdatedLock(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		l := lock.Lock{ID: uuid.New(), UserID: uuid.New(), RequestID: uuid.New(), Outdated: true}
-		d.store.held[ownerOf(d.ctx, l.UserID)] = l
+		l := lock.Lock{ID: uuid.New(), UserID: uuid.New(), RequestID: uuid.New()} // since the year 1
+		d.store.put(d.ctx, l)
 		if err := d.ReleaseRequest(d.ctx, l.UserID, l.RequestID); err != nil || d.counts.released != 0 {
 			t.Errorf("%v, observed %d releases, want none", err, d.counts.released)
 		}

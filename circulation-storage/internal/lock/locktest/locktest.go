@@ -30,7 +30,12 @@ func RunStore(t *testing.T, newStore NewStore) {
 			tell(t, newStore, story)
 		})
 	}
-	RunReleaseRequest(t, newStore)
+	for name, story := range releaseRequestStories {
+		t.Run("ReleaseRequest/"+name, func(t *testing.T) {
+			t.Parallel()
+			tell(t, newStore, story)
+		})
+	}
 	for name, test := range map[string]func(*testing.T, NewStore){
 		"Acquire/one winner of many":               oneWinner,
 		"Acquire/one request sent many times":      oneRequest,
@@ -52,18 +57,6 @@ func RunStore(t *testing.T, newStore NewStore) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, newStore)
-		})
-	}
-}
-
-// RunReleaseRequest runs the part of the suite that is about ReleaseRequest. It needs
-// no Ager.
-func RunReleaseRequest(t *testing.T, newStore NewStore) {
-	t.Helper()
-	for name, story := range releaseRequestStories {
-		t.Run("ReleaseRequest/"+name, func(t *testing.T) {
-			t.Parallel()
-			tell(t, newStore, story)
 		})
 	}
 }

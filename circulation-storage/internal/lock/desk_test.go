@@ -1,0 +1,129 @@
+package lock_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+)
+
+// counts is what the observer was told.
+type counts struct {
+	mu               sync.Mutex
+	outcomes         map[lock.Outcome]int
+	waiting, mostly  int
+	released, sweeps int
+	swept            int
+}
+
+func (c *counts) Acquired(o lock.Outcome, _ time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.outcomes[o]++
+}
+
+func (c *counts) Waiting(delta int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting += delta
+	c.mostly = max(c.mostly, c.waiting)
+}
+
+func (c *counts) Released() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.released++
+}
+
+func (c *counts) Swept(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sweeps, c.swept = c.sweeps+1, c.swept+n
+}
+
+// desk is a service whose one patron has a held lock, and a fake clock.
+type desk struct {
+	*lock.Service
+	store  *fakeStore
+	counts *counts
+	ctx    context.Context //nolint:containedctx // the tenant's, for every call of the test
+	patron uuid.UUID
+}
+
+// atDesk runs a test on a fake clock. Afterwards no caller may wait, and once the
+// kept places are dropped no line may be left.
+func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{
+			store:  newFakeStore(),
+			counts: &counts{outcomes: map[lock.Outcome]int{}},
+			ctx:    okapi.WithTenant(t.Context(), mustTenant(t, "diku")),
+			patron: uuid.New(),
+		}
+		d.Service = lock.NewService(d.store, d.counts, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		d.store.hold(d.ctx, lock.Request{UserID: d.patron})
+		test(t, d)
+		synctest.Wait()
+		if d.Calls() != 0 || d.counts.waiting != 0 {
+			t.Errorf("%d requests have a call and %d callers wait at the end", d.Calls(), d.counts.waiting)
+		}
+		<-time.After(lock.PlaceKept) // no call comes for the places that are kept
+		synctest.Wait()
+		if d.Lines() != 0 {
+			t.Errorf("%d lines are left", d.Lines())
+		}
+	})
+}
+
+func mustTenant(t *testing.T, name string) okapi.Tenant {
+	t.Helper()
+	id, err := okapi.ParseTenant(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// answer is what a caller got, and how long after it asked.
+type answer struct {
+	l    lock.Lock
+	code fault.Code
+	err  error
+	took time.Duration
+}
+
+// ask acquires in a goroutine of its own and returns once the caller waits or has
+// its answer.
+func (d *desk) ask(ctx context.Context, req lock.Request) <-chan answer {
+	if req.UserID == uuid.Nil {
+		req.UserID = d.patron
+	}
+	req.TTL = ttl
+	got := make(chan answer, 1)
+	start := time.Now()
+	go func() {
+		l, err := d.Acquire(ctx, req)
+		got <- answer{l, fault.CodeOf(err), err, time.Since(start)}
+	}()
+	synctest.Wait()
+	return got
+}
+
+// elsewhere is a new patron whose lock another process holds.
+func (d *desk) elsewhere() uuid.UUID {
+	user := uuid.New()
+	d.store.hold(d.ctx, lock.Request{UserID: user})
+	return user
+}
+
+// waits reports whether a caller has no answer yet.
+func waits(got <-chan answer) bool { return len(got) == 0 }
