@@ -11,12 +11,12 @@ import (
 
 	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/circulation-storage/internal/commit"
-	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/circulation-storage/internal/sample"
+	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
@@ -87,15 +87,11 @@ func wire(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant)
 			return db.Ready(ctx, tenants) // a tenant outside TENANTS is refused by itself
 		},
 	}, httpapi.ForServedTenants(watch, routes(cfg, db, locks, m)))
-	interval := cfg.LockSweepInterval
-	return &App{db: db, server: server, fronts: []web.Front{server}, workers: []web.Worker{
-		watch,
-		lock.NewSweeper(store, db, interval, m, log),
-		claim.NewSweeper(postgres.NewIdempotencyStore(db), db, interval, m.keysSwept, log),
-		commit.NewSweeper(postgres.NewCommitStore(db), db, interval, log),
-		history.NewSweeper(postgres.NewHistoryStore(db), db, interval, cfg.HistoryRetention, m.historySwept, log),
-		history.NewReleaseSweeper(postgres.NewLockChangeStore(db), db, interval, cfg.HistoryRetention, log),
-	}}
+	workers := []web.Worker{watch}
+	for _, rows := range sweptRows(db, cfg.HistoryRetention, m) {
+		workers = append(workers, sweep.New(rows, db, cfg.LockSweepInterval, log))
+	}
+	return &App{db: db, server: server, fronts: []web.Front{server}, workers: workers}
 }
 
 func open(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {

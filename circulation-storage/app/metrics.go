@@ -75,15 +75,6 @@ func (m *metrics) Waiting(delta int) { m.waiting.Add(float64(delta)) }
 // Released implements lock.Observer.
 func (m *metrics) Released() { m.released.Inc() }
 
-// Swept implements lock.Observer.
-func (m *metrics) Swept(n int) { m.swept.Add(float64(n)) }
-
-// keysSwept is what claim.NewSweeper reports to.
-func (m *metrics) keysSwept(n int) { m.forgotten.Add(float64(n)) }
-
-// historySwept is what history.NewSweeper reports to.
-func (m *metrics) historySwept(n int) { m.aged.Add(float64(n)) }
-
 // tenantsSeen is what readiness.NewWatch reports to.
 func (m *metrics) tenantsSeen(state readiness.State, n int) {
 	m.tenants.WithLabelValues(string(state)).Set(float64(n))

@@ -1,21 +1,15 @@
 package history_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/history"
-	"checkoutlock/circulation-storage/internal/sweep"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/okapi"
 )
 
 func TestCheck_NamesWhatIsWrongAndWhere(t *testing.T) {
@@ -58,69 +52,5 @@ func TestCheck_AnswersInBounds(t *testing.T) {
 	err = history.Check(schemas.CheckOutReport{CheckOuts: make([]schemas.PastCheckOut, schemas.MaxHistoryBatch+1)})
 	if !errors.As(err, &f) || len(f.Details) != 1 {
 		t.Errorf("501 entries: got %.200v, want the number alone", err)
-	}
-}
-
-// shelf is a store with one turn's rows.
-type shelf struct {
-	history.Store
-	id        okapi.Tenant
-	rows      int
-	retention time.Duration
-}
-
-func (s *shelf) Tenants(context.Context) ([]okapi.Tenant, error) { return []okapi.Tenant{s.id}, nil }
-
-func (s *shelf) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	if id, err := okapi.TenantFrom(ctx); err != nil || id != s.id {
-		return 0, errors.New("another tenant")
-	}
-	s.retention = retention
-	n := min(s.rows, limit)
-	s.rows -= n
-	return n, nil
-}
-
-func (s *shelf) BlankReleases(ctx context.Context, age time.Duration, limit int) (int, error) {
-	return s.Sweep(ctx, age, limit)
-}
-
-func TestSweepers_TidyEverythingThatIsOld(t *testing.T) {
-	t.Parallel()
-	for name, sweeper := range map[string]func(s *shelf, told func(int), log *slog.Logger) *sweep.Sweeper{
-		"past check-outs": func(s *shelf, told func(int), log *slog.Logger) *sweep.Sweeper {
-			return history.NewSweeper(s, s, time.Minute, 48*time.Hour, told, log)
-		},
-		"patrons of forced releases": func(s *shelf, told func(int), log *slog.Logger) *sweep.Sweeper {
-			told(1700) // nobody counts them
-			return history.NewReleaseSweeper(s, s, time.Minute, 48*time.Hour, log)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				id, err := okapi.ParseTenant("diku")
-				if err != nil {
-					t.Fatal(err)
-				}
-				store := &shelf{id: id, rows: 1700}
-				told := 0
-				s := sweeper(store, func(n int) { told += n }, slog.New(slog.NewTextHandler(t.Output(), nil)))
-				ctx, stop := context.WithCancel(t.Context())
-				defer stop()
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					s.Run(ctx)
-				}()
-				<-time.After(time.Minute)
-				synctest.Wait()
-				stop()
-				<-ended
-				if store.rows != 0 || told != 1700 || store.retention != 48*time.Hour {
-					t.Errorf("%d rows are left, %d were told, kept for %s", store.rows, told, store.retention)
-				}
-			})
-		})
 	}
 }

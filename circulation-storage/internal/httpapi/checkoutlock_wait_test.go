@@ -63,8 +63,6 @@ func (l *waitingLine) countReleased() int {
 	return l.released
 }
 
-func (*waitingLine) Swept(int) {}
-
 // until returns when cond holds, and fails the test when it does not in time.
 func (l *waitingLine) until(t *testing.T, what string, cond func() bool) {
 	t.Helper()

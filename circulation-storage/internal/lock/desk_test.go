@@ -17,11 +17,10 @@ import (
 
 // counts is what the observer was told.
 type counts struct {
-	mu               sync.Mutex
-	outcomes         map[lock.Outcome]int
-	waiting, mostly  int
-	released, sweeps int
-	swept            int
+	mu              sync.Mutex
+	outcomes        map[lock.Outcome]int
+	waiting, mostly int
+	released        int
 }
 
 func (c *counts) Acquired(o lock.Outcome, _ time.Duration) {
@@ -41,12 +40,6 @@ func (c *counts) Released() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.released++
-}
-
-func (c *counts) Swept(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sweeps, c.swept = c.sweeps+1, c.swept+n
 }
 
 // desk is a service whose one patron has a held lock, and a fake clock.

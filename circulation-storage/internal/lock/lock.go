@@ -146,6 +146,4 @@ type Observer interface {
 	Waiting(delta int)
 	// Released is called for each live lock that was released by its holder.
 	Released()
-	// Swept is called with the number of locks that one sweep deleted, if any.
-	Swept(n int)
 }

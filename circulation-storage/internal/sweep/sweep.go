@@ -1,5 +1,5 @@
-// Package sweep deletes rows that nobody needs any more, tenant after tenant, in
-// batches. It only tidies: nothing may depend on when, or whether, it runs.
+// Package sweep deletes old rows, tenant after tenant, in batches. It only saves space:
+// nothing depends on when, or whether, it runs.
 package sweep
 
 import (
@@ -15,77 +15,93 @@ import (
 // batch keeps one DELETE short.
 const batch = 500
 
-// Tenants knows the installed tenants.
+// Tenants lists the installed tenants.
 type Tenants interface {
 	Tenants(ctx context.Context) ([]okapi.Tenant, error)
 }
 
-// Sweeper sweeps one kind of rows. All fields are required. Any number of
-// instances may sweep the same database.
+// Rows is one kind of old rows.
+type Rows struct {
+	// Name is the plural, for the log.
+	Name string
+	// Delete deletes at most limit rows of the tenant in ctx and returns how many.
+	Delete func(ctx context.Context, limit int) (int, error)
+	// Deleted receives how many rows were deleted, once per tenant and turn, if any
+	// were. It may be nil.
+	Deleted func(n int)
+}
+
+// OlderThan returns a Rows.Delete that deletes what is older than age.
+func OlderThan(age time.Duration, del func(ctx context.Context, age time.Duration, limit int) (int, error)) func(context.Context, int) (int, error) {
+	return func(ctx context.Context, limit int) (int, error) { return del(ctx, age, limit) }
+}
+
+// Sweeper deletes one kind of rows. Any number of instances may sweep the same database.
 type Sweeper struct {
-	// What names the rows in the log, in the plural.
-	What    string
-	Tenants Tenants
-	// Batch deletes at most limit rows of the tenant in ctx and returns how many.
-	Batch func(ctx context.Context, limit int) (int, error)
-	// Interval between two turns; positive.
-	Interval time.Duration
-	// Swept is told how many rows went, once per tenant and turn, if any did.
-	Swept func(n int)
-	Log   *slog.Logger
+	rows     Rows
+	tenants  Tenants
+	interval time.Duration
+	log      *slog.Logger
+}
+
+// New returns a sweeper that runs each interval, which must be positive.
+func New(rows Rows, tenants Tenants, interval time.Duration, log *slog.Logger) *Sweeper {
+	return &Sweeper{rows: rows, tenants: tenants, interval: interval, log: log}
 }
 
 // Run sweeps until ctx is done, first after a random part of the interval, so
-// that instances started together do not sweep together. What fails is logged and
-// tried again at the next turn.
+// that instances started together do not sweep together. It logs failures and
+// repeats the sweep at the next turn.
 func (s *Sweeper) Run(ctx context.Context) {
-	timer := time.NewTimer(rand.N(s.Interval)) //nolint:gosec // spreads load, guards nothing
+	timer := time.NewTimer(rand.N(s.interval)) //nolint:gosec // spreads load, guards nothing
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			s.sweepAll(ctx)
-			timer.Reset(s.Interval)
+			s.sweepTenants(ctx)
+			timer.Reset(s.interval)
 		}
 	}
 }
 
-func (s *Sweeper) sweepAll(ctx context.Context) {
-	ids, err := s.Tenants.Tenants(ctx)
+func (s *Sweeper) sweepTenants(ctx context.Context) {
+	ids, err := s.tenants.Tenants(ctx)
 	if err != nil {
-		s.warn(ctx, err)
+		s.logFailure(ctx, err)
 		return
 	}
 	for _, id := range ids {
 		ctx := okapi.WithTenant(ctx, id)
-		if err := s.sweep(ctx); err != nil {
-			s.warn(ctx, err)
+		if err := s.sweepTenant(ctx); err != nil {
+			s.logFailure(ctx, err)
 		}
 	}
 }
 
-// sweep deletes batch after batch of one tenant.
-func (s *Sweeper) sweep(ctx context.Context) error {
+// sweepTenant deletes batch after batch of the tenant in ctx.
+func (s *Sweeper) sweepTenant(ctx context.Context) error {
 	total := 0
 	for {
-		n, err := s.Batch(ctx, batch)
+		n, err := s.rows.Delete(ctx, batch)
 		total += n
-		if err != nil || n < batch {
-			if total > 0 {
-				s.Swept(total)
-				s.Log.InfoContext(ctx, "swept", "what", s.What, "rows", total)
-			}
-			return err
+		if err == nil && n == batch {
+			continue
 		}
+		if total > 0 {
+			if s.rows.Deleted != nil {
+				s.rows.Deleted(total)
+			}
+			s.log.InfoContext(ctx, "swept", "what", s.rows.Name, "rows", total)
+		}
+		return err
 	}
 }
 
-// warn logs a failure, except for a tenant that is not served, which has a line of
-// its own.
-func (s *Sweeper) warn(ctx context.Context, err error) {
+// logFailure leaves out tenants that are not served, because readiness logs those.
+func (s *Sweeper) logFailure(ctx context.Context, err error) {
 	if ctx.Err() == nil && !fault.Is(err, fault.TenantNotReady) && !fault.Is(err, fault.UnknownTenant) {
-		s.Log.WarnContext(ctx, "not swept", "what", s.What, "err", err)
+		s.log.WarnContext(ctx, "not swept", "what", s.rows.Name, "err", err)
 	}
 }

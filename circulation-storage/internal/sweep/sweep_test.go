@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,18 +16,119 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// tenants are the installed ones.
-type tenants []okapi.Tenant
+// fakeStore has old rows of some tenants; a negative number fails.
+type fakeStore struct {
+	mu     sync.Mutex
+	rows   map[string]int
+	calls  int
+	ids    []okapi.Tenant
+	broken error
+}
+
+func newFakeStore(t *testing.T, rows map[string]int) *fakeStore {
+	t.Helper()
+	f := &fakeStore{rows: rows}
+	for name := range rows {
+		id, err := okapi.ParseTenant(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.ids = append(f.ids, id)
+	}
+	return f
+}
 
 // Tenants implements sweep.Tenants.
-func (t tenants) Tenants(context.Context) ([]okapi.Tenant, error) { return t, nil }
+func (f *fakeStore) Tenants(context.Context) ([]okapi.Tenant, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ids, f.broken
+}
+
+func (f *fakeStore) deleteRows(ctx context.Context, limit int) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	id, _ := okapi.TenantFrom(ctx)
+	left := f.rows[id.String()]
+	if left < 0 {
+		return 0, errors.New("boom")
+	}
+	n := min(left, limit)
+	f.rows[id.String()] -= n
+	return n, nil
+}
+
+func TestSweeper_DeletesAllOldRowsInBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newFakeStore(t, map[string]int{"a": 1, "broken": -1, "z": 1200})
+		store.broken = errors.New("database is away")
+		sweeps, deleted := 0, 0
+		rows := sweep.Rows{Name: "rows", Delete: store.deleteRows, Deleted: func(n int) {
+			sweeps++
+			deleted += n
+		}}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			sweep.New(rows, store, time.Minute, slog.New(slog.NewTextHandler(t.Output(), nil))).Run(ctx)
+		}()
+		<-time.After(time.Minute) // the first turn, during an outage
+		synctest.Wait()
+		store.mu.Lock()
+		store.broken = nil
+		store.mu.Unlock()
+		<-time.After(time.Minute)
+		synctest.Wait()
+		if store.rows["a"] != 0 || store.rows["z"] != 0 {
+			t.Errorf("left after a turn: %v", store.rows)
+		}
+		if want := 1 + 1 + 3; store.calls != want {
+			t.Errorf("%d deletions, want %d: one each, and z in three batches", store.calls, want)
+		}
+		if deleted != 1201 || sweeps != 2 {
+			t.Errorf("observed %d rows in %d sweeps, want 1201 in 2", deleted, sweeps)
+		}
+		stop()
+		<-ended
+	})
+}
+
+func TestSweeper_StartsAtARandomTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const instances = 20
+		starts := make(chan time.Duration, instances)
+		begin := time.Now()
+		ctx, stop := context.WithCancel(t.Context())
+		for range instances {
+			s := sweep.New(sweep.Rows{}, starter(func() { starts <- time.Since(begin) }), time.Minute, slog.New(slog.DiscardHandler))
+			go s.Run(ctx)
+		}
+		<-time.After(time.Minute - 1)
+		stop()
+		seen := map[time.Duration]bool{}
+		for range instances {
+			seen[<-starts] = true
+		}
+		if len(seen) < instances/2 {
+			t.Errorf("%d instances started at %d different times", instances, len(seen))
+		}
+	})
+}
+
+// starter has no tenants and calls itself when it lists them.
+type starter func()
+
+func (s starter) Tenants(context.Context) ([]okapi.Tenant, error) {
+	s()
+	return nil, nil
+}
 
 func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 	t.Parallel()
-	diku, err := okapi.ParseTenant("diku")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, tt := range map[string]struct {
 		err   error
 		warns bool
@@ -40,11 +142,8 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				s := &sweep.Sweeper{
-					What: "rows", Tenants: tenants{diku}, Interval: time.Minute, Swept: func(int) {},
-					Batch: func(context.Context, int) (int, error) { return 0, tt.err },
-					Log:   slog.New(slog.NewTextHandler(&log, nil)),
-				}
+				rows := sweep.Rows{Name: "rows", Delete: func(context.Context, int) (int, error) { return 0, tt.err }}
+				s := sweep.New(rows, newFakeStore(t, map[string]int{"diku": 0}), time.Minute, slog.New(slog.NewTextHandler(&log, nil)))
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				s.Run(ctx)

@@ -1,0 +1,83 @@
+package app
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/schemas/okapi"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+func TestSweptRows(t *testing.T) {
+	t.Parallel()
+	const retention = 48 * time.Hour
+	db, id := pgtest.New(t)
+	ctx := okapi.WithTenant(t.Context(), id)
+	reg := prometheus.NewRegistry()
+	m := newMetrics(reg)
+	tests := map[string]struct {
+		insert  string // of two rows: too young and old enough
+		counter string // "" if the rows are not counted
+	}{
+		"outdated locks": {`INSERT INTO check_out_lock (user_id, creation_date, ttl_ms)
+			SELECT gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['9 minutes', '11 minutes']::interval[]) age`, "checkout_lock_swept_total"},
+		"forgotten idempotency keys": {`INSERT INTO check_out_request (key, body_hash, claim_id, claimed_date, lease_ms)
+			SELECT age, '', gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, "idempotency_keys_swept_total"},
+		"check-ins a day old": {`INSERT INTO check_in (id, item_id, item, created_date)
+			SELECT gen_random_uuid(), gen_random_uuid(), '{}', now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
+		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
+			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, "checkout_history_swept_total"},
+		"patrons of forced releases": {`INSERT INTO check_out_lock_change (changed_date, kind, lock_id, lock_user_id)
+			SELECT now() - age, 'release', gen_random_uuid(), gen_random_uuid() FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, ""},
+	}
+	for _, rows := range sweptRows(db, retention, m) {
+		tt, known := tests[rows.Name]
+		if !known {
+			t.Errorf("%q has no test", rows.Name)
+			continue
+		}
+		delete(tests, rows.Name)
+		insert := strings.Replace(tt.insert, "INTO ", "INTO "+postgres.SchemaName(id)+".", 1)
+		if _, err := db.Pool().Exec(ctx, insert); err != nil {
+			t.Fatalf("%s: %v", rows.Name, err)
+		}
+		if n, err := rows.Delete(ctx, 10); err != nil || n != 1 {
+			t.Errorf("%s: deleted %d, %v, want 1", rows.Name, n, err)
+		}
+		if (rows.Deleted == nil) != (tt.counter == "") {
+			t.Errorf("%s: counted: %t", rows.Name, rows.Deleted != nil)
+		}
+		if rows.Deleted == nil {
+			continue
+		}
+		rows.Deleted(3)
+		if got := counterValue(t, reg, tt.counter); got != 3 {
+			t.Errorf("%s: %s is %g, want 3", rows.Name, tt.counter, got)
+		}
+	}
+	for name := range tests {
+		t.Errorf("%s are not swept", name)
+	}
+}
+
+func counterValue(t *testing.T, reg *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("there is no counter %s", name)
+	return 0
+}
