@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestWhatStaffAskForReachesStorage(t *testing.T) {
+func TestClient_SendsWhatStaffAskFor(t *testing.T) {
 	t.Parallel()
 	yes := true
 	tests := map[string]struct {
@@ -117,7 +117,7 @@ func TestWhatStaffAskForReachesStorage(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutItsListIsNotAnEmptyOne(t *testing.T) {
+func TestClient_RefusesAPageWithoutItsList(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "", `{}`) })
 	ctx := inTenant(t, "diku")
@@ -132,7 +132,7 @@ func TestAnAnswerWithoutItsListIsNotAnEmptyOne(t *testing.T) {
 	}
 }
 
-func TestALockThatIsGoneCannotBeReleasedByForce(t *testing.T) {
+func TestClient_ForceReleaseOfAMissingLock(t *testing.T) {
 	t.Parallel()
 	status, code := http.StatusNotFound, fault.NotFound
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, status, code, "no such lock") })

@@ -11,7 +11,7 @@ import (
 
 var _ keyed.Storage = (*Client)(nil)
 
-func TestAClaimIsGrantedAnsweredOrRefused(t *testing.T) {
+func TestClient_ClaimCheckOut(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status   int
@@ -45,7 +45,7 @@ func TestAClaimIsGrantedAnsweredOrRefused(t *testing.T) {
 	}
 }
 
-func TestAClaimIsChangedOrLost(t *testing.T) {
+func TestClient_ChangeClaim(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]fault.Code{204: "", 409: fault.ClaimLost} {
 		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {

@@ -1,47 +1,43 @@
-// Package storageclient reaches circulation-storage over HTTP. It is the only
-// package of circulation that does, and implements the ports of package checkout
-// and its neighbours.
+// Package storageclient reaches circulation-storage over HTTP. It is the only package of
+// circulation that does, and implements the ports of the domain packages.
 package storageclient
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"checkoutlock/schemas"
+	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
 
 const (
-	// callTimeout bounds one call, but for the wait for a lock.
+	// callTimeout bounds one call, except for the wait for a lock.
 	callTimeout = 10 * time.Second
-	// maxAnswer is the largest answer that is read: a page of about 20000 loans.
-	maxAnswer = 32 << 20
-	// idleTimeout is less than the minute after which storage closes an idle
-	// connection, so that a call rarely meets one that is being closed.
-	idleTimeout = 45 * time.Second
+	// cacheAge is how old a reference record may be.
+	cacheAge = time.Second
+	// cacheSize bounds the number of records kept, over all tenants.
+	cacheSize = 4096
 )
 
-// Options configure New. All fields but ReadyTenant are required.
+// Options configure New. All fields except ReadyTenant are required.
 type Options struct {
 	// URL is storage's address, without a path or with the one of a gateway.
 	URL *url.URL
-	// Instance names this process to whoever looks at the locks it holds.
+	// Instance names this process to operators, as the holder of its locks.
 	Instance string
 	// ReadyTenant is the tenant that the question for readiness names, for a proxy
 	// that chooses a storage by the tenant. The zero value names none.
 	ReadyTenant okapi.Tenant
-	// CheckOuts is how many check-outs are worked on at once.
+	// CheckOuts is how many check-outs run at once.
 	CheckOuts int
-	// Observe is told each call: its path's template, the answer's status (0 for
+	// Observe is called for each call: its path's template, the answer's status (0 for
 	// none) and the time it took.
 	Observe func(method, route string, status int, took time.Duration)
 }
@@ -50,7 +46,7 @@ type Options struct {
 // do request id, user, token and permissions. It is safe for concurrent use.
 //
 // Faults of all methods: what storage answered (see answerFault); Unavailable
-// when it was not reached or the answer got lost; Timeout when it took longer
+// if storage was not reached or its answer was lost; Timeout if it took longer
 // than the call's own time-out. The caller's cancellation or deadline stays
 // recognisable as the context's error and is no fault.
 type Client struct {
@@ -58,8 +54,11 @@ type Client struct {
 	base    string
 	settle  *http.Client // for requests that settle
 	read    *http.Client // for all others
-	cache   *cache
+	cache   *cache.Cache[cacheKey, any]
 }
+
+// cacheKey names a reference record.
+type cacheKey struct{ tenant, path string }
 
 // New returns a client. It connects when it is used.
 func New(o Options) *Client {
@@ -68,7 +67,7 @@ func New(o Options) *Client {
 		base:    strings.TrimSuffix(o.URL.String(), "/"),
 		settle:  newHTTPClient(settleConnections(o.CheckOuts)),
 		read:    newHTTPClient(readConnections(o.CheckOuts)),
-		cache:   newCache(),
+		cache:   cache.New[cacheKey, any](cacheAge, cacheSize),
 	}
 }
 
@@ -80,33 +79,47 @@ func (c *Client) Close() {
 
 // request is one call.
 type request struct {
+	doing    string // what the call is for; errors begin with it
 	method   string
 	route    string // the path's template, for metrics and log
 	path     string
 	query    url.Values
 	body     any // nil for none
-	want     int // the status that is a success
-	or       int // another one; 0 for none
+	want     int // the status of success
+	or       int // another status of success; 0 for none
 	timeout  time.Duration
-	settles  bool // it is one of those for which connections are set apart: see transport.go
-	record   bool // the path names a record, so that a 404 says there is none
+	settles  bool // the call uses the connections set apart: see transport.go
+	record   bool // the path names a record, so a 404 means that there is none
 	noTenant bool
 }
 
-// get is the request for what is always there: a collection, a count, a document.
+// get returns the request for what always exists: a collection, a count, a document.
 func get(path string, query url.Values) request {
 	return request{method: http.MethodGet, route: path, path: path, query: query, want: http.StatusOK}
 }
 
-// getRecord is the request for one record of a collection.
+// getRecord returns the request for one record of a collection.
 func getRecord(collection, id string) request {
 	r := get(collection+"/"+id, nil)
 	r.route, r.record = collection+"/{id}", true
 	return r
 }
 
+// send returns a request with a body.
+func send(method, path string, body any, want int) request {
+	return request{method: method, route: path, path: path, body: body, want: want}
+}
+
 // do makes the call and returns the answer's body.
 func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
+	body, err := c.exchange(ctx, r)
+	if err != nil && r.doing != "" {
+		err = fmt.Errorf("%s: %w", r.doing, err)
+	}
+	return body, err
+}
+
+func (c *Client) exchange(ctx context.Context, r request) ([]byte, error) {
 	if r.timeout == 0 {
 		r.timeout = callTimeout
 	}
@@ -116,9 +129,7 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	status, header, body, err := c.send(req, r.settles)
-	c.options.Observe(r.method, r.route, status, time.Since(start))
+	status, header, body, err := c.transfer(req, r)
 	switch {
 	case err != nil:
 		return nil, lostAnswer(ctx, r, err)
@@ -128,89 +139,22 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 	return body, nil
 }
 
-func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
-	var body io.Reader
-	if r.body != nil {
-		raw, err := json.Marshal(r.body)
-		if err != nil {
-			return nil, fmt.Errorf("writing the body of %s %s: %w", r.method, r.route, err)
-		}
-		body = bytes.NewReader(raw)
-	}
-	target := c.base + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
+// call makes the call and decodes the JSON answer. An answer without its essential part, by has,
+// is unreadable; a nil has demands nothing.
+func call[T any](ctx context.Context, c *Client, r request, part string, has func(T) bool) (T, error) {
+	var none, answer T
+	body, err := c.do(ctx, r)
 	if err != nil {
-		return nil, fmt.Errorf("making the request %s %s: %w", r.method, r.route, err)
+		return none, err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	if err := decode(r, body, &answer); err != nil {
+		return none, err
 	}
-	return req, c.setHeaders(req, r)
+	if has != nil && !has(answer) {
+		return none, unreadable(r, errors.New("it has no "+part))
+	}
+	return answer, nil
 }
-
-// setHeaders passes on what the call that is being served came with.
-func (c *Client) setHeaders(req *http.Request, r request) error {
-	id, err := okapi.TenantFrom(req.Context())
-	if err != nil && !r.noTenant {
-		return fmt.Errorf("calling %s %s: %w", r.method, r.route, err)
-	}
-	info := okapi.FromContext(req.Context())
-	permissions := ""
-	if len(info.Permissions) > 0 {
-		raw, err := json.Marshal(info.Permissions)
-		if err != nil {
-			return fmt.Errorf("writing the permissions: %w", err)
-		}
-		permissions = string(raw)
-	}
-	if r.noTenant {
-		id = c.options.ReadyTenant
-	}
-	for name, value := range map[string]string{
-		"Accept":                "application/json, text/plain",
-		okapi.TenantHeader:      id.String(),
-		okapi.RequestIDHeader:   info.RequestID,
-		okapi.UserIDHeader:      info.UserID,
-		okapi.TokenHeader:       info.Token,
-		okapi.PermissionsHeader: permissions,
-		schemas.HolderHeader:    c.options.Instance,
-	} {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
-	}
-	if r.method == http.MethodDelete {
-		// Tells Go's transport, and only it, that the request may be repeated.
-		req.Header["Idempotency-Key"] = []string{}
-	}
-	return nil
-}
-
-// send returns status 0 and an error when the answer did not come whole.
-func (c *Client) send(req *http.Request, settles bool) (int, http.Header, []byte, error) {
-	client := c.read
-	if settles {
-		client = c.settle
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
-		return 0, nil, nil, fmt.Errorf("reading the answer: %w", err)
-	}
-	if len(body) > maxAnswer {
-		return 0, nil, nil, errTooLong
-	}
-	return resp.StatusCode, resp.Header, body, nil
-}
-
-var errTooLong = errors.New("the answer is too long")
 
 // decode reads a JSON answer.
 func decode(r request, body []byte, v any) error {

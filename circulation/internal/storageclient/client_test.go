@@ -49,6 +49,13 @@ func clientOfSize(t *testing.T, address string, checkOuts int) *Client {
 	return c
 }
 
+// stopClock stops the clock of the client's cache and returns the function that sets it forward.
+func stopClock(c *Client) (advance func(time.Duration)) {
+	now := time.Now()
+	c.cache.Now = func() time.Time { return now }
+	return func(d time.Duration) { now = now.Add(d) }
+}
+
 // inTenant returns the context of a call for the tenant.
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
@@ -68,7 +75,7 @@ func answer(w http.ResponseWriter, status int, code fault.Code, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-func TestACallCarriesWhatTheServedCallCameWith(t *testing.T) {
+func TestClient_PassesHeadersOn(t *testing.T) {
 	t.Parallel()
 	var got http.Header
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +99,7 @@ func TestACallCarriesWhatTheServedCallCameWith(t *testing.T) {
 	}
 }
 
-func TestWithoutATenantNothingIsSent(t *testing.T) {
+func TestClient_SendsNothingWithoutATenant(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	c := clientOf(t, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
@@ -107,7 +114,7 @@ func TestWithoutATenantNothingIsSent(t *testing.T) {
 	}
 }
 
-func TestAnErrorAnswerBecomesItsFault(t *testing.T) {
+func TestClient_MakesFaultsOfErrorAnswers(t *testing.T) {
 	t.Parallel()
 	const list = `{"errors":[{"message":"limit","code":"X","parameters":[{"key":"userBarcode","value":"21234567890123"}]}]}`
 	tests := map[string]struct {
@@ -124,7 +131,7 @@ func TestAnErrorAnswerBecomesItsFault(t *testing.T) {
 		"fence":                              {409, fault.LockLost, "", fault.LockLost, "The patron's lock was lost", 0},
 		"settings changed":                   {409, fault.SettingsChanged, "", fault.SettingsChanged, "The check-out lock's settings were changed meanwhile", 0},
 		"item changed":                       {409, fault.ItemChanged, "", fault.ItemChanged, "The item was changed meanwhile", 0},
-		"other conflict":                     {409, fault.Conflict, "", fault.Conflict, "It was changed by somebody else meanwhile", 0},
+		"other conflict":                     {409, fault.Conflict, "", fault.Conflict, "It was changed meanwhile", 0},
 		"FOLIO's errors":                     {422, fault.Invalid, list, fault.Invalid, "limit", 1},
 		"errors of a failure are not shown":  {500, fault.Internal, list, fault.Internal, "Storage failed", 0},
 		"a refusal in plain text":            {422, fault.Invalid, "SELECT 1", fault.Invalid, "Storage refused the request", 0},
@@ -176,7 +183,7 @@ func TestAnErrorAnswerBecomesItsFault(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestClient_ReportsAnAbsentStorageWithoutThePatron(t *testing.T) {
 	t.Parallel()
 	_, err := clientFor(t, "http://127.0.0.1:1").UserByBarcode(inTenant(t, "diku"), "patron-4711")
 	if !fault.Is(err, fault.Unavailable) {
@@ -187,7 +194,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-func TestTheCallersContextStaysRecognisableAndTheOwnTimeOutIsAFault(t *testing.T) {
+func TestClient_DistinguishesTheCallersDeadlineFromItsOwn(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
 	c := clientOf(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -215,7 +222,7 @@ func TestTheCallersContextStaysRecognisableAndTheOwnTimeOutIsAFault(t *testing.T
 	}
 }
 
-func TestAnAnswerWithoutEndIsRefused(t *testing.T) {
+func TestClient_RefusesAnEndlessAnswer(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
 		piece := make([]byte, 1<<20)
@@ -230,7 +237,7 @@ func TestAnAnswerWithoutEndIsRefused(t *testing.T) {
 	}
 }
 
-func TestEveryCallIsMeasuredByItsTemplate(t *testing.T) {
+func TestClient_ObservesCallsByTemplate(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {

@@ -17,9 +17,9 @@ import (
 // maxQuoted is how much of an error answer goes into the log or to the client.
 const maxQuoted = 1000
 
-// lostAnswer is the error of a call whose answer did not come whole. ctx is the
-// caller's context, without the call's own time-out. The URL is left out, since
-// its query may name a patron.
+// lostAnswer is the error of a call whose answer is missing or incomplete. ctx is the
+// caller's context, without the call's own time-out. The error leaves out the URL,
+// since its query may name a patron.
 func lostAnswer(ctx context.Context, r request, err error) error {
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
 		err = inner.Err
@@ -36,15 +36,13 @@ func lostAnswer(ctx context.Context, r request, err error) error {
 	return fault.Wrap(err, fault.Unavailable, "Storage was not reached")
 }
 
-// answerFault is the fault that storage answered. What the client is shown of it:
-// FOLIO's list of errors, and the text of a request that storage could not read
-// (bad CQL) or of a tenant that it does not serve, which it writes for clients. All
-// else is for the log.
+// answerFault is the fault that storage answered. Its message has what storage writes
+// for clients: FOLIO's list of errors, and the text about a request that it could not
+// read (bad CQL) or a tenant that it does not serve. The rest is for the log.
 //
-// A 404 says that there is no such record only when the path names one and the
-// answer carries storage's header. Any other comes from something in between or
-// from a storage of another version, and nobody may conclude from it that a
-// loan, a lock or a patron is not there.
+// A 404 means a missing record only if the path names one and the answer has
+// storage's header. Any other 404 comes from a proxy or from a storage of another
+// version: it does not prove that a loan, a lock or a patron is missing.
 func answerFault(r request, status int, header http.Header, body []byte) error {
 	named := header.Get(fault.Header)
 	code := fault.CodeFromAnswer(status, named)
@@ -85,9 +83,8 @@ func isForClients(code fault.Code) bool {
 	return code == fault.Malformed || code == fault.UnknownTenant || code == fault.TenantNotReady
 }
 
-// quote is what an error repeats of an answer: its text, or the messages of FOLIO's
-// list of errors. Neither their parameters nor records are in it, since those name
-// patrons.
+// quote returns the part of an answer that an error repeats: its text, or the messages of
+// FOLIO's list of errors. It leaves out parameters and records, since those name patrons.
 func quote(status int, body []byte, list []fault.Detail) string {
 	switch {
 	case status < http.StatusBadRequest:
@@ -105,13 +102,13 @@ func quote(status int, body []byte, list []fault.Detail) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
-// publicMessage says for the client what became of a call to storage.
+// publicMessage is the text about a failed call to storage that clients see.
 func publicMessage(code fault.Code) string {
 	switch code {
 	case fault.NotFound:
 		return "Not found"
 	case fault.Conflict:
-		return "It was changed by somebody else meanwhile"
+		return "It was changed meanwhile"
 	case fault.LockHeld, fault.LockQueueFull:
 		return "Another check-out of the same patron is under way"
 	case fault.LockLost:
@@ -147,7 +144,7 @@ func publicMessage(code fault.Code) string {
 	}
 }
 
-// retryAfter reads the header's seconds; 0 is unknown.
+// retryAfter reads the header's seconds; 0 means unknown.
 func retryAfter(header http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 16)
 	if err != nil {

@@ -2,8 +2,6 @@ package storageclient
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,13 +16,10 @@ const (
 
 // Report implements reporter.Storage.
 func (c *Client) Report(ctx context.Context, report schemas.CheckOutReport) error {
-	_, err := c.do(ctx, request{
-		method: http.MethodPost, route: historyPath, path: historyPath, want: http.StatusNoContent, body: report,
-	})
-	if err != nil {
-		return fmt.Errorf("telling the history of check-outs: %w", err)
-	}
-	return nil
+	r := send(http.MethodPost, historyPath, report, http.StatusNoContent)
+	r.doing = "reporting finished check-outs"
+	_, err := c.do(ctx, r)
+	return err
 }
 
 // PastCheckOuts implements admin.Storage.
@@ -36,34 +31,14 @@ func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (sc
 	} {
 		setUnlessEmpty(query, name, value)
 	}
-	var page schemas.PastCheckOuts
 	r := get(historyPath, query)
-	body, err := c.do(ctx, r)
-	if err != nil {
-		return page, fmt.Errorf("listing past check-outs: %w", err)
-	}
-	if err := decode(r, body, &page); err != nil {
-		return page, err
-	}
-	if page.CheckOuts == nil {
-		return page, unreadable(r, errors.New("it has no checkOuts"))
-	}
-	return page, nil
+	r.doing = "listing past check-outs"
+	return call(ctx, c, r, "checkOuts", func(page schemas.PastCheckOuts) bool { return page.CheckOuts != nil })
 }
 
 // Figures implements admin.Storage.
 func (c *Client) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	var figures schemas.Figures
 	r := get(figuresPath, url.Values{"minutes": {strconv.Itoa(minutes)}})
-	body, err := c.do(ctx, r)
-	if err != nil {
-		return figures, fmt.Errorf("asking for the figures of check-outs: %w", err)
-	}
-	if err := decode(r, body, &figures); err != nil {
-		return figures, err
-	}
-	if len(figures.Minutes) == 0 {
-		return figures, unreadable(r, errors.New("it has no minutes"))
-	}
-	return figures, nil
+	r.doing = "reading the figures of check-outs"
+	return call(ctx, c, r, "minutes", func(figures schemas.Figures) bool { return len(figures.Minutes) > 0 })
 }

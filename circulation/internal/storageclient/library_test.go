@@ -17,7 +17,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestABarcodeIsAskedForExactlyAsItIs(t *testing.T) {
+func TestClient_EscapesBarcodes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		`036000291452`:     `barcode=="036000291452"`,
@@ -50,7 +50,7 @@ func TestABarcodeIsAskedForExactlyAsItIs(t *testing.T) {
 	}
 }
 
-func TestNoMatchIsNotFoundButAnOddAnswerIsNot(t *testing.T) {
+func TestClient_DistinguishesNoMatchFromAnOddAnswer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status int
@@ -76,7 +76,7 @@ func TestNoMatchIsNotFoundButAnOddAnswerIsNot(t *testing.T) {
 	}
 }
 
-func TestARecordByIDThatIsNotThere(t *testing.T) {
+func TestClient_FindsNoRecordByAMissingID(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +105,7 @@ func TestARecordByIDThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestACountThatIsMissingIsNotACountOfNone(t *testing.T) {
+func TestClient_RefusesAnAnswerWithoutACount(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		body string
@@ -133,7 +133,7 @@ func TestACountThatIsMissingIsNotACountOfNone(t *testing.T) {
 	}
 }
 
-func TestALockIsAskedForAndReleased(t *testing.T) {
+func TestClient_AcquiresAndReleases(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -165,7 +165,7 @@ func TestALockIsAskedForAndReleased(t *testing.T) {
 	}
 }
 
-func TestRecordsAreFetchedFiftyAtATime(t *testing.T) {
+func TestClient_ReadsFiftyRecordsAtATime(t *testing.T) {
 	t.Parallel()
 	ids := []string{"", "no-uuid"}
 	for range 120 {

@@ -2,17 +2,65 @@ package storageclient
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
+	"time"
 
 	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-const lockChangesPath = "/check-out-lock-changes-storage"
+const (
+	locksPath       = "/check-out-lock-storage"
+	lockChangesPath = "/check-out-lock-changes-storage"
+	// lockMargin is how much longer than storage's wait an acquire may take.
+	lockMargin = 5 * time.Second
+)
+
+// Acquire implements checkout.Locker.
+func (c *Client) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
+	ttl := int(req.TTL.Milliseconds())
+	r := send(http.MethodPost, locksPath, schemas.CheckoutLockRequest{
+		UserID: req.UserID, TTLMs: &ttl, RequestID: req.RequestID, WaitMs: int(req.Wait.Milliseconds()),
+	}, http.StatusCreated)
+	r.doing, r.timeout, r.settles = "acquiring the patron's lock", req.Wait+lockMargin, true
+	lock, err := call(ctx, c, r, "lock id", func(lock schemas.CheckoutLock) bool { return schemas.IsUUID(lock.ID) })
+	return lock.ID, err
+}
+
+// Release implements checkout.Locker. Storage's DELETE waits for a commit that
+// uses the lock.
+func (c *Client) Release(ctx context.Context, lockID string) error {
+	return c.release(ctx, lockID, nil)
+}
+
+// ReleaseDurably implements checkout.Locker. A missing lock counts as released here too:
+// storage answers 404 only after its removal is durable.
+func (c *Client) ReleaseDurably(ctx context.Context, lockID string) error {
+	return c.release(ctx, lockID, url.Values{"durable": {"true"}})
+}
+
+func (c *Client) release(ctx context.Context, lockID string, query url.Values) error {
+	r := getRecord(locksPath, lockID)
+	r.doing, r.method, r.want = "releasing the patron's lock", http.MethodDelete, http.StatusNoContent
+	r.query, r.settles = query, true
+	if _, err := c.do(ctx, r); err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return nil
+}
+
+// ReleaseRequest implements checkout.Locker.
+func (c *Client) ReleaseRequest(ctx context.Context, userID, requestID string) error {
+	r := get(locksPath, url.Values{"userId": {userID}, "requestId": {requestID}})
+	r.doing, r.method, r.want = "releasing the lock of a request", http.MethodDelete, http.StatusNoContent
+	r.settles = true
+	_, err := c.do(ctx, r)
+	return err
+}
 
 // Locks implements admin.Storage.
 func (c *Client) Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
@@ -22,55 +70,41 @@ func (c *Client) Locks(ctx context.Context, f admin.LockFilter) (schemas.Checkou
 	if f.Outdated != nil {
 		query.Set("outdated", strconv.FormatBool(*f.Outdated))
 	}
-	var page schemas.CheckoutLocks
 	r := get(locksPath, query)
-	body, err := c.do(ctx, r)
-	if err != nil {
-		return page, fmt.Errorf("listing locks: %w", err)
-	}
-	if err := decode(r, body, &page); err != nil {
-		return page, err
-	}
-	if page.CheckoutLocks == nil {
-		return page, unreadable(r, errors.New("it has no checkoutLocks"))
-	}
-	return page, nil
+	r.doing = "listing locks"
+	return call(ctx, c, r, "checkoutLocks", func(page schemas.CheckoutLocks) bool { return page.CheckoutLocks != nil })
+}
+
+// Lock implements admin.Storage.
+func (c *Client) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error) {
+	r := getRecord(locksPath, lockID)
+	r.doing = "reading a lock"
+	return c.callLock(ctx, lockID, r)
 }
 
 // ForceRelease implements admin.Storage. Like Release it waits for a commit
 // that uses the lock.
 func (c *Client) ForceRelease(ctx context.Context, lockID string, reason schemas.ForcedRelease) (schemas.CheckoutLock, error) {
-	var lock schemas.CheckoutLock
-	if !schemas.IsUUID(lockID) {
-		return lock, fault.New(fault.NotFound, "No lock has the id %q", lockID)
-	}
 	const action = "/forced-release"
 	r := getRecord(locksPath, lockID)
-	r.method, r.body = http.MethodPost, reason
+	r.doing, r.method, r.body = "releasing a lock by force", http.MethodPost, reason
 	r.route, r.path = r.route+action, r.path+action
-	body, err := c.do(ctx, r)
-	if err != nil {
-		return lock, fmt.Errorf("releasing a lock by force: %w", err)
+	return c.callLock(ctx, lockID, r)
+}
+
+// callLock makes a call that is answered with the lock that its path names.
+func (c *Client) callLock(ctx context.Context, lockID string, r request) (schemas.CheckoutLock, error) {
+	if !schemas.IsUUID(lockID) {
+		return schemas.CheckoutLock{}, fault.New(fault.NotFound, "No lock has the id %q", lockID)
 	}
-	err = decode(r, body, &lock)
-	return lock, err
+	return call[schemas.CheckoutLock](ctx, c, r, "", nil)
 }
 
 // LockChanges implements admin.Storage.
 func (c *Client) LockChanges(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
 	query := pageQuery(offset, limit)
 	setUnlessEmpty(query, "kind", kind)
-	var page schemas.LockChanges
 	r := get(lockChangesPath, query)
-	body, err := c.do(ctx, r)
-	if err != nil {
-		return page, fmt.Errorf("listing changes of the check-out lock: %w", err)
-	}
-	if err := decode(r, body, &page); err != nil {
-		return page, err
-	}
-	if page.Changes == nil {
-		return page, unreadable(r, errors.New("it has no changes"))
-	}
-	return page, nil
+	r.doing = "listing changes of the check-out lock"
+	return call(ctx, c, r, "changes", func(page schemas.LockChanges) bool { return page.Changes != nil })
 }

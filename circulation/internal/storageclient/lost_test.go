@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestALostAnswerIsUnavailableAndAPostIsSentOnce(t *testing.T) {
+func TestClient_SendsAPostOnceAlthoughItsAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]http.HandlerFunc{
 		"before the answer": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -49,7 +49,7 @@ func TestALostAnswerIsUnavailableAndAPostIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestAReleaseSurvivesAConnectionThatDied(t *testing.T) {
+func TestClient_RepeatsAReleaseOverADeadConnection(t *testing.T) {
 	t.Parallel()
 	var kept atomic.Value
 	var died atomic.Bool

@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestARequestIsPlacedWithItsItem(t *testing.T) {
+func TestClient_Place(t *testing.T) {
 	t.Parallel()
 	version := 0
 	tests := map[string]struct {
@@ -50,7 +50,7 @@ func TestARequestIsPlacedWithItsItem(t *testing.T) {
 }
 
 // A title may have more holdings than one query names.
-func TestAFreeCopyIsLookedForOnAllShelves(t *testing.T) {
+func TestClient_FreeCopySearchesAllShelves(t *testing.T) {
 	t.Parallel()
 	const shelves = batch + 1
 	for name, freeOn := range map[string]int{"on the first shelf": 0, "on the last": shelves - 1, "on none": -1} {
@@ -86,7 +86,7 @@ func TestAFreeCopyIsLookedForOnAllShelves(t *testing.T) {
 	}
 }
 
-func TestWhetherAPatronHasAnItem(t *testing.T) {
+func TestClient_Borrows(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]bool{"[]": false, `[{"id":"l"}]`: true} {
 		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +102,7 @@ func TestWhetherAPatronHasAnItem(t *testing.T) {
 	}
 }
 
-func TestAPageOfRequests(t *testing.T) {
+func TestClient_Requests(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.RawQuery {
@@ -126,7 +126,7 @@ func TestAPageOfRequests(t *testing.T) {
 	}
 }
 
-func TestAServicePointAndItsHoldShelf(t *testing.T) {
+func TestClient_PickupPoint(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, "", `{"id":"`+someID+`","name":"Desk","pickupLocation":true,"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`)

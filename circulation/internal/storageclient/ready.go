@@ -12,36 +12,33 @@ import (
 	"time"
 )
 
-// readyTimeout is longer than storage takes to say that its database does not
-// answer, and shorter than the patience of most probes.
+// readyTimeout is longer than storage needs to report that its database does not
+// answer, and shorter than the time-out of most probes.
 const readyTimeout = 4 * time.Second
 
-// Ready returns why storage is not ready, nil when it is. The error says what
+// Ready returns why storage is not ready, nil if it is. The error has the text that
 // storage answered, or why it was not reached, and is safe to show.
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	r := get("/admin/health/ready", nil)
 	r.noTenant = true
+	r.settles = true // a probe that queues with the reads would end the instance under load
 	req, err := c.newRequest(ctx, r)
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	const settles = true // a probe that waits behind check-outs would end the instance under load
-	status, header, body, err := c.send(req, settles)
-	c.options.Observe(r.method, r.route, status, time.Since(start))
+	status, header, body, err := c.transfer(req, r)
 	switch {
 	case err != nil:
-		return fmt.Errorf("storage at %s was not reached: %w", c.options.URL.Host, reason(err))
+		return fmt.Errorf("storage at %s was not reached: %w", c.options.URL.Host, innermostCause(err))
 	case status == http.StatusOK:
 		return nil
 	}
 	return errors.New("storage is not ready: " + readinessText(status, header, body))
 }
 
-// readinessText is what storage says of itself, or the status of something in
-// between that answered in its place.
+// readinessText is storage's own text, or the status of a proxy that answered in its place.
 func readinessText(status int, header http.Header, body []byte) string {
 	text, ours := strings.CutPrefix(quote(status, body, nil), "not ready: ")
 	if ours && strings.HasPrefix(header.Get("Content-Type"), "text/plain") {
@@ -50,9 +47,8 @@ func readinessText(status int, header http.Header, body []byte) string {
 	return fmt.Sprintf("%d %s", status, http.StatusText(status))
 }
 
-// reason leaves of a lost answer what an operator needs: the innermost cause,
-// without the URL.
-func reason(err error) error {
+// innermostCause reduces the error of a lost answer to what an operator needs, without the URL.
+func innermostCause(err error) error {
 	var errno syscall.Errno
 	var dns *net.DNSError
 	var outer *url.Error

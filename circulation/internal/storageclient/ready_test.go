@@ -11,7 +11,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestClientReady_PassesOnWhatStorageSays(t *testing.T) {
+func TestClient_ReadyReturnsStoragesReason(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		status      int
@@ -40,7 +40,7 @@ func TestClientReady_PassesOnWhatStorageSays(t *testing.T) {
 	}
 }
 
-func TestClientReady_SaysWhyStorageWasNotReached(t *testing.T) {
+func TestClient_ReadySaysWhyStorageWasNotReached(t *testing.T) {
 	t.Parallel()
 	hang := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(hang.Close)
@@ -57,7 +57,7 @@ func TestClientReady_SaysWhyStorageWasNotReached(t *testing.T) {
 	}
 }
 
-func TestClientReady_NamesTheTenantThatIsSet(t *testing.T) {
+func TestClient_ReadyNamesTheTenantThatIsSet(t *testing.T) {
 	t.Parallel()
 	diku, err := okapi.ParseTenant("diku")
 	if err != nil {

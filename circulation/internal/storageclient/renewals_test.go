@@ -12,7 +12,7 @@ import (
 
 var _ checkout.Renewer = (*Client)(nil)
 
-func TestARenewalIsCommittedAsItWasJudged(t *testing.T) {
+func TestClient_Renew(t *testing.T) {
 	t.Parallel()
 	sent := schemas.Renewal{
 		LoanID: someID, ItemID: anotherID, ItemVersion: 3, JudgedDueDate: "2026-03-12T18:00:00Z", JudgedRenewalCount: 2,
@@ -30,7 +30,7 @@ func TestARenewalIsCommittedAsItWasJudged(t *testing.T) {
 	}
 }
 
-func TestARenewalThatDidNotHappen(t *testing.T) {
+func TestClient_RenewPassesFaultsOn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status int
@@ -54,7 +54,7 @@ func TestARenewalThatDidNotHappen(t *testing.T) {
 	}
 }
 
-func TestTheOpenLoanOfAnItem(t *testing.T) {
+func TestClient_OpenLoan(t *testing.T) {
 	t.Parallel()
 	found := `{"id":"l"}`
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ func TestTheOpenLoanOfAnItem(t *testing.T) {
 	}
 }
 
-func TestTheTermsOfRenewalsAndTheTermsOfLoansAreReadApart(t *testing.T) {
+func TestClient_ReadsRenewalPoliciesApartFromLoanPolicies(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, "", `{"id":"`+someID+`","name":"Weeks","loanable":true,"renewable":true}`)

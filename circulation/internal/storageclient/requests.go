@@ -4,75 +4,83 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-var (
-	requests            = collection{path: "/request-storage/requests", key: "requests"}
-	circulationSettings = collection{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings"}
-)
+var requests = collection{path: "/request-storage/requests", key: "requests"}
 
-const (
-	// titleLevelSetting is the setting that switches requests for titles on (FOLIO).
-	titleLevelSetting = "generalTlr"
-	// maxQueue is the longest queue that is read. Positions come first, so that
-	// what is cut off waits for long.
-	maxQueue = 10_000
-)
+// maxQueue is the longest queue that is read. Positions come first, so only the end of a
+// longer queue is cut off.
+const maxQueue = 10_000
 
-// TitleLevelRequests implements checkout.Library. A tenant without the setting,
-// or whose setting does not say, has them switched off. One that says neither
-// true nor false is a fault of stored configuration.
-func (c *Client) TitleLevelRequests(ctx context.Context) (bool, error) {
-	key, err := keyFor(ctx, circulationSettings.path+"?"+titleLevelSetting)
-	if err != nil {
-		return false, err
-	}
-	on, err := c.cache.get(ctx, key, func(ctx context.Context, _ any) (any, error) {
-		type setting struct {
-			Value json.RawMessage `json:"value"`
-		}
-		stored, err := first[setting](ctx, c, circulationSettings, equals("name", titleLevelSetting))
-		if fault.Is(err, fault.NotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return enabled(stored.Value)
-	})
-	if err != nil {
-		return false, fmt.Errorf("reading whether titles are requested: %w", err)
-	}
-	return on.(bool), nil
+// Place implements requests.Placer.
+func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
+	r := send(http.MethodPost, "/request-storage/placements", p, http.StatusCreated)
+	r.doing = "placing the request"
+	return call(ctx, c, r, "request", func(placed schemas.PlacedRequest) bool { return len(placed.Request) > 0 })
 }
 
-func enabled(value json.RawMessage) (bool, error) {
-	var v struct {
-		On bool `json:"titleLevelRequestsFeatureEnabled"`
+// FreeCopy implements requests.Library.
+func (c *Client) FreeCopy(ctx context.Context, instanceID string) (checkout.Item, error) {
+	shelves, err := listRecords[checkout.Holdings](ctx, c, holdings, equals("instanceId", instanceID), maxQueue)
+	if err != nil {
+		return checkout.Item{}, err
 	}
-	if err := json.Unmarshal(value, &v); err != nil {
-		return false, fault.Wrap(err, fault.Internal,
-			"The circulation setting %s cannot be read: titleLevelRequestsFeatureEnabled in its value must be true or false", titleLevelSetting)
+	for some := range slices.Chunk(shelves, batch) {
+		ids := make([]string, len(some))
+		for i, h := range some {
+			ids[i] = h.ID
+		}
+		item, err := findRecord[checkout.Item](ctx, c, items, equals("status.name", "Available")+" and "+anyOf("holdingsRecordId", ids))
+		if !fault.Is(err, fault.NotFound) {
+			return item, err
+		}
 	}
-	return v.On, nil
+	return checkout.Item{}, fault.New(fault.NotFound, "No copy is available")
+}
+
+// Request returns a stored request. Fault: NotFound.
+func (c *Client) Request(ctx context.Context, id string) (json.RawMessage, error) {
+	return readRecord[json.RawMessage](ctx, c, requests, id)
+}
+
+// Requests returns a page of the stored requests and how many match the CQL query
+// in all; an empty query matches every request. Fault: Malformed, with the reason, for bad CQL.
+func (c *Client) Requests(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
+	return c.listPage(ctx, requests, query, offset, limit)
 }
 
 // ItemRequests implements checkout.Library.
 func (c *Client) ItemRequests(ctx context.Context, itemID string) ([]schemas.QueuedRequest, error) {
-	return openRequests[schemas.QueuedRequest](ctx, c, equals("itemId", itemID))
+	return listQueue[schemas.QueuedRequest](ctx, c, equals("itemId", itemID))
 }
 
 // TitleRequests implements checkout.Library.
 func (c *Client) TitleRequests(ctx context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
-	return openRequests[schemas.QueuedRequest](ctx, c, equals("instanceId", instanceID))
+	return listQueue[schemas.QueuedRequest](ctx, c, equals("instanceId", instanceID))
 }
 
-func openRequests[T any](ctx context.Context, c *Client, of string) ([]T, error) {
-	query := of + " and " + anyOf("status", schemas.OpenRequestStatuses()) + " sortBy position/sort.ascending"
-	queue, err := list[T](ctx, c, requests, query, maxQueue)
+// ItemQueue returns the open requests that name the item, in the order of their
+// positions.
+func (c *Client) ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error) {
+	return listQueue[json.RawMessage](ctx, c, equals("itemId", itemID))
+}
+
+// TitleQueue returns the open requests for the instance and its items, in the
+// order of their positions.
+func (c *Client) TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error) {
+	return listQueue[json.RawMessage](ctx, c, equals("instanceId", instanceID))
+}
+
+// listQueue returns the open requests that match the clause, in the order of their positions.
+func listQueue[T any](ctx context.Context, c *Client, clause string) ([]T, error) {
+	query := clause + " and " + anyOf("status", schemas.OpenRequestStatuses()) + " sortBy position/sort.ascending"
+	queue, err := listRecords[T](ctx, c, requests, query, maxQueue)
 	if err != nil {
 		return nil, fmt.Errorf("reading the queue of requests: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestTheQueueIsAskedForByItemOrByTitle(t *testing.T) {
+func TestClient_ListsTheQueueOfAnItemOrATitle(t *testing.T) {
 	t.Parallel()
 	const open = ` and status==("Open - Not yet filled" or "Open - Awaiting pickup" or "Open - In transit" or "Open - Awaiting delivery")` +
 		` sortBy position/sort.ascending`
@@ -34,7 +34,7 @@ func TestTheQueueIsAskedForByItemOrByTitle(t *testing.T) {
 	}
 }
 
-func TestAQueueThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
+func TestClient_RefusesAnUnreadableQueue(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{"no list": `{}`, "null": `null`, "a list of text": `{"requests":["r"]}`} {
 		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "", body) })
@@ -44,7 +44,7 @@ func TestAQueueThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
 	}
 }
 
-func TestTheSwitchOfTitleLevelRequests(t *testing.T) {
+func TestClient_TitleLevelRequests(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status int
@@ -77,18 +77,18 @@ func TestTheSwitchOfTitleLevelRequests(t *testing.T) {
 	}
 }
 
-func TestTheSwitchIsNotReadForEveryCheckOut(t *testing.T) {
+func TestClient_KeepsTheTitleLevelSetting(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		answer(w, 200, "", `{"circulationSettings":[{"value":{"titleLevelRequestsFeatureEnabled":true}}]}`)
 	})
+	stopClock(c)
 	for range 5 {
 		if on, err := c.TitleLevelRequests(inTenant(t, "diku")); !on || err != nil {
 			t.Fatalf("got %v, %v", on, err)
 		}
-		c.cache.letGrow(-time.Hour)
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times at once", n)
@@ -98,7 +98,7 @@ func TestTheSwitchIsNotReadForEveryCheckOut(t *testing.T) {
 	}
 }
 
-func TestBlocksAndProxiesOfAPatron(t *testing.T) {
+func TestClient_ReadsBlocksAndProxies(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		switch query := r.URL.Query().Get("query"); {
@@ -129,7 +129,7 @@ func TestBlocksAndProxiesOfAPatron(t *testing.T) {
 
 // A patron of whom no list is stored has no blocks; a failure to read it is none
 // of those.
-func TestAPatronWithoutAListOfAutomatedBlocks(t *testing.T) {
+func TestClient_ReadsNoAutomatedBlocksWithoutAList(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status int
@@ -149,7 +149,7 @@ func TestAPatronWithoutAListOfAutomatedBlocks(t *testing.T) {
 	}
 }
 
-func TestAScheduleIsReadByIDAndKept(t *testing.T) {
+func TestClient_KeepsSchedules(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -161,11 +161,11 @@ func TestAScheduleIsReadByIDAndKept(t *testing.T) {
 		answer(w, 200, "", `{"schedules":[{"from":"2026-01-01","to":"2026-02-01","due":"2026-03-01"}]}`)
 	})
 	ctx := inTenant(t, "diku")
+	stopClock(c)
 	for range 3 {
 		if _, err := c.FixedSchedule(ctx, someID); err != nil {
 			t.Fatal(err)
 		}
-		c.cache.letGrow(-time.Hour)
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times at once", n)

@@ -9,7 +9,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestSessionsAreDeletedPageByPage(t *testing.T) {
+func TestClient_DeletesSessionsPageByPage(t *testing.T) {
 	t.Parallel()
 	var lists, deletes atomic.Int32
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func TestSessionsAreDeletedPageByPage(t *testing.T) {
 	}
 }
 
-func TestSessionsThatCannotBeDeletedAreAnError(t *testing.T) {
+func TestClient_DeleteSessionsFails(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {

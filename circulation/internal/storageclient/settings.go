@@ -2,44 +2,121 @@ package storageclient
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
-const settingsPath = "/check-out-lock-settings-storage"
+const (
+	lockSettingsPath = "/check-out-lock-settings-storage"
+	rulesPath        = "/circulation-rules-storage"
+	// titleLevelSetting is the setting that switches requests for titles on (FOLIO).
+	titleLevelSetting = "generalTlr"
+)
+
+var circulationSettings = collection{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings"}
 
 // State implements settings.Storage.
 func (c *Client) State(ctx context.Context) (schemas.LockSettingsState, error) {
-	return c.settingsState(ctx, get(settingsPath, nil))
+	return c.callSettings(ctx, get(lockSettingsPath, nil))
 }
 
 // Put implements settings.Storage.
 func (c *Client) Put(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
-	return c.settingsState(ctx, request{
-		method: http.MethodPut, route: settingsPath, path: settingsPath, want: http.StatusOK, body: change,
-	})
+	return c.callSettings(ctx, send(http.MethodPut, lockSettingsPath, change, http.StatusOK))
 }
 
 // Announce implements settings.Storage.
 func (c *Client) Announce(ctx context.Context, e schemas.LockEnvironment) (schemas.LockSettingsState, error) {
-	const path = settingsPath + "/environment"
-	return c.settingsState(ctx, request{method: http.MethodPost, route: path, path: path, want: http.StatusOK, body: e})
+	return c.callSettings(ctx, send(http.MethodPost, lockSettingsPath+"/environment", e, http.StatusOK))
 }
 
-func (c *Client) settingsState(ctx context.Context, r request) (schemas.LockSettingsState, error) {
-	var state schemas.LockSettingsState
-	body, err := c.do(ctx, r)
+// callSettings makes a call that is answered with the state of the lock settings.
+func (c *Client) callSettings(ctx context.Context, r request) (schemas.LockSettingsState, error) {
+	r.doing = "lock settings"
+	return call(ctx, c, r, "version", func(state schemas.LockSettingsState) bool { return state.Version != "" })
+}
+
+// compiledRules is a rules text with the result of compiling it.
+type compiledRules struct {
+	text  string
+	rules *policy.Rules
+	err   error
+}
+
+// Rules implements checkout.Library. A text is compiled once, however often it
+// is fetched.
+func (c *Client) Rules(ctx context.Context) (*policy.Rules, error) {
+	compiled, err := getCached(ctx, c, rulesPath, func(ctx context.Context, old any) (compiledRules, error) {
+		stored, err := c.StoredRules(ctx)
+		if err != nil {
+			return compiledRules{}, err
+		}
+		if old, ok := old.(compiledRules); ok && old.text == stored.RulesAsText {
+			return old, nil
+		}
+		rules, err := policy.Compile(stored.RulesAsText)
+		return compiledRules{text: stored.RulesAsText, rules: rules, err: err}, nil
+	})
 	if err != nil {
-		return state, fmt.Errorf("lock settings: %w", err)
+		return nil, fmt.Errorf("reading the circulation rules: %w", err)
 	}
-	if err := decode(r, body, &state); err != nil {
-		return state, err
+	return compiled.rules, compiled.err
+}
+
+// StoredRules returns the tenant's rules as they are stored now.
+func (c *Client) StoredRules(ctx context.Context) (schemas.CirculationRules, error) {
+	return call[schemas.CirculationRules](ctx, c, get(rulesPath, nil), "", nil)
+}
+
+// PutRules replaces the tenant's rules. They are in force at once in this instance, and within
+// two seconds in the others.
+func (c *Client) PutRules(ctx context.Context, text string) error {
+	key, err := keyOf(ctx, rulesPath)
+	if err != nil {
+		return err
 	}
-	if state.Version == "" {
-		return state, unreadable(r, errors.New("it has no version"))
+	defer c.cache.Drop(key)
+	r := send(http.MethodPut, rulesPath, schemas.CirculationRules{RulesAsText: text}, http.StatusNoContent)
+	r.doing = "writing the circulation rules"
+	_, err = c.do(ctx, r)
+	return err
+}
+
+// TitleLevelRequests implements checkout.Library. A tenant without the setting,
+// or with a setting without a value, has them switched off. A value other than true
+// and false is a fault of stored configuration.
+func (c *Client) TitleLevelRequests(ctx context.Context) (bool, error) {
+	on, err := getCached(ctx, c, circulationSettings.path+"?"+titleLevelSetting, func(ctx context.Context, _ any) (bool, error) {
+		type setting struct {
+			Value json.RawMessage `json:"value"`
+		}
+		stored, err := findRecord[setting](ctx, c, circulationSettings, equals("name", titleLevelSetting))
+		if fault.Is(err, fault.NotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return parseTitleLevel(stored.Value)
+	})
+	if err != nil {
+		return false, fmt.Errorf("reading whether titles are requested: %w", err)
 	}
-	return state, nil
+	return on, nil
+}
+
+func parseTitleLevel(value json.RawMessage) (bool, error) {
+	var v struct {
+		On bool `json:"titleLevelRequestsFeatureEnabled"`
+	}
+	if err := json.Unmarshal(value, &v); err != nil {
+		return false, fault.Wrap(err, fault.Internal,
+			"The circulation setting %s cannot be read: titleLevelRequestsFeatureEnabled in its value must be true or false", titleLevelSetting)
+	}
+	return v.On, nil
 }

@@ -7,7 +7,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestOneLockIsRead(t *testing.T) {
+func TestClient_Lock(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.Path != "/check-out-lock-storage/"+someID {
@@ -21,7 +21,7 @@ func TestOneLockIsRead(t *testing.T) {
 	}
 }
 
-func TestALockThatIsGoneIsNotFound(t *testing.T) {
+func TestClient_LockThatIsMissing(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -21,7 +21,7 @@ m book: l ` + someID + ` r r1 n n1 o o1 i i1
 fallback-policy: l ` + anotherID + ` r r1 n n1 o o1 i i1
 `
 
-func TestRulesAreCompiledOnceAndChangedAtOnce(t *testing.T) {
+func TestClient_CompilesRulesOnce(t *testing.T) {
 	t.Parallel()
 	var text atomic.Value
 	text.Store(rulesText)
@@ -52,13 +52,13 @@ func TestRulesAreCompiledOnceAndChangedAtOnce(t *testing.T) {
 		}
 		return rules
 	}
+	advance := stopClock(c)
 	first := read()
-	c.cache.letGrow(-time.Hour) // which the next check-out may take
 	if read() != first || reads.Load() != 1 {
 		t.Errorf("%d reads for two check-outs at once, want 1", reads.Load())
 	}
 	// The next reading finds the same text.
-	c.cache.letGrow(time.Hour)
+	advance(time.Hour)
 	if read() != first {
 		t.Error("the same text was compiled again")
 	}
@@ -79,7 +79,7 @@ func TestRulesAreCompiledOnceAndChangedAtOnce(t *testing.T) {
 	}
 }
 
-func TestTenantsDoNotShareReferenceRecords(t *testing.T) {
+func TestClient_KeepsReferenceRecordsByTenant(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, "", `{"id":"`+someID+`","name":"`+r.Header.Get(okapi.TenantHeader)+`"}`)
@@ -92,7 +92,7 @@ func TestTenantsDoNotShareReferenceRecords(t *testing.T) {
 	}
 }
 
-func TestWhatMustBeFreshIsNeverKept(t *testing.T) {
+func TestClient_ReadsFreshRecordsFromStorage(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {

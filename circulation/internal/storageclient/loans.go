@@ -1,0 +1,121 @@
+package storageclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+)
+
+const checkOutRequests = "/check-out-request-storage"
+
+// checkOuts are the loans of commits (our path).
+var checkOuts = collection{path: "/loan-storage/check-outs", settles: true}
+
+// CheckOut implements checkout.Committer.
+func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas.CheckOutResult, error) {
+	r := send(http.MethodPost, checkOuts.path, commit, http.StatusCreated)
+	r.doing, r.settles = "committing the check-out", true
+	return call(ctx, c, r, "loan", func(result schemas.CheckOutResult) bool { return len(result.Loan) > 0 })
+}
+
+// CommittedLoan implements checkout.Committer.
+func (c *Client) CommittedLoan(ctx context.Context, id string) (json.RawMessage, error) {
+	loan, err := readRecord[json.RawMessage](ctx, c, checkOuts, id)
+	if err != nil {
+		return nil, fmt.Errorf("reading the loan of a check-out: %w", err)
+	}
+	return loan, nil
+}
+
+// ClaimCheckOut implements keyed.Storage.
+func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+	r := send(http.MethodPost, checkOutRequests, req, http.StatusCreated)
+	r.doing, r.or, r.settles = "claiming a check-out", http.StatusOK, true
+	r.timeout = time.Duration(req.WaitMs)*time.Millisecond + lockMargin
+	return call(ctx, c, r, "loan id", func(claim schemas.CheckOutClaim) bool { return schemas.IsUUID(claim.LoanID) })
+}
+
+// ChangeClaim implements keyed.Storage.
+func (c *Client) ChangeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
+	r := getRecord(checkOutRequests, claimID)
+	r.doing, r.method, r.body, r.want = "changing the claim on a check-out", http.MethodPut, change, http.StatusNoContent
+	r.settles = true
+	_, err := c.do(ctx, r)
+	return err
+}
+
+// CheckIn implements checkout.Returner.
+func (c *Client) CheckIn(ctx context.Context, commit schemas.CheckIn) (schemas.CheckInResult, error) {
+	r := send(http.MethodPost, "/loan-storage/check-ins", commit, http.StatusOK)
+	r.doing = "committing the check-in"
+	return call(ctx, c, r, "item", func(result schemas.CheckInResult) bool { return len(result.Item) > 0 })
+}
+
+// Renew implements checkout.Renewer.
+func (c *Client) Renew(ctx context.Context, renewal schemas.Renewal) (json.RawMessage, error) {
+	r := send(http.MethodPost, "/loan-storage/renewals", renewal, http.StatusOK)
+	r.doing = "committing the renewal"
+	result, err := call(ctx, c, r, "loan", func(result schemas.RenewalResult) bool { return len(result.Loan) > 0 })
+	return result.Loan, err
+}
+
+// Loan implements httpapi.Loans.
+func (c *Client) Loan(ctx context.Context, id string) (json.RawMessage, error) {
+	return readRecord[json.RawMessage](ctx, c, loans, id)
+}
+
+// Loans returns a page of stored loans and how many match the CQL query in all;
+// an empty query matches every loan. Fault: Malformed, with the reason, for bad CQL.
+func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
+	return c.listPage(ctx, loans, query, offset, limit)
+}
+
+// openLoanOf is the query for the open loan of an item.
+func openLoanOf(itemID string) string {
+	return equals("status.name", "Open") + " and " + equals("itemId", itemID)
+}
+
+// OpenLoan implements checkout.Renewer.
+func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error) {
+	loan, err := findRecord[json.RawMessage](ctx, c, loans, openLoanOf(itemID))
+	if err != nil {
+		return nil, fmt.Errorf("finding the item's open loan: %w", err)
+	}
+	return loan, nil
+}
+
+// HasOpenLoan implements checkout.Library.
+func (c *Client) HasOpenLoan(ctx context.Context, itemID string) (bool, error) {
+	found, err := listRecords[json.RawMessage](ctx, c, loans, openLoanOf(itemID), 1)
+	return len(found) > 0, err
+}
+
+// Borrows implements requests.Library.
+func (c *Client) Borrows(ctx context.Context, userID, itemID string) (bool, error) {
+	found, err := listRecords[json.RawMessage](ctx, c, loans, openLoanOf(itemID)+" and "+equals("userId", userID), 1)
+	return len(found) > 0, err
+}
+
+// OpenLoans implements checkout.Library.
+func (c *Client) OpenLoans(ctx context.Context, count checkout.LoanCount) (int, error) {
+	query := url.Values{"userId": {count.UserID}}
+	setUnlessEmpty(query, "materialTypeId", count.MaterialTypeID)
+	setUnlessEmpty(query, "loanTypeId", count.LoanTypeID)
+	setUnlessEmpty(query, "lockId", count.LockID)
+	r := get("/loan-storage/open-loan-count", query)
+	r.doing = "counting the patron's open loans"
+	r.settles = true // a check-out holds the lock while it makes its second count
+	// An answer without a count must not pass for a count of 0.
+	type answer struct{ Count *int }
+	found, err := call(ctx, c, r, "count", func(a answer) bool { return a.Count != nil && *a.Count >= 0 })
+	if err != nil {
+		return 0, err
+	}
+	return *found.Count, nil
+}

@@ -1,0 +1,193 @@
+package storageclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+)
+
+const (
+	// batch is how many ids one query names: FOLIO's number.
+	batch = 50
+	// batchesAtOnce bounds the queries that one page of loans has under way.
+	batchesAtOnce = 4
+)
+
+// collection is the place of the records of one type.
+type collection struct {
+	path, key string
+	settles   bool // see request
+}
+
+// findRecord returns the record that matches query. Fault: NotFound if there is none.
+func findRecord[T any](ctx context.Context, c *Client, from collection, query string) (T, error) {
+	var none T
+	found, err := listRecords[T](ctx, c, from, query, 1)
+	switch {
+	case err != nil:
+		return none, err
+	case len(found) == 0:
+		return none, fault.New(fault.NotFound, "No record in %s matches", from.path)
+	}
+	return found[0], nil
+}
+
+// listRecords returns at most limit records that match query.
+func listRecords[T any](ctx context.Context, c *Client, from collection, query string, limit int) ([]T, error) {
+	r := get(from.path, url.Values{"query": {query}, "limit": {strconv.Itoa(limit)}})
+	envelope, err := readEnvelope(ctx, c, r, from)
+	if err != nil {
+		return nil, err
+	}
+	var records []T
+	err = decode(r, envelope[from.key], &records)
+	return records, err
+}
+
+// listPage returns a page of records and how many match the CQL query in all; an empty query
+// matches every record. Fault: Malformed, with the reason, for bad CQL.
+func (c *Client) listPage(ctx context.Context, from collection, query string, offset, limit int) ([]json.RawMessage, int, error) {
+	values := pageQuery(offset, limit)
+	setUnlessEmpty(values, "query", query)
+	r := get(from.path, values)
+	r.doing = "listing " + from.key
+	envelope, err := readEnvelope(ctx, c, r, from)
+	if err != nil {
+		return nil, 0, err
+	}
+	var records []json.RawMessage
+	if err := decode(r, envelope[from.key], &records); err != nil {
+		return nil, 0, err
+	}
+	if records == nil {
+		return nil, 0, unreadable(r, fmt.Errorf("it has no %s", from.key))
+	}
+	var total int
+	if raw, ok := envelope["totalRecords"]; ok {
+		err = decode(r, raw, &total)
+	}
+	return records, total, err
+}
+
+// readEnvelope returns the properties around the records of a list.
+func readEnvelope(ctx context.Context, c *Client, r request, from collection) (map[string]json.RawMessage, error) {
+	return call(ctx, c, r, from.key, func(envelope map[string]json.RawMessage) bool {
+		_, ok := envelope[from.key]
+		return ok
+	})
+}
+
+func pageQuery(offset, limit int) url.Values {
+	return url.Values{"offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
+}
+
+func setUnlessEmpty(query url.Values, name, value string) {
+	if value != "" {
+		query.Set(name, value)
+	}
+}
+
+// readRecord returns a record by id. Rules and records may name it by any text; only a UUID is the id of
+// a record.
+func readRecord[T any](ctx context.Context, c *Client, from collection, id string) (T, error) {
+	return fetchRecord(ctx, c, from, id, parseRecord[T])
+}
+
+// keepRecord is readRecord for reference records, which change rarely. The client keeps them for a second.
+func keepRecord[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
+	return getCached(ctx, c, from.path+"/"+id, func(ctx context.Context, _ any) (T, error) {
+		return fetchRecord(ctx, c, from, id, parse)
+	})
+}
+
+// getCached returns the tenant's value of a path from the cache. A path has values of one type.
+func getCached[T any](ctx context.Context, c *Client, path string, fetch func(ctx context.Context, old any) (T, error)) (T, error) {
+	var none T
+	key, err := keyOf(ctx, path)
+	if err != nil {
+		return none, err
+	}
+	value, err := c.cache.Get(ctx, key, func(ctx context.Context, old any) (any, error) { return fetch(ctx, old) })
+	if err != nil {
+		return none, err
+	}
+	return value.(T), nil
+}
+
+func keyOf(ctx context.Context, path string) (cacheKey, error) {
+	id, err := okapi.TenantFrom(ctx)
+	return cacheKey{tenant: id.String(), path: path}, err
+}
+
+func fetchRecord[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
+	var none T
+	if !schemas.IsUUID(id) {
+		return none, fault.New(fault.NotFound, "No record in %s has the id %q", from.path, id)
+	}
+	r := getRecord(from.path, id)
+	r.settles = from.settles
+	body, err := c.do(ctx, r)
+	if err != nil {
+		return none, err
+	}
+	record, err := parse(body)
+	if err != nil {
+		return none, unreadable(r, err)
+	}
+	return record, nil
+}
+
+func parseRecord[T any](body []byte) (T, error) {
+	var record T
+	err := json.Unmarshal(body, &record)
+	return record, err
+}
+
+// listByID returns records by id, a batch per query. Only a UUID is the id of a record.
+func listByID[T any](ctx context.Context, c *Client, from collection, ids []string) ([]T, error) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !schemas.IsUUID(id) })
+	batches := slices.Collect(slices.Chunk(ids, batch))
+	found := make([][]T, len(batches))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(batchesAtOnce)
+	for i, some := range batches {
+		g.Go(func() (err error) {
+			found[i], err = listRecords[T](ctx, c, from, anyOf("id", some), len(some))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
+}
+
+// cqlEscaper escapes what has a meaning inside a quoted CQL term: the quote and
+// the backslash, the wildcards * and ?, and the anchor ^ (CQL 1.2, "Masking
+// rules").
+var cqlEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `*`, `\*`, `?`, `\?`, `^`, `\^`)
+
+// quoteTerm returns the CQL term that matches exactly value.
+func quoteTerm(value string) string { return `"` + cqlEscaper.Replace(value) + `"` }
+
+// equals is the clause that index is value.
+func equals(index, value string) string { return index + "==" + quoteTerm(value) }
+
+// anyOf is the clause that index is one of values, of which there is at least one.
+func anyOf(index string, values []string) string {
+	terms := make([]string, len(values))
+	for i, v := range values {
+		terms[i] = quoteTerm(v)
+	}
+	return index + "==(" + strings.Join(terms, " or ") + ")"
+}
