@@ -1,9 +1,8 @@
-// Package admin is what staff see of the check-out lock and do about it: its
-// settings and who changed them, the locks that are held, what became of
-// check-outs, and what would become of one. The staff pages and the API are two
-// fronts of it.
+// Package admin has what staff see and do about the check-out lock: its settings and their
+// changes, the held locks, the history of check-outs, and the explanation of a single one. The
+// staff pages and the API are two fronts of it.
 //
-// Who acts is in the context: package call's UserID, UserName, or both.
+// The user who acts is in the context: okapi.Call's UserID, UserName, or both.
 package admin
 
 import (
@@ -12,10 +11,24 @@ import (
 	"log/slog"
 	"slices"
 
+	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+)
+
+// Permissions are what the gateway must have granted for each part, as for FOLIO's
+// endpoints. The pages and the API require the same ones.
+const (
+	MaySeeSettings    = "circulation.check-out-lock-settings.item.get"
+	MayChangeSettings = "circulation.check-out-lock-settings.item.put"
+	MaySeeChanges     = "circulation.check-out-lock-changes.collection.get"
+	MaySeeLocks       = "circulation.check-out-locks.collection.get"
+	MayReleaseLocks   = "circulation.check-out-locks.item.release.post"
+	MaySeeCheckOuts   = "circulation.check-out-history.collection.get"
+	MaySeeFigures     = "circulation.check-out-figures.get"
+	MayExplain        = "circulation.check-out-explanation.post"
 )
 
 // Settings keeps the check-out lock's settings of the tenant in ctx.
@@ -30,7 +43,7 @@ type Storage interface {
 	Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error)
 	// Lock returns one of them. Fault: NotFound.
 	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)
-	// ForceRelease releases a lock, outdated or not, and notes who did it and why.
+	// ForceRelease releases a lock, outdated or not, and records the user and the reason.
 	// Fault: NotFound.
 	ForceRelease(ctx context.Context, lockID string, r schemas.ForcedRelease) (schemas.CheckoutLock, error)
 	// LockChanges returns changes of a kind, all kinds for "", newest first.
@@ -44,7 +57,7 @@ type Storage interface {
 	UserByBarcode(ctx context.Context, barcode string) (checkout.User, error)
 }
 
-// Explainer says what would become of a check-out.
+// Explainer predicts how a check-out would end.
 type Explainer interface {
 	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
 }
@@ -57,20 +70,26 @@ type Service struct {
 	environment settings.Environment
 	explainer   Explainer
 	log         *slog.Logger
-	figures     *figuresCache
-	names       *names
+	names       *cache.Cache[nameKey, string]
+	figures     *cache.Cache[figuresKey, schemas.Figures]
+	figureCalls chan struct{} // bounds the calls under way
 }
 
 // NewService returns the service of staff.
 func NewService(storage Storage, s Settings, environment settings.Environment, e Explainer, log *slog.Logger) *Service {
-	return &Service{storage: storage, settings: s, environment: environment, explainer: e, log: log, figures: newFiguresCache(), names: newNames()}
+	return &Service{
+		storage: storage, settings: s, environment: environment, explainer: e, log: log,
+		names:       cache.New[nameKey, string](nameAge, maxNames),
+		figures:     cache.New[figuresKey, schemas.Figures](FiguresAge, maxFigures),
+		figureCalls: make(chan struct{}, maxFigureCalls),
+	}
 }
 
 // Environment holds the settings of a tenant that sets none of its own.
 func (s *Service) Environment() settings.Environment { return s.environment }
 
-// Explain says whether a check-out would succeed now, and which rule and policy
-// decide. It takes no lock and writes nothing.
+// Explain predicts whether a check-out would succeed now, and names the rule and policy that
+// decide. It acquires no lock and writes nothing.
 func (s *Service) Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
 	return s.explainer.Explain(ctx, req)
 }
@@ -81,7 +100,7 @@ func (s *Service) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schem
 	return s.storage.PastCheckOuts(ctx, f)
 }
 
-// Patrons returns the patrons with these ids, by id; who is gone is missing.
+// Patrons returns the patrons with these ids, by id. It leaves out those that no longer exist.
 func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]checkout.User, error) {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -105,8 +124,8 @@ func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) 
 	return u.ID, err
 }
 
-// wrong is an Invalid fault that names what a caller gave, and what it must be.
-// Storage says the same of all that is not checked here.
-func wrong(name, rule, value string) error {
+// invalidValue is the Invalid fault for a caller's value that breaks a rule. Storage answers the
+// same for the rules that are not checked here.
+func invalidValue(name, rule, value string) error {
 	return fault.Validation(fault.Refusal(string(fault.Invalid), name+" "+rule, fault.Param(name, fault.Shown(value))))
 }

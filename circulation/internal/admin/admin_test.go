@@ -29,7 +29,7 @@ func details(err error) (messages []string) {
 	return messages
 }
 
-func TestSettingsAreShownAndChanged(t *testing.T) {
+func TestService_Settings(t *testing.T) {
 	t.Parallel()
 	b := &backend{problem: errors.New("no good")}
 	view, err := b.service().Settings(t.Context())
@@ -54,7 +54,7 @@ func TestSettingsAreShownAndChanged(t *testing.T) {
 	}
 }
 
-func TestWhoActsIsNamed(t *testing.T) {
+func TestService_NamesTheActor(t *testing.T) {
 	t.Parallel()
 	user := func(username, first, last string) []checkout.User {
 		return []checkout.User{{ID: staffID, Username: username, Personal: checkout.Personal{FirstName: first, LastName: last}}}
@@ -90,7 +90,7 @@ func TestWhoActsIsNamed(t *testing.T) {
 	}
 }
 
-func TestALockIsReleasedForAReason(t *testing.T) {
+func TestService_Release(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	b := &backend{}
@@ -125,7 +125,7 @@ func TestALockIsReleasedForAReason(t *testing.T) {
 	}
 }
 
-func TestListsAreThoseOfStorage(t *testing.T) {
+func TestService_ListsWhatStorageHas(t *testing.T) {
 	t.Parallel()
 	const holder = "holder must have at most 100 printable characters"
 	tests := map[string]struct {
@@ -163,7 +163,7 @@ func locks(f admin.LockFilter) func(*admin.Service, context.Context) (any, error
 	return func(s *admin.Service, ctx context.Context) (any, error) { return s.Locks(ctx, f) }
 }
 
-func TestPatronsAreFoundByIDAndByBarcode(t *testing.T) {
+func TestService_FindsPatrons(t *testing.T) {
 	t.Parallel()
 	b := &backend{users: []checkout.User{{ID: annID, Barcode: "ann"}}}
 	ids := []string{staffID, annID, staffID}
@@ -191,7 +191,7 @@ func TestPatronsAreFoundByIDAndByBarcode(t *testing.T) {
 	}
 }
 
-func TestOneLockIsShown(t *testing.T) {
+func TestService_Lock(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
 	if l, err := b.service().Lock(t.Context(), lockID); err != nil || l.ID != lockID || b.asked[0] != "lock "+lockID {
@@ -199,7 +199,7 @@ func TestOneLockIsShown(t *testing.T) {
 	}
 }
 
-func TestAnExplanationIsHandedOn(t *testing.T) {
+func TestService_Explain(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
 	if e, err := b.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book"}); err != nil || !e.WouldLend || b.asked[0] != "explain book" {

@@ -9,7 +9,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// Settings returns the settings in force, each with where it comes from.
+// Settings returns the settings in force, each with its source.
 func (s *Service) Settings(ctx context.Context) (settings.View, error) {
 	current, problem, err := s.settings.Read(ctx)
 	if err != nil {
@@ -19,16 +19,16 @@ func (s *Service) Settings(ctx context.Context) (settings.View, error) {
 }
 
 // ChangeSettings changes the tenant's settings by a body as
-// settings.Environment.ParseChange reads it; its property reason goes into the
-// history of changes with who acts. Faults: Invalid, with a detail for each
-// property that is wrong, whose first parameter names it; Conflict when the body's
+// settings.Environment.ParseChange reads it. The history of changes keeps its property
+// reason and the user who acts. Faults: Invalid, with a detail for each
+// invalid property, whose first parameter names it; Conflict if the body's
 // version is no longer the stored one.
 func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
 	change, err := s.environment.ParseChange(body)
 	if err != nil {
 		return settings.View{}, err
 	}
-	change.ByName = s.who(ctx)
+	change.ByName = s.actorName(ctx)
 	current, err := s.settings.Update(ctx, change)
 	if err != nil {
 		return settings.View{}, err
@@ -38,7 +38,7 @@ func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (set
 	return current.View(nil), nil
 }
 
-// Changes returns what people did to the lock, newest first. kind is one of
+// Changes returns the changes that staff made, newest first. kind is one of
 // schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
 // to schemas.MaxChangePage. Fault: Invalid for anything else.
 func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {

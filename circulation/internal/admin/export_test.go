@@ -1,15 +1,7 @@
 package admin
 
-// RememberedFigures counts what is kept, old ones too.
-func (s *Service) RememberedFigures() int {
-	s.figures.mu.Lock()
-	defer s.figures.mu.Unlock()
-	return len(s.figures.askings)
-}
+// RememberedFigures counts the figures that are kept, outdated ones too.
+func (s *Service) RememberedFigures() int { return s.figures.Len() }
 
-// RememberedNames counts what is kept of who looked.
-func (s *Service) RememberedNames() int {
-	s.names.mu.Lock()
-	defer s.names.mu.Unlock()
-	return len(s.names.kept)
-}
+// RememberedNames counts the names that are kept, outdated ones too.
+func (s *Service) RememberedNames() int { return s.names.Len() }

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestHoweverManyLookStorageIsAskedOnceInFiveSeconds(t *testing.T) {
+func TestFigures_AreReadOnceInFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{delay: 300 * time.Millisecond}
@@ -41,7 +41,7 @@ func TestHoweverManyLookStorageIsAskedOnceInFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestTenantsAndTimesHaveTheirOwnFigures(t *testing.T) {
+func TestFigures_AreKeptByTenantAndMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{}
@@ -61,7 +61,7 @@ func TestTenantsAndTimesHaveTheirOwnFigures(t *testing.T) {
 	})
 }
 
-func TestWhoeverLeavesSpoilsNobodysFigures(t *testing.T) {
+func TestFigures_SurviveACallerThatLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{delay: time.Second}
@@ -88,7 +88,7 @@ func TestWhoeverLeavesSpoilsNobodysFigures(t *testing.T) {
 	})
 }
 
-func TestFiguresThatFailedAreAskedForAgain(t *testing.T) {
+func TestFigures_AreReadAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{err: fault.New(fault.Unavailable, "down")}
@@ -109,7 +109,7 @@ func TestFiguresThatFailedAreAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestFiguresAreKeptForSoManyAndNoMore(t *testing.T) {
+func TestFigures_AreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{}
@@ -125,7 +125,7 @@ func TestFiguresAreKeptForSoManyAndNoMore(t *testing.T) {
 	})
 }
 
-func TestWhoeverAsksForEveryNumberOfMinutesIsAnsweredInTurn(t *testing.T) {
+func TestFigures_AreReadFourAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{delay: time.Second}

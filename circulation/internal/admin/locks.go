@@ -15,9 +15,9 @@ import (
 
 // LockFilter selects locks to list; the zero value is all, oldest first.
 type LockFilter struct {
-	UserID   string // a patron's; empty is everybody's
-	Holder   string // the instance that holds them, exactly; empty is any
-	Outdated *bool  // nil is both
+	UserID   string // a patron's id; empty means any
+	Holder   string // the exact name of the instance that holds them; empty means any
+	Outdated *bool  // nil means both
 	Offset   int
 	Limit    int // 1 to schemas.MaxLockPage
 }
@@ -28,31 +28,30 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneErro
 // for a filter that cannot be used.
 func (s *Service) Locks(ctx context.Context, f LockFilter) (schemas.CheckoutLocks, error) {
 	if utf8.RuneCountInString(f.Holder) > schemas.MaxInstanceName || strings.ContainsFunc(f.Holder, unprintable) {
-		return schemas.CheckoutLocks{}, wrong("holder", fmt.Sprintf("must have at most %d printable characters", schemas.MaxInstanceName), f.Holder)
+		return schemas.CheckoutLocks{}, invalidValue("holder", fmt.Sprintf("must have at most %d printable characters", schemas.MaxInstanceName), f.Holder)
 	}
 	return s.storage.Locks(ctx, f)
 }
 
-// Lock returns one lock, outdated or not. Fault: NotFound, also for an id that no
-// lock can have.
+// Lock returns one lock, outdated or not. Fault: NotFound, also for a malformed id.
 func (s *Service) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error) {
 	return s.storage.Lock(ctx, lockID)
 }
 
-// Release releases a lock by force. That is safe at any time: the commit of
-// whoever holds it is refused, and the check-out takes the lock and counts again
-// while its machine still waits; else it ends. Who acts and the reason are kept.
+// Release releases a lock by force. That is safe at any time: storage refuses the commit of
+// the holder. Its check-out acquires the lock and counts again while its machine still
+// waits, or else ends. The history of changes keeps the user who acts and the reason.
 // Faults: NotFound; Invalid for a reason that is blank or too long.
 func (s *Service) Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error) {
 	why, err := schemas.ParseChangeReason(reason)
 	switch {
 	case err != nil:
-		return schemas.CheckoutLock{}, wrong("reason", err.Error(), reason)
+		return schemas.CheckoutLock{}, invalidValue("reason", err.Error(), reason)
 	case why == "":
-		return schemas.CheckoutLock{}, wrong("reason",
+		return schemas.CheckoutLock{}, invalidValue("reason",
 			fmt.Sprintf("is required, 1 to %d characters", schemas.MaxChangeReason), reason)
 	}
-	name := s.who(ctx)
+	name := s.actorName(ctx)
 	lock, err := s.storage.ForceRelease(ctx, lockID, schemas.ForcedRelease{Reason: why, ByName: name})
 	if fault.Is(err, fault.NotFound) {
 		err = fault.Wrap(err, fault.NotFound, "There is no such lock any more: it was released or taken over meanwhile")

@@ -44,7 +44,7 @@ func (p *Pages) showError(c echo.Context, err error) {
 		page.Tenant, page.Nav = id.String(), v.listPages("")
 	}
 	if p.guard.Mode() != auth.None {
-		page.Who, _ = p.admin.KnownWho(ctx) // asks no storage, which may be down
+		page.Who, _ = p.admin.KnownViewerName(ctx) // asks no storage, which may be down
 	}
 	if err := p.writePage(c, fault.Status(code), "error.html", page); err != nil {
 		p.log.ErrorContext(ctx, "error page not written", "err", err)

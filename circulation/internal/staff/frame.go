@@ -88,7 +88,7 @@ func (v *visit) show(status int, name, page, title string, body any) error {
 	f := v.pages.newFrame(title, body)
 	f.Tenant, f.CSRF = v.tenant.String(), v.csrf
 	if v.pages.guard.Mode() != auth.None { // there a header's user is not trusted
-		f.Who = v.pages.admin.Who(v.ctx())
+		f.Who = v.pages.admin.ViewerName(v.ctx())
 	}
 	f.Note = notes[v.c.QueryParam("done")]
 	f.Nav = v.listPages(page)

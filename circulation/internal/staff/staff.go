@@ -33,8 +33,8 @@ type Admin interface {
 	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
 	Patrons(ctx context.Context, ids []string) (map[string]checkout.User, error)
 	PatronID(ctx context.Context, barcode string) (string, error)
-	Who(ctx context.Context) string
-	KnownWho(ctx context.Context) (name string, known bool)
+	ViewerName(ctx context.Context) string
+	KnownViewerName(ctx context.Context) (name string, known bool)
 }
 
 // Pages serves the staff pages of all tenants under /staff/.

@@ -86,16 +86,16 @@ func (l *library) Figures(context.Context, int) (schemas.Figures, error) {
 	return l.figures, l.noFigures
 }
 
-// Who finds a name by a user's id; KnownWho knows that of who gave it.
-func (l *library) Who(ctx context.Context) string {
-	if name, known := l.KnownWho(ctx); known {
+// ViewerName finds a name by a user's id; KnownViewerName knows that of who gave it.
+func (l *library) ViewerName(ctx context.Context) string {
+	if name, known := l.KnownViewerName(ctx); known {
 		return name
 	}
 	l.named++
 	return "Lovelace, Ada"
 }
 
-func (l *library) KnownWho(ctx context.Context) (string, bool) {
+func (l *library) KnownViewerName(ctx context.Context) (string, bool) {
 	info := okapi.FromContext(ctx)
 	return info.UserName, info.UserName != "" || info.UserID == ""
 }
