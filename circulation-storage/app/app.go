@@ -145,7 +145,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
 		httpapi.CheckOutRoutes(commit.NewService(commits, m)),
 		httpapi.RenewalRoutes(commits),
-		httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewIdempotencyStore(db))),
+		httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewClaimStore(db))),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),
 		httpapi.TenantRoutes(db, sample.New(records, rules)),

@@ -21,7 +21,7 @@ func sweptRows(db *postgres.DB, retention time.Duration, m *metrics) []sweep.Row
 		},
 		{
 			Name:    "forgotten idempotency keys",
-			Delete:  postgres.NewIdempotencyStore(db).Sweep,
+			Delete:  postgres.NewClaimStore(db).Sweep,
 			Deleted: func(n int) { m.forgotten.Add(float64(n)) },
 		},
 		{

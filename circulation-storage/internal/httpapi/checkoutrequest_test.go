@@ -23,7 +23,7 @@ const keysPath = "/check-out-request-storage"
 // keyAPI is the endpoint of a tenant of its own.
 func keyAPI(t *testing.T) (a api, headers map[string]string) {
 	db, id := pgtest.New(t)
-	a = newAPI(t, httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewIdempotencyStore(db))))
+	a = newAPI(t, httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewClaimStore(db))))
 	return a, map[string]string{okapi.TenantHeader: id.String()}
 }
 

@@ -23,25 +23,31 @@ type batched struct {
 	sql  string
 	args []any
 	dest []any
-	all  *[]string // of a statement with any number of rows, each one text
+	all  *[]json.RawMessage // of a statement with any number of rows
 }
 
-// one adds a statement whose row, if there is one, is read into dest.
-func (b *batch) one(sql string, args []any, dest ...any) {
+// query adds a statement and reads its row, if there is one, into dest.
+func (b *batch) query(sql string, args []any, dest ...any) {
 	b.statements = append(b.statements, batched{sql: sql, args: args, dest: dest})
 }
 
-// many adds a statement whose rows, one text each, are read into all.
-func (b *batch) many(sql string, args []any, all *[]string) {
+// queryAll adds a statement and reads its rows, one JSON text each, into all.
+func (b *batch) queryAll(sql string, args []any, all *[]json.RawMessage) {
 	b.statements = append(b.statements, batched{sql: sql, args: args, all: all})
 }
 
-// write adds a statement that stores a record, id in $1 and JSON in $2, and
-// answers with its text as stored.
-func (b *batch) write(sql string, r records.Record, stored **string) {
-	text, err := json.Marshal(r)
+// storeRecord adds a statement that stores a record, id in $1 and JSON in $2, and
+// reads its text as stored into dest.
+func (b *batch) storeRecord(sql string, r records.Record, dest ...any) {
+	b.query(sql, []any{r.ID(), b.encode(r)}, dest...)
+}
+
+// encode returns v as JSON. It is a string, because a connection in exec mode takes
+// []byte for a bytea.
+func (b *batch) encode(v any) string {
+	text, err := json.Marshal(v)
 	b.err = errors.Join(b.err, err)
-	b.one(sql, []any{r.ID(), string(text)}, stored)
+	return string(text)
 }
 
 const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($1::text, $2::jsonb)`
@@ -50,29 +56,26 @@ const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($
 // those that wait for a row: in one that waits, it would be read before the wait.
 const clockSQL = `SELECT clock_timestamp()`
 
-// event adds a row of the outbox.
-func (b *batch) event(e commit.Event) {
-	payload, err := json.Marshal(e.Payload)
-	b.err = errors.Join(b.err, err)
-	b.one(addEventSQL, []any{e.Type, string(payload)})
+// addEvent adds a row of the outbox.
+func (b *batch) addEvent(e commit.Event) {
+	b.query(addEventSQL, []any{e.Type, b.encode(e.Payload)})
 }
 
-// send runs the statements. The first that fails ends it, and its error is
-// returned.
+// send runs the statements up to the first that fails, and returns its error.
 func (b *batch) send(ctx context.Context, tx pgx.Tx) error {
 	if b.err != nil {
 		return fmt.Errorf("writing a record as JSON: %w", b.err)
 	}
 	var queue pgx.Batch
 	for _, s := range b.statements {
-		sql, err := query(ctx, s.sql)
+		sql, err := nameSchema(ctx, s.sql)
 		if err != nil {
 			return err
 		}
 		queued := queue.Queue(sql, s.args...)
 		if s.all != nil {
 			queued.Query(func(rows pgx.Rows) (err error) {
-				*s.all, err = pgx.CollectRows(rows, pgx.RowTo[string])
+				*s.all, err = pgx.CollectRows(rows, pgx.RowTo[json.RawMessage])
 				return err
 			})
 		}
@@ -89,12 +92,12 @@ func (b *batch) send(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, &queue).Close()
 }
 
-// decodeStored reads a record's text from the database; nil is no record.
-func decodeStored(text *string) (records.Record, error) {
-	if text == nil {
+// decodeStored reads a record as the database returned it; nil is no record.
+func decodeStored(doc json.RawMessage) (records.Record, error) {
+	if doc == nil {
 		return nil, nil
 	}
-	r, err := records.Decode([]byte(*text))
+	r, err := records.Decode(doc)
 	if err != nil {
 		// %v, because a fault in what is stored is not the caller's.
 		return nil, fmt.Errorf("a stored record cannot be read: %v", err) //nolint:errorlint // see above
@@ -102,10 +105,15 @@ func decodeStored(text *string) (records.Record, error) {
 	return r, nil
 }
 
-// raw is a record's text for an answer; nil is no record.
-func raw(text *string) json.RawMessage {
-	if text == nil {
-		return nil
+// decodeAll reads records as the database returned them.
+func decodeAll(docs []json.RawMessage) ([]records.Record, error) {
+	var all []records.Record
+	for _, doc := range docs {
+		r, err := decodeStored(doc)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
 	}
-	return json.RawMessage(*text)
+	return all, nil
 }

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	lockOpenLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
-	pastCheckInSQL  = `SELECT item_id, item, loan FROM {schema}.check_in WHERE id = $1::uuid`
+	pastCheckInSQL = `SELECT item_id, item, loan FROM {schema}.check_in WHERE id = $1::uuid`
 
 	// addCheckInSQL stands after the statements that write item and loan, and keeps
 	// what they are then.
@@ -27,7 +26,7 @@ SELECT $1::uuid, i.id, i.jsonb::text, (SELECT l.jsonb::text FROM {schema}.loan l
 	past = `c.created_date NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp() + interval '1 day'`
 
 	sweepCheckInsSQL = `
-WITH old AS (SELECT c.id FROM {schema}.check_in c WHERE ` + past + ` LIMIT $1::bigint FOR UPDATE SKIP LOCKED)
+WITH old AS (SELECT c.id FROM {schema}.check_in c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)
 DELETE FROM {schema}.check_in c USING old WHERE c.id = old.id AND ` + past + `
 RETURNING ` + notDurable
 )
@@ -37,7 +36,7 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 	var result schemas.CheckInResult
 	var outcome commit.Outcome
 	err := s.db.inTx(ctx, "committing a check-in", func(tx pgx.Tx) error {
-		seen, err := lookCheckIn(ctx, tx, c)
+		seen, err := readCheckIn(ctx, tx, c)
 		if err != nil {
 			return err
 		}
@@ -50,7 +49,7 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 			return nil
 		}
 		outcome = commit.Committed
-		result, err = takeBack(ctx, tx, c, returning)
+		result, err = writeCheckIn(ctx, tx, c, returning)
 		return err
 	})
 	if err != nil { // also one that came after the writes
@@ -59,65 +58,48 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 	return result, outcome, nil
 }
 
-// SweepCheckIns implements commit.Store.
-func (s *CommitStore) SweepCheckIns(ctx context.Context, limit int) (int, error) {
-	statement, err := query(ctx, sweepCheckInsSQL)
-	if err != nil {
-		return 0, err
-	}
-	tag, err := s.db.pool.Exec(ctx, statement, limit)
-	return int(tag.RowsAffected()), toFault("sweeping check-ins", err)
-}
-
-func lookCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn) (commit.SeenReturn, error) {
+// readCheckIn looks for an earlier check-in with the same id once the item is locked,
+// because the earlier one held that lock until it was committed.
+func readCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn) (commit.SeenReturn, error) {
 	var seen commit.SeenReturn
-	var item, loan, answeredItem, answeredLoan *string
-	var answeredFor uuid.UUID
+	var past commit.PastCheckIn
 	var b batch
-	if c.TitleLevel {
-		b.lockTitle(c.ItemID)
-	}
-	b.one(lockItemSQL, []any{c.ItemID}, &item)
+	rows := b.lockRows(rowLocks{itemID: c.ItemID, openLoan: true, queue: true, titleLevel: c.TitleLevel})
 	if c.ID != uuid.Nil {
-		b.one(pastCheckInSQL, []any{c.ID}, &answeredFor, &answeredItem, &answeredLoan)
+		b.query(pastCheckInSQL, []any{c.ID}, &past.ItemID, &past.Result.Item, &past.Result.Loan)
 	}
-	b.one(lockOpenLoanSQL, []any{c.ItemID}, &loan)
-	queue := b.lockQueue(c.ItemID, c.TitleLevel)
-	b.one(clockSQL, nil, &seen.Now)
+	b.query(clockSQL, nil, &seen.Now)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenReturn{}, fmt.Errorf("reading what a check-in changes: %w", err)
 	}
-	if answeredItem != nil {
-		seen.Before = &commit.PastCheckIn{
-			ItemID: answeredFor, Result: schemas.CheckInResult{Loan: raw(answeredLoan), Item: raw(answeredItem)},
-		}
+	if past.Result.Item != nil {
+		seen.Before = &past
 	}
 	var err error
-	if seen.Item, err = decodeStored(item); err != nil {
-		return commit.SeenReturn{}, err
-	}
-	if seen.Loan, err = decodeStored(loan); err != nil {
-		return commit.SeenReturn{}, err
-	}
-	seen.Queue, err = decodeQueue(*queue)
+	seen.Item, seen.Loan, seen.Queue, err = rows.decode()
 	return seen, err
 }
 
-func takeBack(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Returning) (schemas.CheckInResult, error) {
-	var loan, item *string
+func writeCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Returning) (schemas.CheckInResult, error) {
+	var result schemas.CheckInResult
 	var b batch
-	b.write(updateItemSQL, r.Item, &item)
+	b.storeRecord(updateItemSQL, r.Item, &result.Item)
 	if r.Loan != nil {
-		b.write(updateLoanSQL, r.Loan, &loan)
-		b.session(r.Session)
+		b.storeRecord(updateLoanSQL, r.Loan, &result.Loan)
+		b.addSession(r.Session)
 	}
-	b.requests(r.Requests)
-	b.event(r.Event)
+	b.updateRequests(r.Requests)
+	b.addEvent(r.Event)
 	if c.ID != uuid.Nil {
-		b.one(addCheckInSQL, []any{c.ID, c.ItemID, r.Loan.ID()})
+		b.query(addCheckInSQL, []any{c.ID, c.ItemID, r.Loan.ID()})
 	}
 	if err := b.send(ctx, tx); err != nil {
-		return schemas.CheckInResult{}, notWritten("a check-in", err, c.Violation)
+		return schemas.CheckInResult{}, explainWriteError("a check-in", err, c.Violation)
 	}
-	return schemas.CheckInResult{Loan: raw(loan), Item: raw(item)}, nil
+	return result, nil
+}
+
+// SweepCheckIns implements commit.Store.
+func (s *CommitStore) SweepCheckIns(ctx context.Context, limit int) (int, error) {
+	return s.db.exec(ctx, s.db.pool, "sweeping check-ins", sweepCheckInsSQL, limit)
 }

@@ -22,28 +22,13 @@ var _ commit.Store = (*CommitStore)(nil)
 // NewCommitStore returns the commits of all tenants in db.
 func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
 
-// The statements that read, in the order in which they lock. Each one sees what
-// was committed when it began, so after waiting for a lock the next ones see what
-// its holder did; that is why the loan is looked up last. The clock is read there
-// too: in a statement that waits, it would be read before the wait.
-//
-// The loan is locked so that a repeat is answered only when the loan is durable: the
-// row lock makes the COMMIT wait for the disk and for the synchronous standby.
-const (
-	claimFenceSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
-	fenceSQL      = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
-	// The announcement is not locked: it begins and ends together with a new version.
-	settingsFenceSQL = `
-SELECT v.version::text, a.on_until IS NOT NULL
-  FROM {schema}.lock_settings_version v CROSS JOIN {schema}.check_out_lock_environment a FOR SHARE OF v`
-	lockItemSQL = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
-	lookSQL     = `
-SELECT clock_timestamp(),
-       (SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE),
+// The last statement that reads for a check-out. It comes after those that wait for
+// rows (see lockRows), so it sees what their holders did, and its clock is later than
+// the wait. The loan is locked so that a repeat is answered only when the loan is durable.
+const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `),
        EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
-)
 
-// The statements that write answer with what is stored then.
+// The statements that write return what is stored then.
 const (
 	insertLoanSQL = `INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
 	updateLoanSQL = `UPDATE {schema}.loan SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
@@ -55,7 +40,7 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 	var result schemas.CheckOutResult
 	var outcome commit.Outcome
 	err := s.db.inTx(ctx, "committing a check-out", func(tx pgx.Tx) error {
-		seen, err := lookCheckOut(ctx, tx, c)
+		seen, err := readCheckOut(ctx, tx, c)
 		if err != nil {
 			return err
 		}
@@ -65,11 +50,11 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 		}
 		if lending.Repeated {
 			outcome = commit.Repeated
-			result, err = stored(lending)
+			result, err = repeatCheckOut(lending)
 			return err
 		}
 		outcome = commit.Committed
-		result, err = lend(ctx, tx, c, lending)
+		result, err = writeCheckOut(ctx, tx, c, lending)
 		return err
 	})
 	if err != nil { // also one that came after the writes
@@ -78,83 +63,85 @@ func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.
 	return result, outcome, nil
 }
 
-// The row lock is WAL of its own, so the COMMIT waits for the disk and for the
-// synchronous standby, and with it for the loan that was written before. Without a
-// row flushSQL makes it wait: a primary that was cut off from its standby does not
-// know what its successor committed, and must not say that there is no loan.
-const durableLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
+func readCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.Seen, error) {
+	var seen commit.Seen
+	var b batch
+	rows := b.lockRows(rowLocks{
+		claimID: c.ClaimID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
+		itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
+	})
+	b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &rows.loan, &seen.OnLoan)
+	if err := b.send(ctx, tx); err != nil {
+		return commit.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
+	}
+	seen.ClaimedLoan, seen.LockUser = rows.claimedLoan, rows.lockUser
+	seen.SettingsVersion, seen.EnvironmentOn = rows.settingsVersion, rows.environmentOn
+	var err error
+	seen.Item, seen.Loan, seen.Queue, err = rows.decode()
+	return seen, err
+}
 
-// DurableLoan implements commit.Store.
+// repeatCheckOut returns the answer to a repeat: both records as they are now.
+func repeatCheckOut(l commit.Lending) (schemas.CheckOutResult, error) {
+	var b batch
+	result := schemas.CheckOutResult{Loan: json.RawMessage(b.encode(l.Loan)), Item: json.RawMessage(b.encode(l.Item))}
+	return result, b.err
+}
+
+func writeCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.Lending) (schemas.CheckOutResult, error) {
+	var result schemas.CheckOutResult
+	var b batch
+	b.storeRecord(insertLoanSQL, l.Loan, &result.Loan)
+	b.storeRecord(updateItemSQL, l.Item, &result.Item)
+	b.updateRequests(l.Requests)
+	b.addSession(l.Session)
+	b.addEvent(l.Event)
+	if err := b.send(ctx, tx); err != nil {
+		return schemas.CheckOutResult{}, explainWriteError("a check-out", err, c.Violation)
+	}
+	return result, nil
+}
+
+// DurableLoan implements commit.Store. Without a loan, flushSQL makes the COMMIT wait
+// as the row lock does: a primary that was cut off from its standby does not know what
+// its successor committed, and must not say that there is no loan.
 func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
-	var loan *string
+	var loan json.RawMessage
 	err := s.db.inTx(ctx, "settling a check-out", func(tx pgx.Tx) error {
+		loan = nil
 		var b batch
-		b.one(durableLoanSQL, []any{id}, &loan)
-		b.one(flushSQL, nil)
+		b.query(shareLoanSQL, []any{id}, &loan)
+		b.query(flushSQL, nil)
 		return b.send(ctx, tx)
 	})
 	if err == nil && loan == nil {
 		return nil, fault.New(fault.NotFound, "Not found: there is no loan with id %s", id)
 	}
-	return raw(loan), err
+	return loan, err
 }
 
-func lookCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.Seen, error) {
-	var seen commit.Seen
-	var b batch
-	if c.ClaimID != uuid.Nil {
-		b.one(claimFenceSQL, []any{c.ClaimID}, &seen.ClaimedLoan)
-	}
-	if c.LockID != uuid.Nil {
-		b.one(fenceSQL, []any{c.LockID}, &seen.LockUser)
-	}
-	if c.SettingsVersion != "" {
-		b.one(settingsFenceSQL, nil, &seen.SettingsVersion, &seen.EnvironmentOn)
-	}
-	var item, loan *string
-	if c.TitleLevel {
-		b.lockTitle(c.ItemID)
-	}
-	b.one(lockItemSQL, []any{c.ItemID}, &item)
-	queue := b.lockQueue(c.ItemID, c.TitleLevel)
-	b.one(lookSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &loan, &seen.OnLoan)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
-	}
-	var err error
-	if seen.Item, err = decodeStored(item); err != nil {
-		return commit.Seen{}, err
-	}
-	if seen.Loan, err = decodeStored(loan); err != nil {
-		return commit.Seen{}, err
-	}
-	seen.Queue, err = decodeQueue(*queue)
-	return seen, err
-}
+// FOLIO's item limit asks neither for the loan's policy nor for the patron's group
+// or location; a loan type counts when it is the one in force for the item.
+//
+// The lock is looked up by the statement that counts, so both see one server at one
+// moment: a pool may lead to an old primary and a new one after a failover.
+const countOpenLoansSQL = `
+SELECT count(*),
+       $4::uuid IS NULL OR EXISTS (SELECT FROM {schema}.check_out_lock k WHERE k.id = $4::uuid AND k.user_id = $1::uuid)
+  FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id
+ WHERE l.is_open AND l.user_id = $1::uuid
+   AND i.jsonb->'status'->>'name' <> 'Claimed returned'
+   AND ($2::uuid IS NULL OR i.material_type_id = $2::uuid)
+   AND ($3::uuid IS NULL OR coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id) = $3::uuid)`
 
-// stored is the answer to a repeat: both records as they are now.
-func stored(l commit.Lending) (schemas.CheckOutResult, error) {
-	loan, err := json.Marshal(l.Loan)
-	if err != nil {
-		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
+// CountOpenLoans implements commit.Store.
+func (s *CommitStore) CountOpenLoans(ctx context.Context, o commit.OpenLoans) (int, error) {
+	var n int
+	var held bool
+	args := []any{o.UserID, nullable(o.MaterialTypeID), nullable(o.LoanTypeID), nullable(o.LockID)}
+	err := s.db.readRow(ctx, s.db.lending, "counting open loans", countOpenLoansSQL, args, &n, &held)
+	if err == nil && !held {
+		return 0, commit.ErrLockLost(o.LockID)
 	}
-	item, err := json.Marshal(l.Item)
-	if err != nil {
-		return schemas.CheckOutResult{}, fmt.Errorf("writing the item: %w", err)
-	}
-	return schemas.CheckOutResult{Loan: loan, Item: item}, nil
-}
-
-func lend(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.Lending) (schemas.CheckOutResult, error) {
-	var loan, item *string
-	var b batch
-	b.write(insertLoanSQL, l.Loan, &loan)
-	b.write(updateItemSQL, l.Item, &item)
-	b.requests(l.Requests)
-	b.session(l.Session)
-	b.event(l.Event)
-	if err := b.send(ctx, tx); err != nil {
-		return schemas.CheckOutResult{}, notWritten("a check-out", err, c.Violation)
-	}
-	return schemas.CheckOutResult{Loan: raw(loan), Item: raw(item)}, nil
+	return n, err
 }

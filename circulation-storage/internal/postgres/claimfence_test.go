@@ -24,7 +24,7 @@ func (l desk) sendClaimed(c lending, claim uuid.UUID) (commit.Outcome, error) {
 }
 
 // claimed is a check-out of the loan that a key stands for.
-func (l desk) claimed(k *postgres.IdempotencyStore, req claim.Request, item uuid.UUID) lending {
+func (l desk) claimed(k *postgres.ClaimStore, req claim.Request, item uuid.UUID) lending {
 	l.t.Helper()
 	claim, err := k.Claim(l.ctx(), req)
 	if err != nil {
@@ -38,7 +38,7 @@ func (l desk) claimed(k *postgres.IdempotencyStore, req claim.Request, item uuid
 func TestCheckOut_OnlyTheHolderOfTheClaimLends(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	k := postgres.NewIdempotencyStore(l.db)
+	k := postgres.NewClaimStore(l.db)
 	tests := map[string]struct {
 		change func(req claim.Request, c *lending) (claim uuid.UUID)
 		code   fault.Code // "" lends
@@ -89,7 +89,7 @@ func TestCheckOut_OnlyTheHolderOfTheClaimLends(t *testing.T) {
 func TestTakeoverOfAClaimDuringACommitWaits(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	k := postgres.NewIdempotencyStore(l.db)
+	k := postgres.NewClaimStore(l.db)
 	item, req := l.addItem("Available", ""), ask("k")
 	req.Lease = 0 // anybody may take it
 	c := l.claimed(k, req, item)

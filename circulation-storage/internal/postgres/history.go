@@ -28,7 +28,7 @@ func NewHistoryStore(db *DB) *HistoryStore { return &HistoryStore{db: db} }
 //
 //   - The entries go in by id, so that two reports with the same ones never wait for
 //     each other in a circle.
-//   - An instance of which nothing waits needs no row.
+//   - An instance without waiting callers needs no row.
 const addHistorySQL = `
 WITH settings AS MATERIALIZED (SELECT ` + notDurable + `),
 waiting AS (
@@ -51,10 +51,6 @@ SELECT c.id, date_trunc('milliseconds', statement_timestamp()) - coalesce(c."ago
 
 // Add implements history.Store.
 func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.CheckOutReport) error {
-	statement, err := query(ctx, addHistorySQL)
-	if err != nil {
-		return err
-	}
 	if r.CheckOuts == nil {
 		r.CheckOuts = []schemas.PastCheckOut{} // null is no list for PostgreSQL
 	}
@@ -62,17 +58,17 @@ func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.Check
 	if err != nil {
 		return fmt.Errorf("writing past check-outs: %w", err)
 	}
-	_, err = s.db.pool.Exec(ctx, statement, string(entries), instance, r.Waiting)
-	return toFault("keeping past check-outs", err)
+	_, err = s.db.exec(ctx, s.db.pool, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting)
+	return err
 }
 
 const historyColumns = `h.id::text, h.ended_date, h.outcome, coalesce(h.code, ''), coalesce(h.reason, ''),
        coalesce(h.user_barcode, ''), coalesce(h.item_barcode, ''), coalesce(h.user_id::text, ''), coalesce(h.loan_id::text, ''),
        coalesce(h.service_point_id::text, ''), h.wait_ms, h.took_ms, h.repeats, coalesce(h.request_id, ''), coalesce(h.instance, '')`
 
-// listHistory makes the statement for a page and one more, which tells whether
-// there is one. What is not asked for does not stand in it, so that each kind of
-// question gets the plan with its index.
+// listHistory returns the statement for a page and one more, which shows that there is
+// a next page. It has only the conditions of this filter, so that each kind of question
+// gets the plan with its index.
 func listHistory(f history.Filter) (statement string, args []any) {
 	var where []string
 	add := func(condition string, arg any) {
@@ -106,18 +102,9 @@ func listHistory(f history.Filter) (statement string, args []any) {
 // List implements history.Store.
 func (s *HistoryStore) List(ctx context.Context, f history.Filter) (schemas.PastCheckOuts, error) {
 	statement, args := listHistory(f)
-	statement, err := query(ctx, statement)
+	found, err := readRows(ctx, s.db, "listing past check-outs", statement, args, scanPastCheckOut)
 	if err != nil {
 		return schemas.PastCheckOuts{}, err
-	}
-	var found []schemas.PastCheckOut
-	err = s.db.read(ctx, func() (err error) {
-		rows, _ := s.db.pool.Query(ctx, statement, args...) // its error comes with the rows
-		found, err = pgx.CollectRows(rows, scanPastCheckOut)
-		return err
-	})
-	if err != nil {
-		return schemas.PastCheckOuts{}, toFault("listing past check-outs", err)
 	}
 	page := schemas.PastCheckOuts{CheckOuts: found, More: len(found) > f.Limit}
 	if page.More {
@@ -135,8 +122,8 @@ func scanPastCheckOut(row pgx.CollectableRow) (schemas.PastCheckOut, error) {
 	return p, err
 }
 
-// Reports about waiting count for seconds; a day keeps those of an instance that
-// is gone where somebody may still look, also when the clock was set back.
+// Reports about waiting count for seconds. Those of an instance that is gone stay for a
+// day, for operators, also when the clock was set back.
 const sweepHistorySQL = `
 WITH settings AS MATERIALIZED (SELECT ` + notDurable + `),
 gone AS (
@@ -144,15 +131,10 @@ gone AS (
      WHERE w.reported_date NOT BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() + interval '1 day'),
 old AS (
     SELECT h.id FROM settings, {schema}.check_out_history h WHERE h.ended_date < statement_timestamp() - $1::interval
-     LIMIT $2::bigint FOR UPDATE OF h SKIP LOCKED)
+     LIMIT $2::bigint` + skipLocked + `)
 DELETE FROM {schema}.check_out_history h USING old WHERE h.id = old.id`
 
 // Sweep implements history.Store.
 func (s *HistoryStore) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	statement, err := query(ctx, sweepHistorySQL)
-	if err != nil {
-		return 0, err
-	}
-	tag, err := s.db.pool.Exec(ctx, statement, retention, limit)
-	return int(tag.RowsAffected()), toFault("sweeping past check-outs", err)
+	return s.db.exec(ctx, s.db.pool, "sweeping past check-outs", sweepHistorySQL, retention, limit)
 }

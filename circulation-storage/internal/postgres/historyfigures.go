@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// waitingCounts is when what an instance said about waiting still counts. It may
-	// be ahead of a clock that was set back a little.
+	// waitingCounts is when an instance's report about waiting still counts. It may be
+	// ahead of a clock that was set back a little.
 	waitingCounts = `w.reported_date BETWEEN statement_timestamp() - interval '5 s' AND statement_timestamp() + interval '5 s'`
 
 	// firstMinute is when the last $1 minutes began. statement_timestamp(), since
@@ -19,7 +19,8 @@ const (
 	firstMinute = `date_trunc('minute', statement_timestamp(), 'UTC') - ($1::integer - 1) * interval '1 minute'`
 	inMinutes   = `h.ended_date >= ` + firstMinute + ` AND h.ended_date < ` + firstMinute + ` + $1::integer * interval '1 minute'`
 
-	// example is a reason with what to hide of it; the least one has a text, if any has.
+	// example is a reason with the barcodes to hide in it. The least example has a text
+	// if any has.
 	example = `ARRAY[h.reason, h.user_barcode, h.item_barcode] COLLATE "C"`
 )
 
@@ -58,19 +59,14 @@ SELECT statement_timestamp(), ` + firstMinute + `,
 
 // Figures implements history.Store.
 func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	statement, err := query(ctx, figuresSQL)
-	if err != nil {
-		return schemas.Figures{}, err
-	}
 	var f schemas.Figures
 	var now, first time.Time
 	var totals []schemas.FigureTotal
 	var causes []cause
-	err = s.db.read(ctx, func() error {
-		return s.db.pool.QueryRow(ctx, statement, minutes).Scan(&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
-	})
+	err := s.db.readRow(ctx, s.db.pool, "summing up past check-outs", figuresSQL, []any{minutes},
+		&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
 	if err != nil {
-		return schemas.Figures{}, toFault("summing up past check-outs", err)
+		return schemas.Figures{}, err
 	}
 	f.Date = now.UTC().Format(schemas.FolioTime)
 	f.Minutes = make([]schemas.FigureMinute, len(totals))
@@ -85,7 +81,7 @@ func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figure
 	return f, nil
 }
 
-// cause is one of the answer with the barcodes of its example.
+// cause is a cause of the answer with the barcodes of its example.
 type cause struct {
 	schemas.FigureCause
 	UserBarcode string `json:"userBarcode"`

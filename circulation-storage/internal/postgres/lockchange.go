@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,8 +38,13 @@ VALUES ('` + schemas.ChangeSettings + `', ` + whoAndWhy + `, $5::text::jsonb->'v
 
 // noteSettings adds a statement that notes a change of the lock settings; before is
 // the entry as it was, nil for none.
-func (b *batch) noteSettings(ctx context.Context, n lock.Note, before *string) {
-	b.one(noteSettingsSQL, noteArgs(ctx, n, before))
+func (b *batch) noteSettings(ctx context.Context, n lock.Note, before json.RawMessage) {
+	var entry *string
+	if before != nil {
+		text := string(before)
+		entry = &text
+	}
+	b.query(noteSettingsSQL, noteArgs(ctx, n, entry))
 }
 
 // One statement, so that no lock goes without its change. Unlike the statements of
@@ -56,7 +62,7 @@ SELECT * FROM gone`
 
 // ForceRelease implements lock.Store.
 func (s *LockStore) ForceRelease(ctx context.Context, id uuid.UUID, n lock.Note) (lock.Lock, error) {
-	return s.oneInTx(ctx, "releasing a lock by force", forceTx, forceReleaseSQL, noteArgs(ctx, n, id))
+	return s.deleteDurably(ctx, "releasing a lock by force", forceTx, forceReleaseSQL, noteArgs(ctx, n, id))
 }
 
 const listChangesSQL = `
@@ -66,7 +72,7 @@ SELECT counted.total, page.*
     SELECT id, changed_date, kind, user_id, coalesce(user_name, ''), coalesce(reason, ''), coalesce(request_id, ''),
            before::text, after::text,
            lock_id, lock_user_id, lock_creation_date, lock_ttl_ms, lock_request_id, coalesce(lock_holder, ''),
-           coalesce(lock_okapi_request_id, ''), lock_outdated
+           coalesce(lock_okapi_request_id, ''), coalesce(lock_outdated, false)
       FROM {schema}.check_out_lock_change
      WHERE $1::text = '' OR kind = $1::text
      ORDER BY changed_date DESC, id DESC OFFSET $2::bigint LIMIT $3::bigint) page ON true
@@ -75,61 +81,31 @@ SELECT counted.total, page.*
 // List returns a page of the changes of a kind, newest first, and how many there
 // are in all; kind "" is every kind.
 func (s *LockChangeStore) List(ctx context.Context, kind string, offset, limit int) ([]lock.Change, int, error) {
-	const op = "listing changes of the lock"
-	statement, err := query(ctx, listChangesSQL)
-	if err != nil {
-		return nil, 0, err
-	}
-	var found []lock.Change
-	var total int
-	err = s.db.readRows(ctx, statement, []any{kind, offset, limit}, func() { found = nil }, func(rows pgx.Rows) error {
-		if rows.RawValues()[1] == nil { // a page past the end is one row with the count alone
-			return rows.Scan(append([]any{&total}, make([]any, 17)...)...)
-		}
-		c, err := scanChange(rows, &total)
-		found = append(found, c)
-		return err
-	})
-	return found, total, toFault(op, err)
+	return readPage(ctx, s.db, "listing changes of the lock", listChangesSQL, []any{kind, offset, limit}, scanChange)
 }
 
 // scanChange reads a row of listChangesSQL.
 func scanChange(row pgx.Row, total *int) (lock.Change, error) {
 	var c lock.Change
 	var l lock.Lock
-	var user, lockID, patron, request *uuid.UUID
-	var before, after *string
-	var created *time.Time
-	var ttlMs *int64
-	var outdated *bool
-	err := row.Scan(total, &c.ID, &c.Date, &c.Kind, &user, &c.By, &c.Reason, &c.RequestID, &before, &after,
-		&lockID, &patron, &created, &ttlMs, &request, &l.Holder, &l.OkapiRequestID, &outdated)
-	c.Date = c.Date.UTC()
-	c.UserID = orNil(user)
-	c.Before, c.After = raw(before), raw(after)
-	if err != nil || lockID == nil {
-		return c, err
+	err := row.Scan(total, &c.ID, (*utcTime)(&c.Date), &c.Kind, (*optionalID)(&c.UserID), &c.By, &c.Reason, &c.RequestID, &c.Before, &c.After,
+		(*optionalID)(&l.ID), (*optionalID)(&l.UserID), (*utcTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID),
+		&l.Holder, &l.OkapiRequestID, &l.Outdated)
+	if err == nil && l.ID != uuid.Nil {
+		l.Age = c.Date.Sub(l.CreatedAt)
+		c.Lock = &l
 	}
-	l.ID, l.UserID, l.RequestID = *lockID, orNil(patron), orNil(request)
-	l.CreatedAt, l.TTL, l.Outdated = created.UTC(), time.Duration(*ttlMs)*time.Millisecond, *outdated
-	l.Age = c.Date.Sub(l.CreatedAt)
-	c.Lock = &l
-	return c, nil
+	return c, err
 }
 
 const blankReleasesSQL = `
 WITH old AS (
     SELECT c.id FROM {schema}.check_out_lock_change c
-     WHERE c.lock_user_id IS NOT NULL AND c.changed_date < now() - $1::interval LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
+     WHERE c.lock_user_id IS NOT NULL AND c.changed_date < now() - $1::interval LIMIT $2::bigint` + skipLocked + `)
 UPDATE {schema}.check_out_lock_change c SET lock_user_id = NULL FROM old WHERE c.id = old.id`
 
 // BlankReleases removes the patron from at most limit forced releases that are
 // older than age, by the database's clock, and returns how many. The changes stay.
 func (s *LockChangeStore) BlankReleases(ctx context.Context, age time.Duration, limit int) (int, error) {
-	statement, err := query(ctx, blankReleasesSQL)
-	if err != nil {
-		return 0, err
-	}
-	tag, err := s.db.pool.Exec(ctx, statement, age, limit)
-	return int(tag.RowsAffected()), toFault("removing patrons from old changes", err)
+	return s.db.exec(ctx, s.db.pool, "removing patrons from old changes", blankReleasesSQL, age, limit)
 }

@@ -14,15 +14,14 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// acquireTimeout bounds an acquire once it is sent; it should take a millisecond,
-// or 250 behind a row lock.
+// acquireTimeout bounds an acquire once it is sent. It takes about a millisecond, and
+// 250 ms if it waits for a row lock.
 const acquireTimeout = 5 * time.Second
 
-// outdated is when a lock l equals no lock: strictly older than its {ttl}, or
-// dated so far ahead that the clock must have been set back since. {grace} is for
-// how long already. clock_timestamp(), because now() stands still while a
-// statement waits for a row. Lock dates compare the same in every time zone, as
-// the column is a timestamptz.
+// outdated is when a lock l equals no lock, for {grace} already: it is strictly older
+// than its {ttl}, or dated so far ahead that the clock was set back since.
+// clock_timestamp(), because now() stands still while a statement waits for a row. Lock
+// dates compare the same in every time zone, as the column is a timestamptz.
 const outdated = `(l.creation_date + {ttl} * interval '1 ms' < clock_timestamp() - {grace}
     OR l.creation_date > clock_timestamp() + interval '5 s' + {grace})`
 
@@ -30,15 +29,16 @@ func outdatedBy(ttl, grace string) string {
 	return strings.NewReplacer("{ttl}", ttl, "{grace}", grace).Replace(outdated)
 }
 
-// own judges a lock by its own TTL; forRequest also by the newcomer's in $2.
+// own judges a lock by its own TTL; forRequest also by that of the request, in $2;
+// longAgo also by the grace in $1.
 var (
 	own        = outdatedBy("l.ttl_ms", "interval '0'")
 	forRequest = outdatedBy("least(l.ttl_ms, $2::integer)", "interval '0'")
 	longAgo    = outdatedBy("l.ttl_ms", "$1::interval")
 )
 
-// lockColumns are what scanLock reads, lockColumnNames what a part of a statement
-// calls them.
+// lockColumns are what lockFields takes, lockColumnNames their names in a part of a
+// statement.
 var lockColumns = `l.id, l.user_id, l.creation_date, l.ttl_ms, l.request_id, coalesce(l.holder, ''), coalesce(l.okapi_request_id, ''), ` + own +
 	`, clock_timestamp() - l.creation_date`
 
@@ -48,7 +48,7 @@ const lockColumnNames = `(id, user_id, creation_date, ttl_ms, request_id, holder
 // crash loses only refuses its holder's commit. It holds for its own transaction.
 const notDurable = `set_config('synchronous_commit', 'off', true)`
 
-// One statement decides, so no two callers can both look and then both write.
+// One statement decides, so no two callers can both read and then both write.
 //
 //   - The settings in the first part hold for this transaction alone, so the wait
 //     for a row that a commit has locked ends early, also behind PgBouncer.
@@ -89,22 +89,18 @@ func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 }
 
 func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
-	statement, err := query(ctx, acquireSQL)
-	if err != nil {
-		return lock.Lock{}, "", err
-	}
 	conn, err := s.db.lending.Acquire(ctx)
 	if err != nil {
 		return lock.Lock{}, "", fmt.Errorf("getting a connection: %w", err)
 	}
 	defer conn.Release()
-	// From here on a caller that leaves is no reason to lose the answer.
+	// From here on the end of the caller must not lose the answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
 	defer cancel()
 	var l lock.Lock
 	var inserted, fresh bool
 	args := []any{req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder, req.OkapiRequestID}
-	err = scanLock(conn.QueryRow(ctx, statement, args...), &l, &inserted, &fresh)
+	err = scanRow(ctx, conn, acquireSQL, args, lockFields(&l, &inserted, &fresh)...)
 	switch {
 	case inserted:
 		return l, lock.Granted, err
@@ -120,20 +116,13 @@ SELECT CASE WHEN NOT ` + forRequest + ` THEN l.request_id END, ` + forRequest + 
 
 // Peek implements lock.Store.
 func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
-	statement, err := query(ctx, peekSQL)
-	if err != nil {
-		return lock.Peek{}, err
-	}
-	var requestID *uuid.UUID
 	var seen lock.Peek
-	err = s.db.read(ctx, func() error {
-		return s.db.lending.QueryRow(ctx, statement, req.UserID, req.TTL.Milliseconds()).Scan(&requestID, &seen.Free)
-	})
+	err := s.db.readRow(ctx, s.db.lending, "reading a lock", peekSQL, []any{req.UserID, req.TTL.Milliseconds()},
+		(*optionalID)(&seen.RequestID), &seen.Free)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Peek{Free: true}, nil
 	}
-	seen.RequestID = orNil(requestID)
-	return seen, toFault("looking at a lock", err)
+	return seen, err
 }
 
 const withdrawSQL = `
@@ -141,12 +130,8 @@ DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid AND creation_date = $2::
 
 // Withdraw implements lock.Store.
 func (s *LockStore) Withdraw(ctx context.Context, l lock.Lock) error {
-	statement, err := query(ctx, withdrawSQL)
-	if err != nil {
-		return err
-	}
-	_, err = s.db.lending.Exec(ctx, statement, l.ID, l.CreatedAt)
-	return toFault("withdrawing a lock", err)
+	_, err := s.db.exec(ctx, s.db.lending, "withdrawing a lock", withdrawSQL, l.ID, l.CreatedAt)
+	return err
 }
 
 var releaseSQL = `
@@ -154,40 +139,33 @@ DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockCo
 
 // Release implements lock.Store.
 func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
-	var setting string
-	return s.one(ctx, "releasing a lock", releaseSQL, []any{id}, &setting)
+	return s.release(ctx, "releasing a lock", releaseSQL, id)
 }
 
-// A durable release writes a WAL record of its own, also when no lock is there: one
-// that was released or taken over a moment ago went without waiting for the disk,
-// and a crash would bring it back.
-const (
-	flushSQL = `SELECT pg_logical_emit_message(true, 'check_out_lock', 'settled')`
-)
+// A durable release writes a WAL record of its own, also when no lock is there: a
+// release or takeover a moment ago did not wait for the disk, so a crash would undo it.
+const flushSQL = `SELECT pg_logical_emit_message(true, 'check_out_lock', 'settled')`
 
 var releaseDurablySQL = `DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockColumns
 
 // ReleaseDurably implements lock.Store.
 func (s *LockStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
-	return s.oneInTx(ctx, "releasing a lock durably", shortTx, releaseDurablySQL, []any{id}, flushSQL)
+	return s.deleteDurably(ctx, "releasing a lock durably", shortTx, releaseDurablySQL, []any{id}, flushSQL)
 }
 
-// oneInTx runs a statement that returns a lock, and others after it, in a
-// transaction whose COMMIT is durable.
-func (s *LockStore) oneInTx(ctx context.Context, op string, bounds txBounds, statement string, args []any, more ...string) (lock.Lock, error) {
-	statement, err := query(ctx, statement)
-	if err != nil {
-		return lock.Lock{}, err
-	}
+// deleteDurably runs a statement that deletes and returns a lock, and others after it,
+// in a transaction whose COMMIT is durable.
+func (s *LockStore) deleteDurably(ctx context.Context, op string, bounds txBounds, statement string, args []any, more ...string) (lock.Lock, error) {
 	var l lock.Lock
 	found := false
-	err = s.db.runTx(ctx, s.db.lending, bounds, op, func(tx pgx.Tx) error {
-		err := scanLock(tx.QueryRow(ctx, statement, args...), &l)
-		if found = err == nil; !found && !errors.Is(err, pgx.ErrNoRows) {
+	err := s.db.runTx(ctx, s.db.lending, bounds, op, func(tx pgx.Tx) error {
+		err := scanRow(ctx, tx, statement, args, lockFields(&l)...)
+		found = err == nil
+		if !found && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 		for _, statement := range more {
-			if _, err := tx.Exec(ctx, statement); err != nil {
+			if _, err := runStatement(ctx, tx, statement); err != nil {
 				return err
 			}
 		}
@@ -206,8 +184,17 @@ DELETE FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid AND l.request_i
 
 // ReleaseRequest implements lock.Store.
 func (s *LockStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) (lock.Lock, error) {
+	return s.release(ctx, "releasing the lock of a request", releaseRequestSQL, userID, requestID)
+}
+
+func (s *LockStore) release(ctx context.Context, op, statement string, args ...any) (lock.Lock, error) {
+	var l lock.Lock
 	var setting string
-	return s.one(ctx, "releasing the lock of a request", releaseRequestSQL, []any{userID, requestID}, &setting)
+	err := s.db.writeRow(ctx, s.db.lending, op, statement, args, lockFields(&l, &setting)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return lock.Lock{}, errNoLock()
+	}
+	return l, err
 }
 
 var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.id = $1::uuid`
@@ -215,24 +202,11 @@ var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.
 // Get implements lock.Store.
 func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
 	var l lock.Lock
-	err := s.db.read(ctx, func() (err error) {
-		l, err = s.one(ctx, "reading a lock", getSQL, []any{id})
-		return err
-	})
-	return l, err
-}
-
-func (s *LockStore) one(ctx context.Context, op, statement string, args []any, more ...any) (lock.Lock, error) {
-	statement, err := query(ctx, statement)
-	if err != nil {
-		return lock.Lock{}, err
-	}
-	var l lock.Lock
-	err = scanLock(s.db.lending.QueryRow(ctx, statement, args...), &l, more...)
+	err := s.db.readRow(ctx, s.db.lending, "reading a lock", getSQL, []any{id}, lockFields(&l)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Lock{}, errNoLock()
 	}
-	return l, toFault(op, err)
+	return l, err
 }
 
 // The count stands in a part of its own, so that a page past the end has it too. A
@@ -242,86 +216,46 @@ WITH seen ` + lockColumnNames + ` AS MATERIALIZED (
     SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l
      WHERE ($1::uuid IS NULL OR l.user_id = $1::uuid) AND ($2::text = '' OR l.holder = $2::text)),
 matching AS (SELECT * FROM seen WHERE $3::boolean IS NULL OR outdated = $3::boolean)
-SELECT page.*, counted.total
+SELECT counted.total, page.*
   FROM (SELECT count(*) AS total FROM matching) counted
   LEFT JOIN (SELECT * FROM matching ORDER BY creation_date, id OFFSET $4::bigint LIMIT $5::bigint) page ON true
  ORDER BY page.creation_date, page.id`
 
 // List implements lock.Store.
 func (s *LockStore) List(ctx context.Context, f lock.Filter) ([]lock.Lock, int, error) {
-	statement, err := query(ctx, listSQL)
-	if err != nil {
-		return nil, 0, err
-	}
-	var found []lock.Lock
-	var total int
 	args := []any{nullable(f.UserID), f.Holder, f.Outdated, f.Offset, f.Limit}
-	err = s.db.readRows(ctx, statement, args, func() { found = nil }, func(rows pgx.Rows) error {
-		if rows.RawValues()[0] == nil { // a page past the end is one row with the count alone
-			return rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, nil, &total)
-		}
+	return readPage(ctx, s.db, "listing locks", listSQL, args, func(row pgx.Row, total *int) (lock.Lock, error) {
 		var l lock.Lock
-		err := scanLock(rows, &l, &total)
-		found = append(found, l)
-		return err
+		err := row.Scan(append([]any{total}, lockFields(&l)...)...)
+		return l, err
 	})
-	return found, total, toFault("listing locks", err)
 }
 
 var sweepSQL = `
 WITH old AS (
-    SELECT l.id FROM {schema}.check_out_lock l WHERE ` + longAgo + ` LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
+    SELECT l.id FROM {schema}.check_out_lock l WHERE ` + longAgo + ` LIMIT $2::bigint` + skipLocked + `)
 DELETE FROM {schema}.check_out_lock l USING old WHERE l.id = old.id AND ` + longAgo + `
 RETURNING ` + notDurable
 
 // Sweep implements lock.Store.
 func (s *LockStore) Sweep(ctx context.Context, grace time.Duration, limit int) (int, error) {
-	statement, err := query(ctx, sweepSQL)
-	if err != nil {
-		return 0, err
-	}
-	tag, err := s.db.pool.Exec(ctx, statement, grace, limit)
-	return int(tag.RowsAffected()), toFault("sweeping locks", err)
+	return s.db.exec(ctx, s.db.pool, "sweeping locks", sweepSQL, grace, limit)
 }
 
 var heldSQL = `SELECT count(*) FROM {schema}.check_out_lock l WHERE NOT ` + own
 
-// CountHeld returns how many locks of the tenant are held now, outdated ones not
-// counted.
+// CountHeld returns how many locks of the tenant are held now. Outdated ones do not
+// count.
 func (s *LockStore) CountHeld(ctx context.Context) (int, error) {
-	statement, err := query(ctx, heldSQL)
-	if err != nil {
-		return 0, err
-	}
 	var n int
-	err = s.db.read(ctx, func() error { return s.db.pool.QueryRow(ctx, statement).Scan(&n) })
-	return n, toFault("counting locks", err)
+	err := s.db.readRow(ctx, s.db.pool, "counting locks", heldSQL, nil, &n)
+	return n, err
 }
 
-// nullable is SQL NULL for no id.
-func nullable(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
-}
-
-// orNil is the nil id for SQL NULL.
-func orNil(id *uuid.UUID) uuid.UUID {
-	if id == nil {
-		return uuid.Nil
-	}
-	return *id
-}
-
-// scanLock reads lockColumns into l, and what a statement answers beside them
-// into more.
-func scanLock(row pgx.Row, l *lock.Lock, more ...any) error {
-	var ttlMs int64
-	var requestID *uuid.UUID
-	err := row.Scan(append([]any{&l.ID, &l.UserID, &l.CreatedAt, &ttlMs, &requestID, &l.Holder, &l.OkapiRequestID, &l.Outdated, &l.Age}, more...)...)
-	l.CreatedAt = l.CreatedAt.UTC()
-	l.TTL = time.Duration(ttlMs) * time.Millisecond
-	l.RequestID = orNil(requestID)
-	return err
+// lockFields are what lockColumns are read into, and after them more.
+func lockFields(l *lock.Lock, more ...any) []any {
+	return append([]any{
+		&l.ID, &l.UserID, (*utcTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID), &l.Holder, &l.OkapiRequestID,
+		&l.Outdated, &l.Age,
+	}, more...)
 }

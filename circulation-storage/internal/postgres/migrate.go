@@ -58,15 +58,12 @@ func (db *DB) Purge(ctx context.Context, id okapi.Tenant) error {
 }
 
 func (db *DB) changeSchema(ctx context.Context, id okapi.Tenant, statement string) error {
-	statement, err := query(okapi.WithTenant(ctx, id), statement)
-	if err != nil {
-		return err
-	}
+	ctx = okapi.WithTenant(ctx, id)
 	return db.runTx(ctx, db.pool, longTx, "changing a schema", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lockSchemaSQL, SchemaName(id)); err != nil {
+		if _, err := runStatement(ctx, tx, lockSchemaSQL, SchemaName(id)); err != nil {
 			return fmt.Errorf("waiting for other instances: %w", err)
 		}
-		_, err := tx.Exec(ctx, statement)
+		_, err := runStatement(ctx, tx, statement)
 		return err
 	})
 }

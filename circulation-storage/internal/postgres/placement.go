@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -14,20 +13,16 @@ import (
 
 var _ commit.Placements = (*CommitStore)(nil)
 
-// The instance is locked whether or not titles share a queue, so that requests of
-// one title come one after another; check-outs lock it for a shared queue only.
 const (
-	lockInstanceSQL      = `SELECT true FROM {schema}.instance WHERE id = $1::uuid FOR NO KEY UPDATE`
-	lockInstanceQueueSQL = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
-	lookRequestSQL       = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
-	insertRequestSQL     = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
+	placedRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
+	insertRequestSQL = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
 )
 
 // Place implements commit.Placements.
 func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.PlacedRequest, error) {
 	var result schemas.PlacedRequest
 	err := s.db.inTx(ctx, "placing a request", func(tx pgx.Tx) error {
-		seen, err := lookPlacement(ctx, tx, p)
+		seen, err := readPlacement(ctx, tx, p)
 		if err != nil {
 			return err
 		}
@@ -35,7 +30,7 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 		if err != nil {
 			return err
 		}
-		result, err = place(ctx, tx, p, placed)
+		result, err = writePlacement(ctx, tx, p, placed)
 		return err
 	})
 	if err != nil {
@@ -44,64 +39,42 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 	return result, nil
 }
 
-func lookPlacement(ctx context.Context, tx pgx.Tx, p commit.Placement) (commit.SeenQueue, error) {
+// readPlacement locks the instance whether or not its items share a queue, so that
+// requests of one title come one after another.
+func readPlacement(ctx context.Context, tx pgx.Tx, p commit.Placement) (commit.SeenQueue, error) {
 	var seen commit.SeenQueue
-	var item, request *string
+	var request json.RawMessage
 	var b batch
-	b.one(lockInstanceSQL, []any{p.InstanceID}, &seen.Instance)
-	if p.ItemID != uuid.Nil {
-		b.one(lockItemSQL, []any{p.ItemID}, &item)
-	}
-	queue := new([]string)
-	if p.TitleLevel {
-		b.many(lockInstanceQueueSQL, []any{p.InstanceID}, queue)
-	} else {
-		queue = b.lockQueue(p.ItemID, false)
-	}
-	b.one(lookRequestSQL, []any{p.RequestID}, &seen.Now, &request)
+	rows := b.lockRows(rowLocks{instanceID: p.InstanceID, itemID: p.ItemID, queue: true, titleLevel: p.TitleLevel})
+	b.query(placedRequestSQL, []any{p.RequestID}, &seen.Now, &request)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenQueue{}, fmt.Errorf("reading the queue of a request: %w", err)
 	}
+	seen.Instance = rows.instance
 	var err error
-	if seen.Item, err = decodeStored(item); err != nil {
-		return commit.SeenQueue{}, err
-	}
 	if seen.Request, err = decodeStored(request); err != nil {
 		return commit.SeenQueue{}, err
 	}
-	seen.Queue, err = decodeQueue(*queue)
+	seen.Item, _, seen.Queue, err = rows.decode()
 	return seen, err
 }
 
-func place(ctx context.Context, tx pgx.Tx, p commit.Placement, placed commit.Placed) (schemas.PlacedRequest, error) {
-	request, item, err := texts(placed)
-	if err != nil || placed.Repeated {
-		return schemas.PlacedRequest{Request: raw(request), Item: raw(item)}, err
-	}
+// writePlacement returns both records as they are then. A repeat writes nothing.
+func writePlacement(ctx context.Context, tx pgx.Tx, p commit.Placement, placed commit.Placed) (schemas.PlacedRequest, error) {
 	var b batch
-	b.write(insertRequestSQL, placed.Request, &request)
+	result := schemas.PlacedRequest{Request: json.RawMessage(b.encode(placed.Request))}
+	if placed.Item != nil {
+		result.Item = json.RawMessage(b.encode(placed.Item))
+	}
+	if placed.Repeated {
+		return result, b.err
+	}
+	b.storeRecord(insertRequestSQL, placed.Request, &result.Request)
 	if placed.Pages {
-		b.write(updateItemSQL, placed.Item, &item)
+		b.storeRecord(updateItemSQL, placed.Item, &result.Item)
 	}
 	if err := b.send(ctx, tx); err != nil {
-		return schemas.PlacedRequest{}, notWritten("a request", err, p.Violation)
+		return schemas.PlacedRequest{}, explainWriteError("a request", err, p.Violation)
 	}
-	return schemas.PlacedRequest{Request: raw(request), Item: raw(item)}, nil
-}
-
-// texts are both records as they are now.
-func texts(placed commit.Placed) (request, item *string, err error) {
-	doc, err := json.Marshal(placed.Request)
-	if err != nil {
-		return nil, nil, fmt.Errorf("writing the request: %w", err)
-	}
-	text := string(doc)
-	if placed.Item == nil {
-		return &text, nil, nil
-	}
-	if doc, err = json.Marshal(placed.Item); err != nil {
-		return nil, nil, fmt.Errorf("writing the item: %w", err)
-	}
-	itemText := string(doc)
-	return &text, &itemText, nil
+	return result, nil
 }

@@ -138,25 +138,6 @@ func (db *DB) read(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// readRows runs a query that only reads and calls scan for each row. begin is called
-// first, and again when the query runs once more.
-func (db *DB) readRows(ctx context.Context, statement string, args []any, begin func(), scan func(pgx.Rows) error) error {
-	return db.read(ctx, func() error {
-		begin()
-		rows, err := db.pool.Query(ctx, statement, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := scan(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	})
-}
-
 // unconfirmed marks a connection on which a COMMIT ended without the answer of the
 // synchronous standby.
 const unconfirmed = "unconfirmed"

@@ -17,11 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/migrations"
-	"checkoutlock/schemas/okapi"
 )
 
 // Config says where the database is.
@@ -90,16 +88,3 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // LendingPool returns the connections for lending, for tests and statistics.
 func (db *DB) LendingPool() *pgxpool.Pool { return db.lending }
-
-// schemaMark stands for the tenant's quoted schema in a statement.
-const schemaMark = "{schema}"
-
-// query puts the schema of ctx's tenant into a statement. Without a tenant it
-// returns the fault that a request without one gets.
-func query(ctx context.Context, statement string) (string, error) {
-	id, err := okapi.TenantFrom(ctx)
-	if err != nil {
-		return "", errNoTenant
-	}
-	return strings.ReplaceAll(statement, schemaMark, pgx.Identifier{SchemaName(id)}.Sanitize()), nil
-}

@@ -66,7 +66,7 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 		return err
 	}
 	var errs []error
-	for _, s := range judged(ids, read, needed) {
+	for _, s := range judgeSchemas(ids, read, needed) {
 		if problem := s.Problem(); problem != "" {
 			errs = append(errs, errors.New(problem))
 		}

@@ -19,13 +19,13 @@ const deleteRecordSQL = `DELETE FROM {table} WHERE id = $1::uuid RETURNING jsonb
 
 // Delete implements records.Store.
 func (s *RecordStore) Delete(ctx context.Context, t records.Type, id string) error {
-	return s.write(ctx, t, "deleting a "+t.Name, func(w *recordWrite) error {
+	return s.writeRecords(ctx, t, "deleting a "+t.Name, func(w *recordWrite) error {
 		var doc json.RawMessage
-		err := w.queryRow(ctx, deleteRecordSQL, t.Table, &doc, id)
+		err := scanRow(ctx, w.tx, nameTable(deleteRecordSQL, t.Table), []any{id}, &doc)
 		if err != nil {
-			return w.stillReferenced(err, id)
+			return w.explainReference(err, id)
 		}
-		return w.settingsDeleted(ctx, []json.RawMessage{doc})
+		return w.noteDeleted(ctx, []json.RawMessage{doc})
 	})
 }
 
@@ -41,41 +41,37 @@ func (s *RecordStore) DeleteMatching(ctx context.Context, t records.Type, query 
 	if err != nil {
 		return err
 	}
-	statement, err := tableQuery(ctx, strings.ReplaceAll(deleteMatchingSQL, "{where}", sel.where), t.Table)
-	if err != nil {
-		return err
-	}
+	statement := strings.ReplaceAll(nameTable(deleteMatchingSQL, t.Table), "{where}", sel.where)
 	if holdsSettings(t) {
 		statement += " RETURNING jsonb" // the others may be too many to read
 	}
-	return s.write(ctx, t, "deleting "+t.Collection, func(w *recordWrite) error {
-		rows, _ := w.tx.Query(ctx, statement, sel.args...) // a Query error surfaces in CollectRows
-		deleted, err := pgx.CollectRows(rows, pgx.RowTo[json.RawMessage])
+	return s.writeRecords(ctx, t, "deleting "+t.Collection, func(w *recordWrite) error {
+		deleted, err := collectRows(ctx, w.tx, statement, sel.args, pgx.RowTo[json.RawMessage])
 		if err != nil {
-			return w.stillReferenced(err, referencedID(err))
+			return w.explainReference(err, referencedID(err))
 		}
-		return w.settingsDeleted(ctx, deleted)
+		return w.noteDeleted(ctx, deleted)
 	})
 }
 
-// settingsDeleted calls settingsChanged for each record that was deleted.
-func (w *recordWrite) settingsDeleted(ctx context.Context, deleted []json.RawMessage) error {
+// noteDeleted calls noteSettings for each record that was deleted.
+func (w *recordWrite) noteDeleted(ctx context.Context, deleted []json.RawMessage) error {
 	for _, doc := range deleted {
-		r, err := records.Decode(doc)
+		r, err := decodeStored(doc)
 		if err != nil {
 			return err
 		}
-		if err := w.settingsChanged(ctx, r, nil); err != nil {
+		if err := w.noteSettings(ctx, r, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stillReferenced explains why a record cannot be deleted; other errors pass.
-func (w *recordWrite) stillReferenced(err error, id string) error {
+// explainReference explains why a record cannot be deleted; other errors pass.
+func (w *recordWrite) explainReference(err error, id string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound(w.t, id)
+		return errNoRecord(w.t.Name, id)
 	}
 	if code, constraint := sqlState(err); code == foreignKeyViolation {
 		if f := w.t.StillReferenced(constraint, id); f != nil {

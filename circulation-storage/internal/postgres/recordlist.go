@@ -31,14 +31,14 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	if err != nil {
 		return err
 	}
-	if statement, err = tableQuery(ctx, statement, t.Table); err != nil {
+	if statement, err = nameSchema(ctx, nameTable(statement, t.Table)); err != nil {
 		return err
 	}
 	l := &listing{out: out, long: s.longLists}
-	defer l.end()
+	defer l.freePlace()
 	var broken error // when a part has been given out, the query must not run again
 	err = s.db.read(ctx, func() error {
-		err := l.read(ctx, func(ctx context.Context) pgx.Rows {
+		err := l.readRows(ctx, func(ctx context.Context) pgx.Rows {
 			rows, _ := s.db.pool.Query(ctx, statement, args...) // a Query error surfaces in ForEachRow
 			return rows
 		})
@@ -76,8 +76,8 @@ type listing struct {
 	place bool // it has a place among the long ones
 }
 
-// read gives the rows of query to the sink.
-func (l *listing) read(ctx context.Context, query func(context.Context) pgx.Rows) error {
+// readRows gives the rows of query to the sink.
+func (l *listing) readRows(ctx context.Context, query func(context.Context) pgx.Rows) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.held, l.size = nil, 0 // the query may run for the second time
@@ -86,7 +86,7 @@ func (l *listing) read(ctx context.Context, query func(context.Context) pgx.Rows
 		if doc == nil {
 			return nil
 		}
-		err := l.take(*doc)
+		err := l.addRecord(*doc)
 		if err != nil {
 			cancel() // else the rows that are left would be read
 		}
@@ -95,10 +95,11 @@ func (l *listing) read(ctx context.Context, query func(context.Context) pgx.Rows
 	if err != nil || l.begun {
 		return err
 	}
-	return l.giveOut()
+	return l.giveHeld()
 }
 
-func (l *listing) take(doc json.RawMessage) error {
+// addRecord holds a record, or gives it to the sink once the page has begun there.
+func (l *listing) addRecord(doc json.RawMessage) error {
 	if l.begun {
 		return l.out.Record(doc)
 	}
@@ -115,11 +116,11 @@ func (l *listing) take(doc json.RawMessage) error {
 			Msg: "Too many long lists are being read: try again, or ask for less with limit and offset",
 		}
 	}
-	return l.giveOut()
+	return l.giveHeld()
 }
 
-// giveOut gives what is held to the sink.
-func (l *listing) giveOut() error {
+// giveHeld gives what is held to the sink.
+func (l *listing) giveHeld() error {
 	l.begun = true
 	if err := l.out.Begin(l.total); err != nil {
 		return err
@@ -133,8 +134,8 @@ func (l *listing) giveOut() error {
 	return nil
 }
 
-// end gives the place back.
-func (l *listing) end() {
+// freePlace gives the place among the long ones back, if there is one.
+func (l *listing) freePlace() {
 	if l.place {
 		<-l.long
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
+	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // RecordStore implements records.Store: one table per type, each with the whole
@@ -30,30 +32,101 @@ func NewRecordStore(db *DB, unfencedLoan func()) *RecordStore {
 	return &RecordStore{db: db, unfencedLoan: unfencedLoan, longLists: longLists}
 }
 
-// tableMark stands for the type's table in a statement.
-const tableMark = "{table}"
-
-// tableQuery puts the tenant's schema and the type's table into a statement.
-func tableQuery(ctx context.Context, statement, table string) (string, error) {
-	return query(ctx, strings.ReplaceAll(statement, tableMark, schemaMark+"."+pgx.Identifier{table}.Sanitize()))
-}
-
 const getRecordSQL = `SELECT jsonb FROM {table} WHERE id = $1::uuid`
 
 // Get implements records.Store.
 func (s *RecordStore) Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error) {
-	statement, err := tableQuery(ctx, getRecordSQL, t.Table)
+	var doc json.RawMessage
+	err := s.db.readRow(ctx, s.db.pool, "reading a "+t.Name, nameTable(getRecordSQL, t.Table), []any{id}, &doc)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errNoRecord(t.Name, id)
+	}
+	return doc, err
+}
+
+func errNoRecord(name, id string) error {
+	return fault.New(fault.NotFound, "Not found: there is no %s with id %s", name, id)
+}
+
+// recordWrite is one transaction that writes records of type t. See lockRows for the
+// order in which it locks rows.
+type recordWrite struct {
+	tx   pgx.Tx
+	t    records.Type
+	read map[string]records.Record // what rules read, by table and id; locked
+	now  time.Time                 // the database's clock, zero until it was read
+	// opened means that a loan was written as open that was not open before.
+	opened bool
+}
+
+// writeRecords runs fn in one transaction. A write of settings locks their version
+// first, as LockSettingsStore does: in the other order the two deadlock.
+func (s *RecordStore) writeRecords(ctx context.Context, t records.Type, op string, fn func(*recordWrite) error) error {
+	opened := false
+	err := s.db.runTx(ctx, s.db.pool, shortTx, op, func(tx pgx.Tx) error {
+		w := &recordWrite{tx: tx, t: t, read: map[string]records.Record{}}
+		if holdsSettings(t) {
+			if err := lockSettingsTable(ctx, tx); err != nil {
+				return err
+			}
+		}
+		err := fn(w)
+		opened = w.opened
+		return err
+	})
+	if err == nil && opened {
+		s.unfencedLoan()
+	}
+	return err
+}
+
+// Read implements records.Reader.
+func (w *recordWrite) Read(ctx context.Context, table, id string) (records.Record, error) {
+	key := table + "/" + id
+	if r, ok := w.read[key]; ok {
+		return r, nil
+	}
+	r, err := w.readLocked(ctx, shareRecordSQL, table, table, id)
+	if err == nil {
+		w.read[key] = r
+	}
+	return r, err
+}
+
+// lockRecord returns the stored record and keeps it from changing. Fault: NotFound.
+func (w *recordWrite) lockRecord(ctx context.Context, id string) (records.Record, error) {
+	return w.readLocked(ctx, lockRecordSQL, w.t.Table, w.t.Name, id)
+}
+
+// readLocked returns the record that a statement locks. Fault: NotFound, with the name
+// of the type.
+func (w *recordWrite) readLocked(ctx context.Context, statement, table, name, id string) (records.Record, error) {
+	var doc json.RawMessage
+	err := scanRow(ctx, w.tx, nameTable(statement, table), []any{id}, &doc)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errNoRecord(name, id)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var doc json.RawMessage
-	err = s.db.read(ctx, func() error { return s.db.pool.QueryRow(ctx, statement, id).Scan(&doc) })
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, notFound(t, id)
-	}
-	return doc, toFault("reading a "+t.Name, err)
+	return decodeStored(doc)
 }
 
-func notFound(t records.Type, id string) error {
-	return fault.New(fault.NotFound, "Not found: there is no %s with id %s", t.Name, id)
+// completeRecord applies the rules of t to a record that replaces stored.
+func (w *recordWrite) completeRecord(ctx context.Context, t records.Type, r, stored records.Record) error {
+	if w.now.IsZero() {
+		if err := scanRow(ctx, w.tx, clockSQL, nil, &w.now); err != nil {
+			return fmt.Errorf("reading the clock: %w", err)
+		}
+	}
+	return t.Complete(ctx, w, records.Write{Record: r, Stored: stored, Now: w.now, UserID: okapi.FromContext(ctx).UserID})
+}
+
+// lockRecords returns the records that a statement locks, one JSON each.
+func (w *recordWrite) lockRecords(ctx context.Context, statement string, arg any) ([]records.Record, error) {
+	docs, err := collectRows(ctx, w.tx, statement, []any{arg}, pgx.RowTo[json.RawMessage])
+	if err != nil {
+		return nil, fmt.Errorf("locking rows: %w", err)
+	}
+	return decodeAll(docs)
 }

@@ -60,12 +60,11 @@ func (db *DB) Schemas(ctx context.Context) ([]readiness.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := db.pool.Query(ctx, versionsSQL(ids))
-	read, err := pgx.CollectRows(rows, pgx.RowToStructByPos[schemaVersion])
+	read, err := db.readVersions(ctx, ids)
 	if err != nil {
 		return nil, toFault("reading the schema versions", err)
 	}
-	return judged(ids, read, needed), nil
+	return judgeSchemas(ids, read, needed), nil
 }
 
 // Schema implements readiness.Schemas.
@@ -78,15 +77,15 @@ func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 	if err != nil {
 		return readiness.Schema{}, err
 	}
-	rows, _ := db.pool.Query(ctx, versionsSQL([]okapi.Tenant{id}))
-	read, err := pgx.CollectRows(rows, pgx.RowToStructByPos[schemaVersion])
+	ids := []okapi.Tenant{id}
+	read, err := db.readVersions(ctx, ids)
 	if missesTable(err) {
 		return readiness.Schema{Tenant: id, Needed: needed}, nil
 	}
 	if err != nil {
 		return readiness.Schema{}, toFault("reading the schema version", err)
 	}
-	return judged([]okapi.Tenant{id}, read, needed)[0], nil
+	return judgeSchemas(ids, read, needed)[0], nil
 }
 
 // schemaVersion is the row of one tenant's table of versions.
@@ -94,6 +93,11 @@ type schemaVersion struct {
 	Tenant  string
 	Version int64
 	Dirty   bool
+}
+
+func (db *DB) readVersions(ctx context.Context, ids []okapi.Tenant) ([]schemaVersion, error) {
+	rows, _ := db.pool.Query(ctx, versionsSQL(ids)) // a Query error surfaces in CollectRows
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[schemaVersion])
 }
 
 // versionsSQL reads the versions of all the tenants in one statement.
@@ -106,9 +110,9 @@ func versionsSQL(ids []okapi.Tenant) string {
 	return strings.Join(selects, " UNION ALL ")
 }
 
-// judged returns the schemas of the tenants, all of which are installed. A tenant
+// judgeSchemas returns the schemas of the tenants, all of which are installed. A tenant
 // whose migrations were undone has no row.
-func judged(ids []okapi.Tenant, read []schemaVersion, needed uint) []readiness.Schema {
+func judgeSchemas(ids []okapi.Tenant, read []schemaVersion, needed uint) []readiness.Schema {
 	versions := make(map[string]schemaVersion, len(read))
 	for _, v := range read {
 		versions[v.Tenant] = v

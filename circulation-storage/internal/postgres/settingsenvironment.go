@@ -52,62 +52,47 @@ func (s *LockSettingsStore) Announce(ctx context.Context, e schemas.LockEnvironm
 }
 
 func (s *LockSettingsStore) renewAnnouncement(ctx context.Context) (bool, error) {
-	statement, err := query(ctx, renewAnnouncementSQL)
-	if err != nil {
-		return false, err
-	}
-	tag, err := s.db.lending.Exec(ctx, statement, schemas.LockEnvironmentLeaseMs)
-	return tag.RowsAffected() > 0, toFault("announcing the environment's lock setting again", err)
+	n, err := s.db.exec(ctx, s.db.lending, "announcing the environment's lock setting again", renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+	return n > 0, err
 }
 
 // turnAnnouncement begins or ends the announcements. It waits for the check-outs
 // that are committing, as a change of the settings does.
 func (s *LockSettingsStore) turnAnnouncement(ctx context.Context, e schemas.LockEnvironment, instance string) error {
-	turned := false
+	turned := 0
 	err := s.db.inTx(ctx, "announcing the environment's lock setting", func(tx pgx.Tx) error {
-		turned = false
-		if err := lockSettingsTable(ctx, tx); err != nil {
+		err := lockSettingsTable(ctx, tx)
+		if err != nil {
 			return err
 		}
-		var err error
 		if e.Enabled {
 			turned, err = beginAnnouncement(ctx, tx, e.Version)
 		} else {
-			turned, err = updated(ctx, tx, endAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+			turned, err = runStatement(ctx, tx, endAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
 		}
-		if err != nil || !turned {
+		if err != nil || turned == 0 {
 			return err
 		}
-		_, err = updated(ctx, tx, raiseVersionSQL)
+		_, err = runStatement(ctx, tx, raiseVersionSQL)
 		return err
 	})
-	if err == nil && turned {
+	if err == nil && turned > 0 {
 		s.db.log.InfoContext(ctx, "the environment of instances turns the check-out lock for a tenant without a setting of its own",
 			"on", e.Enabled, "instance", instance)
 	}
 	return err
 }
 
-// beginAnnouncement reports whether the announcement is the first one, and not
-// another instance's by now.
-func beginAnnouncement(ctx context.Context, tx pgx.Tx, version string) (bool, error) {
-	begun, err := updated(ctx, tx, beginAnnouncementSQL, schemas.LockEnvironmentLeaseMs, version)
-	if err != nil || begun {
+// beginAnnouncement returns 1 if the announcement is the first one, and 0 if another
+// instance was faster.
+func beginAnnouncement(ctx context.Context, tx pgx.Tx, version string) (int, error) {
+	begun, err := runStatement(ctx, tx, beginAnnouncementSQL, schemas.LockEnvironmentLeaseMs, version)
+	if err != nil || begun > 0 {
 		return begun, err
 	}
-	renewed, err := updated(ctx, tx, renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
-	if err == nil && !renewed {
+	renewed, err := runStatement(ctx, tx, renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+	if err == nil && renewed == 0 {
 		err = fault.New(fault.Conflict, "The lock settings no longer have version %s: read them again", fault.Shown(version))
 	}
-	return false, err
-}
-
-// updated runs an UPDATE and reports whether it changed a row.
-func updated(ctx context.Context, tx pgx.Tx, statement string, args ...any) (bool, error) {
-	statement, err := query(ctx, statement)
-	if err != nil {
-		return false, err
-	}
-	tag, err := tx.Exec(ctx, statement, args...)
-	return tag.RowsAffected() > 0, err
+	return 0, err
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // LockSettingsStore keeps each tenant's settings of the check-out lock: the entry
-// among its settings, and the version that every change of it raises. Whoever
-// changes the entry raises the version first, and so waits for the check-outs that
-// are committing without a lock; those that come later are refused.
+// among its settings, and the version that every change of it raises. A change raises
+// the version first. So it waits for check-outs that are committing without a lock, and
+// later ones are refused.
 type LockSettingsStore struct{ db *DB }
 
 // NewLockSettingsStore returns the lock settings of all tenants in db.
@@ -38,16 +38,15 @@ SELECT v.version::text, e.jsonb::text,
             WHEN ` + announcedSQL + ` THEN greatest(1, ceil(extract(epoch FROM a.on_until - clock_timestamp()) * 1000)::bigint)
             ELSE 0 END
   FROM {schema}.lock_settings_version v CROSS JOIN {schema}.check_out_lock_environment a LEFT JOIN {schema}.settings_entry e ON ` + isLockSettings
-	// The table's lock and not the row's, because it is given in the order in which
-	// it is asked for: a row that check-outs share all the time is never free. It
-	// lets plain reads pass, and waits for and holds up those FOR SHARE.
+	// It locks the table and not the row: PostgreSQL grants table locks in the order of
+	// asking, and a row that check-outs share all the time is never free. Plain reads
+	// pass. Check-outs that share the row wait, and are waited for.
 	//
-	// While it waits, it holds up the commits behind it. So it gives up early, lets
-	// them pass and tries again: four times are less than 5 s together, and longer
-	// than a frozen commit lives.
+	// While it waits, commits queue after it. So it gives up early, lets them pass and
+	// tries again. Four attempts take less than 5 s together, and longer than a frozen
+	// commit lives.
 	lockSettingsTableSQL  = `SET LOCAL lock_timeout = '1200ms'; LOCK TABLE {schema}.lock_settings_version IN EXCLUSIVE MODE`
 	raiseVersionSQL       = `UPDATE {schema}.lock_settings_version SET version = version + 1 RETURNING version`
-	lockSettingsEntrySQL  = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
 	writeSettingsEntrySQL = `
 INSERT INTO {schema}.settings_entry (id, jsonb) VALUES ($1::uuid, $2::jsonb)
 ON CONFLICT ON CONSTRAINT settings_entry_pkey DO UPDATE SET jsonb = excluded.jsonb
@@ -57,17 +56,10 @@ RETURNING jsonb::text`
 
 // State returns the entry, if there is one, and the version, as of one moment.
 func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsState, error) {
-	statement, err := query(ctx, settingsStateSQL)
-	if err != nil {
-		return schemas.LockSettingsState{}, err
-	}
 	var state schemas.LockSettingsState
-	var entry *string
-	err = s.db.read(ctx, func() error {
-		return s.db.lending.QueryRow(ctx, statement, schemas.LockEnvironmentLeaseMs).Scan(&state.Version, &entry, &state.EnvironmentOnMs)
-	})
-	state.Entry = raw(entry)
-	return state, toFault("reading the lock settings", err)
+	err := s.db.readRow(ctx, s.db.lending, "reading the lock settings", settingsStateSQL, []any{schemas.LockEnvironmentLeaseMs},
+		&state.Version, &state.Entry, &state.EnvironmentOnMs)
+	return state, err
 }
 
 // Change writes the entry's value, keeping its id, notes who did it and why, and
@@ -77,7 +69,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 	var state schemas.LockSettingsState
 	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
 		var version int64
-		var before, after *string
+		var before, after json.RawMessage
 		w := records.Write{UserID: okapi.FromContext(ctx).UserID}
 		if err := raiseVersion(ctx, tx, &version, &before, &w.Now); err != nil {
 			return err
@@ -96,15 +88,15 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 			return err
 		}
 		var b batch
-		b.write(writeSettingsEntrySQL, w.Record, &after)
+		b.storeRecord(writeSettingsEntrySQL, w.Record, &after)
 		if records.DecidesLock(w.Record) {
-			b.one(dropAnnouncementSQL, nil)
+			b.query(dropAnnouncementSQL, nil)
 		}
 		b.noteSettings(ctx, lock.Note{Reason: change.Reason, By: change.ByName}, before)
 		if err := b.send(ctx, tx); err != nil {
 			return fmt.Errorf("writing the entry: %w", err)
 		}
-		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: raw(after)}
+		state = schemas.LockSettingsState{Version: strconv.FormatInt(version, 10), Entry: after}
 		return nil
 	})
 	if err != nil {
@@ -113,16 +105,12 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 	return state, nil
 }
 
-// lockSettingsTable lets one change of any settings entry work at a time. It is a
-// transaction's first statement and goes by itself: a batch is parsed before it
-// runs, and parsing an UPDATE of the table locks it a little already, so that two
-// changes would wait for each other.
+// lockSettingsTable lets one change of any settings entry work at a time. It is the
+// first statement of a transaction and no part of a batch. PostgreSQL parses a batch
+// before it runs it, and parsing an UPDATE locks the table weakly already: two changes
+// would wait for each other.
 func lockSettingsTable(ctx context.Context, tx pgx.Tx) error {
-	statement, err := query(ctx, lockSettingsTableSQL)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, statement)
+	_, err := runStatement(ctx, tx, lockSettingsTableSQL)
 	if code, _ := sqlState(err); code == lockNotAvailable {
 		err = fmt.Errorf("%w: %w", errRunAgain, err)
 	}
@@ -132,14 +120,15 @@ func lockSettingsTable(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry **string, now *time.Time) error {
+// raiseVersion locks and reads the entry under the raised version.
+func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry *json.RawMessage, now *time.Time) error {
 	if err := lockSettingsTable(ctx, tx); err != nil {
 		return err
 	}
 	var b batch
-	b.one(raiseVersionSQL, nil, version)
-	b.one(lockSettingsEntrySQL, nil, entry)
-	b.one(clockSQL, nil, now)
+	b.query(raiseVersionSQL, nil, version)
+	b.query(lockSettingsEntrySQL, nil, entry)
+	b.query(clockSQL, nil, now)
 	if err := b.send(ctx, tx); err != nil {
 		return fmt.Errorf("raising the version: %w", err)
 	}
@@ -166,13 +155,13 @@ func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Re
 func (s *LockSettingsStore) Remove(ctx context.Context) error {
 	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
 		var version int64
-		var before *string
+		var before json.RawMessage
 		var now time.Time
 		if err := raiseVersion(ctx, tx, &version, &before, &now); err != nil || before == nil {
 			return err
 		}
 		var b batch
-		b.one(removeSettingsEntrySQL, nil)
+		b.query(removeSettingsEntrySQL, nil)
 		b.noteSettings(ctx, lock.Note{}, before)
 		return b.send(ctx, tx)
 	})

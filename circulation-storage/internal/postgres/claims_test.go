@@ -21,7 +21,7 @@ import (
 
 // keys are the Idempotency-Keys of a tenant of its own.
 type keys struct {
-	*postgres.IdempotencyStore
+	*postgres.ClaimStore
 	t  *testing.T
 	db *postgres.DB
 	id okapi.Tenant
@@ -29,7 +29,7 @@ type keys struct {
 
 func newKeys(t *testing.T) keys {
 	db, id := pgtest.New(t)
-	return keys{postgres.NewIdempotencyStore(db), t, db, id}
+	return keys{postgres.NewClaimStore(db), t, db, id}
 }
 
 func (k keys) ctx() context.Context { return okapi.WithTenant(k.t.Context(), k.id) }

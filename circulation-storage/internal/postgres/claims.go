@@ -13,13 +13,13 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// IdempotencyStore implements claim.Store on the table check_out_request.
-type IdempotencyStore struct{ db *DB }
+// ClaimStore implements claim.Store on the table check_out_request.
+type ClaimStore struct{ db *DB }
 
-var _ claim.Store = (*IdempotencyStore)(nil)
+var _ claim.Store = (*ClaimStore)(nil)
 
-// NewIdempotencyStore returns the Idempotency-Keys of all tenants in db.
-func NewIdempotencyStore(db *DB) *IdempotencyStore { return &IdempotencyStore{db: db} }
+// NewClaimStore returns the Idempotency-Keys of all tenants in db.
+func NewClaimStore(db *DB) *ClaimStore { return &ClaimStore{db: db} }
 
 // forgotten is when a key r equals none: a day after it was last used. A clock
 // that was set back makes it last so much longer, but not for ever.
@@ -30,11 +30,11 @@ const forgotten = `r.claimed_date NOT BETWEEN clock_timestamp() - interval '1 da
 const claimable = `(r.claimed_date + r.lease_ms * interval '1 ms' < clock_timestamp()
     OR r.claimed_date > clock_timestamp() + interval '5 s')`
 
-// One statement decides, so no two callers can both look and then both write. It
-// waits for a commit that shows the claim, but not for long.
+// One statement decides, so no two callers can both read and then both write. It
+// waits for a commit that uses the claim, at most 250 ms.
 //
-// The claim need not be durable: a commit that shows it makes it so, and one that
-// a crash forgot lets its holder commit nothing.
+// The claim need not be durable. A commit that uses it makes it durable, and the holder
+// of one that a crash lost commits nothing.
 const (
 	claimSQL = `
 WITH settings AS MATERIALIZED (
@@ -49,20 +49,20 @@ ON CONFLICT ON CONSTRAINT check_out_request_pkey DO UPDATE
     OR (r.body_hash = excluded.body_hash AND r.answer IS NULL AND (r.claim_id = excluded.claim_id OR ` + claimable + `))
 RETURNING loan_id, xmax <> 0`
 
-	lookAtKeySQL = `
+	readKeySQL = `
 SELECT loan_id, body_hash = $2::bytea, ` + forgotten + `, ` + claimable + `, answer
   FROM {schema}.check_out_request r WHERE key = $1::text`
 
-	renewSQL = `
+	renewClaimSQL = `
 UPDATE {schema}.check_out_request SET lease_ms = $2::integer, claimed_date = clock_timestamp()
  WHERE claim_id = $1::uuid AND answer IS NULL RETURNING ` + notDurable
 
-	finishSQL = `
+	finishClaimSQL = `
 UPDATE {schema}.check_out_request SET answer = $2::text, claimed_date = clock_timestamp()
  WHERE claim_id = $1::uuid AND (answer IS NULL OR answer = $2::text)`
 
 	sweepKeysSQL = `
-WITH old AS (SELECT r.key FROM {schema}.check_out_request r WHERE ` + forgotten + ` LIMIT $1::bigint FOR UPDATE SKIP LOCKED)
+WITH old AS (SELECT r.key FROM {schema}.check_out_request r WHERE ` + forgotten + ` LIMIT $1::bigint` + skipLocked + `)
 DELETE FROM {schema}.check_out_request r USING old WHERE r.key = old.key AND ` + forgotten + `
 RETURNING ` + notDurable
 )
@@ -71,14 +71,11 @@ RETURNING ` + notDurable
 const claimIDKey = "check_out_request_claim_id_key"
 
 // Claim implements claim.Store.
-func (s *IdempotencyStore) Claim(ctx context.Context, req claim.Request) (claim.Claim, error) {
+func (s *ClaimStore) Claim(ctx context.Context, req claim.Request) (claim.Claim, error) {
 	const op = "claiming an idempotency key"
-	statement, err := query(ctx, claimSQL)
-	if err != nil {
-		return claim.Claim{}, err
-	}
 	var c claim.Claim
-	err = s.db.lending.QueryRow(ctx, statement, req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder).Scan(&c.LoanID, &c.Taken)
+	args := []any{req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder}
+	err := scanRow(ctx, s.db.lending, claimSQL, args, &c.LoanID, &c.Taken)
 	code, constraint := sqlState(err)
 	switch {
 	case code == lockNotAvailable:
@@ -88,18 +85,18 @@ func (s *IdempotencyStore) Claim(ctx context.Context, req claim.Request) (claim.
 	case !errors.Is(err, pgx.ErrNoRows):
 		return c, toFault(op, err)
 	}
-	k, err := s.look(ctx, req)
+	k, err := s.readKey(ctx, op, req)
 	switch {
 	case err != nil:
-		return claim.Claim{}, toFault(op, err)
-	case k.open: // it became so just now
+		return claim.Claim{}, err
+	case k.open: // since the claim
 		return claim.Claim{}, claim.ErrRunning()
 	case !k.same:
 		return claim.Claim{}, claim.ErrReused()
 	case k.answer == nil:
 		return claim.Claim{}, claim.ErrRunning()
 	}
-	return claim.Claim{LoanID: k.loanID, Taken: true, Answer: raw(k.answer)}, nil
+	return claim.Claim{LoanID: k.loanID, Taken: true, Answer: k.answer}, nil
 }
 
 // key is what a plain read sees.
@@ -107,19 +104,14 @@ type key struct {
 	loanID uuid.UUID
 	same   bool // it is that of the request's body
 	open   bool // a claim would be granted
-	answer *string
+	answer json.RawMessage
 }
 
-func (s *IdempotencyStore) look(ctx context.Context, req claim.Request) (key, error) {
-	statement, err := query(ctx, lookAtKeySQL)
-	if err != nil {
-		return key{}, err
-	}
+func (s *ClaimStore) readKey(ctx context.Context, op string, req claim.Request) (key, error) {
 	var k key
 	var isForgotten, isClaimable bool
-	err = s.db.read(ctx, func() error {
-		return s.db.lending.QueryRow(ctx, statement, req.Key, req.BodyHash[:]).Scan(&k.loanID, &k.same, &isForgotten, &isClaimable, &k.answer)
-	})
+	err := s.db.readRow(ctx, s.db.lending, op, readKeySQL, []any{req.Key, req.BodyHash[:]},
+		&k.loanID, &k.same, &isForgotten, &isClaimable, &k.answer)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return key{open: true}, nil
 	}
@@ -128,39 +120,30 @@ func (s *IdempotencyStore) look(ctx context.Context, req claim.Request) (key, er
 }
 
 // Running implements claim.Store.
-func (s *IdempotencyStore) Running(ctx context.Context, req claim.Request) (bool, error) {
-	k, err := s.look(ctx, req)
-	return !k.open && k.same && k.answer == nil, toFault("looking at an idempotency key", err)
+func (s *ClaimStore) Running(ctx context.Context, req claim.Request) (bool, error) {
+	k, err := s.readKey(ctx, "reading an idempotency key", req)
+	return !k.open && k.same && k.answer == nil, err
 }
 
 // Renew implements claim.Store.
-func (s *IdempotencyStore) Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error {
-	return s.change(ctx, "renewing a claim", renewSQL, claimID, lease.Milliseconds())
+func (s *ClaimStore) Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error {
+	return s.updateClaim(ctx, "renewing a claim", renewClaimSQL, claimID, lease.Milliseconds())
 }
 
 // Finish implements claim.Store.
-func (s *IdempotencyStore) Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error {
-	return s.change(ctx, "keeping an answer", finishSQL, claimID, string(answer))
+func (s *ClaimStore) Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error {
+	return s.updateClaim(ctx, "keeping an answer", finishClaimSQL, claimID, string(answer))
 }
 
-func (s *IdempotencyStore) change(ctx context.Context, op, statement string, args ...any) error {
-	statement, err := query(ctx, statement)
-	if err != nil {
-		return err
-	}
-	tag, err := s.db.lending.Exec(ctx, statement, args...)
-	if err == nil && tag.RowsAffected() == 0 {
+func (s *ClaimStore) updateClaim(ctx context.Context, op, statement string, args ...any) error {
+	n, err := s.db.exec(ctx, s.db.lending, op, statement, args...)
+	if err == nil && n == 0 {
 		return claim.ErrClaimLost()
 	}
-	return toFault(op, err)
+	return err
 }
 
 // Sweep implements claim.Store.
-func (s *IdempotencyStore) Sweep(ctx context.Context, limit int) (int, error) {
-	statement, err := query(ctx, sweepKeysSQL)
-	if err != nil {
-		return 0, err
-	}
-	tag, err := s.db.pool.Exec(ctx, statement, limit)
-	return int(tag.RowsAffected()), toFault("sweeping idempotency keys", err)
+func (s *ClaimStore) Sweep(ctx context.Context, limit int) (int, error) {
+	return s.db.exec(ctx, s.db.pool, "sweeping idempotency keys", sweepKeysSQL, limit)
 }

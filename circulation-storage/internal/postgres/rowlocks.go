@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/records"
+)
+
+// This file has every locking clause of the service, which make lint checks. All
+// transactions lock rows in the order of lockRows, so that no two of them wait for
+// each other in a circle. Each statement sees what was committed when it began, so
+// after a wait for a row the next ones see what the holder did.
+const (
+	// The claim is shared: other commits do not use it, and its takeover waits.
+	lockClaimSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
+	lockFenceSQL = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
+	// Check-outs share the version, and a change of the settings waits for all of them.
+	// The announcement is not locked: it begins and ends together with a new version.
+	lockVersionSQL = `
+SELECT v.version::text, a.on_until IS NOT NULL
+  FROM {schema}.lock_settings_version v CROSS JOIN {schema}.check_out_lock_environment a FOR SHARE OF v`
+
+	// The copies of a title may share a queue: a writer of that queue locks the instance.
+	// FOR NO KEY UPDATE lets holdings that name the instance be written meanwhile.
+	lockInstanceSQL       = `SELECT true FROM {schema}.instance WHERE id = $1::uuid FOR NO KEY UPDATE`
+	lockInstanceOfItemSQL = `SELECT true FROM {schema}.instance WHERE id = ` + instanceOfItem + ` FOR NO KEY UPDATE`
+	instanceOfItem        = `(SELECT h.instance_id FROM {schema}.item i JOIN {schema}.holdings_record h ON h.id = i.holdings_record_id WHERE i.id = $1::uuid)`
+
+	lockItemSQL     = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
+	shareItemSQL    = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR SHARE`
+	lockLoanSQL     = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR UPDATE`
+	lockOpenLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
+
+	lockItemQueueSQL           = `SELECT jsonb::text FROM {schema}.request WHERE item_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
+	lockInstanceQueueSQL       = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
+	lockInstanceQueueOfItemSQL = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = ` + instanceOfItem + ` AND is_open ORDER BY id FOR UPDATE`
+
+	// shareLoanSQL is for a loan that is only returned. The row lock is WAL of its own, so
+	// the COMMIT waits for the disk and for the synchronous standby, and with it for the
+	// loan that was written before.
+	shareLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
+)
+
+// The locks of single records, which writes of records take: the holdings record
+// before its items, and several rows of one table by id.
+const (
+	shareRecordSQL         = `SELECT jsonb FROM {table} WHERE id = $1::uuid FOR SHARE`
+	lockRecordSQL          = `SELECT jsonb FROM {table} WHERE id = $1::uuid FOR NO KEY UPDATE`
+	lockRequestsSQL        = `SELECT jsonb FROM {schema}.request WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`
+	lockItemsOfHoldingsSQL = `SELECT jsonb FROM {schema}.item WHERE holdings_record_id = $1::uuid ORDER BY id FOR NO KEY UPDATE`
+	// A transaction that changes settings locks the version first, see lockSettingsTable.
+	lockSettingsEntrySQL = `SELECT e.jsonb::text FROM {schema}.settings_entry e WHERE ` + isLockSettings + ` FOR UPDATE`
+)
+
+// skipLocked ends the query of a sweep, which passes over rows that others use.
+const skipLocked = ` FOR UPDATE SKIP LOCKED`
+
+// rowLocks says which rows a commit locks. Zero fields lock nothing.
+type rowLocks struct {
+	claimID         uuid.UUID // fences a check-out with an Idempotency-Key
+	lockID          uuid.UUID // fences a check-out with a lock
+	settingsVersion bool      // fences a check-out without a lock
+
+	instanceID uuid.UUID // the instance, where it is known
+	itemID     uuid.UUID
+	shareItem  bool // the commit leaves the item as it is
+	loanID     uuid.UUID
+	openLoan   bool // the item's open loan
+	queue      bool // the open requests of the item
+	titleLevel bool // those of its instance instead
+}
+
+// lockedRows is what lockRows read, once the batch was sent. What does not exist is zero.
+type lockedRows struct {
+	claimedLoan     uuid.UUID
+	lockUser        uuid.UUID
+	settingsVersion string
+	environmentOn   bool
+	instance        bool
+	item, loan      json.RawMessage
+	queue           []json.RawMessage
+}
+
+// lockRows adds the statements that lock rows, in the order of all transactions:
+// fences (claim, lock, version of the settings), instance, item, loan, queue.
+//
+//   - The fences come first, because they refuse most commits that are late.
+//   - The item guards its loan and its requests. So a commit may lock one more loan
+//     after the queue, as check-outs do.
+//   - The instance comes before the item, since one queue serves many items.
+func (b *batch) lockRows(l rowLocks) *lockedRows {
+	rows := &lockedRows{}
+	if l.claimID != uuid.Nil {
+		b.query(lockClaimSQL, []any{l.claimID}, &rows.claimedLoan)
+	}
+	if l.lockID != uuid.Nil {
+		b.query(lockFenceSQL, []any{l.lockID}, &rows.lockUser)
+	}
+	if l.settingsVersion {
+		b.query(lockVersionSQL, nil, &rows.settingsVersion, &rows.environmentOn)
+	}
+
+	switch {
+	case l.instanceID != uuid.Nil:
+		b.query(lockInstanceSQL, []any{l.instanceID}, &rows.instance)
+	case l.titleLevel:
+		b.query(lockInstanceOfItemSQL, []any{l.itemID}, &rows.instance)
+	}
+
+	switch {
+	case l.itemID == uuid.Nil:
+	case l.shareItem:
+		b.query(shareItemSQL, []any{l.itemID}, &rows.item)
+	default:
+		b.query(lockItemSQL, []any{l.itemID}, &rows.item)
+	}
+
+	switch {
+	case l.loanID != uuid.Nil:
+		b.query(lockLoanSQL, []any{l.loanID}, &rows.loan)
+	case l.openLoan:
+		b.query(lockOpenLoanSQL, []any{l.itemID}, &rows.loan)
+	}
+
+	switch {
+	case !l.queue:
+	case l.titleLevel && l.instanceID != uuid.Nil:
+		b.queryAll(lockInstanceQueueSQL, []any{l.instanceID}, &rows.queue)
+	case l.titleLevel:
+		b.queryAll(lockInstanceQueueOfItemSQL, []any{l.itemID}, &rows.queue)
+	default:
+		b.queryAll(lockItemQueueSQL, []any{l.itemID}, &rows.queue)
+	}
+	return rows
+}
+
+// decode reads the item, the loan and the queue.
+func (l *lockedRows) decode() (item, loan records.Record, queue commit.Queue, err error) {
+	if item, err = decodeStored(l.item); err != nil {
+		return nil, nil, nil, err
+	}
+	if loan, err = decodeStored(l.loan); err != nil {
+		return nil, nil, nil, err
+	}
+	queue, err = decodeAll(l.queue)
+	return item, loan, queue, err
+}
