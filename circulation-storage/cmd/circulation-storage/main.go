@@ -1,5 +1,5 @@
 // Command circulation-storage keeps a library's records and the patrons' check-out
-// locks in PostgreSQL. Its settings are environment variables; see README.md.
+// locks in PostgreSQL. Its settings are environment variables; see docs/settings.md.
 package main
 
 import (

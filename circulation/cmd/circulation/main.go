@@ -1,5 +1,5 @@
 // Command circulation lends a library's items and takes them back. Its settings
-// are environment variables; see README.md.
+// are environment variables; see docs/settings.md.
 package main
 
 import (
