@@ -36,8 +36,9 @@ test: compiler ## run all tests with the race detector on a real PostgreSQL
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests
 
-bench: ## run the benchmarks
-	$(WITH_DB) go test -run '^$$' -bench . -benchmem $(PACKAGES)
+# BASE names a revision to compare with, such as a tag. It takes about eight minutes.
+bench: ## measure the pair beside its yardsticks and write docs/benchmarks.md
+	go run ./integration-tests/bench -report docs/benchmarks.md $(if $(BASE),-base $(BASE))
 
 lint: $(LINT) go-lines row-locks ## check style, import directions and go.mod files
 	@failed=; for m in $(MODULES); do \

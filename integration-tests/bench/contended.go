@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	workers   = 16
+	turns     = 50
+	holdFor   = 5 * time.Millisecond
+	idealTime = workers * turns * holdFor
+)
+
+// pairOfStorages is a build's two storages on one database.
+type pairOfStorages struct {
+	build  build
+	first  *process
+	second *process
+}
+
+func startPairOfStorages(ctx context.Context, b *bench, build build) (*pairOfStorages, error) {
+	first, databaseURL, err := startStorageWithTenant(ctx, b, build)
+	if err != nil {
+		return nil, err
+	}
+	second, err := build.startStorage(ctx, databaseURL)
+	if err != nil {
+		return nil, errors.Join(err, first.stop())
+	}
+	return &pairOfStorages{build: build, first: first, second: second}, nil
+}
+
+func (p *pairOfStorages) stop() error { return stopAll(p.first, p.second) }
+
+// clients returns n clients, of the first storage alone or of both in turn.
+func (p *pairOfStorages) clients(n int, both bool) []*lockClient {
+	clients := make([]*lockClient, n)
+	for i := range clients {
+		clients[i] = newLockClient(p.first.url, 1)
+		if both && i%2 == 1 {
+			clients[i] = newLockClient(p.second.url, 1)
+		}
+	}
+	return clients
+}
+
+// measureContended lets 16 workers take one patron's lock 50 times for 5 ms each.
+func measureContended(ctx context.Context, b *bench) (err error) {
+	b.report.note("%d workers take one patron's lock %d times each and hold it for %s: %s at best.", workers, turns, holdFor, idealTime)
+	rows := [][]string{{"what", "total", "of the ideal", "wait p50", "wait p99", "p99 of p50"}}
+	for _, build := range b.builds {
+		pair, err := startPairOfStorages(ctx, b, build)
+		if err != nil {
+			return err
+		}
+		for _, way := range []struct {
+			name string
+			both bool
+			wait acquireFunc
+		}{
+			{name: "one storage", wait: waitInStorage},
+			{name: "half through each of two storages", both: true, wait: waitInStorage},
+			{name: "a try every 250 ms, as FOLIO", wait: tryEvery250ms},
+		} {
+			row, err := contend(ctx, b, pair.clients(workers, way.both), way.wait)
+			if err != nil {
+				return errors.Join(fmt.Errorf("%s: %w", way.name, err), pair.stop())
+			}
+			rows = append(rows, append([]string{build.name + ", " + way.name}, row...))
+		}
+		if err := pair.stop(); err != nil {
+			return err
+		}
+	}
+	b.report.table(rows)
+	return nil
+}
+
+// acquireFunc returns the id of a lock that it waited for.
+type acquireFunc func(ctx context.Context, c *lockClient, user string) (string, error)
+
+func waitInStorage(ctx context.Context, c *lockClient, user string) (string, error) {
+	for {
+		if id, err := c.acquire(ctx, user, 60_000, 10_000); err != nil || id != "" {
+			return id, err
+		}
+	}
+}
+
+func tryEvery250ms(ctx context.Context, c *lockClient, user string) (string, error) {
+	for {
+		if id, err := c.acquire(ctx, user, 60_000, 0); err != nil || id != "" {
+			return id, err
+		}
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+func contend(ctx context.Context, b *bench, clients []*lockClient, acquire acquireFunc) ([]string, error) {
+	var all []figures
+	var totals []time.Duration
+	for range b.repetitions {
+		f, total, err := contendOnce(ctx, clients, acquire)
+		if err != nil {
+			return nil, err
+		}
+		all, totals = append(all, f), append(totals, total)
+	}
+	total := median(totals, func(d time.Duration) time.Duration { return d })
+	p50, p99 := median(all, readP50), median(all, readP99)
+	return []string{
+		strconv.FormatFloat(total.Seconds(), 'f', 2, 64) + " s", formatRatio(total.Seconds(), idealTime.Seconds()),
+		formatMillis(p50), formatMillis(p99), formatRatio(float64(p99), float64(p50)),
+	}, nil
+}
+
+func contendOnce(ctx context.Context, clients []*lockClient, acquire acquireFunc) (figures, time.Duration, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	user := uuid.NewString()
+	waits := make([]time.Duration, len(clients)*turns)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for i, c := range clients {
+		wg.Go(func() {
+			for turn := range turns {
+				start := time.Now()
+				id, err := acquire(ctx, c, user)
+				waits[i*turns+turn] = time.Since(start)
+				if err == nil {
+					<-time.After(holdFor)
+					err = c.release(ctx, id)
+				}
+				if err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := time.Since(began)
+	return summarize(waits, total), total, context.Cause(ctx)
+}
+
+// measureHandOver measures how long a waiter in the second storage waits on after the
+// lock was released in the first.
+func measureHandOver(ctx context.Context, b *bench) error {
+	rows := [][]string{{"held for", "what", "hand-over p50", "p99"}}
+	pairs := make([]*pairOfStorages, len(b.builds))
+	var err error
+	for i, build := range b.builds {
+		if pairs[i], err = startPairOfStorages(ctx, b, build); err != nil {
+			return err
+		}
+	}
+	for _, held := range []time.Duration{4 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
+		latencies := make([][]time.Duration, len(pairs))
+		for range b.repetitions * 20 {
+			for i, pair := range pairs {
+				took, err := handOver(ctx, pair, held)
+				if err != nil {
+					return err
+				}
+				latencies[i] = append(latencies[i], took)
+			}
+		}
+		for i, pair := range pairs {
+			f := summarize(latencies[i], time.Second)
+			rows = append(rows, []string{held.String(), pair.build.name, formatMillis(f.percentile(0.5)), formatMillis(f.percentile(0.99))})
+		}
+	}
+	b.report.table(rows)
+	var errs []error
+	for _, pair := range pairs {
+		errs = append(errs, pair.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// handOver holds a lock in the first storage, lets a client wait in the second, releases,
+// and returns the time from the sent release to the waiter's grant.
+func handOver(ctx context.Context, p *pairOfStorages, held time.Duration) (time.Duration, error) {
+	first, second := newLockClient(p.first.url, 1), newLockClient(p.second.url, 1)
+	defer first.close()
+	defer second.close()
+	user := uuid.NewString()
+	id, err := first.acquire(ctx, user, 60_000, 0)
+	if err != nil {
+		return 0, err
+	}
+	release := time.NewTimer(held)
+	type grant struct {
+		id  string
+		at  time.Time
+		err error
+	}
+	granted := make(chan grant, 1)
+	go func() {
+		id, err := second.acquire(ctx, user, 60_000, 5000)
+		granted <- grant{id, time.Now(), err}
+	}()
+	<-release.C
+	released := time.Now()
+	if err := first.release(ctx, id); err != nil {
+		return 0, err
+	}
+	g := <-granted
+	if g.err == nil && g.id == "" {
+		g.err = errors.New("the waiter was refused")
+	}
+	if g.err != nil {
+		return 0, g.err
+	}
+	return g.at.Sub(released), second.release(ctx, g.id)
+}

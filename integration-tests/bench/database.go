@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/devpostgres"
+)
+
+// database is the PostgreSQL that everything runs on: a private one, durable as in
+// production.
+type database struct {
+	server *devpostgres.Server
+	pool   *pgxpool.Pool // the benchmark's own connections
+	pid    int           // of the server's parent process
+}
+
+func startDatabase(ctx context.Context) (_ *database, err error) {
+	server, err := devpostgres.Start(ctx, devpostgres.Options{
+		BinDir: os.Getenv("PG_BIN"),
+		// The write-ahead log's own process stays asleep, so what is flushed during a
+		// measurement was flushed by a commit.
+		Settings: map[string]string{"max_connections": "400", "wal_writer_delay": "10s", "max_wal_size": "4GB", "checkpoint_timeout": "30min", "jit": "off"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	d := &database{server: server}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.stop())
+		}
+	}()
+	if d.pool, err = pgxpool.New(ctx, server.URL()); err != nil {
+		return nil, err
+	}
+	var backend int
+	if err := d.pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
+		return nil, err
+	}
+	fields, err := readStat(backend)
+	if err != nil {
+		return nil, err
+	}
+	d.pid, err = strconv.Atoi(fields[statParent])
+	return d, err
+}
+
+func (d *database) stop() error {
+	if d.pool != nil {
+		d.pool.Close()
+	}
+	return d.server.Stop()
+}
+
+// cpu returns the processor time that PostgreSQL used so far, all processes together.
+func (d *database) cpu() (time.Duration, error) { return treeProcessorTime(d.pid) }
+
+// fork makes an empty database of that name and returns its URL.
+func (d *database) fork(ctx context.Context, name string) (string, error) {
+	if _, err := d.pool.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	u, err := url.Parse(d.server.URL())
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// flushes returns how many times the write-ahead log was flushed so far. Backends
+// report it about a second late.
+func (d *database) flushes(ctx context.Context) (n int, err error) {
+	err = d.pool.QueryRow(ctx, "SELECT wal_sync FROM pg_stat_wal").Scan(&n)
+	return n, err
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// build is one revision's pair of programs.
+type build struct {
+	name     string // "now" or "base"
+	revision string
+	dir      string
+}
+
+// buildServices builds the current tree and, unless base is empty, that revision.
+func buildServices(ctx context.Context, dir, base string) ([]build, error) {
+	revision, err := gitOutput(ctx, "describe", "--always", "--dirty")
+	if err != nil {
+		return nil, err
+	}
+	root, err := gitOutput(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	builds := []build{{name: "now", revision: revision, dir: filepath.Join(dir, "now")}}
+	if err := buildTree(ctx, root, builds[0].dir); err != nil {
+		return nil, err
+	}
+	if base == "" {
+		return builds, nil
+	}
+	if revision, err = gitOutput(ctx, "rev-parse", "--short", base); err != nil {
+		return nil, err
+	}
+	tree := filepath.Join(dir, "tree")
+	if _, err := gitOutput(ctx, "worktree", "add", "--detach", tree, base); err != nil {
+		return nil, err
+	}
+	older := build{name: "base", revision: revision, dir: filepath.Join(dir, "base")}
+	err = buildTree(ctx, tree, older.dir)
+	_, removeErr := gitOutput(context.WithoutCancel(ctx), "worktree", "remove", "--force", tree)
+	return append(builds, older), errors.Join(err, removeErr)
+}
+
+func buildTree(ctx context.Context, root, dir string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), //nolint:gosec // our own programs
+		"./circulation-storage/cmd/circulation-storage", "./circulation/cmd/circulation")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", root, err, out)
+	}
+	return nil
+}
+
+// process is a running program that serves HTTP.
+type process struct {
+	cmd     *exec.Cmd
+	url     string
+	started time.Duration // from its start until it was ready
+	output  bytes.Buffer
+}
+
+// startStorage starts a circulation-storage on the database whose URL is given.
+func (b build) startStorage(ctx context.Context, databaseURL string, environ ...string) (*process, error) {
+	return startProcess(ctx, filepath.Join(b.dir, "circulation-storage"), []string{"serve"}, "/admin/health/ready",
+		append([]string{"DATABASE_URL=" + databaseURL, "DATABASE_MAX_CONNS=32", "LOG_LEVEL=warn"}, environ...))
+}
+
+// startCirculation starts a circulation on a storage.
+func (b build) startCirculation(ctx context.Context, storageURL string, environ ...string) (*process, error) {
+	return startProcess(ctx, filepath.Join(b.dir, "circulation"), nil, "/admin/health/ready",
+		append([]string{"STORAGE_URL=" + storageURL, "STAFF_AUTH=none", "LOG_LEVEL=warn", "HTTP_ADDR=127.0.0.1"}, environ...))
+}
+
+// startYardstick starts this program as one of its own yardsticks.
+func startYardstick(ctx context.Context, name string, environ ...string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return startProcess(ctx, self, []string{"serve", name}, "/", environ)
+}
+
+// startProcess starts a program on a free port and waits until it answers readyPath.
+func startProcess(ctx context.Context, program string, args []string, readyPath string, environ []string) (*process, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{url: "http://127.0.0.1:" + strconv.Itoa(port)}
+	p.cmd = exec.Command(program, args...) //nolint:gosec,noctx // it ends by stop, which lets it drain
+	p.cmd.Env = append(os.Environ(), append(environ, "PORT="+strconv.Itoa(port))...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	began := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for {
+		if _, err := p.get(ctx, readyPath); err == nil {
+			p.started = time.Since(began)
+			return p, nil
+		}
+		if time.Since(began) > time.Minute || ctx.Err() != nil {
+			return nil, fmt.Errorf("%s is not ready: %w\n%s", filepath.Base(program), p.stop(), p.output.String())
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// get returns the body of a successful answer.
+func (p *process) get(ctx context.Context, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(resp.Body); err != nil {
+		return "", err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("GET %s: answered %d %s", path, resp.StatusCode, body.String())
+	}
+	return body.String(), nil
+}
+
+// stop asks the program to end and waits for it. A nil process is stopped.
+func (p *process) stop() error {
+	if p == nil {
+		return nil
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	if err := p.cmd.Wait(); err != nil && p.cmd.ProcessState.ExitCode() > 0 {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(p.cmd.Path), err, p.output.String())
+	}
+	return nil
+}
+
+func stopAll(processes ...*process) error {
+	var errs []error
+	for _, p := range processes {
+		errs = append(errs, p.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// cpu returns the processor time that the process used so far.
+func (p *process) cpu() (time.Duration, error) { return processorTime(p.cmd.Process.Pid, false) }
+
+var mallocs = regexp.MustCompile(`(?m)^go_memstats_mallocs_total (\S+)$`)
+
+// allocations returns how many objects the process allocated so far, by its metrics.
+func (p *process) allocations(ctx context.Context) (float64, error) {
+	body, err := p.get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	found := mallocs.FindStringSubmatch(body)
+	if found == nil {
+		return 0, errors.New("the metrics have no go_memstats_mallocs_total")
+	}
+	return strconv.ParseFloat(found[1], 64)
+}
+
+// memory returns the resident memory of the process in bytes.
+func (p *process) memory() (int, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmRSS:" {
+			kilobytes, err := strconv.Atoi(fields[1])
+			return kilobytes << 10, err
+		}
+	}
+	return 0, errors.New("the process has no resident memory")
+}
+
+func freePort(ctx context.Context) (int, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
