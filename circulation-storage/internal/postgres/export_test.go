@@ -66,3 +66,9 @@ var ToFault = toFault
 
 // TenantOfSchema is tenantOfSchema.
 var TenantOfSchema = tenantOfSchema
+
+// The statements that read the lock settings, for EXPLAIN.
+const (
+	SettingsStateSQL = settingsStateSQL
+	LockVersionSQL   = lockVersionSQL
+)

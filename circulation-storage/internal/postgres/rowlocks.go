@@ -21,7 +21,7 @@ const (
 	// The announcement is not locked: it begins and ends together with a new version.
 	lockVersionSQL = `
 SELECT v.version::text, a.on_until IS NOT NULL
-  FROM {schema}.lock_settings_version v CROSS JOIN {schema}.check_out_lock_environment a FOR SHARE OF v`
+  FROM {schema}.lock_settings_version v JOIN {schema}.check_out_lock_environment a USING (only_row) FOR SHARE OF v`
 
 	// The copies of a title may share a queue: a writer of that queue locks the instance.
 	// FOR NO KEY UPDATE lets holdings that name the instance be written meanwhile.

@@ -37,7 +37,7 @@ SELECT v.version::text, e.jsonb::text,
        CASE WHEN a.on_until IS NULL THEN NULL
             WHEN ` + announcedSQL + ` THEN greatest(1, ceil(extract(epoch FROM a.on_until - clock_timestamp()) * 1000)::bigint)
             ELSE 0 END
-  FROM {schema}.lock_settings_version v CROSS JOIN {schema}.check_out_lock_environment a LEFT JOIN {schema}.settings_entry e ON ` + isLockSettings
+  FROM {schema}.lock_settings_version v JOIN {schema}.check_out_lock_environment a USING (only_row) LEFT JOIN {schema}.settings_entry e ON ` + isLockSettings
 	// It locks the table and not the row: PostgreSQL grants table locks in the order of
 	// asking, and a row that check-outs share all the time is never free. Plain reads
 	// pass. Check-outs that share the row wait, and are waited for.

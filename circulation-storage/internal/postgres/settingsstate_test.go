@@ -163,3 +163,30 @@ func TestRules_AreKept(t *testing.T) {
 		t.Errorf("got %+v, %v, want the text under the same id", got, err)
 	}
 }
+
+// Tables of one row have no statistics, because autovacuum analyzes a table after 50
+// changes only. PostgreSQL takes them for thousands of rows, and compiles a plan that
+// seems to cost more than 100,000, which takes 200 ms at each execution.
+func TestLockSettings_PlansAreCheapWithoutStatistics(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	for name, explain := range map[string]struct {
+		statement string
+		args      []any
+	}{
+		"state": {statement: postgres.SettingsStateSQL, args: []any{schemas.LockEnvironmentLeaseMs}},
+		"fence": {statement: postgres.LockVersionSQL},
+	} {
+		var plans []struct {
+			Plan struct {
+				Cost float64 `json:"Total Cost"`
+			}
+		}
+		if err := l.db.Pool().QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(explain.statement), explain.args...).Scan(&plans); err != nil {
+			t.Fatal(err)
+		}
+		if cost := plans[0].Plan.Cost; cost > 10_000 {
+			t.Errorf("the statement for the %s costs %.0f, want at most 10000", name, cost)
+		}
+	}
+}
