@@ -85,7 +85,7 @@ func (d *desk) measureReaders(ctx context.Context, b *bench) error {
 			return err
 		}
 		barcode := "reader " + uuid.NewString()
-		userID, err := d.shelf.Patron(ctx, barcode)
+		userID, err := d.shelf.AddPatron(ctx, barcode)
 		if err != nil {
 			return err
 		}
