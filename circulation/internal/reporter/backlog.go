@@ -1,104 +1,121 @@
 package reporter
 
 import (
-	"context"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
 
-// entry is a check-out that ended.
-type entry struct {
+// ending is a finished check-out.
+type ending struct {
 	past  schemas.PastCheckOut
 	ended time.Time // by the monotonic clock
 }
 
-// backlog is what there is to tell of one tenant. Recorder.mu guards it.
+// backlog is what has to be reported of one tenant. Recorder.mu guards it.
 type backlog struct {
-	newest okapi.Call // the call of the newest check-out
-	// entries are the check-outs that storage has not taken, oldest first. forgotten
-	// counts those that went before them, so that a batch on its way is recognised.
-	entries   []entry
-	forgotten int
+	newest okapi.Call // the call of the newest check-out, whose rights a report uses
+	// endings are the check-outs that storage has not accepted, oldest first.
+	endings []ending
+	removed int // endings removed so far, which gives each ending a number
 
-	waiting int // check-outs that wait for a lock
-	told    int // what storage was told of that last, told at toldAt
-	toldAt  time.Time
+	waiting         int // check-outs that wait for a lock
+	reportedWaiting int // the same figure in the last report
+	reportedAt      time.Time
 
-	running bool      // somebody tells it now
-	pause   time.Time // nothing is told before
-	pauses  backoff.BackOff
-	batch   int // the most check-outs in a report
+	sending   bool      // a report is under way
+	pauseEnds time.Time // no report is sent before
+	pauses    backoff.BackOff
+	batch     int // the most check-outs in a report
 }
 
 func newBacklog() *backlog {
 	return &backlog{pauses: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(interval),
-		backoff.WithMaxInterval(20*time.Second), // give or take a half
+		backoff.WithMaxInterval(20*time.Second), // plus or minus a half
 		backoff.WithMaxElapsedTime(0),           // never stops
 	)}
 }
 
-// news tells whether there is something to tell now.
-func (b *backlog) news(now time.Time) bool {
-	return len(b.entries) > 0 || b.waiting != b.told || b.waiting > 0 && now.Sub(b.toldAt) >= waitingInterval
+// isDue reports whether there is something to report now, without regard to pauses.
+func (b *backlog) isDue(now time.Time) bool {
+	return len(b.endings) > 0 || b.waiting != b.reportedWaiting || b.waiting > 0 && now.Sub(b.reportedAt) >= waitingInterval
 }
 
-// idle tells whether b can be forgotten.
-func (b *backlog) idle() bool {
-	return len(b.entries) == 0 && b.waiting == 0 && b.told == 0 && !b.running
+// isIdle reports whether the recorder can drop the backlog.
+func (b *backlog) isIdle() bool {
+	return len(b.endings) == 0 && b.waiting == 0 && b.reportedWaiting == 0 && !b.sending
 }
 
-// forget drops the n oldest entries.
-func (b *backlog) forget(n int) {
-	clear(b.entries[:n]) // so that their texts can go
-	b.entries = b.entries[n:]
-	b.forgotten += n
+// removeOldest removes the n oldest endings.
+func (b *backlog) removeOldest(n int) {
+	clear(b.endings[:n]) // frees their texts
+	b.endings = b.endings[n:]
+	b.removed += n
 }
 
-// forgetUntil drops the entries of a batch that ended before the count, but for
-// those that were dropped meanwhile, and returns how many it dropped.
-func (b *backlog) forgetUntil(count int) int {
-	n := max(0, count-b.forgotten)
-	b.forget(n)
+// removeReported removes the endings of a report and returns their number. Some of them may
+// have been removed meanwhile.
+func (b *backlog) removeReported(r report) int {
+	n := max(0, r.end-b.removed)
+	b.removeOldest(n)
 	return n
 }
 
-// forgetOld drops entries that storage no longer takes.
-func (b *backlog) forgetOld(now time.Time) (n int) {
-	for n < len(b.entries) && now.Sub(b.entries[n].ended) > schemas.MaxHistoryMs*time.Millisecond {
+// removeOutdated removes the endings that are too old for storage and returns their number.
+func (b *backlog) removeOutdated(now time.Time) (n int) {
+	for n < len(b.endings) && now.Sub(b.endings[n].ended) > schemas.MaxHistoryMs*time.Millisecond {
 		n++
 	}
-	b.forget(n)
+	b.removeOldest(n)
 	return n
 }
 
-// report is one on its way.
+// report is a report under way.
 type report struct {
-	schemas.CheckOutReport
-	made  time.Time
-	until int  // forgetUntil's count for it
-	rest  bool // there were more check-outs than fit
+	content schemas.CheckOutReport
+	made    time.Time
+	end     int  // the number of the first ending after it
+	partial bool // there were more check-outs than fit
 }
 
-// report makes the next one.
-func (b *backlog) report(now time.Time) report {
-	n := min(len(b.entries), b.batch)
-	told := make([]schemas.PastCheckOut, n)
-	for i, e := range b.entries[:n] {
-		told[i] = e.past
-		told[i].AgoMs = now.Sub(e.ended).Milliseconds()
+// makeReport makes the next report.
+func (b *backlog) makeReport(now time.Time) report {
+	n := min(len(b.endings), b.batch)
+	past := make([]schemas.PastCheckOut, n)
+	for i, e := range b.endings[:n] {
+		past[i] = e.past
+		past[i].AgoMs = now.Sub(e.ended).Milliseconds()
 	}
 	return report{
-		CheckOutReport: schemas.CheckOutReport{CheckOuts: told, Waiting: b.waiting},
-		made:           now, until: b.forgotten + n, rest: n < len(b.entries),
+		content: schemas.CheckOutReport{CheckOuts: past, Waiting: b.waiting},
+		made:    now, end: b.removed + n, partial: n < len(b.endings),
 	}
 }
 
-// context is that of the newest call, so that storage can be told on its behalf.
-func (b *backlog) context(ctx context.Context) context.Context {
-	return okapi.NewContext(ctx, b.newest)
+// noteAnswer records how storage answered a report. It returns whether another report must follow
+// at once, and how many check-outs were dropped because storage will never accept them.
+func (b *backlog) noteAnswer(r report, err error) (more bool, refused int) {
+	switch {
+	case err == nil:
+		b.removeReported(r)
+	case fault.Is(err, fault.TooLarge) && len(r.content.CheckOuts) > 1:
+		b.batch = len(r.content.CheckOuts) / 2
+		return true, 0
+	case fault.Is(err, fault.Invalid), fault.Is(err, fault.Malformed), fault.Is(err, fault.UnknownTenant), fault.Is(err, fault.TooLarge):
+		refused = b.removeReported(r)
+	default:
+		b.pauseEnds = time.Now().Add(b.pauses.NextBackOff())
+		return false, 0
+	}
+	// A refused figure counts as reported too: the next report follows when the figure changes
+	// or is due again.
+	b.reportedWaiting, b.reportedAt = r.content.Waiting, r.made
+	b.pauses.Reset()
+	b.batch = min(2*b.batch, schemas.MaxHistoryBatch)
+	return r.partial, refused
 }

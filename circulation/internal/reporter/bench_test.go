@@ -10,8 +10,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// BenchmarkCheckOut is what the history costs a check-out: two notes about waiting
-// and the ending. Storage is out of reach, so that the queue is full.
+// BenchmarkCheckOut measures the cost of the history for a check-out: two calls about waiting
+// and the ending. Storage is unreachable, so the backlog is full.
 func BenchmarkCheckOut(b *testing.B) {
 	id, err := okapi.ParseTenant("diku")
 	if err != nil {

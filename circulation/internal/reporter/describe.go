@@ -9,18 +9,18 @@ import (
 	"checkoutlock/schemas"
 )
 
-// describe is an ending as storage keeps it: what came from a machine may be
-// anything, and one entry that storage refuses would take the others with it.
-func describe(e checkout.Ending) schemas.PastCheckOut {
+// describeEnding returns an ending as storage accepts it. A machine may send anything, and storage
+// refuses a whole report for one bad entry.
+func describeEnding(e checkout.Ending) schemas.PastCheckOut {
 	past := schemas.PastCheckOut{
 		Outcome:        e.Outcome,
-		Code:           fit(e.Code, schemas.MaxHistoryText),
-		Reason:         fit(e.Reason, schemas.MaxHistoryReason),
-		UserBarcode:    fit(e.UserBarcode, schemas.MaxHistoryText),
-		ItemBarcode:    fit(e.ItemBarcode, schemas.MaxHistoryText),
-		UserID:         onlyUUID(e.UserID),
-		LoanID:         onlyUUID(e.LoanID),
-		ServicePointID: onlyUUID(e.ServicePointID),
+		Code:           cutText(e.Code, schemas.MaxHistoryText),
+		Reason:         cutText(e.Reason, schemas.MaxHistoryReason),
+		UserBarcode:    cutText(e.UserBarcode, schemas.MaxHistoryText),
+		ItemBarcode:    cutText(e.ItemBarcode, schemas.MaxHistoryText),
+		UserID:         keepUUID(e.UserID),
+		LoanID:         keepUUID(e.LoanID),
+		ServicePointID: keepUUID(e.ServicePointID),
 		TookMs:         milliseconds(e.Took),
 		Repeats:        e.Repeats,
 	}
@@ -31,10 +31,9 @@ func describe(e checkout.Ending) schemas.PastCheckOut {
 	return past
 }
 
-// fit cuts a text to so many characters, and leaves out what PostgreSQL cannot
-// keep. What is cut is copied: a barcode of a megabyte must not stay for the sake
-// of its beginning.
-func fit(s string, most int) string {
+// cutText cuts a text to so many characters, and removes what PostgreSQL cannot keep. It copies the
+// beginning of a cut text, so that a barcode of a megabyte does not stay in memory.
+func cutText(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 	if len(s) <= most {
 		return s
@@ -49,14 +48,14 @@ func fit(s string, most int) string {
 	return s
 }
 
-func onlyUUID(id string) string {
+func keepUUID(id string) string {
 	if !schemas.IsUUID(id) {
 		return ""
 	}
 	return id
 }
 
-// milliseconds rounds to the nearest.
+// milliseconds rounds to the nearest one, up to the most that storage accepts.
 func milliseconds(d time.Duration) int {
 	return int(min(schemas.MaxHistoryMs, math.Round(d.Seconds()*1000)))
 }

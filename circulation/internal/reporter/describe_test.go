@@ -9,7 +9,7 @@ import (
 )
 
 // A machine may send anything; storage refuses a whole batch for one entry.
-func TestWhateverAMachineSendsIsToldSoThatStorageTakesIt(t *testing.T) {
+func TestRecorder_ReportsOnlyWhatStorageAccepts(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		long := strings.Repeat("é", 2000)
@@ -19,15 +19,15 @@ func TestWhateverAMachineSendsIsToldSoThatStorageTakesIt(t *testing.T) {
 			UserID: "u", LoanID: "l", ServicePointID: "desk\x00", Wait: &wait, Took: wait,
 		})
 		<-time.After(time.Second)
-		e := b.heard()[0].CheckOuts[0]
+		e := b.takeReports()[0].CheckOuts[0]
 		if e.Code != strings.Repeat("é", 255) || e.Reason != strings.Repeat("é", 1000) || e.ItemBarcode != strings.Repeat("é", 255) || e.UserBarcode != "abc" {
-			t.Errorf("told %d, %d, %d and %q", len(e.Code), len(e.Reason), len(e.ItemBarcode), e.UserBarcode)
+			t.Errorf("reported %d, %d, %d and %q", len(e.Code), len(e.Reason), len(e.ItemBarcode), e.UserBarcode)
 		}
 		if e.UserID+e.LoanID+e.ServicePointID != "" {
-			t.Errorf("told the ids %q, %q, %q", e.UserID, e.LoanID, e.ServicePointID)
+			t.Errorf("reported the ids %q, %q, %q", e.UserID, e.LoanID, e.ServicePointID)
 		}
 		if *e.WaitMs != 3_600_000 || e.TookMs != 3_600_000 {
-			t.Errorf("told a wait of %d and %d ms in all, want an hour", *e.WaitMs, e.TookMs)
+			t.Errorf("reported a wait of %d and %d ms in all, want an hour", *e.WaitMs, e.TookMs)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 package reporter
 
-// Remembered counts the tenants that there may be something to tell of.
+// Remembered counts the tenants that may have something to report.
 func (r *Recorder) Remembered() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 
 var errDown = fault.New(fault.Unavailable, "down")
 
-// told is one report as storage got it.
-type told struct {
+// sent is one report as storage received it.
+type sent struct {
 	schemas.CheckOutReport
 	at     time.Duration // since the test began
 	tenant string
@@ -36,8 +36,8 @@ type bench struct {
 
 	mu      sync.Mutex
 	log     strings.Builder
-	reports []told
-	answer  func(told) error // nil takes everything
+	reports []sent
+	answer  func(sent) error // nil accepts every report
 	delay   time.Duration    // of each answer
 	dropped int
 }
@@ -70,7 +70,7 @@ func (b *bench) Report(ctx context.Context, r schemas.CheckOutReport) error {
 	answer, delay := b.answer, b.delay
 	b.mu.Unlock()
 	id, _ := okapi.TenantFrom(ctx)
-	got := told{CheckOutReport: r, at: time.Since(b.start), tenant: id.String(), info: okapi.FromContext(ctx)}
+	got := sent{CheckOutReport: r, at: time.Since(b.start), tenant: id.String(), info: okapi.FromContext(ctx)}
 	select {
 	case <-time.After(delay):
 	case <-ctx.Done():
@@ -99,14 +99,14 @@ func (b *bench) Write(line []byte) (int, error) {
 }
 
 // script changes how storage answers.
-func (b *bench) script(answer func(told) error) {
+func (b *bench) script(answer func(sent) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = answer
 }
 
-// heard returns the reports since it was asked last.
-func (b *bench) heard() []told {
+// takeReports returns the reports since its last call.
+func (b *bench) takeReports() []sent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.reports
@@ -114,7 +114,7 @@ func (b *bench) heard() []told {
 	return r
 }
 
-func always(err error) func(told) error { return func(told) error { return err } }
+func always(err error) func(sent) error { return func(sent) error { return err } }
 
 func inTenant(t *testing.T, name string) context.Context {
 	t.Helper()
@@ -133,7 +133,7 @@ func (b *bench) lend(ctx context.Context, first, n int) {
 }
 
 // items are the barcodes of the check-outs of all reports.
-func items(reports []told) (barcodes []string) {
+func items(reports []sent) (barcodes []string) {
 	for _, r := range reports {
 		for _, c := range r.CheckOuts {
 			barcodes = append(barcodes, c.ItemBarcode)

@@ -11,17 +11,17 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestAnOutageLosesNothingButTheOldestOfTooMany(t *testing.T) {
+func TestRecorder_KeepsTheNewestEndingsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		ctx := inTenant(t, "diku")
 		b.script(always(errDown))
-		b.Waiting(ctx, 1) // all the time, so that the tenant is not forgotten
+		b.Waiting(ctx, 1) // so that the tenant is never idle
 		b.lend(ctx, 0, 400)
 		<-time.After(time.Minute)
 		b.lend(ctx, 400, 700)
 		<-time.After(5 * time.Minute)
-		tries := b.heard()
+		tries := b.takeReports()
 		for i := 1; i < len(tries); i++ {
 			if pause := tries[i].at - tries[i-1].at; pause > 31*time.Second {
 				t.Errorf("a pause of %s, want at most 30 s", pause)
@@ -35,9 +35,9 @@ func TestAnOutageLosesNothingButTheOldestOfTooMany(t *testing.T) {
 		}
 		b.script(nil)
 		<-time.After(31 * time.Second)
-		reports := b.heard()
+		reports := b.takeReports()
 		if !slices.Equal(items(reports), numbered(100, 1000)) || b.dropped != 100 {
-			t.Errorf("told of %d check-outs, dropped %d; want the newest 1000", len(items(reports)), b.dropped)
+			t.Errorf("reported %d check-outs, dropped %d; want the newest 1000", len(items(reports)), b.dropped)
 		}
 		if ago := reports[0].CheckOuts[0].AgoMs; ago < 6*60_000 || ago > 8*60_000 {
 			t.Errorf("the first ended %d ms ago, want what it is when it is sent", ago)
@@ -45,7 +45,7 @@ func TestAnOutageLosesNothingButTheOldestOfTooMany(t *testing.T) {
 		b.script(always(errDown))
 		b.lend(ctx, 0, 1)
 		<-time.After(3 * time.Second)
-		if n := len(b.heard()); n < 3 {
+		if n := len(b.takeReports()); n < 3 {
 			t.Errorf("%d tries in the first seconds of the next outage, want short pauses again", n)
 		}
 		if n := strings.Count(b.log.String(), "\n"); n < 10 || n > 36 {
@@ -54,29 +54,29 @@ func TestAnOutageLosesNothingButTheOldestOfTooMany(t *testing.T) {
 	})
 }
 
-func TestCheckOutsThatEndWhileABatchIsOnItsWay(t *testing.T) {
+func TestRecorder_ReportsEndingsDuringAReportOnce(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		ctx := inTenant(t, "diku")
 		b.delay = 3 * time.Second
 		b.lend(ctx, 0, 10)
 		<-time.After(time.Second) // the batch is on its way
-		b.lend(ctx, 10, 1000)     // pushes all ten out, but they are told already
+		b.lend(ctx, 10, 1000)     // pushes all ten out, but storage has them already
 		<-time.After(20 * time.Second)
-		if got := items(b.heard()); !slices.Equal(got, numbered(0, 1010)) {
-			t.Errorf("told of %d check-outs, want each once", len(got))
+		if got := items(b.takeReports()); !slices.Equal(got, numbered(0, 1010)) {
+			t.Errorf("reported %d check-outs, want each once", len(got))
 		}
 	})
 }
 
-func TestWhatStorageWillNeverTakeIsGivenUp(t *testing.T) {
+func TestRecorder_DropsWhatStorageRefuses(t *testing.T) {
 	t.Parallel()
 	for _, code := range []fault.Code{fault.Invalid, fault.Malformed, fault.UnknownTenant} {
 		run(t, func(t *testing.T, b *bench) {
 			b.script(always(fault.New(code, "no")))
-			b.lend(inTenant(t, "nobody"), 0, 3)
+			b.lend(inTenant(t, "unknown"), 0, 3)
 			<-time.After(time.Minute)
-			if n := len(b.heard()); n != 1 || b.dropped != 3 || !strings.Contains(b.log.String(), "check_outs=3") {
+			if n := len(b.takeReports()); n != 1 || b.dropped != 3 || !strings.Contains(b.log.String(), "check_outs=3") {
 				t.Errorf("%s: %d tries, dropped %d, logged %s", code, n, b.dropped, b.log.String())
 			}
 			if n := b.Remembered(); n != 0 {
@@ -86,10 +86,10 @@ func TestWhatStorageWillNeverTakeIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestAReportThatIsTooLargeIsToldInPieces(t *testing.T) {
+func TestRecorder_SplitsAReportThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
-		b.script(func(r told) error {
+		b.script(func(r sent) error {
 			if len(r.CheckOuts) > 100 || slices.ContainsFunc(r.CheckOuts, func(c schemas.PastCheckOut) bool { return c.ItemBarcode == "7" }) {
 				return fault.New(fault.TooLarge, "no")
 			}
@@ -97,7 +97,7 @@ func TestAReportThatIsTooLargeIsToldInPieces(t *testing.T) {
 		})
 		b.lend(inTenant(t, "diku"), 0, 300)
 		<-time.After(time.Second)
-		reports, kept := b.heard(), []told(nil)
+		reports, kept := b.takeReports(), []sent(nil)
 		if len(reports) > 30 {
 			t.Errorf("%d reports, want halves of halves", len(reports))
 		}
@@ -108,15 +108,15 @@ func TestAReportThatIsTooLargeIsToldInPieces(t *testing.T) {
 		}
 		want := slices.Delete(numbered(0, 300), 7, 8)
 		if got := items(kept); !slices.Equal(got, want) || b.dropped != 1 {
-			t.Errorf("told of %d check-outs, dropped %d; want all but the one that is too large alone", len(got), b.dropped)
+			t.Errorf("reported %d check-outs, dropped %d; want all but the one that is too large alone", len(got), b.dropped)
 		}
 	})
 }
 
-func TestTenantsDoNotHinderEachOther(t *testing.T) {
+func TestRecorder_ReportsTenantsIndependently(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
-		b.script(func(r told) error {
+		b.script(func(r sent) error {
 			if r.tenant == "broken" {
 				return errDown
 			}
@@ -124,22 +124,22 @@ func TestTenantsDoNotHinderEachOther(t *testing.T) {
 		})
 		b.lend(inTenant(t, "broken"), 0, 5)
 		<-time.After(time.Minute)
-		b.heard()
+		b.takeReports()
 		b.lend(inTenant(t, "diku"), 10, 5)
 		<-time.After(600 * time.Millisecond)
-		for _, r := range b.heard() {
-			if r.tenant == "diku" && !slices.Equal(items([]told{r}), numbered(10, 5)) || r.tenant == "broken" && items([]told{r})[0] != "0" {
-				t.Errorf("%s was told %v", r.tenant, items([]told{r}))
+		for _, r := range b.takeReports() {
+			if r.tenant == "diku" && !slices.Equal(items([]sent{r}), numbered(10, 5)) || r.tenant == "broken" && items([]sent{r})[0] != "0" {
+				t.Errorf("%s was sent %v", r.tenant, items([]sent{r}))
 			}
 			if r.tenant == "diku" {
 				return
 			}
 		}
-		t.Error("the working tenant was not told at once")
+		t.Error("the working tenant got no report at once")
 	})
 }
 
-func TestAReportThatHangsIsTriedAgain(t *testing.T) {
+func TestRecorder_RepeatsAReportThatHangs(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		b.delay = time.Hour
@@ -149,13 +149,13 @@ func TestAReportThatHangsIsTriedAgain(t *testing.T) {
 		b.delay = 0
 		b.mu.Unlock()
 		<-time.After(10 * time.Second)
-		if got := items(b.heard()); !slices.Equal(got, numbered(0, 2)) || b.dropped != 0 {
-			t.Errorf("told of %q, dropped %d", got, b.dropped)
+		if got := items(b.takeReports()); !slices.Equal(got, numbered(0, 2)) || b.dropped != 0 {
+			t.Errorf("reported %q, dropped %d", got, b.dropped)
 		}
 	})
 }
 
-func TestWhatIsOlderThanStorageTakesIsGivenUp(t *testing.T) {
+func TestRecorder_DropsOutdatedEndings(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		ctx := inTenant(t, "diku")
@@ -165,10 +165,10 @@ func TestWhatIsOlderThanStorageTakesIsGivenUp(t *testing.T) {
 		b.lend(ctx, 1, 1)
 		<-time.After(2 * time.Minute)
 		b.script(nil)
-		b.heard()
+		b.takeReports()
 		<-time.After(time.Minute)
-		if got := items(b.heard()); !slices.Equal(got, numbered(1, 1)) || b.dropped != 1 {
-			t.Errorf("told of %q, dropped %d; want the one of two minutes ago", got, b.dropped)
+		if got := items(b.takeReports()); !slices.Equal(got, numbered(1, 1)) || b.dropped != 1 {
+			t.Errorf("reported %q, dropped %d; want the one of two minutes ago", got, b.dropped)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestEndingsAreToldInBatchesAndOnce(t *testing.T) {
+func TestRecorder_ReportsEndingsOnceInABatch(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		ctx := inTenant(t, "diku")
@@ -29,12 +29,12 @@ func TestEndingsAreToldInBatchesAndOnce(t *testing.T) {
 		<-time.After(200 * time.Millisecond)
 		b.lend(okapi.NewContext(ctx, okapi.Call{RequestID: "r-2", Token: "new", UserID: "staff", Permissions: []string{"p"}}), 2, 1)
 		<-time.After(5 * time.Second)
-		reports := b.heard()
+		reports := b.takeReports()
 		if len(reports) != 1 || reports[0].at != 500*time.Millisecond || reports[0].tenant != "diku" || reports[0].Waiting != 0 {
-			t.Fatalf("told %+v, want once, after half a second", reports)
+			t.Fatalf("reported %+v, want once, after half a second", reports)
 		}
 		if i := reports[0].info; i.Token != "new" || i.RequestID != "r-2" || i.UserID != "staff" || !i.HasPermission("p") {
-			t.Errorf("told on behalf of %+v, want the newest call", i)
+			t.Errorf("reported on behalf of %+v, want the newest call", i)
 		}
 		first, second := reports[0].CheckOuts[0], reports[0].CheckOuts[1]
 		if first.ID == second.ID || !schemas.IsUUID(first.ID) {
@@ -51,27 +51,27 @@ func TestEndingsAreToldInBatchesAndOnce(t *testing.T) {
 			TookMs: 1235, Repeats: 2, RequestID: "r-1",
 		}
 		if first != want {
-			t.Errorf("told %+v\nwant %+v", first, want)
+			t.Errorf("reported %+v\nwant %+v", first, want)
 		}
 		if second.AgoMs != 100 || second.WaitMs != nil || second.RequestID != "r-2" {
-			t.Errorf("told %+v", second)
+			t.Errorf("reported %+v", second)
 		}
 	})
 }
 
-func TestManyEndingsAreToldInSeveralBatchesAtOnce(t *testing.T) {
+func TestRecorder_ReportsManyEndingsInSeveralBatches(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		b.lend(inTenant(t, "diku"), 0, 1000)
 		<-time.After(600 * time.Millisecond)
-		reports := b.heard()
+		reports := b.takeReports()
 		if len(reports) != 2 || len(reports[0].CheckOuts) != 500 || !slices.Equal(items(reports), numbered(0, 1000)) {
 			t.Errorf("%d reports, %d check-outs", len(reports), len(items(reports)))
 		}
 	})
 }
 
-func TestInventedTenantsFillNoMemory(t *testing.T) {
+func TestRecorder_BoundsTheTenants(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		b.script(always(errDown))
@@ -84,7 +84,7 @@ func TestInventedTenantsFillNoMemory(t *testing.T) {
 		b.script(nil)
 		<-time.After(2 * time.Minute)
 		if n := b.Remembered(); n != 0 {
-			t.Errorf("%d tenants are remembered when all is told", n)
+			t.Errorf("%d tenants are remembered after all reports", n)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -96,12 +96,12 @@ func TestInventedTenantsFillNoMemory(t *testing.T) {
 	})
 }
 
-func TestAnOutageFillsNoMemoryHoweverManyTenantsThereAre(t *testing.T) {
+func TestRecorder_BoundsTheEndingsOfManyTenants(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		b.script(always(errDown))
 		const tenants, each = 1000, 100
-		for range 2 { // also of tenants that came when there were few
+		for range 2 { // also of tenants that were added while there were few
 			for i := range tenants {
 				b.lend(inTenant(t, fmt.Sprintf("t%d", i)), 0, each)
 			}
@@ -112,8 +112,8 @@ func TestAnOutageFillsNoMemoryHoweverManyTenantsThereAre(t *testing.T) {
 	})
 }
 
-// It looks at the memory of the whole process, so nothing runs beside it.
-func TestABarcodeOfAMegabyteIsNotKept(t *testing.T) {
+// It measures the memory of the whole process, so no other test runs beside it.
+func TestRecorder_KeepsNoBarcodeOfAMegabyte(t *testing.T) {
 	run(t, func(t *testing.T, b *bench) {
 		b.script(always(errDown))
 		ctx := inTenant(t, "diku")
@@ -137,31 +137,31 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestHowManyWaitIsToldWhenItChangesAndEverySecond(t *testing.T) {
+func TestRecorder_ReportsWaitingOnChangeAndEverySecond(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		ctx := inTenant(t, "diku")
-		b.Waiting(ctx, -1) // of one whose beginning found no room
+		b.Waiting(ctx, -1) // the end of a wait whose beginning found no room
 		b.Waiting(ctx, 1)
-		b.Waiting(ctx, -1) // between two looks
+		b.Waiting(ctx, -1) // between two ticks
 		<-time.After(900 * time.Millisecond)
 		b.Waiting(ctx, 1)
 		b.Waiting(ctx, 1)
-		<-time.After(3 * time.Second) // told at 1 s, 2 s and 3 s
-		b.Waiting(ctx, -1)            // told at 4 s
+		<-time.After(3 * time.Second) // reported at 1 s, 2 s and 3 s
+		b.Waiting(ctx, -1)            // reported at 4 s
 		<-time.After(500 * time.Millisecond)
-		b.Waiting(ctx, -1) // told at 4.5 s
+		b.Waiting(ctx, -1) // reported at 4.5 s
 		<-time.After(time.Minute)
 		var got []string
-		for _, r := range b.heard() {
+		for _, r := range b.takeReports() {
 			got = append(got, fmt.Sprintf("%d at %s", r.Waiting, r.at))
 			if r.CheckOuts == nil {
-				t.Error("no check-outs are told as null, want an empty list")
+				t.Error("no check-outs are reported as null, want an empty list")
 			}
 		}
 		want := []string{"2 at 1s", "2 at 2s", "2 at 3s", "1 at 4s", "0 at 4.5s"}
 		if !slices.Equal(got, want) {
-			t.Errorf("told %q, want %q", got, want)
+			t.Errorf("reported %q, want %q", got, want)
 		}
 		if n := b.Remembered(); n != 0 {
 			t.Errorf("%d tenants are remembered, want none", n)
@@ -169,22 +169,22 @@ func TestHowManyWaitIsToldWhenItChangesAndEverySecond(t *testing.T) {
 	})
 }
 
-func TestAStopTellsWhatIsLeft(t *testing.T) {
+func TestRecorder_ReportsTheRestAtTheStop(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		ctx := inTenant(t, "diku")
 		b.script(always(errDown))
 		b.Waiting(ctx, 1)
 		b.lend(ctx, 0, 700)
-		<-time.After(3 * time.Second) // a pause is under way
-		b.heard()
+		<-time.After(3 * time.Second) // during a pause
+		b.takeReports()
 		b.script(nil)
 		b.Waiting(ctx, -1)
 		start := time.Now()
 		b.end()
-		reports := b.heard()
+		reports := b.takeReports()
 		if !slices.Equal(items(reports), numbered(0, 700)) || b.dropped != 0 || time.Since(start) != 0 {
-			t.Errorf("told of %d check-outs, dropped %d, in %s", len(items(reports)), b.dropped, time.Since(start))
+			t.Errorf("reported %d check-outs, dropped %d, in %s", len(items(reports)), b.dropped, time.Since(start))
 		}
 		if last := reports[len(reports)-1]; last.Waiting != 0 {
 			t.Errorf("%d wait after the stop", last.Waiting)
@@ -192,11 +192,11 @@ func TestAStopTellsWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestAStopWaitsTwoSecondsForAStorageThatHangs(t *testing.T) {
+func TestRecorder_StopsWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {
 		b.delay = time.Hour
-		for i := range 10 { // more than are told at once
+		for i := range 10 { // more than are sent at once
 			b.lend(inTenant(t, fmt.Sprintf("t%d", i)), 0, 2)
 		}
 		<-time.After(time.Second)
