@@ -1,6 +1,6 @@
 package admission
 
-// Patrons is how many patrons the line knows.
+// Patrons counts the patrons that the line keeps.
 func (l *Line) Patrons() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

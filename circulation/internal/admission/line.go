@@ -1,6 +1,6 @@
-// Package admission bounds how many check-outs a process works on at once. The
-// others wait in line for a bounded time, and a line of full length takes no more
-// in. So overload refuses some check-outs early, and makes none of the others late.
+// Package admission bounds how many check-outs a process runs at once. The others
+// wait in line for a bounded time, and a full line admits no more. So overload refuses
+// some check-outs early, and makes none of the others late.
 package admission
 
 import (
@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// lineLength is the length of the line, in times the number of places.
+	// lineLength is the length of the line, as a multiple of the number of places.
 	lineLength = 8
-	// placeShare and lineShare are the parts of the places and of the line that one
-	// patron may take up: one in so many. The lock lets only one check-out of a
-	// patron proceed, so more places would only wait; but a pile of books has to
+	// placeShare and lineShare bound the places and the part of the line that one
+	// patron may occupy: one in so many. The lock lets only one check-out of a
+	// patron proceed, so more places would only wait. But a pile of books must
 	// find room in line.
 	placeShare = 8
 	lineShare  = 4
 )
 
-// Reason says why a check-out was refused.
+// Reason is why a check-out was refused.
 type Reason string
 
 // The reasons.
 const (
 	LineFull   Reason = "line_full"   // refused at once
 	PatronFull Reason = "patron_full" // refused at once: too many of this patron wait
-	WaitOver   Reason = "wait_over"   // it waited in vain
+	WaitOver   Reason = "wait_over"   // no place became free in time
 )
 
 // Reasons returns all of them.
@@ -41,35 +41,35 @@ func Reasons() []Reason { return []Reason{LineFull, PatronFull, WaitOver} }
 
 // Options configure New. All fields are required.
 type Options struct {
-	Places  int           // how many work at once
+	Places  int           // how many check-outs run at once
 	Wait    time.Duration // how long one waits for a place
-	Refused func(Reason)  // is called for each one that is refused
+	Refused func(Reason)  // is called for each refused check-out
 }
 
-// Line gives out places. Those who wait for one are served in the order in which
-// they came, except that patrons take turns: a patron with a pile of check-outs in
-// line delays the next patron by one of them. It is safe for concurrent use.
+// Line assigns places to check-outs in the order of their arrival, except that patrons
+// take turns: a patron with a pile of check-outs in line delays the next patron by one of
+// them. It is safe for concurrent use.
 type Line struct {
 	options Options
 
 	mu       sync.Mutex
 	admitted int
 	waiting  int
-	patrons  map[patronKey]*patron // with check-outs that work or wait
-	turns    []*patron             // with check-outs that wait; the first is served next
+	patrons  map[patronKey]*patron // with check-outs that run or wait
+	turns    []*patron             // with check-outs that wait; the first has the next turn
 }
 
 // patronKey names a patron by barcode, which storage compares without regard to
-// case. A barcode that no patron has is a patron of its own here.
+// case. An unknown barcode counts as a patron here.
 type patronKey struct{ tenant, barcode string }
 
 type patron struct {
 	key      patronKey
 	admitted int
-	waiting  []*waiter // the first came first
+	waiting  []*waiter // in the order of arrival
 }
 
-// waiter is one check-out; admitted is closed when it gets its place.
+// waiter is one check-out in line; admitted is closed when it gets a place.
 type waiter struct{ admitted chan struct{} }
 
 // New returns an empty line.
@@ -77,11 +77,11 @@ func New(o Options) *Line {
 	return &Line{options: o, patrons: map[patronKey]*patron{}}
 }
 
-// Enter waits for a place, for a bounded time, and returns the function that gives
-// it back. A caller whose context ends gives up its place in line.
+// Enter waits for a place, for a bounded time, and returns the function that frees
+// it. A caller whose context ends leaves the line.
 //
-// Faults: Overloaded when there is no place in time, or too many wait already;
-// the context's error when that ends.
+// Faults: Overloaded if no place becomes free in time, or too many wait already.
+// If the context ends, it returns the context's error.
 func (l *Line) Enter(ctx context.Context, barcode string) (leave func(), err error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
@@ -91,25 +91,25 @@ func (l *Line) Enter(ctx context.Context, barcode string) (leave func(), err err
 		return nil, err
 	}
 	key := patronKey{id.String(), strings.ToLower(barcode)}
-	w, err := l.join(key)
+	w, err := l.joinLine(key)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.await(ctx, key, w); err != nil {
+	if err := l.awaitPlace(ctx, key, w); err != nil {
 		return nil, err
 	}
-	return sync.OnceFunc(func() { l.leave(key) }), nil
+	return sync.OnceFunc(func() { l.freePlace(key) }), nil
 }
 
-// Counts returns how many work now, and how many wait.
+// Counts returns how many check-outs run now, and how many wait.
 func (l *Line) Counts() (admitted, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.admitted, l.waiting
 }
 
-// join puts a check-out into the line, and admits it if there is a place.
-func (l *Line) join(key patronKey) (*waiter, error) {
+// joinLine puts a check-out into the line, and admits it if there is a place.
+func (l *Line) joinLine(key patronKey) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.patrons[key]
@@ -119,9 +119,9 @@ func (l *Line) join(key patronKey) (*waiter, error) {
 	if !l.hasPlace(p) {
 		switch {
 		case l.waiting >= lineLength*l.options.Places:
-			return nil, l.refuse(LineFull)
+			return nil, l.refuseEntry(LineFull)
 		case len(p.waiting) >= max(1, lineLength*l.options.Places/lineShare):
-			return nil, l.refuse(PatronFull)
+			return nil, l.refuseEntry(PatronFull)
 		}
 	}
 	w := &waiter{admitted: make(chan struct{})}
@@ -130,17 +130,17 @@ func (l *Line) join(key patronKey) (*waiter, error) {
 		l.turns = append(l.turns, p)
 	}
 	l.waiting++
-	l.admit()
+	l.admitWaiting()
 	return w, nil
 }
 
-// hasPlace reports whether the patron would be admitted now.
+// hasPlace reports whether there is a place for the patron now. l.mu is held.
 func (l *Line) hasPlace(p *patron) bool {
 	return l.admitted < l.options.Places && p.admitted < max(1, l.options.Places/placeShare)
 }
 
-// admit gives free places to those who wait.
-func (l *Line) admit() {
+// admitWaiting assigns the free places. l.mu is held.
+func (l *Line) admitWaiting() {
 	for {
 		i := slices.IndexFunc(l.turns, l.hasPlace)
 		if i < 0 {
@@ -160,8 +160,8 @@ func (l *Line) admit() {
 	}
 }
 
-// await returns nil once w has its place.
-func (l *Line) await(ctx context.Context, key patronKey, w *waiter) error {
+// awaitPlace returns nil once w has its place.
+func (l *Line) awaitPlace(ctx context.Context, key patronKey, w *waiter) error {
 	timer := time.NewTimer(l.options.Wait)
 	defer timer.Stop()
 	var err error
@@ -172,20 +172,20 @@ func (l *Line) await(ctx context.Context, key patronKey, w *waiter) error {
 		err = ctx.Err()
 	case <-timer.C:
 	}
-	if !l.giveUp(key, w) { // it was admitted in the same moment
+	if !l.leaveLine(key, w) { // it was admitted at the same moment
 		if err != nil {
-			l.leave(key)
+			l.freePlace(key)
 		}
 		return err
 	}
 	if err == nil {
-		err = l.refuse(WaitOver)
+		err = l.refuseEntry(WaitOver)
 	}
 	return err
 }
 
-// giveUp takes w out of the line; false when it has its place already.
-func (l *Line) giveUp(key patronKey, w *waiter) bool {
+// leaveLine removes w from the line; it returns false if w has its place already.
+func (l *Line) leaveLine(key patronKey, w *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.patrons[key]
@@ -201,31 +201,31 @@ func (l *Line) giveUp(key patronKey, w *waiter) bool {
 	if len(p.waiting) == 0 {
 		l.turns = slices.DeleteFunc(l.turns, func(other *patron) bool { return other == p })
 	}
-	l.forget(p)
+	l.dropIdle(p)
 	return true
 }
 
-// leave gives a place back.
-func (l *Line) leave(key patronKey) {
+// freePlace frees the place of a check-out of the patron.
+func (l *Line) freePlace(key patronKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.patrons[key]
 	p.admitted--
 	l.admitted--
-	l.forget(p)
-	l.admit()
+	l.dropIdle(p)
+	l.admitWaiting()
 }
 
-// forget drops a patron without check-outs.
-func (l *Line) forget(p *patron) {
+// dropIdle drops a patron without check-outs. l.mu is held.
+func (l *Line) dropIdle(p *patron) {
 	if p.admitted == 0 && len(p.waiting) == 0 {
 		delete(l.patrons, p.key)
 	}
 }
 
-// refuse returns the fault of a check-out that was not begun. By the time that it
-// names, all who wait now have been admitted or refused.
-func (l *Line) refuse(why Reason) error {
+// refuseEntry returns the fault of a check-out that was not begun. Its RetryAfter is the time
+// after which all who wait now have been admitted or refused.
+func (l *Line) refuseEntry(why Reason) error {
 	l.options.Refused(why)
 	return &fault.Error{
 		Code:       fault.Overloaded,

@@ -19,16 +19,16 @@ import (
 
 const wait = 3 * time.Second
 
-// door is a line and what became of those who came.
+// door is a line with the results of the check-outs that entered it.
 type door struct {
 	*admission.Line
 	t *testing.T
 
 	mu      sync.Mutex
 	refused []admission.Reason
-	came    []string          // the names of those admitted, in order
+	came    []string          // the names of the admitted check-outs, in order
 	leave   map[string]func() // by name
-	errs    map[string]error  // of those who were not
+	errs    map[string]error  // of the refused check-outs
 	waited  map[string]time.Duration
 }
 
@@ -53,8 +53,8 @@ func inTenant(t *testing.T, name string) context.Context {
 	return okapi.WithTenant(t.Context(), id)
 }
 
-// come lets a named check-out of a patron ask for a place, and waits until it has
-// one, waits, or was refused.
+// come starts a named check-out of a patron, and waits until it has a place, waits for one, or was
+// refused.
 func (d *door) come(ctx context.Context, patron, name string) {
 	go func() {
 		began := time.Now()
@@ -71,7 +71,7 @@ func (d *door) come(ctx context.Context, patron, name string) {
 	synctest.Wait()
 }
 
-// goOut gives the place of a check-out back.
+// goOut frees the place of a check-out.
 func (d *door) goOut(name string) {
 	d.t.Helper()
 	leave := d.leave[name]
@@ -97,7 +97,7 @@ func (d *door) wantRefused(t *testing.T, name string, after time.Duration, why a
 	t.Helper()
 	var f *fault.Error
 	if !errors.As(d.errs[name], &f) || f.Code != fault.Overloaded || f.RetryAfter != wait {
-		t.Errorf("got %v, want %s and to come again after %s", d.errs[name], fault.Overloaded, wait)
+		t.Errorf("got %v, want %s and a retry after %s", d.errs[name], fault.Overloaded, wait)
 	}
 	if d.waited[name] != after || !slices.Equal(d.refused, []admission.Reason{why}) {
 		t.Errorf("refused %v, after %s, want %s after %s", d.refused, d.waited[name], why, after)
@@ -107,7 +107,7 @@ func (d *door) wantRefused(t *testing.T, name string, after time.Duration, why a
 func TestLine_Enter(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(t *testing.T){
-		"who came first is served first": func(t *testing.T) {
+		"check-outs are admitted in the order of arrival": func(t *testing.T) {
 			d := newDoor(t, 1)
 			for _, patron := range []string{"a", "b", "c"} {
 				d.come(inTenant(t, "diku"), patron, patron)
@@ -119,7 +119,7 @@ func TestLine_Enter(t *testing.T) {
 			d.goOut("c")
 			d.want(t, 0, 0, "a", "b", "c")
 		},
-		"a place that is given back twice is one place": func(t *testing.T) {
+		"a place that is freed twice is one place": func(t *testing.T) {
 			d := newDoor(t, 2)
 			d.come(inTenant(t, "diku"), "a", "a")
 			d.come(inTenant(t, "diku"), "b", "b")
@@ -139,7 +139,7 @@ func TestLine_Enter(t *testing.T) {
 			}
 			d.want(t, 0, 0, "a1", "a2", "b1", "a3", "b2")
 		},
-		"a patron takes up an eighth of the places": func(t *testing.T) {
+		"a patron occupies an eighth of the places": func(t *testing.T) {
 			d := newDoor(t, 16)
 			for _, name := range []string{"a1", "a2", "a3", "b1"} {
 				d.come(inTenant(t, "diku"), name[:1], name)
@@ -157,7 +157,7 @@ func TestLine_Enter(t *testing.T) {
 			d.come(inTenant(t, "other"), "p-1", "third")
 			d.want(t, 2, 1, "first", "third")
 		},
-		"a wait in vain ends": func(t *testing.T) {
+		"a wait ends without a place": func(t *testing.T) {
 			d := newDoor(t, 1)
 			d.come(inTenant(t, "diku"), "a", "a")
 			d.come(inTenant(t, "diku"), "b", "b")
@@ -175,7 +175,7 @@ func TestLine_Enter(t *testing.T) {
 			d.come(inTenant(t, "diku"), "late", "late")
 			d.wantRefused(t, "late", 0, admission.LineFull)
 		},
-		"a patron takes up a quarter of the line": func(t *testing.T) {
+		"a patron occupies a quarter of the line": func(t *testing.T) {
 			d := newDoor(t, 1)
 			for _, name := range []string{"a1", "a2", "a3", "a4"} {
 				d.come(inTenant(t, "diku"), "a", name)
@@ -185,7 +185,7 @@ func TestLine_Enter(t *testing.T) {
 			d.come(inTenant(t, "diku"), "b", "b")
 			d.want(t, 1, 3, "a1")
 		},
-		"a caller that leaves gives up its place in line": func(t *testing.T) {
+		"a caller that leaves loses its place in line": func(t *testing.T) {
 			d := newDoor(t, 1)
 			d.come(inTenant(t, "diku"), "a", "a")
 			ctx, cancel := context.WithCancel(inTenant(t, "diku"))
@@ -194,7 +194,7 @@ func TestLine_Enter(t *testing.T) {
 			cancel()
 			synctest.Wait()
 			if !errors.Is(d.errs["b"], context.Canceled) || len(d.refused) > 0 {
-				t.Errorf("who left got %v, and refused were %v", d.errs["b"], d.refused)
+				t.Errorf("the caller that left got %v, and refused were %v", d.errs["b"], d.refused)
 			}
 			d.goOut("a")
 			d.want(t, 1, 0, "a", "c")
@@ -207,9 +207,9 @@ func TestLine_Enter(t *testing.T) {
 	}
 }
 
-// However check-outs come, wait, leave and end, no more work at once than there are
-// places, and in the end nothing is left.
-func TestLine_BoundsHoldUnderContention(t *testing.T) {
+// Check-outs come, wait, leave and end at random. The number that runs never exceeds the number of
+// places, and in the end the line is empty.
+func TestLine_BoundsPlacesUnderContention(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, contend)
 }
@@ -252,9 +252,9 @@ func contend(t *testing.T) {
 	}
 }
 
-// A place becomes free in the moment in which a wait for it ends. Either that check-out
+// A place becomes free at the moment at which a wait for it ends. Either that check-out
 // gets the place, or the place stays free.
-func TestLine_KeepsNoPlaceForOneWhoStopsWaiting(t *testing.T) {
+func TestLine_KeepsNoPlaceAfterAWaitEnds(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(cancel func()){
 		"as its caller leaves": func(cancel func()) { cancel() },
@@ -262,7 +262,7 @@ func TestLine_KeepsNoPlaceForOneWhoStopsWaiting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for range 200 { // which of the two comes first is chance
+			for range 200 { // the scheduler decides which of the two comes first
 				synctest.Test(t, func(t *testing.T) {
 					d := newDoor(t, 1)
 					d.come(inTenant(t, "diku"), "a", "a")

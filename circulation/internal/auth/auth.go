@@ -1,6 +1,5 @@
-// Package auth decides who may see and change what staff see and change: by the
-// permissions of the gateway in front, by a password, or, on loopback only, without
-// asking.
+// Package auth authenticates and authorizes staff: by the permissions of the gateway in
+// front, by a password, or, on loopback only, without a sign-in.
 package auth
 
 import (
@@ -11,45 +10,44 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
-// Mode is how callers are told apart.
+// Mode is how staff authenticate.
 type Mode string
 
 // The modes.
 const (
 	Gateway Mode = "gateway" // by X-Okapi-Permissions
 	Basic   Mode = "basic"   // by one password, RFC 7617; the user name is for the history
-	None    Mode = "none"    // everybody on this machine
+	None    Mode = "none"    // not at all: everyone on this machine may do everything
 )
 
-// Guard stands before the handlers of staff. It is safe for concurrent use.
+// Guard protects the handlers of staff. It is safe for concurrent use.
 type Guard struct {
 	mode     Mode
-	password [sha256.Size]byte // hashed, so that comparing it does not tell its length
+	password [sha256.Size]byte // hashed, so that the comparison does not reveal its length
 	origins  *http.CrossOriginProtection
 	log      *slog.Logger
 }
 
-// NewGuard returns a guard; password is that of Basic, and unused otherwise.
+// NewGuard returns a guard. Only Basic uses the password.
 func NewGuard(mode Mode, password string, log *slog.Logger) *Guard {
 	return &Guard{mode: mode, password: sha256.Sum256([]byte(password)), origins: http.NewCrossOriginProtection(), log: log}
 }
 
-// Mode returns how callers are told apart.
+// Mode returns how staff authenticate.
 func (g *Guard) Mode() Mode { return g.mode }
 
-// Wrap returns h for callers who may; others get a Forbidden or Unauthorized fault.
-// It puts the name of who signed in into the context's call.
+// Wrap returns h for callers with the permission; others get a Forbidden or Unauthorized
+// fault. It puts the name given at sign-in into the context's call.
 //
-// Without a gateway a browser may send something other than GET or HEAD only from a
-// page of the service itself, because it adds the password to whatever another site
-// makes it send. A gateway knows itself which sites may call it: FOLIO's front end
-// is another one than the services.
+// Without a gateway a browser may send methods other than GET and HEAD only from a
+// page of the service itself, because it adds the password to all requests that another
+// site makes it send. A gateway decides itself which sites may call it: FOLIO's front end
+// has another address than the services.
 func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if g.mode != Gateway {
@@ -57,7 +55,7 @@ func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 				return err
 			}
 		}
-		if err := g.admit(c, permission); err != nil {
+		if err := g.checkAccess(c, permission); err != nil {
 			return err
 		}
 		return h(c)
@@ -74,23 +72,22 @@ func (g *Guard) Routes(routes []web.Route) []web.Route {
 	return guarded
 }
 
-// Grant returns the routes, whose handlers judge permissions by themselves, so that
-// the password grants them with Basic: who sends it may do everything, and who sends
-// none has no permissions. The other modes grant nothing here. As with Wrap, a
-// browser may send the password only from a page of the service itself.
+// Grant returns routes whose handlers check permissions themselves. With Basic, the password
+// grants all permissions, and a request without it has none. The other modes grant nothing
+// here. As with Wrap, a browser may send the password only from a page of the service itself.
 func (g *Guard) Grant(routes []web.Route) []web.Route {
 	if g.mode != Basic {
 		return routes
 	}
 	granted := make([]web.Route, len(routes))
 	for i, r := range routes {
-		r.Handler = g.grantTo(r.Handler)
+		r.Handler = g.grantPermissions(r.Handler)
 		granted[i] = r
 	}
 	return granted
 }
 
-func (g *Guard) grantTo(h echo.HandlerFunc) echo.HandlerFunc {
+func (g *Guard) grantPermissions(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if _, _, sent := c.Request().BasicAuth(); !sent {
 			return h(c)
@@ -102,19 +99,17 @@ func (g *Guard) grantTo(h echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		info := okapi.FromContext(c.Request().Context())
-		info.UserName, info.Permissions = name, checkout.OverridePermissions()
-		c.SetRequest(c.Request().WithContext(okapi.NewContext(c.Request().Context(), info)))
+		setCaller(c, name, okapi.FromContext(c.Request().Context()).UserID)
 		return h(c)
 	}
 }
 
-// May tells whether the caller in ctx, who passed Wrap, has the permission too.
+// May reports whether the caller in ctx, who passed Wrap, has another permission too.
 func (g *Guard) May(ctx context.Context, permission string) bool {
 	return g.mode != Gateway || okapi.FromContext(ctx).HasPermission(permission)
 }
 
-// checkOrigin refuses what a page of another site makes a browser send.
+// checkOrigin refuses the requests that a page of another site makes a browser send.
 func (g *Guard) checkOrigin(r *http.Request) error {
 	if err := g.origins.Check(r); err != nil {
 		return fault.Wrap(err, fault.Forbidden, "This request came from a page of another site, which may change nothing here")
@@ -122,8 +117,8 @@ func (g *Guard) checkOrigin(r *http.Request) error {
 	return nil
 }
 
-// admit lets in who may. An unknown mode lets nobody in.
-func (g *Guard) admit(c echo.Context, permission string) error {
+// checkAccess admits callers with the permission. An unknown mode admits none.
+func (g *Guard) checkAccess(c echo.Context, permission string) error {
 	switch g.mode {
 	case Gateway:
 		if !g.May(c.Request().Context(), permission) {
@@ -133,7 +128,7 @@ func (g *Guard) admit(c echo.Context, permission string) error {
 	case Basic:
 		return g.signIn(c)
 	case None:
-		return onThisMachine(c.Request())
+		return requireLoopbackHost(c.Request())
 	}
-	return fault.New(fault.Internal, "Nobody can be let in: there is no way %q to tell callers apart", g.mode)
+	return fault.New(fault.Internal, "Access is refused: the authentication mode %q is unknown", g.mode)
 }

@@ -26,14 +26,14 @@ const (
 	mayPut   = "x.item.put"
 )
 
-// door is a service of two guarded routes.
+// door is a service with two guarded routes.
 type door struct {
 	handler http.Handler
 	log     bytes.Buffer // of the guard
 }
 
-// newDoor returns a service that answers with the caller's name, and whether they
-// may change things.
+// newDoor returns a service that answers with the caller's name and whether the caller has the
+// permission mayPut.
 func newDoor(mode auth.Mode) *door {
 	d := &door{}
 	g := auth.NewGuard(mode, password, slog.New(slog.NewTextHandler(&d.log, nil)))
@@ -56,7 +56,7 @@ func newDoor(mode auth.Mode) *door {
 	return d
 }
 
-// knock makes a request; header has name and value in turn.
+// knock makes a request; header alternates names and values.
 func (d *door) knock(method, host string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(context.Background(), method, "/x", http.NoBody)
 	r.Host = host
@@ -68,7 +68,7 @@ func (d *door) knock(method, host string, header ...string) *httptest.ResponseRe
 	return w
 }
 
-func TestBehindAGatewayItsPermissionsDecide(t *testing.T) {
+func TestGuard_ChecksTheGatewaysPermissions(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		method, granted string
@@ -99,7 +99,7 @@ func basic(userAndPassword string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(userAndPassword))
 }
 
-func TestThePasswordLetsInWhoeverKnowsIt(t *testing.T) {
+func TestGuard_ChecksThePassword(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		sent   string
@@ -145,7 +145,7 @@ func TestThePasswordLetsInWhoeverKnowsIt(t *testing.T) {
 	}
 }
 
-func TestAWrongPasswordIsLoggedButNotWritten(t *testing.T) {
+func TestGuard_LogsAWrongPasswordWithoutItsText(t *testing.T) {
 	t.Parallel()
 	d := newDoor(auth.Basic)
 	d.knock("GET", "x", "Authorization", basic("ann:guessed-one"), "X-Forwarded-For", "9.9.9.9")
@@ -157,14 +157,14 @@ func TestAWrongPasswordIsLoggedButNotWritten(t *testing.T) {
 		t.Errorf("logged %q", line)
 	}
 	d.log.Reset()
-	d.knock("GET", "x") // as every browser's first request
+	d.knock("GET", "x") // like the first request of each browser
 	d.knock("GET", "x", "Authorization", basic("ann:"+password))
 	if d.log.Len() != 0 {
 		t.Errorf("logged %q, want nothing", &d.log)
 	}
 }
 
-func TestWithoutSigningInOnlyThisMachinesOwnNamesAreServed(t *testing.T) {
+func TestGuard_RequiresALoopbackHostWithoutSignIn(t *testing.T) {
 	t.Parallel()
 	for host, served := range map[string]bool{
 		"localhost": true, "LOCALHOST:9801": true, "localhost.:9801": true, "diku.localhost:9801": true,
@@ -180,13 +180,13 @@ func TestWithoutSigningInOnlyThisMachinesOwnNamesAreServed(t *testing.T) {
 				t.Errorf("got %d %s, want 200", got.Code, got.Body)
 			}
 			if !served && (got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "set STAFF_AUTH to gateway or basic")) {
-				t.Errorf("got %d %s, want 403 saying what to set", got.Code, got.Body)
+				t.Errorf("got %d %s, want 403 that names the setting", got.Code, got.Body)
 			}
 		})
 	}
 }
 
-func TestNothingIsChangedFromPagesOfOtherSites(t *testing.T) {
+func TestGuard_RefusesChangesFromOtherSites(t *testing.T) {
 	t.Parallel()
 	const host = "localhost:9801"
 	tests := map[string]struct {
@@ -212,7 +212,7 @@ func TestNothingIsChangedFromPagesOfOtherSites(t *testing.T) {
 				header := append([]string{"Authorization", basic("ann:" + password), okapi.PermissionsHeader, `["` + maySee + `","` + mayPut + `"]`}, tt.header...)
 				got := newDoor(mode).knock(tt.method, host, header...)
 				want := tt.status
-				if mode == auth.Gateway { // whose business it is
+				if mode == auth.Gateway { // the gateway decides
 					want = http.StatusOK
 				}
 				if got.Code != want || (want == http.StatusForbidden && !strings.Contains(got.Body.String(), "a page of another site")) {
@@ -223,7 +223,7 @@ func TestNothingIsChangedFromPagesOfOtherSites(t *testing.T) {
 	}
 }
 
-func TestAWayToTellCallersApartThatNobodyKnowsLetsNobodyIn(t *testing.T) {
+func TestGuard_RefusesAnUnknownMode(t *testing.T) {
 	t.Parallel()
 	got := newDoor("").knock("GET", "localhost", "Authorization", basic("ann:"+password), okapi.PermissionsHeader, `["`+maySee+`"]`)
 	if got.Code != http.StatusInternalServerError {
@@ -231,7 +231,7 @@ func TestAWayToTellCallersApartThatNobodyKnowsLetsNobodyIn(t *testing.T) {
 	}
 }
 
-func TestPasswordsThatCannotBeUsed(t *testing.T) {
+func TestCheckPassword(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ password, want string }{
 		"the shortest":    {strings.Repeat("ü", 12), ""},

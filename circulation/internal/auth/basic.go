@@ -20,15 +20,15 @@ import (
 // challenge makes a browser ask for name and password, in UTF-8 (RFC 7617, 2.1).
 const challenge = `Basic realm="Check-out lock", charset="UTF-8"`
 
-// The bounds of a password in characters: long enough that guessing one through
-// HTTP is hopeless, and short enough to be pasted.
+// The bounds of a password in characters: too long to be guessed over HTTP, and short enough to be
+// pasted.
 const (
 	minPassword = 12
 	maxPassword = 200
 )
 
-// CheckPassword tells what keeps a password from being that of Basic, without
-// repeating it; nil is nothing.
+// CheckPassword returns why a password cannot be used for Basic, nil if it can. The error does
+// not repeat it.
 func CheckPassword(password string) error {
 	n := utf8.RuneCountInString(password)
 	switch {
@@ -40,21 +40,25 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// signIn lets in who knows the password, under whatever name they give.
+// signIn admits callers who know the password, under any name.
 func (g *Guard) signIn(c echo.Context) error {
 	name, err := g.checkSignIn(c)
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	info := okapi.FromContext(ctx)
-	info.UserName, info.UserID = name, "" // an id without a gateway is anybody's word
-	info.Permissions = checkout.OverridePermissions()
-	c.SetRequest(c.Request().WithContext(okapi.NewContext(ctx, info)))
+	setCaller(c, name, "") // without a gateway, a user id is not authenticated
 	return nil
 }
 
-// checkSignIn returns the name that came with the password, or an Unauthorized
+// setCaller puts the user who signed in into the request's context, with all permissions.
+func setCaller(c echo.Context, name, userID string) {
+	ctx := c.Request().Context()
+	info := okapi.FromContext(ctx)
+	info.UserName, info.UserID, info.Permissions = name, userID, checkout.OverridePermissions()
+	c.SetRequest(c.Request().WithContext(okapi.NewContext(ctx, info)))
+}
+
+// checkSignIn returns the name that was sent with the password, or an Unauthorized
 // fault.
 func (g *Guard) checkSignIn(c echo.Context) (string, error) {
 	r := c.Request()
@@ -63,7 +67,7 @@ func (g *Guard) checkSignIn(c echo.Context) (string, error) {
 	switch hashed := sha256.Sum256([]byte(password)); {
 	case !sent:
 		refused = fault.New(fault.Unauthorized, "Sign in with your name and the password of the staff pages (HTTP Basic authentication)")
-	case !usableName(name):
+	case !isUsableName(name):
 		refused = fault.New(fault.Unauthorized, "The user name must be 1 to %d printable characters: it says in the history who did what", schemas.MaxChangeName)
 	case subtle.ConstantTimeCompare(hashed[:], g.password[:]) != 1:
 		g.log.WarnContext(r.Context(), "wrong password for the staff pages", "peer", c.RealIP())
@@ -75,7 +79,7 @@ func (g *Guard) checkSignIn(c echo.Context) (string, error) {
 	return "", refused
 }
 
-func usableName(name string) bool {
+func isUsableName(name string) bool {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable) && strings.TrimSpace(name) != "" && utf8.RuneCountInString(name) <= schemas.MaxChangeName
 }

@@ -22,7 +22,7 @@ import (
 
 const actor = "9ad09b01-7429-455f-9f64-e3897027db61"
 
-// desk answers a POST and notes the call that its handler sees.
+// desk answers a POST and keeps the call that its handler sees.
 type desk struct {
 	reached bool
 	seen    okapi.Call
@@ -45,7 +45,7 @@ func (d *desk) post(mode auth.Mode, header http.Header) *httptest.ResponseRecord
 	return w
 }
 
-func TestGuard_GrantGivesPermissionsByGatewayOrPasswordOnly(t *testing.T) {
+func TestGuard_GrantsPermissionsByGatewayOrPasswordOnly(t *testing.T) {
 	t.Parallel()
 	all := checkout.OverridePermissions()
 	sent := `["` + strings.Join(all, `","`) + `"]`

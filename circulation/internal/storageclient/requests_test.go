@@ -127,7 +127,7 @@ func TestClient_ReadsBlocksAndProxies(t *testing.T) {
 	}
 }
 
-// A patron of whom no list is stored has no blocks; a failure to read it is none
+// A patron without a stored list has no blocks; a failed read is no such answer
 // of those.
 func TestClient_ReadsNoAutomatedBlocksWithoutAList(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ func TestClient_DeletesSessionsPageByPage(t *testing.T) {
 	var lists, deletes atomic.Int32
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
-			if deletes.Add(1) == 1 { // somebody else was faster
+			if deletes.Add(1) == 1 { // another caller deleted it first
 				answer(w, 404, fault.NotFound, "Not found")
 				return
 			}
