@@ -34,7 +34,7 @@ type two struct{ a, b error }
 
 func (t *two) Error() string { return t.a.Error() + "\n" + t.b.Error() }
 
-func TestEverySettingThatIsWrongIsNamedAtOnce(t *testing.T) {
+func TestLoad_ReportsAllBadSettingsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := settings{HTTP: config.HTTP{Port: 8081}}
 	err := config.Load(&s, []string{"PORT=http", "REQUEST_TIMEOUT=1s", "DRAIN_DELAY=-1s", "LOG_LEVEL=loud"})
@@ -48,7 +48,7 @@ func TestEverySettingThatIsWrongIsNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestConfig_Defaults(t *testing.T) {
 	t.Parallel()
 	s := settings{HTTP: config.HTTP{Port: 8081}}
 	if err := config.Load(&s, nil); err != nil {
@@ -62,7 +62,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestALogLineTellsCallAndTenant(t *testing.T) {
+func TestLog_AddsCallAndTenant(t *testing.T) {
 	t.Parallel()
 	id, err := okapi.ParseTenant("diku")
 	if err != nil {
@@ -96,7 +96,7 @@ func (l *lists) Validate() error {
 	return nil
 }
 
-func TestLoad_ReportsAValueThatCannotBeReadOnce(t *testing.T) {
+func TestLoad_ReportsAnUnreadableValueOnce(t *testing.T) {
 	t.Parallel()
 	l := lists{Port: 8081}
 	err := config.Load(&l, []string{"TTL=3s", "PORT=http", "WAITS=500,500"})

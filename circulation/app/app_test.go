@@ -92,7 +92,7 @@ type outcomes struct {
 
 func (o *outcomes) Ended(_ context.Context, e app.Ending) { o.last.Store(e.Outcome) }
 
-func TestACheckOutIsCountedAndToldToObservers(t *testing.T) {
+func TestApp_ReportsCheckOutsToMetricsAndObservers(t *testing.T) {
 	t.Parallel()
 	var seen outcomes
 	url := start(t, http.HandlerFunc(empty), app.WithObserver(&seen))
@@ -121,7 +121,7 @@ func TestACheckOutIsCountedAndToldToObservers(t *testing.T) {
 	}
 }
 
-func TestTheServiceIsReadyWhenStorageIs(t *testing.T) {
+func TestApp_IsReadyWhenStorageIs(t *testing.T) {
 	t.Parallel()
 	var up atomic.Bool
 	url := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +143,7 @@ func TestTheServiceIsReadyWhenStorageIs(t *testing.T) {
 	}
 }
 
-func TestAPortThatIsTakenIsSaidAtTheStart(t *testing.T) {
+func TestNew_ReportsAnAddressInUse(t *testing.T) {
 	t.Parallel()
 	url := start(t, http.HandlerFunc(empty))
 	cfg := app.DefaultConfig()

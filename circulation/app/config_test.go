@@ -11,7 +11,7 @@ import (
 	"checkoutlock/config"
 )
 
-func TestSettingsThatCannotBeUsedAreNamedWithWhatIsAllowed(t *testing.T) {
+func TestConfig_ReportsBadSettingsWithAllowedValues(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		environ []string
@@ -111,7 +111,7 @@ func zoneFile(t *testing.T) string {
 	return path
 }
 
-func TestDefaults(t *testing.T) {
+func TestConfig_Defaults(t *testing.T) {
 	t.Parallel()
 	cfg := app.DefaultConfig()
 	if err := config.Load(&cfg, []string{"INSTANCE_NAME="}); err != nil {

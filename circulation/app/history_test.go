@@ -37,7 +37,7 @@ func (s *recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func TestTheHistoryIsToldAfterACheckOutAndBeforeTheStop(t *testing.T) {
+func TestApp_ReportsTheHistoryBeforeTheStop(t *testing.T) {
 	t.Parallel()
 	storage := &recording{calls: map[string]int{}}
 	t.Run("a check-out", func(t *testing.T) { // the service stops at its end

@@ -42,7 +42,7 @@ func (s *sentPermissions) has(t *testing.T, permission string) bool {
 	})
 }
 
-func TestApp_PassesOnOnlyPermissionsThatItBelieves(t *testing.T) {
+func TestApp_PassesOnTrustedPermissionsOnly(t *testing.T) {
 	t.Parallel()
 	const password = "correct horse battery"
 	tests := []struct {

@@ -29,7 +29,7 @@ func locksCommand(ctx context.Context, t *testing.T, id okapi.Tenant, args ...st
 	return out.String(), err
 }
 
-func TestLocksAreListedWithTheCheckOutThatHoldsThem(t *testing.T) {
+func TestLocks_ListsEachLockWithItsCheckOut(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	ctx := okapi.WithTenant(t.Context(), id)
@@ -51,7 +51,7 @@ func TestLocksAreListedWithTheCheckOutThatHoldsThem(t *testing.T) {
 	}
 }
 
-func TestALockIsReleasedWithAReasonOnly(t *testing.T) {
+func TestLocks_ReleasesWithAReasonOnly(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	ctx := okapi.WithTenant(t.Context(), id)
@@ -101,7 +101,7 @@ func TestALockIsReleasedWithAReasonOnly(t *testing.T) {
 	}
 }
 
-func TestMigrateRepair(t *testing.T) {
+func TestMigrate_RepairsADirtySchema(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	migrate := func(args ...string) error {

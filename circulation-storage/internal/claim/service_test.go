@@ -37,7 +37,7 @@ func (b *busy) Running(context.Context, claim.Request) (bool, error) {
 	return time.Now().Before(b.until), b.broken
 }
 
-func TestClaim_WaitsForWhoeverWorksOnIt(t *testing.T) {
+func TestClaim_WaitsForTheHolder(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		store busy
@@ -74,7 +74,7 @@ func TestClaim_WaitsForWhoeverWorksOnIt(t *testing.T) {
 	}
 }
 
-func TestClaim_OfACallerThatLeavesEndsAtOnce(t *testing.T) {
+func TestClaim_EndsWhenTheCallerLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &busy{until: time.Now().Add(time.Hour)}

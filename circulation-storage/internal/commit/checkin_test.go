@@ -133,14 +133,14 @@ func TestCheckIn_Decide(t *testing.T) {
 				p["userId"] != tt.wantUser || p["loanId"] != loanOfEvent || p["requestId"] != "12/circulation" {
 				t.Errorf("event: got %+v", got.Event)
 			}
-			if seen.Item.Text("status.name") != "Checked out" || (tt.onLoan && !records.OpenLoan(seen.Loan)) {
+			if seen.Item.Text("status.name") != "Checked out" || (tt.onLoan && !records.IsOpenLoan(seen.Loan)) {
 				t.Error("what was read has been changed")
 			}
 		})
 	}
 }
 
-func TestCheckIn_IsRefused(t *testing.T) {
+func TestCheckIn_Refusals(t *testing.T) {
 	t.Parallel()
 	c, err := commit.ParseCheckIn(checkInBody(t, map[string]any{"itemVersion": 2}))
 	if err != nil {
@@ -154,7 +154,7 @@ func TestCheckIn_IsRefused(t *testing.T) {
 	}
 }
 
-func TestCheckIn_RepeatIsAnsweredWhateverTheItemIsNow(t *testing.T) {
+func TestCheckIn_RepeatIgnoresTheItem(t *testing.T) {
 	t.Parallel()
 	checkInID := "6c8b0c4e-1d0e-4b53-9a8e-3d1f0a6a1c11"
 	c, err := commit.ParseCheckIn(checkInBody(t, map[string]any{"id": checkInID, "itemVersion": 2}))

@@ -59,7 +59,7 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	if c.LockID == uuid.Nil && c.SettingsVersion == "" {
 		return CheckOut{}, invalid("lockId or settingsVersion is required", "lockId", doc.Text("lockId"))
 	}
-	if loan.Object("status") != nil && !records.OpenLoan(loan) {
+	if loan.Object("status") != nil && !records.IsOpenLoan(loan) {
 		return CheckOut{}, invalid("loan.status.name must be Open", "loan.status.name", loan.Text("status.name"))
 	}
 	if date, ok := loan["returnDate"]; ok {

@@ -127,7 +127,7 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 
 // Go reads JSON properties without regard to case; what the schema did not see
 // must not be written.
-func TestParseCheckOut_TakesPropertiesAsTheyAreSpelt(t *testing.T) {
+func TestParseCheckOut_ComparesNamesWithCase(t *testing.T) {
 	t.Parallel()
 	doc := strings.Replace(string(body(t, nil)), `"itemVersion":3`, `"itemVersion":3,"ItemVersion":4,"LOAN":{"id":"x"},"SettingsVersion":"1"`, 1)
 	c, err := commit.ParseCheckOut([]byte(doc))

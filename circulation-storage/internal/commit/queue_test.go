@@ -65,7 +65,7 @@ func written(changed []records.Record) string {
 	return strings.Join(lines, ", ")
 }
 
-func TestCheckOut_AndTheQueue(t *testing.T) {
+func TestCheckOut_FillsTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	of := itemID.String()
 	const filled = "a <nil> Closed - Filled"
@@ -127,7 +127,7 @@ func TestCheckOut_AndTheQueue(t *testing.T) {
 	}
 }
 
-func TestCheckIn_AndTheQueue(t *testing.T) {
+func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	of := itemID.String()
 	tests := map[string]struct {
@@ -182,7 +182,7 @@ func TestCheckIn_AndTheQueue(t *testing.T) {
 }
 
 // A filled or served request says which item it got, who changed it and when.
-func TestRequestsAsTheyAreWritten(t *testing.T) {
+func TestDecide_WritesChangedRequests(t *testing.T) {
 	t.Parallel()
 	const at = "2026-03-04T05:06:07.089+00:00"
 	metadata := fmt.Sprintf(`"metadata":{"createdDate":%[1]q,"createdByUserId":%[2]q,"updatedDate":%[1]q,"updatedByUserId":%[2]q}`, at, staffID)

@@ -104,7 +104,7 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 func (r Renewal) checkLoan(seen SeenRenewal) error {
 	var changed string
 	switch due := instant(seen.Loan.Text("dueDate")); {
-	case !records.OpenLoan(seen.Loan):
+	case !records.IsOpenLoan(seen.Loan):
 		changed = "is closed"
 	case !due.Equal(instant(r.judgedDueDate)):
 		changed = "has another due date"

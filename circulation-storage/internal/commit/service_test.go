@@ -44,7 +44,7 @@ type tally struct{ out, in []commit.Outcome }
 func (c *tally) CheckedOut(o commit.Outcome, _ time.Duration) { c.out = append(c.out, o) }
 func (c *tally) CheckedIn(o commit.Outcome, _ time.Duration)  { c.in = append(c.in, o) }
 
-func TestService_TellsHowCommitsEnd(t *testing.T) {
+func TestService_ReportsOutcomes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		store   fixedStore

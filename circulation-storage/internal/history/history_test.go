@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestCheck_NamesWhatIsWrongAndWhere(t *testing.T) {
+func TestCheck_NamesEachFaultWithItsPlace(t *testing.T) {
 	t.Parallel()
 	minusOne := -1
 	good := schemas.PastCheckOut{ID: uuid.NewString(), Outcome: "lent"}

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestAForcedReleaseWakesTheWaiterAtOnceAndKeepsTheReason(t *testing.T) {
+func TestService_ForceReleaseWakesTheWaiterAndKeepsTheReason(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		holder := <-d.ask(d.ctx, lock.Request{UserID: uuid.New(), Holder: "desk 1"})
 		waiter := d.ask(d.ctx, lock.Request{UserID: holder.l.UserID, Wait: long})
@@ -35,7 +35,7 @@ func TestAForcedReleaseWakesTheWaiterAtOnceAndKeepsTheReason(t *testing.T) {
 	})
 }
 
-func TestAForcedReleaseWithoutAGoodReasonReleasesNothing(t *testing.T) {
+func TestService_ForceReleaseRequiresAGoodReason(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		holder := <-d.ask(d.ctx, lock.Request{UserID: uuid.New()})
 		for _, note := range []lock.Note{{}, lock.NewNote(" \r\n\t ", "Ann"), {Reason: "a\x00b"}, {Reason: "why", By: "a\nb"}} {
@@ -49,7 +49,7 @@ func TestAForcedReleaseWithoutAGoodReasonReleasesNothing(t *testing.T) {
 	})
 }
 
-func TestWhatANoteMaySay(t *testing.T) {
+func TestNote_Check(t *testing.T) {
 	t.Parallel()
 	const most = schemas.MaxChangeReason
 	for name, tt := range map[string]struct {

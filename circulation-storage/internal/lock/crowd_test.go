@@ -15,7 +15,7 @@ import (
 // Many callers come, try several times, repeat what they sent, leave and release at
 // random, while the store takes its time. One at most has the lock at any moment, and
 // nothing is left of any of them: no lock, no line, no call.
-func TestService_LeavesNothingBehindInACrowd(t *testing.T) {
+func TestService_LeavesNothingAfterManyCallers(t *testing.T) {
 	for range 10 {
 		t.Run("", func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {

@@ -66,7 +66,7 @@ func TestService_ServesTheFirstToComeOverAllTries(t *testing.T) {
 	}
 }
 
-func TestService_KeepsAPlaceWhereverItIs(t *testing.T) {
+func TestService_KeepsAPlaceAnywhereInLine(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		line := []<-chan answer{
 			d.ask(d.ctx, lock.Request{Wait: long}),
@@ -92,7 +92,7 @@ func TestService_KeepsAPlaceWhereverItIs(t *testing.T) {
 	})
 }
 
-func TestService_ALastTryTakesItsPlace(t *testing.T) {
+func TestService_LastTryUsesItsPlace(t *testing.T) {
 	const short = 300 * time.Millisecond
 	t.Run("and wins if it is first", func(t *testing.T) {
 		atDesk(t, func(t *testing.T, d *desk) {
@@ -148,7 +148,7 @@ func TestService_ALastTryTakesItsPlace(t *testing.T) {
 	})
 }
 
-func TestService_AnAbandonedPlaceDelaysTheNextForAMomentAtMost(t *testing.T) {
+func TestService_AbandonedPlaceDelaysTheNextBriefly(t *testing.T) {
 	for name, free := range map[string]func(d *desk, held lock.Lock) error{
 		"freed here": func(d *desk, held lock.Lock) error { return d.Release(d.ctx, held.ID) },
 		"freed elsewhere": func(d *desk, _ lock.Lock) error {
@@ -178,7 +178,7 @@ func TestService_AnAbandonedPlaceDelaysTheNextForAMomentAtMost(t *testing.T) {
 	}
 }
 
-func TestService_SeveralAbandonedPlacesDelayTheNextForOneMoment(t *testing.T) {
+func TestService_SeveralAbandonedPlacesDelayTheNextOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		const short = 500 * time.Millisecond
 		for range lock.MaxWaiting - 1 {
@@ -324,7 +324,7 @@ func TestService_CountsKeptPlacesAsWaiting(t *testing.T) {
 	})
 }
 
-func TestService_ACopyLooksInTheSteadOfTheOneWhoseWaitRanOut(t *testing.T) {
+func TestService_CopyWaitsOnAfterTheFirstTimesOut(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		before := d.ask(d.ctx, lock.Request{Wait: 100 * time.Millisecond})
 		req := lock.Request{RequestID: uuid.New(), Wait: 300 * time.Millisecond}

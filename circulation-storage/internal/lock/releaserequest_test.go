@@ -111,7 +111,7 @@ func TestService_ReleaseRequestDropsItsPlace(t *testing.T) {
 }
 
 // The store grants the lock after the release has found none.
-func TestService_ALockGrantedToAReleasedRequestIsGivenBack(t *testing.T) {
+func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wait   time.Duration
 		leaves bool // its caller, before the release
@@ -155,7 +155,7 @@ func TestService_ALockGrantedToAReleasedRequestIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestService_ALockRenewedForAReleasedRequestIsGivenBack(t *testing.T) {
+func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
 		<-d.ask(d.ctx, req)
@@ -175,7 +175,7 @@ func TestService_ALockRenewedForAReleasedRequestIsGivenBack(t *testing.T) {
 	})
 }
 
-func TestService_AReleasedRequestMayAskAgain(t *testing.T) {
+func TestService_ReleasedRequestMayAcquireAgain(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
 		first := <-d.ask(d.ctx, req)
@@ -188,7 +188,7 @@ func TestService_AReleasedRequestMayAskAgain(t *testing.T) {
 	})
 }
 
-func TestService_ReleaseRequestPassesOnAnOutage(t *testing.T) {
+func TestService_ReleaseRequestReturnsAnOutage(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		boom := errors.New("boom")
 		d.store.releaseFailed = boom

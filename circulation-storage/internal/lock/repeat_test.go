@@ -14,7 +14,7 @@ import (
 // A request is repeated when its answer was lost. Its copies must end up with one
 // lock, wherever they stand in line.
 
-func TestARepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
+func TestService_RepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
 		first := <-d.ask(d.ctx, req)
@@ -34,7 +34,7 @@ func TestARepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
 	})
 }
 
-func TestARepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
+func TestService_RepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: long}
 		first := d.ask(d.ctx, req)
@@ -55,7 +55,7 @@ func TestARepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
 	})
 }
 
-func TestARepeatInLineGetsTheLockThatItsFirstCopyGotElsewhere(t *testing.T) {
+func TestService_RepeatInLineGetsTheLockGrantedElsewhere(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: d.patron, RequestID: uuid.New(), Wait: long}
 		head := d.ask(d.ctx, lock.Request{Wait: time.Second})
@@ -68,7 +68,7 @@ func TestARepeatInLineGetsTheLockThatItsFirstCopyGotElsewhere(t *testing.T) {
 	})
 }
 
-func TestARepeatSharesTheTurnOfItsFirstCopy(t *testing.T) {
+func TestService_RepeatSharesTheTurnOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: long}
 		first := d.ask(d.ctx, req)
@@ -81,7 +81,7 @@ func TestARepeatSharesTheTurnOfItsFirstCopy(t *testing.T) {
 	})
 }
 
-func TestARepeatGetsTheLockWhenItsFirstCopyLeft(t *testing.T) {
+func TestService_RepeatGetsTheLockWhenTheFirstCopyLeft(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: long}
 		ctx, leave := context.WithCancel(d.ctx)

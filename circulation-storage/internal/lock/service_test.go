@@ -19,7 +19,7 @@ const (
 	lookSlot = 40 * time.Millisecond // the longest time between two looks
 )
 
-func TestAReleaseHereWakesTheWaiterAtOnce(t *testing.T) {
+func TestService_ReleaseWakesTheWaiterAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		other := uuid.New()
 		first := <-d.ask(d.ctx, lock.Request{UserID: other})
@@ -36,7 +36,7 @@ func TestAReleaseHereWakesTheWaiterAtOnce(t *testing.T) {
 	})
 }
 
-func TestAReleaseElsewhereIsSeenSoon(t *testing.T) {
+func TestService_PollsForReleasesOfOtherInstances(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		waiter := d.ask(d.ctx, lock.Request{Wait: long})
 		<-time.After(time.Second)
@@ -47,7 +47,7 @@ func TestAReleaseElsewhereIsSeenSoon(t *testing.T) {
 	})
 }
 
-func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
+func TestService_ServesWaitersInOrder(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		var line []<-chan answer
 		for range 5 {
@@ -69,7 +69,7 @@ func TestWaitersAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-func TestOnlyTheHeadAsksAndFirstLooks(t *testing.T) {
+func TestService_OnlyTheFirstWaiterPolls(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		var line []<-chan answer
 		for range lock.MaxWaiting {
@@ -90,7 +90,7 @@ func TestOnlyTheHeadAsksAndFirstLooks(t *testing.T) {
 	})
 }
 
-func TestNewcomersDoNotOvertake(t *testing.T) {
+func TestService_NewcomersDoNotOvertake(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		waiter := d.ask(d.ctx, lock.Request{Wait: long})
 		d.store.free(d.ctx, d.patron) // the waiter has not looked yet
@@ -109,7 +109,7 @@ func TestNewcomersDoNotOvertake(t *testing.T) {
 	})
 }
 
-func TestAFullLineRefusesTheNext(t *testing.T) {
+func TestService_FullLineRefusesTheNext(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		leave := context.CancelFunc(nil)
 		for i := range lock.MaxWaiting {
@@ -149,7 +149,7 @@ func TestAFullLineRefusesTheNext(t *testing.T) {
 	})
 }
 
-func TestAWaiterThatLeavesBlocksNobody(t *testing.T) {
+func TestService_WaiterThatLeavesBlocksNoOther(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		ctx, leave := context.WithCancel(d.ctx)
 		left := d.ask(ctx, lock.Request{Wait: long})
@@ -166,7 +166,7 @@ func TestAWaiterThatLeavesBlocksNobody(t *testing.T) {
 }
 
 // The caller leaves at the very moment in which it is granted the lock.
-func TestALockGrantedToWhoLeftIsGivenBack(t *testing.T) {
+func TestService_WithdrawsALockGrantedAfterTheCallerLeft(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at the first try": 0, "in line": long} {
 		t.Run(name, func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
@@ -190,7 +190,7 @@ func TestALockGrantedToWhoLeftIsGivenBack(t *testing.T) {
 }
 
 // The caller found nobody before it, so it stands in no line that it could hand on.
-func TestWhoCameWhileALockIsGivenBackGetsItAtOnce(t *testing.T) {
+func TestService_WithdrawalWakesTheWaiterAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		granted := make(chan struct{})
 		d.store.free(d.ctx, d.patron)
@@ -207,7 +207,7 @@ func TestWhoCameWhileALockIsGivenBackGetsItAtOnce(t *testing.T) {
 	})
 }
 
-func TestALockFreedBetweenRefusalAndLineIsNotMissed(t *testing.T) {
+func TestService_DoesNotMissALockFreedBeforeJoining(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		d.store.afterRefusal = func() { d.store.free(d.ctx, d.patron) }
 		if got := <-d.ask(d.ctx, lock.Request{Wait: long}); got.err != nil || got.took != 0 {
@@ -217,7 +217,7 @@ func TestALockFreedBetweenRefusalAndLineIsNotMissed(t *testing.T) {
 }
 
 // Its first copy may have reached the holder, who counts on the lock.
-func TestARepeatThatLeavesTakesNothingAway(t *testing.T) {
+func TestService_RepeatThatLeavesKeepsTheLockOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
 		first := <-d.ask(d.ctx, req)
@@ -232,7 +232,7 @@ func TestARepeatThatLeavesTakesNothingAway(t *testing.T) {
 	})
 }
 
-func TestALockThatCannotBeGivenBackIsNoError(t *testing.T) {
+func TestService_FailedWithdrawalIsNoError(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		ctx, leave := context.WithCancel(d.ctx)
 		d.store.beforeAnswer, d.store.withdrawFailed = leave, true
@@ -242,7 +242,7 @@ func TestALockThatCannotBeGivenBackIsNoError(t *testing.T) {
 	})
 }
 
-func TestStopAnswersAllWaitersAtOnce(t *testing.T) {
+func TestService_StopAnswersAllWaitersAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		var line []<-chan answer
 		for range 5 {
@@ -259,7 +259,7 @@ func TestStopAnswersAllWaitersAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnOutageEndsTheWait(t *testing.T) {
+func TestService_OutageEndsTheWait(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		boom := errors.New("boom")
 		waiter := d.ask(d.ctx, lock.Request{Wait: long})
@@ -275,7 +275,7 @@ func TestAnOutageEndsTheWait(t *testing.T) {
 	})
 }
 
-func TestWithoutATenantNothingIsTaken(t *testing.T) {
+func TestService_RequiresATenant(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		if got := <-d.ask(t.Context(), lock.Request{UserID: uuid.New()}); got.code != fault.Malformed || d.store.asks != 0 {
 			t.Errorf("got %+v after %d acquires, want %q", got, d.store.asks, fault.Malformed)

@@ -72,7 +72,7 @@ func (w *recordWrite) writeRecord(ctx context.Context, statement string, r, stor
 	if err := scanRow(ctx, w.tx, nameTable(statement, w.t.Table), []any{r.ID(), string(doc)}, &written); err != nil {
 		return nil, w.explainViolation(err, r)
 	}
-	w.opened = w.t.Table == records.Loan().Table && records.OpenLoan(r) && !records.OpenLoan(stored)
+	w.opened = w.t.Table == records.Loan().Table && records.IsOpenLoan(r) && !records.IsOpenLoan(stored)
 	return written, w.noteSettings(ctx, stored, r)
 }
 
@@ -99,12 +99,12 @@ func holdsSettings(t records.Type) bool { return t.Table == records.SettingsEntr
 // noteSettings raises the version of the lock settings, and notes who did it, if the
 // record was or is the entry that holds them; nil is no record.
 func (w *recordWrite) noteSettings(ctx context.Context, before, after records.Record) error {
-	if !holdsSettings(w.t) || !records.LockSettings(before) && !records.LockSettings(after) {
+	if !holdsSettings(w.t) || !records.IsLockSettings(before) && !records.IsLockSettings(after) {
 		return nil
 	}
 	var b batch
 	var entry json.RawMessage
-	if records.LockSettings(before) {
+	if records.IsLockSettings(before) {
 		entry = json.RawMessage(b.encode(before))
 	}
 	b.query(raiseVersionSQL, nil)

@@ -118,7 +118,7 @@ func nextLook() {
 	synctest.Wait()
 }
 
-func TestWatch_RefusesATenantByItself(t *testing.T) {
+func TestWatch_RefusesSingleTenants(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := watchInBubble(t)
@@ -190,7 +190,7 @@ func TestWatch_LogsChangesOnce(t *testing.T) {
 	})
 }
 
-func TestWatch_KeepsWhatItKnowsWhenTheDatabaseFails(t *testing.T) {
+func TestWatch_KeepsItsStateWhenTheDatabaseFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := watchInBubble(t)
@@ -213,7 +213,7 @@ func TestWatch_KeepsWhatItKnowsWhenTheDatabaseFails(t *testing.T) {
 	})
 }
 
-func TestWatch_ExplainsWhatARequestMet(t *testing.T) {
+func TestWatch_ExplainsARequestsError(t *testing.T) {
 	t.Parallel()
 	d := &database{schemas: map[string]readiness.Schema{}}
 	d.set("fine", 17, false)

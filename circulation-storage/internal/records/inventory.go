@@ -1,5 +1,11 @@
 package records
 
+// Names that the rules of items need too.
+const (
+	holdingsTable   = "holdings_record"
+	itemHoldingsKey = "item_holdings_record_id_fkey"
+)
+
 // Instance is a title (mod-inventory-storage).
 func Instance() Type {
 	return Type{
@@ -13,7 +19,7 @@ func Instance() Type {
 			UUID:    {"instanceTypeId", "modeOfIssuanceId", "statusId"},
 			Boolean: {"discoverySuppress", "staffSuppress", "previouslyHeld"},
 		}),
-		Unique: []Unique{{Constraint: "instance_hrid_key", Fields: []string{"hrid"}}},
+		Unique: uniqueFields("instance", "hrid"),
 	}
 }
 
@@ -29,14 +35,12 @@ func Holdings() Type {
 			},
 			UUID:    {"effectiveLocationId", "holdingsTypeId", "sourceId", "callNumberTypeId"},
 			Boolean: {"discoverySuppress"},
-		}, columns{
-			"instanceId": "instance_id", "permanentLocationId": "permanent_location_id", "temporaryLocationId": "temporary_location_id",
-		}),
-		Unique: []Unique{{Constraint: "holdings_record_hrid_key", Fields: []string{"hrid"}}},
+		}, "instanceId", "permanentLocationId", "temporaryLocationId"),
+		Unique: uniqueFields(holdingsTable, "hrid"),
 		References: []Reference{
-			{Constraint: "holdings_record_instance_id_fkey", Field: "instanceId", To: "instance"},
-			{Constraint: "holdings_record_permanent_location_id_fkey", Field: "permanentLocationId", To: "location"},
-			{Constraint: "holdings_record_temporary_location_id_fkey", Field: "temporaryLocationId", To: "location"},
+			reference(holdingsTable, "instanceId", "instance"),
+			reference(holdingsTable, "permanentLocationId", "location"),
+			reference(holdingsTable, "temporaryLocationId", "location"),
 		},
 	}
 }
@@ -56,22 +60,15 @@ func Item() Type {
 			Boolean: {"discoverySuppress"},
 			Number:  {"order"},
 			Time:    {"status.date", "lastCheckIn.dateTime"},
-		}, columns{
-			"holdingsRecordId": "holdings_record_id", "materialTypeId": "material_type_id",
-			"permanentLoanTypeId": "permanent_loan_type_id", "temporaryLoanTypeId": "temporary_loan_type_id",
-			"permanentLocationId": "permanent_location_id", "temporaryLocationId": "temporary_location_id",
-		}),
-		Unique: []Unique{
-			{Constraint: "item_barcode_key", Fields: []string{"barcode"}},
-			{Constraint: "item_hrid_key", Fields: []string{"hrid"}},
-		},
+		}, "holdingsRecordId", "materialTypeId", "permanentLoanTypeId", "temporaryLoanTypeId", "permanentLocationId", "temporaryLocationId"),
+		Unique: uniqueFields("item", "barcode", "hrid"),
 		References: []Reference{
-			{Constraint: itemHoldingsKey, Field: "holdingsRecordId", To: holdingsTable},
-			{Constraint: "item_material_type_id_fkey", Field: "materialTypeId", To: "material_type"},
-			{Constraint: "item_permanent_loan_type_id_fkey", Field: "permanentLoanTypeId", To: "loan_type"},
-			{Constraint: "item_temporary_loan_type_id_fkey", Field: "temporaryLoanTypeId", To: "loan_type"},
-			{Constraint: "item_permanent_location_id_fkey", Field: "permanentLocationId", To: "location"},
-			{Constraint: "item_temporary_location_id_fkey", Field: "temporaryLocationId", To: "location"},
+			reference("item", "holdingsRecordId", holdingsTable),
+			reference("item", "materialTypeId", "material_type"),
+			reference("item", "permanentLoanTypeId", "loan_type"),
+			reference("item", "temporaryLoanTypeId", "loan_type"),
+			reference("item", "permanentLocationId", "location"),
+			reference("item", "temporaryLocationId", "location"),
 		},
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// prepareItem computes what an item takes from its holdings record, and keeps the
-// date since when it has its status.
+// prepareItem computes what an item takes from its holdings record, and the date of its
+// status.
 func prepareItem(ctx context.Context, r Reader, w Write) error {
 	item := w.Record
 	holdings, err := r.Read(ctx, holdingsTable, item.Text("holdingsRecordId"))
@@ -24,19 +24,17 @@ func prepareItem(ctx context.Context, r Reader, w Write) error {
 	return nil
 }
 
-// prepareHoldings computes where the items of a holdings record stand when they
-// say nothing else.
+// prepareHoldings computes the location of items that have none of their own.
 func prepareHoldings(_ context.Context, _ Reader, w Write) error {
 	w.Record.set("effectiveLocationId", effectiveLocation(w.Record))
 	return nil
 }
 
-// DeriveItem writes into item what FOLIO computes from it and its holdings record
-// (mod-inventory-storage, EffectiveValuesService): effectiveLocationId is the
-// item's temporary location, else its permanent one, else the holdings'
-// temporary, else the holdings' permanent one; each part of
-// effectiveCallNumberComponents is the item's own, else the holdings'. It
-// replaces what item had there.
+// DeriveItem replaces the item's computed fields (mod-inventory-storage,
+// EffectiveValuesService). effectiveLocationId is the item's temporary location, else
+// its permanent one, else the temporary, else the permanent one of the holdings record.
+// Each part of effectiveCallNumberComponents is the item's own, else that of the
+// holdings record.
 func DeriveItem(item, holdings Record) {
 	location := effectiveLocation(item)
 	if location == "" {
@@ -67,12 +65,12 @@ func effectiveLocation(r Record) string {
 	return r.Text("permanentLocationId")
 }
 
-// StampStatus keeps an item's status.date: the time of the write that gave the
-// item its status.name, whatever the client sent.
+// StampStatus sets an item's status.date to the time of the write that gave the item its
+// status.name. The client's date is ignored.
 func StampStatus(w Write) {
 	status := maps.Clone(w.Record.Object("status"))
 	if status == nil {
-		return // only a record that never met the schema
+		return // the schema requires a status
 	}
 	date := w.Stored.Text("status.date")
 	if date == "" || w.Stored.Text("status.name") != status.Text("name") {

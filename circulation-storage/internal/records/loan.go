@@ -7,6 +7,44 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
+// Loan is an open or closed loan (mod-circulation-storage).
+func Loan() Type {
+	return Type{
+		Name: "loan", Path: "/loan-storage/loans", Collection: "loans", Table: "loan", Schema: "loan",
+		Permission: "circulation-storage.loans", Upsert: true, Prepare: prepareLoan,
+		Indexes: index(fields{
+			Text: {"status.name", "action", "actionComment", "itemStatus", "forUseAtLocation.status"},
+			UUID: {
+				"proxyUserId", "loanPolicyId", "checkoutServicePointId", "checkinServicePointId", "patronGroupIdAtCheckout",
+				"itemEffectiveLocationIdAtCheckOut", "overdueFinePolicyId", "lostItemPolicyId",
+			},
+			Boolean: {"dueDateChangedByRecall", "isDcb", "agedToLostDelayedBilling.lostItemHasBeenBilled"},
+			Number:  {"renewalCount", "reminders.lastFeeBilled.number"},
+			Time: {
+				"loanDate", "dueDate", "returnDate", "systemReturnDate", "declaredLostDate", "claimedReturnedDate",
+				"agedToLostDelayedBilling.dateLostItemShouldBeBilled", "agedToLostDelayedBilling.agedToLostDate",
+				"reminders.lastFeeBilled.date", "forUseAtLocation.statusDate", "forUseAtLocation.holdShelfExpirationDate",
+			},
+		}, "userId", "itemId"),
+		Unique: []Unique{{
+			Constraint: "loan_open_item_id_key", Fields: []string{"itemId"},
+			Message: "Cannot have more than one open loan for the same item",
+		}},
+	}
+}
+
+// PatronActionSession is a check-out or check-in since the patron's last notice
+// (mod-circulation-storage).
+func PatronActionSession() Type {
+	return Type{
+		Name: "patron action session", Path: "/patron-action-session-storage/patron-action-sessions", Collection: "patronActionSessions",
+		Table: "patron_action_session", Schema: "patron-action-session",
+		Permission: "patron-action-session-storage.patron-action-sessions",
+		Indexes: index(fields{Text: {"actionType"}, UUID: {"sessionId"}},
+			"patronId", "loanId"),
+	}
+}
+
 // prepareLoan applies the rules of mod-circulation-storage's loans, with its
 // messages.
 func prepareLoan(_ context.Context, _ Reader, w Write) error {
@@ -20,7 +58,7 @@ func prepareLoan(_ context.Context, _ Reader, w Write) error {
 	if loan.Object("status") == nil {
 		loan["status"] = map[string]any{"name": openStatus}
 	}
-	if OpenLoan(loan) && loan.Text("userId") == "" {
+	if IsOpenLoan(loan) && loan.Text("userId") == "" {
 		return fault.StorageRefusal("Open loan must have a user ID", fault.Parameter{Key: "userId"})
 	}
 	return nil
@@ -38,5 +76,5 @@ func checkDate(loan Record, field, name string) error {
 
 const openStatus = "Open"
 
-// OpenLoan reports whether a loan still runs.
-func OpenLoan(loan Record) bool { return loan.Text("status.name") == openStatus }
+// IsOpenLoan reports whether a loan is open.
+func IsOpenLoan(loan Record) bool { return loan.Text("status.name") == openStatus }

@@ -1,13 +1,42 @@
 package records
 
-// ProxyFor says that one patron may borrow for another (mod-users).
+// Usergroup is a patron group (mod-users).
+func Usergroup() Type {
+	return Type{
+		Name: "group", Path: "/groups", Collection: "usergroups", Table: "usergroup", Schema: "usergroup",
+		Permission: "usergroups",
+		Indexes:    index(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
+		Unique:     uniqueFields("usergroup", "group"),
+	}
+}
+
+// User is a patron or a member of staff (mod-users).
+func User() Type {
+	return Type{
+		Name: "user", Path: "/users", Collection: "users", Table: "users", Schema: "user",
+		Permission: "users",
+		Indexes: index(fields{
+			Text: {
+				"username", "barcode", "externalSystemId", "type", "tags.tagList", "departments",
+				"personal.lastName", "personal.firstName", "personal.middleName", "personal.preferredFirstName", "personal.email",
+				"personal.phone", "personal.mobilePhone",
+			},
+			Boolean: {"active"},
+			Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
+		}, "patronGroup"),
+		Unique:     uniqueFields("users", "username", "barcode", "externalSystemId"),
+		References: []Reference{reference("users", "patronGroup", "usergroup")},
+	}
+}
+
+// ProxyFor lets one patron borrow for another (mod-users).
 func ProxyFor() Type {
 	return Type{
 		Name: "proxy relationship", Path: "/proxiesfor", Collection: "proxiesFor", Table: "proxyfor", Schema: "proxyfor",
 		Permission: "proxiesfor",
 		Indexes: index(fields{
 			Text: {"status", "requestForSponsor", "notificationsTo", "accrueTo"}, Time: {"expirationDate", "createdDate"},
-		}, columns{"userId": "user_id", "proxyUserId": "proxy_user_id"}),
+		}, "userId", "proxyUserId"),
 		Unique: []Unique{{
 			Constraint: "proxyfor_user_id_proxy_user_id_key", Fields: []string{"userId", "proxyUserId"},
 			Message: "Proxy relationship already exists",
@@ -23,6 +52,6 @@ func ManualBlock() Type {
 		Indexes: index(fields{
 			Text: {"type", "desc", "code", "staffInformation", "patronMessage"}, Boolean: {"borrowing", "renewals", "requests"},
 			Time: {"expirationDate"},
-		}, columns{"userId": "user_id"}),
+		}, "userId"),
 	}
 }

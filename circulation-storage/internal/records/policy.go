@@ -11,49 +11,61 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// RequestPolicy says which kinds of requests are allowed
-// (mod-circulation-storage).
+// LoanPolicy holds loan periods and the item limit (mod-circulation-storage).
+func LoanPolicy() Type {
+	return Type{
+		Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
+		Permission: "circulation-storage.loan-policies",
+		Indexes: index(fields{
+			Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
+			Number: {"loansPolicy.itemLimit"},
+			UUID:   {"loansPolicy.fixedDueDateScheduleId", "renewalsPolicy.alternateFixedDueDateScheduleId"},
+		}),
+		Unique: uniqueFields("loan_policy", "name"),
+	}
+}
+
+// RequestPolicy lists the allowed kinds of requests (mod-circulation-storage).
 func RequestPolicy() Type {
 	return Type{
 		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
 		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
 		Indexes: index(fields{Text: {"name", "description", "requestTypes"}}),
-		Unique:  []Unique{{Constraint: "request_policy_name_key", Fields: []string{"name"}}},
+		Unique:  uniqueFields("request_policy", "name"),
 	}
 }
 
-// CirculationSetting is a named setting of the tenant (mod-circulation-storage):
-// generalTlr, for one, switches title-level requests.
+// CirculationSetting is a named setting of the tenant (mod-circulation-storage). For
+// example, generalTlr switches title-level requests.
 func CirculationSetting() Type {
 	return Type{
 		Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
 		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings",
 		Indexes: index(fields{Text: {"name"}}),
-		Unique:  []Unique{{Constraint: "circulation_settings_name_key", Fields: []string{"name"}}},
+		Unique:  uniqueFields("circulation_settings", "name"),
 	}
 }
 
-// FixedDueDateSchedule says when items are due that are lent within given dates
-// (mod-circulation-storage).
+// FixedDueDateSchedule maps ranges of loan dates to due dates (mod-circulation-storage).
 func FixedDueDateSchedule() Type {
 	return Type{
 		Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
 		Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules",
 		Prepare: prepareSchedule,
 		Indexes: index(fields{Text: {"name", "description"}}),
-		Unique:  []Unique{{Constraint: "fixed_due_date_schedule_name_key", Fields: []string{"name"}}},
+		Unique:  uniqueFields("fixed_due_date_schedule", "name"),
 	}
 }
 
 // span is one entry of a schedule.
 type span struct {
-	at            int // its place in the list
+	at            int // the index in the list
 	from, to, due time.Time
 }
 
-// prepareSchedule refuses dates that no loan could get, with
-// mod-circulation-storage's messages, and dates of which a loan could get two.
-// One range may end at the moment when the next begins.
+// prepareSchedule refuses ranges that contradict themselves, with
+// mod-circulation-storage's messages, and ranges that overlap. A range may begin at the
+// end of another.
 func prepareSchedule(_ context.Context, _ Reader, w Write) error {
 	spans := readSpans(w.Record)
 	var wrong fault.List
@@ -82,7 +94,7 @@ func prepareSchedule(_ context.Context, _ Reader, w Write) error {
 	return wrong.Err()
 }
 
-// readSpans reads what the schema has checked.
+// readSpans reads the list that the schema has checked.
 func readSpans(schedule Record) []span {
 	list, _ := schedule["schedules"].([]any)
 	spans := make([]span, 0, len(list))

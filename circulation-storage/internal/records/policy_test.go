@@ -32,7 +32,7 @@ func refused(t *testing.T, err error) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestAScheduleWhoseDatesContradictEachOtherIsRefused(t *testing.T) {
+func TestFixedDueDateSchedule_RefusesContradictingDates(t *testing.T) {
 	t.Parallel()
 	const no = "Unable to save fixed loan date. Date range not valid "
 	tests := []struct{ name, schedules, want string }{
@@ -77,7 +77,7 @@ func TestAScheduleWhoseDatesContradictEachOtherIsRefused(t *testing.T) {
 	}
 }
 
-func TestARequestNamesItsItemAsItsLevelDemands(t *testing.T) {
+func TestRequest_NamesItsItemByItsLevel(t *testing.T) {
 	t.Parallel()
 	const (
 		item     = "Item ID in item level request should not be absent | itemId"

@@ -9,12 +9,12 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// Record is one record as JSON decodes it, numbers as json.Number, so that they
-// keep their value. json.Marshal writes it.
+// Record is one decoded JSON object. Numbers are json.Number, so that they keep their
+// value.
 type Record map[string]any
 
-// Decode reads a record with jsonschema.Decode: what is null is dropped, what cannot
-// be stored is refused. Anything but an object is an Invalid fault.
+// Decode reads a record with jsonschema.Decode, which drops nulls and refuses what
+// PostgreSQL cannot store. Fault: Invalid for a document that is no object.
 func Decode(doc []byte) (Record, error) {
 	v, err := jsonschema.Decode(doc)
 	if err != nil {
@@ -30,7 +30,7 @@ func Decode(doc []byte) (Record, error) {
 	return object, nil
 }
 
-// Text returns the string at a path with dots, "" when there is none.
+// Text returns the string at a path with dots, "" if there is none.
 func (r Record) Text(path string) string {
 	s, _ := r.value(path).(string)
 	return s
@@ -39,7 +39,7 @@ func (r Record) Text(path string) string {
 // ID returns the record's id.
 func (r Record) ID() string { return r.Text("id") }
 
-// Version returns _version, false when there is none.
+// Version returns _version, false if there is none.
 func (r Record) Version() (int, bool) {
 	switch n := r["_version"].(type) {
 	case int:
@@ -51,14 +51,14 @@ func (r Record) Version() (int, bool) {
 	return 0, false
 }
 
-// Object returns the object at key; writing to it writes to the record. It is
-// nil when there is none.
+// Object returns the object at key, nil if there is none. Writing to it writes to the
+// record.
 func (r Record) Object(key string) Record {
 	object, _ := r[key].(map[string]any)
 	return object
 }
 
-// value returns what stands at a path with dots, nil when there is nothing.
+// value returns the value at a path with dots, nil if there is none.
 func (r Record) value(path string) any {
 	var v any = map[string]any(r)
 	for key := range strings.SplitSeq(path, ".") {
@@ -68,7 +68,7 @@ func (r Record) value(path string) any {
 	return v
 }
 
-// set stores value under key, and removes key when value is "".
+// set stores value under key. It removes the key if value is "".
 func (r Record) set(key, value string) {
 	if value == "" {
 		delete(r, key)

@@ -3,15 +3,17 @@ package records
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
-// Request is a patron's wish for an item or a title (mod-circulation-storage). An
-// open one has a position in a queue: its item's, or with title-level requests its
-// title's. Who keeps the positions 1, 2, … is whoever writes requests; here no two
-// open requests of one item share a position.
+// Request is a patron's request for an item or a title (mod-circulation-storage). An
+// open request has a position in the queue of its item or, with title-level requests,
+// of its title. Callers keep the positions 1, 2, … without gaps. The storage only
+// prevents two open requests of one item at the same position.
 func Request() Type {
 	return Type{
 		Name: "request", Path: "/request-storage/requests", Collection: "requests", Table: "request", Schema: "request",
@@ -35,8 +37,7 @@ func Request() Type {
 				"requestDate", "requestExpirationDate", "holdShelfExpirationDate", "cancelledDate", "awaitingPickupRequestClosedDate",
 				"printDetails.printEventDate",
 			},
-		}, columns{"itemId": "item_id", "instanceId": "instance_id", "requesterId": "requester_id"}).
-			inColumn("status", "status").inColumn("position", "position"),
+		}, "itemId", "instanceId", "requesterId").inColumns("status", "position"),
 		Unique: []Unique{{
 			Constraint: "request_item_id_position_key", Fields: []string{"itemId", "position"},
 			Message: "Cannot have more than one request with the same position in the queue",
@@ -44,8 +45,8 @@ func Request() Type {
 	}
 }
 
-// prepareRequest applies the rules of mod-circulation-storage's requests, with its
-// messages: a request for an item names it and its holdings record, one for a title
+// prepareRequest applies the rules of mod-circulation-storage, with its messages. A
+// request for an item names the item and its holdings record. A request for a title
 // names both or none.
 func prepareRequest(_ context.Context, _ Reader, w Write) error {
 	request := w.Record
@@ -73,14 +74,33 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 	return wrong.Err()
 }
 
-// PatronActionSession is a loan that a patron got or returned since the last
-// notice (mod-circulation-storage).
-func PatronActionSession() Type {
-	return Type{
-		Name: "patron action session", Path: "/patron-action-session-storage/patron-action-sessions", Collection: "patronActionSessions",
-		Table: "patron_action_session", Schema: "patron-action-session",
-		Permission: "patron-action-session-storage.patron-action-sessions",
-		Indexes: index(fields{Text: {"actionType"}, UUID: {"sessionId"}},
-			columns{"patronId": "patron_id", "loanId": "loan_id"}),
+// ParseRequestBatch reads {"requests":[…]} and sets missing ids as Parse does. Fault:
+// Invalid, also for an id that occurs twice; it names the request.
+func ParseRequestBatch(body []byte) ([]Record, error) {
+	doc, err := Decode(body)
+	if err != nil {
+		return nil, err
 	}
+	if err := jsonschema.Check("request-batch", map[string]any(doc)); err != nil {
+		return nil, err
+	}
+	list, _ := doc["requests"].([]any)
+	requests := make([]Record, len(list))
+	first := map[string]int{}
+	for i, v := range list {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("writing requests[%d]: %w", i, err)
+		}
+		if requests[i], err = Request().Parse(raw, ""); err != nil {
+			return nil, fmt.Errorf("requests[%d]: %w", i, err)
+		}
+		id := requests[i].ID()
+		if before, ok := first[id]; ok {
+			return nil, fault.StorageRefusal(fmt.Sprintf("requests[%d] has the id of requests[%d]: each request may come once", i, before),
+				fault.Param(fmt.Sprintf("requests[%d].id", i), id))
+		}
+		first[id] = i
+	}
+	return requests, nil
 }

@@ -64,7 +64,7 @@ func complete(t *testing.T, typ records.Type, r records.Reader, doc, stored stri
 	return got, typ.Complete(t.Context(), r, w)
 }
 
-func TestAnItemTakesItsLocationAndCallNumberFromWhereFOLIODoes(t *testing.T) {
+func TestItem_ComputesLocationAndCallNumberAsFOLIO(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, item, holdings, location, callNumber string }{
 		{"nothing anywhere", `{}`, `{}`, ``, `{}`},
@@ -108,7 +108,7 @@ func TestAnItemTakesItsLocationAndCallNumberFromWhereFOLIODoes(t *testing.T) {
 
 const newItem = `{"id":"idA","holdingsRecordId":"idB","materialTypeId":"idC","permanentLoanTypeId":"idC","status":{"name":"Available","date":"2001-01-01"}`
 
-func TestAnItemsStatusDateIsKeptByTheServer(t *testing.T) {
+func TestItem_KeepsTheStatusDate(t *testing.T) {
 	t.Parallel()
 	holdings := shelf{"holdings_record/" + idB: record(t, `{"permanentLocationId":"idD"}`)}
 	tests := []struct{ name, stored, want string }{
@@ -132,7 +132,7 @@ func TestAnItemsStatusDateIsKeptByTheServer(t *testing.T) {
 	}
 }
 
-func TestCompleteLeavesACopyAlone(t *testing.T) {
+func TestType_CompleteLeavesACopyUnchanged(t *testing.T) {
 	t.Parallel()
 	holdings := shelf{"holdings_record/" + idB: record(t, `{"permanentLocationId":"idD"}`)}
 	sent, want := record(t, newItem+`,"metadata":{"ours":1}}`), record(t, newItem+`,"metadata":{"ours":1}}`)
@@ -151,7 +151,7 @@ func (b outageReader) Read(context.Context, string, string) (records.Record, err
 	return nil, b.err
 }
 
-func TestAnItemNeedsItsHoldingsRecord(t *testing.T) {
+func TestItem_RequiresItsHoldingsRecord(t *testing.T) {
 	t.Parallel()
 	_, err := complete(t, records.Item(), shelf{}, newItem+`}`, ``)
 	want := "Cannot set item.holdingsRecordId = " + idB + " because it does not exist in holdings_record.id."
@@ -164,7 +164,7 @@ func TestAnItemNeedsItsHoldingsRecord(t *testing.T) {
 	}
 }
 
-func TestAHoldingsRecordsEffectiveLocation(t *testing.T) {
+func TestHoldings_EffectiveLocation(t *testing.T) {
 	t.Parallel()
 	const doc = `{"instanceId":"idA","permanentLocationId":"idB","effectiveLocationId":"idD"`
 	for member, want := range map[string]string{``: idB, `,"temporaryLocationId":"idC"`: idC} {
@@ -175,7 +175,7 @@ func TestAHoldingsRecordsEffectiveLocation(t *testing.T) {
 	}
 }
 
-func TestALoanObeysFOLIOsRules(t *testing.T) {
+func TestLoan_ObeysFOLIOsRules(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, loan string
@@ -194,7 +194,7 @@ func TestALoanObeysFOLIOsRules(t *testing.T) {
 		got, err := complete(t, records.Loan(), shelf{}, tc.loan+`,"itemId":"idB","action":"checkedout"}`, ``)
 		var f *fault.Error
 		switch {
-		case tc.code == "" && (err != nil || got.Text("status.name") != tc.says || records.OpenLoan(got) != (tc.says == "Open")):
+		case tc.code == "" && (err != nil || got.Text("status.name") != tc.says || records.IsOpenLoan(got) != (tc.says == "Open")):
 			t.Errorf("%s: got %v, %v, want status %s", tc.name, got["status"], err, tc.says)
 		case tc.code != "" && (!errors.As(err, &f) || f.Code != tc.code || f.Msg != tc.says):
 			t.Errorf("%s: got %v, want %s: %s", tc.name, err, tc.code, tc.says)
@@ -202,7 +202,7 @@ func TestALoanObeysFOLIOsRules(t *testing.T) {
 	}
 }
 
-func TestLockSettingsThatNobodyCouldActOnAreRefused(t *testing.T) {
+func TestSettingsEntry_RefusesInvalidLockSettings(t *testing.T) {
 	t.Parallel()
 	const tenants = `{"scope":"mod-circulation","key":"checkoutLockFeature"`
 	tests := []struct{ name, entry, want string }{

@@ -44,7 +44,7 @@ func readSample(t *testing.T, dir, path string) [][]byte {
 	return docs
 }
 
-func TestFOLIOsSampleRecordsPass(t *testing.T) {
+func TestType_AcceptsFOLIOsSampleRecords(t *testing.T) {
 	t.Parallel()
 	dir := sampleDir(t)
 	stored := shelf{}

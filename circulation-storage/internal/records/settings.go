@@ -10,17 +10,34 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// LockSettings reports whether a settings entry is the tenant's own settings of
-// the check-out lock.
-func LockSettings(entry Record) bool {
+// SettingsEntry is one setting of a tenant, or of one of its users
+// (mod-settings, which answers 403 to a duplicate).
+func SettingsEntry() Type {
+	return Type{
+		Name: "settings entry", Path: "/settings/entries", Collection: "items", Table: "settings_entry", Schema: "settings-entry",
+		Permission: "mod-settings.entries", Prepare: prepareSettingsEntry,
+		Indexes: index(fields{Text: {"scope", "key", "value"}, UUID: {"userId"}}),
+		Unique: []Unique{
+			{
+				Constraint: "settings_entry_scope_key_user_id_key", Fields: []string{"scope", "key", "userId"}, Code: fault.Forbidden,
+				Message: "There is an entry with this scope, key and userId already",
+			},
+			{Constraint: "settings_entry_pkey", Fields: []string{"id"}, Code: fault.Forbidden},
+		},
+	}
+}
+
+// IsLockSettings reports whether a settings entry holds the tenant's settings of the
+// check-out lock.
+func IsLockSettings(entry Record) bool {
 	return entry.Text("scope") == schemas.LockSettingsScope && entry.Text("key") == schemas.LockSettingsKey &&
 		entry.Text("userId") == ""
 }
 
-// DecidesLock reports whether a settings entry says itself whether check-outs take
-// the lock, so that no environment does.
+// DecidesLock reports whether a settings entry turns the lock on or off, so that the
+// environments of instances do not count.
 func DecidesLock(entry Record) bool {
-	if !LockSettings(entry) {
+	if !IsLockSettings(entry) {
 		return false
 	}
 	own, err := parseLockSettings(entry)
@@ -35,14 +52,14 @@ func parseLockSettings(entry Record) (schemas.LockSettings, error) {
 	return schemas.ParseLockSettings(value)
 }
 
-// prepareSettingsEntry refuses lock settings that nobody could act on. FOLIO
-// stores them, and its circulation then takes the feature for switched off.
+// prepareSettingsEntry refuses invalid lock settings. FOLIO stores them, and its
+// circulation then treats the feature as switched off.
 func prepareSettingsEntry(_ context.Context, _ Reader, w Write) error {
 	entry := w.Record
 	if id := entry.Text("userId"); id != "" {
 		entry["userId"] = strings.ToLower(id) // unique as text
 	}
-	if !LockSettings(entry) {
+	if !IsLockSettings(entry) {
 		return nil
 	}
 	if _, err := parseLockSettings(entry); err != nil {

@@ -1,11 +1,16 @@
-// Package records knows FOLIO's record types: one table of them, and the rules
-// that each record obeys whoever writes it. It knows neither SQL nor HTTP.
+// Package records holds the table of FOLIO's record types and the rules that each write
+// of a record obeys. It knows neither SQL nor HTTP.
 package records
 
-import "checkoutlock/schemas/fault"
+import (
+	"strings"
+	"unicode"
 
-// Type describes one kind of record. An entry in the table of types is all that
-// a new kind needs, beside its JSON Schema and its migration.
+	"checkoutlock/schemas/fault"
+)
+
+// Type describes one kind of record. A new kind needs an entry in the table of types,
+// a JSON Schema and a migration.
 type Type struct {
 	// Name is the singular name, for messages: "item".
 	Name string
@@ -15,23 +20,23 @@ type Type struct {
 	Collection string
 	// Table is the name of the database table: "item".
 	Table string
-	// Schema is the name of the JSON Schema that checks what comes in.
+	// Schema is the name of the JSON Schema of request bodies.
 	Schema string
 	// Permission is the prefix of the permission names; ".collection.get",
 	// ".item.get", ".item.post", ".item.put" and ".item.delete" follow.
 	Permission string
-	// Indexes is what CQL may ask for, by the index's name: a JSON path with dots.
+	// Indexes lists what CQL may search, by the index's name: a JSON path with dots.
 	Indexes map[string]Index
-	// Unique lists what no two records may share.
+	// Unique lists the values that no two records may share.
 	Unique []Unique
-	// References lists the records that must exist before this one may name them.
+	// References lists the fields that must name existing records.
 	References []Reference
-	// Versioned records carry _version, kept by Complete: 1 at first, one more at
-	// each write, and a PUT must show the stored one.
+	// Versioned records have a _version: Complete sets it to 1 and increases it with each
+	// write, and a PUT must send the stored one.
 	Versioned bool
 	// Upsert lets a PUT with an unknown id create the record (FOLIO's loans).
 	Upsert bool
-	// Prepare applies the type's own rules; nil means none. Complete calls it.
+	// Prepare applies the type's own rules in Complete; nil means none.
 	Prepare Prepare
 }
 
@@ -44,14 +49,14 @@ const (
 	UUID                // compared as an id; anything else matches nothing
 	Boolean             // true or false
 	Number
-	Time // what schemas.ParseTime reads, compared as instants; without an offset it is UTC
+	Time // read by jsonschema.ParseTime and compared as instants; UTC if it has no offset
 )
 
-// Index is one thing that CQL may ask for.
+// Index is a value that CQL may search.
 type Index struct {
 	Kind Kind
-	// Column is the generated column that holds the value; empty means that it is
-	// read from the JSON.
+	// Column is the generated column that holds the value; empty means that the value
+	// is read from the JSON.
 	Column string
 }
 
@@ -59,10 +64,10 @@ type Index struct {
 type Unique struct {
 	Constraint string   // name of the unique index
 	Fields     []string // JSON paths
-	// Message says what is wrong; empty means "<field> value already exists in
+	// Message is the text of the fault; empty means "<field> value already exists in
 	// table <table>: <value>".
 	Message string
-	// Code is the fault's code, for a plain text answer; empty means Invalid,
+	// Code is the code of a fault that is answered as text; empty means Invalid,
 	// answered as FOLIO's errors JSON with the fields as parameters.
 	Code fault.Code
 }
@@ -72,4 +77,65 @@ type Reference struct {
 	Constraint string // name of the foreign key
 	Field      string // JSON path
 	To         string // Table of the other type
+}
+
+// fields lists indexes that are read from the JSON, by their kind.
+type fields map[Kind][]string
+
+// indexes is the value of Type.Indexes.
+type indexes map[string]Index
+
+// index returns the listed indexes and those that every record has. Each of ids is an
+// index with a generated column.
+func index(listed fields, ids ...string) indexes {
+	all := indexes{
+		"id":                       {Kind: UUID, Column: "id"},
+		"metadata.createdDate":     {Kind: Time},
+		"metadata.updatedDate":     {Kind: Time},
+		"metadata.createdByUserId": {Kind: UUID},
+		"metadata.updatedByUserId": {Kind: UUID},
+	}
+	for kind, names := range listed {
+		for _, name := range names {
+			all[name] = Index{Kind: kind}
+		}
+	}
+	for _, name := range ids {
+		all[name] = Index{Kind: UUID, Column: snakeCase(name)}
+	}
+	return all
+}
+
+// inColumns gives the indexes generated columns of the same names.
+func (all indexes) inColumns(names ...string) indexes {
+	for _, name := range names {
+		all[name] = Index{Kind: all[name].Kind, Column: name}
+	}
+	return all
+}
+
+// uniqueFields returns one Unique for each of the fields.
+func uniqueFields(table string, fields ...string) []Unique {
+	list := make([]Unique, len(fields))
+	for i, field := range fields {
+		list[i] = Unique{Constraint: table + "_" + snakeCase(field) + "_key", Fields: []string{field}}
+	}
+	return list
+}
+
+// reference returns a Reference from the field of a table to another table.
+func reference(table, field, to string) Reference {
+	return Reference{Constraint: table + "_" + snakeCase(field) + "_fkey", Field: field, To: to}
+}
+
+// snakeCase returns the name that a field has in SQL.
+func snakeCase(field string) string {
+	var b strings.Builder
+	for _, r := range field {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }

@@ -39,7 +39,7 @@ func schemaFields(t *testing.T, name string) map[string]bool {
 	return paths
 }
 
-func TestTheTableOfTypesNamesWhatExists(t *testing.T) {
+func TestTypes_NameExistingSchemasAndConstraints(t *testing.T) {
 	t.Parallel()
 	var sql strings.Builder
 	files, err := fs.Glob(migrations.SQL, "sql/*.up.sql")
@@ -108,7 +108,7 @@ func TestTheTableOfTypesNamesWhatExists(t *testing.T) {
 }
 
 // FOLIO's names, as its clients use them.
-func TestPathsAndCollectionKeysAreFOLIOs(t *testing.T) {
+func TestTypes_HavePathsAndCollectionKeysOfFOLIO(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"/users": "users", "/groups": "usergroups", "/item-storage/items": "items", "/holdings-storage/holdings": "holdingsRecords",
@@ -132,7 +132,7 @@ func TestPathsAndCollectionKeysAreFOLIOs(t *testing.T) {
 }
 
 // What mod-circulation and edge-sip2 ask for.
-func TestTheIndexesThatFOLIOsClientsUseExist(t *testing.T) {
+func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 	t.Parallel()
 	used := map[string]string{
 		"/users":                             "id barcode username externalSystemId active patronGroup personal.lastName personal.firstName expirationDate",

@@ -7,28 +7,29 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Violation is the fault for a record that violates the constraint of that name
-// when it is written: a value that another record has, or a reference to a record
-// that does not exist. It is nil for a constraint that t does not know.
+// Violation returns the fault for writing a record that violates a constraint: a
+// duplicate value, or a reference to a missing record. It is nil for a constraint that
+// t does not list.
 func (t Type) Violation(constraint string, r Record) error {
 	for _, u := range t.Unique {
 		if u.Constraint == constraint {
-			return t.taken(u, r)
+			return t.newDuplicate(u, r)
 		}
 	}
 	for _, ref := range t.References {
 		if ref.Constraint == constraint {
-			return t.dangling(ref, r)
+			return t.newDangling(ref, r)
 		}
 	}
 	if constraint == t.Table+"_pkey" {
-		return t.taken(Unique{Fields: []string{"id"}}, r)
+		return t.newDuplicate(Unique{Fields: []string{"id"}}, r)
 	}
 	return nil
 }
 
-// taken has RMB's type and code ("1" and "-1") and its message in clearer words.
-func (t Type) taken(u Unique, r Record) error {
+// newDuplicate has the type and code of FOLIO's RMB ("1" and "-1"), and its message in
+// clearer words.
+func (t Type) newDuplicate(u Unique, r Record) error {
 	var params []fault.Parameter
 	var values []string
 	for _, field := range u.Fields {
@@ -49,15 +50,15 @@ func (t Type) taken(u Unique, r Record) error {
 	return fault.StorageRefusal(message, params...)
 }
 
-func (t Type) dangling(ref Reference, r Record) error {
+func (t Type) newDangling(ref Reference, r Record) error {
 	value := r.Text(ref.Field)
 	return fault.StorageRefusal(fmt.Sprintf("Cannot set %s.%s = %s because it does not exist in %s.id.", t.Table, ref.Field, value, ref.To),
 		fault.Param(ref.Field, value))
 }
 
-// StillReferenced is the fault for deleting the record of type t with that id
-// while a record of another type names it: constraint is the foreign key that
-// said so. It is nil for a constraint that no type knows.
+// StillReferenced returns the fault for deleting a record of type t to which a record of
+// another type refers. constraint is the violated foreign key. It is nil for a
+// constraint that no type lists.
 func (t Type) StillReferenced(constraint, id string) error {
 	for _, other := range Types() {
 		for _, ref := range other.References {

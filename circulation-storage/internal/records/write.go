@@ -12,29 +12,22 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// Reader reads other records for a rule, within the transaction of the write.
-type Reader interface {
-	// Read returns the record with that id from a Type's Table and keeps it from
-	// changing until the transaction ends. A missing one is a NotFound fault.
-	Read(ctx context.Context, table, id string) (Record, error)
-}
-
 // Write is one record about to be written.
 type Write struct {
-	Record Record    // as Parse returned it; Complete sets its properties, changing none inside, so maps.Clone keeps a copy
-	Stored Record    // what it replaces, locked; nil when the record is created
+	Record Record    // from Parse; Complete replaces top-level properties only, so maps.Clone keeps a copy
+	Stored Record    // the locked record to replace; nil for a new record
 	Now    time.Time // the database's clock, read once for the whole write
-	UserID string    // the acting user, "" for a system call
+	UserID string    // the acting user; "" for a system call
 }
 
-// Prepare applies a type's rules to a record about to be written: it fills in
-// defaults and computed values, and refuses what breaks a rule.
+// Prepare applies a type's rules to a record about to be written: it sets defaults and
+// computed values, and refuses a record that breaks a rule.
 type Prepare func(ctx context.Context, r Reader, w Write) error
 
-// Parse reads a record from a request's body, checks it against the type's
-// schema, and settles its id: id is the one in the path, "" for a POST. A body
-// without id gets the path's, or a new one. Ids come out in lower case, as
-// PostgreSQL writes them. An id that differs from the path's is an Invalid fault.
+// Parse reads a record from a request's body and checks it against the type's schema.
+// id is the one in the path, "" for a POST. A body without id gets the path's, or a new
+// one. Ids are lower case, as PostgreSQL writes them. Fault: Invalid, also for an id
+// other than the path's.
 func (t Type) Parse(body []byte, id string) (Record, error) {
 	r, err := Decode(body)
 	if err != nil {
@@ -56,12 +49,12 @@ func (t Type) Parse(body []byte, id string) (Record, error) {
 	return r, nil
 }
 
-// Complete makes w.Record what is to be stored: it checks and raises _version,
-// writes metadata, and applies the type's own rules. Faults: Conflict for an old
-// _version, those of the rules.
+// Complete makes w.Record ready to be stored: it checks and increases _version, sets
+// metadata, and applies the type's own rules. Faults: Conflict for an old _version;
+// those of the rules.
 func (t Type) Complete(ctx context.Context, r Reader, w Write) error {
 	if t.Versioned {
-		if err := t.nextVersion(w); err != nil {
+		if err := t.increaseVersion(w); err != nil {
 			return err
 		}
 	}
@@ -72,8 +65,8 @@ func (t Type) Complete(ctx context.Context, r Reader, w Write) error {
 	return t.Prepare(ctx, r, w)
 }
 
-// nextVersion is RMB's optimistic locking; a missing _version is an old one too.
-func (t Type) nextVersion(w Write) error {
+// increaseVersion is RMB's optimistic locking. A missing _version counts as an old one.
+func (t Type) increaseVersion(w Write) error {
 	if w.Stored == nil {
 		w.Record["_version"] = 1
 		return nil
@@ -92,8 +85,8 @@ func (t Type) nextVersion(w Write) error {
 	return nil
 }
 
-// stampMetadata writes metadata as RMB does: who and when at the creation stays,
-// who and when at the last write follows. What the client sent is dropped.
+// stampMetadata sets metadata as RMB does: user and time of the creation stay, user and
+// time of the last write change. The client's metadata is ignored.
 func stampMetadata(w Write) {
 	now := w.Now.UTC().Format(schemas.FolioTime)
 	m := Record{"createdDate": now, "updatedDate": now}

@@ -11,7 +11,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestARecordGetsItsIDFromBodyOrPath(t *testing.T) {
+func TestType_ParseReadsTheIDFromBodyOrPath(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, body, path, want string }{
 		{"body", `{"id":"` + idA + `"}`, "", idA},
@@ -34,7 +34,7 @@ func TestARecordGetsItsIDFromBodyOrPath(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNoRecordIsTheClientsFault(t *testing.T) {
+func TestType_ParseRefusesBadBodies(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]fault.Code{
 		`[]`: fault.Invalid, `"x"`: fault.Invalid, `null`: fault.Invalid, `{`: fault.Malformed, ``: fault.Malformed,
@@ -46,7 +46,7 @@ func TestABodyThatIsNoRecordIsTheClientsFault(t *testing.T) {
 	}
 }
 
-func TestMetadataIsKeptByTheServer(t *testing.T) {
+func TestType_CompleteSetsMetadata(t *testing.T) {
 	t.Parallel()
 	const sent = `{"group":"g","metadata":{"createdDate":"1999-01-01","createdByUserId":"idC","ours":1}}`
 	tests := []struct{ name, stored, want string }{
@@ -77,7 +77,7 @@ func TestMetadataIsKeptByTheServer(t *testing.T) {
 	}
 }
 
-func TestAWriteMustShowTheStoredVersion(t *testing.T) {
+func TestType_CompleteRequiresTheStoredVersion(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, sent, stored, want string }{ // want is the new version, or the message
 		{"created", ``, ``, "1"},
@@ -106,7 +106,7 @@ func TestAWriteMustShowTheStoredVersion(t *testing.T) {
 	}
 }
 
-func TestAViolatedConstraintIsExplained(t *testing.T) {
+func TestType_Violation(t *testing.T) {
 	t.Parallel()
 	item := record(t, `{"id":"idA","barcode":"123","materialTypeId":"idB","itemId":"idC","scope":"s","key":"k"}`)
 	tests := []struct {
@@ -167,7 +167,7 @@ func TestAViolatedConstraintIsExplained(t *testing.T) {
 	}
 }
 
-func TestADeleteSaysWhichTableStillRefers(t *testing.T) {
+func TestType_StillReferenced(t *testing.T) {
 	t.Parallel()
 	err := records.Holdings().StillReferenced("item_holdings_record_id_fkey", idA)
 	want := "Cannot delete holdings_record.id = " + idA + " because id is still referenced from table item."

@@ -61,7 +61,7 @@ func (l library) named(t *testing.T, table, field, value string) string {
 	return ""
 }
 
-func TestEveryRecordIsValidAndHasAnIDOfItsOwn(t *testing.T) {
+func TestData_RecordsAreValidWithUniqueIDs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for table, list := range readLibrary(t) {
@@ -78,7 +78,7 @@ func TestEveryRecordIsValidAndHasAnIDOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestEveryReferenceNamesARecordOfTheLibrary(t *testing.T) {
+func TestData_ReferencesNameExistingRecords(t *testing.T) {
 	t.Parallel()
 	lib := readLibrary(t)
 	checked := 0
@@ -112,9 +112,9 @@ func TestEveryReferenceNamesARecordOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestDatesDoNotDependOnToday keeps the library the same for years: memberships
+// TestData_DatesDoNotDependOnToday keeps the library the same for years: memberships
 // last until 2039 or ended in 2021.
-func TestDatesDoNotDependOnToday(t *testing.T) {
+func TestData_DatesDoNotDependOnToday(t *testing.T) {
 	t.Parallel()
 	ends := map[string]int{}
 	for _, u := range readLibrary(t)["users"] {
@@ -142,7 +142,7 @@ func readRules(t *testing.T) string {
 	return string(text)
 }
 
-func TestTheRulesNameOnlyRecordsOfTheLibrary(t *testing.T) {
+func TestData_RulesNameExistingRecords(t *testing.T) {
 	t.Parallel()
 	lib, text := readLibrary(t), readRules(t)
 	policies := ruleLoanPolicy.FindAllStringSubmatch(text, -1)
@@ -177,8 +177,8 @@ func TestTheRulesNameOnlyRecordsOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestAPileOfBooksExceedsTheLimit keeps what the demonstrations rely on.
-func TestAPileOfBooksExceedsTheLimit(t *testing.T) {
+// TestData_HasMoreBooksThanTheLimit keeps what the demonstrations rely on.
+func TestData_HasMoreBooksThanTheLimit(t *testing.T) {
 	t.Parallel()
 	lib := readLibrary(t)
 	for _, tt := range []struct {

@@ -66,7 +66,7 @@ func (f fixture) loadAll(ctx context.Context) error {
 	return f.LoadSample(ctx)
 }
 
-func TestLoadingTwiceChangesNothing(t *testing.T) {
+func TestLoader_SecondLoadChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	if err := f.loadAll(ctx); err != nil {
@@ -89,7 +89,7 @@ func TestLoadingTwiceChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatALibrarianChangedStays(t *testing.T) {
+func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	const rules = "priority: last-line\nfallback-policy: l a r b n c o d i e"
@@ -123,7 +123,7 @@ func TestWhatALibrarianChangedStays(t *testing.T) {
 	}
 }
 
-func TestInstancesMayLoadAtOnce(t *testing.T) {
+func TestLoader_InstancesMayLoadAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	var wg sync.WaitGroup
@@ -143,7 +143,7 @@ func TestInstancesMayLoadAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheSampleNeedsTheReferenceRecords(t *testing.T) {
+func TestLoader_SampleRequiresReferenceRecords(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	if err := f.LoadSample(ctx); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "users.json") {
@@ -151,7 +151,7 @@ func TestTheSampleNeedsTheReferenceRecords(t *testing.T) {
 	}
 }
 
-func TestAnotherRecordWithTheNameIsToldApart(t *testing.T) {
+func TestLoader_RefusesAnotherRecordWithTheName(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	own, err := records.Usergroup().Parse([]byte(`{"group":"Staff"}`), "")
@@ -176,7 +176,7 @@ func (broken) Get(context.Context, records.Type, string) (json.RawMessage, error
 	return nil, errBroken
 }
 
-func TestABrokenDatabaseIsNotAnEmptyOne(t *testing.T) {
+func TestLoader_ReturnsAnOutage(t *testing.T) {
 	t.Parallel()
 	if err := New(broken{}, nil).LoadReference(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)

@@ -51,7 +51,7 @@ func TestRun_WarnsOfVariablesThatResembleSettings(t *testing.T) {
 	}
 }
 
-func TestAStopThatIsAskedForIsNoError(t *testing.T) {
+func TestRun_RequestedStopIsNoError(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"serve"}} {
 		ctx, cancel := context.WithCancel(t.Context())
