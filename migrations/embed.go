@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// SQL holds the files sql/NNNN_name.{up,down}.sql. They name no schema: whoever
-// runs them sets search_path to the tenant's.
+// SQL holds the files sql/NNNN_name.{up,down}.sql. They name no schema, so they run with
+// the tenant's as search_path.
 //
 //go:embed sql/*.sql
 var SQL embed.FS

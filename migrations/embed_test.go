@@ -9,7 +9,7 @@ import (
 	"checkoutlock/migrations"
 )
 
-func TestEveryMigrationHasItsNumberAndItsWayBack(t *testing.T) {
+func TestMigrations_EachNumberHasUpAndDown(t *testing.T) {
 	t.Parallel()
 	latest, err := migrations.Latest()
 	if err != nil {
@@ -25,11 +25,12 @@ func TestEveryMigrationHasItsNumberAndItsWayBack(t *testing.T) {
 	}
 }
 
-// comments and function bodies, in which BEGIN is no transaction's.
+// noStatements matches comments, texts and function bodies. A BEGIN in them begins no
+// transaction.
 var noStatements = regexp.MustCompile(`(?s)--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\w*\$|'[^']*'`)
 
-// ownTransaction finds statements that end the transaction in which a file runs, and
-// those that PostgreSQL does not run in one.
+// ownTransaction matches statements that end the file's transaction, and those that
+// PostgreSQL does not run in one.
 var ownTransaction = regexp.MustCompile(
 	`(?i)(?:^|;)\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|PREPARE\s+TRANSACTION|VACUUM|ALTER\s+SYSTEM|(?:CREATE|DROP)\s+(?:DATABASE|TABLESPACE))\b|\bCONCURRENTLY\b`)
 
@@ -50,7 +51,7 @@ func TestMigrations_EachFileIsOneTransaction(t *testing.T) {
 	}
 }
 
-func TestMigrations_StatementsThatBreakTheTransactionAreFound(t *testing.T) {
+func TestMigrations_StatementsOutsideATransactionAreFound(t *testing.T) {
 	t.Parallel()
 	for statement, want := range map[string]bool{
 		"CREATE TABLE t (a int); COMMIT;":                             true,

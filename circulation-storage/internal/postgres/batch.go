@@ -16,7 +16,7 @@ import (
 // another, each with a snapshot of its own.
 type batch struct {
 	statements []batched
-	err        error // of a statement that could not be made
+	err        error // of a record that could not be encoded
 }
 
 type batched struct {

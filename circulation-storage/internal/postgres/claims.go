@@ -21,12 +21,12 @@ var _ claim.Store = (*ClaimStore)(nil)
 // NewClaimStore returns the Idempotency-Keys of all tenants in db.
 func NewClaimStore(db *DB) *ClaimStore { return &ClaimStore{db: db} }
 
-// forgotten is when a key r equals none: a day after it was last used. A clock
-// that was set back makes it last so much longer, but not for ever.
+// forgotten is when a key r equals none: a day after its last use. A clock that was set
+// back makes it last that much longer, but not for ever.
 const forgotten = `r.claimed_date NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp() + interval '1 day'`
 
-// claimable is when the claim on r equals none: its lease is over, or it is dated
-// so far ahead that the clock must have been set back since.
+// claimable is when the claim on r equals none: its lease is over, or it is dated so far
+// ahead that the clock was set back since.
 const claimable = `(r.claimed_date + r.lease_ms * interval '1 ms' < clock_timestamp()
     OR r.claimed_date > clock_timestamp() + interval '5 s')`
 

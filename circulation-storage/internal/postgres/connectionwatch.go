@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// connectionWatch logs that the database is lost and that it is back, once each. It watches
-// the attempts to connect, because a server that is lost breaks the connections
-// that the pool has, and the pool then makes new ones.
+// connectionWatch logs the loss and the return of the database, once each. It watches
+// attempts to connect: the loss of a server breaks the pool's connections, and then the
+// pool makes new ones.
 type connectionWatch struct {
 	hosts string
 	log   *slog.Logger
@@ -39,18 +39,18 @@ func (w *connectionWatch) TraceConnectEnd(ctx context.Context, data pgx.TraceCon
 		w.seen, w.lost = true, false
 	case w.seen && !w.lost && isOutage(data.Err):
 		w.lost = true
-		w.log.ErrorContext(ctx, "the database is lost", "database", w.hosts, "err", strings.Join(causes(data.Err), "; "))
+		w.log.ErrorContext(ctx, "the database is lost", "database", w.hosts, "err", strings.Join(listCauses(data.Err), "; "))
 	}
 }
 
-// isOutage leaves out attempts that the pool gave up itself, and a server that
-// refuses further connections while it serves those that it has.
+// isOutage reports whether an attempt failed because the server is lost. It is not if
+// the pool gave up, or if the server has too many connections and serves those.
 func isOutage(err error) bool {
 	code, _ := sqlState(err)
 	return code != tooManyConnections && !errors.Is(err, context.Canceled)
 }
 
-// TraceQueryStart implements pgx.QueryTracer, which a tracer of connections must be.
+// TraceQueryStart implements pgx.QueryTracer, which pgx requires of each tracer.
 func (w *connectionWatch) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return ctx
 }

@@ -29,12 +29,14 @@ type selection struct {
 }
 
 // parseCQL translates a CQL query on records of type t. The empty query selects
-// everything. The semantics are those of FOLIO's raml-module-builder, except that
-// only the type's indexes can be asked for, accents always count, and a value that
-// an index cannot hold is refused, unless the index is an id: an id that is none
-// matches nothing.
+// everything. The semantics are those of FOLIO's raml-module-builder, except for:
 //
-// Fault: Malformed, saying where or what.
+//   - It knows the type's indexes only.
+//   - Accents always count.
+//   - It refuses a value that an index cannot hold. But an id that is no UUID matches
+//     nothing.
+//
+// Fault: Malformed, which names the position or the cause.
 func parseCQL(t records.Type, query string) (selection, error) {
 	if strings.TrimSpace(query) == "" {
 		return selection{where: "true"}, nil
@@ -46,7 +48,7 @@ func parseCQL(t records.Type, query string) (selection, error) {
 		return selection{}, badCQL("the query holds a NUL character or is no valid UTF-8")
 	}
 	hidden, show := hideReplacement(query)
-	// Strict, since otherwise `a b` is taken for one value with a blank in it.
+	// Strict, since the parser reads `a b` as one value with a blank otherwise.
 	parser := cql.Parser{Strict: true}
 	tree, err := parser.Parse(hidden)
 	if err != nil {
@@ -56,32 +58,32 @@ func parseCQL(t records.Type, query string) (selection, error) {
 		}
 		return selection{}, badCQL("%v", err)
 	}
-	// The parser takes the end of the query for a missing quotation mark. Then it
-	// also swallows a parenthesis too many.
+	// The parser accepts the end of the query in place of a quotation mark. Then it also
+	// accepts one parenthesis too many.
 	if _, err := parser.Parse(hidden + ")"); err == nil {
 		return selection{}, badCQL("the query ends within a quoted value or after a backslash, at position %d", len(query))
 	}
 	w := cqlWriter{t: t, show: show}
-	where, err := w.clause(tree.Clause)
+	where, err := w.writeClause(tree.Clause)
 	if err != nil {
 		return selection{}, err
 	}
-	order, err := w.order(tree.SortSpec)
+	order, err := w.writeOrder(tree.SortSpec)
 	if err != nil {
 		return selection{}, err
 	}
 	return selection{where: where, order: order, args: w.args}, nil
 }
 
-// hideReplacement replaces U+FFFD by a character that the query does not hold, and
-// returns how to undo that in a part of the query. The parser takes U+FFFD, a legal
-// character, for the end of the input.
+// hideReplacement replaces U+FFFD by a character that the query does not hold, because
+// the parser reads that legal character as the end of the input. show undoes it in a
+// part of the query.
 func hideReplacement(query string) (hidden string, show func(string) string) {
 	const legal = string(utf8.RuneError)
 	if !strings.Contains(query, legal) {
 		return query, func(part string) string { return part }
 	}
-	stand := '\uE000' // private use, where more characters are than a query can hold
+	stand := '\uE000' // private use, which has more characters than a query can hold
 	for strings.ContainsRune(query, stand) {
 		stand++
 	}
@@ -102,38 +104,39 @@ type cqlWriter struct {
 	count int
 }
 
-// bind adds a parameter and returns its place, with a cast: without one, a
-// connection in exec mode would have to guess its type.
+// bind adds a parameter and returns its placeholder with a cast. Without the cast, a
+// connection in exec mode has to guess its type.
 func (w *cqlWriter) bind(v any, sqlType string) string {
 	w.args = append(w.args, v)
 	return fmt.Sprintf("$%d::%s", len(w.args), sqlType)
 }
 
-func (w *cqlWriter) spend(n int) error {
+// countClauses refuses a query with too many clauses; n more are about to be written.
+func (w *cqlWriter) countClauses(n int) error {
 	if w.count += n; w.count > maxQueryClauses {
 		return badCQL("the query has more than %d comparisons, words and sort keys", maxQueryClauses)
 	}
 	return nil
 }
 
-func (w *cqlWriter) clause(c cql.Clause) (string, error) {
+func (w *cqlWriter) writeClause(c cql.Clause) (string, error) {
 	switch {
 	case len(c.PrefixMap) > 0:
 		return "", badCQL("prefix assignments (>) are not supported")
 	case c.BoolClause != nil:
-		return w.boolean(*c.BoolClause)
+		return w.writeBoolean(*c.BoolClause)
 	case c.SearchClause != nil:
-		if err := w.spend(1); err != nil {
+		if err := w.countClauses(1); err != nil {
 			return "", err
 		}
-		return w.search(*c.SearchClause)
+		return w.writeSearch(*c.SearchClause)
 	}
 	return "true", nil
 }
 
-// boolean joins two clauses. A comparison with a field that a record lacks is
-// NULL in SQL and "does not match" in CQL, so "not" asks IS NOT TRUE.
-func (w *cqlWriter) boolean(b cql.BoolClause) (string, error) {
+// writeBoolean joins two clauses. A comparison with a field that a record lacks is NULL
+// in SQL and "does not match" in CQL, so "not" becomes IS NOT TRUE.
+func (w *cqlWriter) writeBoolean(b cql.BoolClause) (string, error) {
 	var join string
 	switch b.Operator {
 	case cql.AND:
@@ -148,43 +151,43 @@ func (w *cqlWriter) boolean(b cql.BoolClause) (string, error) {
 	if len(b.Modifiers) > 0 {
 		return "", badCQL("operator %s takes no modifiers", b.Operator)
 	}
-	left, err := w.clause(b.Left)
+	left, err := w.writeClause(b.Left)
 	if err != nil {
 		return "", err
 	}
-	right, err := w.clause(b.Right)
+	right, err := w.writeClause(b.Right)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf(join, left, right), nil
 }
 
-// search writes one comparison.
-func (w *cqlWriter) search(s cql.SearchClause) (string, error) {
+// writeSearch writes one comparison.
+func (w *cqlWriter) writeSearch(s cql.SearchClause) (string, error) {
 	term := w.show(s.Term)
 	if strings.EqualFold(s.Index, string(cql.AllRecords)) {
 		return "true", nil
 	}
 	if s.Index == string(cql.ServerChoice) {
-		return "", badCQL("name the index to look for %q in; allowed are %s", term, w.allowed())
+		return "", badCQL("name the index to look for %q in; allowed are %s", term, w.listIndexes())
 	}
-	f, err := w.field(s.Index)
+	f, err := w.findField(s.Index)
 	if err != nil {
 		return "", err
 	}
-	foldCase, err := comparisonModifiers(s.Modifiers)
+	foldCase, err := readModifiers(s.Modifiers)
 	if err != nil {
 		return "", err
 	}
 	relation := strings.ToLower(string(s.Relation))
 	if f.kind == records.Text {
-		return w.text(f, relation, term, foldCase)
+		return w.compareText(f, relation, term, foldCase)
 	}
-	return w.value(f, relation, term)
+	return w.compareValue(f, relation, term)
 }
 
-// comparisonModifiers tells whether a comparison is to ignore case.
-func comparisonModifiers(modifiers []cql.Modifier) (foldCase bool, err error) {
+// readModifiers reports whether a comparison ignores case.
+func readModifiers(modifiers []cql.Modifier) (foldCase bool, err error) {
 	foldCase = true
 	for _, m := range modifiers {
 		switch strings.ToLower(m.Name) {
@@ -198,14 +201,14 @@ func comparisonModifiers(modifiers []cql.Modifier) (foldCase bool, err error) {
 	return foldCase, nil
 }
 
-// order writes the sort keys.
-func (w *cqlWriter) order(keys []cql.Sort) (string, error) {
-	if err := w.spend(len(keys)); err != nil {
+// writeOrder writes the sort keys.
+func (w *cqlWriter) writeOrder(keys []cql.Sort) (string, error) {
+	if err := w.countClauses(len(keys)); err != nil {
 		return "", err
 	}
 	var sb strings.Builder
 	for _, key := range keys {
-		f, err := w.field(key.Index)
+		f, err := w.findField(key.Index)
 		if err != nil {
 			return "", err
 		}
@@ -224,16 +227,16 @@ func (w *cqlWriter) order(keys []cql.Sort) (string, error) {
 	return sb.String(), nil
 }
 
-// field finds an index in the type's list.
-func (w *cqlWriter) field(name string) (field, error) {
+// findField finds an index in the type's list.
+func (w *cqlWriter) findField(name string) (field, error) {
 	index, ok := w.t.Indexes[name]
 	if !ok {
-		return field{}, badCQL("unknown index %q; allowed are %s", w.show(name), w.allowed())
+		return field{}, badCQL("unknown index %q; allowed are %s", w.show(name), w.listIndexes())
 	}
 	return field{name: name, kind: index.Kind, column: index.Column}, nil
 }
 
-func (w *cqlWriter) allowed() string {
+func (w *cqlWriter) listIndexes() string {
 	names := slices.Sorted(maps.Keys(w.t.Indexes))
 	return strings.Join(append(names, string(cql.AllRecords)), ", ")
 }

@@ -20,8 +20,8 @@ type field struct {
 	column string // the column that holds the value, "" when the JSON does
 }
 
-// asText is the field's value as text, NULL when the record has none. It is
-// written exactly as in the expressions that the migrations index.
+// asText returns the field's value as text, NULL if the record has none. It is exactly
+// the expression that the migrations index.
 func (f field) asText() string {
 	if f.column != "" {
 		return f.column
@@ -29,7 +29,7 @@ func (f field) asText() string {
 	return f.path("->>")
 }
 
-// path leads to the field in the JSON; the last step is taken with arrow.
+// path returns the path to the field in the JSON, with arrow before its last step.
 func (f field) path(arrow string) string {
 	steps := strings.Split(f.name, ".")
 	last := len(steps) - 1
@@ -43,15 +43,15 @@ func (f field) path(arrow string) string {
 
 func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// Dates are stored as jsonschema.ParseTime takes them. The first pattern keeps a cast
-// from failing on anything else, the second tells the dates that name their zone
-// from those that mean UTC, whatever the session's zone is.
+// Dates are stored as jsonschema.ParseTime accepts them. The first pattern keeps a cast
+// from failing on anything else. The second matches the dates that name their zone; the
+// others mean UTC, in any zone of the session.
 const (
 	datePattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}.*)?$`
 	zonePattern = `T.*(Z|[+-][0-9]{2}:?[0-9]{2})$`
 )
 
-// comparand is the field's value in the type that it is compared and sorted in.
+// comparand returns the field's value in the type in which it is compared and sorted.
 func (f field) comparand() string {
 	if f.column != "" {
 		return f.column
@@ -69,8 +69,8 @@ func (f field) comparand() string {
 	return f.asText()
 }
 
-// value compares an index that is no text.
-func (w *cqlWriter) value(f field, relation, term string) (string, error) {
+// compareValue compares an index that is no text.
+func (w *cqlWriter) compareValue(f field, relation, term string) (string, error) {
 	op := relation
 	switch relation {
 	case "<", "<=", ">", ">=", "<>", "=":
@@ -82,11 +82,11 @@ func (w *cqlWriter) value(f field, relation, term string) (string, error) {
 	if op == "=" && (term == "*" || (term == "" && relation == "=")) {
 		return f.asText() + " IS NOT NULL", nil
 	}
-	v, sqlType, err := f.parse(unescape(term))
+	v, sqlType, err := f.parseTerm(unescape(term))
 	switch {
 	case err != nil:
 		return "", err
-	case v == nil && op == "<>": // nothing is equal to an id that is none
+	case v == nil && op == "<>": // every id differs from one that is no UUID
 		return f.asText() + " IS NOT NULL", nil
 	case v == nil:
 		return "false", nil
@@ -96,9 +96,9 @@ func (w *cqlWriter) value(f field, relation, term string) (string, error) {
 
 var numberPattern = regexp.MustCompile(`^-?\d{1,30}(\.\d{1,30})?$`)
 
-// parse reads a term as a value of the field's kind, with the SQL type to bind it
-// as. An id that is none is nil.
-func (f field) parse(term string) (v any, sqlType string, err error) {
+// parseTerm reads a term as a value of the field's kind. It returns the SQL type to bind
+// it with. An id that is no UUID is nil.
+func (f field) parseTerm(term string) (v any, sqlType string, err error) {
 	switch f.kind {
 	case records.UUID:
 		id, err := uuid.Parse(term)
@@ -134,8 +134,8 @@ func (f field) parse(term string) (v any, sqlType string, err error) {
 	return term, "text", nil
 }
 
-// text compares a text index.
-func (w *cqlWriter) text(f field, relation, term string, foldCase bool) (string, error) {
+// compareText compares a text index.
+func (w *cqlWriter) compareText(f field, relation, term string, foldCase bool) (string, error) {
 	fold := func(expr string) string {
 		if foldCase {
 			return "lower(" + expr + ")"
@@ -161,19 +161,19 @@ func (w *cqlWriter) text(f field, relation, term string, foldCase bool) (string,
 	case "<", "<=", ">", ">=":
 		return value + " " + relation + " " + fold(w.bind(unescape(term), "text")), nil
 	case "adj":
-		return w.words(f, phrase(splitWords(term)), " AND ", fold)
+		return w.matchWords(f, joinGroups(splitWords(term)), " AND ", fold)
 	case "any":
-		return w.words(f, splitWords(term), " OR ", fold)
+		return w.matchWords(f, splitWords(term), " OR ", fold)
 	case "=", "all", "scr":
-		return w.words(f, splitWords(term), " AND ", fold)
+		return w.matchWords(f, splitWords(term), " AND ", fold)
 	}
 	return "", badCQL("relation %q is not supported; allowed are =, ==, <>, <, <=, >, >=, all, any, adj", relation)
 }
 
-// words matches words anywhere in the text. A wildcard stands for letters at an
-// end of a word, and for any characters within one.
-func (w *cqlWriter) words(f field, words []string, join string, fold func(string) string) (string, error) {
-	if err := w.spend(len(words)); err != nil {
+// matchWords matches words anywhere in the text. A wildcard stands for letters at an end
+// of a word, and for any characters within one.
+func (w *cqlWriter) matchWords(f field, words []string, join string, fold func(string) string) (string, error) {
+	if err := w.countClauses(len(words)); err != nil {
 		return "", err
 	}
 	if len(words) == 0 { // any record that has the field
@@ -188,10 +188,9 @@ func (w *cqlWriter) words(f field, words []string, join string, fold func(string
 	return "(" + strings.Join(parts, join) + ")", nil
 }
 
-// separators are the characters that separate words, as ranges: ASCII's and
-// Latin-1's marks and the punctuation of Unicode. They stand here, and not as a
-// character class of PostgreSQL, because the database's locale decides what that
-// holds: in the C locale, ü is no letter.
+// separators returns the characters that separate words, as ranges: ASCII's and Latin-1's
+// marks and the punctuation of Unicode. It is no character class of PostgreSQL, because
+// the database's locale decides about those: in the C locale, ü is no letter.
 func separators() [][2]rune {
 	return [][2]rune{{0x01, '/'}, {':', '@'}, {'[', '`'}, {'{', 0xBF}, {0x2000, 0x206F}, {0x3000, 0x303F}}
 }
@@ -204,11 +203,10 @@ func separatorClass() string {
 	return sb.String()
 }
 
-// splitWords cuts a term into groups of words that belong together: at blanks,
-// and each group at the other separators. A wildcard belongs to its word, unless
-// it is escaped.
+// splitWords cuts a term at blanks into groups of words that belong together, and each
+// group at the other separators. A wildcard belongs to its word, unless it is escaped.
 func splitWords(term string) []string {
-	term = eachRune(term, func(sb *strings.Builder, r rune, escaped bool) {
+	term = rewriteRunes(term, func(sb *strings.Builder, r rune, escaped bool) {
 		separates := slices.ContainsFunc(separators(), func(s [2]rune) bool { return s[0] <= r && r <= s[1] })
 		switch {
 		case !escaped && (r == '*' || r == '?'), !separates:
@@ -228,17 +226,17 @@ func splitWords(term string) []string {
 	return groups
 }
 
-// phrase makes one group of all.
-func phrase(groups []string) []string {
+// joinGroups makes one group of all.
+func joinGroups(groups []string) []string {
 	if len(groups) == 0 {
 		return nil
 	}
 	return []string{strings.Join(groups, " ")}
 }
 
-// likePattern turns a term into a LIKE pattern and tells whether it has wildcards.
+// likePattern turns a term into a LIKE pattern and reports whether it has wildcards.
 func likePattern(term string) (pattern string, masked bool) {
-	pattern = eachRune(term, func(sb *strings.Builder, r rune, escaped bool) {
+	pattern = rewriteRunes(term, func(sb *strings.Builder, r rune, escaped bool) {
 		switch {
 		case r == '*' && !escaped:
 			masked = true
@@ -256,13 +254,13 @@ func likePattern(term string) (pattern string, masked bool) {
 	return pattern, masked
 }
 
-// unescape drops the backslashes that escape.
+// unescape removes the backslashes that escape.
 func unescape(term string) string {
-	return eachRune(term, func(sb *strings.Builder, r rune, _ bool) { sb.WriteRune(r) })
+	return rewriteRunes(term, func(sb *strings.Builder, r rune, _ bool) { sb.WriteRune(r) })
 }
 
-// eachRune rewrites a term rune by rune, telling which ones a backslash escaped.
-func eachRune(term string, write func(sb *strings.Builder, r rune, escaped bool)) string {
+// rewriteRunes rewrites a term rune by rune; a backslash escaped the escaped ones.
+func rewriteRunes(term string, write func(sb *strings.Builder, r rune, escaped bool)) string {
 	var sb strings.Builder
 	escaped := false
 	for _, r := range term {

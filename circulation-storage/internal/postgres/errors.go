@@ -15,7 +15,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// SQLSTATE codes this package tells apart.
+// SQLSTATE codes that this package distinguishes.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	serializationFailure = "40001"
@@ -28,7 +28,7 @@ const (
 	foreignKeyViolation  = "23503"
 	uniqueViolation      = "23505"
 
-	// The session is ended, or none can be had, or it cannot write.
+	// The session has ended, cannot begin, or cannot write.
 	connectionException      = "08" // the class
 	readOnlyTransaction      = "25006"
 	idleInTransactionTimeout = "25P03"
@@ -46,17 +46,17 @@ const (
 	datetimeFieldOverflow     = "22008"
 	invalidDatetimeFormat     = "22007"
 	invalidTimeZone           = "22009"
-	programLimitExceeded      = "54000" // above all a value too long for an index
+	programLimitExceeded      = "54000" // mostly a value too long for an index
 )
 
-// errRunAgain is a transaction that met another one half-way and finds its result
-// when it runs again.
+// errRunAgain makes a transaction run again, because it sees the result of another one
+// then.
 var errRunAgain = errors.New("run the transaction again")
 
 var errNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
 
-// sqlState returns err's SQLSTATE and the constraint it names, "" when it did
-// not come from PostgreSQL.
+// sqlState returns err's SQLSTATE and the constraint that it names, "" if err is not
+// PostgreSQL's.
 func sqlState(err error) (code, constraint string) {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -65,6 +65,7 @@ func sqlState(err error) (code, constraint string) {
 	return "", ""
 }
 
+// retryable reports whether a transaction that failed with err may run again.
 func retryable(err error) bool {
 	code, _ := sqlState(err)
 	switch code {
@@ -74,9 +75,9 @@ func retryable(err error) bool {
 	return errors.Is(err, errRunAgain)
 }
 
-// outage reports whether PostgreSQL says with this SQLSTATE that it ends the session,
-// takes no more, or cannot write: it stops, restarts, is full or is a standby.
-func outage(code string) bool {
+// isOutageCode reports whether the SQLSTATE means that PostgreSQL stops, restarts, has too
+// many sessions, or is a standby.
+func isOutageCode(code string) bool {
 	switch code {
 	case readOnlyTransaction, tooManyConnections, adminShutdown, crashShutdown, cannotConnectNow, idleSessionTimeout:
 		return true
@@ -84,16 +85,16 @@ func outage(code string) bool {
 	return strings.HasPrefix(code, connectionException)
 }
 
-// lost reports whether err says that PostgreSQL was not reached, went away, or cannot
-// write. What was sent may have been done.
-func lost(err error) bool {
+// connectionLost reports whether err means that PostgreSQL was not reached, went away, or cannot
+// write. PostgreSQL may have run the statement.
+func connectionLost(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
 	code, _ := sqlState(err)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return false
-	case errors.As(err, &connect), outage(code):
+	case errors.As(err, &connect), isOutageCode(code):
 		return true
 	case errors.Is(err, context.DeadlineExceeded), code != "":
 		return false
@@ -101,10 +102,9 @@ func lost(err error) bool {
 	return pgconn.SafeToRetry(err) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// toFault turns what is left of PostgreSQL's errors into faults, saying what was
-// being done. Faults pass unchanged, nil stays nil, and a cancelled context
-// stays recognisable. Constraints with a meaning for callers are told apart
-// where they are known, before this: an unknown one is Internal.
+// toFault turns PostgreSQL's errors into faults; op says what was being done. Faults
+// pass unchanged, nil stays nil, and a cancelled context stays recognisable. Callers
+// explain the constraints that they know before this; any other one is Internal.
 func toFault(op string, err error) error {
 	var f *fault.Error
 	switch {
@@ -114,7 +114,7 @@ func toFault(op string, err error) error {
 		return err
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", op, err)
-	case lost(err):
+	case connectionLost(err):
 		return fault.Wrap(err, fault.Unavailable, "PostgreSQL was not reached, or went away, while %s", op)
 	case errors.Is(err, errUnconfirmed), errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
@@ -134,7 +134,7 @@ func toFault(op string, err error) error {
 		return f
 	case untranslatableCharacter, characterNotInRepertoire, invalidTextRepresentation, numericValueOutOfRange,
 		datetimeFieldOverflow, invalidDatetimeFormat, invalidTimeZone, programLimitExceeded:
-		// The checks before should have caught it; a caller's value all the same.
+		// The checks before should have refused it, but it is the caller's value.
 		return fault.Wrap(err, fault.Invalid, "A value is too long, too large or of a wrong form, found while %s", op)
 	}
 	return fault.Wrap(err, fault.Internal, "Internal server error while %s", op)

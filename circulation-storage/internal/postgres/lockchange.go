@@ -13,9 +13,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// LockChangeStore keeps who changed what about the check-out lock. The changes
-// themselves write it: LockSettingsStore, RecordStore and LockStore.ForceRelease,
-// each in its own transaction.
+// LockChangeStore reads who changed what about the check-out lock. LockSettingsStore,
+// RecordStore and LockStore.ForceRelease write it, each in the transaction of its change.
 type LockChangeStore struct{ db *DB }
 
 // NewLockChangeStore returns the changes of all tenants in db.
@@ -30,7 +29,7 @@ func noteArgs(ctx context.Context, n lock.Note, more ...any) []any {
 	return append([]any{c.UserID, n.By, n.Reason, c.RequestID}, more...)
 }
 
-// It stands after what it notes: the entry is then as it was changed to.
+// It stands after the statement that changes the entry, which it reads as changed.
 const noteSettingsSQL = `
 INSERT INTO {schema}.check_out_lock_change (kind, user_id, user_name, reason, request_id, before, after)
 VALUES ('` + schemas.ChangeSettings + `', ` + whoAndWhy + `, $5::text::jsonb->'value',
@@ -47,8 +46,8 @@ func (b *batch) noteSettings(ctx context.Context, n lock.Note, before json.RawMe
 	b.query(noteSettingsSQL, noteArgs(ctx, n, entry))
 }
 
-// One statement, so that no lock goes without its change. Unlike the statements of
-// the locks' holders it is durable.
+// One statement, so that each forced release is noted. Unlike the statements of the
+// locks' holders it is durable.
 var forceReleaseSQL = `
 WITH gone ` + lockColumnNames + ` AS (
     DELETE FROM {schema}.check_out_lock l WHERE l.id = $5::uuid RETURNING ` + lockColumns + `),

@@ -44,16 +44,16 @@ var lockColumns = `l.id, l.user_id, l.creation_date, l.ttl_ms, l.request_id, coa
 
 const lockColumnNames = `(id, user_id, creation_date, ttl_ms, request_id, holder, okapi_request_id, outdated, age)`
 
-// notDurable lets a statement return before its WAL is on disk: a lock that a
-// crash loses only refuses its holder's commit. It holds for its own transaction.
+// notDurable lets a statement return before its WAL is on disk: the loss of a lock in a
+// crash only refuses its holder's commit. It holds for its own transaction.
 const notDurable = `set_config('synchronous_commit', 'off', true)`
 
 // One statement decides, so no two callers can both read and then both write.
 //
-//   - The settings in the first part hold for this transaction alone, so the wait
-//     for a row that a commit has locked ends early, also behind PgBouncer.
-//   - A lock keeps its id only for the request that has it. Both conditions stand
-//     in the CASE too, because the clock moves on after the WHERE.
+//   - The settings in the first part hold for this transaction alone, so the wait for a
+//     row that a commit has locked ends early, also through PgBouncer.
+//   - A lock keeps its id only for the request that has it. Both conditions stand in the
+//     CASE too, because the clock moves on after the WHERE.
 //   - xmax is 0 only in a row that was inserted.
 var acquireSQL = `
 WITH settings AS MATERIALIZED (
@@ -209,8 +209,8 @@ func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
 	return l, err
 }
 
-// The count stands in a part of its own, so that a page past the end has it too. A
-// lock is judged once, so that it is shown as what it was found for.
+// The count stands in a part of its own, so that an empty page has it too. Each lock is
+// judged once, so that the page shows it as the filter saw it.
 var listSQL = `
 WITH seen ` + lockColumnNames + ` AS MATERIALIZED (
     SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l

@@ -17,32 +17,31 @@ import (
 
 const versionTable = "schema_migrations"
 
-// CREATE SCHEMA IF NOT EXISTS alone is not safe against itself: two at once may
-// fail on the catalogue's unique index. The transaction-level advisory lock
-// keeps them apart, through PgBouncer too.
+// Two CREATE SCHEMA IF NOT EXISTS at once may fail on the catalogue's unique index. The
+// advisory lock of the transaction separates them, also through PgBouncer.
 const (
 	lockSchemaSQL   = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
 	createSchemaSQL = `CREATE SCHEMA IF NOT EXISTS {schema}`
 	dropSchemaSQL   = `DROP SCHEMA IF EXISTS {schema} CASCADE`
 )
 
-// Install creates the tenant's schema, if there is none, and runs the migrations
-// that it lacks. Any number of instances may do so at once: an advisory lock lets
-// one work, and the others wait for it and find nothing left to do.
+// Install creates the tenant's schema if there is none, and runs the migrations that it
+// lacks. Any number of instances may do so at once: an advisory lock lets one work, and
+// the others wait and find nothing left to do.
 func (db *DB) Install(ctx context.Context, id okapi.Tenant) error {
 	if err := db.changeSchema(ctx, id, createSchemaSQL); err != nil {
 		return fmt.Errorf("creating the schema of tenant %s: %w", id, err)
 	}
-	if err := db.migrate(ctx, id, up); err != nil {
+	if err := db.migrate(ctx, id, migrateUp); err != nil {
 		return fmt.Errorf("migrating tenant %s: %w", id, err)
 	}
 	return nil
 }
 
-// MigrateDown undoes all migrations of the tenant: every record and lock is
-// lost, the empty schema stays.
+// MigrateDown undoes all migrations of the tenant. Every record and lock is lost; the
+// empty schema stays.
 func (db *DB) MigrateDown(ctx context.Context, id okapi.Tenant) error {
-	if err := db.migrate(ctx, id, down); err != nil {
+	if err := db.migrate(ctx, id, migrateDown); err != nil {
 		return fmt.Errorf("undoing the migrations of tenant %s: %w", id, err)
 	}
 	return nil
@@ -68,10 +67,9 @@ func (db *DB) changeSchema(ctx context.Context, id okapi.Tenant, statement strin
 	})
 }
 
-// Repair completes the migration that left the tenant's schema dirty, and then
-// installs what is missing. Each migration file is one transaction, so a file left
-// either all of its work or nothing; Repair finds out which. It changes nothing and
-// fails when the schema shows neither.
+// Repair completes the migration that left the tenant's schema dirty, and then installs
+// what is missing. Each file is one transaction, so it left all of its work or nothing,
+// and Repair finds out which. If neither is true, it fails and changes nothing.
 func (db *DB) Repair(ctx context.Context, id okapi.Tenant) error {
 	if err := db.migrate(ctx, id, db.repairDirty); err != nil {
 		return fmt.Errorf("repairing tenant %s: %w", id, err)
@@ -79,8 +77,8 @@ func (db *DB) Repair(ctx context.Context, id okapi.Tenant) error {
 	return db.Install(ctx, id)
 }
 
-// migrate runs f with the tenant's migrations. f works on a connection of its own,
-// whose search_path is the tenant's schema: the migration files name no schema.
+// migrate runs f with the tenant's migrations, on a connection of its own. Its
+// search_path is the tenant's schema, because the migration files name no schema.
 func (db *DB) migrate(ctx context.Context, id okapi.Tenant, f func(*migrate.Migrate, *migrationDriver) error) (err error) {
 	source, err := iofs.New(db.migrations, "sql")
 	if err != nil {
@@ -112,7 +110,7 @@ func (db *DB) migrate(ctx context.Context, id okapi.Tenant, f func(*migrate.Migr
 	return ctx.Err()
 }
 
-// dirtyFault says which command repairs the schema.
+// dirtyFault returns the fault that names the command that repairs the schema.
 func dirtyFault(id okapi.Tenant, version int) error {
 	needed, err := migrations.Latest()
 	if err != nil {
@@ -121,6 +119,6 @@ func dirtyFault(id okapi.Tenant, version int) error {
 	return readiness.Schema{Tenant: id, Installed: true, Version: uint(max(version, 0)), Dirty: true, Needed: needed}.Fault()
 }
 
-func up(m *migrate.Migrate, _ *migrationDriver) error { return m.Up() }
+func migrateUp(m *migrate.Migrate, _ *migrationDriver) error { return m.Up() }
 
-func down(m *migrate.Migrate, _ *migrationDriver) error { return m.Down() }
+func migrateDown(m *migrate.Migrate, _ *migrationDriver) error { return m.Down() }

@@ -15,9 +15,9 @@ import (
 )
 
 // migrationDriver runs golang-migrate's steps on one tenant's schema. Unlike the
-// library's driver it runs a file and the note of its version in one transaction,
-// so that a crash leaves no dirty version, and it waits for its lock until its
-// context ends. It takes the library's lock and table, as older builds do.
+// library's driver, it runs a file and the note of its version in one transaction, so a
+// crash leaves no dirty version. It waits for its lock until its context ends. It uses
+// the library's lock and table, as older builds do.
 type migrationDriver struct {
 	ctx  context.Context //nolint:containedctx // golang-migrate's methods have none
 	conn *pgx.Conn
@@ -71,7 +71,7 @@ func (d *migrationDriver) Close() error {
 	return d.conn.Close(ctx)
 }
 
-// Lock implements database.Driver. It makes the table of versions if there is none.
+// Lock implements database.Driver. It creates the table of versions if there is none.
 func (d *migrationDriver) Lock() error {
 	if _, err := d.conn.Exec(d.ctx, `SELECT pg_advisory_lock($1::bigint)`, d.lock); err != nil {
 		return fmt.Errorf("waiting for the migrations of other instances: %w", err)
@@ -83,7 +83,7 @@ func (d *migrationDriver) Lock() error {
 	return d.exec(`CREATE TABLE ` + d.table + ` (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`)
 }
 
-// Unlock implements database.Driver. The end of a connection unlocks too.
+// Unlock implements database.Driver. A connection that ends unlocks too.
 func (d *migrationDriver) Unlock() error {
 	if d.conn.IsClosed() {
 		return nil
@@ -94,8 +94,8 @@ func (d *migrationDriver) Unlock() error {
 	return err
 }
 
-// SetVersion implements database.Driver. golang-migrate announces each file by a
-// dirty version, which is only remembered: Run notes it with the file's own work.
+// SetVersion implements database.Driver. golang-migrate announces each file by a dirty
+// version. SetVersion only remembers that one, and Run notes it with the file's work.
 func (d *migrationDriver) SetVersion(version int, dirty bool) error {
 	if dirty {
 		d.next = version
@@ -113,13 +113,13 @@ func (d *migrationDriver) Run(migration io.Reader) error {
 	return d.runFile(string(file), d.next)
 }
 
-// runFile runs a file and notes its version. PostgreSQL runs statements that come
-// as one query in one transaction.
+// runFile runs a file and notes its version. PostgreSQL runs the statements of one query
+// in one transaction.
 func (d *migrationDriver) runFile(file string, version int) error {
 	return d.exec(file + "\n;" + d.versionSQL(version))
 }
 
-// versionSQL notes a version that is complete.
+// versionSQL returns the statements that note a complete version.
 func (d *migrationDriver) versionSQL(version int) string {
 	return fmt.Sprintf("DELETE FROM %[1]s; INSERT INTO %[1]s (version, dirty) SELECT %[2]d, false WHERE %[2]d >= 0;", d.table, version)
 }
@@ -138,8 +138,8 @@ func (d *migrationDriver) Version() (version int, dirty bool, err error) {
 	return version, dirty, err
 }
 
-// Open implements database.Driver, for which nothing here calls it.
+// Open implements database.Driver. It has no caller.
 func (d *migrationDriver) Open(string) (database.Driver, error) { return nil, errors.ErrUnsupported }
 
-// Drop implements database.Driver, for which nothing here calls it.
+// Drop implements database.Driver. It has no caller.
 func (d *migrationDriver) Drop() error { return errors.ErrUnsupported }

@@ -16,24 +16,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Bounds of a connection that the URL does not set. They keep a server that is
-// frozen or cut off from filling the pools with connections that wait.
+// Bounds of a connection that the URL does not set. Without them, a server that is
+// frozen or cut off fills the pools with connections that wait.
 const (
 	connectTimeout = 2 * time.Second // for each host of the URL
 	pingTimeout    = time.Second     // for the check of a connection that was idle for a second
-	// resetPause is the least time between two resets of the pools: the failures of
-	// one outage reset them once.
+	// resetPause is the least time between two resets of the pools, so that the
+	// failures of one outage reset them once.
 	resetPause = 500 * time.Millisecond
 )
 
-// statementMargin is how much longer than its caller the server may work on a
-// statement. The caller's end cancels it earlier, unless this process is frozen.
+// statementMargin is how much longer than its caller waits the server may run a
+// statement. The caller cancels it earlier, unless this process is frozen.
 const statementMargin = time.Second
 
-// sessionDefaults are PostgreSQL's own bounds for a session, so that one whose
-// client froze or vanished ends. They are startup parameters, which PgBouncer
-// refuses, so connections through it go without: transactions have bounds of
-// their own (see beginSQL).
+// sessionDefaults returns PostgreSQL's own bounds for a session, which end one whose
+// client froze or vanished. They are startup parameters. PgBouncer refuses those, so
+// connections through it have none; transactions have bounds of their own (see
+// beginSQL).
 func sessionDefaults(statement time.Duration) map[string]string {
 	return map[string]string{
 		"statement_timeout":                   milliseconds(statement),
@@ -47,8 +47,9 @@ func sessionDefaults(statement time.Duration) map[string]string {
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// poolConfig is the configuration of one pool of the given size. statement bounds
-// every statement that has no bound of its own; 0 sets none.
+// poolConfig returns the configuration of one pool of the given size. statement bounds
+// every statement that has no bound of its own; 0 sets none. onLost is called when
+// PostgreSQL ends a session.
 func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLost func()) *pgxpool.Config {
 	pc := base.Copy()
 	pc.MaxConns = max(1, size)
@@ -70,7 +71,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 	cc.OnNotice = noteUnconfirmed
 	closeFatal := cc.OnPgError
 	cc.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool {
-		if !outage(e.Code) {
+		if !isOutageCode(e.Code) {
 			return closeFatal == nil || closeFatal(c, e)
 		}
 		onLost()
@@ -82,7 +83,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 // sessionAttrs finds target_session_attrs in both forms of a URL that pgx reads.
 var sessionAttrs = regexp.MustCompile(`target_session_attrs\s*=\s*'?([a-z-]+)`)
 
-// logTarget says at start which servers the URL leads to. Several hosts without
+// logTarget logs at start the servers of the URL. Several hosts without
 // target_session_attrs=read-write may lead to a standby, which cannot write.
 func logTarget(ctx context.Context, databaseURL string, cc *pgx.ConnConfig, log *slog.Logger) {
 	hosts := hosts(cc)
@@ -114,9 +115,9 @@ func hostPort(host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// resetPools drops all connections: after a failover or a restart they lead to a
-// server that is gone or read-only. Those in use are dropped when they are given
-// back. It does nothing within resetPause of the last time.
+// resetPools drops all connections, because after a failover or a restart they lead to
+// a server that is gone or read-only. It drops those in use when they are released. It
+// does nothing within resetPause of the last reset.
 func (db *DB) resetPools() {
 	now := time.Now().UnixNano()
 	last := db.lastReset.Load()
@@ -127,11 +128,11 @@ func (db *DB) resetPools() {
 	db.lending.Reset()
 }
 
-// read runs f, which only reads, and runs it once more on a fresh connection when
-// the connection was lost.
+// read runs f, which only reads. If the connection was lost, it runs f once more, on a
+// fresh one.
 func (db *DB) read(ctx context.Context, f func() error) error {
 	err := f()
-	if !lost(err) || ctx.Err() != nil {
+	if !connectionLost(err) || ctx.Err() != nil {
 		return err
 	}
 	db.resetPools()
@@ -143,8 +144,8 @@ func (db *DB) read(ctx context.Context, f func() error) error {
 const unconfirmed = "unconfirmed"
 
 // noteUnconfirmed marks the connection when PostgreSQL gives up waiting for the
-// synchronous standby. The transaction is visible on this server by then, but a
-// failover may lose it. The routine is compared because texts are translated.
+// synchronous standby. The transaction is then visible on this server, but a failover
+// may lose it. It compares the routine, because PostgreSQL translates texts.
 func noteUnconfirmed(c *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.CustomData()[unconfirmed] = true

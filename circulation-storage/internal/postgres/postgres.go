@@ -1,8 +1,8 @@
 // Package postgres holds all SQL of the service: the lock store, the record
 // store, the commits of check-outs and check-ins, and the migrations.
 //
-// Every statement names its tables with the tenant's schema, quoted, never by
-// search_path: one statement stays one round trip, and PgBouncer's transaction
+// Every statement names its tables with the tenant's schema, quoted, and needs no
+// search_path. So one statement stays one round trip, and PgBouncer's transaction
 // mode works.
 package postgres
 
@@ -24,33 +24,33 @@ import (
 
 // Config says where the database is.
 type Config struct {
-	// URL is a pgx connection URL. Behind PgBouncer in transaction mode it needs
+	// URL is a pgx connection URL. Through PgBouncer in transaction mode it needs
 	// default_query_exec_mode=exec.
 	URL string
-	// MaxConns is how many connections are open at most, at least 2; 0 leaves it to
-	// the URL's pool_max_conns, else to pgx.
+	// MaxConns is the greatest number of open connections, at least 2. 0 takes the
+	// URL's pool_max_conns, else the default of pgx.
 	MaxConns int32
 	// StatementTimeout bounds each statement on the server, for callers that froze or
-	// vanished: it is as long as a request may take. 0 sets no bound.
+	// vanished. It is the time-out of a request. 0 sets no bound.
 	StatementTimeout time.Duration
 	// MigrateURL is a direct connection for migrations, which need a session of
-	// their own; empty means URL.
+	// their own. Empty means URL.
 	MigrateURL string
 }
 
 // DB reaches all tenants' schemas. It is safe for concurrent use.
 //
-// Half of its connections are for lending: locks, counts, commits, and what settles
-// them. The other half is for everything else, so that slow queries of records
-// never keep a check-out waiting for a connection.
+// Half of its connections are for lending: locks, counts, commits and their settling.
+// The other half is for everything else, so no check-out waits for a connection that a
+// slow query of records uses.
 type DB struct {
 	pool       *pgxpool.Pool // for records, lists, history, upkeep
 	lending    *pgxpool.Pool
-	opened     atomic.Bool  // both pools are there
+	opened     atomic.Bool  // both pools exist
 	lastReset  atomic.Int64 // UnixNano
 	migrateURL string
 	migrations fs.FS
-	hosts      string // of the URL, for people
+	hosts      string // of the URL, for logs and errors
 	log        *slog.Logger
 }
 

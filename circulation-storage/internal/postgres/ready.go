@@ -14,15 +14,15 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// readyTimeout bounds one look at the server, so that a probe gets its answer
-// before it gives up.
+// readyTimeout bounds one check of the server, so that it answers a probe before the
+// probe gives up.
 const readyTimeout = 3 * time.Second
 
-// errReadOnly is a server that refuses writes.
+// errReadOnly means that the server refuses writes.
 var errReadOnly = errors.New("the database is read-only (a standby?)")
 
-// readySQL asks the server for its mode beside what the statement in %s reads of
-// the tenants.
+// readySQL reads the server's mode, and beside it what the statement in %s reads of the
+// tenants.
 const readySQL = `
 SELECT server.read_only, coalesce(v.tenant, ''), coalesce(v.version, 0), coalesce(v.dirty, false)
 FROM (SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS read_only) server
@@ -30,9 +30,9 @@ LEFT JOIN (%s) v ON true`
 
 const noVersionsSQL = `SELECT '' AS tenant, 0::bigint AS version, false AS dirty WHERE false`
 
-// Ready returns why the service cannot work, nil when it can: the database answers
-// and takes writes, and these tenants have the migrations of this build. It is one
-// statement, however many tenants there are. The text is safe to show.
+// Ready returns why the service cannot work. It returns nil if the database answers and
+// takes writes, and these tenants have the migrations of this build. It runs one
+// statement for any number of tenants. The text is safe to show.
 func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	})
 	switch {
 	case missesTable(err):
-		return db.notInstalled(ctx, ids)
+		return db.nameMissing(ctx, ids)
 	case err != nil:
 		return db.unreachable(err)
 	case readOnly:
@@ -74,8 +74,8 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	return errors.Join(errs...)
 }
 
-// notInstalled names the tenants that have no table of versions.
-func (db *DB) notInstalled(ctx context.Context, ids []okapi.Tenant) error {
+// nameMissing returns an error that names the tenants without a table of versions.
+func (db *DB) nameMissing(ctx context.Context, ids []okapi.Tenant) error {
 	var errs []error
 	for _, id := range ids {
 		s, err := db.Schema(okapi.WithTenant(ctx, id))
@@ -89,9 +89,9 @@ func (db *DB) notInstalled(ctx context.Context, ids []okapi.Tenant) error {
 	return errors.Join(errs...)
 }
 
-// Await returns when the database answers and takes writes. It waits for at most
-// that long, and not at all for what waiting does not mend: a wrong password or an
-// unknown database. 0 does not wait. The text of the error is safe to show.
+// Await waits until the database answers and takes writes, for patience at most; 0 does
+// not wait. It does not wait after errors that waiting does not mend, such as a wrong
+// password or an unknown database. The text of the error is safe to show.
 func (db *DB) Await(ctx context.Context, patience time.Duration) error {
 	err := db.Ready(ctx, nil)
 	if err == nil || patience == 0 || isPermanent(err) {
@@ -125,8 +125,8 @@ func isPermanent(err error) bool {
 	return strings.HasPrefix(code, invalidAuthorization) || code == unknownDatabase
 }
 
-// unreachableError is a database that did not answer. Its text names the servers and
-// the cause, and neither user, password nor URL.
+// unreachableError means that the database did not answer. Its text names the servers
+// and the cause, and neither user, password nor URL.
 type unreachableError struct {
 	hosts string
 	err   error
@@ -134,7 +134,7 @@ type unreachableError struct {
 
 // Error implements error.
 func (e *unreachableError) Error() string {
-	return "PostgreSQL at " + e.hosts + ": " + strings.Join(causes(e.err), "; ")
+	return "PostgreSQL at " + e.hosts + ": " + strings.Join(listCauses(e.err), "; ")
 }
 
 // Unwrap returns pgx's error.
@@ -144,9 +144,9 @@ func (db *DB) unreachable(err error) error {
 	return &unreachableError{hosts: db.hosts, err: err}
 }
 
-// causes returns the texts of the innermost errors, each once: what stands around
-// them names user and database.
-func causes(err error) []string {
+// listCauses returns the texts of the innermost errors, each once. The errors that wrap them
+// name user and database.
+func listCauses(err error) []string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return []string{"no answer in time"}
 	}
@@ -162,7 +162,7 @@ func causes(err error) []string {
 		if err == nil {
 			continue
 		}
-		for _, text := range causes(err) {
+		for _, text := range listCauses(err) {
 			if !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}

@@ -83,8 +83,8 @@ func (w *recordWrite) explainReference(err error, id string) error {
 
 var idPattern = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// referencedID returns the id of the record that a foreign key keeps, "*" when
-// PostgreSQL does not name it. It stands in the detail, whose words are translated.
+// referencedID returns the id of the record that a foreign key keeps, "*" if PostgreSQL
+// does not name it. The id stands in the detail, whose words PostgreSQL translates.
 func referencedID(err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {

@@ -10,9 +10,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// An item shows values of its holdings record. An item's write therefore locks
-// its holdings record first, and a change there is followed by its items within
-// the same transaction: no reader sees one without the other.
+// An item shows values of its holdings record. So a write of an item locks the holdings
+// record first, and a change there rewrites the items in the same transaction: no reader
+// sees one without the other.
 
 // lockHoldings takes the lock on an item's holdings record before the item's.
 func (w *recordWrite) lockHoldings(ctx context.Context, item records.Record) error {
@@ -21,7 +21,7 @@ func (w *recordWrite) lockHoldings(ctx context.Context, item records.Record) err
 	}
 	_, err := w.Read(ctx, records.Holdings().Table, item.Text("holdingsRecordId"))
 	if fault.Is(err, fault.NotFound) {
-		return nil // the item's rules will say so
+		return nil // the item's rules refuse it
 	}
 	return err
 }

@@ -12,9 +12,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// listRecordsSQL answers page and total from one snapshot. The page is joined to
-// the total, so that an empty one has a total too. The id comes last in every
-// order: without it, two pages could show the same record.
+// listRecordsSQL returns page and total from one snapshot. The page is joined to the
+// total, so that an empty page has a total too. The id ends every order: without it, two
+// pages could show the same record.
 const listRecordsSQL = `
 SELECT counted.total, page.jsonb
   FROM (SELECT {total} AS total) AS counted
@@ -36,7 +36,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	}
 	l := &listing{out: out, long: s.longLists}
 	defer l.freePlace()
-	var broken error // when a part has been given out, the query must not run again
+	var broken error // after a part was given to out, the query must not run again
 	err = s.db.read(ctx, func() error {
 		err := l.readRows(ctx, func(ctx context.Context) pgx.Rows {
 			rows, _ := s.db.pool.Query(ctx, statement, args...) // a Query error surfaces in ForEachRow
@@ -55,17 +55,16 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 }
 
 const (
-	// heldBytes is how much of a page is read before any of it is given out. A page
-	// that is shorter gives its connection back before its client has to read.
+	// heldBytes is how much of a page is read before any of it is given to the sink. A
+	// shorter page releases its connection before its client reads.
 	heldBytes = 1 << 20
-	// longListPause is the Retry-After of a long page for which there is no place.
+	// longListPause is the Retry-After of a long page without a place.
 	longListPause = time.Second
 )
 
-// listing is a page on its way from PostgreSQL to a sink. It holds at most
-// heldBytes and one record. A longer page keeps a connection for as long as its
-// client reads, so it needs a place among the long ones: the other connections
-// stay for short reads.
+// listing is a page on its way from PostgreSQL to a sink. It holds at most heldBytes and
+// one record. A longer page uses a connection while its client reads. So it needs one of
+// the places of long pages, which leave the other connections to short reads.
 type listing struct {
 	out   records.Sink
 	long  chan struct{}
@@ -73,14 +72,14 @@ type listing struct {
 	held  []json.RawMessage
 	size  int
 	begun bool // out has a part of it
-	place bool // it has a place among the long ones
+	place bool // it has a place of a long page
 }
 
 // readRows gives the rows of query to the sink.
 func (l *listing) readRows(ctx context.Context, query func(context.Context) pgx.Rows) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.held, l.size = nil, 0 // the query may run for the second time
+	l.held, l.size = nil, 0 // the query may run twice
 	var doc *json.RawMessage
 	_, err := pgx.ForEachRow(query(ctx), []any{&l.total, &doc}, func() error {
 		if doc == nil {
@@ -88,7 +87,7 @@ func (l *listing) readRows(ctx context.Context, query func(context.Context) pgx.
 		}
 		err := l.addRecord(*doc)
 		if err != nil {
-			cancel() // else the rows that are left would be read
+			cancel() // else pgx reads the remaining rows
 		}
 		return err
 	})
@@ -134,14 +133,14 @@ func (l *listing) giveHeld() error {
 	return nil
 }
 
-// freePlace gives the place among the long ones back, if there is one.
+// freePlace gives up the place of a long page, if it has one.
 func (l *listing) freePlace() {
 	if l.place {
 		<-l.long
 	}
 }
 
-// listStatement writes the statement for a page, still without schema and table.
+// listStatement returns the statement for a page, with marks for schema and table.
 func listStatement(t records.Type, p records.Page) (string, []any, error) {
 	sel, err := parseCQL(t, p.Query)
 	if err != nil {

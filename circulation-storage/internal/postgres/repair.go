@@ -31,7 +31,7 @@ func (db *DB) repairDirty(_ *migrate.Migrate, d *migrationDriver) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := d.try(down); err != nil {
+	if err := d.tryFile(down); err != nil {
 		return fmt.Errorf("the schema has a part of migration %d, so a person must mend it: running it says %w, undoing it says %w", version, upErr, err)
 	}
 	db.log.InfoContext(d.ctx, "the dirty migration was complete", "tenant", d.id.String(), "version", version)
@@ -48,8 +48,7 @@ func (db *DB) migrationFile(version int, direction string) (string, error) {
 	return string(text), err
 }
 
-// alreadyThere reports whether a statement met something of the name that it was to
-// give.
+// alreadyThere reports whether a statement failed because its name is taken.
 func alreadyThere(err error) bool {
 	const duplicateTable, duplicateColumn, duplicateObject, duplicateFunction = "42P07", "42701", "42710", "42723"
 	switch code, _ := sqlState(err); code {
@@ -59,8 +58,8 @@ func alreadyThere(err error) bool {
 	return false
 }
 
-// try returns what a file would fail with, and undoes it.
-func (d *migrationDriver) try(file string) error {
+// tryFile returns the error with which a file fails, and rolls its work back.
+func (d *migrationDriver) tryFile(file string) error {
 	tx, err := d.conn.Begin(d.ctx)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ const schemaSuffix = "_mod_circulation_storage"
 // tenant and module, joined by an underscore.
 func SchemaName(tenant okapi.Tenant) string { return tenant.String() + schemaSuffix }
 
-// tenantOfSchema returns the tenant that a schema belongs to, false for a foreign one.
+// tenantOfSchema returns the tenant of a schema, false for a foreign schema.
 func tenantOfSchema(schema string) (okapi.Tenant, bool) {
 	name, ours := strings.CutSuffix(schema, schemaSuffix)
 	if !ours {
@@ -27,13 +27,13 @@ func tenantOfSchema(schema string) (okapi.Tenant, bool) {
 	return tenant, err == nil
 }
 
-// installedSQL finds the schemas with our table of versions. A schema without it
-// is empty or belongs to another module, such as FOLIO's own of the same name.
+// installedSQL finds the schemas that have the table of versions. A schema without it
+// is empty or another module's, such as FOLIO's own of the same name.
 const installedSQL = `
 SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
 WHERE c.relname = '` + versionTable + `' ORDER BY n.nspname`
 
-// Tenants lists the tenants that are installed here.
+// Tenants lists the installed tenants.
 func (db *DB) Tenants(ctx context.Context) ([]okapi.Tenant, error) {
 	rows, _ := db.pool.Query(ctx, installedSQL) // a Query error surfaces in CollectRows
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -49,8 +49,7 @@ func (db *DB) Tenants(ctx context.Context) ([]okapi.Tenant, error) {
 	return ids, nil
 }
 
-// Schemas implements readiness.Schemas: two statements, however many tenants
-// there are.
+// Schemas implements readiness.Schemas with two statements for any number of tenants.
 func (db *DB) Schemas(ctx context.Context) ([]readiness.Schema, error) {
 	ids, err := db.Tenants(ctx)
 	if err != nil || len(ids) == 0 {
@@ -126,8 +125,7 @@ func judgeSchemas(ids []okapi.Tenant, read []schemaVersion, needed uint) []readi
 	return schemas
 }
 
-// missesTable reports whether a statement named a table or a schema that is not
-// there.
+// missesTable reports whether a statement named a table or a schema that does not exist.
 func missesTable(err error) bool {
 	code, _ := sqlState(err)
 	return code == undefinedTable || code == invalidSchemaName

@@ -9,11 +9,11 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// The statements on the announcements of instances. A plain one renews, since it
-// changes nothing that a check-out acts on. Only those under the table lock of the
-// settings turn on_until from NULL to a time and back.
+// The statements on the announcements of instances. Renewing needs no lock, since it
+// changes nothing that a check-out acts on. Turning on_until from NULL to a time and back
+// needs the table lock of the settings.
 const (
-	// An announcement of the far future is none: the clock was set back since.
+	// An announcement of the far future does not count: the clock was set back since.
 	announcedSQL = `(a.on_until > clock_timestamp() AND a.on_until <= clock_timestamp() + 2 * $1::bigint * interval '1 ms')`
 
 	renewAnnouncementSQL = `
@@ -29,12 +29,12 @@ UPDATE {schema}.check_out_lock_environment a SET on_until = NULL
 	dropAnnouncementSQL = `UPDATE {schema}.check_out_lock_environment SET on_until = NULL WHERE on_until IS NOT NULL`
 )
 
-// Announce notes what the environment of the named instance says, for a tenant
-// whose own settings do not decide, and returns the state that follows. "On" holds
-// for schemas.LockEnvironmentLeaseMs; "off" has an effect only when the last "on"
-// has lapsed. When on turns to off or off to on, the version rises, so that every
-// check-out that acted on what was before is refused. Fault: Conflict when "on" is
-// based on another version than the stored one.
+// Announce notes the setting in the environment of the named instance, for a tenant whose
+// own settings do not decide, and returns the new state. "On" holds for
+// schemas.LockEnvironmentLeaseMs. "Off" has an effect only after the last "on" has lapsed.
+// When on turns to off or off to on, the version rises, which refuses every check-out that
+// acted on the old state. Fault: Conflict if "on" is based on another version than the
+// stored one.
 func (s *LockSettingsStore) Announce(ctx context.Context, e schemas.LockEnvironment, instance string) (schemas.LockSettingsState, error) {
 	renewed := false
 	if e.Enabled {

@@ -28,7 +28,7 @@ type LockSettingsStore struct{ db *DB }
 func NewLockSettingsStore(db *DB) *LockSettingsStore { return &LockSettingsStore{db: db} }
 
 const (
-	// The condition is written as the unique index is, so that it is used.
+	// The condition is that of the unique index, so that PostgreSQL uses it.
 	isLockSettings = `e.jsonb->>'scope' = '` + schemas.LockSettingsScope + `' AND e.jsonb->>'key' = '` + schemas.LockSettingsKey + `'
    AND coalesce(e.jsonb->>'userId', '') = ''`
 
@@ -62,9 +62,9 @@ func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsStat
 	return state, err
 }
 
-// Change writes the entry's value, keeping its id, notes who did it and why, and
-// returns the new state. Fault: Conflict when the change is based on another
-// version than the stored one; those of the entry's rules.
+// Change writes the entry's value under its id, notes who did it and why, and returns
+// the new state. Faults: Conflict if the change is based on another version than the
+// stored one; those of the entry's rules.
 func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
 	var state schemas.LockSettingsState
 	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
@@ -81,7 +81,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 		if w.Stored, err = decodeStored(before); err != nil {
 			return err
 		}
-		if w.Record, err = lockSettingsEntry(w.Stored, change.Value); err != nil {
+		if w.Record, err = newSettingsEntry(w.Stored, change.Value); err != nil {
 			return err
 		}
 		if err := records.SettingsEntry().Complete(ctx, nil, w); err != nil { // its rules read no other record
@@ -135,8 +135,8 @@ func raiseVersion(ctx context.Context, tx pgx.Tx, version *int64, entry *json.Ra
 	return nil
 }
 
-// lockSettingsEntry is the entry with another value.
-func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Record, error) {
+// newSettingsEntry returns the entry with another value.
+func newSettingsEntry(stored records.Record, value json.RawMessage) (records.Record, error) {
 	decoded, err := jsonschema.Decode(value)
 	if err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func lockSettingsEntry(stored records.Record, value json.RawMessage) (records.Re
 	}, nil
 }
 
-// Remove deletes the entry, so that the environment's settings count again, and
-// notes who did it. No entry is no error.
+// Remove deletes the entry, so that the environment's settings count, and notes who did
+// it. No entry is no error.
 func (s *LockSettingsStore) Remove(ctx context.Context) error {
 	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
 		var version int64

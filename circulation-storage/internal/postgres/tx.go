@@ -10,44 +10,43 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// commitAttempts is how often a transaction runs that PostgreSQL ended with a
-// deadlock or a serialization failure.
+// commitAttempts is how often a transaction runs at most. See retryable for the errors
+// after which it runs again.
 const commitAttempts = 4
 
 const (
 	// rollbackTimeout bounds the rollback that follows a cancelled request.
 	rollbackTimeout = 5 * time.Second
 	// commitTimeout bounds a COMMIT, which waits for the synchronous standby if there
-	// is one. It does not end with the request: PostgreSQL answers a cancelled wait by
-	// making the transaction visible without the standby.
+	// is one. The end of the request does not cancel it: after a cancelled wait,
+	// PostgreSQL makes the transaction visible without the standby.
 	commitTimeout = 5 * time.Second
-	// longIdleTimeout is the idleTimeout of work that is not on the way of check-outs.
+	// longIdleTimeout is the idle time-out of work that no check-out waits for.
 	longIdleTimeout = time.Minute
 	// longStatement bounds a statement whose caller has no deadline.
 	longStatement = 5 * time.Minute
 )
 
-// txBounds are the time-outs that PostgreSQL itself keeps in a transaction. Without
-// them, a process that freezes between two statements keeps its row locks until it
-// wakes up.
+// txBounds are the time-outs that PostgreSQL enforces in a transaction. Without them, a
+// process that freezes between two statements keeps its row locks until it wakes up.
 type txBounds struct {
 	idle time.Duration // between two statements
 	lock time.Duration // one wait for a lock
 }
 
 var (
-	// shortTx is for all that touches locks, loans, items, requests and settings.
+	// shortTx is for locks, loans, items, requests and settings.
 	shortTx = txBounds{idle: 3 * time.Second, lock: 5 * time.Second}
-	// forceTx is for a person who waits for the answer: longer than a frozen commit
+	// forceTx is for an operator who waits for the answer: longer than a frozen commit
 	// lives, shorter than 5 s.
 	forceTx = txBounds{idle: 3 * time.Second, lock: 4 * time.Second}
 	// longTx is for creating and dropping schemas.
 	longTx = txBounds{idle: longIdleTimeout, lock: longStatement}
 )
 
-// beginSQL begins a READ COMMITTED transaction with its time-outs, in one round
-// trip. They are local to the transaction, so they work behind PgBouncer too. A
-// statement may run until the caller's deadline.
+// beginSQL begins a READ COMMITTED transaction with its time-outs, in one round trip.
+// They are local to the transaction, so they also work through PgBouncer. A statement
+// may run until the caller's deadline.
 func (b txBounds) beginSQL(ctx context.Context) string {
 	statement := longStatement
 	if deadline, ok := ctx.Deadline(); ok {
@@ -59,16 +58,16 @@ func (b txBounds) beginSQL(ctx context.Context) string {
 		"; SET LOCAL statement_timeout = " + milliseconds(statement)
 }
 
-// inTx runs fn in one transaction on the connections for lending. It commits when
-// fn returns nil and rolls back otherwise, even when ctx is already cancelled. fn
-// runs again after a deadlock, a serialization failure, or an end by PostgreSQL
-// because this process stood still; so it must not keep state across calls.
+// inTx runs fn in one transaction on the connections for lending. It commits if fn
+// returns nil, and rolls back otherwise, even if ctx is already cancelled. fn runs again
+// after a deadlock, a serialization failure, or the idle time-out of PostgreSQL. So it
+// must not keep state across calls.
 //
-// fn must not call another service: a transaction held open across a network
-// call holds its row locks for as long as the other side likes.
+// fn must not call another service: the transaction would hold its row locks until that
+// service answers.
 //
-// Fault: Timeout when the COMMIT got no answer in time. The transaction may be
-// committed then.
+// Fault: Timeout if the COMMIT got no answer in time. The transaction may be committed
+// then.
 func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error {
 	return db.runTx(ctx, db.lending, shortTx, op, fn)
 }
@@ -81,7 +80,7 @@ func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, op stri
 		}
 		db.log.DebugContext(ctx, "transaction runs again", "op", op, "err", err)
 	}
-	if lost(err) {
+	if connectionLost(err) {
 		db.resetPools()
 	}
 	return toFault(op, err)
@@ -90,14 +89,14 @@ func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, op stri
 func (db *DB) tryTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, fn func(pgx.Tx) error) error {
 	var conn *pgxpool.Conn
 	var tx pgx.Tx
-	err := db.read(ctx, func() (err error) { // a BEGIN that is lost has changed nothing
-		conn, tx, err = begin(ctx, pool, b)
+	err := db.read(ctx, func() (err error) { // a lost BEGIN has changed nothing
+		conn, tx, err = beginTx(ctx, pool, b)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("beginning: %w", err)
 	}
-	defer conn.Release() // after commit, which looks at the connection once more
+	defer conn.Release() // after commitTx, which reads the connection's mark
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 		defer cancel()
@@ -107,13 +106,13 @@ func (db *DB) tryTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, fn func
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return err // nothing is committed for a caller that left before
+		return err // commit nothing for a caller that is gone
 	}
 	return commitTx(ctx, tx)
 }
 
-// begin starts a transaction on a connection that the caller releases.
-func begin(ctx context.Context, pool *pgxpool.Pool, b txBounds) (*pgxpool.Conn, pgx.Tx, error) {
+// beginTx starts a transaction on a connection that the caller releases.
+func beginTx(ctx context.Context, pool *pgxpool.Pool, b txBounds) (*pgxpool.Conn, pgx.Tx, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -126,14 +125,14 @@ func begin(ctx context.Context, pool *pgxpool.Pool, b txBounds) (*pgxpool.Conn, 
 	return conn, tx, nil
 }
 
-// commitTx ends the transaction. The caller still has its connection then, because the
-// pool may give one that was released to another transaction. An error leaves open
-// whether the transaction is committed, unless PostgreSQL says that it rolled back.
+// commitTx commits. The caller must not have released the connection, because the pool
+// may give it to another transaction. An error leaves open whether the transaction is
+// committed, unless PostgreSQL reports a rollback.
 func commitTx(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	conn := tx.Conn().PgConn()
-	takeUnconfirmed(conn) // an earlier statement of its own may have left it
+	takeUnconfirmed(conn) // an earlier statement may have left a mark
 	err := tx.Commit(ctx)
 	if takeUnconfirmed(conn) {
 		err = errors.Join(errUnconfirmed, err)

@@ -1,13 +1,15 @@
 // Package pgtest gives tests a real PostgreSQL and a tenant of their own in it.
 //
-// A package of tests calls [Main] from its TestMain; its tests then call [New], or [URL] and [Tenant]. Tests of
-// package postgres do so from package postgres_test, since pgtest imports postgres.
+// A package of tests calls [Main] from its TestMain. Its tests then call [New], or [URL]
+// and [Tenant]. Tests of package postgres are in package postgres_test, since pgtest
+// imports postgres.
 package pgtest
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +21,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/devpostgres"
 	"checkoutlock/schemas/okapi"
 )
@@ -34,7 +37,8 @@ const (
 	cleanupTimeout = 2 * time.Minute // for a slow disk
 )
 
-// shared is the database of this test process. Tests get nothing from TestMain but what stands in a variable.
+// shared is the database of this test process. TestMain can hand it to tests in a variable
+// only.
 var shared database
 
 type database struct {
@@ -42,12 +46,12 @@ type database struct {
 	inMain bool
 	url    string
 	err    error
-	server *devpostgres.Server // nil when the database is not ours
+	server *devpostgres.Server // nil for a database that this process did not start
 }
 
-// Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)). The database is that of
-// TEST_DATABASE_URL, else a throw-away server of this process, started when the first test asks for it and stopped
-// when the last has ended.
+// Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)). The
+// database is that of TEST_DATABASE_URL, else a throw-away server of this process. That one
+// starts when the first test asks for it and stops after the last.
 func Main(m *testing.M) int {
 	shared.inMain = true
 	code := m.Run()
@@ -58,7 +62,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// URL returns the address of the database the tests use, as a superuser of it when it is the throw-away one.
+// URL returns the address of the tests' database. The user of the throw-away one is a
+// superuser.
 func URL(tb testing.TB) string {
 	tb.Helper()
 	if !shared.inMain {
@@ -76,7 +81,7 @@ func (d *database) open(given string) {
 		d.url = given
 		return
 	}
-	// The server outlives the test that happens to be the first to need it.
+	// The server outlives the first test, which starts it.
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	d.server, d.err = devpostgres.Start(ctx, devpostgres.Options{
@@ -95,7 +100,8 @@ func (d *database) stop() error {
 	return d.server.Stop()
 }
 
-// Tenant returns the id of a tenant that no other test has: t and 16 hexadecimal digits. It is not installed.
+// Tenant returns the id of a tenant that no other test has: t and 16 hexadecimal digits. It
+// is not installed.
 func Tenant(tb testing.TB) okapi.Tenant {
 	tb.Helper()
 	var b [8]byte
@@ -107,8 +113,8 @@ func Tenant(tb testing.TB) okapi.Tenant {
 	return id
 }
 
-// New returns a pool of sixteen connections to the database of [URL] and a tenant installed in it. When the test ends
-// the tenant is dropped and the pool closed.
+// New returns a pool of sixteen connections to the database of [URL], and a tenant installed
+// in it. When the test ends, New drops the tenant and closes the pool.
 func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
 	tb.Helper()
 	direct := URL(tb)
@@ -136,7 +142,8 @@ func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
 	return db, id
 }
 
-// withPool adds the pool's size to a connection string of either form that pgx reads: a URL, or words like host=….
+// withPool adds the pool's size to a connection string of either form that pgx reads: a URL,
+// or words like host=….
 func withPool(database string) (string, error) {
 	if !strings.Contains(database, "://") {
 		return database + " pool_max_conns=" + poolSize, nil
@@ -149,4 +156,29 @@ func withPool(database string) (string, error) {
 	q.Set("pool_max_conns", poolSize)
 	u.RawQuery = q.Encode()
 	return u.String(), nil
+}
+
+// Listed is a page of records with how many match in all.
+type Listed struct {
+	Records []json.RawMessage
+	Total   int
+}
+
+// Begin implements records.Sink.
+func (l *Listed) Begin(total int) error {
+	l.Total = total
+	return nil
+}
+
+// Record implements records.Sink.
+func (l *Listed) Record(doc json.RawMessage) error {
+	l.Records = append(l.Records, doc)
+	return nil
+}
+
+// List returns a page of a store's records.
+func List(ctx context.Context, store records.Store, t records.Type, p records.Page) (Listed, error) {
+	var l Listed
+	err := store.List(ctx, t, p, &l)
+	return l, err
 }
