@@ -47,3 +47,22 @@ func TestBarcodes_OfAllCharacters(t *testing.T) {
 		})
 	}
 }
+
+func TestBarcodes_MatchLiterally(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 50)
+	const patron = `o'brien "*" \?^`
+	p.addUser(t, record{"barcode": patron})
+	p.addUser(t, record{"barcode": `o'brien "xx" \y^`}) // what the wildcards would match as well
+	for _, barcode := range []string{"a b  c", `say "hi"`, `back\slash`, "st*r", "w?at", "^anchor^", "ÄÖÜ/é", "1=1; --", "%41+&x=y#z"} {
+		p.addItem(t, record{"barcode": barcode})
+		loan := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
+		checkParts(t, barcode, loan, record{"item.barcode": barcode, "borrower.barcode": patron})
+	}
+	for _, pattern := range []string{"*", "st*", "w??t", "a b c"} {
+		got := joinMessages(readRefusals(t, p.lendBook(t, 0, pattern, patron), http.StatusUnprocessableEntity))
+		if want := "No item with barcode " + pattern + " could be found"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,25 +117,6 @@ func TestCheckOut_DefaultsToNow(t *testing.T) {
 	}
 }
 
-func TestBarcodes_MatchLiterally(t *testing.T) {
-	t.Parallel()
-	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 50)
-	const patron = `o'brien "*" \?^`
-	p.addUser(t, record{"barcode": patron})
-	p.addUser(t, record{"barcode": `o'brien "xx" \y^`}) // what the wildcards would match as well
-	for _, barcode := range []string{"a b  c", `say "hi"`, `back\slash`, "st*r", "w?at", "^anchor^", "ÄÖÜ/é", "1=1; --", "%41+&x=y#z"} {
-		p.addItem(t, record{"barcode": barcode})
-		loan := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
-		checkParts(t, barcode, loan, record{"item.barcode": barcode, "borrower.barcode": patron})
-	}
-	for _, pattern := range []string{"*", "st*", "w??t", "a b c"} {
-		got := joinMessages(readRefusals(t, p.lendBook(t, 0, pattern, patron), http.StatusUnprocessableEntity))
-		if want := "No item with barcode " + pattern + " could be found"; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 func TestCheckOut_RollingDueDates(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
@@ -185,5 +167,58 @@ func TestCheckOut_LendableStatuses(t *testing.T) {
 	} {
 		_, barcode := p.addItem(t, record{"status": record{"name": status}})
 		checkParts(t, status, readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated), record{"item.status.name": "Checked out"})
+	}
+}
+
+func TestDryRun_LeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	const path = "/circulation/check-out-by-barcode-dry-run"
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	userID, patron := p.addPatron(t)
+	books := p.addBooks(t, 2)
+	body := record{"itemBarcode": books[0], "userBarcode": patron}
+	const other = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID))
+	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated), record{
+		"loanPolicyId": p.PolicyID, "overdueFinePolicyId": other, "lostItemPolicyId": other, "patronNoticePolicyId": other,
+	})
+	if n := p.countOpenLoans(t, userID); n != 0 {
+		t.Errorf("the dry run made %d loans", n)
+	}
+	p.checkNoLocks(t)
+
+	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated) // the limit is reached
+	body["itemBarcode"] = books[1]
+	if a := callEndpoint(t, p.machines[0], http.MethodPost, path, body); a.Status != http.StatusUnprocessableEntity || !strings.Contains(string(a.Body), "ITEM_LIMIT_MATERIAL_TYPE") {
+		t.Errorf("got %d %s, want the limit", a.Status, a.Body)
+	}
+}
+
+func TestEndSession_DeletesItsRecords(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	userID, patron := p.addPatron(t)
+	books := p.addBooks(t, 3)
+	for _, book := range books {
+		readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
+	}
+	readObject(t, p.checkInItem(t, books[0], p.ServicePointID), http.StatusOK)
+	otherID, other := p.addPatron(t)
+	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], other), http.StatusCreated)
+	left := func(userID, action string) any {
+		query := "?limit=0&query=patronId==" + userID + "%20and%20actionType==" + action
+		return p.readRecord(t, "/patron-action-session-storage/patron-action-sessions"+query)["totalRecords"]
+	}
+	if got := left(userID, "Check-out"); got != 3.0 {
+		t.Fatalf("got %v records of check-outs, want 3", got)
+	}
+	end := record{"endSessions": []any{record{"actionType": "Check-out", "patronId": userID}}}
+	for range 2 { // the second time there is nothing left
+		if a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/end-patron-action-session", end); a.Status != http.StatusNoContent {
+			t.Fatalf("got %d %s", a.Status, a.Body)
+		}
+	}
+	if out, in, others := left(userID, "Check-out"), left(userID, "Check-in"), left(otherID, "Check-out"); out != 0.0 || in != 1.0 || others != 1.0 {
+		t.Errorf("got %v records of check-outs, %v of check-ins, %v of another patron, want 0, 1 and 1", out, in, others)
 	}
 }

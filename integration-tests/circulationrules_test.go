@@ -64,3 +64,18 @@ func TestCirculationRules_ReachAllInstances(t *testing.T) {
 		return p.lendBook(t, 1, p.addBooks(t, 1)[0], patron).Status == http.StatusUnprocessableEntity
 	})
 }
+
+func TestCirculationRules_PolicyLookup(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	house := p.addLoanPolicy(t, "In the house", nil)
+	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID+" + s "+p.LocationID, house))
+	query := "?item_type_id=" + p.MaterialTypeID + "&loan_type_id=" + p.LoanTypeID + "&patron_type_id=" + p.GroupID + "&location_id=" + p.LocationID
+	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/rules/loan-policy"+query, nil), http.StatusOK), record{
+		"loanPolicyId": house, "appliedRuleConditions.materialTypeMatch": true, "appliedRuleConditions.patronGroupMatch": false,
+	})
+	all := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/rules/request-policy-all"+query, nil), http.StatusOK)
+	if matches, _ := all["circulationRuleMatches"].([]any); len(matches) != 2 {
+		t.Errorf("got %v, want the rule and the fallback", all)
+	}
+}

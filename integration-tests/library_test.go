@@ -2,6 +2,8 @@ package integration_test
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,4 +185,29 @@ func joinMessages(list []refusal) string {
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// checkLoansAndItemsAgree fails the test when an item is checked out without an
+// open loan, has one without being checked out, or has several.
+func (p *pair) checkLoansAndItemsAgree(t *testing.T) {
+	t.Helper()
+	var loans struct{ Loans []struct{ ItemID string } }
+	p.readInto(t, "/loan-storage/loans?limit=1000&query="+url.QueryEscape(`status.name=="Open"`), &loans)
+	var items struct{ Items []struct{ ID string } }
+	p.readInto(t, "/item-storage/items?limit=1000&query="+url.QueryEscape(`status.name=="Checked out"`), &items)
+	var lent, out []string
+	for _, l := range loans.Loans {
+		lent = append(lent, l.ItemID)
+	}
+	for _, i := range items.Items {
+		out = append(out, i.ID)
+	}
+	slices.Sort(lent)
+	slices.Sort(out)
+	if !slices.Equal(lent, out) {
+		t.Errorf("open loans are of the items\n%q\nbut checked out are\n%q", lent, out)
+	}
+	if len(lent) == 0 {
+		t.Error("nothing is lent: the test did not see what it is for")
+	}
 }

@@ -226,3 +226,18 @@ func waitUntil(t testing.TB, limit time.Duration, what string, f func() bool) {
 		<-tick.C
 	}
 }
+
+// checkHealth asks an instance for its health: it lives, and is as ready as that.
+// It returns what readiness says.
+func checkHealth(t *testing.T, base string, ready int) string {
+	t.Helper()
+	c := stack.Client{Base: base, HTTP: burstClient}
+	if a := callEndpoint(t, c, http.MethodGet, "/admin/health", nil); a.Status != http.StatusOK {
+		t.Errorf("%s says that it does not live: %d %s", base, a.Status, a.Body)
+	}
+	a := callEndpoint(t, c, http.MethodGet, "/admin/health/ready", nil)
+	if a.Status != ready || len(a.Body) == 0 {
+		t.Errorf("readiness of %s: %d %s, want %d", base, a.Status, a.Body, ready)
+	}
+	return string(a.Body)
+}

@@ -1,12 +1,11 @@
 package integration_test
 
 import (
-	"os"
+	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/stack"
@@ -15,57 +14,6 @@ import (
 // recoveryLimit is how long the first check-out after an outage may take. It leaves room for
 // a slow machine: on two cores of 2026 it is well below a second.
 const recoveryLimit = 10 * time.Second
-
-// startPostgreSQL starts a PostgreSQL for a test that ends, changes or cuts it off.
-func startPostgreSQL(t *testing.T) *devpostgres.Server {
-	t.Helper()
-	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pg.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return pg
-}
-
-// administrate runs statements as the superuser.
-func administrate(t *testing.T, databaseURL string, statements ...string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
-	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
-}
-
-// startWorkload lets n machines lend the books of new patrons until the test ends or the
-// returned function is called.
-func startWorkload(t *testing.T, p *pair, n, patrons, books int) (m *workload, end func()) {
-	t.Helper()
-	m = &workload{p: p, stop: make(chan struct{})}
-	barcodes := make([]string, patrons)
-	for i := range barcodes {
-		_, barcodes[i] = p.addPatron(t)
-	}
-	m.assign(barcodes, p.addBooks(t, books))
-	for i := range n {
-		m.wg.Go(func() { m.runMachine(t, i) })
-	}
-	end = sync.OnceFunc(func() {
-		close(m.stop)
-		m.wg.Wait()
-	})
-	t.Cleanup(end)
-	return m, end
-}
 
 func TestOutage_Recovery(t *testing.T) {
 	t.Parallel()
@@ -139,4 +87,63 @@ func TestOutage_Recovery(t *testing.T) {
 			p.checkLoansAndItemsAgree(t)
 		})
 	}
+}
+
+func TestOutage_KeepsAcknowledgedLoans(t *testing.T) {
+	t.Parallel()
+	const limit = 3
+	pg := startPostgreSQL(t)
+	p := startPair(t, stack.Options{DatabaseURL: pg.URL(), Storages: 2, Circulations: 2, CirculationEnv: enableLock("LOCK_TTL_MS=500")}, limit)
+	m := &workload{p: p, stop: make(chan struct{})}
+	ids := make([]string, 30)
+	patrons, books := make([]string, len(ids)), p.addBooks(t, 4*len(ids))
+	for i := range ids {
+		ids[i], patrons[i] = p.addPatron(t)
+	}
+	// Half of them come afterwards, when the others may have all that they are lent.
+	m.assign(patrons[:15], books[:60])
+	for i := range 6 {
+		m.wg.Go(func() { m.runMachine(t, i) })
+	}
+	end := sync.OnceFunc(func() {
+		close(m.stop)
+		m.wg.Wait()
+	})
+	t.Cleanup(end)
+
+	m.waitForOutcomes(t, 8, 0)
+	if err := pg.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	m.waitForOutcomes(t, 0, 12)
+	everywhere := append(slices.Clone(p.Storages), p.Circulations...)
+	for _, base := range everywhere {
+		checkHealth(t, base, http.StatusServiceUnavailable)
+	}
+	if err := pg.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range everywhere {
+		waitUntil(t, patience, base+" ready again", func() bool {
+			return callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/admin/health/ready", nil).Status == http.StatusOK
+		})
+	}
+	m.assign(patrons[15:], books[60:])
+	m.waitForOutcomes(t, 8, 0)
+	end()
+
+	if len(m.badAnswers) > 0 {
+		t.Errorf("machines were answered %q", m.badAnswers)
+	}
+	for _, loan := range m.lent {
+		if a := callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/loans/"+loan, nil); a.Status != http.StatusOK {
+			t.Errorf("the loan %s was acknowledged, and now: %d %s", loan, a.Status, a.Body)
+		}
+	}
+	for _, id := range ids {
+		if n := p.countOpenLoans(t, id); n > limit {
+			t.Errorf("a patron has %d books, allowed are %d", n, limit)
+		}
+	}
+	p.checkLoansAndItemsAgree(t)
 }

@@ -3,7 +3,6 @@ package integration_test
 import (
 	"bytes"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,17 +65,6 @@ func TestSplitPool(t *testing.T) {
 	if turn.Load() < 4 {
 		t.Error("the pool did not reach both servers: the test did not see what it is for")
 	}
-}
-
-// replaceDatabase is the address of another database of the same server.
-func replaceDatabase(t *testing.T, databaseURL, name string) string {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
 }
 
 // copyDatabase ends the sessions of a database and copies it before another one

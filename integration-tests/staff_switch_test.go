@@ -74,23 +74,3 @@ func TestStaffSwitch(t *testing.T) {
 	tab.See("This library now follows the service's own setting.", "The lock is off", "the service's own setting")
 	tab.In("Somebody else decides").See("Lock: the service's own setting, before that off")
 }
-
-func TestStaffForm_OlderThanTheSettings(t *testing.T) {
-	t.Parallel()
-	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: disableLock()}, 1)
-	tab := p.openStaffPage(t, 0)
-	tab.Click("Turn on …")
-	tab.Fill("Reason", "Mine comes second")
-	p.changeSettings(t, 1, record{"enabled": false, "lockTtlMs": 4000, "reason": "Theirs comes first"})
-	tab.Click("Turn on")
-	tab.See("Another change came first", "Nothing of yours was saved")
-	if tab.Status() != http.StatusConflict {
-		t.Errorf("got status %d, want 409", tab.Status())
-	}
-	tab.Click("Back to the first page")
-	tab.See("The lock is off", "Theirs comes first")
-	tab.Gone("Mine comes second")
-	checkParts(t, "settings", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK),
-		record{"enabled.value": false, "lockTtlMs.value": 4000.0})
-	turnLock(tab, "on", "Mine again")
-}

@@ -1,52 +1,18 @@
 package integration_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	storage "checkoutlock/circulation-storage/app"
 	circulation "checkoutlock/circulation/app"
 	"checkoutlock/config"
 	"checkoutlock/integration-tests/stack"
 )
-
-// createDatabase makes an empty database, for tests that look at all tenants of one.
-// It is gone when the test ends.
-func createDatabase(t *testing.T) string {
-	t.Helper()
-	server := databaseURL(t)
-	name := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	exec(t, server, "CREATE DATABASE "+name)
-	t.Cleanup(func() { exec(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
-
-func exec(t *testing.T, database, sql string) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // clean-up calls too
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = conn.Exec(ctx, sql)
-	if cerr := conn.Close(ctx); err != nil || cerr != nil {
-		t.Fatalf("%s: %v, %v", sql, err, cerr)
-	}
-}
 
 func TestStart_EightInstancesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	circulation "checkoutlock/circulation/app"
 	"checkoutlock/integration-tests/stack"
 )
@@ -81,28 +79,6 @@ func (p *pair) countEvents(t *testing.T, itemID string) int {
 	var n int
 	queryValue(t, p.databaseURL, &n, `SELECT count(*) FROM `+p.tableName("outbox")+` WHERE event_type = 'ITEM_CHECKED_OUT' AND payload->>'itemId' = $1`, itemID)
 	return n
-}
-
-// tableName is the full name of one of the tenant's tables.
-func (p *pair) tableName(name string) string {
-	return pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", name}.Sanitize()
-}
-
-// queryValue asks a database for one value.
-func queryValue(t *testing.T, database string, into any, sql string, args ...any) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := conn.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := conn.QueryRow(t.Context(), sql, args...).Scan(into); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // acquireLock takes a patron's lock by hand and returns its id.

@@ -213,3 +213,9 @@ func (t *tab) dismissDialogs() {
 		}
 	}
 }
+
+// Height is the height of the whole page in CSS pixels, of what is out of sight too.
+func (p *Page) Height() float64 {
+	p.t.Helper()
+	return ask(p, "the height", chromedp.Evaluate[float64]("document.documentElement.scrollHeight"))
+}

@@ -1,0 +1,105 @@
+package integration_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"checkoutlock/integration-tests/stack"
+)
+
+// workload send check-outs of any book to any patron, one after the other,
+// until they are told to stop.
+type workload struct {
+	p              *pair
+	wg             sync.WaitGroup
+	stop           chan struct{}
+	mu             sync.Mutex
+	patrons, books []string
+	lent           []string // the loans that were acknowledged
+	failed         int
+	badAnswers     []string
+}
+
+func (m *workload) runMachine(t *testing.T, i int) {
+	for {
+		select {
+		case <-m.stop:
+			return
+		default:
+		}
+		book, patron := m.pickCheckOut()
+		a, err := m.p.machines[i%len(m.p.machines)].Do(t.Context(), http.MethodPost, "/circulation/check-out-by-barcode", m.p.newCheckOut(book, patron))
+		m.recordAnswer(a, err)
+	}
+}
+
+func (m *workload) pickCheckOut() (book, patron string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.books[rand.N(len(m.books))], m.patrons[rand.N(len(m.patrons))]
+}
+
+// assign gives the machines other patrons and books.
+func (m *workload) assign(patrons, books []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.patrons, m.books = patrons, books
+}
+
+func (m *workload) recordAnswer(a stack.Answer, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var loan struct{ ID string }
+	switch {
+	case err == nil && a.Status == http.StatusCreated && a.JSON(&loan) == nil:
+		m.lent = append(m.lent, loan.ID)
+		return
+	case err == nil && a.Status == http.StatusUnprocessableEntity:
+		return
+	}
+	m.failed++
+	clear := a.Status == http.StatusServiceUnavailable || a.Status == http.StatusGatewayTimeout
+	if err != nil || !clear || len(a.Body) == 0 || strings.Contains(string(a.Body), "SQLSTATE") {
+		m.badAnswers = append(m.badAnswers, fmt.Sprintf("%d %s %v", a.Status, a.Body, err))
+	}
+}
+
+// waitForOutcomes waits for n more lendings and failures.
+func (m *workload) waitForOutcomes(t *testing.T, lent, failed int) {
+	t.Helper()
+	count := func() (int, int) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return len(m.lent), m.failed
+	}
+	lentBefore, failedBefore := count()
+	waitUntil(t, patience, fmt.Sprintf("%d lendings and %d failures more", lent, failed), func() bool {
+		l, f := count()
+		return l >= lentBefore+lent && f >= failedBefore+failed
+	})
+}
+
+// startWorkload lets n machines lend the books of new patrons until the test ends or the
+// returned function is called.
+func startWorkload(t *testing.T, p *pair, n, patrons, books int) (m *workload, end func()) {
+	t.Helper()
+	m = &workload{p: p, stop: make(chan struct{})}
+	barcodes := make([]string, patrons)
+	for i := range barcodes {
+		_, barcodes[i] = p.addPatron(t)
+	}
+	m.assign(barcodes, p.addBooks(t, books))
+	for i := range n {
+		m.wg.Go(func() { m.runMachine(t, i) })
+	}
+	end = sync.OnceFunc(func() {
+		close(m.stop)
+		m.wg.Wait()
+	})
+	t.Cleanup(end)
+	return m, end
+}
