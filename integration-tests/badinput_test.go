@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/integration-tests/stack"
 	"checkoutlock/schemas/fault"
@@ -27,8 +26,8 @@ const (
 	bodyLimit = 1 << 20 // of both services
 )
 
-// checkRefused fails the test unless the answer is a 4xx that explains itself and
-// shows nothing of the inside.
+// checkRefused fails the test unless the answer is a 4xx with a reason and without
+// internals.
 func checkRefused(t *testing.T, what string, a stack.Answer) {
 	t.Helper()
 	body := string(a.Body)
@@ -36,7 +35,7 @@ func checkRefused(t *testing.T, what string, a stack.Answer) {
 		what = what[:200] + "…"
 	}
 	if a.Status < 400 || a.Status > 499 || strings.TrimSpace(body) == "" || !utf8.ValidString(body) {
-		t.Errorf("%s: got %d %.300q, want a 4xx that says why", what, a.Status, body)
+		t.Errorf("%s: got %d %.300q, want a 4xx with a reason", what, a.Status, body)
 	}
 	if code := a.Header.Get(fault.Header); code == string(fault.Internal) {
 		t.Errorf("%s: %d has the code %s", what, a.Status, code)
@@ -48,8 +47,8 @@ func checkRefused(t *testing.T, what string, a stack.Answer) {
 	}
 }
 
-// testEachEndpoint runs f for each endpoint, and then fails the test when anything was
-// written meanwhile, or check-outs no longer work.
+// testEachEndpoint runs f for each endpoint. Afterwards it fails the test if stored
+// records have changed or a check-out fails.
 func testEachEndpoint(t *testing.T, f func(t *testing.T, e endpoint)) {
 	t.Helper()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 5)
@@ -58,7 +57,7 @@ func testEachEndpoint(t *testing.T, f func(t *testing.T, e endpoint)) {
 	endpoints := p.endpoints(t)
 	last := p.addBooks(t, 1)[0]
 	for _, c := range p.collections(t) {
-		if c.key != "items" { // those are there, and a setting would be in force
+		if c.key != "items" { // items exist, and an entry of /settings/entries would take effect
 			p.findOrAddRecord(t, c.path, c.key, c.body)
 		}
 	}
@@ -80,7 +79,7 @@ func testEachEndpoint(t *testing.T, f func(t *testing.T, e endpoint)) {
 	readObject(t, p.lendBook(t, 0, last, patron), http.StatusCreated)
 }
 
-// readEverything is what is stored, by path.
+// readEverything returns what is stored, by path.
 func (p *pair) readEverything(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -98,11 +97,11 @@ func (p *pair) readEverything(t *testing.T) map[string]string {
 	}
 	for _, path := range []string{"/circulation-rules-storage", "/check-out-lock-settings-storage", "/check-out-lock-storage"} {
 		stored := p.readRecord(t, path)
-		delete(stored, "environmentOnMs") // runs down by itself
+		delete(stored, "environmentOnMs") // decreases over time
 		all[path] = fmt.Sprint(stored)
 	}
 	var events int
-	queryValue(t, p.databaseURL, &events, "SELECT count(*) FROM "+pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", "outbox"}.Sanitize())
+	queryValue(t, p.databaseURL, &events, "SELECT count(*) FROM "+p.tableName("outbox"))
 	all["outbox"] = fmt.Sprint(events)
 	return all
 }
@@ -122,7 +121,7 @@ func TestBadInput_Bodies(t *testing.T) {
 		path := e.fillPath(uuid.NewString())
 		for _, body := range bodies {
 			if body == "{}" && slices.Contains([]string{"/users", "/proxiesfor", "/proxiesfor/:id", settingsPath}, e.path) {
-				continue // nothing is required there
+				continue // these bodies have no required property
 			}
 			checkRefused(t, fmt.Sprintf("%q", body), callEndpoint(t, e.client, e.method, path, []byte(body)))
 		}
@@ -133,9 +132,9 @@ func TestBadInput_Bodies(t *testing.T) {
 		c := e.client
 		c.Header = http.Header{"Content-Type": {"text/plain"}}
 		checkRefused(t, "a body of another content type", callEndpoint(t, c, e.method, path, good))
-		checkRefused(t, "a body in the middle of a letter", callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
+		checkRefused(t, "a body that ends inside a character", callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
 		if e.ofStorage && !e.noTenant && e.path != acquirePath {
-			checkRefused(t, "a deep one", callEndpoint(t, e.client, e.method, path, slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
+			checkRefused(t, "a deeply nested body", callEndpoint(t, e.client, e.method, path, slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))
 		}
 		huge := []byte(`{"x":"` + strings.Repeat("x", bodyLimit) + `"}`)
 		for _, announced := range []bool{true, false} {
@@ -147,8 +146,8 @@ func TestBadInput_Bodies(t *testing.T) {
 	})
 }
 
-// sendHugeBody sends a body either with its length announced, and then waits for leave
-// to send it, or in chunks.
+// sendHugeBody sends a body in chunks. If announced is set, it sends the length first and
+// waits for 100 Continue.
 func sendHugeBody(t *testing.T, e endpoint, path string, body []byte, announced bool) stack.Answer {
 	t.Helper()
 	var content io.Reader = struct{ io.Reader }{bytes.NewReader(body)}
@@ -176,12 +175,12 @@ func sendHugeBody(t *testing.T, e endpoint, path string, body []byte, announced 
 	return stack.Answer{Status: resp.StatusCode, Header: resp.Header, Body: answer}
 }
 
-// continueClient is a client that sends a body when storage asks for it.
+// continueClient waits for 100 Continue before it sends a body.
 var continueClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{ExpectContinueTimeout: 10 * time.Second}}
 
 func TestBadInput_PropertyTypes(t *testing.T) {
 	t.Parallel()
-	values := map[string][]string{ // by the JSON type
+	values := map[string][]string{ // by JSON type
 		"boolean": {"true"},
 		"number":  {"17", "-1", "1.5", "1e400", "99999999999999999999999", "-0.0e-400"},
 		"string":  {`""`, `"x"`, `"17"`, `"true"`, `"2026-13-45"`, `"'; DROP TABLE loan; --"`, `"00000000"`},
@@ -192,17 +191,17 @@ func TestBadInput_PropertyTypes(t *testing.T) {
 	testEachEndpoint(t, func(t *testing.T, e endpoint) {
 		for _, name := range slices.Sorted(maps.Keys(e.body)) {
 			kind := jsonKind(e.body[name])
-			optional := name == "loanDate" && !e.ofStorage // an empty one means now
+			optional := name == "loanDate" && !e.ofStorage // an empty date means now
 			var bad []string
 			for other, list := range values {
 				if strings.Contains(e.path, ":id") && other != kind {
-					list = list[:1] // the same record was sent to the collection, with all of them
+					list = list[:1] // the collection got the same record with all values
 				}
 				switch {
 				case other != kind:
 					bad = append(bad, list...)
 				case kind == "string" && !slices.Contains(e.texts, name) && name != "requestId" && name != "version":
-					bad = append(bad, list...) // an id or a date, which these are not
+					bad = append(bad, list...) // neither ids nor dates
 				case kind == "number":
 					bad = append(bad, list[1:5]...)
 				}
@@ -243,27 +242,19 @@ func jsonKind(v any) string {
 func TestBadInput_Tenants(t *testing.T) {
 	t.Parallel()
 	names := []string{
-		"", "nobody_here", "Diku", "1diku", "di-ku", "di ku", "diku;", "pg_catalog", strings.Repeat("a", 32), strings.Repeat("a", 4000), "../diku", "*", "\xff", "ä",
+		"", "not_installed", "Diku", "1diku", "di-ku", "di ku", "diku;", "pg_catalog", strings.Repeat("a", 32), strings.Repeat("a", 4000), "../diku", "*", "\xff", "ä",
 		"diku\"", "diku'", injection, `"; DROP SCHEMA public CASCADE; --`, "%00", "null",
 	}
 	testEachEndpoint(t, func(t *testing.T, e endpoint) {
 		for _, name := range names {
-			if e.noTenant && (name == "nobody_here" || name == "pg_catalog" || name == "null") {
-				continue // may be installed
+			if e.noTenant && (name == "not_installed" || name == "pg_catalog" || name == "null") {
+				continue // these routes accept any valid name
 			}
 			c := e.client
 			c.Tenant = name
-			checkRefused(t, fmt.Sprintf("tenant %q", name), callEndpoint(t, c, e.method, e.fillPath(uuid.NewString()), body(e)))
+			checkRefused(t, fmt.Sprintf("tenant %q", name), callEndpoint(t, c, e.method, e.fillPath(uuid.NewString()), e.bodyToSend()))
 		}
 	})
-}
-
-// body is the endpoint's body for Do, nil when it takes none.
-func body(e endpoint) any {
-	if e.body == nil {
-		return nil
-	}
-	return e.body
 }
 
 func TestBadInput_IDs(t *testing.T) {
@@ -279,10 +270,10 @@ func TestBadInput_IDs(t *testing.T) {
 			return
 		}
 		for _, bad := range ids {
-			checkRefused(t, bad, callEndpoint(t, e.client, e.method, e.fillPath(bad), body(e)))
+			checkRefused(t, bad, callEndpoint(t, e.client, e.method, e.fillPath(bad), e.bodyToSend()))
 		}
-		if e.body == nil && !e.alwaysThere { // a PUT of an unknown loan creates it, as in FOLIO
-			checkRefused(t, "an id that nothing has", callEndpoint(t, e.client, e.method, e.fillPath(id), nil))
+		if e.body == nil && !e.alwaysThere { // a PUT of an unknown id creates the record, as in FOLIO
+			checkRefused(t, "an unknown id", callEndpoint(t, e.client, e.method, e.fillPath(id), nil))
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// listBadValues are values that a query parameter cannot have, by its name.
+// listBadValues returns values that the query parameter of that name must refuse.
 func listBadValues(name string) []string {
 	all := []string{"\x00", "\xff\xfe"}
 	switch name {
@@ -22,7 +22,7 @@ func listBadValues(name string) []string {
 		return append(all, "", "-1", "abc", "1.5", "1e3", "0x10", "99999999999999999999999", "-99999999999999999999999", "2147483648", " 1", "1,000", "NaN", "١", injection)
 	case "totalRecords":
 		return append(all, "maybe", "1", injection)
-	case "userBarcode", "itemBarcode", "holder": // any text, which is looked for
+	case "userBarcode", "itemBarcode", "holder": // any text
 		return append(all, "", strings.Repeat("x", 256))
 	case "outcome":
 		return append(all, "", "-1", "%", "Lent", strings.Repeat("x", 41), injection)
@@ -50,8 +50,7 @@ func TestBadInput_QueryParameters(t *testing.T) {
 					values[k] = v
 				}
 				values.Set(name, value)
-				c := e.client
-				checkRefused(t, name+"="+value, callEndpoint(t, c, e.method, e.path+"?"+values.Encode(), nil))
+				checkRefused(t, name+"="+value, callEndpoint(t, e.client, e.method, e.path+"?"+values.Encode(), nil))
 			}
 			checkRefused(t, name+" badly escaped", callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=%zz", nil))
 			checkRefused(t, name+" with a semicolon", callEndpoint(t, e.client, e.method, e.path+"?"+good.Encode()+"&"+name+"=1;2", nil))
@@ -73,7 +72,7 @@ func TestBadInput_SQLIsAValue(t *testing.T) {
 			}
 		}
 	}
-	// What is no id is stored as it is, and found again.
+	// Text that looks like SQL is stored unchanged and found again.
 	id := p.addRecord(t, "/groups", record{"group": injection, "desc": `"; DROP TABLE users; --`})
 	checkParts(t, "group", p.readRecord(t, "/groups/"+id), record{"group": injection, "desc": `"; DROP TABLE users; --`})
 	found := p.readRecord(t, "/groups?query="+url.QueryEscape(`group=="`+injection+`"`))
@@ -99,9 +98,9 @@ func TestBadInput_HeadersAndPaths(t *testing.T) {
 			checkRefused(t, "permissions "+value, callEndpoint(t, c, http.MethodGet, path, nil))
 		}
 		c.Header = http.Header{okapi.TokenHeader: {strings.Repeat("x", 40000)}}
-		checkRefused(t, "headers without end", callEndpoint(t, c, http.MethodGet, path, nil))
+		checkRefused(t, "endless headers", callEndpoint(t, c, http.MethodGet, path, nil))
 		c.Header = nil
-		checkRefused(t, "a path without end", callEndpoint(t, c, http.MethodGet, "/"+strings.Repeat("x", 40000), nil))
+		checkRefused(t, "an endless path", callEndpoint(t, c, http.MethodGet, "/"+strings.Repeat("x", 40000), nil))
 		for _, unknown := range []string{"/", "/nothing", path + "/", "//", "/%00", "/.." + path, path + "%2f", "/" + url.PathEscape(injection)} {
 			checkRefused(t, unknown, callEndpoint(t, c, http.MethodGet, unknown, nil))
 		}

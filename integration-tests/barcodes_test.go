@@ -10,8 +10,8 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// oddBarcodes have characters with a meaning in CQL, JSON, SQL or a URL, or are as
-// long as can be stored. Each is another one.
+// oddBarcodes returns new barcodes by what they contain: characters with a meaning in
+// CQL, JSON, SQL or a URL, or as many characters as can be stored.
 func oddBarcodes() map[string]string {
 	return map[string]string{
 		"the replacement character": uuid.NewString() + "\ufffd",
@@ -53,7 +53,7 @@ func TestBarcodes_MatchLiterally(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 50)
 	const patron = `o'brien "*" \?^`
 	p.addUser(t, record{"barcode": patron})
-	p.addUser(t, record{"barcode": `o'brien "xx" \y^`}) // what the wildcards would match as well
+	p.addUser(t, record{"barcode": `o'brien "xx" \y^`}) // the wildcards would match it
 	for _, barcode := range []string{"a b  c", `say "hi"`, `back\slash`, "st*r", "w?at", "^anchor^", "ÄÖÜ/é", "1=1; --", "%41+&x=y#z"} {
 		p.addItem(t, record{"barcode": barcode})
 		loan := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)

@@ -11,9 +11,8 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// BenchmarkCheckOut is one check-out, from request to answer, by a patron whom
-// nobody else serves, with the feature off and on: the difference is what the
-// lock costs.
+// BenchmarkCheckOut measures one check-out without contention, from request to answer,
+// with the feature off and on. The difference is the cost of the lock.
 func BenchmarkCheckOut(b *testing.B) {
 	for _, enabled := range []bool{false, true} {
 		b.Run(fmt.Sprintf("lock=%t", enabled), func(b *testing.B) {
@@ -31,8 +30,8 @@ func BenchmarkCheckOut(b *testing.B) {
 	}
 }
 
-// BenchmarkHandOver is how long it takes until a released lock is granted to the
-// next caller, who waits in the other storage.
+// BenchmarkHandOver measures the time from a release until the lock is granted to a
+// caller that waits in the other storage.
 func BenchmarkHandOver(b *testing.B) {
 	p := startPair(b, stack.Options{Storages: 2}, 1)
 	patron := uuid.NewString()
@@ -41,9 +40,7 @@ func BenchmarkHandOver(b *testing.B) {
 		held := p.acquireLock(b, patron, time.Minute)
 		granted := make(chan stack.Answer, 1)
 		go func() {
-			other := p.Storage
-			other.Base = p.Storages[1]
-			a, err := other.Do(b.Context(), http.MethodPost, "/check-out-lock-storage", map[string]any{"userId": patron, "waitMs": 5000})
+			a, err := p.storageAt(1).Do(b.Context(), http.MethodPost, acquirePath, record{"userId": patron, "waitMs": 5000})
 			if err != nil {
 				b.Error(err)
 			}

@@ -11,7 +11,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// checkInItem checks an item in at circulation instance 0, by a member of staff.
+// checkInItem sends a check-in by a member of staff to circulation instance 0.
 func (p *pair) checkInItem(t *testing.T, barcode, servicePointID string, more ...record) stack.Answer {
 	t.Helper()
 	desk := p.machines[0]
@@ -48,14 +48,11 @@ func TestCheckIn_ClosesTheLoan(t *testing.T) {
 func TestCheckIn_AtAnotherServicePoint(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
-	elsewhere := p.addRecord(t, "/service-points", record{
-		"name": "Branch", "code": "branch", "discoveryDisplayName": "Branch", "pickupLocation": true,
-		"holdShelfExpiryPeriod": record{"duration": 3, "intervalId": "Weeks"},
-	})
+	branch := p.addBranch(t)
 	id, barcode := p.addItem(t)
 	_, patron := p.addPatron(t)
 	readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
-	in := readObject(t, p.checkInItem(t, barcode, elsewhere), http.StatusOK)
+	in := readObject(t, p.checkInItem(t, barcode, branch), http.StatusOK)
 	checkParts(t, "answer", in, record{
 		"loan.status.name": "Closed", "item.status.name": "In transit", "item.inTransitDestinationServicePointId": p.ServicePointID,
 		"item.inTransitDestinationServicePoint.name": "Desk", "inHouseUse": false,
@@ -89,10 +86,7 @@ func TestCheckIn_OfAClaimedReturn(t *testing.T) {
 	id, barcode := p.addItem(t)
 	_, patron := p.addPatron(t)
 	lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
-	item := setFields(p.readRecord(t, "/item-storage/items/"+id), record{"status": record{"name": "Claimed returned"}})
-	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/item-storage/items/"+id, item); err != nil {
-		t.Fatal(err)
-	}
+	p.setItemStatus(t, id, "Claimed returned")
 	list := readRefusals(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusUnprocessableEntity)
 	if got, want := joinMessages(list), "Item is claimed returned, a resolution is required to check in"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -114,14 +108,14 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 		body record
 		want string
 	}{
-		"no barcode":          {record{"itemBarcode": nil}, noItem},
-		"no service point":    {record{"servicePointId": nil}, noDesk},
-		"no date":             {record{"checkInDate": nil}, noDate},
-		"all missing":         {record{"itemBarcode": nil, "servicePointId": nil, "checkInDate": nil}, noItem + "\n" + noDesk + "\n" + noDate},
-		"unknown item":        {record{"itemBarcode": "nothing"}, "No item with barcode nothing exists [ITEM_BARCODE_NOT_FOUND]"},
-		"a work, not a copy":  {record{"itemBarcode": work}, "A Book of Many Copies (book) (Barcode: " + work + ") has the item status Intellectual item and cannot be checked in"},
-		"unknown resolution":  {record{"claimedReturnedResolution": "Under the sofa"}, "Unrecognized value provided for property"},
-		"a date that is none": {record{"checkInDate": "2026-02-30"}, ""},
+		"no barcode":         {record{"itemBarcode": nil}, noItem},
+		"no service point":   {record{"servicePointId": nil}, noDesk},
+		"no date":            {record{"checkInDate": nil}, noDate},
+		"all missing":        {record{"itemBarcode": nil, "servicePointId": nil, "checkInDate": nil}, noItem + "\n" + noDesk + "\n" + noDate},
+		"unknown item":       {record{"itemBarcode": "nothing"}, "No item with barcode nothing exists [ITEM_BARCODE_NOT_FOUND]"},
+		"a work, not a copy": {record{"itemBarcode": work}, "A Book of Many Copies (book) (Barcode: " + work + ") has the item status Intellectual item and cannot be checked in"},
+		"unknown resolution": {record{"claimedReturnedResolution": "Under the sofa"}, "Unrecognized value provided for property"},
+		"an invalid date":    {record{"checkInDate": "2026-02-30"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +125,7 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nobody logged in", func(t *testing.T) {
+	t.Run("no user logged in", func(t *testing.T) {
 		t.Parallel()
 		a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-in-by-barcode",
 			record{"itemBarcode": book, "servicePointId": p.ServicePointID, "checkInDate": "2026-10-01T09:30:00Z"})
@@ -145,9 +139,9 @@ func TestCheckIn_HappensOnceWhenAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	const path = "/loan-storage/check-ins"
 	tests := map[string]linkFault{
-		"once":                {method: http.MethodPost, path: path, times: 1, handle: loseAnswer},
-		"before it got there": {method: http.MethodPost, path: path, times: 1, handle: loseRequest},
-		"by a broken storage": {method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError)},
+		"the answer is lost":  {method: http.MethodPost, path: path, times: 1, handle: loseAnswer},
+		"the request is lost": {method: http.MethodPost, path: path, times: 1, handle: loseRequest},
+		"storage fails":       {method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError)},
 	}
 	for name, fault := range tests {
 		t.Run(name, func(t *testing.T) {

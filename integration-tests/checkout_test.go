@@ -14,7 +14,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// addDescribedItem is an item with everything around it that a loan shows.
+// addDescribedItem adds an item with all the details that a loan shows.
 func (p *pair) addDescribedItem(t *testing.T) (itemID, holdingsID, instanceID, barcode string) {
 	t.Helper()
 	instanceID = p.addRecord(t, "/instance-storage/instances", record{
@@ -92,7 +92,7 @@ func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 	}
 }
 
-// checkTime compares a date, however it is written.
+// checkTime compares a date independently of its zone and precision.
 func checkTime(t *testing.T, r record, field, want string) {
 	t.Helper()
 	got, err := time.Parse(time.RFC3339, fmt.Sprint(readPart(r, field)))
@@ -123,14 +123,13 @@ func TestCheckOut_RollingDueDates(t *testing.T) {
 	tests := []struct {
 		interval string
 		duration int
-		patron   record // beside the usual
 		want     string
 	}{
-		{"Minutes", 90, nil, "2026-01-31T11:30:00Z"},
-		{"Hours", 5, nil, "2026-01-31T15:00:00Z"},
-		{"Days", 30, nil, "2026-03-02T10:00:00Z"},
-		{"Weeks", 3, nil, "2026-02-21T10:00:00Z"},
-		{"Months", 1, nil, "2026-02-28T10:00:00Z"},
+		{interval: "Minutes", duration: 90, want: "2026-01-31T11:30:00Z"},
+		{interval: "Hours", duration: 5, want: "2026-01-31T15:00:00Z"},
+		{interval: "Days", duration: 30, want: "2026-03-02T10:00:00Z"},
+		{interval: "Weeks", duration: 3, want: "2026-02-21T10:00:00Z"},
+		{interval: "Months", duration: 1, want: "2026-02-28T10:00:00Z"},
 	}
 	var rules []string
 	items := make([]string, len(tests))
@@ -142,7 +141,7 @@ func TestCheckOut_RollingDueDates(t *testing.T) {
 	p.storeRules(t, p.formatRules(rules...))
 	for i, tt := range tests {
 		loan := readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", record{
-			"itemBarcode": items[i], "userBarcode": p.addUser(t, tt.patron), "servicePointId": p.ServicePointID, "loanDate": "2026-01-31T10:00:00.000Z",
+			"itemBarcode": items[i], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID, "loanDate": "2026-01-31T10:00:00.000Z",
 		}), http.StatusCreated)
 		checkTime(t, loan, "dueDate", tt.want)
 		checkParts(t, tt.interval, loan, record{"loanPolicy.name": tt.interval})
@@ -205,20 +204,20 @@ func TestEndSession_DeletesItsRecords(t *testing.T) {
 	readObject(t, p.checkInItem(t, books[0], p.ServicePointID), http.StatusOK)
 	otherID, other := p.addPatron(t)
 	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], other), http.StatusCreated)
-	left := func(userID, action string) any {
+	countSessions := func(userID, action string) any {
 		query := "?limit=0&query=patronId==" + userID + "%20and%20actionType==" + action
 		return p.readRecord(t, "/patron-action-session-storage/patron-action-sessions"+query)["totalRecords"]
 	}
-	if got := left(userID, "Check-out"); got != 3.0 {
+	if got := countSessions(userID, "Check-out"); got != 3.0 {
 		t.Fatalf("got %v records of check-outs, want 3", got)
 	}
 	end := record{"endSessions": []any{record{"actionType": "Check-out", "patronId": userID}}}
-	for range 2 { // the second time there is nothing left
+	for range 2 { // the second call finds no record
 		if a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/end-patron-action-session", end); a.Status != http.StatusNoContent {
 			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
 	}
-	if out, in, others := left(userID, "Check-out"), left(userID, "Check-in"), left(otherID, "Check-out"); out != 0.0 || in != 1.0 || others != 1.0 {
+	if out, in, others := countSessions(userID, "Check-out"), countSessions(userID, "Check-in"), countSessions(otherID, "Check-out"); out != 0.0 || in != 1.0 || others != 1.0 {
 		t.Errorf("got %v records of check-outs, %v of check-ins, %v of another patron, want 0, 1 and 1", out, in, others)
 	}
 }

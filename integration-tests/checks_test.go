@@ -8,8 +8,8 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// sendCheckOut sends the check-out of a book by a patron with more properties, as somebody
-// with these permissions.
+// sendCheckOut sends a check-out with more properties by a member of staff with these
+// permissions.
 func (p *pair) sendCheckOut(t *testing.T, book, patron string, more record, permissions ...string) stack.Answer {
 	t.Helper()
 	desk := p.machines[0]
@@ -20,20 +20,20 @@ func (p *pair) sendCheckOut(t *testing.T, book, patron string, more record, perm
 	return callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
 }
 
-// lendAs checks a book out and returns the loan.
+// lendAs sends a check-out that must succeed and returns the loan.
 func (p *pair) lendAs(t *testing.T, book, patron string, more record, permissions ...string) record {
 	t.Helper()
 	return readObject(t, p.sendCheckOut(t, book, patron, more, permissions...), http.StatusCreated)
 }
 
-// addRequest places an open request for the item and returns its id.
+// addRequest stores an open request for the item and returns its id.
 func (p *pair) addRequest(t *testing.T, itemID, requesterID string, position int, more ...record) string {
 	t.Helper()
 	return p.addRecord(t, "/request-storage/requests", setFields(record{
 		"requestLevel": "Item", "requestType": "Hold", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
 		"pickupServicePointId": p.ServicePointID, "status": "Open - Not yet filled", "requesterId": requesterID, "itemId": itemID,
 		"holdingsRecordId": p.HoldingsID, "position": position,
-		"instanceId": p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
+		"instanceId": p.readInstanceID(t),
 	}, more...))
 }
 
@@ -45,7 +45,7 @@ func (p *pair) addSchedule(t *testing.T, name, from, to, due string) string {
 	})
 }
 
-// addTermPolicy stores a policy that lends until the end of a term that never ends.
+// addTermPolicy stores a policy with a fixed due date in the year 3000 and a limit of 1.
 func (p *pair) addTermPolicy(t *testing.T) string {
 	t.Helper()
 	term := p.addSchedule(t, "For ever", "2020-01-01T00:00:00Z", "2999-12-31T00:00:00Z", "3000-01-31T00:00:00Z")
@@ -59,11 +59,7 @@ func TestCheckOut_BlockedPatron(t *testing.T) {
 	book := p.addBooks(t, 1)[0]
 	p.addRecord(t, "/manualblocks", record{"userId": id, "desc": "owes two books", "borrowing": true})
 	p.addRecord(t, "/manualblocks", record{"userId": id, "desc": "over", "borrowing": true, "expirationDate": "2020-01-01T00:00:00Z"})
-	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+id, record{
-		"automatedPatronBlocks": []record{{"blockBorrowing": true, "message": "Five books are overdue"}, {"message": "unused"}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	p.storeAutomatedBlocks(t, id, record{"blockBorrowing": true, "message": "Five books are overdue"}, record{"message": "unused"})
 	lift := record{"overrideBlocks": record{"patronBlock": record{}, "comment": "talked to them"}}
 	const permission = "circulation.override-patron-block.post"
 	blocked := "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY]\nFive books are overdue [USER_IS_BLOCKED_AUTOMATICALLY]"
@@ -95,7 +91,7 @@ func TestCheckOut_ByProxy(t *testing.T) {
 	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[1], sponsorCard, through), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1") {
 		t.Errorf("got %s, want the sponsor's limit", got)
 	}
-	readObject(t, p.lendBook(t, 0, books[2], proxyCard), http.StatusCreated) // the proxy's own limit is untouched
+	readObject(t, p.lendBook(t, 0, books[2], proxyCard), http.StatusCreated) // the loan above does not count for the proxy
 	p.checkNoLocks(t)
 }
 
@@ -122,12 +118,12 @@ func TestCheckOut_TitleLevelRequests(t *testing.T) {
 	_, benCard := p.addPatron(t)
 	books := p.addBooks(t, 3)
 	wanted := p.addRequest(t, "", ann, 1, record{"requestLevel": "Title", "itemId": nil, "holdingsRecordId": nil})
-	p.lendAs(t, books[0], benCard, nil) // switched off, nobody waits
+	p.lendAs(t, books[0], benCard, nil) // the request does not count while the setting is off
 	p.addRecord(t, "/circulation-settings-storage/circulation-settings", record{
 		"name": "generalTlr", "value": record{"titleLevelRequestsFeatureEnabled": true},
 	})
-	waitUntil(t, patience, "the switch", func() bool {
-		a := p.sendCheckOut(t, books[1], benCard, record{"servicePointId": "none"}) // which lends nothing
+	waitUntil(t, patience, "the setting is in force", func() bool {
+		a := p.sendCheckOut(t, books[1], benCard, record{"servicePointId": "none"}) // lends nothing
 		return strings.Contains(joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)), "another patron")
 	})
 	p.lendAs(t, books[2], annCard, nil)
@@ -150,15 +146,23 @@ func TestCheckOut_DueDates(t *testing.T) {
 	never := p.addLoanPolicy(t, "Not for loan", nil, record{"loanable": false})
 
 	tests := map[string]struct {
-		more  record
-		queue bool
-		want  record
+		more  record // of the check-out
+		queue bool   // the patron's request and another patron's hold exist
+		want  record // of the loan
 	}{
-		"fixed":          {record{"forceLoanPolicyId": fixed}, false, record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": fixed, "loanPolicy.name": "Term"}},
-		"limited":        {record{"forceLoanPolicyId": limited}, false, record{"dueDate": "2026-07-15T22:00:00.000Z"}},
-		"nobody waits":   {record{"forceLoanPolicyId": wanted}, false, record{"dueDate": "2026-03-29T10:00:00.000Z"}},
-		"a hold waits":   {record{"forceLoanPolicyId": wanted}, true, record{"dueDate": "2026-03-03T10:00:00.000Z"}},
-		"chosen by hand": {record{"forceLoanPolicyId": never, "overrideBlocks": record{"itemNotLoanableBlock": record{"dueDate": "2026-03-02T12:00:00Z"}, "comment": "exhibition"}}, false, record{"dueDate": "2026-03-02T12:00:00.000Z", "actionComment": "exhibition"}},
+		"fixed": {
+			more: record{"forceLoanPolicyId": fixed},
+			want: record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": fixed, "loanPolicy.name": "Term"},
+		},
+		"limited":        {more: record{"forceLoanPolicyId": limited}, want: record{"dueDate": "2026-07-15T22:00:00.000Z"}},
+		"no request":     {more: record{"forceLoanPolicyId": wanted}, want: record{"dueDate": "2026-03-29T10:00:00.000Z"}},
+		"a waiting hold": {more: record{"forceLoanPolicyId": wanted}, queue: true, want: record{"dueDate": "2026-03-03T10:00:00.000Z"}},
+		"chosen by staff": {
+			more: record{"forceLoanPolicyId": never, "overrideBlocks": record{
+				"itemNotLoanableBlock": record{"dueDate": "2026-03-02T12:00:00Z"}, "comment": "exhibition",
+			}},
+			want: record{"dueDate": "2026-03-02T12:00:00.000Z", "actionComment": "exhibition"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -19,14 +19,14 @@ func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
 		text, want string
 		line       float64
 	}{
-		"a policy is missing":       {strings.Replace(good, " i 0bab56e5-1ab6-4ac2-afdf-8b2df0434378\nm ", "\nm ", 1), "Must have a fallback policy of type i", 2},
-		"an unknown loan policy":    {p.formatRules("m "+p.MaterialTypeID, uuid.NewString()), "The policy l does not exist", 3},
-		"an unknown request policy": {strings.Replace(good, " r "+stack.RequestPolicyID, " r "+uuid.NewString(), 1), "The policy r does not exist", 2},
-		"a tabulator":               {good + "\tm all: " + formatPolicies(p.PolicyID), "Tabulator character is not allowed, use spaces instead.", 4},
-		"a letter twice":            {strings.Replace(good, "m, g", "m, m", 1), "Duplicate letter m", 1},
-		"no fallback":               {"priority: last-line\nm all: " + formatPolicies(p.PolicyID), "fallback", 2},
-		"no rules at all":           {"", "", 1},
-		"SQL":                       {"'; DROP TABLE loan; --", "", 1},
+		"a policy is missing":       {text: strings.Replace(good, " i 0bab56e5-1ab6-4ac2-afdf-8b2df0434378\nm ", "\nm ", 1), want: "Must have a fallback policy of type i", line: 2},
+		"an unknown loan policy":    {text: p.formatRules("m "+p.MaterialTypeID, uuid.NewString()), want: "The policy l does not exist", line: 3},
+		"an unknown request policy": {text: strings.Replace(good, " r "+stack.RequestPolicyID, " r "+uuid.NewString(), 1), want: "The policy r does not exist", line: 2},
+		"a tabulator":               {text: good + "\tm all: " + formatPolicies(p.PolicyID), want: "Tabulator character is not allowed, use spaces instead.", line: 4},
+		"a letter twice":            {text: strings.Replace(good, "m, g", "m, m", 1), want: "Duplicate letter m", line: 1},
+		"no fallback":               {text: "priority: last-line\nm all: " + formatPolicies(p.PolicyID), want: "fallback", line: 2},
+		"no rules at all":           {line: 1},
+		"SQL":                       {text: "'; DROP TABLE loan; --", line: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := readObject(t, callEndpoint(t, p.machines[0], http.MethodPut, "/circulation/rules", record{"rulesAsText": tt.text}), http.StatusUnprocessableEntity)
@@ -58,9 +58,9 @@ func TestCirculationRules_ReachAllInstances(t *testing.T) {
 		}
 	}
 	if a := p.lendBook(t, 0, p.addBooks(t, 1)[0], patron); a.Status != http.StatusUnprocessableEntity {
-		t.Errorf("where the rules were changed: got %d %s", a.Status, a.Body)
+		t.Errorf("instance 0: got %d %s", a.Status, a.Body)
 	}
-	waitUntil(t, patience, "the rules are in force elsewhere", func() bool {
+	waitUntil(t, patience, "the rules are in force on instance 1", func() bool {
 		return p.lendBook(t, 1, p.addBooks(t, 1)[0], patron).Status == http.StatusUnprocessableEntity
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// connections counts the connections to one address, which it passes on.
+// connections is a TCP proxy to one address that counts its connections.
 type connections struct {
 	address string
 
@@ -17,7 +17,7 @@ type connections struct {
 	open, most, all int
 }
 
-// countConnections listens until the test ends.
+// countConnections starts a proxy to the target, which runs until the test ends.
 func countConnections(t *testing.T, target string) *connections {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,7 @@ func countConnections(t *testing.T, target string) *connections {
 	return c
 }
 
-// forward passes one connection on, until one of its ends is closed.
+// forward copies one connection in both directions until one end closes it.
 func (c *connections) forward(t *testing.T, from net.Conn, target string) {
 	defer from.Close()
 	c.countConnection(1)
@@ -76,8 +76,8 @@ func (c *connections) countConnection(delta int) {
 	c.all += max(0, delta)
 }
 
-// readCounts returns how many connections were open at once at most, and how many were
-// made in all.
+// readCounts returns the largest number of connections open at once, and the number made
+// in all.
 func (c *connections) readCounts() (peak, made int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/devpostgres"
-
-	"github.com/google/uuid"
 )
 
-// startPostgreSQL starts a PostgreSQL for a test that ends, changes or cuts it off.
+// startPostgreSQL starts a server for a test that stops it, cuts it off or changes its settings.
 func startPostgreSQL(t *testing.T) *devpostgres.Server {
 	t.Helper()
 	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
@@ -29,51 +28,39 @@ func startPostgreSQL(t *testing.T) *devpostgres.Server {
 	return pg
 }
 
-// administrate runs statements as the superuser.
-func administrate(t *testing.T, databaseURL string, statements ...string) {
+// execSQL runs statements in one session. Clean-ups call it too, when the test's context
+// has ended.
+func execSQL(t *testing.T, databaseURL string, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context())
+	defer func() {
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
 	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
+		if _, err := conn.Exec(ctx, statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
 }
 
-// createDatabase makes an empty database, for tests that look at all tenants of one.
-// It is gone when the test ends.
+// createDatabase makes an empty database for a test that reads all tenants. The end of the
+// test drops it.
 func createDatabase(t *testing.T) string {
 	t.Helper()
 	server := databaseURL(t)
 	name := "it_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	exec(t, server, "CREATE DATABASE "+name)
-	t.Cleanup(func() { exec(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
+	execSQL(t, server, "CREATE DATABASE "+name)
+	t.Cleanup(func() { execSQL(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	return replaceDatabase(t, server, name)
 }
 
-func exec(t *testing.T, database, sql string) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // clean-up calls too
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = conn.Exec(ctx, sql)
-	if cerr := conn.Close(ctx); err != nil || cerr != nil {
-		t.Fatalf("%s: %v, %v", sql, err, cerr)
-	}
-}
-
-// replaceDatabase is the address of another database of the same server.
+// replaceDatabase returns the address of another database of the same server.
 func replaceDatabase(t *testing.T, databaseURL, name string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -84,12 +71,12 @@ func replaceDatabase(t *testing.T, databaseURL, name string) string {
 	return u.String()
 }
 
-// tableName is the full name of one of the tenant's tables.
+// tableName returns the qualified name of a table of the tenant.
 func (p *pair) tableName(name string) string {
 	return pgx.Identifier{p.Storage.Tenant + "_mod_circulation_storage", name}.Sanitize()
 }
 
-// queryValue asks a database for one value.
+// queryValue reads one row of a database.
 func queryValue(t *testing.T, database string, into any, sql string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)

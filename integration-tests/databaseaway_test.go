@@ -3,6 +3,7 @@ package integration_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestOutage_EveryEndpoint(t *testing.T) {
 		case l.Msg == "the database is back":
 			back = append(back, l)
 		case l.Level == "ERROR":
-			t.Errorf("an error besides the outage: %s", text)
+			t.Errorf("an error beside the outage: %s", text)
 		}
 		if password, _ := server.User.Password(); strings.Contains(text, password) {
 			t.Errorf("the log has the password: %s", text)
@@ -56,6 +57,8 @@ func TestOutage_EveryEndpoint(t *testing.T) {
 	}
 }
 
+// checkReadinessNamesTheServer fails the test unless readiness of both services names the
+// database's host.
 func checkReadinessNamesTheServer(t *testing.T, p *pair, host string) {
 	t.Helper()
 	cause := "PostgreSQL at " + host + ": connection refused"
@@ -63,23 +66,19 @@ func checkReadinessNamesTheServer(t *testing.T, p *pair, host string) {
 		p.Storages[0]:     "not ready: " + cause,
 		p.Circulations[0]: "not ready: storage is not ready: " + cause,
 	} {
-		if says := checkHealth(t, base, http.StatusServiceUnavailable); says != want {
-			t.Errorf("readiness of %s is %q, want %q", base, says, want)
+		if cause := checkHealth(t, base, http.StatusServiceUnavailable); cause != want {
+			t.Errorf("readiness of %s is %q, want %q", base, cause, want)
 		}
 	}
 }
 
-// checkEveryCallIsUnavailable fails the test when a call that needs the database is
-// answered with anything but 503 and Retry-After.
+// checkEveryCallIsUnavailable fails the test unless each call that needs the database is
+// answered with 503 and Retry-After.
 func checkEveryCallIsUnavailable(t *testing.T, endpoints []endpoint) {
 	t.Helper()
 	unavailable := 0
 	for _, e := range endpoints {
-		var body any
-		if e.body != nil {
-			body = e.body
-		}
-		a := callEndpoint(t, e.client, e.method, e.fillPath(uuid.NewString()), body)
+		a := callEndpoint(t, e.client, e.method, e.fillPath(uuid.NewString()), e.bodyToSend())
 		code := a.Header.Get(fault.Header)
 		if code == string(fault.Unavailable) {
 			unavailable++
@@ -91,18 +90,18 @@ func checkEveryCallIsUnavailable(t *testing.T, endpoints []endpoint) {
 		}
 	}
 	if unavailable < len(endpoints)/2 {
-		t.Errorf("%d of %d endpoints are unavailable: the test did not see what it is for", unavailable, len(endpoints))
+		t.Errorf("%d of %d endpoints are unavailable, want most of them", unavailable, len(endpoints))
 	}
 }
 
-// restart starts the database again and waits until both services are ready.
+// restart restarts the database and waits until all instances are ready.
 func restart(t *testing.T, pg *devpostgres.Server, p *pair) {
 	t.Helper()
 	if err := pg.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, base := range []string{p.Storages[0], p.Circulations[0]} {
-		waitUntil(t, patience, base+" ready again", func() bool {
+	for _, base := range slices.Concat(p.Storages, p.Circulations) {
+		waitUntil(t, patience, base+" is ready again", func() bool {
 			return callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/admin/health/ready", nil).Status == http.StatusOK
 		})
 	}

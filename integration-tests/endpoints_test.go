@@ -10,42 +10,49 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// endpoint is a route of one of the two services, with what it takes.
+// endpoint is a route of one of the two services and its input.
 type endpoint struct {
 	client       stack.Client
 	method, path string // ":id" stands for an id
-	// body is one that would be taken; nil when the route takes none.
+	// body is a valid body; nil if the route has none.
 	body record
-	// texts are the body's properties that may hold any text.
+	// texts are the body's properties with any text as value.
 	texts []string
-	// query are the parameters that it knows.
+	// query are its query parameters.
 	query []string
-	// noTenant routes serve no tenant's records.
+	// noTenant is set if the route does not need an installed tenant.
 	noTenant bool
-	// alwaysThere routes answer for any id, with nothing if nothing has it.
+	// alwaysThere is set if the route answers 200 for any id.
 	alwaysThere bool
-	// ofStorage routes refuse what PostgreSQL could not store.
+	// ofStorage is set if the route refuses text that PostgreSQL cannot store.
 	ofStorage bool
 }
 
 func (e endpoint) String() string { return e.method + " " + e.path }
 
-// fillPath is the endpoint's path for an id, which must be escaped.
+// fillPath returns the endpoint's path with an id, which must be escaped.
 func (e endpoint) fillPath(id string) string { return strings.Replace(e.path, ":id", id, 1) }
+
+// bodyToSend returns the endpoint's body, or an untyped nil if it has none.
+func (e endpoint) bodyToSend() any {
+	if e.body == nil {
+		return nil
+	}
+	return e.body
+}
 
 // collection is a type of records, for the endpoints that all types have.
 type collection struct {
 	path, key string
-	index     string // one of text, for CQL
+	index     string // a text index for CQL
 	body      record
 	texts     []string
 }
 
-// collections are the types of records of circulation-storage.
+// collections returns circulation-storage's types of records.
 func (p *pair) collections(t *testing.T) []collection {
 	t.Helper()
 	id := uuid.NewString
-	instance := p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"]
 	institution := p.findOrAddRecord(t, "/location-units/institutions", "locinsts", record{"name": id()})
 	campus := p.findOrAddRecord(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
 	return []collection{
@@ -67,7 +74,7 @@ func (p *pair) collections(t *testing.T) []collection {
 			"title": "New", "source": "local", "instanceTypeId": id(), "contributors": []any{},
 		}, []string{"title", "source"}},
 		{"/holdings-storage/holdings", "holdingsRecords", "callNumber", record{
-			"instanceId": instance, "permanentLocationId": p.LocationID, "sourceId": id(), "callNumber": "A 1",
+			"instanceId": p.readInstanceID(t), "permanentLocationId": p.LocationID, "sourceId": id(), "callNumber": "A 1",
 		}, []string{"callNumber"}},
 		{"/item-storage/items", "items", "barcode", record{
 			"barcode": id(), "holdingsRecordId": p.HoldingsID, "materialTypeId": p.MaterialTypeID, "permanentLoanTypeId": p.LoanTypeID,
@@ -103,7 +110,7 @@ func (p *pair) collections(t *testing.T) []collection {
 	}
 }
 
-// newRequest is one that waits alone for an item that nobody has.
+// newRequest returns the only request for an unknown item.
 func newRequest() record {
 	id := uuid.NewString
 	return record{
@@ -113,7 +120,7 @@ func newRequest() record {
 	}
 }
 
-// findOrAddRecord is the id of a record in a collection, which is r if it was empty.
+// findOrAddRecord returns the id of a record in a collection, and adds r to an empty one.
 func (p *pair) findOrAddRecord(t *testing.T, path, key string, r record) string {
 	t.Helper()
 	if list, _ := p.readRecord(t, path)[key].([]any); len(list) > 0 {
@@ -125,7 +132,7 @@ func (p *pair) findOrAddRecord(t *testing.T, path, key string, r record) string 
 
 const requestsPath = "/circulation/requests"
 
-// newPageRequest is a request for an available item, as circulation takes it.
+// newPageRequest returns a body that requests an available item through circulation.
 func (p *pair) newPageRequest(t *testing.T) record {
 	t.Helper()
 	requester, _ := p.addPatron(t)
@@ -133,11 +140,11 @@ func (p *pair) newPageRequest(t *testing.T) record {
 	return record{
 		"requestLevel": "Item", "requestType": "Page", "requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Hold Shelf",
 		"pickupServicePointId": p.ServicePointID, "requesterId": requester, "itemId": itemID, "patronComments": "new",
-		"instanceId": p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
+		"instanceId": p.readInstanceID(t),
 	}
 }
 
-// endpoints are all routes of both services, but for those that take no input.
+// endpoints returns all routes of both services that have input.
 func (p *pair) endpoints(t *testing.T) []endpoint {
 	t.Helper()
 	var all []endpoint
@@ -153,7 +160,7 @@ func (p *pair) endpoints(t *testing.T) []endpoint {
 	return all
 }
 
-// recordEndpoints are those that all types of records have.
+// recordEndpoints returns the routes that all types of records have.
 func (p *pair) recordEndpoints(t *testing.T) []endpoint {
 	t.Helper()
 	var all []endpoint
@@ -170,12 +177,12 @@ func (p *pair) recordEndpoints(t *testing.T) []endpoint {
 	return all
 }
 
-// historyParameters are the parameters that check-outs are found by.
+// historyParameters returns the query parameters of the history of check-outs.
 func historyParameters() []string {
 	return []string{"userBarcode", "itemBarcode", "servicePointId", "outcome", "from", "until", "offset", "limit"}
 }
 
-// storageEndpoints are circulation-storage's other ones.
+// storageEndpoints returns circulation-storage's other routes.
 func storageEndpoints() []endpoint {
 	const locks, settings, rules = "/check-out-lock-storage", "/check-out-lock-settings-storage", "/circulation-rules-storage"
 	id := uuid.NewString
@@ -235,7 +242,7 @@ func storageEndpoints() []endpoint {
 	}
 }
 
-// circulationEndpoints are circulation's.
+// circulationEndpoints returns circulation's routes.
 func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 	t.Helper()
 	id := uuid.NewString
@@ -243,7 +250,7 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		{method: http.MethodPost, path: "/circulation/check-out-by-barcode", body: record{
 			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
 			"forceLoanPolicyId": p.PolicyID, "overrideBlocks": record{},
-		}, texts: []string{"forceLoanPolicyId"}}, // an empty one is none
+		}, texts: []string{"forceLoanPolicyId"}}, // an empty id means no policy
 		{method: http.MethodPost, path: "/circulation/check-in-by-barcode", body: record{
 			"itemBarcode": p.addBooks(t, 1)[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z",
 		}},
@@ -277,9 +284,9 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		}, texts: []string{"itemBarcode", "userBarcode"}},
 	}
 	for _, kind := range []string{"loan", "request", "notice", "overdue-fine", "lost-item"} {
-		for _, some := range []string{"", "-all"} {
+		for _, suffix := range []string{"", "-all"} {
 			all = append(all, endpoint{
-				method: http.MethodGet, path: "/circulation/rules/" + kind + "-policy" + some,
+				method: http.MethodGet, path: "/circulation/rules/" + kind + "-policy" + suffix,
 				query: []string{"item_type_id", "loan_type_id", "patron_type_id", "location_id"},
 			})
 		}

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// lockedBuffer is a log that many goroutines write.
+// lockedBuffer is a buffer for a log that many goroutines write.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -40,7 +40,7 @@ func TestDifferingEnvironments_KeepTheLimit(t *testing.T) {
 		Log:              slog.New(slog.NewTextHandler(&log, nil)),
 	}, limit)
 	_, first := p.addPatron(t)
-	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], first), http.StatusCreated) // from now on the first instance is heard
+	readObject(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], first), http.StatusCreated) // instance 0 announces its environment
 
 	for range rounds {
 		userID, patron := p.addPatron(t)
@@ -65,22 +65,22 @@ func TestDifferingEnvironments_KeepTheLimit(t *testing.T) {
 	for i, base := range p.Circulations {
 		counted := !strings.Contains(p.readMetrics(t, base), differs+" 0\n")
 		if counted != (i == 1) {
-			t.Errorf("instance %d counts %t that another environment differs", i, counted)
+			t.Errorf("instance %d: fallbacks for a differing environment are counted: %t", i, counted)
 		}
 	}
 	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "set CHECKOUT_LOCK_FEATURE_ENABLED alike on all instances") {
 		t.Errorf("no warning in the log:\n%.2000s", log.String())
 	}
 	for i, source := range []string{"environment", "otherInstance"} {
-		checkParts(t, fmt.Sprintf("settings of instance %d", i), readObject(t, callEndpoint(t, p.machines[i], http.MethodGet, settingsPath, nil), http.StatusOK),
+		checkParts(t, fmt.Sprintf("settings of instance %d", i), p.readSettings(t, i),
 			record{"enabled.value": true, "enabled.source": source})
 	}
 
-	// What the tenant decides is in force on both.
+	// The tenant's own setting wins on both instances.
 	p.changeSettings(t, 1, record{"enabled": false, "reason": "no exams"})
 	waitUntil(t, settingsLimit, "the tenant's own setting is in force on both", func() bool {
 		for i := range p.machines {
-			shown := readObject(t, callEndpoint(t, p.machines[i], http.MethodGet, settingsPath, nil), http.StatusOK)
+			shown := p.readSettings(t, i)
 			if readPart(shown, "enabled.value") != false || readPart(shown, "enabled.source") != "tenant" {
 				return false
 			}
@@ -101,23 +101,21 @@ func TestDifferingEnvironments_StopCommitsWithoutTheLock(t *testing.T) {
 	}, limit)
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 4)
-	held := &heldCommits{open: make(chan struct{}), loans: map[string]bool{}}
-	letGo := sync.OnceFunc(func() { close(held.open) })
-	t.Cleanup(letGo)
-	links[1].addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: held.holdCommit})
+	held := holdCommits(t)
+	links[1].addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: held.delay})
 	lendings := make([]lending, len(books))
 	for i, book := range books {
 		lendings[i] = p.startLending(t.Context(), t, 1, book, patron)
 	}
 	waitUntil(t, patience, "all are about to commit without a lock", func() bool { return held.countCommits() == len(books) })
-	for _, book := range p.addBooks(t, limit) { // the other instance announces its environment with the first one
+	for _, book := range p.addBooks(t, limit) { // the first check-out announces the environment of instance 0
 		readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
 	}
 	links[1].removeFaults()
-	letGo()
+	held.release()
 	for i, l := range lendings {
 		a := l.awaitAnswer()
-		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits: its machine asks again
+		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits, so the machine repeats it
 			a = p.lendBook(t, 1, books[i], patron)
 		}
 		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); !strings.Contains(got, "ITEM_LIMIT_MATERIAL_TYPE") {

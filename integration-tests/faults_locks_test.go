@@ -32,7 +32,7 @@ func TestLock_FencesALateCommit(t *testing.T) {
 		t.Errorf("left %+v, want %+v", got, untouched)
 	}
 	if n := sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`); n < 1 {
-		t.Error("no commit came late: the test did not see what it is for")
+		t.Error("no late commit was refused, want at least one")
 	}
 }
 
@@ -74,11 +74,11 @@ func TestLock_WaiterHangsUp(t *testing.T) {
 	p.waitForWaiters(t, 1)
 	p.releaseLock(t, held)
 	if a := stays.awaitAnswer(); a.Status != http.StatusCreated {
-		t.Errorf("the machine behind it was answered %d %s", a.Status, a.Body)
+		t.Errorf("the next waiter was answered %d %s", a.Status, a.Body)
 	}
 	got := p.readState(t, id, books[0])
 	want := untouched
-	want.Loans, want.Sessions = 1, 1 // the other book's
+	want.Loans, want.Sessions = 1, 1 // of the other book
 	if got != want {
 		t.Errorf("the book of the machine that left: %+v, want %+v", got, want)
 	}
@@ -153,8 +153,8 @@ func TestLock_LostGrant(t *testing.T) {
 		fault  linkFault
 		status int
 	}{
-		"both answers were lost":         {linkFault{times: 2, handle: loseAnswer}, http.StatusServiceUnavailable},
-		"the answer was a 500 on return": {linkFault{times: 1, handle: replaceAnswer(http.StatusInternalServerError)}, http.StatusInternalServerError},
+		"both answers are lost":           {linkFault{times: 2, handle: loseAnswer}, http.StatusServiceUnavailable},
+		"the answer is replaced by a 500": {linkFault{times: 1, handle: replaceAnswer(http.StatusInternalServerError)}, http.StatusInternalServerError},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestLock_LostGrant(t *testing.T) {
 			if a := p.lendBook(t, 0, book, patron); a.Status != tt.status {
 				t.Errorf("answered %d %s, want %d", a.Status, a.Body, tt.status)
 			}
-			if got := p.readState(t, id, book); got != untouched { // and no lock
+			if got := p.readState(t, id, book); got != untouched {
 				t.Errorf("left %+v, want %+v", got, untouched)
 			}
 			if a := p.lendBook(t, 0, book, patron); a.Status != http.StatusCreated {
@@ -177,7 +177,7 @@ func TestLock_LostGrant(t *testing.T) {
 	}
 }
 
-// replaceAnswer passes the call on and answers with another status.
+// replaceAnswer forwards the call and answers with another status.
 func replaceAnswer(status int) faultHandler {
 	return func(w http.ResponseWriter, _ *http.Request, pass func()) {
 		pass()

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// In these tests a lock lives for a minute and a check-out waits 200 ms for it,
-// so that whatever leaves a lock behind, or needs one that is, fails the test.
+// shortWait makes tests fail that leave a lock behind or wait for one: a lock lives for a
+// minute, and a check-out waits 200 ms for it.
 var shortWait = enableLock("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=200")
 
 func TestLinkFaults(t *testing.T) {
@@ -24,15 +24,51 @@ func TestLinkFaults(t *testing.T) {
 		says   string
 		leaves state
 	}{
-		{"a lost request for the lock is sent again", linkFault{method: http.MethodPost, path: acquirePath, times: 1, handle: loseRequest}, 201, "", lentOnce},
-		{"a lost answer of the lock costs no TTL", linkFault{method: http.MethodPost, path: acquirePath, times: 1, handle: loseAnswer}, 201, "", lentOnce},
-		{"a commit whose answer is lost lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: loseAnswer}, 201, "", lentOnce},
-		{"a commit that a proxy answers lends once", linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: answerWith(http.StatusBadGateway)}, 201, "", lentOnce},
-		{"a commit of which no answer ever comes is read back", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseAnswer}, 201, "", lentOnce},
-		{"a commit that never arrives lends nothing", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseRequest}, 503, "The item was not lent", untouched},
-		{"a release whose answer is lost is a release", linkFault{method: http.MethodDelete, path: acquirePath, times: 1, handle: loseAnswer}, 201, "", lentOnce},
-		{"a lock that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: loseRequest}, 503, "Storage was not reached", untouched},
-		{"a lock request that hangs lends nothing", linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: hangCall}, 504, "Storage did not answer in time", untouched},
+		{
+			name:   "a lost lock request is repeated",
+			fault:  linkFault{method: http.MethodPost, path: acquirePath, times: 1, handle: loseRequest},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "a lost grant costs no TTL",
+			fault:  linkFault{method: http.MethodPost, path: acquirePath, times: 1, handle: loseAnswer},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "a commit with a lost answer lends once",
+			fault:  linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: loseAnswer},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "a commit answered by a proxy lends once",
+			fault:  linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: answerWith(http.StatusBadGateway)},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "a commit without any answer is read back",
+			fault:  linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseAnswer},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "a commit that never arrives lends nothing",
+			fault:  linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseRequest},
+			status: http.StatusServiceUnavailable, says: "The item was not lent", leaves: untouched,
+		},
+		{
+			name:   "a release with a lost answer is a release",
+			fault:  linkFault{method: http.MethodDelete, path: acquirePath, times: 1, handle: loseAnswer},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "an unreachable lock lends nothing",
+			fault:  linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: loseRequest},
+			status: http.StatusServiceUnavailable, says: "Storage was not reached", leaves: untouched,
+		},
+		{
+			name:   "a lock request that hangs lends nothing",
+			fault:  linkFault{method: http.MethodPost, path: acquirePath, times: always, handle: hangCall},
+			status: http.StatusGatewayTimeout, says: "Storage did not answer in time", leaves: untouched,
+		},
 	}
 	p, links := startPairWithLinks(t, stack.Options{Circulations: len(tests), CirculationEnv: shortWait}, 1)
 	for i, tt := range tests {
@@ -65,9 +101,9 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 		settings = "GET /check-out-lock-settings-storage"
 		release  = "DELETE /check-out-lock-storage/{id}"
 	)
-	// Every call of a check-out that needs everything: through a proxy, of a book
-	// that the patron requested, until the end of the term. The settings fall back
-	// to the environment's; a lock that is not released is outdated after its TTL.
+	// These are all calls of a check-out by a proxy, of a requested book, with a fixed
+	// due date. Without the tenant's settings, the environment's count. A lock that is not
+	// released is outdated after its TTL.
 	calls := []string{
 		"GET /users", "GET /users", "GET /proxiesfor", "GET /manualblocks", "GET /automated-patron-blocks/{id}",
 		"GET /request-storage/requests", "GET /circulation-settings-storage/circulation-settings",
@@ -88,17 +124,17 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 		p.addRequest(t, itemID, patronID, 1)
 		return patronID, book, record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID, "proxyUserBarcode": proxyCard}
 	}
-	const path = "/circulation/check-out-by-barcode"
+	const path = checkOutPath
 	_, _, body := prepare(t)
 	if a := callEndpoint(t, p.machines[len(calls)], http.MethodPost, path, body); a.Status != http.StatusCreated {
 		t.Fatalf("a check-out without faults: %d %s", a.Status, a.Body)
 	}
 	made := slices.DeleteFunc(links[len(calls)].listCalls(), func(call string) bool {
-		return call == "POST /check-out-history-storage/check-outs" // comes by itself, twice a second
+		return call == "POST /check-out-history-storage/check-outs" // sent by a timer
 	})
 	slices.Sort(made)
 	if want := slices.Sorted(slices.Values(calls)); !slices.Equal(made, want) {
-		t.Fatalf("a check-out makes the calls\n%q\nbut failing ones are tried of\n%q", made, want)
+		t.Fatalf("a check-out makes the calls\n%q\nbut the test covers\n%q", made, want)
 	}
 	for i, name := range calls {
 		method, failing, _ := strings.Cut(strings.TrimSuffix(name, "{id}"), " ")
@@ -147,7 +183,7 @@ func TestLinkFaults_503OfASidecar(t *testing.T) {
 		}
 	}
 	if tries != 2 {
-		t.Errorf("asked %d times, want 2: once more in case an answer was lost, and no waiting", tries)
+		t.Errorf("%d lock requests were sent, want 2: one repeat and no wait", tries)
 	}
 	if got := p.readState(t, id, book); got != untouched {
 		t.Errorf("left %+v, want %+v", got, untouched)
@@ -170,7 +206,7 @@ func TestLinkFaults_StorageGone(t *testing.T) {
 		t.Errorf("answered %d %s, want 503", a.Status, a.Body)
 	}
 	if took := time.Since(began); took >= 10*time.Second {
-		t.Errorf("that took %s", took)
+		t.Errorf("the answer took %s, want less than 10s", took)
 	}
 	if got := p.readState(t, id, book); got != untouched {
 		t.Errorf("left %+v, want %+v", got, untouched)

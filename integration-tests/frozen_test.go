@@ -10,11 +10,10 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// inPlainText makes pgx send each statement with its text, so that a wire
-// recognises it.
+// inPlainText makes pgx send each statement with its text, which a wire searches.
 const inPlainText = "default_query_exec_mode=exec"
 
-// startPairWithWire is start with a wire before storage instance 0.
+// startPairWithWire starts a pair with a wire between storage instance 0 and its database.
 func startPairWithWire(t *testing.T, o stack.Options, limit int) (*pair, *wire) {
 	t.Helper()
 	var before *wire
@@ -39,7 +38,7 @@ func TestFrozenCommit(t *testing.T) {
 	for _, tt := range []struct {
 		name, at string
 		enabled  bool
-		operate  bool // an operator does something about it
+		operate  bool // an operator releases the lock, or turns the feature on
 	}{
 		{name: "between its batches, with the lock", at: ".loan (id, jsonb) VALUES", enabled: true, operate: true},
 		{name: "between its batches, without the lock", at: ".loan (id, jsonb) VALUES", operate: true},
@@ -68,26 +67,26 @@ func TestFrozenCommit(t *testing.T) {
 
 			before.resume()
 			if a := sleeper.awaitAnswer(); a.Status == http.StatusCreated {
-				t.Errorf("the frozen one was answered %d %s", a.Status, a.Body)
+				t.Errorf("the frozen check-out was answered %d %s", a.Status, a.Body)
 			}
 			if n := p.countOpenLoans(t, id); n != 1 {
 				t.Errorf("the patron has %d loans, want 1", n)
 			}
 			got := p.readState(t, id, books[0])
 			if got.Status != "Available" || got.Events != 0 {
-				t.Errorf("the frozen one left %+v", got)
+				t.Errorf("the frozen check-out left %+v", got)
 			}
 		})
 	}
 }
 
-// checkOperators does what operators do about a frozen check-out: they release its
-// lock by force, or turn the feature on. Both are answered.
+// checkOperators fails the test unless operators can release the lock of a frozen
+// check-out by force, or turn the feature on.
 func (p *pair) checkOperators(t *testing.T, userID string, enabled bool) {
 	t.Helper()
 	began := time.Now()
 	if !enabled {
-		readObject(t, callEndpoint(t, p.machines[1], http.MethodPut, "/circulation/check-out-lock-settings", record{"enabled": true}), http.StatusOK)
+		readObject(t, callEndpoint(t, p.machines[1], http.MethodPut, settingsPath, record{"enabled": true}), http.StatusOK)
 		t.Logf("the lock was turned on after %s", time.Since(began).Round(time.Millisecond))
 		return
 	}

@@ -13,12 +13,12 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// crashAt makes an instance lose its storage at a step and then breaks the check-out
-// off, so that nothing is released or given up: the instance is as good as dead.
+// crashAt simulates a crash: at the step it cuts the instance off from storage and ends
+// the check-out, so that no lock is released.
 func crashAt(at circulation.Step, link **link) circulation.Observer {
 	return stepHook{step: at, do: func() {
 		(*link).addFault(linkFault{times: always, handle: loseRequest})
-		panic("the instance dies")
+		panic("the instance crashes")
 	}}
 }
 
@@ -48,19 +48,19 @@ func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 				usual := readObject(t, p.lendWithKey(t, 1, "usual", p.newCheckOut(books[0], other)), http.StatusCreated)
 
 				if a := p.lendWithKey(t, 0, "k", p.newCheckOut(books[1], patron)); a.Status != http.StatusInternalServerError {
-					t.Fatalf("the instance did not die: %d %s", a.Status, a.Body)
+					t.Fatalf("the instance did not crash: %d %s", a.Status, a.Body)
 				}
 				repeat := p.lendWithKey(t, 1, "k", p.newCheckOut(books[1], patron))
 				loan := readObject(t, repeat, http.StatusCreated)
 				if got, want := slices.Sorted(maps.Keys(loan)), slices.Sorted(maps.Keys(usual)); !slices.Equal(got, want) {
-					t.Errorf("the answer has %v, want what a check-out is always answered with: %v", got, want)
+					t.Errorf("the answer has %v, want the properties of any check-out: %v", got, want)
 				}
 				if status := readPart(loan, "item.status.name"); status != "Checked out" {
-					t.Errorf("the item is answered as %v", status)
+					t.Errorf("the item's status is %v, want Checked out", status)
 				}
 				checkSameAnswer(t, "another repeat", p.lendWithKey(t, 1, "k", p.newCheckOut(books[1], patron)), repeat)
 				got := p.readState(t, id, books[1])
-				got.Locks = 0 // a dead instance's lock lasts for its TTL
+				got.Locks = 0 // the lock of a crashed instance lasts for its TTL
 				if got != lentOnce {
 					t.Errorf("left %+v, want %+v", got, lentOnce)
 				}
@@ -69,7 +69,7 @@ func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 	}
 }
 
-// startPairThatSleeps is a pair whose instance 0 sleeps at a step, once, until woken.
+// startPairThatSleeps starts a pair whose instance 0 sleeps at a step, once, until woken.
 func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*link, asleep <-chan struct{}, wake func()) {
 	t.Helper()
 	sleeping, woken := make(chan struct{}), make(chan struct{})
@@ -91,8 +91,8 @@ func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*l
 	return p, links, sleeping, wake
 }
 
-// A machine that stands still for seconds lets a claim lapse, and rightly so. Then
-// the test begins anew.
+// A claim lapses on a machine that stalls for seconds, which is correct. The test then
+// starts again.
 func TestIdempotencyKey_RepeatWaits(t *testing.T) {
 	t.Parallel()
 	for range 10 {
@@ -103,8 +103,8 @@ func TestIdempotencyKey_RepeatWaits(t *testing.T) {
 	t.Error("the claim was never renewed in time")
 }
 
-// checkRepeatWaits is false when the repeat was answered first because the claim was
-// not renewed in time.
+// checkRepeatWaits reports whether the claim was renewed in time. If not, the repeat may
+// be answered first.
 func checkRepeatWaits(t *testing.T) bool {
 	t.Helper()
 	p, _, asleep, wake := startPairThatSleeps(t, circulation.Recounted)
@@ -113,7 +113,7 @@ func checkRepeatWaits(t *testing.T) bool {
 	first := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
 	<-asleep
 	repeat := p.startLendingWithKey(t, 1, "k", p.newCheckOut(book, patron))
-	inTime := p.waitForRenewals(t, 4, repeat) // which is longer than a claim lives
+	inTime := p.waitForRenewals(t, 4, repeat) // longer than a claim lives
 	select {
 	case a := <-repeat.answered:
 		if inTime {
@@ -135,8 +135,7 @@ func checkRepeatWaits(t *testing.T) bool {
 }
 
 // waitForRenewals waits until claims were renewed n times, or the repeat is answered. It
-// tells whether no two were further apart than two seconds, of the three that a
-// claim lives.
+// reports whether at most two seconds passed between renewals; a claim lives for three.
 func (p *pair) waitForRenewals(t *testing.T, n float64, repeat lending) bool {
 	t.Helper()
 	const renewed = `http_requests_total{method="PUT",route="` + keysPath + `/:claimId",status="204"}`
@@ -154,12 +153,12 @@ func (p *pair) waitForRenewals(t *testing.T, n float64, repeat lending) bool {
 func TestIdempotencyKey_TakenOverInstanceAnswersAlike(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		active bool // the patron, when the repeat comes
+		active bool // the patron is active when the repeat comes
 		status int
 		leaves state
 	}{
-		"lent":    {true, http.StatusCreated, lentOnce},
-		"refused": {false, http.StatusUnprocessableEntity, untouched},
+		"lent":    {active: true, status: http.StatusCreated, leaves: lentOnce},
+		"refused": {active: false, status: http.StatusUnprocessableEntity, leaves: untouched},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +166,7 @@ func TestIdempotencyKey_TakenOverInstanceAnswersAlike(t *testing.T) {
 			p, links, asleep, wake := startPairThatSleeps(t, circulation.Recounted)
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
-			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}) // it cannot renew its claim
+			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}) // the claim cannot be renewed
 			slept := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
 			<-asleep
 			user := p.readRecord(t, "/users/"+id)
@@ -181,7 +180,7 @@ func TestIdempotencyKey_TakenOverInstanceAnswersAlike(t *testing.T) {
 			}
 			links[0].removeFaults()
 			wake()
-			checkSameAnswer(t, "who slept", slept.awaitAnswer(), repeat)
+			checkSameAnswer(t, "the sleeper", slept.awaitAnswer(), repeat)
 			got := p.readState(t, id, book)
 			if got.Locks = 0; got != tt.leaves {
 				t.Errorf("left %+v, want %+v", got, tt.leaves)
@@ -198,13 +197,41 @@ func TestIdempotencyKey_StorageFaults(t *testing.T) {
 		status int
 		leaves state
 	}{
-		{"a claim whose answer is lost is asked for again", linkFault{method: http.MethodPost, path: keysPath, times: 1, handle: loseAnswer}, 201, lentOnce},
-		{"a claim that cannot be asked for lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, handle: loseRequest}, 503, untouched},
-		{"a claim that fails lends nothing", linkFault{method: http.MethodPost, path: keysPath, times: always, handle: answerWith(500)}, 500, untouched},
-		{"an answer that cannot be kept is given all the same", linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}, 201, lentOnce},
-		{"an answer that is kept unheard is given", linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseAnswer}, 201, lentOnce},
-		{"a commit that never arrives is sent by the repeat", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseRequest}, 503, untouched},
-		{"a commit of which no answer ever comes", linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseAnswer}, 201, lentOnce},
+		{
+			name:   "a claim with a lost answer is repeated",
+			fault:  linkFault{method: http.MethodPost, path: keysPath, times: 1, handle: loseAnswer},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "an unreachable claim lends nothing",
+			fault:  linkFault{method: http.MethodPost, path: keysPath, times: always, handle: loseRequest},
+			status: http.StatusServiceUnavailable, leaves: untouched,
+		},
+		{
+			name:   "a claim that fails lends nothing",
+			fault:  linkFault{method: http.MethodPost, path: keysPath, times: always, handle: answerWith(http.StatusInternalServerError)},
+			status: http.StatusInternalServerError, leaves: untouched,
+		},
+		{
+			name:   "an answer that cannot be stored is sent",
+			fault:  linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "an answer stored without confirmation is sent",
+			fault:  linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseAnswer},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
+		{
+			name:   "a commit that never arrives is sent by the repeat",
+			fault:  linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseRequest},
+			status: http.StatusServiceUnavailable, leaves: untouched,
+		},
+		{
+			name:   "a commit without any answer is read back",
+			fault:  linkFault{method: http.MethodPost, path: commitPath, times: always, handle: loseAnswer},
+			status: http.StatusCreated, leaves: lentOnce,
+		},
 	}
 	p, links := startPairWithLinks(t, stack.Options{Circulations: len(tests), CirculationEnv: shortWait}, 1)
 	for i, tt := range tests {

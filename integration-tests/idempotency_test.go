@@ -28,23 +28,15 @@ func (p *pair) lendWithKey(t *testing.T, i int, key string, body any) stack.Answ
 	return callEndpoint(t, machine, http.MethodPost, checkOutPath, body)
 }
 
-// startLendingWithKey sends one in another goroutine.
+// startLendingWithKey sends one in another goroutine, independently of the test's context.
 func (p *pair) startLendingWithKey(t *testing.T, i int, key string, body any) lending {
 	t.Helper()
-	l := lending{answered: make(chan stack.Answer, 1)}
 	machine := p.machines[i]
 	machine.Header = http.Header{schemas.IdempotencyKeyHeader: {key}}
-	go func() {
-		a, err := machine.Do(context.WithoutCancel(t.Context()), http.MethodPost, checkOutPath, body)
-		if err != nil {
-			t.Errorf("check-out: %v", err)
-		}
-		l.answered <- a
-	}()
-	return l
+	return startCheckOut(context.WithoutCancel(t.Context()), t, machine, body)
 }
 
-// checkSameAnswer fails the test unless the machine cannot tell the two apart.
+// checkSameAnswer fails the test unless status, Location and body are equal.
 func checkSameAnswer(t *testing.T, what string, got, want stack.Answer) {
 	t.Helper()
 	if got.Status != want.Status || string(got.Body) != string(want.Body) || got.Header.Get("Location") != want.Header.Get("Location") {
@@ -53,7 +45,7 @@ func checkSameAnswer(t *testing.T, what string, got, want stack.Answer) {
 }
 
 func TestIdempotencyKey_ConcurrentRepeats(t *testing.T) {
-	// 200 check-outs at once have the machine to themselves.
+	// The test is not parallel, because it sends 200 check-outs at once.
 	for _, enabled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("lock enabled is %t", enabled), func(t *testing.T) {
 			const patrons, each = 20, 5
@@ -76,8 +68,8 @@ func TestIdempotencyKey_ConcurrentRepeats(t *testing.T) {
 						if both[0].Status != http.StatusCreated {
 							t.Errorf("answered %d %s", both[0].Status, both[0].Body)
 						}
-						checkSameAnswer(t, "the other one", both[1], both[0])
-						checkSameAnswer(t, "a later one", p.lendWithKey(t, 1, key, p.newCheckOut(book, patron)), both[0])
+						checkSameAnswer(t, "the concurrent repeat", both[1], both[0])
+						checkSameAnswer(t, "a later repeat", p.lendWithKey(t, 1, key, p.newCheckOut(book, patron)), both[0])
 						if got := p.readState(t, id, book); got.Events != 1 || got.Version != 2 {
 							t.Errorf("left %+v, want the book lent once", got)
 						}
@@ -109,19 +101,19 @@ func TestIdempotencyKey_PersistentAnswer(t *testing.T) {
 	}
 	limit := p.lendWithKey(t, 0, "over", p.newCheckOut(books[1], patron))
 	if limit.Status != http.StatusUnprocessableEntity || !strings.Contains(string(limit.Body), "maximum limit of 1 items") {
-		t.Errorf("one too many: answered %d %s", limit.Status, limit.Body)
+		t.Errorf("over the limit: answered %d %s", limit.Status, limit.Body)
 	}
 	back := record{"itemBarcode": books[0], "servicePointId": p.ServicePointID, "checkInDate": "2026-03-01T10:00:00Z"}
 	desk := p.machines[0]
 	desk.Header = http.Header{okapi.UserIDHeader: {uuid.NewString()}}
 	readObject(t, callEndpoint(t, desk, http.MethodPost, "/circulation/check-in-by-barcode", back), http.StatusOK)
 
-	// All of it is as it was, whatever has happened since and however it is written.
-	checkSameAnswer(t, "the first again", p.lendWithKey(t, 0, "k", p.newCheckOut(books[0], patron)), first)
-	checkSameAnswer(t, "the refusal again", p.lendWithKey(t, 0, "over", fmt.Appendf(nil, "{ \"servicePointId\":%q,\n\"userBarcode\":%q, \"itemBarcode\":%q}",
+	// Repeats get the first answers, whatever has happened since and however the body is written.
+	checkSameAnswer(t, "the repeated check-out", p.lendWithKey(t, 0, "k", p.newCheckOut(books[0], patron)), first)
+	checkSameAnswer(t, "the repeated refusal", p.lendWithKey(t, 0, "over", fmt.Appendf(nil, "{ \"servicePointId\":%q,\n\"userBarcode\":%q, \"itemBarcode\":%q}",
 		p.ServicePointID, patron, books[1])), limit)
 	if n := p.countOpenLoans(t, id); n != 0 {
-		t.Errorf("%d open loans, want none: it was taken back", n)
+		t.Errorf("%d open loans after the check-in, want none", n)
 	}
 
 	_, other := q.addPatron(t)

@@ -15,7 +15,7 @@ import (
 // record is a FOLIO record as it is sent and answered.
 type record = map[string]any
 
-// addRecord stores a record of its own making and returns its id.
+// addRecord stores a record under a new id, which it returns.
 func (p *pair) addRecord(t *testing.T, path string, r record) string {
 	t.Helper()
 	id := uuid.NewString()
@@ -26,7 +26,7 @@ func (p *pair) addRecord(t *testing.T, path string, r record) string {
 	return id
 }
 
-// setFields returns the record with more properties; a nil one is taken away.
+// setFields sets properties of the record, which it returns. A nil value deletes one.
 func setFields(r record, more ...record) record {
 	for _, m := range more {
 		for name, value := range m {
@@ -38,7 +38,7 @@ func setFields(r record, more ...record) record {
 	return r
 }
 
-// addUser registers a patron who differs from others by more, and returns the barcode.
+// addUser registers a patron with more properties and returns the barcode.
 func (p *pair) addUser(t *testing.T, more ...record) string {
 	t.Helper()
 	barcode := "u-" + uuid.NewString()
@@ -49,7 +49,7 @@ func (p *pair) addUser(t *testing.T, more ...record) string {
 	return barcode
 }
 
-// addItem adds an item that differs from others by more, and returns id and barcode.
+// addItem adds an item with more properties and returns id and barcode.
 func (p *pair) addItem(t *testing.T, more ...record) (id, barcode string) {
 	t.Helper()
 	barcode = "i-" + uuid.NewString()
@@ -60,7 +60,7 @@ func (p *pair) addItem(t *testing.T, more ...record) (id, barcode string) {
 	return id, barcode
 }
 
-// addMaterialType adds one and returns its id.
+// addMaterialType adds a material type and returns its id.
 func (p *pair) addMaterialType(t *testing.T, name string) string {
 	t.Helper()
 	return p.addRecord(t, "/material-types", record{"name": name})
@@ -75,18 +75,18 @@ func (p *pair) addLoanPolicy(t *testing.T, name string, loansPolicy record, more
 	}, more...))
 }
 
-// unstoredPolicyID is what the rules name for the kinds of policy that are not
-// stored: notices, overdue fines, lost items.
+// unstoredPolicyID is the policy that rules name for notices, overdue fines and lost items.
+// These kinds of policy are not stored.
 const unstoredPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
-// formatPolicies are the five policies that a line of rules names. Only the loan and the
-// request policy are looked up in this version.
+// formatPolicies returns the five policies of a line of rules. Only the loan and the
+// request policy must exist.
 func formatPolicies(loanPolicyID string) string {
 	return "l " + loanPolicyID + " r " + stack.RequestPolicyID + " n " + unstoredPolicyID + " o " + unstoredPolicyID + " i " + unstoredPolicyID
 }
 
-// formatRules makes rules out of criteria and loan policies, given in turn; the library's
-// own policy is the fallback.
+// formatRules returns rules of alternating criteria and loan policies. The library's own
+// policy is the fallback.
 func (p *pair) formatRules(criteriaAndPolicies ...string) string {
 	var text strings.Builder
 	text.WriteString("priority: t, s, c, b, a, m, g\nfallback-policy: " + formatPolicies(p.PolicyID) + "\n")
@@ -94,6 +94,40 @@ func (p *pair) formatRules(criteriaAndPolicies ...string) string {
 		text.WriteString(criteriaAndPolicies[i] + ": " + formatPolicies(criteriaAndPolicies[i+1]) + "\n")
 	}
 	return text.String()
+}
+
+// addBranch adds a second service point and returns its id.
+func (p *pair) addBranch(t *testing.T) string {
+	t.Helper()
+	return p.addRecord(t, "/service-points", record{
+		"name": "Branch", "code": "branch", "discoveryDisplayName": "Branch", "pickupLocation": true,
+		"holdShelfExpiryPeriod": record{"duration": 3, "intervalId": "Weeks"},
+	})
+}
+
+// readInstanceID returns the id of the title of the library's books.
+func (p *pair) readInstanceID(t *testing.T) any {
+	t.Helper()
+	return p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"]
+}
+
+// setItemStatus writes an item's status past circulation.
+func (p *pair) setItemStatus(t *testing.T, itemID, status string) {
+	t.Helper()
+	path := "/item-storage/items/" + itemID
+	item := setFields(p.readRecord(t, path), record{"status": record{"name": status}})
+	if _, err := p.Storage.Must(t.Context(), http.MethodPut, path, item); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// storeAutomatedBlocks stores all automated blocks of a patron.
+func (p *pair) storeAutomatedBlocks(t *testing.T, userID string, blocks ...record) {
+	t.Helper()
+	path, body := "/automated-patron-blocks/"+userID, record{"automatedPatronBlocks": blocks}
+	if _, err := p.Storage.Must(t.Context(), http.MethodPut, path, body); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // storeRules stores rules through circulation instance 0.
@@ -104,7 +138,7 @@ func (p *pair) storeRules(t *testing.T, text string) {
 	}
 }
 
-// readRecord reads a record, or any other JSON object, from storage.
+// readRecord reads a JSON object from storage.
 func (p *pair) readRecord(t *testing.T, path string) record {
 	t.Helper()
 	var r record
@@ -112,7 +146,7 @@ func (p *pair) readRecord(t *testing.T, path string) record {
 	return r
 }
 
-// readObject is the answer's JSON object; the test fails when the status is another.
+// readObject returns the answer's JSON object. It fails the test if the status differs.
 func readObject(t *testing.T, a stack.Answer, status int) record {
 	t.Helper()
 	if a.Status != status {
@@ -125,7 +159,7 @@ func readObject(t *testing.T, a stack.Answer, status int) record {
 	return r
 }
 
-// readPart is what stands in the record at a path with dots, nil when there is nothing.
+// readPart returns the value at a dotted path of the record, nil if there is none.
 func readPart(r record, path string) any {
 	var v any = r
 	for name := range strings.SplitSeq(path, ".") {
@@ -135,7 +169,7 @@ func readPart(r record, path string) any {
 	return v
 }
 
-// checkParts compares parts of a record, by their paths.
+// checkParts compares parts of a record by their dotted paths.
 func checkParts(t *testing.T, what string, got, want record) {
 	t.Helper()
 	for path, value := range want {
@@ -158,7 +192,15 @@ type refusal struct {
 	}
 }
 
-// readRefusals are the errors of an answer, which must have that status.
+// headline returns the message and the code in brackets.
+func (r refusal) headline() string {
+	if r.Code == "" {
+		return r.Message
+	}
+	return r.Message + " [" + r.Code + "]"
+}
+
+// readRefusals returns the errors of an answer, which must have that status.
 func readRefusals(t *testing.T, a stack.Answer, status int) []refusal {
 	t.Helper()
 	if a.Status != status {
@@ -174,21 +216,17 @@ func readRefusals(t *testing.T, a stack.Answer, status int) []refusal {
 	return list.Errors
 }
 
-// joinMessages is all messages with codes, for comparisons.
+// joinMessages returns all messages with codes, one a line.
 func joinMessages(list []refusal) string {
-	var lines []string
-	for _, r := range list {
-		line := r.Message
-		if r.Code != "" {
-			line += " [" + r.Code + "]"
-		}
-		lines = append(lines, line)
+	lines := make([]string, len(list))
+	for i, r := range list {
+		lines[i] = r.headline()
 	}
 	return strings.Join(lines, "\n")
 }
 
-// checkLoansAndItemsAgree fails the test when an item is checked out without an
-// open loan, has one without being checked out, or has several.
+// checkLoansAndItemsAgree fails the test unless each item that is checked out has exactly
+// one open loan, and no other item has one.
 func (p *pair) checkLoansAndItemsAgree(t *testing.T) {
 	t.Helper()
 	var loans struct{ Loans []struct{ ItemID string } }
@@ -205,9 +243,9 @@ func (p *pair) checkLoansAndItemsAgree(t *testing.T) {
 	slices.Sort(lent)
 	slices.Sort(out)
 	if !slices.Equal(lent, out) {
-		t.Errorf("open loans are of the items\n%q\nbut checked out are\n%q", lent, out)
+		t.Errorf("the items of open loans are\n%q\nand the items checked out are\n%q", lent, out)
 	}
 	if len(lent) == 0 {
-		t.Error("nothing is lent: the test did not see what it is for")
+		t.Error("no item is lent, want some")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// The size of the limit race: enough for every interleaving to come up.
+// The size of the limit race. It is large enough for every interleaving to occur.
 const (
 	racePatrons   = 20
 	raceCheckOuts = 24
@@ -23,7 +24,7 @@ const (
 	raceTTL       = 300 * time.Millisecond
 )
 
-// pausingObserver makes a share of all check-outs pause between recount and commit.
+// pausingObserver pauses a share of all check-outs between recount and commit.
 type pausingObserver struct {
 	circulation.NoObserver
 	percent int
@@ -39,15 +40,15 @@ func (p pausingObserver) Reached(ctx context.Context, step circulation.Step, _ t
 	}
 }
 
-// The races have the machine to themselves (no t.Parallel): with a TTL this short,
-// a machine busy with other tests would mostly show that locks outlive it.
-
 // runRace sends all check-outs of all patrons at once to four circulation instances
-// on two storages, and returns the patrons' open loans and what was answered.
+// on two storages. It returns the patrons' open loans and a summary of the answers.
+//
+// The races are not parallel: on a machine busy with other tests, most holders outlive a
+// TTL this short.
 func runRace(t *testing.T, enabled bool, observe func(int) circulation.Observer) (p *pair, loans []int, sum stack.Summary) {
 	t.Helper()
 	environ := enableLock(fmt.Sprintf("CHECKOUT_LOCK_FEATURE_ENABLED=%t", enabled), fmt.Sprintf("LOCK_TTL_MS=%d", raceTTL.Milliseconds()))
-	if !enabled { // no lock keeps them apart, so as many commit at once as an instance admits
+	if !enabled { // without a lock, as many commit at once as an instance admits
 		environ = append(environ, "CHECKOUT_CONCURRENCY=32", "CHECKOUT_QUEUE_WAIT=10s", "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s")
 	}
 	p = startPair(t, stack.Options{Storages: 2, Circulations: 4, Observe: observe, CirculationEnv: environ}, raceLimit)
@@ -73,14 +74,17 @@ func runRace(t *testing.T, enabled bool, observe func(int) circulation.Observer)
 	return p, loans, stack.Summarize(outcomes)
 }
 
+// checkRaceLimit fails the test unless each patron has as many loans as the limit allows.
+func checkRaceLimit(t *testing.T, loans []int) {
+	t.Helper()
+	if slices.ContainsFunc(loans, func(n int) bool { return n != raceLimit }) {
+		t.Errorf("patrons have %v books, want %d each", loans, raceLimit)
+	}
+}
+
 func TestLimit_HoldsForManyMachines(t *testing.T) {
 	p, loans, sum := runRace(t, true, nil)
-	for _, n := range loans {
-		if n != raceLimit {
-			t.Errorf("patrons have %v books, want %d each", loans, raceLimit)
-			break
-		}
-	}
+	checkRaceLimit(t, loans)
 	p.checkNoLocks(t)
 	t.Logf("longest wait %s, refused %v", sum.Longest, sum.Refused)
 }
@@ -89,32 +93,23 @@ func TestLimit_HoldsForPausedHolders(t *testing.T) {
 	p, loans, sum := runRace(t, true, func(int) circulation.Observer {
 		return pausingObserver{percent: 15, pause: 2 * raceTTL}
 	})
-	for _, n := range loans {
-		if n != raceLimit {
-			t.Errorf("patrons have %v books, want %d each", loans, raceLimit)
-			break
-		}
-	}
+	checkRaceLimit(t, loans)
 	p.checkNoLocks(t)
 	fenced := sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`)
 	if fenced < 1 {
-		t.Error("the fence refused nobody: the test did not see what it is for")
+		t.Error("the fence refused no commit, want at least one")
 	}
 	t.Logf("longest wait %s, refused %v, fenced %v", sum.Longest, sum.Refused, fenced)
 }
 
 func TestLimit_IsExceededWithoutTheLock(t *testing.T) {
 	_, loans, _ := runRace(t, false, nil)
-	most := 0
-	for _, n := range loans {
-		most = max(most, n)
-	}
-	if most <= raceLimit {
-		t.Errorf("patrons have %v books: without the lock nothing went wrong, so the tests with it prove nothing", loans)
+	if slices.Max(loans) <= raceLimit {
+		t.Errorf("patrons have %v books: the race does not exceed the limit without the lock, so it proves nothing", loans)
 	}
 }
 
-// sumMetric sums one series over the storages.
+// sumMetric adds up one series over all storages.
 func sumMetric(t testing.TB, p *pair, series string) float64 {
 	t.Helper()
 	sum := 0.0
@@ -133,7 +128,7 @@ func sumMetric(t testing.TB, p *pair, series string) float64 {
 	return sum
 }
 
-// readMetrics is what an instance tells Prometheus.
+// readMetrics returns an instance's metrics as Prometheus reads them.
 func (p *pair) readMetrics(t testing.TB, base string) string {
 	t.Helper()
 	return string(callEndpoint(t, stack.Client{Base: base, HTTP: burstClient}, http.MethodGet, "/metrics", nil).Body)

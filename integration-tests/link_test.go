@@ -20,17 +20,17 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// The calls of a check-out that faults are about.
+// The calls of a check-out that most faults affect.
 const (
 	acquirePath = "/check-out-lock-storage"
 	commitPath  = "/loan-storage/check-outs"
 )
 
-// always is more often than any test calls.
+// always is more calls than any test makes.
 const always = 1 << 30
 
-// link is what lies between a circulation instance and its storage. It passes
-// everything on until a test makes it fail.
+// link is an HTTP proxy between a circulation instance and its storage. It forwards all
+// calls except those that a fault affects.
 type link struct {
 	url   string
 	proxy *httputil.ReverseProxy
@@ -41,19 +41,19 @@ type link struct {
 	seen   []string
 }
 
-// linkFault befalls the calls of one method to a path or below it, but for the
-// first few; both empty mean every call.
+// linkFault affects the calls of a method to a path and below. Both empty mean every call.
 type linkFault struct {
 	method, path string
-	skip, times  int // how many calls pass before, and how many it befalls
+	skip, times  int // how many calls are forwarded first, and how many are affected then
 	handle       faultHandler
 }
 
-// faultHandler answers a call in the place of storage, or not at all. pass makes the
-// call whatever has become of the caller, who hears nothing of it.
-type faultHandler func(w http.ResponseWriter, r *http.Request, pass func())
+// faultHandler answers a call instead of storage, or does not answer it. forward makes the
+// call and drops its answer, also after the caller has hung up.
+type faultHandler func(w http.ResponseWriter, r *http.Request, forward func())
 
-// startPairWithLinks is start with a link before each circulation instance.
+// startPairWithLinks starts a pair with a link between each circulation instance and its
+// storage.
 func startPairWithLinks(t *testing.T, o stack.Options, limit int) (*pair, []*link) {
 	t.Helper()
 	var links []*link
@@ -69,7 +69,7 @@ func newLink(t *testing.T, target string) *link {
 	t.Helper()
 	l := &link{}
 	l.setTarget(t, target)
-	// Connections kept for later would hold up the stop of storage.
+	// Idle connections would delay the stop of storage.
 	transport := &http.Transport{DisableKeepAlives: true}
 	l.proxy = &httputil.ReverseProxy{
 		Transport: transport,
@@ -86,7 +86,7 @@ func newLink(t *testing.T, target string) *link {
 	return l
 }
 
-// setTarget leads the link to another storage.
+// setTarget makes the link forward to another storage.
 func (l *link) setTarget(t *testing.T, target string) {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -98,21 +98,21 @@ func (l *link) setTarget(t *testing.T, target string) {
 	l.target = u
 }
 
-// addFault makes the link fail.
+// addFault makes the link fail as f says.
 func (l *link) addFault(f linkFault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = append(l.faults, &f)
 }
 
-// removeFaults ends all faults, but not what has befallen a call already.
+// removeFaults ends all faults. It does not change calls under way.
 func (l *link) removeFaults() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = nil
 }
 
-// listCalls are the calls that came, ids left out.
+// listCalls returns the calls so far, with {id} in place of ids.
 func (l *link) listCalls() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,17 +126,17 @@ func (l *link) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	happens := l.matchFault(r)
-	if happens == nil {
+	handle := l.matchFault(r)
+	if handle == nil {
 		l.proxy.ServeHTTP(w, r)
 		return
 	}
-	happens(w, r, func() {
+	handle(w, r, func() {
 		l.proxy.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 	})
 }
 
-// matchFault notes the call and returns what befalls it, nil for nothing.
+// matchFault records the call and returns the handler of its fault, nil without one.
 func (l *link) matchFault(r *http.Request) faultHandler {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,35 +160,35 @@ func (l *link) matchFault(r *http.Request) faultHandler {
 	return nil
 }
 
-// loseRequest: the call never gets there.
+// loseRequest drops a call before storage gets it.
 func loseRequest(http.ResponseWriter, *http.Request, func()) { panic(http.ErrAbortHandler) }
 
-// loseAnswer: storage does what it was asked, and nobody hears of it.
-func loseAnswer(_ http.ResponseWriter, _ *http.Request, pass func()) {
-	pass()
+// loseAnswer drops the answer of a call that storage has processed.
+func loseAnswer(_ http.ResponseWriter, _ *http.Request, forward func()) {
+	forward()
 	panic(http.ErrAbortHandler)
 }
 
-// hang: nothing comes back until the caller gives up.
+// hangCall does not answer until the caller gives up.
 func hangCall(_ http.ResponseWriter, r *http.Request, _ func()) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// answer: something else than storage answers, which knows no fault codes.
+// answerWith answers instead of storage, without a fault code, as a proxy does.
 func answerWith(status int) faultHandler {
 	return func(w http.ResponseWriter, _ *http.Request, _ func()) {
 		http.Error(w, http.StatusText(status), status)
 	}
 }
 
-// holdUp: the call gets there once open is closed, long after the caller gave up;
-// underWay counts those that did not yet.
+// delayCall forwards the call after open is closed, when the caller has given up. underWay
+// counts the calls that still wait.
 func delayCall(open <-chan struct{}, underWay *atomic.Int32) faultHandler {
-	return func(_ http.ResponseWriter, _ *http.Request, pass func()) {
+	return func(_ http.ResponseWriter, _ *http.Request, forward func()) {
 		underWay.Add(1)
 		defer underWay.Add(-1)
 		<-open
-		loseAnswer(nil, nil, pass)
+		loseAnswer(nil, nil, forward)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// captureLog runs f with a log of that level, and returns the lines of both services
-// when f and everything that f started has ended.
+// captureLog runs f with a log of that level. It returns the lines of both services after
+// f and all that it started have ended.
 func captureLog(t *testing.T, level string, f func(t *testing.T, o stack.Options)) []string {
 	t.Helper()
 	var log bytes.Buffer // slog's handler writes one line at a time
@@ -28,7 +28,7 @@ func captureLog(t *testing.T, level string, f func(t *testing.T, o stack.Options
 	return strings.Split(strings.TrimSpace(log.String()), "\n")
 }
 
-// logLine is what tests read of a line.
+// logLine has the attributes of a line that tests read.
 type logLine struct {
 	Msg, Level, Outcome, Patron, Item, Why string
 	Service, Database, Err                 string
@@ -48,7 +48,7 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 	tests := []struct {
 		request string // its id
 		outcome string
-		item    string // its barcode; "" for a book on the shelf
+		item    string // its barcode; "" for an available book
 		lines   int    // at info, of both services
 	}{
 		{request: "lent", outcome: "lent", lines: 1},
@@ -77,7 +77,7 @@ func TestLog_HasOneLineForEachCheckOut(t *testing.T) {
 		if n := p.countOpenLoans(t, id); n != 1 {
 			t.Errorf("%d open loans, want 1", n)
 		}
-		if err := p.StopCirculation(0); err != nil { // sends the history, while there is a tenant for it
+		if err := p.StopCirculation(0); err != nil { // sends the history before the tenant is purged
 			t.Error(err)
 		}
 	})
@@ -126,7 +126,7 @@ func TestLog_NamesNoPatron(t *testing.T) {
 		"INFO check-out answered like the first one with its key",
 	} {
 		if seen[want] == 0 {
-			t.Errorf("no line %q was written, so this test does not see it: %v", want, seen)
+			t.Errorf("no line %q was written, so this test does not cover it: %v", want, seen)
 		}
 	}
 }
@@ -149,14 +149,14 @@ func (p *pair) exercisePatron(t *testing.T, l *link, barcode string) (userID str
 	return userID
 }
 
-// lendAndRenewFor makes check-outs and renewals that succeed, and such that are refused.
+// lendAndRenewFor sends check-outs and renewals that succeed or are refused.
 func (p *pair) lendAndRenewFor(t *testing.T, userID, barcode string) {
 	t.Helper()
 	books := p.addBooks(t, 3)
 	p.lendBook(t, 0, books[0], barcode)
-	p.lendBook(t, 0, books[0], barcode) // lent already
+	p.lendBook(t, 0, books[0], barcode) // already lent
 	p.lendBook(t, 0, "no such book", barcode)
-	p.lendBook(t, 0, barcode, barcode) // the card in place of the book
+	p.lendBook(t, 0, barcode, barcode) // the patron's barcode as the item's
 	p.renewLoan(t, 0, books[0], barcode)
 	p.renewLoan(t, 0, books[1], barcode)
 	p.renewLoan(t, 0, barcode, barcode)
@@ -172,8 +172,8 @@ func (p *pair) lendAndRenewFor(t *testing.T, userID, barcode string) {
 	readObject(t, callEndpoint(t, staff, http.MethodPost, "/circulation/check-out-locks/"+held+"/release", record{"reason": "the desk hangs"}), http.StatusOK)
 }
 
-// failCallsFor makes check-outs during which storage fails. Some answers repeat the
-// request, as those of some gateways do.
+// failCallsFor sends check-outs while storage fails. Some answers quote the request, as
+// some gateways do.
 func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 	t.Helper()
 	quote := func(status int) faultHandler {
@@ -188,7 +188,6 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 			}
 		}
 	}
-	const claims = "/check-out-request-storage"
 	for i, tt := range []struct {
 		keyed bool
 		fault linkFault
@@ -202,8 +201,8 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 		{fault: linkFault{path: acquirePath, method: http.MethodPost, handle: quote(http.StatusServiceUnavailable)}},
 		{fault: linkFault{path: commitPath, handle: quote(http.StatusBadGateway)}},
 		{fault: linkFault{path: commitPath, handle: loseAnswer}},
-		{fault: linkFault{path: claims, method: http.MethodPut, handle: quote(http.StatusBadGateway)}, keyed: true},
-		{fault: linkFault{path: claims, handle: loseRequest}, keyed: true},
+		{fault: linkFault{path: keysPath, method: http.MethodPut, handle: quote(http.StatusBadGateway)}, keyed: true},
+		{fault: linkFault{path: keysPath, handle: loseRequest}, keyed: true},
 		{fault: linkFault{path: acquirePath, method: http.MethodDelete, handle: quote(http.StatusForbidden)}},
 		{fault: linkFault{handle: loseRequest}},
 	} {
@@ -219,16 +218,12 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 	}
 }
 
-// blockPatron blocks the patron with notes that name the card, and lets others try to
-// use the card.
+// blockPatron blocks the patron with messages that contain the barcode. Another patron then
+// names it as proxy.
 func (p *pair) blockPatron(t *testing.T, userID, barcode string) {
 	t.Helper()
 	p.addRecord(t, "/manualblocks", record{"userId": userID, "desc": "card " + barcode, "borrowing": true, "renewals": true})
-	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+userID, record{
-		"automatedPatronBlocks": []record{{"blockBorrowing": true, "message": "Card " + barcode + " of " + userID + " is blocked"}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	p.storeAutomatedBlocks(t, userID, record{"blockBorrowing": true, "message": "Card " + barcode + " of " + userID + " is blocked"})
 	book := p.addBooks(t, 1)[0]
 	_, other := p.addPatron(t)
 	p.lendBook(t, 0, book, barcode)
@@ -237,13 +232,13 @@ func (p *pair) blockPatron(t *testing.T, userID, barcode string) {
 	p.sendCheckOut(t, book, other, record{"proxyUserBarcode": other})
 }
 
-// searchPatron asks for the patron as staff and other modules do.
+// searchPatron searches for the patron as staff and other modules do.
 func (p *pair) searchPatron(t *testing.T, userID, barcode string) {
 	t.Helper()
 	for _, path := range []string{
 		"/circulation/check-out-history?userBarcode=" + barcode, "/circulation/check-out-history?userBarcode=" + barcode + "&limit=x",
 		"/circulation/check-out-locks?userBarcode=" + barcode, "/circulation/check-out-locks?userId=" + userID,
-		"/circulation/loans?query=" + url.QueryEscape("userId=="+userID), "/circulation/loans?query=" + url.QueryEscape("nobody=="+barcode),
+		"/circulation/loans?query=" + url.QueryEscape("userId=="+userID), "/circulation/loans?query=" + url.QueryEscape("unknown=="+barcode),
 		"/staff/" + p.Storage.Tenant + "/locks?userBarcode=" + barcode, "/staff/" + p.Storage.Tenant + "/check-outs?userBarcode=" + barcode,
 		"/circulation/" + barcode, "/" + userID,
 	} {
@@ -257,9 +252,8 @@ func (p *pair) searchPatron(t *testing.T, userID, barcode string) {
 	callEndpoint(t, p.Storage, http.MethodDelete, "/users/"+userID, nil) // has loans
 }
 
-// sendNameEverywhere puts a patron's id or barcode wherever the endpoints take
-// something: in the path, in each parameter and in each property of the body, as
-// text and as what it is not.
+// sendNameEverywhere sends a patron's id or barcode in each part of each endpoint's input:
+// the path, each parameter and each property of the body, as text and as other types.
 func (p *pair) sendNameEverywhere(t *testing.T, name string) {
 	t.Helper()
 	for _, e := range p.endpoints(t) {
@@ -293,7 +287,7 @@ func (p *pair) sendNameEverywhere(t *testing.T, name string) {
 	}
 }
 
-// fillBody is a body of the same properties, each with that value.
+// fillBody returns a body of the same properties, each with that value.
 func fillBody(body record, value any) record {
 	r := record{}
 	for property := range body {

@@ -21,7 +21,7 @@ import (
 // chromium is the browser of all tests that need one.
 var chromium browser.Chromium
 
-// TestMain stops the browser and the PostgreSQL that tests may have started.
+// TestMain stops the browser and the PostgreSQL that tests have started.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if err := chromium.Close(); err != nil {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// database starts a throw-away PostgreSQL, once, unless TEST_DATABASE_URL names
-// one; then it returns nil.
+// database starts a throw-away PostgreSQL once. It returns nil if TEST_DATABASE_URL names a
+// server.
 var database = sync.OnceValues(func() (*devpostgres.Server, error) {
 	if os.Getenv("TEST_DATABASE_URL") != "" {
 		return nil, nil
@@ -58,13 +58,13 @@ func databaseURL(t testing.TB) string {
 	return pg.URL()
 }
 
-// burstClient is a client for tests that send much at once.
+// burstClient keeps enough connections for tests that send many requests at once.
 var burstClient = &http.Client{
 	Timeout:   time.Minute,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 100, MaxIdleConns: 1000},
 }
 
-// pair is a running stack with a library of its own in it.
+// pair is a running stack with a library of its own.
 type pair struct {
 	*stack.Stack
 	*stack.Library
@@ -72,8 +72,8 @@ type pair struct {
 	databaseURL string
 }
 
-// startPair runs a stack and makes a library with that limit in a tenant of its own.
-// Both are gone when the test ends.
+// startPair runs a stack and makes a library with that limit in a new tenant. The end of
+// the test removes both.
 func startPair(t testing.TB, o stack.Options, limit int) *pair {
 	t.Helper()
 	if o.DatabaseURL == "" {
@@ -85,7 +85,7 @@ func startPair(t testing.TB, o stack.Options, limit int) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		burstClient.CloseIdleConnections() // one that was never used would hold up the stop for 5 s
+		burstClient.CloseIdleConnections() // an unused connection delays the stop by 5 s
 		if err := s.Stop(); err != nil {
 			t.Errorf("stopping: %v", err)
 		}
@@ -108,24 +108,24 @@ func startPair(t testing.TB, o stack.Options, limit int) *pair {
 	return p
 }
 
-// enableLock are circulation's settings with the feature on and room for long queues: no
-// check-out is turned away because of others.
+// enableLock returns circulation's settings with the feature on and with long queues, so
+// that no check-out is refused because of others.
 func enableLock(more ...string) []string {
 	return append([]string{
 		"CHECKOUT_LOCK_FEATURE_ENABLED=true", "RETRY_INTERVAL_MS=5000|5000|5000|5000|5000", "CHECKOUT_CONCURRENCY=1000",
 	}, more...)
 }
 
-// storeLockEnabled turns the lock on for the library itself, so that no instance has to
-// announce what its environment says.
+// storeLockEnabled turns the lock on in the tenant's settings, so that no instance
+// announces its environment.
 func (p *pair) storeLockEnabled(t *testing.T) {
 	t.Helper()
 	on := record{"value": record{"checkOutLockFeatureEnabled": true}}
 	readObject(t, callEndpoint(t, p.Storage, http.MethodPut, "/check-out-lock-settings-storage", on), http.StatusOK)
 }
 
-// openStaffPage opens a tab with the library's first staff page on instance i. A test of
-// staff pages calls it after start, so that the tab is closed before the services.
+// openStaffPage opens a tab with the library's first staff page on instance i. Tests call
+// it after startPair, so that the tab is closed before the services.
 func (p *pair) openStaffPage(t testing.TB, i int, opts ...browser.Option) *browser.Page {
 	t.Helper()
 	tab := chromium.Open(t, opts...)
@@ -133,7 +133,7 @@ func (p *pair) openStaffPage(t testing.TB, i int, opts ...browser.Option) *brows
 	return tab
 }
 
-// staffURL is the address of one of the library's staff pages on instance i.
+// staffURL returns the address of a staff page of the library on instance i.
 func (p *pair) staffURL(i int, page string) string {
 	return p.Circulations[i] + "/staff/" + p.Storage.Tenant + page
 }
@@ -149,6 +149,16 @@ func (p *pair) addPatron(t testing.TB) (id, barcode string) {
 	return id, barcode
 }
 
+// addPatrons registers n patrons and returns ids and barcodes.
+func (p *pair) addPatrons(t testing.TB, n int) (ids, barcodes []string) {
+	t.Helper()
+	for range n {
+		id, barcode := p.addPatron(t)
+		ids, barcodes = append(ids, id), append(barcodes, barcode)
+	}
+	return ids, barcodes
+}
+
 // addBooks adds n books and returns their barcodes.
 func (p *pair) addBooks(t testing.TB, n int) []string {
 	t.Helper()
@@ -162,6 +172,7 @@ func (p *pair) addBooks(t testing.TB, n int) []string {
 	return barcodes
 }
 
+// newCheckOut returns the body of a check-out.
 func (p *pair) newCheckOut(book, patron string) stack.CheckOut {
 	return stack.CheckOut{ItemBarcode: book, UserBarcode: patron, ServicePointID: p.ServicePointID}
 }
@@ -172,7 +183,7 @@ func (p *pair) lendBook(t testing.TB, i int, book, patron string) stack.Answer {
 	return callEndpoint(t, p.machines[i], http.MethodPost, "/circulation/check-out-by-barcode", p.newCheckOut(book, patron))
 }
 
-// callEndpoint calls and fails the test when no answer came.
+// callEndpoint sends a request and fails the test if no answer comes.
 func callEndpoint(t testing.TB, c stack.Client, method, path string, body any) stack.Answer {
 	t.Helper()
 	a, err := c.Do(t.Context(), method, path, body)
@@ -182,7 +193,7 @@ func callEndpoint(t testing.TB, c stack.Client, method, path string, body any) s
 	return a
 }
 
-// countOpenLoans is the number of the patron's open loans.
+// countOpenLoans counts the patron's open loans.
 func (p *pair) countOpenLoans(t testing.TB, userID string) int {
 	t.Helper()
 	n, err := p.CountOpenLoans(t.Context(), userID)
@@ -192,7 +203,7 @@ func (p *pair) countOpenLoans(t testing.TB, userID string) int {
 	return n
 }
 
-// checkNoLocks fails the test when a lock is stored.
+// checkNoLocks fails the test if a lock is stored.
 func (p *pair) checkNoLocks(t testing.TB) {
 	t.Helper()
 	n, err := p.CountLocks(t.Context())
@@ -204,12 +215,12 @@ func (p *pair) checkNoLocks(t testing.TB) {
 	}
 }
 
-// patience is how long tests wait for what must come: on a machine that is busy
-// with much else, too, only a fault takes longer.
+// patience is the longest wait for a condition. Also on a busy machine, only a fault takes
+// longer.
 const patience = time.Minute
 
-// waitUntil waits until f is true, at most for limit; however late it comes to
-// that, it looks once more then.
+// waitUntil waits until f is true, at most for limit. It calls f once more after that time,
+// because the machine may have stalled.
 func waitUntil(t testing.TB, limit time.Duration, what string, f func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -227,13 +238,13 @@ func waitUntil(t testing.TB, limit time.Duration, what string, f func() bool) {
 	}
 }
 
-// checkHealth asks an instance for its health: it lives, and is as ready as that.
-// It returns what readiness says.
+// checkHealth fails the test unless the instance is alive and readiness has that status.
+// It returns the text of readiness.
 func checkHealth(t *testing.T, base string, ready int) string {
 	t.Helper()
 	c := stack.Client{Base: base, HTTP: burstClient}
 	if a := callEndpoint(t, c, http.MethodGet, "/admin/health", nil); a.Status != http.StatusOK {
-		t.Errorf("%s says that it does not live: %d %s", base, a.Status, a.Body)
+		t.Errorf("health of %s: %d %s, want 200", base, a.Status, a.Body)
 	}
 	a := callEndpoint(t, c, http.MethodGet, "/admin/health/ready", nil)
 	if a.Status != ready || len(a.Body) == 0 {

@@ -14,24 +14,23 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// The size of the overload: far more than two cores work off in the time that a
-// machine waits.
+// The size of the overload: far more check-outs than two cores process while a machine
+// waits.
 const (
 	overloadPatrons  = 30
-	overloadEach     = 60 // check-outs of a patron
+	overloadEach     = 60 // check-outs per patron
 	overloadLimit    = 3
-	overloadAdmitted = 32 // check-outs that one circulation works on, by default
+	overloadAdmitted = 32 // the default of CHECKOUT_CONCURRENCY
 	overloadRefusal  = 15 * time.Second
 )
 
-// It has the machine to itself (no t.Parallel), because it judges how long answers
-// take. It judges again where something else keeps the machine busy: refusals that
-// are slow by themselves are so each time.
+// The test is not parallel, because it measures how long refusals take. It measures up to
+// three times, because other processes may slow a refusal once, but not each time.
 func TestOverload(t *testing.T) {
 	t.Run("with direct connections to PostgreSQL", func(t *testing.T) {
 		checkOverload(t, stack.Options{})
 	})
-	t.Run("behind PgBouncer in transaction mode", func(t *testing.T) {
+	t.Run("through PgBouncer in transaction mode", func(t *testing.T) {
 		direct := databaseURL(t)
 		checkOverload(t, stack.Options{
 			DatabaseURL: startPgBouncer(t, direct, 5), StorageEnv: []string{"MIGRATE_DATABASE_URL=" + direct},
@@ -39,7 +38,7 @@ func TestOverload(t *testing.T) {
 	})
 }
 
-// checkOverload fails the test when the refusals of three overloads take too long.
+// checkOverload fails the test if the refusals of three overloads take too long.
 func checkOverload(t *testing.T, o stack.Options) {
 	t.Helper()
 	for range 3 {
@@ -49,7 +48,7 @@ func checkOverload(t *testing.T, o stack.Options) {
 		}
 		t.Logf("a refusal took %s", longest)
 	}
-	t.Errorf("refusals take more than %s, however often they are measured", overloadRefusal)
+	t.Errorf("refusals take more than %s, measured three times", overloadRefusal)
 }
 
 // runOverload sends all check-outs of all patrons at once to four circulation
@@ -86,7 +85,7 @@ func runOverload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
 		}
 	}
 	if r.count["503 OVERLOADED"] == 0 {
-		t.Error("no check-out was turned away: the test did not see what it is for")
+		t.Error("no check-out was refused with OVERLOADED, want some")
 	}
 	p.retryTurnedAway(t, patrons, r.turnedAway)
 	p.checkNoLocks(t)
@@ -94,8 +93,8 @@ func runOverload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
 	return r.longestRefusal
 }
 
-// openConnections opens connections from circulation to storage and to PostgreSQL, as many
-// as are needed: the overload meets services that are at work.
+// openConnections makes circulation and storage open as many connections as they use
+// under load.
 func (p *pair) openConnections(t *testing.T, all []stack.CheckOut) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -118,7 +117,7 @@ type verdicts struct {
 	longestRefusal time.Duration
 }
 
-// judgeAnswers fails the test when an answer is none that overload may have.
+// judgeAnswers fails the test for each answer that an overload must not cause.
 func judgeAnswers(t *testing.T, sent []stack.CheckOut, outcomes []stack.Outcome) verdicts {
 	t.Helper()
 	v := verdicts{count: map[string]int{}, turnedAway: map[string][]stack.CheckOut{}}
@@ -146,9 +145,8 @@ func judgeAnswers(t *testing.T, sent []stack.CheckOut, outcomes []stack.Outcome)
 	return v
 }
 
-// retryTurnedAway sends what was turned away again, for patrons who were lent less than
-// they may have, and expects that each has as much as that in the end. How much
-// the first burst lends depends on how fast the machine is.
+// retryTurnedAway sends refused check-outs again until each patron has reached the limit.
+// How many loans the first burst makes depends on the machine's speed.
 func (p *pair) retryTurnedAway(t *testing.T, patrons map[string]string, turnedAway map[string][]stack.CheckOut) {
 	t.Helper()
 	for round := 1; ; round++ {
@@ -157,14 +155,14 @@ func (p *pair) retryTurnedAway(t *testing.T, patrons map[string]string, turnedAw
 			missing := overloadLimit - p.countOpenLoans(t, id)
 			rest := turnedAway[barcode]
 			if missing < 0 || missing > len(rest) {
-				t.Fatalf("a patron has %d loans and %d check-outs that were turned away, want %d loans", overloadLimit-missing, len(rest), overloadLimit)
+				t.Fatalf("a patron has %d loans and %d refused check-outs, want %d loans", overloadLimit-missing, len(rest), overloadLimit)
 			}
 			again, turnedAway[barcode] = append(again, rest[:missing]...), rest[missing:]
 		}
 		if len(again) == 0 {
 			return
 		}
-		t.Logf("round %d: %d check-outs come again", round, len(again))
+		t.Logf("round %d: %d check-outs are sent again", round, len(again))
 		judgeAnswers(t, again, stack.SendBurst(t.Context(), p.machines, again))
 	}
 }

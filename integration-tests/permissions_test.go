@@ -23,11 +23,11 @@ func TestOverrides_NeedAGatewayOrThePassword(t *testing.T) {
 		header http.Header
 		status int
 	}{
-		{"the header behind a gateway", []string{"STAFF_AUTH=gateway"}, header, http.StatusCreated},
-		{"the header, where a password is asked for", requirePassword(), header, http.StatusUnprocessableEntity},
-		{"a wrong password", requirePassword(), password("correct horse"), http.StatusUnauthorized},
-		{"the password", requirePassword(), password(clerkPassword), http.StatusCreated},
-		{"the header, where nothing is asked for", []string{"STAFF_AUTH=none"}, header, http.StatusUnprocessableEntity},
+		{name: "the header of a gateway", env: []string{"STAFF_AUTH=gateway"}, header: header, status: http.StatusCreated},
+		{name: "the header, with password authentication", env: requirePassword(), header: header, status: http.StatusUnprocessableEntity},
+		{name: "a wrong password", env: requirePassword(), header: password("correct horse"), status: http.StatusUnauthorized},
+		{name: "the password", env: requirePassword(), header: password(clerkPassword), status: http.StatusCreated},
+		{name: "the header, without authentication", env: []string{"STAFF_AUTH=none"}, header: header, status: http.StatusUnprocessableEntity},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"checkoutlock/integration-tests/debian"
 )
 
-// findPgBouncer finds PgBouncer, and installs Debian's package where that is
-// possible, once.
+// findPgBouncer returns the path of PgBouncer. If it is missing, it installs Debian's
+// package once.
 var findPgBouncer = sync.OnceValues(func() (string, error) {
 	system := debian.This()
 	if program, err := system.LookPath("pgbouncer"); err == nil {
@@ -38,9 +38,8 @@ var findPgBouncer = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// startPgBouncer starts a PgBouncer in transaction mode, with pool connections to the
-// database, and returns the URL that leads through it. The test is skipped where
-// there is no PgBouncer.
+// startPgBouncer starts a PgBouncer in transaction mode with so many connections to the
+// database, and returns its URL. It skips the test if there is no PgBouncer.
 func startPgBouncer(t *testing.T, database string, pool int) string {
 	t.Helper()
 	program, err := findPgBouncer()
@@ -87,9 +86,9 @@ max_client_conn = 500
 	return through.String()
 }
 
-// runPgBouncer runs PgBouncer until the test ends. It never runs as root, which
-// PgBouncer refuses. The shell stops it also when this process dies, because that
-// closes the pipe from which the shell reads. The channel is closed when it ended.
+// runPgBouncer runs PgBouncer until the test ends. The channel is closed when it has ended.
+// PgBouncer refuses to run as root. If this process dies, the shell's pipe is closed and
+// the shell stops PgBouncer.
 func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
 	t.Helper()
 	args := []string{"-c", `exec 3<&0; (read -r _ <&3; kill $$) >/dev/null 2>&1 & exec "$@" 3<&-`, "sh", program}
@@ -109,7 +108,7 @@ func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // it is stopped by a signal, so its status says nothing
+		_ = cmd.Wait() // a signal stops it, so the status has no meaning
 	}()
 	t.Cleanup(func() {
 		_ = alive.Close()
@@ -121,7 +120,7 @@ func runPgBouncer(t *testing.T, program, config string) <-chan struct{} {
 	return ended
 }
 
-// unprivilegedUser is a user without rights.
+// unprivilegedUser returns a user without rights.
 func unprivilegedUser() string {
 	if _, err := user.Lookup("postgres"); err == nil {
 		return "postgres"
@@ -129,7 +128,7 @@ func unprivilegedUser() string {
 	return "nobody"
 }
 
-// findFreePort returns a port of 127.0.0.1 that was free a moment ago.
+// findFreePort returns a free port of 127.0.0.1.
 func findFreePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

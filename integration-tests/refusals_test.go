@@ -36,7 +36,7 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 		body record
 		want string
 	}{
-		"unknown patron":               {record{"userBarcode": "nobody"}, noPatron},
+		"unknown patron":               {record{"userBarcode": "unknown"}, noPatron},
 		"no patron":                    {record{"userBarcode": nil}, noPatron},
 		"expired patron":               {record{"userBarcode": expired}, hasLeft},
 		"inactive patron":              {record{"userBarcode": inactive}, hasLeft},
@@ -45,11 +45,11 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 		"item on loan":                 {record{"itemBarcode": onLoan}, isOnLoan},
 		"item that is never lent":      {record{"itemBarcode": notLoanable}, "Item is not loanable [ITEM_NOT_LOANABLE]"},
 		"no service point":             {record{"servicePointId": nil}, noDesk},
-		"a service point that is none": {record{"servicePointId": "desk"}, "servicePointId must be a UUID"},
-		"nothing known":                {record{"userBarcode": "nobody", "itemBarcode": "nothing", "servicePointId": ""}, noDesk + "\n" + noPatron + "\n" + noItem},
+		"an invalid service point":     {record{"servicePointId": "desk"}, "servicePointId must be a UUID"},
+		"nothing known":                {record{"userBarcode": "unknown", "itemBarcode": "nothing", "servicePointId": ""}, noDesk + "\n" + noPatron + "\n" + noItem},
 		"expired patron, item on loan": {record{"userBarcode": expired, "itemBarcode": onLoan}, hasLeft + "\n" + isOnLoan},
 		"their own proxy":              {record{"proxyUserBarcode": patron}, "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES]"},
-		"a proxy nobody named":         {record{"proxyUserBarcode": expired}, "Cannot check out via inactive proxying user\nCannot check out item via proxy when relationship is invalid"},
+		"a proxy without a sponsor":    {record{"proxyUserBarcode": expired}, "Cannot check out via inactive proxying user\nCannot check out item via proxy when relationship is invalid"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 			}
 		})
 	}
-	readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated) // none of that lent it
+	readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated) // the refused check-outs did not lend it
 }
 
 func TestRefusals_OfItemStatuses(t *testing.T) {
@@ -82,12 +82,12 @@ func TestLimit_Refusal(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	m, l, g := "m "+p.MaterialTypeID, "t "+p.LoanTypeID, "g "+p.GroupID
 	for _, tt := range []struct{ criteria, message, code string }{
-		{m, "for material type", "MATERIAL_TYPE"},
-		{l, "for loan type", "LOAN_TYPE"},
-		{m + " + " + l, "for combination of material type and loan type", "MATERIAL_TYPE_LOAN_TYPE"},
-		{g + " + " + m, "for combination of patron group and material type", "PATRON_GROUP_MATERIAL_TYPE"},
-		{g + " + " + l, "for combination of patron group and loan type", "PATRON_GROUP_LOAN_TYPE"},
-		{g + " + " + l + " + " + m, "for combination of patron group, material type and loan type", "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"},
+		{criteria: m, message: "for material type", code: "MATERIAL_TYPE"},
+		{criteria: l, message: "for loan type", code: "LOAN_TYPE"},
+		{criteria: m + " + " + l, message: "for combination of material type and loan type", code: "MATERIAL_TYPE_LOAN_TYPE"},
+		{criteria: g + " + " + m, message: "for combination of patron group and material type", code: "PATRON_GROUP_MATERIAL_TYPE"},
+		{criteria: g + " + " + l, message: "for combination of patron group and loan type", code: "PATRON_GROUP_LOAN_TYPE"},
+		{criteria: g + " + " + l + " + " + m, message: "for combination of patron group, material type and loan type", code: "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"},
 	} {
 		p.storeRules(t, p.formatRules(tt.criteria, p.PolicyID))
 		id, patron := p.addPatron(t)
@@ -124,9 +124,9 @@ func TestLimit_CountsByType(t *testing.T) {
 	}{
 		{p.MaterialTypeID, http.StatusCreated},
 		{p.MaterialTypeID, http.StatusUnprocessableEntity},
-		{film, http.StatusCreated}, // the limit is one of each type
+		{film, http.StatusCreated}, // the limit counts each type
 		{film, http.StatusUnprocessableEntity},
-		{toy, http.StatusCreated}, // a rule that names no type knows no limit
+		{toy, http.StatusCreated}, // a rule without a type has no limit
 		{toy, http.StatusCreated},
 	} {
 		_, barcode := p.addItem(t, record{"materialTypeId": lent.material})
@@ -148,10 +148,7 @@ func TestLimit_UncountedLoans(t *testing.T) {
 	books := p.addBooks(t, 3)
 	readRefusals(t, p.lendBook(t, 0, books[0], patron), http.StatusUnprocessableEntity)
 
-	item := setFields(p.readRecord(t, "/item-storage/items/"+claimedID), record{"status": record{"name": "Claimed returned"}})
-	if _, err := p.Storage.Must(t.Context(), http.MethodPut, "/item-storage/items/"+claimedID, item); err != nil {
-		t.Fatal(err)
-	}
+	p.setItemStatus(t, claimedID, "Claimed returned")
 	readObject(t, p.lendBook(t, 0, books[0], patron), http.StatusCreated)
 	readRefusals(t, p.lendBook(t, 0, books[1], patron), http.StatusUnprocessableEntity)
 	readObject(t, p.checkInItem(t, returned, p.ServicePointID), http.StatusOK)

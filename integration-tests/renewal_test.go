@@ -13,14 +13,14 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// renewLoan renews a loan by barcodes at circulation instance i.
+// renewLoan sends a renewal by barcodes to circulation instance i.
 func (p *pair) renewLoan(t *testing.T, i int, book, patron string) stack.Answer {
 	t.Helper()
 	return callEndpoint(t, p.machines[i], http.MethodPost, "/circulation/renew-by-barcode", record{"itemBarcode": book, "userBarcode": patron})
 }
 
-// lendRenewable lends a book under a policy that renews so often, each time for six
-// weeks from the due date.
+// lendRenewable lends a book by a policy that allows so many renewals. Each extends the
+// loan by six weeks from the due date.
 func (p *pair) lendRenewable(t *testing.T, allowed int) (book, patron string, loan record) {
 	t.Helper()
 	house := p.addLoanPolicy(t, "Renewed "+uuid.NewString(), nil, record{"renewable": true, "renewalsPolicy": record{
@@ -33,6 +33,7 @@ func (p *pair) lendRenewable(t *testing.T, allowed int) (book, patron string, lo
 	return book, patron, readObject(t, p.lendBook(t, 0, book, patron), http.StatusCreated)
 }
 
+// readDueDate returns the due date of a loan.
 func readDueDate(t *testing.T, loan record) time.Time {
 	t.Helper()
 	text, _ := loan["dueDate"].(string)
@@ -84,10 +85,10 @@ func TestRenewal_ByManyMachines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for got[http.StatusOK] < allowed { // those that met another one twice were told so
+	for got[http.StatusOK] < allowed { // renewals with two conflicts are answered with 409
 		a := p.renewLoan(t, 0, book, patron)
 		if a.Status != http.StatusOK {
-			t.Fatalf("got %d %s after %v, want a renewal that is left", a.Status, a.Body, got)
+			t.Fatalf("got %d %s after %v, want another renewal", a.Status, a.Body, got)
 		}
 		got[a.Status]++
 	}
@@ -95,7 +96,7 @@ func TestRenewal_ByManyMachines(t *testing.T) {
 		t.Errorf("got %d %s, want no more renewals", a.Status, a.Body)
 	}
 	if got[http.StatusOK]+got[http.StatusUnprocessableEntity]+got[http.StatusConflict] < 20 || got[http.StatusOK] != allowed {
-		t.Errorf("got %v, want %d renewals and refusals that say why", got, allowed)
+		t.Errorf("got %v, want %d renewals and otherwise refusals", got, allowed)
 	}
 	stored := p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
 	if want := readDueDate(t, loan).AddDate(0, 0, allowed*42); stored["renewalCount"] != float64(allowed) || !readDueDate(t, stored).Equal(want) {

@@ -11,19 +11,16 @@ import (
 // placeRequest places a request through circulation.
 func (p *pair) placeRequest(t *testing.T, itemID, requesterID, kind string, more ...record) stack.Answer {
 	t.Helper()
-	return callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/requests", setFields(record{
+	return callEndpoint(t, p.machines[0], http.MethodPost, requestsPath, setFields(record{
 		"requestLevel": "Item", "requestType": kind, "fulfillmentPreference": "Hold Shelf", "pickupServicePointId": p.ServicePointID,
-		"requesterId": requesterID, "itemId": itemID, "instanceId": p.readRecord(t, "/holdings-storage/holdings/"+p.HoldingsID)["instanceId"],
+		"requesterId": requesterID, "itemId": itemID, "instanceId": p.readInstanceID(t),
 	}, more...))
 }
 
 func TestRequest_PassesTheBookOn(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
-	branch := p.addRecord(t, "/service-points", record{
-		"name": "Branch", "code": "branch", "discoveryDisplayName": "Branch", "pickupLocation": true,
-		"holdShelfExpiryPeriod": record{"duration": 3, "intervalId": "Weeks"},
-	})
+	branch := p.addBranch(t)
 	_, annCard := p.addPatron(t)
 	ben, benCard := p.addPatron(t)
 	cat, catCard := p.addPatron(t)
@@ -41,7 +38,7 @@ func TestRequest_PassesTheBookOn(t *testing.T) {
 	}
 	second := readObject(t, p.placeRequest(t, itemID, cat, "Recall"), http.StatusCreated)
 	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, cat, "Hold"), http.StatusUnprocessableEntity)); got != "This requester already has an open request for this item" {
-		t.Errorf("a second one of the same patron: got %s", got)
+		t.Errorf("a second request of the same patron: got %s", got)
 	}
 	queue := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/requests/queue/item/"+itemID, nil), http.StatusOK)
 	waiting, _ := queue["requests"].([]any)
@@ -60,7 +57,7 @@ func TestRequest_PassesTheBookOn(t *testing.T) {
 	waits := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/requests/"+first["id"].(string), nil), http.StatusOK)
 	checkParts(t, "Ben's request", waits, record{"status": "Open - Awaiting pickup", "position": 1.0})
 	if until, _ := waits["holdShelfExpirationDate"].(string); !strings.Contains(until, "T23:59:59") {
-		t.Errorf("the book waits until %q, want the end of a day", until)
+		t.Errorf("the hold shelf expires at %q, want the end of a day", until)
 	}
 	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, catCard, nil), http.StatusUnprocessableEntity)); !strings.Contains(got, "requested by another patron") {
 		t.Errorf("Cat tries first: got %s", got)
@@ -81,7 +78,7 @@ func TestRequest_Page(t *testing.T) {
 	_, benCard := p.addPatron(t)
 	itemID, book := p.addItem(t)
 	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Hold"), http.StatusUnprocessableEntity)); !strings.Contains(got, "not allowed for Available item status") {
-		t.Errorf("a hold of a book on the shelf: got %s", got)
+		t.Errorf("a hold of an available book: got %s", got)
 	}
 	readObject(t, p.placeRequest(t, itemID, ann, "Page"), http.StatusCreated)
 	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{"status.name": "Paged"})

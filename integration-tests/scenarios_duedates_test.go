@@ -47,7 +47,7 @@ func TestScenarios_DueDates(t *testing.T) {
 			prepare: at("Week within term"), wantLoan: record{"dueDate": "2026-03-08T10:00:00.000Z"},
 		},
 		{
-			name: "the policy that the machine forces is taken instead of the rules'", folio: "check-out with forceLoanPolicyId",
+			name: "forceLoanPolicyId wins over the rules", folio: "check-out with forceLoanPolicyId",
 			prepare: func(_ *testing.T, s *stage) {
 				setFields(s.extra, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
 			},
@@ -55,7 +55,7 @@ func TestScenarios_DueDates(t *testing.T) {
 			wantLoan:    record{"dueDate": "2026-07-15T22:00:00.000Z", "loanPolicyId": ids["Term"], "loanPolicy.name": "Term"},
 		},
 		{
-			name: "a policy that is forced without permission", folio: "check-out with forceLoanPolicyId",
+			name: "forceLoanPolicyId without permission", folio: "check-out with forceLoanPolicyId",
 			prepare: func(_ *testing.T, s *stage) {
 				setFields(s.extra, record{"loanDate": lent, "forceLoanPolicyId": ids["Term"]})
 				s.setPlaceholder("policy", ids["Term"])
@@ -63,11 +63,11 @@ func TestScenarios_DueDates(t *testing.T) {
 			wantErrors: "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] (forceLoanPolicyId={policy}) {itemLimitBlock: " + mayLimit + "}",
 		},
 		{
-			name: "nobody waits, so the usual period counts", folio: "alternate period",
+			name: "without requests the usual period counts", folio: "alternate period",
 			prepare: at("Shorter while wanted"), wantLoan: record{"dueDate": "2026-03-22T10:00:00.000Z"},
 		},
 		{
-			name: "a hold that waits behind the borrower's shortens the loan", folio: "alternate period",
+			name: "a hold after the borrower's own shortens the loan", folio: "alternate period",
 			prepare: func(t *testing.T, s *stage) {
 				at("Shorter while wanted")(t, s)
 				other, _ := s.addPatron(t)
@@ -77,7 +77,7 @@ func TestScenarios_DueDates(t *testing.T) {
 			wantLoan: record{"dueDate": "2026-03-08T10:00:00.000Z"},
 		},
 		{
-			name: "a recall that waits does not", folio: "alternate period",
+			name: "a recall after the borrower's own hold does not", folio: "alternate period",
 			prepare: func(t *testing.T, s *stage) {
 				at("Shorter while wanted")(t, s)
 				other, _ := s.addPatron(t)

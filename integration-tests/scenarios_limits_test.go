@@ -7,10 +7,11 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// shelfmark is what rules see of an item: its material type and loan types, by
-// name. The first two are the library's own if empty, the temporary one is none.
+// shelfmark names an item's types, on which rules depend. An empty material or loan type is
+// the library's own; an empty temporary loan type is none.
 type shelfmark struct{ material, loanType, temporary string }
 
+// temporaryType returns the property for the temporary loan type, nil without one.
 func (m shelfmark) temporaryType(loanTypes map[string]string) record {
 	if m.temporary == "" {
 		return nil
@@ -47,21 +48,48 @@ func TestScenarios_Limits(t *testing.T) {
 	for _, tt := range []struct {
 		name, folio  string
 		first, then  shelfmark
-		overLimitFor string // empty when the second is lent too
+		overLimitFor string // empty if the second item is lent too
 	}{
-		{"a rule within a rule names both types", "limit by rules of several lines", shelfmark{"nested", "reading room", ""}, shelfmark{"nested", "reading room", ""}, both},
-		{"its parent has no limit", "limit by rules of several lines", shelfmark{"nested", "reading room", ""}, shelfmark{"nested", "", ""}, ""},
-		{"nor do loans of the parent's count for it", "limit by rules of several lines", shelfmark{"nested", "", ""}, shelfmark{"nested", "reading room", ""}, ""},
-		{"a rule within two rules names all three", "limit by patron group, material type and loan type", shelfmark{"deep", "reading room", ""}, shelfmark{"deep", "reading room", ""}, all},
-		{"a book of another loan type counts", "limit by material type, loan type not present", shelfmark{"", "reading room", ""}, shelfmark{"", "", ""}, material},
-		{"a policy of fixed dates has a limit too", "limit with a fixed schedule", shelfmark{"termed", "", ""}, shelfmark{"termed", "", ""}, material},
-		{"the temporary loan type is the one that counts", "limit for the reading room", shelfmark{"temporary", "reading room", ""}, shelfmark{"temporary", "", "reading room"}, both},
-		{"a permanent one behind a temporary does not", "limit for the reading room", shelfmark{"temporary", "reading room", "usual"}, shelfmark{"temporary", "reading room", ""}, ""},
-		{"a rule of patron groups alone has no limit", "limit ignored without material or loan type", shelfmark{"grouped", "", ""}, shelfmark{"grouped", "", ""}, ""},
+		{
+			name: "a rule within a rule names both types", folio: "limit by rules of several lines",
+			first: shelfmark{material: "nested", loanType: "reading room"}, then: shelfmark{material: "nested", loanType: "reading room"}, overLimitFor: both,
+		},
+		{
+			name: "its parent has no limit", folio: "limit by rules of several lines",
+			first: shelfmark{material: "nested", loanType: "reading room"}, then: shelfmark{material: "nested"},
+		},
+		{
+			name: "loans by its parent do not count for it", folio: "limit by rules of several lines",
+			first: shelfmark{material: "nested"}, then: shelfmark{material: "nested", loanType: "reading room"},
+		},
+		{
+			name: "a rule within two rules names all three", folio: "limit by patron group, material type and loan type",
+			first: shelfmark{material: "deep", loanType: "reading room"}, then: shelfmark{material: "deep", loanType: "reading room"}, overLimitFor: all,
+		},
+		{
+			name: "a book of another loan type counts", folio: "limit by material type, loan type not present",
+			first: shelfmark{loanType: "reading room"}, then: shelfmark{}, overLimitFor: material,
+		},
+		{
+			name: "a policy of fixed dates has a limit too", folio: "limit with a fixed schedule",
+			first: shelfmark{material: "termed"}, then: shelfmark{material: "termed"}, overLimitFor: material,
+		},
+		{
+			name: "the temporary loan type counts", folio: "limit for the reading room",
+			first: shelfmark{material: "temporary", loanType: "reading room"}, then: shelfmark{material: "temporary", temporary: "reading room"}, overLimitFor: both,
+		},
+		{
+			name: "a permanent loan type with a temporary one does not count", folio: "limit for the reading room",
+			first: shelfmark{material: "temporary", loanType: "reading room", temporary: "usual"}, then: shelfmark{material: "temporary", loanType: "reading room"},
+		},
+		{
+			name: "a rule of patron groups alone has no limit", folio: "limit ignored without material or loan type",
+			first: shelfmark{material: "grouped"}, then: shelfmark{material: "grouped"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			t.Logf("stands for FOLIO's %q", tt.folio)
+			t.Logf("corresponds to FOLIO's %q", tt.folio)
 			id, patron := p.addPatron(t)
 			var barcodes []string
 			for _, m := range []shelfmark{tt.first, tt.then} {

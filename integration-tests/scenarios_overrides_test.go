@@ -7,7 +7,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// The permissions to lift blocks, and the errors that name them.
+// The permissions to lift blocks, and expected errors.
 const (
 	mayPatron = "circulation.override-patron-block.post"
 	mayLimit  = "circulation.override-item-limit-block.post"
@@ -26,54 +26,50 @@ const (
 		"Cannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN] (itemBarcode={item})"
 )
 
-// liftBlocks is a check-out's overrideBlocks with a comment, and with no more than that
-// the blocks.
+// liftBlocks returns a check-out's overrideBlocks with a comment.
 func liftBlocks(blocks ...record) record {
 	return record{"overrideBlocks": setFields(record{"comment": "as agreed"}, blocks...)}
 }
 
-// The blocks, as a check-out lifts them.
+// The blocks as a check-out lifts them.
 var (
 	liftPatron = record{"patronBlock": record{}}
 	liftLimit  = record{"itemLimitBlock": record{}}
 	liftNever  = record{"itemNotLoanableBlock": record{"dueDate": "2999-12-31T00:00:00.000Z"}}
 )
 
-// blockByHand and blockByRule keep the patron from borrowing.
+// blockByHand stores a manual block of the patron.
 func blockByHand(t *testing.T, s *stage) {
 	t.Helper()
 	s.addRecord(t, "/manualblocks", record{"userId": s.userID, "desc": "owes a book", "type": "Manual", "borrowing": true})
 }
 
+// blockByRule stores an automated block of the patron.
 func blockByRule(t *testing.T, s *stage) {
 	t.Helper()
-	if _, err := s.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+s.userID, record{
-		"automatedPatronBlocks": []record{{"blockBorrowing": true, "message": "Too many overdue"}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	s.storeAutomatedBlocks(t, s.userID, record{"blockBorrowing": true, "message": "Too many overdue"})
 }
 
-// reachLimit lends the patron a book, which is all they may have.
+// reachLimit lends the patron a book, which is the limit.
 func reachLimit(t *testing.T, s *stage) {
 	t.Helper()
 	readObject(t, s.lendBook(t, 0, s.addBooks(t, 1)[0], s.userBarcode), http.StatusCreated)
 }
 
-// useNeverLentItem takes an item whose policy does not lend.
+// useNeverLentItem gives the stage an item whose policy does not lend.
 func useNeverLentItem(t *testing.T, s *stage) {
 	t.Helper()
 	s.useItemOf(t, "Never")
 }
 
-// lendToAnother lends the item to somebody else.
+// lendToAnother lends the item to another patron.
 func lendToAnother(t *testing.T, s *stage) {
 	t.Helper()
 	_, other := s.addPatron(t)
 	readObject(t, s.lendBook(t, 0, s.barcode, other), http.StatusCreated)
 }
 
-// setCheckOut does all that and then changes the check-out.
+// setCheckOut calls the functions and then sets properties of the check-out.
 func setCheckOut(more record, do ...func(*testing.T, *stage)) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
@@ -84,7 +80,8 @@ func setCheckOut(more record, do ...func(*testing.T, *stage)) func(*testing.T, *
 	}
 }
 
-// startLimitLibrary lends one book at a time, and never what has the policy "Never".
+// startLimitLibrary starts a library with a limit of 1 and a policy "Never" that does not
+// lend.
 func startLimitLibrary(t *testing.T) (*pair, map[string]string) {
 	t.Helper()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 1)
@@ -107,11 +104,11 @@ func TestScenarios_LiftedBlocks(t *testing.T) {
 			prepare: setCheckOut(liftBlocks(liftPatron), blockByRule), permissions: []string{mayPatron}, wantLoan: overridden,
 		},
 		{
-			name: "the limit is lifted, under the lock too", folio: "override of the item limit",
+			name: "the limit is lifted also with the lock", folio: "override of the item limit",
 			prepare: setCheckOut(liftBlocks(liftLimit), reachLimit), permissions: []string{mayLimit}, wantLoan: overridden,
 		},
 		{
-			name: "what is never lent is lent until the date that staff chose", folio: "override of a not loanable item",
+			name: "an item that is never lent is due when staff say", folio: "override of a not loanable item",
 			prepare: setCheckOut(liftBlocks(liftNever), useNeverLentItem), permissions: []string{mayLend}, wantLoan: byHand,
 		},
 		{
@@ -123,15 +120,15 @@ func TestScenarios_LiftedBlocks(t *testing.T) {
 			prepare: setCheckOut(liftBlocks(liftPatron, liftLimit), reachLimit, blockByHand), permissions: []string{mayPatron, mayLimit}, wantLoan: overridden,
 		},
 		{
-			name: "a block by hand that is none is lifted", folio: "patron block overridden although not needed",
+			name: "a patron block is lifted without need", folio: "patron block overridden although not needed",
 			prepare: setCheckOut(liftBlocks(liftPatron)), permissions: []string{mayPatron}, wantLoan: overridden,
 		},
 		{
-			name: "a limit that is not reached is lifted", folio: "override of the item limit although not needed",
+			name: "the limit is lifted without need", folio: "override of the item limit although not needed",
 			prepare: setCheckOut(liftBlocks(liftLimit)), permissions: []string{mayLimit}, wantLoan: overridden,
 		},
 		{
-			name: "what is lent anyway is lent until the date that staff chose", folio: "override of a not loanable item although not needed",
+			name: "an item that is always lent is due when staff say", folio: "override of a not loanable item although not needed",
 			prepare: setCheckOut(liftBlocks(liftNever)), permissions: []string{mayLend},
 			wantLoan: setFields(record{"dueDate": "2999-12-31T00:00:00.000Z"}, overridden),
 		},
@@ -141,10 +138,8 @@ func TestScenarios_LiftedBlocks(t *testing.T) {
 			check: func(t *testing.T, s *stage, _ record) {
 				t.Helper()
 				other, _ := s.addPatron(t)
-				recall := readObject(t, callEndpoint(t, s.machines[0], http.MethodPost, "/circulation/requests", record{
-					"requestLevel": "Item", "requestType": "Recall", "requestDate": "2026-03-01T10:00:00Z", "requesterId": other,
-					"itemId": s.itemID, "holdingsRecordId": s.HoldingsID, "instanceId": readPart(s.readRecord(t, "/holdings-storage/holdings/"+s.HoldingsID), "instanceId"),
-					"fulfillmentPreference": "Hold Shelf", "pickupServicePointId": s.ServicePointID,
+				recall := readObject(t, s.placeRequest(t, s.itemID, other, "Recall", record{
+					"requestDate": "2026-03-01T10:00:00Z", "holdingsRecordId": s.HoldingsID,
 				}), http.StatusCreated)
 				checkParts(t, "recall", recall, record{"status": "Open - Not yet filled", "position": 1.0, "itemId": s.itemID})
 			},
@@ -162,12 +157,12 @@ func TestScenarios_KeptBlocks(t *testing.T) {
 	at := func(date string, more record) record { return setFields(record{"loanDate": date}, more) }
 	uncommented := func(blocks record) record { return record{"overrideBlocks": blocks} }
 	p.runScenarios(t, ids, []scenario{
-		{name: "a block by hand, with nothing said", folio: "override not in the request", prepare: blockByHand, wantErrors: blockedByHand + missing[mayPatron]},
-		{name: "a block by rule, with nothing said", folio: "automated block", prepare: blockByRule, wantErrors: blockedByRule + missing[mayPatron]},
-		{name: "the limit, with nothing said", folio: "override not in the request", prepare: reachLimit, wantErrors: atTheLimit + missing[mayLimit]},
-		{name: "never lent, with nothing said", folio: "override not in the request", prepare: useNeverLentItem, wantErrors: notLoanable + missing[mayLend]},
+		{name: "a block by hand without an override", folio: "override not in the request", prepare: blockByHand, wantErrors: blockedByHand + missing[mayPatron]},
+		{name: "a block by rule without an override", folio: "automated block", prepare: blockByRule, wantErrors: blockedByRule + missing[mayPatron]},
+		{name: "the limit without an override", folio: "override not in the request", prepare: reachLimit, wantErrors: atTheLimit + missing[mayLimit]},
+		{name: "never lent without an override", folio: "override not in the request", prepare: useNeverLentItem, wantErrors: notLoanable + missing[mayLend]},
 		{
-			name: "permission without a word lifts nothing", folio: "override not in the request",
+			name: "permissions without overrides lift nothing", folio: "override not in the request",
 			prepare: setCheckOut(record{"overrideBlocks": record{}}, blockByHand, useNeverLentItem), permissions: []string{mayPatron, mayLimit, mayLend},
 			wantErrors: blockedByHand + none("patronBlock") + "\n" + notLoanable + none("itemNotLoanableBlock"),
 		},
@@ -178,7 +173,7 @@ func TestScenarios_KeptBlocks(t *testing.T) {
 		{name: "never lent without permission", folio: "no permission for a not loanable item", prepare: setCheckOut(liftBlocks(liftNever), useNeverLentItem), wantErrors: noLendPermission},
 		{name: "never lent with another permission", folio: "wrong permission for a not loanable item", prepare: setCheckOut(liftBlocks(liftNever), useNeverLentItem), permissions: []string{mayPatron, other}, wantErrors: noLendPermission},
 		{
-			name: "all permissions that are missing are named", folio: "combined missing permissions",
+			name: "all missing permissions are named", folio: "combined missing permissions",
 			prepare:    setCheckOut(liftBlocks(liftPatron, liftLimit, liftNever), blockByHand, blockByRule, useNeverLentItem),
 			wantErrors: noPatronPermission + "\n" + noLimitPermission + "\n" + noLendPermission,
 		},

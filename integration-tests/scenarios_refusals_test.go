@@ -9,8 +9,8 @@ import (
 
 const past, future = "2020-01-01T00:00:00.000Z", "2999-12-31T00:00:00.000Z"
 
-// addProxy has the check-out made by a proxy who differs from others by more, and
-// stores no relation of theirs.
+// addProxy makes a new patron with more properties the proxy of the check-out. It stores no
+// relationship.
 func (s *stage) addProxy(t *testing.T, more ...record) (id string) {
 	t.Helper()
 	barcode := "proxy " + s.userBarcode
@@ -22,14 +22,15 @@ func (s *stage) addProxy(t *testing.T, more ...record) (id string) {
 	return id
 }
 
-// useProxy has the check-out made by a proxy, by leave of the patron.
+// useProxy makes the check-out by a proxy with a valid relationship.
 func useProxy(t *testing.T, s *stage) {
 	t.Helper()
 	s.proxyID = s.addProxy(t)
 	s.addRecord(t, "/proxiesfor", record{"userId": s.userID, "proxyUserId": s.proxyID, "status": "Active", "expirationDate": future})
 }
 
-// useProxyWith has the check-out made by such a proxy with such a relation; nil is none.
+// useProxyWith makes the check-out by a proxy with these properties and a relationship with
+// those; nil means no relationship.
 func useProxyWith(proxy, relation record) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
@@ -58,13 +59,13 @@ func TestScenarios_Proxies(t *testing.T) {
 			},
 		},
 		{name: "an inactive proxy", folio: "proxy inactive", prepare: useProxyWith(record{"active": false}, record{}), wantErrors: inactive},
-		{name: "a proxy whose membership is over", folio: "proxy inactive", prepare: useProxyWith(record{"expirationDate": past}, record{}), wantErrors: inactive},
-		{name: "a proxy who may be active or not", folio: "proxy inactive", prepare: useProxyWith(record{"active": nil}, record{}), wantErrors: undecided},
-		{name: "a proxy whom nobody named", folio: "proxy without a relationship", prepare: useProxyWith(nil, nil), wantErrors: unrelated},
-		{name: "a proxy no longer", folio: "proxy without a relationship", prepare: useProxyWith(nil, record{"expirationDate": past}), wantErrors: unrelated},
-		{name: "a proxy who is switched off", folio: "proxy without a relationship", prepare: useProxyWith(nil, record{"status": "Inactive"}), wantErrors: unrelated},
+		{name: "an expired proxy", folio: "proxy inactive", prepare: useProxyWith(record{"expirationDate": past}, record{}), wantErrors: inactive},
+		{name: "a proxy without the property active", folio: "proxy inactive", prepare: useProxyWith(record{"active": nil}, record{}), wantErrors: undecided},
+		{name: "a proxy without a relationship", folio: "proxy without a relationship", prepare: useProxyWith(nil, nil), wantErrors: unrelated},
+		{name: "an expired relationship", folio: "proxy without a relationship", prepare: useProxyWith(nil, record{"expirationDate": past}), wantErrors: unrelated},
+		{name: "an inactive relationship", folio: "proxy without a relationship", prepare: useProxyWith(nil, record{"status": "Inactive"}), wantErrors: unrelated},
 		{
-			name: "the patron's sponsor is not the patron's proxy", folio: "proxy without a relationship",
+			name: "the patron's sponsor as the proxy", folio: "proxy without a relationship",
 			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				s.addRecord(t, "/proxiesfor", record{"userId": s.addProxy(t), "proxyUserId": s.userID, "status": "Active"})
@@ -79,27 +80,24 @@ func TestScenarios_Proxies(t *testing.T) {
 			},
 			wantErrors: "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES] (proxyUserId={id})",
 		},
-		{name: "an unknown proxy", folio: "proxy cannot be found", prepare: setCheckOut(record{"proxyUserBarcode": "nobody"}), wantErrors: noSuchUser + "(proxyUserBarcode=nobody)"},
+		{name: "an unknown proxy", folio: "proxy cannot be found", prepare: setCheckOut(record{"proxyUserBarcode": "unknown"}), wantErrors: noSuchUser + "(proxyUserBarcode=unknown)"},
 		{
 			name: "patron and proxy unknown", folio: "several errors",
-			prepare:    setCheckOut(record{"proxyUserBarcode": "nobody"}, func(_ *testing.T, s *stage) { s.userBarcode = "nobody either" }),
-			wantErrors: noSuchUser + "(userBarcode=nobody either)\n" + noSuchUser + "(proxyUserBarcode=nobody)",
+			prepare:    setCheckOut(record{"proxyUserBarcode": "unknown"}, func(_ *testing.T, s *stage) { s.userBarcode = "unknown too" }),
+			wantErrors: noSuchUser + "(userBarcode=unknown too)\n" + noSuchUser + "(proxyUserBarcode=unknown)",
 		},
 	})
 }
 
-// setItemStatus writes an item's status past circulation.
+// setItemStatus writes the status of the stage's item past circulation.
 func setItemStatus(status string) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
-		path := "/item-storage/items/" + s.itemID
-		if _, err := s.Storage.Must(t.Context(), http.MethodPut, path, setFields(s.readRecord(t, path), record{"status": record{"name": status}})); err != nil {
-			t.Fatal(err)
-		}
+		s.setItemStatus(t, s.itemID, status)
 	}
 }
 
-// addManualBlock adds a block by hand that differs from the usual one.
+// addManualBlock adds a manual block with more properties.
 func addManualBlock(more record) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
@@ -115,7 +113,7 @@ func TestScenarios_BlockedPatronsAndLentItems(t *testing.T) {
 		openLoan = "Cannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN] (itemBarcode={item})"
 	)
 	p.runScenarios(t, ids, []scenario{
-		{name: "an open loan of an item that somebody made available", folio: "open loan exists, status reset by hand", prepare: setCheckOut(nil, lendToAnother, setItemStatus("Available")), wantErrors: openLoan},
+		{name: "an open loan of an item with the status Available", folio: "open loan exists, status reset by hand", prepare: setCheckOut(nil, lendToAnother, setItemStatus("Available")), wantErrors: openLoan},
 		{name: "a status without a loan", folio: "already checked out", prepare: setItemStatus("Checked out"), wantErrors: "Item is already checked out (itemBarcode={item})"},
 		{name: "the patron has the item", folio: "already checked out", prepare: func(t *testing.T, s *stage) {
 			t.Helper()
@@ -126,30 +124,29 @@ func TestScenarios_BlockedPatronsAndLentItems(t *testing.T) {
 			prepare:    setCheckOut(nil, addManualBlock(record{"id": nil}), addManualBlock(record{"expirationDate": future})),
 			wantErrors: "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY] (reason=lost a book;lost a book)" + toPatron,
 		},
-		{name: "a block by hand that is over", folio: "manual block", prepare: addManualBlock(record{"expirationDate": past})},
+		{name: "an expired block by hand", folio: "manual block", prepare: addManualBlock(record{"expirationDate": past})},
 		{name: "a block by hand of renewals", folio: "manual block", prepare: addManualBlock(record{"borrowing": false, "renewals": true})},
 		{
 			name: "blocks by rule are an error each", folio: "automated block",
 			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
-				if _, err := s.Storage.Must(t.Context(), http.MethodPut, "/automated-patron-blocks/"+s.userID, record{"automatedPatronBlocks": []record{
-					{"blockBorrowing": true, "message": "Too many overdue"}, {"blockRenewals": true, "message": "No renewals"}, {"blockBorrowing": true, "message": "Owes too much"},
-				}}); err != nil {
-					t.Fatal(err)
-				}
+				s.storeAutomatedBlocks(t, s.userID,
+					record{"blockBorrowing": true, "message": "Too many overdue"}, record{"blockRenewals": true, "message": "No renewals"},
+					record{"blockBorrowing": true, "message": "Owes too much"},
+				)
 			},
 			wantErrors: blockedByRule + toPatron + "\nOwes too much [USER_IS_BLOCKED_AUTOMATICALLY]" + toPatron,
 		},
 		{
-			name: "everything that is wrong is told at once", folio: "several errors in one response",
+			name: "all errors are reported at once", folio: "several errors in one response",
 			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				reachLimit(t, s)
 				blockByHand(t, s)
 				blockByRule(t, s)
 				useProxyWith(record{"active": false}, nil)(t, s)
-				somebody, _ := s.addPatron(t)
-				s.addRequest(t, s.itemID, somebody, 1)
+				other, _ := s.addPatron(t)
+				s.addRequest(t, s.itemID, other, 1)
 				setItemStatus("Declared lost")(t, s)
 				setFields(s.extra, record{"servicePointId": ""})
 			},

@@ -10,8 +10,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// addTitle gives the stage an item of a title of its own, so that the queue is its
-// own too.
+// addTitle gives the stage an item of a new title with an empty queue.
 func (s *stage) addTitle(t *testing.T, more ...record) {
 	t.Helper()
 	s.instanceID = s.addRecord(t, "/instance-storage/instances", record{"title": "Interesting Times", "source": "local", "instanceTypeId": uuid.NewString()})
@@ -19,19 +18,19 @@ func (s *stage) addTitle(t *testing.T, more ...record) {
 	s.itemID, s.barcode = s.addItem(t, append([]record{{"holdingsRecordId": s.holdingsID}}, more...)...)
 }
 
-// queueRequest places an open request in the title's queue; without an item it waits for
-// any of the title.
+// queueRequest stores an open request in the title's queue. Without an item id it is for any
+// item of the title.
 func (s *stage) queueRequest(t *testing.T, requesterID, requestType, level, itemID string, position int) string {
 	t.Helper()
-	of := record{"instanceId": s.instanceID, "holdingsRecordId": s.holdingsID, "requestType": requestType, "requestLevel": level}
+	more := record{"instanceId": s.instanceID, "holdingsRecordId": s.holdingsID, "requestType": requestType, "requestLevel": level}
 	if itemID == "" {
-		of["itemId"], of["holdingsRecordId"] = nil, nil // takes away what request puts there
+		more["itemId"], more["holdingsRecordId"] = nil, nil // addRequest sets them
 	}
-	return s.addRequest(t, itemID, requesterID, position, of)
+	return s.addRequest(t, itemID, requesterID, position, more)
 }
 
-// requestedItem is the item that a request of this type and level names: a title's hold
-// names none.
+// requestedItem returns the item id of a request of this type and level. A hold of a title
+// has none.
 func (s *stage) requestedItem(requestType, level string) string {
 	if requestType == "Hold" && level == "Title" {
 		return ""
@@ -39,12 +38,12 @@ func (s *stage) requestedItem(requestType, level string) string {
 	return s.itemID
 }
 
-// waitingAt is what a request has that still waits at the position, filled what one
-// has that does not.
+// waitingAt returns parts of a request that waits at the position.
 func waitingAt(position float64) record {
 	return record{"status": "Open - Not yet filled", "position": position}
 }
 
+// filled are parts of a filled request.
 var filled = record{"status": "Closed - Filled", "position": nil}
 
 // checkRequest fails the test unless the request has these parts.
@@ -53,8 +52,7 @@ func (s *stage) checkRequest(t *testing.T, request string, want record) {
 	checkParts(t, "request", s.readRecord(t, "/request-storage/requests/"+request), want)
 }
 
-// queueFirstRequest makes the title's item wanted, by somebody else or else by the borrower,
-// of whose request the loan is.
+// queueFirstRequest adds a title with a request by the borrower or by another patron.
 func queueFirstRequest(requestType, level string, byBorrower bool, more ...record) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
@@ -67,12 +65,13 @@ func queueFirstRequest(requestType, level string, byBorrower bool, more ...recor
 	}
 }
 
-// checkFilled and passesOver look at the request after the check-out.
+// checkFilled fails the test unless the check-out filled the first request.
 func checkFilled(t *testing.T, s *stage, _ record) {
 	t.Helper()
 	s.checkRequest(t, s.requestID, filled)
 }
 
+// checkStillWaiting fails the test unless the first request still waits.
 func checkStillWaiting(t *testing.T, s *stage, _ record) {
 	t.Helper()
 	s.checkRequest(t, s.requestID, waitingAt(1))
@@ -80,14 +79,14 @@ func checkStillWaiting(t *testing.T, s *stage, _ record) {
 
 const requestedByAnother = "Interesting Times (Barcode: {item}) cannot be checked out to user Reader, {patron} because it has been requested by another patron (userBarcode={patron})"
 
-// queueForAnotherItem makes another item of the title wanted by somebody else.
+// queueForAnotherItem adds a title with another patron's request for another item.
 func queueForAnotherItem(requestType, level string) func(*testing.T, *stage) {
 	return func(t *testing.T, s *stage) {
 		t.Helper()
 		s.addTitle(t)
 		other, _ := s.addItem(t, record{"holdingsRecordId": s.holdingsID})
-		somebody, _ := s.addPatron(t)
-		s.requestID = s.queueRequest(t, somebody, requestType, level, other, 1)
+		requester, _ := s.addPatron(t)
+		s.requestID = s.queueRequest(t, requester, requestType, level, other, 1)
 	}
 }
 
@@ -96,14 +95,14 @@ func TestScenarios_ItemRequests(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 99)
 	status := func(name string) record { return record{"status": record{"name": name}} }
 	p.runScenarios(t, nil, []scenario{
-		{name: "an item on order, for who requested it", folio: "item on order with request", prepare: queueFirstRequest("Recall", "Item", true, status("On order")), check: checkFilled},
-		{name: "an item in process, for who requested it", folio: "item in process with request", prepare: queueFirstRequest("Recall", "Item", true, status("In process")), check: checkFilled},
-		{name: "a paged item, for who requested it", folio: "page filled", prepare: queueFirstRequest("Page", "Item", true, status("Paged")), check: checkFilled},
-		{name: "an item that waits on the hold shelf, for who requested it", folio: "hold filled", prepare: queueFirstRequest("Hold", "Item", true, status("Awaiting pickup")), check: checkFilled},
-		{name: "somebody else's hold", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother},
-		{name: "somebody else's page", folio: "requested by another patron", prepare: queueFirstRequest("Page", "Item", false, status("Paged")), wantErrors: requestedByAnother},
-		{name: "somebody else's request for the title", folio: "title-level request ignored with the feature off", prepare: queueFirstRequest("Hold", "Title", false), check: checkStillWaiting},
-		{name: "somebody else's page of the item for its title", folio: "title-level request ignored with the feature off", prepare: queueFirstRequest("Page", "Title", false), check: checkStillWaiting},
+		{name: "an item on order, for its requester", folio: "item on order with request", prepare: queueFirstRequest("Recall", "Item", true, status("On order")), check: checkFilled},
+		{name: "an item in process, for its requester", folio: "item in process with request", prepare: queueFirstRequest("Recall", "Item", true, status("In process")), check: checkFilled},
+		{name: "a paged item, for its requester", folio: "page filled", prepare: queueFirstRequest("Page", "Item", true, status("Paged")), check: checkFilled},
+		{name: "an item that waits on the hold shelf, for its requester", folio: "hold filled", prepare: queueFirstRequest("Hold", "Item", true, status("Awaiting pickup")), check: checkFilled},
+		{name: "another patron's hold", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother},
+		{name: "another patron's page", folio: "requested by another patron", prepare: queueFirstRequest("Page", "Item", false, status("Paged")), wantErrors: requestedByAnother},
+		{name: "another patron's request for the title", folio: "title-level request ignored with the feature off", prepare: queueFirstRequest("Hold", "Title", false), check: checkStillWaiting},
+		{name: "another patron's page of the item for its title", folio: "title-level request ignored with the feature off", prepare: queueFirstRequest("Page", "Title", false), check: checkStillWaiting},
 		{
 			name: "a sponsor's request, through a proxy", folio: "request filled for the proxy's sponsor",
 			prepare: func(t *testing.T, s *stage) {
@@ -114,13 +113,13 @@ func TestScenarios_ItemRequests(t *testing.T) {
 			check: checkFilled,
 		},
 		{
-			name: "the next ones move up", folio: "the queue moves up",
+			name: "the next requests move up", folio: "the queue moves up",
 			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				queueFirstRequest("Hold", "Item", true)(t, s)
 				for position := 2; position <= 3; position++ {
-					somebody, _ := s.addPatron(t)
-					s.followers = append(s.followers, s.queueRequest(t, somebody, "Hold", "Item", s.itemID, position))
+					requester, _ := s.addPatron(t)
+					s.followers = append(s.followers, s.queueRequest(t, requester, "Hold", "Item", s.itemID, position))
 				}
 			},
 			check: func(t *testing.T, s *stage, _ record) {
@@ -131,19 +130,19 @@ func TestScenarios_ItemRequests(t *testing.T) {
 			},
 		},
 		{
-			name: "requested by a patron without a barcode, for an unknown one", folio: "patron without a barcode, item requested",
+			name: "a request by a patron without a barcode, and an unknown borrower", folio: "patron without a barcode, item requested",
 			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				s.usePatron(t, nil)
 				s.addTitle(t)
 				cardless := s.addRecord(t, "/users", record{"active": true, "patronGroup": s.GroupID, "personal": record{"lastName": "Cardless"}})
 				s.queueRequest(t, cardless, "Hold", "Item", s.itemID, 1)
-				s.userBarcode = "nobody"
+				s.userBarcode = "unknown"
 			},
-			wantErrors: "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND] (userBarcode=nobody)",
+			wantErrors: "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND] (userBarcode=unknown)",
 		},
 		{
-			name: "blocks lifted, and somebody else's hold", folio: "no override of other errors",
+			name: "blocks lifted, and another patron's hold", folio: "no override of other errors",
 			prepare: func(t *testing.T, s *stage) {
 				t.Helper()
 				queueFirstRequest("Hold", "Item", false)(t, s)
@@ -154,7 +153,7 @@ func TestScenarios_ItemRequests(t *testing.T) {
 	})
 }
 
-// startTitleLevelLibrary is a library in which they are switched on.
+// startTitleLevelLibrary starts a library with title-level requests turned on.
 func startTitleLevelLibrary(t *testing.T) *pair {
 	t.Helper()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 99)
@@ -171,17 +170,17 @@ func TestScenarios_TitleRequests(t *testing.T) {
 		{name: "the borrower's hold of the title", folio: "title-level hold filled", prepare: queueFirstRequest("Hold", "Title", true), check: checkFilled},
 		{name: "the borrower's page of the title", folio: "title-level page filled", prepare: queueFirstRequest("Page", "Title", true), check: checkFilled},
 		{name: "the borrower's hold of the item", folio: "item-level hold filled", prepare: queueFirstRequest("Hold", "Item", true), check: checkFilled},
-		{name: "somebody else's hold of the title", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Title", false), wantErrors: requestedByAnother},
-		{name: "somebody else's hold of the item", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother},
-		{name: "somebody else's page of this item for its title", folio: "title-level page of the same item", prepare: queueFirstRequest("Page", "Title", false), wantErrors: requestedByAnother},
-		{name: "somebody else's page of another item for its title", folio: "title-level page of a different item", prepare: queueForAnotherItem("Page", "Title"), check: checkStillWaiting},
-		{name: "somebody else's hold of another item", folio: "item-level hold of a different item", prepare: queueForAnotherItem("Hold", "Item"), check: checkStillWaiting},
+		{name: "another patron's hold of the title", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Title", false), wantErrors: requestedByAnother},
+		{name: "another patron's hold of the item", folio: "requested by another patron", prepare: queueFirstRequest("Hold", "Item", false), wantErrors: requestedByAnother},
+		{name: "another patron's page of this item for its title", folio: "title-level page of the same item", prepare: queueFirstRequest("Page", "Title", false), wantErrors: requestedByAnother},
+		{name: "another patron's page of another item for its title", folio: "title-level page of a different item", prepare: queueForAnotherItem("Page", "Title"), check: checkStillWaiting},
+		{name: "another patron's hold of another item", folio: "item-level hold of a different item", prepare: queueForAnotherItem("Hold", "Item"), check: checkStillWaiting},
 	})
 }
 
+// FOLIO: page and hold requests of mixed levels.
 func TestScenarios_PageThenHold(t *testing.T) {
 	t.Parallel()
-	// FOLIO: page and hold requests of mixed levels.
 	p := startTitleLevelLibrary(t)
 	for _, pageLevel := range []string{"Item", "Title"} {
 		for _, holdLevel := range []string{"Item", "Title"} {

@@ -1,47 +1,30 @@
 package integration_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"checkoutlock/integration-tests/stack"
 )
 
-// refuseWrites has the database refuse rows of a table that mention an id.
+// refuseWrites makes the database refuse rows of a table that contain an id.
 func (p *pair) refuseWrites(t *testing.T, table, id string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), p.databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := conn.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	}()
 	refuse := p.tableName("refuse_" + table)
-	for _, sql := range []string{
-		`CREATE FUNCTION ` + refuse + `() RETURNS trigger LANGUAGE plpgsql AS $$
+	execSQL(t, p.databaseURL,
+		`CREATE FUNCTION `+refuse+`() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN
 				IF strpos(NEW::text, TG_ARGV[0]) > 0 THEN RAISE EXCEPTION 'refused by a test'; END IF;
 				RETURN NULL;
 			END $$`,
 		fmt.Sprintf(`CREATE TRIGGER refuse AFTER INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %s('%s')`, p.tableName(table), refuse, id),
-	} {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 }
 
-// FOLIO answers 200 with the loan when the record of the session could not be
-// saved. Here all of a check-out is one transaction: whichever part cannot be
-// written, nothing is lent.
+// FOLIO answers 200 with the loan if the record of the session cannot be saved. Here a
+// check-out is one transaction: if any part fails, nothing is lent.
 func TestScenarios_FailedWrites(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: shortWait}, 9)
@@ -51,8 +34,8 @@ func TestScenarios_FailedWrites(t *testing.T) {
 			s := &stage{pair: p}
 			s.userID, s.userBarcode = p.addPatron(t)
 			queueFirstRequest("Hold", "Item", true)(t, s)
-			somebody, _ := p.addPatron(t)
-			s.queueRequest(t, somebody, "Hold", "Item", s.itemID, 2)
+			other, _ := p.addPatron(t)
+			s.queueRequest(t, other, "Hold", "Item", s.itemID, 2)
 			before := s.readTraces(t)
 			refused := s.itemID
 			if table == "patron_action_session" {
@@ -64,14 +47,14 @@ func TestScenarios_FailedWrites(t *testing.T) {
 				t.Errorf("got %d %s, want 500: the item was not lent", a.Status, a.Body)
 			}
 			if after := s.readTraces(t); after != before {
-				t.Errorf("left\n%s\nwhere was\n%s", after, before)
+				t.Errorf("it left\n%s\nwant\n%s", after, before)
 			}
 		})
 	}
 }
 
-// What FOLIO does after a check-out must not keep it from happening. Reminders are
-// not sent and events not delivered here, so this is as much of it as there is.
+// In FOLIO, steps after a check-out cannot fail it. Here reminders are not sent and events
+// are not delivered, so few of these steps exist.
 func TestScenarios_AfterTheCheckOut(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
@@ -82,11 +65,11 @@ func TestScenarios_AfterTheCheckOut(t *testing.T) {
 	}
 	p.runScenarios(t, ids, []scenario{
 		{
-			name: "the loan names the fine policy of its rule, which may bring reminders", folio: "check-out with a reminder fee policy",
+			name: "the loan names its rule's fine policy", folio: "check-out with a reminder fee policy",
 			prepare: week, wantLoan: record{"overdueFinePolicyId": unstoredPolicyID, "lostItemPolicyId": unstoredPolicyID},
 		},
 		{
-			name: "an item is lent although nobody takes the event, which is kept", folio: "event publishing fails and is ignored",
+			name: "an undelivered event is kept", folio: "event publishing fails and is ignored",
 			prepare: week,
 			check: func(t *testing.T, s *stage, _ record) {
 				t.Helper()

@@ -12,15 +12,27 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// heldCommits are commits that a link holds up until they are let go, and which
-// nobody then hears of. One that is sent again meanwhile is held up, too.
+// heldCommits delays commits until they are released, and drops their answers. Repeats of a
+// commit are delayed too.
 type heldCommits struct {
+	release func()
+
 	open  chan struct{}
 	mu    sync.Mutex
 	loans map[string]bool // the ids of their loans
 }
 
-func (h *heldCommits) holdCommit(_ http.ResponseWriter, r *http.Request, pass func()) {
+// holdCommits returns a fault handler's state. The end of the test releases the commits.
+func holdCommits(t *testing.T) *heldCommits {
+	t.Helper()
+	h := &heldCommits{open: make(chan struct{}), loans: map[string]bool{}}
+	h.release = sync.OnceFunc(func() { close(h.open) })
+	t.Cleanup(h.release)
+	return h
+}
+
+// delay is the fault handler.
+func (h *heldCommits) delay(_ http.ResponseWriter, r *http.Request, forward func()) {
 	var commit struct{ Loan struct{ ID string } }
 	body, err := io.ReadAll(r.Body)
 	if err != nil || json.Unmarshal(body, &commit) != nil {
@@ -31,7 +43,7 @@ func (h *heldCommits) holdCommit(_ http.ResponseWriter, r *http.Request, pass fu
 	h.loans[commit.Loan.ID] = true
 	h.mu.Unlock()
 	<-h.open
-	loseAnswer(nil, nil, pass)
+	loseAnswer(nil, nil, forward)
 }
 
 func (h *heldCommits) countCommits() int {
@@ -45,11 +57,9 @@ func TestSettings_TurnOnDuringCommits(t *testing.T) {
 	p, links := startPairWithLinks(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock("CHECKOUT_LOCK_FEATURE_ENABLED=false")}, 2)
 	userID, patron := p.addPatron(t)
 	books := p.addBooks(t, 6)
-	held := &heldCommits{open: make(chan struct{}), loans: map[string]bool{}}
-	letGo := sync.OnceFunc(func() { close(held.open) })
-	t.Cleanup(letGo)
+	held := holdCommits(t)
 	for _, l := range links {
-		l.addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: held.holdCommit})
+		l.addFault(linkFault{method: http.MethodPost, path: commitPath, times: always, handle: held.delay})
 	}
 	lendings := make([]lending, len(books))
 	for i, book := range books {
@@ -60,11 +70,11 @@ func TestSettings_TurnOnDuringCommits(t *testing.T) {
 	for _, l := range links {
 		l.removeFaults()
 	}
-	letGo()
+	held.release()
 	lent := 0
 	for i, l := range lendings {
 		a := l.awaitAnswer()
-		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits: its machine asks again
+		if a.Status == http.StatusGatewayTimeout { // held for longer than circulation waits, so the machine repeats it
 			a = p.lendBook(t, i%2, books[i], patron)
 		}
 		if a.Status == http.StatusCreated {

@@ -15,27 +15,33 @@ import (
 const (
 	settingsPath = "/circulation/check-out-lock-settings"
 	entriesPath  = "/settings/entries"
-	// settingsLimit is how long tests wait for a change of the settings to be in force on
-	// every instance. It takes two seconds, as the tests of package settings prove.
+	// settingsLimit is the longest wait until changed settings are in force on all
+	// instances. The tests of package settings prove that two seconds are enough.
 	settingsLimit = patience
-	// outlastsTests is longer than tests wait for anything.
+	// outlastsTests is a TTL longer than any wait of the tests.
 	outlastsTests = 10 * patience
 )
 
-// disableLock are circulation's settings with the feature off, and one try when a tenant
-// switches it on.
+// disableLock returns circulation's settings with the feature off. If a tenant turns it on,
+// a check-out tries once.
 func disableLock() []string {
 	return []string{"CHECKOUT_LOCK_FEATURE_ENABLED=false", "RETRY_INTERVAL_MS="}
 }
 
-// changeSettings changes the lock settings on circulation instance i.
+// readSettings reads the lock settings from circulation instance i.
+func (p *pair) readSettings(t *testing.T, i int) record {
+	t.Helper()
+	return readObject(t, callEndpoint(t, p.machines[i], http.MethodGet, settingsPath, nil), http.StatusOK)
+}
+
+// changeSettings changes the lock settings through circulation instance i.
 func (p *pair) changeSettings(t *testing.T, i int, body record) record {
 	t.Helper()
 	return readObject(t, callEndpoint(t, p.machines[i], http.MethodPut, settingsPath, body), http.StatusOK)
 }
 
-// isRefusedForLock tells whether a check-out was refused because somebody has the
-// patron's lock; what is neither that nor a loan fails the test.
+// isRefusedForLock reports whether a check-out was refused because of a held lock. Other
+// refusals fail the test.
 func isRefusedForLock(t *testing.T, a stack.Answer) bool {
 	t.Helper()
 	if a.Status == http.StatusCreated {
@@ -54,7 +60,7 @@ func TestSettings_ReachAllInstances(t *testing.T) {
 	held := p.acquireLock(t, userID, outlastsTests)
 	lend := func() stack.Answer { return p.lendBook(t, 1, p.addBooks(t, 1)[0], patron) }
 	if isRefusedForLock(t, lend()) {
-		t.Fatal("with the feature off the lock counted")
+		t.Fatal("a lock blocked a check-out with the feature off")
 	}
 
 	now := p.changeSettings(t, 0, record{"enabled": true, "lockTtlMs": outlastsTests.Milliseconds(), "retryIntervalsMs": []int{1, 2}})
@@ -63,12 +69,12 @@ func TestSettings_ReachAllInstances(t *testing.T) {
 		"retryIntervalsMs.source": "tenant", "longestWaitMs": 3.0, "version": now["version"], "problem": nil,
 	}
 	checkParts(t, "PUT", now, want)
-	// No poll here: no check-out that commits after the answer does so without a
-	// lock, whatever its instance had read before.
+	// The test does not poll here. After the answer no check-out commits without a lock, even
+	// if its instance has read the old settings.
 	if !isRefusedForLock(t, lend()) {
-		t.Error("a check-out on the other instance went past the lock")
+		t.Error("a check-out on the other instance ignored the lock")
 	}
-	checkParts(t, "GET on the other instance", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), want)
+	checkParts(t, "GET on the other instance", p.readSettings(t, 1), want)
 
 	entries := p.readRecord(t, entriesPath+"?query="+url.QueryEscape(`scope=="mod-circulation" and key==("checkoutLockFeature")`))
 	list, _ := entries["items"].([]any)
@@ -81,16 +87,16 @@ func TestSettings_ReachAllInstances(t *testing.T) {
 
 	p.changeSettings(t, 0, record{"enabled": false})
 	waitUntil(t, settingsLimit, "the feature is off on the other instance", func() bool { return !isRefusedForLock(t, lend()) })
-	checkParts(t, "GET", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{
+	checkParts(t, "GET", p.readSettings(t, 1), record{
 		"enabled.value": false, "enabled.source": "tenant", "lockTtlMs.value": 3000.0, "lockTtlMs.source": "environment",
 	})
-	p.releaseLock(t, held) // which nobody took over
+	p.releaseLock(t, held) // fails if the lock was taken over
 }
 
 func TestSettings_Conflict(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: disableLock()}, 1)
-	shown := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
+	shown := p.readSettings(t, 0)
 	shown["enabled"] = true
 	checkParts(t, "sent back", p.changeSettings(t, 0, shown), record{
 		"enabled.value": true, "enabled.source": "tenant", "lockTtlMs.source": "environment", "retryIntervalsMs.source": "environment",
@@ -98,11 +104,10 @@ func TestSettings_Conflict(t *testing.T) {
 	if a := callEndpoint(t, p.machines[1], http.MethodPut, settingsPath, setFields(shown, record{"enabled": false})); a.Status != http.StatusConflict {
 		t.Errorf("got %d %s, want a conflict", a.Status, a.Body)
 	}
-	checkParts(t, "after the conflict", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK), record{"enabled.value": true})
+	checkParts(t, "after the conflict", p.readSettings(t, 1), record{"enabled.value": true})
 }
 
-// The scenario of FOLIO's own test (folio.md 2.9), with a longer time to live so
-// that a slow machine sees the same.
+// FOLIO's own test has this scenario. The TTL is longer here, for slow machines.
 func TestSettings_FOLIOScenario(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 10)
@@ -132,18 +137,18 @@ func TestSettings_FOLIOScenario(t *testing.T) {
 	p.releaseLock(t, held)
 	readObject(t, p.lendBook(t, 0, books[3], patron), http.StatusCreated)
 
-	// Without the entry the environment's settings count again.
+	// Without the entry, the environment's settings are in force again.
 	held = p.acquireLock(t, userID, outlastsTests)
 	if a := callEndpoint(t, p.Storage, http.MethodDelete, fmt.Sprintf("%s/%v", entriesPath, entry["id"]), nil); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
 	}
-	checkParts(t, "settings", readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK), record{
+	checkParts(t, "settings", p.readSettings(t, 0), record{
 		"enabled.value": false, "enabled.source": "environment", "lockTtlMs.value": 3000.0, "lockTtlMs.source": "environment",
 	})
 	waitUntil(t, settingsLimit, "the environment's settings are in force", func() bool {
 		return !isRefusedForLock(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron))
 	})
-	p.releaseLock(t, held) // which nobody took over
+	p.releaseLock(t, held) // fails if the lock was taken over
 }
 
 func TestSettings_RefusalsNameFieldAndRange(t *testing.T) {
@@ -199,8 +204,8 @@ func TestSettings_RefusalsNameFieldAndRange(t *testing.T) {
 			}
 		}
 	}
-	after := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, settingsPath, nil), http.StatusOK)
-	checkParts(t, "after all that", after, record{"enabled.value": true, "version": good["version"], "problem": nil})
+	after := p.readSettings(t, 0)
+	checkParts(t, "settings after the refusals", after, record{"enabled.value": true, "version": good["version"], "problem": nil})
 	if a := callEndpoint(t, p.Storage, http.MethodPost, entriesPath, setFields(entry, record{"id": uuid.NewString()})); a.Status != http.StatusForbidden {
 		t.Errorf("a second entry: got %d %s, want 403 as in FOLIO", a.Status, a.Body)
 	}

@@ -21,13 +21,12 @@ func TestShutdown_StorageAnswersItsWaiters(t *testing.T) {
 	p := startPair(t, stack.Options{Storages: 2}, 1)
 	id, _ := p.addPatron(t)
 	p.acquireLock(t, id, time.Minute)
-	c := stack.Client{Base: p.Storages[1], Tenant: p.Storage.Tenant, HTTP: burstClient}
 	const wait = 10 * time.Second
 	answered := make(chan stack.Answer, 1)
 	began := time.Now()
 	var took time.Duration
 	go func() {
-		a, err := c.Do(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": id, "ttlMs": 60000, "waitMs": wait.Milliseconds()})
+		a, err := p.storageAt(1).Do(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": id, "ttlMs": 60000, "waitMs": wait.Milliseconds()})
 		if err != nil {
 			t.Errorf("the waiter got no answer: %v", err)
 		}
@@ -43,7 +42,7 @@ func TestShutdown_StorageAnswersItsWaiters(t *testing.T) {
 		t.Errorf("the waiter was answered %d %s", a.Status, a.Body)
 	}
 	if took >= wait {
-		t.Errorf("it waited for %s, as if storage went on", took)
+		t.Errorf("it waited for %s, want less than %s", took, wait)
 	}
 }
 
@@ -59,7 +58,7 @@ func TestShutdown_WaitContinuesInAnotherStorage(t *testing.T) {
 	if err := p.StopStorage(1); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
-	waitUntil(t, patience, "a wait in the other storage", func() bool {
+	waitUntil(t, patience, "the check-out waits in the other storage", func() bool {
 		return strings.Contains(p.readMetrics(t, p.Storages[0]), "checkout_lock_waiting 1\n")
 	})
 	p.releaseLock(t, held)
@@ -113,7 +112,7 @@ func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, patience, "no new connections", func() bool {
+	waitUntil(t, patience, "circulation refuses new connections", func() bool {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host)
 		if err != nil {
 			return true
@@ -132,7 +131,7 @@ func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 	}
 }
 
-// It compares goroutines before and after, so nothing may run beside it.
+// The test is not parallel, because it compares all goroutines before and after.
 func TestShutdown_LeavesNothingRunning(t *testing.T) {
 	database := databaseURL(t)
 	before := goleak.IgnoreCurrent()
@@ -172,7 +171,7 @@ func TestShutdown_LeavesNothingRunning(t *testing.T) {
 			t.Error(left)
 		}
 	}()
-	waitUntil(t, patience, "everything has ended", func() bool {
+	waitUntil(t, patience, "all goroutines have ended", func() bool {
 		left = goleak.Find(before)
 		return left == nil
 	})

@@ -14,16 +14,15 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// TestSplitPool is a pool after a failover that left an old primary
-// alive: half of its connections lead there. Two databases with the same library
-// stand for the two servers.
+// TestSplitPool simulates a pool after a failover that left the old primary running: half
+// of the connections lead there. Two copies of a database stand for the two servers.
 func TestSplitPool(t *testing.T) {
 	t.Parallel()
 	const limit, patrons, each, rounds = 2, 5, 6, 10
 	pg := startPostgreSQL(t)
 	old, fresh := "it_a_"+uuid.NewString()[:8], ""
 	fresh = "it_b_" + old[len("it_a_"):]
-	administrate(t, pg.URL(), fmt.Sprintf(`CREATE DATABASE %q`, old))
+	execSQL(t, pg.URL(), fmt.Sprintf(`CREATE DATABASE %q`, old))
 	var split atomic.Bool
 	var turn atomic.Int32
 	p := startPair(t, stack.Options{
@@ -41,10 +40,7 @@ func TestSplitPool(t *testing.T) {
 	}, limit)
 	ids, barcodes, books := make([][]string, rounds), make([][]string, rounds), make([][]string, rounds)
 	for round := range rounds {
-		for range patrons {
-			id, barcode := p.addPatron(t)
-			ids[round], barcodes[round] = append(ids[round], id), append(barcodes[round], barcode)
-		}
+		ids[round], barcodes[round] = p.addPatrons(t, patrons)
 		books[round] = p.addBooks(t, patrons*each)
 	}
 	split.Store(true)
@@ -58,17 +54,17 @@ func TestSplitPool(t *testing.T) {
 		wg.Wait()
 		for _, database := range []string{old, fresh} {
 			if n := countMostLoans(t, replaceDatabase(t, pg.URL(), database), p.Storage.Tenant, ids[round]); n > limit {
-				t.Errorf("round %d: a patron has %d loans in one server, allowed are %d", round+1, n, limit)
+				t.Errorf("round %d: a patron has %d loans on one server, want at most %d", round+1, n, limit)
 			}
 		}
 	}
 	if turn.Load() < 4 {
-		t.Error("the pool did not reach both servers: the test did not see what it is for")
+		t.Error("the pool did not reach both servers")
 	}
 }
 
-// copyDatabase ends the sessions of a database and copies it before another one
-// begins.
+// copyDatabase ends the sessions of a database and copies it. It repeats both while new
+// sessions prevent the copy.
 func copyDatabase(t *testing.T, server, from, to string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server)
@@ -86,22 +82,12 @@ func copyDatabase(t *testing.T, server, from, to string) {
 	})
 }
 
-// countMostLoans is the largest number of open loans that one of the patrons has.
+// countMostLoans returns the largest number of open loans of one of the patrons.
 func countMostLoans(t *testing.T, databaseURL, tenant string, patrons []string) (most int) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
 	schema := ""
-	if err := conn.QueryRow(t.Context(), `SELECT nspname FROM pg_namespace WHERE nspname LIKE $1`, strings.ReplaceAll(tenant, "_", `\_`)+`%`).Scan(&schema); err != nil {
-		t.Fatal(err)
-	}
-	err = conn.QueryRow(t.Context(), `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM `+pgx.Identifier{schema}.Sanitize()+`.loan
-		WHERE is_open AND user_id = ANY($1::uuid[]) GROUP BY user_id) AS counted`, patrons).Scan(&most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	queryValue(t, databaseURL, &schema, `SELECT nspname FROM pg_namespace WHERE nspname LIKE $1`, strings.ReplaceAll(tenant, "_", `\_`)+`%`)
+	queryValue(t, databaseURL, &most, `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM `+pgx.Identifier{schema}.Sanitize()+`.loan
+		WHERE is_open AND user_id = ANY($1::uuid[]) GROUP BY user_id) AS counted`, patrons)
 	return most
 }

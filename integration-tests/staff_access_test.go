@@ -13,10 +13,10 @@ import (
 func TestStaffAccess_ByPassword(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: append(disableLock(), requirePassword()...)}, 1)
-	// A browser that is answered so asks for name and password before it shows anything.
+	// A browser asks for name and password after this answer.
 	stranger := callEndpoint(t, p.machines[0], http.MethodGet, "/staff/"+p.Storage.Tenant+"/", nil)
 	if asks := stranger.Header.Get("WWW-Authenticate"); stranger.Status != http.StatusUnauthorized || !strings.HasPrefix(asks, "Basic ") {
-		t.Errorf("without a password the page came with %d and asked for %q", stranger.Status, asks)
+		t.Errorf("without a password the page has status %d and WWW-Authenticate %q", stranger.Status, asks)
 	}
 	if page := string(stranger.Body); !strings.Contains(page, "Sign in with your name and the password") || strings.Contains(page, "The lock is") {
 		t.Errorf("without a password the page is %s", page)
@@ -29,7 +29,7 @@ func TestStaffAccess_ByPassword(t *testing.T) {
 	tab.In("The new self-checks open today").See(clerk + " Lock: on, before that the service's own setting")
 }
 
-// gatewayOptions are the headers that a gateway sends for somebody with permissions.
+// gatewayOptions returns the headers that a gateway sends for a user with permissions.
 func gatewayOptions(tenant, permissions string) []browser.Option {
 	return []browser.Option{
 		browser.Header(okapi.TenantHeader, tenant),
@@ -52,7 +52,7 @@ func TestStaffAccess_ByGateway(t *testing.T) {
 		tab.Goto(p.staffURL(0, page))
 		tab.See(why)
 		if tab.Status() != http.StatusForbidden {
-			t.Errorf("%s came with %d, want 403", page, tab.Status())
+			t.Errorf("%s has status %d, want 403", page, tab.Status())
 		}
 	}
 
@@ -66,7 +66,7 @@ func TestStaffAccess_ByGateway(t *testing.T) {
 	reader.Click("Timing")
 	reader.See("You may look at this, but not change it.")
 	reader.Gone("Save the times")
-	reader.Click("Live locks") // and is told what changes there
+	reader.Click("Live locks")
 	reader.See("Live Refresh")
 	refused(reader, "/switch?to=on", "Access requires permission: circulation.check-out-lock-settings.item.put")
 	refused(reader, "/check-outs", "Access requires permission: circulation.check-out-history.collection.get")
@@ -78,14 +78,13 @@ func TestStaffAccess_ByGateway(t *testing.T) {
 	refused(p.openStaffPage(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so nobody is known to be allowed here.")
 }
 
-// On plain http a browser trusts only the machine it runs on: of a request to any
-// other it does not say which site it came from.
+// On plain HTTP, a browser sends Sec-Fetch-Site only to the machine on which it runs.
 func TestStaffAccess_OverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: append(disableLock(), requirePassword()...)}, 1)
 	p.Circulations[0] = strings.Replace(p.Circulations[0], "127.0.0.1", browser.FarHost, 1)
 	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
-	tab.ExpectError("The Cross-Origin-Opener-Policy header has been ignored") // which protects where the browser trusts
+	tab.ExpectError("The Cross-Origin-Opener-Policy header has been ignored") // the header protects only trusted origins
 	tab.See("Signed in as " + clerk)
 	turnLock(tab, "on", "The front desk has no certificate")
 	tab.Click("Timing")

@@ -8,26 +8,26 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// A page that writes an error to the console, or breaks its own security policy,
-// fails these tests too.
+// Errors in the console and violations of the page's Content-Security-Policy fail the test
+// too.
 func TestStaffPages_AreAccessible(t *testing.T) {
 	t.Parallel()
 	all := startVenues(t)
 	for name, opts := range map[string][]browser.Option{
-		"light":          nil, // and on paper
+		"light":          nil, // also checked on paper
 		"dark":           {browser.Dark()},
 		"twice as large": {browser.Zoom(2)},
 	} {
-		t.Run(name, func(t *testing.T) { // in turn: scenes change the library's locks
+		t.Run(name, func(t *testing.T) { // not parallel: scenes change the library's locks
 			for _, venue := range all {
 				tab := venue.openFirstPage(t, opts...)
 				for _, s := range venue.scenes {
 					t.Log(s.name)
 					s.show(t, venue.pair, tab)
-					tab.Axe()
-					tab.FitsWidth()
+					tab.CheckAxe()
+					tab.CheckWidth()
 					if opts == nil {
-						tab.OnPaper(tab.FitsWidth)
+						tab.OnPaper(tab.CheckWidth)
 					}
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// The rows of the page's tables, as far as they have counts.
+// The rows with counts in the page's tables.
 var (
 	countsRow = regexp.MustCompile(`\d\d:\d\d (\d+) (\d+) (\d+)`)
 	waitsRow  = regexp.MustCompile(`\d\d:\d\d (\d+)`)
@@ -27,7 +27,7 @@ func TestStaffContention(t *testing.T) {
 	for _, book := range p.addBooks(t, 7) {
 		burst = append(burst, p.newCheckOut(book, patron))
 	}
-	burst = append(burst, p.newCheckOut(burst[0].ItemBarcode, "P-nobody"))
+	burst = append(burst, p.newCheckOut(burst[0].ItemBarcode, "P-unknown"))
 	sent := stack.Summarize(stack.SendBurst(t.Context(), p.machines, burst))
 	if sent.Lent != 2 || sent.Refused["ITEM_LIMIT_MATERIAL_TYPE"] != 5 || sent.Failed != 0 {
 		t.Fatalf("the burst ended in %+v", sent)
@@ -47,16 +47,16 @@ func TestStaffContention(t *testing.T) {
 	tab.Click("Causes as a table")
 	tab.See("ITEM_LIMIT_MATERIAL_TYPE Patron has reached maximum limit of 2 items for material type 5")
 	tab.Gone(patron)
-	// Who finds the limit reached before asking for the lock does not ask.
+	// A check-out that finds the limit reached before the lock does not ask for it.
 	now := readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, "/circulation/check-out-figures?minutes=60", nil), http.StatusOK)
 	locked := readPart(now, "total.locked").(float64)
 	figures.See(fmt.Sprintf("Of %v check-outs that asked for a lock in the last hour", locked))
 	tab.Click("Waits for a lock as a table")
 	if got := sumRows(tab, "wait-rows", waitsRow)[0]; locked < 2 || locked > 7 || got != int(locked) {
-		t.Errorf("%d of the table and %v of the figures asked for a lock, sent were 8 of which 2 were lent", got, locked)
+		t.Errorf("%d check-outs of the table and %v of the figures asked for a lock, want the same number from 2 to 7", got, locked)
 	}
 
-	// What comes while the page is open is shown without loading it again.
+	// The open page shows new check-outs without a reload.
 	id, other := p.addPatron(t)
 	held := p.acquireLock(t, id, time.Minute)
 	later := p.startLending(t.Context(), t, 0, p.addBooks(t, 1)[0], other)
@@ -71,13 +71,13 @@ func TestStaffContention(t *testing.T) {
 	}
 }
 
-// sumRows adds up the numbers that the expression finds in each row of a part of the
+// sumRows adds up the numbers that the expression matches in the rows of a part of the
 // page.
 func sumRows(tab *browser.Page, part string, row *regexp.Regexp) []int {
 	total := make([]int, row.NumSubexp())
 	for _, found := range row.FindAllStringSubmatch(tab.Text("[data-live="+part+"]"), -1) {
 		for i, number := range found[1:] {
-			n, _ := strconv.Atoi(number) // the expression finds nothing else
+			n, _ := strconv.Atoi(number) // the expression matches digits only
 			total[i] += n
 		}
 	}

@@ -23,8 +23,8 @@ const (
 	leilaID     = "f3d9b6d9-c323-41df-a631-8fa18731f93c" // P-1004
 )
 
-// startDemo runs the demo library as tenant diku, in a database of its own. Staff sign
-// in.
+// startDemo runs the demo library as tenant diku in a new database. Staff sign in by
+// password.
 func startDemo(t *testing.T) *pair {
 	t.Helper()
 	p := startPair(t, stack.Options{DatabaseURL: createDatabase(t), Circulations: 2, CirculationEnv: append(requirePassword(), "RETRY_INTERVAL_MS=300|300")}, 1)
@@ -39,8 +39,8 @@ func startDemo(t *testing.T) *pair {
 	return p
 }
 
-// startBusyDemo is a demo library after an hour at work: the lock is on, and check-outs
-// were lent and refused.
+// startBusyDemo runs a demo library with the lock on and an hour of check-outs, lent and
+// refused.
 func startBusyDemo(t *testing.T) *pair {
 	t.Helper()
 	p := startDemo(t)
@@ -54,23 +54,22 @@ func startBusyDemo(t *testing.T) *pair {
 	return p
 }
 
-// lendInAllWays sends check-outs that end in different ways, and returns what the
-// history has of them.
+// lendInAllWays sends check-outs with different outcomes and returns their history.
 func (p *pair) lendInAllWays(t *testing.T) []schemas.PastCheckOut {
 	t.Helper()
 	held := p.acquireLock(t, mateoID, time.Minute)
 	all := []struct{ book, patron string }{
 		{"B-1001", "P-1003"},
-		{"B-1001", "P-1004"}, // just lent
+		{"B-1001", "P-1004"}, // already lent
 		{"B-1102", "P-1005"}, // declared lost
 		{"B-1005", "P-1008"}, // inactive
-		{"B-1006", "P-1099"}, // nobody
+		{"B-1006", "P-1099"}, // unknown patron
 		{"R-1001", "P-1006"}, // not for loan
-		{"B-1002", "P-1002"}, // has to wait for too long
+		{"B-1002", "P-1002"}, // lock not acquired
 		{"D-2001", "P-1001"},
 		{"D-2002", "P-1001"},
 		{"D-2003", "P-1001"},
-		{"D-2004", "P-1001"}, // the limit is reached
+		{"D-2004", "P-1001"}, // limit reached
 		{"B-1003", "P-1005"},
 	}
 	for i, c := range all {
@@ -87,11 +86,11 @@ func (p *pair) lendInAllWays(t *testing.T) []schemas.PastCheckOut {
 	return list
 }
 
-// reportOneHour reports an hour of check-outs that ended like these, and were waited
-// for now and then. Dates are storage's, so they cannot be made by waiting.
+// reportOneHour reports an hour of check-outs with outcomes like these. Some waited for a
+// lock. Reports give each check-out's age, because storage sets the dates.
 func (p *pair) reportOneHour(t *testing.T, like []schemas.PastCheckOut) {
 	t.Helper()
-	r := rand.New(rand.NewPCG(1, 2)) // the same hour each time
+	r := rand.New(rand.NewPCG(1, 2)) // each run has the same hour
 	lent := like[slices.IndexFunc(like, func(c schemas.PastCheckOut) bool { return c.Outcome == schemas.OutcomeLent })]
 	report := [2]schemas.CheckOutReport{}
 	for minute := 2; minute < 60; minute++ {
@@ -129,8 +128,8 @@ func (p *pair) reportOneHour(t *testing.T, like []schemas.PastCheckOut) {
 	}
 }
 
-// holdSomeLocks leaves the lock of a slow check-out and an outdated one, and no others.
-// It returns the id of the slow one's.
+// holdSomeLocks replaces all locks by that of a slow check-out and an outdated one. It
+// returns the id of the first.
 func (p *pair) holdSomeLocks(t *testing.T) string {
 	t.Helper()
 	p.releaseAllLocks(t)
@@ -138,11 +137,12 @@ func (p *pair) holdSomeLocks(t *testing.T) string {
 	return p.acquireLockAs(t, yukiID, "circulation-1", uuid.NewString(), 30*time.Second)
 }
 
+// releaseAllLocks releases all locks of the library.
 func (p *pair) releaseAllLocks(t *testing.T) {
 	t.Helper()
 	var locks schemas.CheckoutLocks
 	p.readInto(t, acquirePath+"?limit=100", &locks)
 	for _, lock := range locks.CheckoutLocks {
-		callEndpoint(t, p.Storage, http.MethodDelete, acquirePath+"/"+lock.ID, nil) // one that is outdated is 404
+		callEndpoint(t, p.Storage, http.MethodDelete, acquirePath+"/"+lock.ID, nil) // 404 for an outdated lock
 	}
 }

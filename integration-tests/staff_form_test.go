@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"checkoutlock/integration-tests/stack"
-
 	"checkoutlock/integration-tests/browser"
+	"checkoutlock/integration-tests/stack"
 )
 
-// A link in a mail or on another site must not make forms worthless that are open
-// in other tabs.
+// A link on another site opens a page without the session's cookie. The token of a form in
+// another tab must stay valid.
 func TestStaffForm_AfterALinkFromAnotherSite(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 1)
@@ -31,11 +30,11 @@ func TestStaffForm_AfterALinkFromAnotherSite(t *testing.T) {
 	tab.Click("the lock")
 	tab.See("Turn the check-out lock on?")
 	if got := tab.Attribute("input[name=token]", "value"); got != token || token == "" {
-		t.Errorf("the token is %q, that of the form which is open is %q", got, token)
+		t.Errorf("the token is %q, want the token %q of the open form", got, token)
 	}
 }
 
-// As after a double click, or an answer that was lost: the same form comes again.
+// A double click or a lost answer sends the same form twice.
 func TestStaffForm_SentTwice(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: disableLock()}, 1)
@@ -59,7 +58,7 @@ func TestStaffForm_SentTwice(t *testing.T) {
 		tab.See("The new times are saved.")
 	}
 	if n := p.countRecords(t, "/check-out-lock-changes-storage"); n != 2 {
-		t.Errorf("%d changes are kept, made were 2", n)
+		t.Errorf("%d changes are stored, want 2", n)
 	}
 }
 
@@ -97,7 +96,6 @@ func TestStaffForm_OlderThanTheSettings(t *testing.T) {
 	tab.Click("Back to the first page")
 	tab.See("The lock is off", "Theirs comes first")
 	tab.Gone("Mine comes second")
-	checkParts(t, "settings", readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK),
-		record{"enabled.value": false, "lockTtlMs.value": 4000.0})
+	checkParts(t, "settings", p.readSettings(t, 1), record{"enabled.value": false, "lockTtlMs.value": 4000.0})
 	turnLock(tab, "on", "Mine again")
 }

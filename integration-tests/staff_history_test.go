@@ -11,22 +11,21 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// historyLimit is within which the history tells of a check-out: half a second passes
-// until it is sent, the rest is for slow machines.
+// historyLimit is the longest wait for a check-out in the history. Reports are sent after
+// half a second; the rest suits slow machines.
 const historyLimit = 20 * time.Second
 
-// waitForHistory waits until circulation instance i tells that a check-out of a book has ended.
+// waitForHistory waits until circulation instance i lists a check-out of the book.
 func (p *pair) waitForHistory(t *testing.T, i int, book string) {
 	t.Helper()
-	waitUntil(t, historyLimit, "the history tells of "+book, func() bool {
+	waitUntil(t, historyLimit, "the history lists "+book, func() bool {
 		a := callEndpoint(t, p.machines[i], http.MethodGet, "/circulation/check-out-history?itemBarcode="+url.QueryEscape(book), nil)
 		list, _ := readObject(t, a, http.StatusOK)["checkOuts"].([]any)
 		return len(list) > 0
 	})
 }
 
-// lockWait is how long a check-out waits for a lock that is held in the tests of the
-// history.
+// lockWait is how long a check-out waits for a held lock in the tests of the history.
 const lockWait = 300 * time.Millisecond
 
 func TestStaffHistory_ShowsCauses(t *testing.T) {
@@ -37,7 +36,8 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 	books := p.addBooks(t, 6)
 	began := time.Now()
 
-	// A burst of four through both instances, a held lock, and a card nobody has.
+	// The check-outs: a burst of four through both instances, one with a held lock, and one of
+	// an unknown patron.
 	checkOuts := make([]stack.CheckOut, 4)
 	for i := range checkOuts {
 		checkOuts[i] = p.newCheckOut(books[i], greedy)
@@ -45,9 +45,9 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 	outcomes := stack.SendBurst(t.Context(), p.machines, checkOuts)
 	p.acquireLock(t, stuckID, 10*time.Minute)
 	if !isRefusedForLock(t, p.lendBook(t, 0, books[4], stuck)) {
-		t.Fatal("the lock that somebody holds was got")
+		t.Fatal("a check-out acquired a held lock")
 	}
-	const stranger = "u-nobody-has-it"
+	const stranger = "u-unknown"
 	readRefusals(t, p.lendBook(t, 1, books[5], stranger), http.StatusUnprocessableEntity)
 
 	ended := time.Now()
@@ -57,7 +57,7 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 	tab := p.openStaffPage(t, 0)
 	tab.Click("What happened")
 	find := func(label, barcode string) {
-		tab.Click("What happened") // without the filters before
+		tab.Click("What happened") // resets the filters
 		tab.Fill(label, barcode)
 		tab.Click("Search")
 	}
@@ -65,24 +65,24 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 	for i, o := range outcomes {
 		find("Item's barcode", books[i])
 		row := tab.In(books[i])
-		row.Click(row.Text("summary")) // what operators need is folded away
+		row.Click(row.Text("summary")) // unfolds details for operators
 		row.See(maskID(greedy), []string{"Instance circulation-1", "Instance circulation-2"}[i%2])
 		if o.Lent() {
 			lent++
 			row.See("Lent", "Loan")
 			continue
 		}
-		if o.Code == "LOCK_NOT_ACQUIRED" { // on a slow machine one may wait too long
+		if o.Code == "LOCK_NOT_ACQUIRED" { // the wait may be too short on a slow machine
 			row.See("Had to wait too long", "LOCK_NOT_ACQUIRED")
 			continue
 		}
 		row.See("Limit reached", "Patron has reached maximum limit of 1 items for material type", "ITEM_LIMIT_MATERIAL_TYPE")
 	}
 	if lent != 1 {
-		t.Errorf("%d were lent, the limit is 1", lent)
+		t.Errorf("%d were lent, want the limit of 1", lent)
 	}
 
-	find("Patron's barcode", strings.ToUpper(stuck)) // barcodes are the same in any case
+	find("Patron's barcode", strings.ToUpper(stuck)) // case does not matter
 	row := tab.In(books[4])
 	row.See("Had to wait too long", "Another check-out of this patron was under way", "unable to acquire lock", "LOCK_NOT_ACQUIRED", maskID(stuck))
 	tab.Gone(books[0])
@@ -104,8 +104,8 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 	tab.Gone(books[4]) // the filter stays
 }
 
-// checkWaited fails the test unless the row says that the check-out waited for its
-// lock, and took at least as long.
+// checkWaited fails the test unless the row's check-out waited for its lock, and took at
+// least that long.
 func checkWaited(t *testing.T, row *browser.Page) {
 	t.Helper()
 	read := func(column string) time.Duration {
@@ -117,12 +117,12 @@ func checkWaited(t *testing.T, row *browser.Page) {
 		return d
 	}
 	if wait, took := read("6"), read("7"); wait < lockWait || wait > took {
-		t.Errorf("it waited %s and took %s, want at least %s and no less", wait, took, lockWait)
+		t.Errorf("it waited %s and took %s, want at least %s for both and no wait above the total", wait, took, lockWait)
 	}
 }
 
-// checkDate fails the test unless the row's check-out ended between the two times,
-// to the second.
+// checkDate fails the test unless the row's check-out ended between the two times, with
+// the precision of a second.
 func checkDate(t *testing.T, row *browser.Page, from, until time.Time) {
 	t.Helper()
 	date := row.Attribute("time", "datetime")
@@ -168,8 +168,8 @@ func TestStaffHistory_SearchByTime(t *testing.T) {
 	tab.In(book).See("Lent")
 }
 
-// nameZone names this machine's time zone as labels do, which are the same in summer
-// and winter.
+// nameZone names this machine's time zone as labels do: with the names of winter and
+// summer.
 func nameZone(year int) string {
 	winter := time.Date(year, time.January, 1, 0, 0, 0, 0, time.Local).Format("MST")
 	if summer := time.Date(year, time.July, 1, 0, 0, 0, 0, time.Local).Format("MST"); summer != winter {

@@ -10,11 +10,11 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// checkFocus fails the test unless the element with the name has the focus.
+// checkFocus fails the test unless the element with the accessible name has the focus.
 func checkFocus(t *testing.T, tab *browser.Page, name string) {
 	t.Helper()
 	if got := tab.Focused(); got != name {
-		t.Errorf("the focus is on %q, want it to be on %q still", got, name)
+		t.Errorf("the focus is on %q, want it on %q", got, name)
 	}
 }
 
@@ -25,9 +25,9 @@ func TestStaffKeyboard_TurnsTheLockOn(t *testing.T) {
 	tab.Press("Tab")
 	checkFocus(t, tab, "Skip to the content")
 	tab.Press("Enter", "Tab")
-	checkFocus(t, tab, "Turn on …") // past the navigation
+	checkFocus(t, tab, "Turn on …") // after the navigation
 	tab.Press("Shift+Tab")
-	checkFocus(t, tab, "Try a check-out") // the navigation's last
+	checkFocus(t, tab, "Try a check-out") // the navigation's last link
 	tab.Reload()
 	for _, page := range []string{"Feature", "Timing", "Live locks", "What happened", "Contention", "Try a check-out"} {
 		tab.TabTo(page)
@@ -37,7 +37,7 @@ func TestStaffKeyboard_TurnsTheLockOn(t *testing.T) {
 	tab.See("Turn the check-out lock on?")
 	tab.TabTo("Turn on")
 	tab.Press("Enter")
-	tab.FocusOn("Reason") // the browser shows what is missing
+	tab.FocusOn("Reason") // the browser focuses the missing field
 	tab.Type("The keyboard suffices")
 	tab.Press("Tab")
 	checkFocus(t, tab, "Turn on")
@@ -70,23 +70,23 @@ func TestStaffKeyboard_FocusStays(t *testing.T) {
 	checkFocus(t, tab, "Go on")
 	tab.Press("Space")
 
-	tab.TabTo("Copy")  // of the first row's request
-	tab.Press("Enter") // what it says changes for 2 s, and the row meanwhile
+	tab.TabTo("Copy")  // of the first row's request id
+	tab.Press("Enter") // its name changes for 2 s; meanwhile the row changes
 	tab.FocusOn("Copied")
 	waitForTicks(t, tab, firstLock, 2)
 	tab.FocusOn("Copy")
 	waitForTicks(t, tab, firstLock, 1)
 	checkFocus(t, tab, "Copy")
-	tab.Press("Tab", "Tab") // past the other id's
+	tab.Press("Tab", "Tab") // past the button of the lock's id
 	checkFocus(t, tab, "Release …")
 	thirdLock := p.acquireLockAs(t, third, "self-check-3", "", time.Minute)
 	waitForTicks(t, tab, thirdLock, 1)
 	checkFocus(t, tab, "Release …")
 
-	p.releaseLock(t, firstLock) // and the focus with its row
+	p.releaseLock(t, firstLock) // removes the row with the focus
 	tab.FocusOn("Locks")
 	tab.TabTo("Release …")
-	p.releaseLock(t, thirdLock) // another row
+	p.releaseLock(t, thirdLock) // removes another row
 	tab.Gone("self-check-3")
 	waitForTicks(t, tab, secondLock, 1)
 	checkFocus(t, tab, "Release …")

@@ -13,8 +13,8 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// acquireLockAs takes a patron's lock as the check-out with that X-Okapi-Request-Id does, if
-// it is not empty, and returns its id.
+// acquireLockAs acquires a patron's lock for a holder and, if it is not empty, an
+// X-Okapi-Request-Id. It returns the lock's id.
 func (p *pair) acquireLockAs(t *testing.T, userID, holder, requestID string, ttl time.Duration) string {
 	t.Helper()
 	c := p.Storage
@@ -26,23 +26,23 @@ func (p *pair) acquireLockAs(t *testing.T, userID, holder, requestID string, ttl
 	return readObject(t, a, http.StatusCreated)["id"].(string)
 }
 
-// maskID is how pages write a patron's id or barcode until they are asked for it.
+// maskID returns a patron's id or barcode as pages show it by default.
 func maskID(id string) string { return "****" + id[len(id)-4:] }
 
-// lockRow is the selector of a lock's row.
+// lockRow returns the CSS selector of a lock's row.
 func lockRow(id string) string { return "tr[id='lock-" + id + "'] " }
 
-// waitForTicks waits until the age of a lock has changed n times on the page.
+// waitForTicks waits until the page has updated the age of a lock n times.
 func waitForTicks(t *testing.T, tab *browser.Page, id string, n int) {
 	t.Helper()
 	age := func() string { return tab.Text(lockRow(id) + "td:nth-child(3)") }
 	for range n {
 		was := age()
-		waitUntil(t, 10*time.Second, "the age of the lock goes on", func() bool { return age() != was })
+		waitUntil(t, 10*time.Second, "the age of the lock changes", func() bool { return age() != was })
 	}
 }
 
-// readBar is how full the bar of a lock's row is, in milliseconds.
+// readBar returns the value of the bar in a lock's row, in milliseconds.
 func readBar(t *testing.T, tab *browser.Page, id string) int {
 	t.Helper()
 	n, err := strconv.Atoi(tab.Attribute(lockRow(id)+"progress", "value"))
@@ -60,7 +60,7 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 	tab := p.openStaffPage(t, 0)
 	tab.Click("Live locks")
 	tab.See("No lock is held now.", "That is normal", "No locks", "Pause Live Refresh")
-	tab.Fill("Held by (an instance)", "half typed") // gone if the page was loaded again
+	tab.Fill("Held by (an instance)", "half typed") // a reload would empty the field
 
 	id := p.acquireLockAs(t, userID, "self-check-3", requestID, time.Minute)
 	row := tab.In(maskID(userID))
@@ -71,7 +71,7 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 	before := readBar(t, tab, id)
 	waitForTicks(t, tab, id, 2)
 	if after := readBar(t, tab, id); after >= before || before > 60_000 {
-		t.Errorf("the bar fell from %d to %d, want it to fall from at most a minute", before, after)
+		t.Errorf("the bar went from %d to %d, want a lower value and at most 60000", before, after)
 	}
 
 	p.releaseLock(t, id)
@@ -85,7 +85,7 @@ func TestStaffLocks_ComeAndGo(t *testing.T) {
 		t.Errorf("the bar of the outdated lock shows %d ms", n)
 	}
 	if got := tab.Find("Held by (an instance)").Value; got != "half typed" {
-		t.Errorf("the field has %q: somebody who types there lost it", got)
+		t.Errorf("the field has %q, want what was typed", got)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestStaffLocks_Pause(t *testing.T) {
 	watched.See(maskID(second))
 	waitForTicks(t, watched, id, 2)
 	if got := paused.Text(lockRow(id) + "td:nth-child(3)"); got != age || strings.Contains(paused.Text("main"), maskID(second)) {
-		t.Errorf("the age went from %s to %s on a page that is paused: %s", age, got, paused.Text("main"))
+		t.Errorf("the age went from %s to %s on a paused page: %s", age, got, paused.Text("main"))
 	}
 	paused.Click("Go on")
 	paused.See(maskID(second), "Pause Live Refresh", "2 locks held")
@@ -129,7 +129,7 @@ func TestStaffLocks_Filter(t *testing.T) {
 	tab.Click("Show the patrons")
 	tab.In("self-check-3").See(barcode + " " + barcode + " Reader")
 	tab.In("self-check-4").See(otherBarcode)
-	tab.In("self-check-4").Click("Release …") // still written out, and so on the way back
+	tab.In("self-check-4").Click("Release …") // the next pages show the patron too
 	tab.See("Release this lock?", otherBarcode+" "+otherBarcode+" Reader")
 	tab.Click("Cancel")
 	tab.In("self-check-4").See(otherBarcode)
@@ -140,9 +140,9 @@ func TestStaffLocks_Filter(t *testing.T) {
 	tab.In("self-check-3").See(barcode)
 	tab.Gone("self-check-4")
 	p.acquireLockAs(t, uuid.NewString(), "self-check-5", "", time.Minute)
-	fresh := p.acquireLockAs(t, stuck, "self-check-6", "", time.Minute) // takes the outdated one over
+	fresh := p.acquireLockAs(t, stuck, "self-check-6", "", time.Minute) // takes over the outdated lock
 	tab.See("self-check-6", "1 lock held")
-	tab.Gone("self-check-5") // it was there when the row above was read
+	tab.Gone("self-check-5") // the page had it when the row above was read
 	tab.Gone("self-check-3")
 
 	tab.Click("Mask the patrons")
@@ -150,10 +150,10 @@ func TestStaffLocks_Filter(t *testing.T) {
 	p.releaseLock(t, fresh)
 	tab.See("No lock is like this now.")
 
-	tab.Fill("Patron's barcode or id", "nobody")
+	tab.Fill("Patron's barcode or id", "unknown")
 	tab.Click("Filter")
-	if e := tab.FindField("Patron's barcode or id"); !e.Invalid || !strings.Contains(e.Description, "No patron has this barcode.") || e.Value != "nobody" {
-		t.Errorf("the field is %+v, want the message at it", e)
+	if e := tab.FindField("Patron's barcode or id"); !e.Invalid || !strings.Contains(e.Description, "No patron has this barcode.") || e.Value != "unknown" {
+		t.Errorf("the field is %+v, want an error message", e)
 	}
 	tab.Click("Show all")
 	tab.Select("State", "outdated")

@@ -18,7 +18,7 @@ func TestStaffWithoutScript_Settings(t *testing.T) {
 	tab.Fill("Reason", " ")
 	tab.Click("Turn on")
 	if e := tab.Find("Reason"); !e.Invalid || tab.Status() != http.StatusUnprocessableEntity {
-		t.Errorf("status %d, the field is %+v, want the message at it", tab.Status(), e)
+		t.Errorf("status %d, the field is %+v, want an error message", tab.Status(), e)
 	}
 	tab.Fill("Reason", "No script is needed")
 	tab.Click("Turn on")
@@ -27,28 +27,25 @@ func TestStaffWithoutScript_Settings(t *testing.T) {
 	tab.Click("Timing")
 	tab.Fill(ttlLabel, "2500")
 	tab.Fill(waitsLabel, "1000, 2000")
-	tab.Click("Show what they mean") // takes no reason
+	tab.Click("Show what they mean") // works without a reason
 	tab.See("A machine asks for the lock 3 times", "It waits at most 3 s", "A machine may wait longer (3 s) than a lock lives (2.5 s)")
 	tab.Gone("Please look at this again")
-	in := func() record {
-		return readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
-	}
-	checkParts(t, "settings before they are saved", in(), record{"enabled.value": true, "lockTtlMs.source": "environment"})
+	checkParts(t, "settings before they are saved", p.readSettings(t, 1), record{"enabled.value": true, "lockTtlMs.source": "environment"})
 
 	tab.Fill(ttlLabel, "soon")
 	tab.Fill("Reason", "Slow gates")
 	tab.Click("Save the times")
 	tab.See("Please look at this again", "The times cannot be used as they are.")
 	if e := tab.FindField(ttlLabel); !e.Invalid || !strings.Contains(e.Description, "Type a whole number from 250 to 600000") || e.Value != "soon" {
-		t.Errorf("the field is %+v, want the message at it and what was typed in it", e)
+		t.Errorf("the field is %+v, want an error message and the typed value", e)
 	}
 	if e := tab.FindField(waitsLabel); e.Invalid || e.Value != "1000, 2000" {
-		t.Errorf("the other field is %+v, want it as it was typed", e)
+		t.Errorf("the other field is %+v, want the typed value", e)
 	}
 	tab.Fill(ttlLabel, "4000")
 	tab.Click("Save the times")
 	tab.See("The new times are saved.", "In force: 4000 ms, set for this library.")
-	checkParts(t, "settings once they are saved", in(), record{"enabled.value": true, "lockTtlMs.value": 4000.0, "longestWaitMs": 3000.0})
+	checkParts(t, "settings once they are saved", p.readSettings(t, 1), record{"enabled.value": true, "lockTtlMs.value": 4000.0, "longestWaitMs": 3000.0})
 }
 
 func TestStaffWithoutScript_Release(t *testing.T) {
@@ -59,7 +56,7 @@ func TestStaffWithoutScript_Release(t *testing.T) {
 	tab.Click("Live locks")
 	tab.See("No lock is held now.")
 	for _, button := range []string{"Pause", "Copy"} {
-		tab.Gone(button) // it would do nothing
+		tab.Gone(button) // needs scripts
 	}
 	id := p.acquireLockAs(t, userID, "self-check-3", "", time.Minute)
 	tab.Click("Refresh")
@@ -92,7 +89,7 @@ func TestStaffWithoutScript_HistoryAndTry(t *testing.T) {
 	tab.Gone(books[0])
 	tab.Click("Show all")
 	tab.In(books[0]).See("Lent")
-	tab.Click("What the outcomes mean") // opens without a script
+	tab.Click("What the outcomes mean") // works without scripts
 	tab.See("The loan was made.")
 
 	tab.Click("Contention")

@@ -13,13 +13,12 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// stoppingObserver is a check-out that stops once it has counted the loans again with the
-// lock, as one on a machine that hangs. Later ones do not stop.
+// stoppingObserver stops the first check-out after its recount, as on a machine that hangs.
 type stoppingObserver struct {
 	circulation.NoObserver
 	counted, goOn chan struct{}
 	once          *sync.Once
-	repeats       chan string // why its commit was repeated
+	repeats       chan string // the reasons of repeated commits
 }
 
 func newStoppingObserver() stoppingObserver {
@@ -73,16 +72,16 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 	tab.Fill("Reason", " ")
 	tab.Click("Release the lock")
 	if e := tab.Find("Reason"); !e.Invalid || !strings.Contains(e.Description, "Say why, in a few words") {
-		t.Errorf("the field is %+v, want the message at it", e)
+		t.Errorf("the field is %+v, want an error message", e)
 	}
 	if n := p.countRecords(t, acquirePath+"?userId="+userID); n != 1 {
-		t.Errorf("%d locks of the patron, want the one that nobody has released yet", n)
+		t.Errorf("the patron has %d locks, want 1 before the release", n)
 	}
 	tab.Fill("Reason", "Gate 1 hangs and the patron waits")
 	tab.Click("Release the lock")
 	tab.See("The lock was released.")
 
-	readObject(t, waits.awaitAnswer(), http.StatusCreated) // the one that waited lends at once
+	readObject(t, waits.awaitAnswer(), http.StatusCreated) // the waiter lends at once
 	goOn()
 	if got := joinMessages(readRefusals(t, hangs.awaitAnswer(), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit of 1 items") {
 		t.Errorf("the holder was refused with %q, want the limit", got)
@@ -96,7 +95,7 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 		t.Error("the holder's commit was not refused for the lost lock")
 	}
 	if n := p.countOpenLoans(t, userID); n != 1 {
-		t.Errorf("the patron has %d loans, the limit is 1", n)
+		t.Errorf("the patron has %d loans, want the limit of 1", n)
 	}
 	if got := p.readState(t, userID, books[0]); got.Status != "Available" || got.Events != 0 || got.Locks != 0 {
 		t.Errorf("the holder's book: %+v", got)

@@ -14,11 +14,11 @@ import (
 
 // scene is a staff page in one of its states.
 type scene struct {
-	name string // of its picture, see docs/staff.md
+	name string // of its picture in docs/staff.md
 	show func(t *testing.T, p *pair, tab *browser.Page)
 }
 
-// pageScene is a scene that an address is enough for.
+// pageScene returns a scene that needs only an address.
 func pageScene(name, path, text string) scene {
 	return scene{name, func(_ *testing.T, p *pair, tab *browser.Page) {
 		tab.Goto(p.staffURL(0, path))
@@ -26,15 +26,15 @@ func pageScene(name, path, text string) scene {
 	}}
 }
 
-// venue is a demo library with its scenes, and what tells it who looks at them.
+// venue is a demo library with its scenes, and the options of a tab that signs in.
 type venue struct {
 	*pair
 	options []browser.Option
 	scenes  []scene
 }
 
-// startVenues are a library whose lock is off and where nothing happened, a busy one, and
-// that one for somebody who may look at some of it.
+// startVenues starts a new library with the lock off, a busy one, and the busy one for a
+// user with few permissions.
 func startVenues(t *testing.T) []venue {
 	t.Helper()
 	signedIn := []browser.Option{browser.BasicAuth(clerk, clerkPassword)}
@@ -49,7 +49,7 @@ func startVenues(t *testing.T) []venue {
 	}
 }
 
-// openFirstPage opens the first page of the venue.
+// openFirstPage opens the first page of the venue in a new tab.
 func (s venue) openFirstPage(t *testing.T, opts ...browser.Option) *browser.Page {
 	t.Helper()
 	return s.openStaffPage(t, 0, slices.Concat(opts, s.options)...)
@@ -175,17 +175,17 @@ func readerScenes() []scene {
 	}
 }
 
-// documented are the scenes that the documentation shows.
+// documented are the scenes in the documentation.
 var documented = []string{
 	"feature-off", "switch", "feature-on", "switch-off", "timing", "timing-warning", "timing-error", "read-only",
 	"locks", "locks-empty", "release", "released", "check-outs", "check-outs-empty", "contention", "contention-empty",
 	"try", "try-lent", "try-refused", "tenant", "error",
 }
 
-// darkPictures are those for whoever prefers dark colours, and their pictures' names.
+// darkPictures are the names of pictures in dark colours, by scene.
 var darkPictures = map[string]string{"feature-on": "feature-dark", "locks": "locks-dark"}
 
-// TestStaffScreenshots makes the pictures of docs/staff.md; see make screenshots.
+// TestStaffScreenshots makes the pictures of docs/staff.md for make screenshots.
 func TestStaffScreenshots(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SCREENSHOTS") == "" {

@@ -20,7 +20,7 @@ func TestStaffScript_ReloadDropsTheMessage(t *testing.T) {
 	turnLock(tab, "on", "Self-checks open today")
 	tab.See("The check-out lock is on now.")
 	if url := tab.URL(); strings.Contains(url, "done") {
-		t.Errorf("the address is %s, which says again what was done a moment ago", url)
+		t.Errorf("the address is %s, want it without the message", url)
 	}
 	tab.Reload()
 	tab.See("The lock is on")
@@ -32,7 +32,7 @@ func TestStaffScript_ReconnectsAfter429(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	follow := func() int { // one more page, until leave is called
+	follow := func() int { // opens one more stream, until leave is called
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.staffURL(0, "/locks/live"), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestStaffScript_ReconnectsAfter429(t *testing.T) {
 	}
 	for n := 0; follow() == http.StatusOK; n++ {
 		if n > 100 {
-			t.Fatal("there is a place for everybody")
+			t.Fatal("the number of streams has no limit")
 		}
 	}
 	tab := p.openStaffPage(t, 0)
@@ -67,7 +67,7 @@ func TestStaffScript_ShowsALostConnection(t *testing.T) {
 	links[0].addFault(linkFault{method: http.MethodGet, path: acquirePath, times: always, handle: loseRequest})
 	tab.See("What is new could not be read just now.", "Pause Not live: trying again Refresh")
 	if strings.Contains(tab.Text("main"), "Pause Live Refresh") {
-		t.Error("the page says that it is live")
+		t.Error("the page says Live without a connection")
 	}
 }
 
@@ -84,7 +84,7 @@ func TestStaffScript_Copy(t *testing.T) {
 	tab.FocusOn("Copied")
 	tab.Press("Enter")
 	tab.FocusOn("Copy")
-	waitForTicks(t, tab, id, 3) // longer than what was said of the first
+	waitForTicks(t, tab, id, 3) // longer than the first one's message
 	checkFocus(t, tab, "Copy")
 
 	p.Circulations[0] = strings.Replace(p.Circulations[0], "127.0.0.1", browser.FarHost, 1)
@@ -92,7 +92,7 @@ func TestStaffScript_Copy(t *testing.T) {
 	far.ExpectError("The Cross-Origin-Opener-Policy header has been ignored")
 	far.Click("Live locks")
 	far.TabTo("Release …")
-	far.Press("Shift+Tab") // to the copy button of the lock's id
+	far.Press("Shift+Tab") // the copy button of the lock's id
 	far.Press("Enter")
 	far.FocusOn("Selected, copy it by hand")
 	far.See(id)

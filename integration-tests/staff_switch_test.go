@@ -10,18 +10,18 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// clerk is who signs in where staff are asked for a password.
+// clerk is the user of tests with password authentication.
 const (
 	clerk         = "Ms Berger"
 	clerkPassword = "correct horse battery"
 )
 
-// requirePassword are circulation's settings that ask staff for it.
+// requirePassword returns circulation's settings for password authentication.
 func requirePassword() []string {
 	return []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + clerkPassword}
 }
 
-// turnLock uses the switch of the page Feature, from its question to the answer.
+// turnLock turns the lock on or off with the switch of the page Feature.
 func turnLock(tab *browser.Page, to, reason string) {
 	tab.Click("Turn " + to + " …")
 	tab.Fill("Reason", reason)
@@ -36,7 +36,7 @@ func TestStaffSwitch(t *testing.T) {
 	p.acquireLock(t, userID, 10*time.Minute)
 	refused := func() bool { return isRefusedForLock(t, p.lendBook(t, 1, p.addBooks(t, 1)[0], patron)) }
 	if refused() {
-		t.Fatal("the lock counted while it was off")
+		t.Fatal("a lock blocked a check-out while the feature was off")
 	}
 
 	tab := p.openStaffPage(t, 0, browser.BasicAuth(clerk, clerkPassword))
@@ -50,27 +50,27 @@ func TestStaffSwitch(t *testing.T) {
 	tab.Fill("Reason", "   ")
 	tab.Click("Turn on")
 	if e := tab.Find("Reason"); !e.Invalid || !strings.Contains(e.Description, "Say why, in a few words") || tab.Status() != http.StatusUnprocessableEntity {
-		t.Errorf("status %d, the field is %+v, want the message at it", tab.Status(), e)
+		t.Errorf("status %d, the field is %+v, want an error message", tab.Status(), e)
 	}
 	if refused() {
-		t.Error("the lock is on although nobody said why")
+		t.Error("the lock is on, although the reason is missing")
 	}
 	tab.Fill("Reason", why)
 	tab.Click("Turn on")
 	tab.See("The check-out lock is on now.", "The lock is on", "set for this library")
 	if !refused() {
-		t.Error("the lock is on and a check-out on the other instance went past it")
+		t.Error("the lock is on, and a check-out on the other instance ignored it")
 	}
 	tab.In(why).See(clerk, "Lock: on, before that the service's own setting")
 
 	turnLock(tab, "off", "The gate is repaired")
 	waitUntil(t, settingsLimit, "the lock is off on the other instance", func() bool { return !refused() })
 	tab.In("The gate is repaired").See(clerk, "Lock: off, before that on")
-	tab.In(why).See("Lock: on, before that the service's own setting") // stays
+	tab.In(why).See("Lock: on, before that the service's own setting") // is still listed
 
 	tab.Click("Follow the service's own setting (off) …")
-	tab.Fill("Reason", "Somebody else decides")
+	tab.Fill("Reason", "Another office decides")
 	tab.Click("Follow the service")
 	tab.See("This library now follows the service's own setting.", "The lock is off", "the service's own setting")
-	tab.In("Somebody else decides").See("Lock: the service's own setting, before that off")
+	tab.In("Another office decides").See("Lock: the service's own setting, before that off")
 }

@@ -19,11 +19,7 @@ func TestStaffTiming(t *testing.T) {
 	p := startPair(t, stack.Options{Circulations: 2, CirculationEnv: []string{
 		"CHECKOUT_LOCK_FEATURE_ENABLED=true", "LOCK_TTL_MS=3000", "RETRY_INTERVAL_MS=500|500", "MACHINE_PATIENCE=5s",
 	}}, 1)
-	onTheOther := func() record {
-		t.Helper()
-		return readObject(t, callEndpoint(t, p.machines[1], http.MethodGet, settingsPath, nil), http.StatusOK)
-	}
-	before := onTheOther()["version"]
+	before := p.readSettings(t, 1)["version"]
 	tab := p.openStaffPage(t, 0)
 	tab.Click("Timing")
 	sums := tab.In("What the times in the form mean")
@@ -47,27 +43,27 @@ func TestStaffTiming(t *testing.T) {
 	tab.Fill(ttlLabel, "9 s")
 	sums.See("The times cannot be used as they are.")
 	if now := tab.Height(); now < tallest {
-		t.Errorf("the page shrinks from %g to %g, which moves the button away from the mouse", tallest, now)
+		t.Errorf("the page shrinks from %g to %g, which moves the button", tallest, now)
 	}
-	if now := onTheOther(); now["lockTtlMs"].(record)["value"] != 3000.0 || now["version"] != before {
-		t.Errorf("what was only typed is in force: %v", now)
+	if now := p.readSettings(t, 1); now["lockTtlMs"].(record)["value"] != 3000.0 || now["version"] != before {
+		t.Errorf("the typed times are in force: %v", now)
 	}
 
 	tab.Fill("Reason", "The vault is slow")
 	tab.Click("Save the times")
 	if tab.Status() != http.StatusUnprocessableEntity {
-		t.Errorf("a time that is none was answered with %d", tab.Status())
+		t.Errorf("an invalid time was answered with %d", tab.Status())
 	}
 	tab.See("Please look at this again")
 	const wrong = "Type a whole number from 250 to 600000, or leave the field empty."
 	if ttl := tab.FindField(ttlLabel); !ttl.Invalid || !strings.Contains(ttl.Description, wrong) || ttl.Value != "9 s" {
-		t.Errorf("the field with the wrong time is %+v, want %q at it", ttl, wrong)
+		t.Errorf("the field with the wrong time is %+v, want the message %q", ttl, wrong)
 	}
 	if waits := tab.FindField(waitsLabel); waits.Invalid || waits.Value != "none" {
 		t.Errorf("the field with the right value is %+v", waits)
 	}
-	if now := onTheOther(); now["version"] != before {
-		t.Errorf("something was stored: %v", now)
+	if now := p.readSettings(t, 1); now["version"] != before {
+		t.Errorf("invalid times were stored: %v", now)
 	}
 
 	tab.Click(ttlLabel) // the message leads to the field
@@ -79,7 +75,7 @@ func TestStaffTiming(t *testing.T) {
 	if got := tab.FindField(waitsLabel).Value; got != "700, 800" {
 		t.Errorf("the saved waits are shown as %q", got)
 	}
-	checkParts(t, "the settings on the other instance", onTheOther(), record{
+	checkParts(t, "the settings on the other instance", p.readSettings(t, 1), record{
 		"lockTtlMs.value": 9000.0, "lockTtlMs.source": "tenant", "retryIntervalsMs.source": "tenant", "longestWaitMs": 1500.0,
 		"enabled.value": true, "enabled.source": "environment",
 	})

@@ -32,7 +32,7 @@ func TestStaffTry(t *testing.T) {
 	tab.See("Loan limit 0 of 1 loans")
 	tab.Gone("the limit is reached")
 	if got := p.readState(t, userID, books[0]); got != untouched {
-		t.Errorf("trying left %+v", got)
+		t.Errorf("the try left %+v", got)
 	}
 
 	if a := p.lendBook(t, 0, books[0], patron); a.Status != http.StatusCreated {
@@ -46,7 +46,7 @@ func TestStaffTry(t *testing.T) {
 	refused.See(rule)
 	try(tab, books[0], patron)
 	refused.See("Status: Checked out")
-	try(tab, books[1], "P-nobody")
+	try(tab, books[1], "P-unknown")
 	refused.See("Could not find user with matching barcode (code USER_BARCODE_NOT_FOUND) Patron not found")
 	refused.See("Loan policy not asked")
 	refused.Gone("the limit is reached")
@@ -54,9 +54,9 @@ func TestStaffTry(t *testing.T) {
 	tab.Fill("Item's barcode", " ")
 	tab.Click("Try")
 	if item := tab.FindField("Item's barcode"); !item.Invalid || tab.Status() != http.StatusUnprocessableEntity {
-		t.Errorf("without an item the page came with %d, the field is %+v", tab.Status(), item)
+		t.Errorf("without an item the page has status %d and the field %+v", tab.Status(), item)
 	}
 	if got := p.readState(t, userID, books[1]); got != (state{Loans: 1, Status: "Available", Version: 1, Sessions: 1}) {
-		t.Errorf("trying left %+v", got)
+		t.Errorf("the try left %+v", got)
 	}
 }

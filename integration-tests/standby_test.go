@@ -13,24 +13,24 @@ func TestOutage_OfTheSynchronousStandby(t *testing.T) {
 	p := startPair(t, stack.Options{DatabaseURL: pg.URL(), CirculationEnv: enableLock("LOCK_TTL_MS=1000")}, 3)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
-	administrate(t, pg.URL(), `ALTER SYSTEM SET synchronous_standby_names = 'gone'`, `SELECT pg_reload_conf()`)
+	execSQL(t, pg.URL(), `ALTER SYSTEM SET synchronous_standby_names = 'gone'`, `SELECT pg_reload_conf()`)
 	plain, keyed := p.newCheckOut(books[0], patron), p.newCheckOut(books[1], patron)
 	for _, tt := range []struct {
 		name string
 		call func() stack.Answer
 	}{
 		{name: "a plain check-out", call: func() stack.Answer { return p.lendBook(t, 0, books[0], patron) }},
-		{name: "the same again", call: func() stack.Answer {
-			return callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", plain)
+		{name: "the same check-out again", call: func() stack.Answer {
+			return callEndpoint(t, p.machines[0], http.MethodPost, checkOutPath, plain)
 		}},
-		{name: "one with a key", call: func() stack.Answer { return p.lendWithKey(t, 0, "k", keyed) }},
-		{name: "the same repeated", call: func() stack.Answer { return p.lendWithKey(t, 0, "k", keyed) }},
+		{name: "a check-out with a key", call: func() stack.Answer { return p.lendWithKey(t, 0, "k", keyed) }},
+		{name: "its repeat", call: func() stack.Answer { return p.lendWithKey(t, 0, "k", keyed) }},
 	} {
 		if a := tt.call(); a.Status == http.StatusCreated || a.Status == http.StatusInternalServerError {
 			t.Errorf("%s was answered %d %s while the standby was gone", tt.name, a.Status, a.Body)
 		}
 	}
-	administrate(t, pg.URL(), `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
+	execSQL(t, pg.URL(), `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
 	first := readObject(t, p.lendWithKey(t, 0, "k", keyed), http.StatusCreated)
 	again := readObject(t, p.lendWithKey(t, 0, "k", keyed), http.StatusCreated)
 	if first["id"] != again["id"] {

@@ -78,10 +78,10 @@ func TestTenant_DownAndUp(t *testing.T) {
 	}
 	checkHealth(t, p.Storages[0], http.StatusOK)
 	if n := p.countRecords(t, "/loan-storage/loans"); n != 0 {
-		t.Errorf("%d loans came back with the tables", n)
+		t.Errorf("%d loans are stored after the migration, want none", n)
 	}
 	if a := callEndpoint(t, p.Storage, http.MethodPost, "/groups", map[string]any{"group": "readers"}); a.Status != http.StatusCreated {
-		t.Errorf("a record after that: %d %s", a.Status, a.Body)
+		t.Errorf("a record after the migration: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestStart_NamesEveryBadSetting(t *testing.T) {
 			t.Parallel()
 			err := config.Load(tt.cfg, tt.environ)
 			if err == nil {
-				t.Fatal("it would start")
+				t.Fatal("the settings are accepted")
 			}
 			for _, setting := range tt.environ {
 				if variable, _, _ := strings.Cut(setting, "="); !strings.Contains(err.Error(), variable) {
@@ -133,8 +133,8 @@ func TestStart_ErrorsNameNoSecret(t *testing.T) {
 		options stack.Options
 		says    string
 	}{
-		"no PostgreSQL there":              {stack.Options{DatabaseURL: "postgres://u:s3cret@127.0.0.1:1/x", StorageEnv: []string{"DATABASE_WAIT=0"}}, "DATABASE_URL"},
-		"no database address":              {stack.Options{DatabaseURL: "postgres://u:s3cret@host:port/x"}, "DATABASE_URL"},
+		"no PostgreSQL at the address":     {stack.Options{DatabaseURL: "postgres://u:s3cret@127.0.0.1:1/x", StorageEnv: []string{"DATABASE_WAIT=0"}}, "DATABASE_URL"},
+		"an invalid database address":      {stack.Options{DatabaseURL: "postgres://u:s3cret@host:port/x"}, "DATABASE_URL"},
 		"the port of storage is taken":     {stack.Options{DatabaseURL: databaseURL(t), StorageEnv: []string{port(s.Storages[0])}}, "PORT"},
 		"the port of circulation is taken": {stack.Options{DatabaseURL: databaseURL(t), CirculationEnv: []string{port(s.Circulations[0])}}, "PORT"},
 	}

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
@@ -11,25 +12,24 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// state is everything that a check-out of one book by one patron may leave
-// behind.
+// state is all that a check-out of one book by one patron may change.
 type state struct {
 	Loans   int // of the patron, closed ones too
 	Status  string
 	Version int // of the item
-	Events  int // that say the book was lent
+	Events  int // for loans of the book
 	Locks   int // of the patron
-	// Sessions are records of what the patron did at a desk, Requests their open ones.
+	// Sessions are the patron's action session records, Requests the open requests.
 	Sessions, Requests int
 }
 
-// A book that nobody touched, and one that was lent once.
+// The state of a new book, and of a book that was lent once.
 var (
 	untouched = state{Status: "Available", Version: 1}
 	lentOnce  = state{Loans: 1, Status: "Checked out", Version: 2, Events: 1, Sessions: 1}
 )
 
-// readState reads what is stored about a book and a patron.
+// readState reads the state of a book and a patron.
 func (p *pair) readState(t *testing.T, userID, book string) state {
 	t.Helper()
 	var items struct {
@@ -53,7 +53,7 @@ func (p *pair) readState(t *testing.T, userID, book string) state {
 	}
 }
 
-// readInto reads a document of storage's.
+// readInto decodes a JSON document of storage.
 func (p *pair) readInto(t *testing.T, path string, into any) {
 	t.Helper()
 	a := callEndpoint(t, p.Storage, http.MethodGet, path, nil)
@@ -65,6 +65,7 @@ func (p *pair) readInto(t *testing.T, path string, into any) {
 	}
 }
 
+// countRecords returns the totalRecords of a list of storage.
 func (p *pair) countRecords(t *testing.T, path string) int {
 	t.Helper()
 	var list struct{ TotalRecords int }
@@ -72,8 +73,8 @@ func (p *pair) countRecords(t *testing.T, path string) int {
 	return list.TotalRecords
 }
 
-// countEvents counts the outbox's events that say an item was lent; no endpoint shows
-// them.
+// countEvents counts the events in the outbox for loans of an item. No endpoint lists
+// events.
 func (p *pair) countEvents(t *testing.T, itemID string) int {
 	t.Helper()
 	var n int
@@ -81,7 +82,7 @@ func (p *pair) countEvents(t *testing.T, itemID string) int {
 	return n
 }
 
-// acquireLock takes a patron's lock by hand and returns its id.
+// acquireLock acquires a patron's lock without a check-out and returns its id.
 func (p *pair) acquireLock(t testing.TB, userID string, ttl time.Duration) string {
 	t.Helper()
 	a, err := p.Storage.Must(t.Context(), http.MethodPost, acquirePath, map[string]any{"userId": userID, "ttlMs": ttl.Milliseconds()})
@@ -95,7 +96,7 @@ func (p *pair) acquireLock(t testing.TB, userID string, ttl time.Duration) strin
 	return lock.ID
 }
 
-// releaseLock gives a lock back.
+// releaseLock releases a lock; it must exist.
 func (p *pair) releaseLock(t testing.TB, id string) {
 	t.Helper()
 	if _, err := p.Storage.Must(t.Context(), http.MethodDelete, acquirePath+"/"+id, nil); err != nil {
@@ -103,14 +104,14 @@ func (p *pair) releaseLock(t testing.TB, id string) {
 	}
 }
 
-// waitForWaiters waits until n callers wait for locks in all storages together.
+// waitForWaiters waits until exactly n callers wait for locks in all storages.
 func (p *pair) waitForWaiters(t testing.TB, n float64) {
 	t.Helper()
-	waitUntil(t, patience, "callers that wait for a lock", func() bool { return sumMetric(t, p, "checkout_lock_waiting") == n })
+	waitUntil(t, patience, fmt.Sprintf("%v callers wait for a lock", n), func() bool { return sumMetric(t, p, "checkout_lock_waiting") == n })
 }
 
-// stepHook does something each time a check-out reaches a step; the check-out goes on
-// when that returns.
+// stepHook calls do each time a check-out reaches the step. The check-out continues after
+// the return.
 type stepHook struct {
 	circulation.NoObserver
 	step circulation.Step
@@ -126,12 +127,18 @@ func (h stepHook) Reached(_ context.Context, step circulation.Step, _ time.Durat
 // lending is a check-out under way.
 type lending struct{ answered chan stack.Answer }
 
-// startLending begins a check-out on instance i. Leaving ctx hangs up.
+// startLending begins a check-out on instance i. The end of ctx hangs up.
 func (p *pair) startLending(ctx context.Context, t *testing.T, i int, book, patron string) lending {
+	t.Helper()
+	return startCheckOut(ctx, t, p.machines[i], p.newCheckOut(book, patron))
+}
+
+// startCheckOut sends a check-out in another goroutine.
+func startCheckOut(ctx context.Context, t *testing.T, machine stack.Client, body any) lending {
 	t.Helper()
 	l := lending{answered: make(chan stack.Answer, 1)}
 	go func() {
-		a, err := p.machines[i].Do(ctx, http.MethodPost, "/circulation/check-out-by-barcode", p.newCheckOut(book, patron))
+		a, err := machine.Do(ctx, http.MethodPost, checkOutPath, body)
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("check-out: %v", err)
 		}
@@ -140,5 +147,5 @@ func (p *pair) startLending(ctx context.Context, t *testing.T, i int, book, patr
 	return l
 }
 
-// awaitAnswer returns the answer; its zero value is that of a machine that hung up.
+// awaitAnswer returns the answer, the zero value if the machine hung up.
 func (l lending) awaitAnswer() stack.Answer { return <-l.answered }

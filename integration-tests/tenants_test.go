@@ -12,13 +12,13 @@ import (
 )
 
 // checkNotServed fails the test unless both services refuse the pair's tenant with
-// TENANT_NOT_READY and say why.
-func checkNotServed(t *testing.T, p *pair, says string) {
+// TENANT_NOT_READY and that reason.
+func checkNotServed(t *testing.T, p *pair, reason string) {
 	t.Helper()
 	for path, c := range map[string]stack.Client{"/loan-storage/loans": p.Storage, "/circulation/loans": p.machines[0]} {
 		a := callEndpoint(t, c, http.MethodGet, path, nil)
-		if a.Status != http.StatusServiceUnavailable || a.Header.Get(fault.Header) != string(fault.TenantNotReady) || !strings.Contains(string(a.Body), says) {
-			t.Errorf("GET %s: %d %s, want 503 that says %q", path, a.Status, a.Body, says)
+		if a.Status != http.StatusServiceUnavailable || a.Header.Get(fault.Header) != string(fault.TenantNotReady) || !strings.Contains(string(a.Body), reason) {
+			t.Errorf("GET %s: %d %s, want 503 with %q", path, a.Status, a.Body, reason)
 		}
 	}
 }
@@ -26,7 +26,7 @@ func checkNotServed(t *testing.T, p *pair, says string) {
 func TestTenant_UnservedAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	database := createDatabase(t)
-	exec(t, database, `
+	execSQL(t, database, `
 CREATE SCHEMA bare_mod_circulation_storage;
 CREATE SCHEMA folio_mod_circulation_storage;
 CREATE TABLE folio_mod_circulation_storage.rmb_internal (id serial);
@@ -47,20 +47,20 @@ CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 2::bigint 
 		code   fault.Code
 		says   string
 	}{
-		"an empty schema":         {"bare", http.StatusNotFound, fault.UnknownTenant, "Unknown tenant bare: install it with"},
-		"another module's schema": {"folio", http.StatusNotFound, fault.UnknownTenant, "Unknown tenant folio: install it with"},
-		"no schema":               {"nowhere", http.StatusNotFound, fault.UnknownTenant, "Unknown tenant nowhere: install it with"},
-		"an older schema":         {"old", http.StatusServiceUnavailable, fault.TenantNotReady, "Tenant old has migration 1, this build needs migration"},
-		"a dirty schema":          {"torn", http.StatusServiceUnavailable, fault.TenantNotReady, "circulation-storage migrate -repair -tenant torn"},
+		"an empty schema":         {tenant: "bare", status: http.StatusNotFound, code: fault.UnknownTenant, says: "Unknown tenant bare: install it with"},
+		"another module's schema": {tenant: "folio", status: http.StatusNotFound, code: fault.UnknownTenant, says: "Unknown tenant folio: install it with"},
+		"no schema":               {tenant: "nowhere", status: http.StatusNotFound, code: fault.UnknownTenant, says: "Unknown tenant nowhere: install it with"},
+		"an older schema":         {tenant: "old", status: http.StatusServiceUnavailable, code: fault.TenantNotReady, says: "Tenant old has migration 1, this build needs migration"},
+		"a dirty schema":          {tenant: "torn", status: http.StatusServiceUnavailable, code: fault.TenantNotReady, says: "circulation-storage migrate -repair -tenant torn"},
 	} {
 		st := stack.Client{Base: p.Storages[0], Tenant: tt.tenant, HTTP: burstClient}
 		circ := stack.Client{Base: p.Circulations[0], Tenant: tt.tenant, HTTP: burstClient}
 		for what, a := range map[string]stack.Answer{
 			"loans of storage":     callEndpoint(t, st, http.MethodGet, "/loan-storage/loans", nil),
-			"a lock of storage":    callEndpoint(t, st, http.MethodPost, "/check-out-lock-storage", map[string]any{"userId": uuid.NewString(), "ttlMs": 1000}),
+			"a lock of storage":    callEndpoint(t, st, http.MethodPost, acquirePath, map[string]any{"userId": uuid.NewString(), "ttlMs": 1000}),
 			"loans of circulation": callEndpoint(t, circ, http.MethodGet, "/circulation/loans", nil),
 			"one loan":             callEndpoint(t, circ, http.MethodGet, "/circulation/loans/"+uuid.NewString(), nil),
-			"a check-out":          callEndpoint(t, circ, http.MethodPost, "/circulation/check-out-by-barcode", p.newCheckOut("1", "2")),
+			"a check-out":          callEndpoint(t, circ, http.MethodPost, checkOutPath, p.newCheckOut("1", "2")),
 		} {
 			if a.Status != tt.status || a.Header.Get(fault.Header) != string(tt.code) || !strings.Contains(string(a.Body), tt.says) {
 				t.Errorf("%s, %s: %d %s %s, want %d %s with %q", name, what, a.Status, a.Header.Get(fault.Header), a.Body, tt.status, tt.code, tt.says)
@@ -79,7 +79,7 @@ func TestTenant_NamedOnesMustBeReady(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{DatabaseURL: createDatabase(t), StorageEnv: []string{"TENANTS=north,south"}}, 1)
 	checkHealth(t, p.Storages[0], http.StatusOK)
-	exec(t, p.databaseURL, "UPDATE south_mod_circulation_storage.schema_migrations SET dirty = true")
+	execSQL(t, p.databaseURL, "UPDATE south_mod_circulation_storage.schema_migrations SET dirty = true")
 	for _, base := range []string{p.Storages[0], p.Circulations[0]} {
 		if says := checkHealth(t, base, http.StatusServiceUnavailable); !strings.Contains(says, "migrate -repair -tenant south") || strings.Contains(says, "north") {
 			t.Errorf("readiness of %s says %q, want the tenant south and the command", base, says)

@@ -2,16 +2,14 @@ package integration_test
 
 import (
 	"bytes"
-	"io"
 	"net"
 	"net/url"
 	"sync"
 	"testing"
 )
 
-// wire passes the bytes between a storage instance and PostgreSQL on. It can fall
-// silent, as a process or a server that the system stopped: connections stay open
-// and nothing passes in either direction.
+// wire is a TCP proxy between a storage instance and PostgreSQL. While it is paused, its
+// connections stay open and no byte passes, as with a stopped process or server.
 type wire struct {
 	listener net.Listener
 	server   string
@@ -21,13 +19,13 @@ type wire struct {
 	mu      sync.Mutex
 	conns   []net.Conn
 	passing chan struct{} // closed while bytes pass
-	at      []byte        // what the client sends when the wire falls silent
-	paused  chan struct{} // closed when it did
+	at      []byte        // the client's bytes that pause the wire
+	paused  chan struct{} // closed when they have come
 	closed  bool
 }
 
-// newWire returns a wire to the server of databaseURL and the database's address
-// through it. startup, unless nil, changes the first message of each connection.
+// newWire returns a wire to the server of databaseURL, and the database's address through
+// the wire. startup, unless nil, changes the first message of each connection.
 func newWire(t *testing.T, databaseURL string, startup func(message []byte) []byte) (*wire, string) {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -70,7 +68,7 @@ func (w *wire) accept() {
 	}
 }
 
-// copyBytes copies from one side to the other until either ends.
+// copyBytes copies from one side to the other until either side ends.
 func (w *wire) copyBytes(to, from net.Conn, byClient bool) {
 	defer to.Close()
 	first := byClient && w.startup != nil
@@ -91,27 +89,28 @@ func (w *wire) copyBytes(to, from net.Conn, byClient bool) {
 			}
 		}
 		if err != nil {
-			<-w.awaitPassing() // the end passes no earlier than the bytes do
+			<-w.awaitPassing() // the end of a connection does not pass either
 			return
 		}
 	}
 }
 
+// awaitPassing returns a channel that is closed while bytes pass.
 func (w *wire) awaitPassing() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.passing
 }
 
-// pause makes the wire fall silent now.
+// pause stops all bytes.
 func (w *wire) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.passing = make(chan struct{})
 }
 
-// pauseAt makes the wire fall silent when the client sends text, which does not
-// pass. The channel is closed then.
+// pauseAt pauses the wire when the client sends text, which does not pass. The channel is
+// closed then.
 func (w *wire) pauseAt(text string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +118,7 @@ func (w *wire) pauseAt(text string) <-chan struct{} {
 	return w.paused
 }
 
-// pauseOnMatch falls silent if the client sends what the wire waits for.
+// pauseOnMatch pauses the wire if the client sends the text of pauseAt.
 func (w *wire) pauseOnMatch(sent []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +129,7 @@ func (w *wire) pauseOnMatch(sent []byte) {
 	close(w.paused)
 }
 
-// resume ends the silence: what was held up passes.
+// resume lets the delayed bytes pass.
 func (w *wire) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,16 +146,9 @@ func (w *wire) close() {
 	w.closed = true
 	conns := w.conns
 	w.mu.Unlock()
-	for _, c := range append([]io.Closer{w.listener}, closers(conns)...) {
+	_ = w.listener.Close()
+	for _, c := range conns {
 		_ = c.Close()
 	}
 	w.copies.Wait()
-}
-
-func closers(conns []net.Conn) []io.Closer {
-	all := make([]io.Closer, len(conns))
-	for i, c := range conns {
-		all[i] = c
-	}
-	return all
 }

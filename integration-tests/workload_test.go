@@ -11,17 +11,18 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// workload send check-outs of any book to any patron, one after the other,
-// until they are told to stop.
+// workload is a number of machines. Each sends check-outs of random books to random
+// patrons, one after the other.
 type workload struct {
-	p              *pair
-	wg             sync.WaitGroup
-	stop           chan struct{}
+	p    *pair
+	wg   sync.WaitGroup
+	stop chan struct{}
+
 	mu             sync.Mutex
 	patrons, books []string
-	lent           []string // the loans that were acknowledged
-	failed         int
-	badAnswers     []string
+	lent           []string // the ids of acknowledged loans
+	failed         int      // answers other than 201 and 422
+	badAnswers     []string // failures other than 503 and 504 with a message
 }
 
 func (m *workload) runMachine(t *testing.T, i int) {
@@ -32,7 +33,7 @@ func (m *workload) runMachine(t *testing.T, i int) {
 		default:
 		}
 		book, patron := m.pickCheckOut()
-		a, err := m.p.machines[i%len(m.p.machines)].Do(t.Context(), http.MethodPost, "/circulation/check-out-by-barcode", m.p.newCheckOut(book, patron))
+		a, err := m.p.machines[i%len(m.p.machines)].Do(t.Context(), http.MethodPost, checkOutPath, m.p.newCheckOut(book, patron))
 		m.recordAnswer(a, err)
 	}
 }
@@ -43,7 +44,7 @@ func (m *workload) pickCheckOut() (book, patron string) {
 	return m.books[rand.N(len(m.books))], m.patrons[rand.N(len(m.patrons))]
 }
 
-// assign gives the machines other patrons and books.
+// assign replaces the machines' patrons and books.
 func (m *workload) assign(patrons, books []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +69,7 @@ func (m *workload) recordAnswer(a stack.Answer, err error) {
 	}
 }
 
-// waitForOutcomes waits for n more lendings and failures.
+// waitForOutcomes waits until so many more check-outs were lent and have failed.
 func (m *workload) waitForOutcomes(t *testing.T, lent, failed int) {
 	t.Helper()
 	count := func() (int, int) {
@@ -77,22 +78,16 @@ func (m *workload) waitForOutcomes(t *testing.T, lent, failed int) {
 		return len(m.lent), m.failed
 	}
 	lentBefore, failedBefore := count()
-	waitUntil(t, patience, fmt.Sprintf("%d lendings and %d failures more", lent, failed), func() bool {
+	waitUntil(t, patience, fmt.Sprintf("%d more loans and %d more failures", lent, failed), func() bool {
 		l, f := count()
 		return l >= lentBefore+lent && f >= failedBefore+failed
 	})
 }
 
-// startWorkload lets n machines lend the books of new patrons until the test ends or the
-// returned function is called.
-func startWorkload(t *testing.T, p *pair, n, patrons, books int) (m *workload, end func()) {
+// startWorkload runs n machines until the test ends or end is called.
+func startWorkload(t *testing.T, p *pair, n int, patrons, books []string) (m *workload, end func()) {
 	t.Helper()
-	m = &workload{p: p, stop: make(chan struct{})}
-	barcodes := make([]string, patrons)
-	for i := range barcodes {
-		_, barcodes[i] = p.addPatron(t)
-	}
-	m.assign(barcodes, p.addBooks(t, books))
+	m = &workload{p: p, stop: make(chan struct{}), patrons: patrons, books: books}
 	for i := range n {
 		m.wg.Go(func() { m.runMachine(t, i) })
 	}

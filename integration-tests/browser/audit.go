@@ -20,11 +20,11 @@ type violation struct {
 	}
 }
 
-// Axe lets axe-core check the page and fails the test for each serious and each
-// critical violation. Lighter ones are logged.
-func (p *Page) Axe() {
+// CheckAxe runs axe-core on the page. It fails the test for each serious or critical
+// violation, and logs the others.
+func (p *Page) CheckAxe() {
 	p.t.Helper()
-	for _, v := range p.audit() {
+	for _, v := range p.runAxe() {
 		if slices.Contains([]string{"serious", "critical"}, v.Impact) {
 			p.t.Errorf("axe on %s: %s", p.URL(), v)
 		} else {
@@ -33,35 +33,36 @@ func (p *Page) Axe() {
 	}
 }
 
-func (p *Page) audit() []violation {
+// runAxe runs axe-core and returns all violations.
+func (p *Page) runAxe() []violation {
 	p.t.Helper()
 	if p.axe == "" {
-		script, err := newFinder().axe(p.ctx)
+		script, err := newFinder().loadAxe(p.ctx)
 		if err != nil {
 			p.t.Fatal(err)
 		}
 		p.axe = script
 	}
-	if p.options.noScript { // axe is one itself; the page's own were left out when it was loaded
-		p.scripts(true)
-		defer p.scripts(false)
+	if p.options.noScript { // axe-core is a script; those of the page did not run when it was loaded
+		p.enableScripts(true)
+		defer p.enableScripts(false)
 	}
-	p.do("loading axe", chromedp.Evaluate[chromedp.Void](p.axe))
-	return ask(p, "running axe", chromedp.Evaluate[[]violation](`axe.run({resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
+	p.runVoid("loading axe", chromedp.Evaluate[chromedp.Void](p.axe))
+	return runAction(p, "running axe", chromedp.Evaluate[[]violation](`axe.run({resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
 		ID: v.id, Impact: v.impact, Help: v.help, HelpURL: v.helpUrl,
 		Nodes: v.nodes.map(n => ({Target: n.target.flat(Infinity), HTML: n.html, FailureSummary: n.failureSummary})),
 	})))`, chromedp.EvalAwaitPromise))
 }
 
-func (p *Page) scripts(enabled bool) {
+func (p *Page) enableScripts(enabled bool) {
 	p.t.Helper()
-	p.do("turning scripts on or off", func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+	p.runVoid("turning scripts on or off", func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !enabled})
 		return chromedp.Void{}, err
 	})
 }
 
-// String tells the rule and all places that break it.
+// String returns the rule and all elements that break it.
 func (v violation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%s] %s: %s (%s)", v.Impact, v.ID, v.Help, v.HelpURL)
@@ -71,9 +72,8 @@ func (v violation) String() string {
 	return b.String()
 }
 
-// tooWide lists what sticks out of the window to the right. What can be scrolled
-// within a box of its own, such as a wide table, does not count: but nothing can be
-// scrolled on paper.
+// tooWide lists elements beyond the right edge of the window. On screen it leaves out what
+// scrolls in a box of its own, such as a wide table.
 const tooWide = `(() => {
 	const page = document.documentElement, printed = matchMedia("print").matches;
 	const slides = page.scrollWidth > page.clientWidth;
@@ -84,14 +84,14 @@ const tooWide = `(() => {
 	};
 	const wide = [...document.querySelectorAll("body *")].filter(e =>
 		e.checkVisibility() && e.getBoundingClientRect().right > page.clientWidth + 1 && (printed || !boxed(e)));
-	return slides && !wide.length ? ["something that is no element"] : wide.map(e => e.cloneNode().outerHTML);
+	return slides && !wide.length ? ["no element"] : wide.map(e => e.cloneNode().outerHTML);
 })()`
 
-// FitsWidth fails the test when the page has to be scrolled sideways, or is wider
-// than its paper, and names what is too wide.
-func (p *Page) FitsWidth() {
+// CheckWidth fails the test if the page is wider than its window or its paper, and names
+// the elements that are too wide.
+func (p *Page) CheckWidth() {
 	p.t.Helper()
-	for _, element := range ask(p, "looking for what is too wide", chromedp.Evaluate[[]string](tooWide)) {
+	for _, element := range runAction(p, "finding elements that are too wide", chromedp.Evaluate[[]string](tooWide)) {
 		p.t.Errorf("too wide for the window on %s: %s", p.URL(), element)
 	}
 }

@@ -16,27 +16,27 @@ import (
 
 const (
 	axePackage = "axe-core@4.14.1"
-	// axeSum is the sha512 of the package, in base64 as registries write it.
+	// axeSum is the SHA-512 of the package in base64.
 	axeSum  = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 	axeFile = "package/axe.min.js"
-	// maxAxe bounds the script, which has some 650 kB.
+	// maxAxe is the largest accepted script, which has some 650 kB.
 	maxAxe = 8 << 20
 )
 
-// axe returns the script of axe-core, from the cache folder or fetched into it.
-// Processes may do so at once: the script comes there whole, by a rename.
-func (f *finder) axe(ctx context.Context) (string, error) {
+// loadAxe returns the script of axe-core from the cache folder. If it is not there, loadAxe
+// fetches it. Concurrent processes see only whole files, because a rename publishes them.
+func (f *finder) loadAxe(ctx context.Context) (string, error) {
 	cache, err := f.cacheDir()
 	if err != nil {
 		return "", err
 	}
 	name := filepath.Join(cache, axePackage+".min.js")
-	if script, err := os.ReadFile(name); err == nil { //nolint:gosec // in our own cache folder
+	if script, err := os.ReadFile(name); err == nil { //nolint:gosec // in the cache folder
 		return string(script), nil
 	}
 	npm, err := f.system.LookPath("npm")
 	if err != nil {
-		return "", fmt.Errorf("axe-core, which looks for what keeps people from using a page, is fetched with npm: install npm, "+
+		return "", fmt.Errorf("axe-core, which checks that pages are accessible, is fetched with npm: install npm, "+
 			"or leave these tests out with BROWSER_TESTS=skip: %w", err)
 	}
 	tmp, err := os.MkdirTemp(cache, "axe-")
@@ -55,11 +55,11 @@ func (f *finder) axe(ctx context.Context) (string, error) {
 	return string(script), os.Rename(whole, name)
 }
 
-// fetchAxe downloads the package into dir, checks it and returns the script in it.
+// fetchAxe downloads the package into dir, compares its checksum and returns its script.
 func (f *finder) fetchAxe(ctx context.Context, npm, dir string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	// Run there, or npm would follow the settings of the project it stands in.
+	// It runs in dir, because npm reads the settings of the project in its folder.
 	if _, err := f.system.Run(ctx, dir, nil, npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", dir, axePackage); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (f *finder) fetchAxe(ctx context.Context, npm, dir string) ([]byte, error) 
 		return nil, err
 	}
 	if len(archives) != 1 {
-		return nil, fmt.Errorf("npm pack left %d archives, expected one", len(archives))
+		return nil, fmt.Errorf("npm pack made %d archives, want one", len(archives))
 	}
 	archive, err := os.ReadFile(archives[0])
 	if err != nil {
@@ -78,11 +78,11 @@ func (f *finder) fetchAxe(ctx context.Context, npm, dir string) ([]byte, error) 
 	if got := base64.StdEncoding.EncodeToString(sum[:]); got != axeSum {
 		return nil, fmt.Errorf("the archive is not the expected one: its sha512 is %s, pinned is %s", got, axeSum)
 	}
-	return takeOut(archive)
+	return extractScript(archive)
 }
 
-// takeOut returns the script that the package, a gzipped tar archive, holds.
-func takeOut(archive []byte) ([]byte, error) {
+// extractScript returns the script from the package, a gzipped tar archive.
+func extractScript(archive []byte) ([]byte, error) {
 	zr, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err

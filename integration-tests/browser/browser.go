@@ -1,9 +1,8 @@
-// Package browser lets tests use pages in a real browser as a person does: it
-// finds or installs Chromium, opens tabs, finds what is on a page by its text and
-// accessible name, waits for what should happen there, and asks axe-core what
-// keeps people from using it.
+// Package browser drives pages in a real browser for tests. It finds or installs Chromium
+// and opens tabs. It finds elements by text and accessible name, waits for changes, and
+// checks with axe-core that pages are accessible.
 //
-// A test binary has one Chromium, which the first tab starts and TestMain stops:
+// A test binary has one Chromium. The first tab starts it, TestMain stops it:
 //
 //	var chromium browser.Chromium
 //
@@ -13,8 +12,8 @@
 //		os.Exit(code)
 //	}
 //
-// BROWSER_TESTS=skip skips the tests that open a tab, CHROME_BIN names the
-// program, and SCREENSHOTS the folder that pictures for the documentation go to.
+// BROWSER_TESTS=skip skips the tests that open a tab. CHROME_BIN names the program.
+// SCREENSHOTS names the folder of the documentation's pictures.
 package browser
 
 import (
@@ -29,22 +28,21 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// FarHost is a name of this machine which the browser trusts as little as one of
-// any other: over plain http it sends no Sec-Fetch-Site there, and pages cannot use
-// the clipboard.
+// FarHost is a name of this machine that the browser treats as another machine. Over plain
+// HTTP it sends no Sec-Fetch-Site there, and pages cannot use the clipboard.
 const FarHost = "library.test"
 
 const (
-	// patience is how long a condition is waited for. It only matters to tests
-	// that fail, and machines that test may be slow.
+	// patience is the longest wait for a condition. It is long, because machines that run
+	// tests may be slow.
 	patience = 20 * time.Second
-	// startTimeout bounds the start of Chromium, closeTimeout its end.
+	// startTimeout bounds the start of Chromium, and closeTimeout its end.
 	startTimeout = time.Minute
 	closeTimeout = 20 * time.Second
 )
 
-// Chromium is one browser process that all tests of a binary share. The zero
-// value is ready: the first tab starts the process. Tests may use it in parallel.
+// Chromium is one browser process that all tests of a binary share, also in parallel. The
+// zero value is ready, and the first tab starts the process.
 type Chromium struct {
 	mu      sync.Mutex
 	started bool
@@ -53,11 +51,10 @@ type Chromium struct {
 	stop    context.CancelFunc
 }
 
-// Open opens a tab whose cookies, logins and cache are its own, and closes it
-// when the test ends. A test whose page has written an error to the console, an
-// uncaught exception or a violation of the Content-Security-Policy among them,
-// fails then. Open skips the test when BROWSER_TESTS is "skip", and fails it when
-// there is no browser.
+// Open opens a tab with its own cookies, logins and cache, and closes it when the test
+// ends. Errors in the page's console fail the test then, such as uncaught exceptions and
+// violations of the Content-Security-Policy. Open skips the test if BROWSER_TESTS is "skip",
+// and fails it if there is no browser.
 func (c *Chromium) Open(t testing.TB, opts ...Option) *Page {
 	t.Helper()
 	switch mode := os.Getenv("BROWSER_TESTS"); mode {
@@ -67,21 +64,21 @@ func (c *Chromium) Open(t testing.TB, opts ...Option) *Page {
 	default:
 		t.Fatalf("BROWSER_TESTS is %q, not empty or skip", mode)
 	}
-	if err := c.start(); err != nil {
+	if err := c.startProcess(); err != nil {
 		t.Fatal(err)
 	}
 	o := newOptions(opts)
 	events := newEvents()
 	ctx, cancel := chromedp.NewContext(c.ctx,
-		chromedp.WithNewBrowserContext(), chromedp.WithListener(events.listen))
+		chromedp.WithNewBrowserContext(), chromedp.WithListener(events.handleEvent))
 	p := &Page{tab: &tab{t: t, ctx: ctx, events: events, options: o, patience: patience}}
 	t.Cleanup(func() {
 		t.Helper()
 		defer cancel()
 		p.checkConsole()
 	})
-	// The first command opens the tab, and the tab lives as long as that command's
-	// context: so no time-out of its own.
+	// The first command opens the tab, which lives as long as the command's context. So the
+	// context has no time-out.
 	watchdog := time.AfterFunc(startTimeout, cancel)
 	defer watchdog.Stop()
 	if err := chromedp.Do(ctx, chromedp.Func(func(_ context.Context, tg *chromedp.Target) error {
@@ -94,15 +91,15 @@ func (c *Chromium) Open(t testing.TB, opts ...Option) *Page {
 	return p
 }
 
-// start finds and starts Chromium once; later calls return the first one's error.
-func (c *Chromium) start() error {
+// startProcess finds and starts Chromium once. Later calls return the error of the first.
+func (c *Chromium) startProcess() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started {
 		return c.err
 	}
 	c.started = true
-	program, err := newFinder().chromium(context.Background())
+	program, err := newFinder().findChromium(context.Background())
 	if err != nil {
 		c.err = err
 		return err
@@ -112,7 +109,7 @@ func (c *Chromium) start() error {
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("no-proxy-server", true), // all pages are this machine's
+		chromedp.Flag("no-proxy-server", true), // all pages are on this machine
 		chromedp.Flag("host-resolver-rules", "MAP "+FarHost+" 127.0.0.1"),
 		chromedp.Flag("enable-blink-features", "LangAttributeAwareFormControlUI"), // see european
 	)
@@ -130,8 +127,8 @@ func (c *Chromium) start() error {
 	return nil
 }
 
-// Close stops the browser and removes its profile. It does nothing when no tab
-// was ever opened. Open must not be called after it.
+// Close stops the browser, if it runs, and removes its profile. Open must not be called
+// after Close.
 func (c *Chromium) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

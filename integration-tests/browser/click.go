@@ -12,10 +12,9 @@ import (
 // point is a place in the window, in CSS pixels.
 type point struct{ X, Y float64 }
 
-// hittable scrolls the element into the middle of the window and returns a point
-// of it that a mouse can hit, or a word on what is in the way. A box to tick that
-// is drawn by its label is hit there.
-const hittable = `function () {
+// findHittablePoint scrolls the element into the middle of the window. It returns a point
+// of it, or of its label, that a mouse can hit, or the name of what covers it.
+const findHittablePoint = `function () {
 	const of = e => e ? "<" + e.tagName.toLowerCase() + (e.id ? " id=" + e.id : "") + ">" : "the edge of the window";
 	let way = "nothing: it has no size";
 	for (const e of [this, ...(this.labels || [])]) {
@@ -30,10 +29,10 @@ const hittable = `function () {
 	return {X: 0, Y: 0, Way: way};
 }`
 
-// aimed makes the element note whether the next click of the mouse lands on it.
-// One that lands elsewhere, since the page has moved under the mouse, is kept from
-// doing anything. Clicks that the page's own scripts make are none of the mouse.
-const aimed = `function () {
+// watchNextClick makes the element record whether the next click of the mouse lands on it.
+// It cancels a click that lands elsewhere because the page has moved. It ignores clicks by
+// the page's scripts.
+const watchNextClick = `function () {
 	const aim = this.aim = {off: new AbortController(), landed: false};
 	addEventListener("click", event => {
 		if (!event.isTrusted) return;
@@ -45,78 +44,75 @@ const aimed = `function () {
 	}, {capture: true, signal: aim.off.signal});
 }`
 
-// landed tells whether the click that was aimed at the element landed there.
-const landed = `function () {
+// readLanding returns whether the watched click landed on the element.
+const readLanding = `function () {
 	this.aim.off.abort();
 	return this.aim.landed;
 }`
 
-// errNotHere is why a click is repeated: it has done nothing.
-var errNotHere = errors.New("the page moved under the mouse")
+// errMissed is the error of a click without effect, which is repeated.
+var errMissed = errors.New("the page moved under the mouse")
 
-// Click clicks with the mouse on the only button, link, tab, box to tick or the
-// like that has the accessible name, once it is enabled, holds still and nothing
-// covers it. It then waits for the page that the click leads to. A click that may
-// have done something is never repeated.
+// Click clicks with the mouse on the only clickable element with the accessible name. It
+// waits until the element is enabled, does not move and is not covered. Then it waits for
+// the page that the click opens. A click that may have had an effect is never repeated.
 func (p *Page) Click(name string) {
 	p.t.Helper()
 	var last, at point
 	var broken error
-	p.until(fmt.Sprintf("clicking %q", name), func(ctx context.Context) error {
-		e, err := p.one(ctx, clickable(), name)
+	p.waitUntil(fmt.Sprintf("clicking %q", name), func(ctx context.Context) error {
+		e, err := p.findOne(ctx, clickable(), name)
 		if err != nil {
 			return err
 		}
 		last = at
-		if at, err = place(ctx, e); err != nil {
+		if at, err = findPoint(ctx, e); err != nil {
 			return err
 		}
 		if last != at {
 			return fmt.Errorf("the %s moves", e.Role)
 		}
-		err = p.hit(ctx, e, at)
-		if errors.Is(err, errNotHere) {
+		err = p.clickAt(ctx, e, at)
+		if errors.Is(err, errMissed) {
 			return err
 		}
 		broken = err
 		return nil
 	})
 	if broken != nil {
-		p.fail("clicking %q: %v", name, broken)
+		p.failTest("clicking %q: %v", name, broken)
 	}
-	p.settle()
+	p.waitForLoad()
 }
 
-// place is where the mouse can hit the element.
-func place(ctx context.Context, e Element) (point, error) {
+// findPoint returns a point of the element that the mouse can hit.
+func findPoint(ctx context.Context, e Element) (point, error) {
 	if e.Disabled {
 		return point{}, fmt.Errorf("the %s is disabled", e.Role)
 	}
-	hit, err := onNode[struct {
+	hit, err := callOnNode[struct {
 		point
 		Way string
-	}](ctx, e.node, hittable)
+	}](ctx, e.node, findHittablePoint)
 	if err == nil && hit.Way != "" {
 		err = fmt.Errorf("the %s cannot be hit, in the way is %s", e.Role, hit.Way)
 	}
 	return hit.point, err
 }
 
-// hit returns errNotHere when the click did nothing, and what kept it from being
-// made. Without scripts it is not known where a click lands, but then nothing moves
-// either.
-func (p *Page) hit(ctx context.Context, e Element, at point) error {
-	// This handle keeps the element for the question below even if the page has
-	// replaced it by then.
-	aim, err := object(ctx, e.node)
+// clickAt clicks on the point. It returns errMissed if the click had no effect. Without
+// scripts it cannot check that, but then the page does not move either.
+func (p *Page) clickAt(ctx context.Context, e Element, at point) error {
+	// The handle keeps the element for readLanding, also if the page replaces it meanwhile.
+	aim, err := resolveNode(ctx, e.node)
 	if err == nil {
-		_, err = onObject[chromedp.Void](ctx, aim, aimed)
+		_, err = callOnObject[chromedp.Void](ctx, aim, watchNextClick)
 	}
 	if err == nil {
 		err = chromedp.Do(ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNotHere, err) // no button of the mouse was pressed
+		return fmt.Errorf("%w: %w", errMissed, err) // the mouse button was not pressed
 	}
 	if err := chromedp.Do(ctx, chromedp.MouseClickXY(at.X, at.Y)); err != nil {
 		return err
@@ -124,8 +120,8 @@ func (p *Page) hit(ctx context.Context, e Element, at point) error {
 	if p.options.noScript {
 		return nil
 	}
-	if hit, err := onObject[bool](ctx, aim, landed); err == nil && !hit { // an error: the click has led to another page
-		return errNotHere
+	if hit, err := callOnObject[bool](ctx, aim, readLanding); err == nil && !hit { // on an error the click has opened another page
+		return errMissed
 	}
 	return nil
 }

@@ -15,13 +15,13 @@ func TestPage_ClickWaitsForTheNextPage(t *testing.T) {
 		writePage(w, `<form action="/next"><button>Send</button></form> <a href="/next">Next</a>`+fmt.Sprintf(field, "first"))
 	})
 	mux.HandleFunc("/next", func(w http.ResponseWriter, r *http.Request) {
-		select { // slower than two looks at a page
+		select { // slower than two checks of a page
 		case <-time.After(4 * interval):
 		case <-r.Context().Done():
 		}
 		writePage(w, fmt.Sprintf(field, "second")+`<p><a href="#here">Here</a> <a id=here href="/">Home</a>`)
 	})
-	url := start(t, mux)
+	url := startServer(t, mux)
 	for _, name := range []string{"Send", "Next"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -31,9 +31,9 @@ func TestPage_ClickWaitsForTheNextPage(t *testing.T) {
 			p.Fill("Reason", "of the second page")
 			p.See("second")
 			if got := p.Find("Reason").Value; got != "of the second page" {
-				t.Errorf("got %q in the second page's field, want what was filled in", got)
+				t.Errorf("got %q in the second page's field, want the typed value", got)
 			}
-			p.Click("Here") // leads to no other page, and keeps nobody waiting
+			p.Click("Here") // opens no other page, so it does not wait
 			p.FocusOn("Home")
 		})
 	}
@@ -42,7 +42,7 @@ func TestPage_ClickWaitsForTheNextPage(t *testing.T) {
 func TestPage_ClickOnAMovingButton(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<button style="position:relative">Send</button><script>
+	p.Goto(servePages(t, map[string]string{"/": `<button style="position:relative">Send</button><script>
 		const button = document.querySelector("button"), until = performance.now() + 500
 		let moves = true, left = 0
 		const timer = setInterval(() => {
@@ -57,7 +57,7 @@ func TestPage_ClickOnAMovingButton(t *testing.T) {
 func TestPage_ClickOnAJumpingButton(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<a id=other href="/missing">Other</a> <button style="position:relative">Send</button><script>
+	p.Goto(servePages(t, map[string]string{"/": `<a id=other href="/missing">Other</a> <button style="position:relative">Send</button><script>
 		const button = document.querySelector("button"), other = document.getElementById("other")
 		button.addEventListener("mousemove", () => {
 			const box = button.getBoundingClientRect()
@@ -72,7 +72,7 @@ func TestPage_ClickOnAJumpingButton(t *testing.T) {
 func TestPage_ClickOnAReplacedButton(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<p><button>Send</button></p><p id=sent></p><script>
+	p.Goto(servePages(t, map[string]string{"/": `<p><button>Send</button></p><p id=sent></p><script>
 		const place = document.querySelector("p"), sent = document.getElementById("sent")
 		const ready = () => { document.querySelector("button").onclick = () => { sent.append("sent ") } }
 		ready()
@@ -89,7 +89,7 @@ func TestPage_ClickOnAReplacedButton(t *testing.T) {
 func TestPage_ClickHappensOnce(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `
+	p.Goto(servePages(t, map[string]string{"/": `
 		<button id=button>Button <b>of two words</b></button> <a id=link href="#here">Link</a>
 		<label><input id=box type=checkbox> Box</label>
 		<input id=drawn type=checkbox style="position:absolute;opacity:0;pointer-events:none"><label for=drawn>Drawn</label>
@@ -99,7 +99,7 @@ func TestPage_ClickHappensOnce(t *testing.T) {
 		for (const id of ["button", "link", "busy"]) document.getElementById(id).addEventListener("click", () => note(id))
 		for (const id of ["box", "drawn"]) document.getElementById(id).addEventListener("change", () => note(id))
 		document.getElementById("more").addEventListener("toggle", () => note("more"))
-		// A script's own click comes before the one of the mouse, which still counts.
+		// A script's click comes before that of the mouse, which still counts.
 		document.getElementById("busy").addEventListener("mousedown", () => document.getElementById("button").click())
 		</script>`}))
 	for _, name := range []string{"Button of two words", "Link", "Box", "Drawn", "More", "Busy"} {

@@ -15,13 +15,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// kind is a set of roles, as Chromium's accessibility tree names them.
+// kind is a set of roles of Chromium's accessibility tree.
 type kind struct {
-	name  string // what a failure calls them
+	name  string // for failures
 	roles []string
 }
 
-// Some roles are Chromium's own: no ARIA role exists for a summary or a date field.
+// clickable includes roles of Chromium's own, because ARIA has none for a summary.
 func clickable() kind {
 	return kind{"button, link or the like", []string{
 		"button", "link", "checkbox", "radio", "switch", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "option",
@@ -47,11 +47,11 @@ func container() kind {
 	}}
 }
 
-// Element is what a person, or a screen reader, is told about one control.
+// Element is one control as a screen reader presents it.
 type Element struct {
 	Role        string // such as "button", "spinbutton", "meter"
 	Name        string
-	Description string // what aria-describedby says: a hint, the message at a field
+	Description string // the text of aria-describedby, such as a hint or an error message
 	Value       string // of fields and meters
 	Checked     bool
 	Expanded    bool
@@ -61,16 +61,15 @@ type Element struct {
 	node cdp.BackendNodeID
 }
 
-// Find waits until the page has exactly one control with the accessible name, and
-// tells what it is like: a button, link, field, box to tick, meter, progress bar,
-// image or live status.
+// Find waits until the page has exactly one control with the accessible name, and returns
+// it. A control is a button, link, field, checkbox, meter, progress bar, image or live status.
 func (p *Page) Find(name string) Element {
 	p.t.Helper()
 	return p.find(control(), name)
 }
 
-// FindField is Find for a field to fill in or a list to choose from, also where a
-// link or button has its name, as in a message that leads to the field.
+// FindField is Find for fields and lists only. A link or button may have the same name, such
+// as a link in an error message.
 func (p *Page) FindField(label string) Element {
 	p.t.Helper()
 	return p.find(kind{"field", slices.Concat(fillable().roles, selectable().roles)}, label)
@@ -79,20 +78,20 @@ func (p *Page) FindField(label string) Element {
 func (p *Page) find(k kind, name string) Element {
 	p.t.Helper()
 	var found Element
-	p.until(fmt.Sprintf("finding the %s %q", k.name, name), func(ctx context.Context) (err error) {
-		found, err = p.one(ctx, k, name)
+	p.waitUntil(fmt.Sprintf("finding the %s %q", k.name, name), func(ctx context.Context) (err error) {
+		found, err = p.findOne(ctx, k, name)
 		return err
 	})
 	return found
 }
 
-// one returns the only element of that kind with that name.
-func (p *Page) one(ctx context.Context, k kind, name string) (Element, error) {
-	root, err := p.root(ctx)
+// findOne returns the only element of that kind with that name.
+func (p *Page) findOne(ctx context.Context, k kind, name string) (Element, error) {
+	root, err := p.findRoot(ctx)
 	if err != nil {
 		return Element{}, err
 	}
-	found, err := query(ctx, root, k, name)
+	found, err := queryTree(ctx, root, k, name)
 	if err != nil {
 		return Element{}, err
 	}
@@ -100,13 +99,13 @@ func (p *Page) one(ctx context.Context, k kind, name string) (Element, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		all, err := query(ctx, root, k, "")
-		return Element{}, errors.Join(fmt.Errorf("no %s has that name; there are: %s", k.name, names(all)), err)
+		all, err := queryTree(ctx, root, k, "")
+		return Element{}, errors.Join(fmt.Errorf("no %s has that name; there are: %s", k.name, listNames(all)), err)
 	}
-	return Element{}, fmt.Errorf("%d of them: %s; In says which part of the page is meant", len(found), names(found))
+	return Element{}, fmt.Errorf("%d of them: %s; use In to select a part of the page", len(found), listNames(found))
 }
 
-func names(elements []Element) string {
+func listNames(elements []Element) string {
 	if len(elements) == 0 {
 		return "none"
 	}
@@ -117,34 +116,34 @@ func names(elements []Element) string {
 	return strings.Join(words, ", ")
 }
 
-// query asks the accessibility tree below root, which leaves out what is hidden.
-// An empty name means any. Chromium itself would compare names with all their
-// white space, such as that which a sign leaves that is hidden from screen readers.
-func query(ctx context.Context, root runtime.RemoteObjectID, k kind, name string) ([]Element, error) {
+// queryTree searches the accessibility tree below root, which has no hidden elements. An
+// empty name means any. It compares names itself, because Chromium does not fold white
+// space.
+func queryTree(ctx context.Context, root runtime.RemoteObjectID, k kind, name string) ([]Element, error) {
 	res, err := chromedp.Call(ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{ObjectID: root})
 	if err != nil {
 		return nil, err
 	}
-	name = plain(name)
+	name = foldSpace(name)
 	var found []Element
 	for _, n := range res.Nodes {
-		if n.Ignored || n.BackendDOMNodeID == 0 || !slices.Contains(k.roles, word(n.Role)) {
+		if n.Ignored || n.BackendDOMNodeID == 0 || !slices.Contains(k.roles, valueText(n.Role)) {
 			continue
 		}
-		if e := element(n); name == "" || e.Name == name {
+		if e := newElement(n); name == "" || e.Name == name {
 			found = append(found, e)
 		}
 	}
 	return found, nil
 }
 
-func element(n *accessibility.Node) Element {
+func newElement(n *accessibility.Node) Element {
 	e := Element{
-		Role: word(n.Role), Name: plain(word(n.Name)), Description: word(n.Description), Value: word(n.Value),
+		Role: valueText(n.Role), Name: foldSpace(valueText(n.Name)), Description: valueText(n.Description), Value: valueText(n.Value),
 		node: n.BackendDOMNodeID,
 	}
 	for _, prop := range n.Properties {
-		set := word(prop.Value)
+		set := valueText(prop.Value)
 		switch prop.Name {
 		case accessibility.PropertyNameChecked, accessibility.PropertyNamePressed:
 			e.Checked = e.Checked || set == "true"
@@ -160,8 +159,8 @@ func element(n *accessibility.Node) Element {
 	return e
 }
 
-// word is a value of the tree, a string, number or truth value, as text.
-func word(v *accessibility.Value) string {
+// valueText returns a string, number or boolean of the tree as text.
+func valueText(v *accessibility.Value) string {
 	if v == nil {
 		return ""
 	}
@@ -172,8 +171,8 @@ func word(v *accessibility.Value) string {
 	return string(v.Value)
 }
 
-// root returns the page's document, or the one part that In names.
-func (p *Page) root(ctx context.Context) (runtime.RemoteObjectID, error) {
+// findRoot returns the page's document, or the part that In names.
+func (p *Page) findRoot(ctx context.Context) (runtime.RemoteObjectID, error) {
 	doc, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject]("document"))
 	if err != nil {
 		return "", err
@@ -181,28 +180,28 @@ func (p *Page) root(ctx context.Context) (runtime.RemoteObjectID, error) {
 	if p.part == "" {
 		return doc.ObjectID, nil
 	}
-	parts, err := query(ctx, doc.ObjectID, container(), p.part)
+	parts, err := queryTree(ctx, doc.ObjectID, container(), p.part)
 	if err != nil {
 		return "", err
 	}
 	switch len(parts) {
 	case 1:
-		return object(ctx, parts[0].node)
+		return resolveNode(ctx, parts[0].node)
 	case 0:
-		return partWith(ctx, doc.ObjectID, p.part)
+		return findRow(ctx, doc.ObjectID, p.part)
 	}
-	return "", fmt.Errorf("%d parts of the page are called %q: %s", len(parts), p.part, names(parts))
+	return "", fmt.Errorf("%d parts of the page are called %q: %s", len(parts), p.part, listNames(parts))
 }
 
-// partWith returns the only row or list item with the text.
-func partWith(ctx context.Context, doc runtime.RemoteObjectID, text string) (runtime.RemoteObjectID, error) {
+// findRow returns the only row or list item with the text.
+func findRow(ctx context.Context, doc runtime.RemoteObjectID, text string) (runtime.RemoteObjectID, error) {
 	const find = `function (text) {
 		const plain = e => e.innerText.trim().replace(/\s+/g, " ");
 		const with_ = [...this.querySelectorAll("tr, li, [role=row], [role=listitem]")].filter(e => plain(e).includes(text));
 		const inner = with_.filter(e => !with_.some(other => other !== e && e.contains(other)));
 		return inner.length === 1 ? inner[0] : inner.length;
 	}`
-	res, err := chromedp.Run(ctx, chromedp.CallFunctionOn[*runtime.RemoteObject](find, on(doc), plain(text)))
+	res, err := chromedp.Run(ctx, chromedp.CallFunctionOn[*runtime.RemoteObject](find, withReceiver(doc), foldSpace(text)))
 	if err != nil {
 		return "", err
 	}
@@ -212,8 +211,8 @@ func partWith(ctx context.Context, doc runtime.RemoteObjectID, text string) (run
 	return res.ObjectID, nil
 }
 
-// object returns the page's own object for a node of the tree.
-func object(ctx context.Context, node cdp.BackendNodeID) (runtime.RemoteObjectID, error) {
+// resolveNode returns the page's object for a node of the tree.
+func resolveNode(ctx context.Context, node cdp.BackendNodeID) (runtime.RemoteObjectID, error) {
 	res, err := chromedp.Call(ctx, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: node})
 	if err != nil {
 		return "", err
@@ -221,22 +220,22 @@ func object(ctx context.Context, node cdp.BackendNodeID) (runtime.RemoteObjectID
 	return res.Object.ObjectID, nil
 }
 
-// on makes a function be called on the object.
-func on(id runtime.RemoteObjectID) chromedp.CallOption {
+// withReceiver calls a function with the object as this.
+func withReceiver(id runtime.RemoteObjectID) chromedp.CallOption {
 	return func(p *runtime.CallFunctionOnParams) { p.ObjectID = id }
 }
 
-// onObject calls the function on the object and returns its answer.
-func onObject[T any](ctx context.Context, id runtime.RemoteObjectID, function string, args ...any) (T, error) {
-	return chromedp.Run(ctx, chromedp.CallFunctionOn[T](function, on(id), args...))
+// callOnObject calls the function on the object and returns its result.
+func callOnObject[T any](ctx context.Context, id runtime.RemoteObjectID, function string, args ...any) (T, error) {
+	return chromedp.Run(ctx, chromedp.CallFunctionOn[T](function, withReceiver(id), args...))
 }
 
-// onNode calls the function on a node of the tree.
-func onNode[T any](ctx context.Context, node cdp.BackendNodeID, function string, args ...any) (T, error) {
-	id, err := object(ctx, node)
+// callOnNode calls the function on a node of the tree.
+func callOnNode[T any](ctx context.Context, node cdp.BackendNodeID, function string, args ...any) (T, error) {
+	id, err := resolveNode(ctx, node)
 	if err != nil {
 		var zero T
 		return zero, err
 	}
-	return onObject[T](ctx, id, function, args...)
+	return callOnObject[T](ctx, id, function, args...)
 }

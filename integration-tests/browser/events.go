@@ -14,17 +14,17 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// events keeps what a tab has told of itself: whether it is on its way to another
-// page, how the server answered for this one, and what went wrong in it.
+// events records a tab's events: whether it is loading a page, the status of the page, and
+// errors in it.
 type events struct {
 	mu        sync.Mutex
 	frame     target.ID // a page's outermost frame has the tab's id
 	loading   bool
 	status    int
-	documents map[network.RequestID]bool // requests for pages, not for what is in them
+	documents map[network.RequestID]bool // requests for pages, not for resources
 	errors    []string
 	expected  []string
-	dialogs   chan struct{} // has one for a dialog that waits for an answer
+	dialogs   chan struct{} // holds one value while a dialog waits
 }
 
 func newEvents() *events {
@@ -37,8 +37,8 @@ func (e *events) setFrame(id target.ID) {
 	e.frame = id
 }
 
-// listen takes one event. It is called for one at a time, in their order.
-func (e *events) listen(ev any) {
+// handleEvent records one event. Calls are sequential and in the order of the events.
+func (e *events) handleEvent(ev any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch ev := ev.(type) {
@@ -70,12 +70,12 @@ func (e *events) listen(ev any) {
 		}
 	case *runtime.EventConsoleAPICalled:
 		if ev.Type == runtime.ConsoleAPICalledTypeError || ev.Type == runtime.ConsoleAPICalledTypeAssert {
-			e.errors = append(e.errors, "console."+string(ev.Type)+": "+objects(ev.Args))
+			e.errors = append(e.errors, "console."+string(ev.Type)+": "+formatArgs(ev.Args))
 		}
 	case *runtime.EventExceptionThrown:
-		e.errors = append(e.errors, exception(ev.ExceptionDetails))
+		e.errors = append(e.errors, formatException(ev.ExceptionDetails))
 	case *log.EventEntryAdded:
-		e.entry(ev.Entry)
+		e.recordEntry(ev.Entry)
 	}
 }
 
@@ -85,9 +85,9 @@ func (e *events) setLoading(frame string, loading bool) {
 	}
 }
 
-// entry notes an error in the browser's log. A page that comes with a status of
-// 400 and more is no error here: it may be just what the test is about.
-func (e *events) entry(en *log.Entry) {
+// recordEntry records an error in the browser's log. Pages with a status of 400 and above
+// are no errors, because tests may expect them.
+func (e *events) recordEntry(en *log.Entry) {
 	if en.Level != log.EntryLevelError || e.documents[en.NetworkRequestID] {
 		return
 	}
@@ -106,15 +106,14 @@ func (e *events) lastStatus() int {
 	return e.status
 }
 
-func (e *events) expect(text string) {
+func (e *events) expectError(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.expected = append(e.expected, text)
 }
 
-// unexpected returns the errors that nobody expects, and what was expected and
-// has not happened.
-func (e *events) unexpected() (wrong, missing []string) {
+// compareErrors returns the unexpected errors, and the expected ones that did not occur.
+func (e *events) compareErrors() (wrong, missing []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, line := range e.errors {
@@ -130,8 +129,8 @@ func (e *events) unexpected() (wrong, missing []string) {
 	return wrong, missing
 }
 
-// objects are the arguments of a call of the console in one line.
-func objects(args []*runtime.RemoteObject) string {
+// formatArgs writes the arguments of a console call in one line.
+func formatArgs(args []*runtime.RemoteObject) string {
 	var words []string
 	for _, a := range args {
 		word := a.Description
@@ -143,7 +142,7 @@ func objects(args []*runtime.RemoteObject) string {
 	return strings.Join(words, " ")
 }
 
-func exception(d *runtime.ExceptionDetails) string {
+func formatException(d *runtime.ExceptionDetails) string {
 	text := d.Text
 	if d.Exception != nil && d.Exception.Description != "" {
 		text += " " + d.Exception.Description

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the installation of Chromium and the download of axe.
+	// fetchTimeout bounds the installation of Chromium and the download of axe-core.
 	fetchTimeout = 10 * time.Minute
-	// versionTimeout bounds the question for a program's version.
+	// versionTimeout bounds a program's --version.
 	versionTimeout = 30 * time.Second
-	// lockInterval is how often a process looks whether it is its turn.
+	// lockInterval is the time between attempts to lock the cache folder.
 	lockInterval = 50 * time.Millisecond
 )
 
-// finder looks for programs. Its fields are what it sees of the machine, so that
-// tests can give it another one.
+// finder finds programs. Its fields describe the machine, so that tests can replace it.
 type finder struct {
 	system   debian.System
 	given    string                 // CHROME_BIN
-	folders  []string               // where Chromium lies outside PATH
-	cacheDir func() (string, error) // where downloads are kept
+	folders  []string               // of Chromium outside PATH
+	cacheDir func() (string, error) // the folder of downloads
 }
 
 func newFinder() *finder {
@@ -43,11 +42,10 @@ func newFinder() *finder {
 	}
 }
 
-// chromium returns the path of a Chromium or Chrome that runs: the one that is
-// given and no other, else the first of PATH, the usual folders and Debian's
-// package. Processes that look at once take turns, because a package that another
-// one is installing is in PATH before it is whole.
-func (f *finder) chromium(ctx context.Context) (string, error) {
+// findChromium returns the path of a Chromium or Chrome that runs: the given one, else the
+// first of PATH, the usual folders and Debian's package. Concurrent processes take turns,
+// because a package is in PATH before its installation is complete.
+func (f *finder) findChromium(ctx context.Context) (string, error) {
 	if f.given != "" {
 		if err := f.inspect(ctx, f.given); err != nil {
 			return "", fmt.Errorf("CHROME_BIN: %w", err)
@@ -62,15 +60,15 @@ func (f *finder) chromium(ctx context.Context) (string, error) {
 	}
 	lock := flock.New(filepath.Join(cache, "chromium.lock"))
 	if _, err := lock.TryLockContext(ctx, lockInterval); err != nil {
-		return "", fmt.Errorf("waiting for another process that looks for Chromium: %w", err)
+		return "", fmt.Errorf("waiting for another process to find Chromium: %w", err)
 	}
 	defer lock.Close()
 
-	program, lerr := f.local(ctx)
+	program, lerr := f.findInstalled(ctx)
 	if lerr == nil {
 		return program, nil
 	}
-	program, aerr := f.apt(ctx)
+	program, aerr := f.installChromium(ctx)
 	if aerr == nil {
 		return program, nil
 	}
@@ -78,8 +76,8 @@ func (f *finder) chromium(ctx context.Context) (string, error) {
 		errors.Join(lerr, aerr))
 }
 
-// local looks for what is installed.
-func (f *finder) local(ctx context.Context) (string, error) {
+// findInstalled returns the first installed program that runs.
+func (f *finder) findInstalled(ctx context.Context) (string, error) {
 	var failed []error
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		path, err := f.system.LookPath(name)
@@ -107,8 +105,8 @@ func (f *finder) local(ctx context.Context) (string, error) {
 	return "", errors.Join(failed...)
 }
 
-// inspect tells whether the program runs and is what it should be. Ubuntu, for
-// one, has a chromium-browser that only says how to install another package.
+// inspect returns an error unless the program runs and is Chromium or Chrome. On Ubuntu,
+// chromium-browser may be a stub that names another package.
 func (f *finder) inspect(ctx context.Context, program string) error {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
@@ -117,12 +115,12 @@ func (f *finder) inspect(ctx context.Context, program string) error {
 		return err
 	}
 	if !strings.Contains(out, "Chrom") {
-		return fmt.Errorf("%s does not say that it is Chromium or Chrome but %q", program, strings.TrimSpace(out))
+		return fmt.Errorf("%s --version is %q, want Chromium or Chrome", program, strings.TrimSpace(out))
 	}
 	return nil
 }
 
-// cacheDir makes and returns the folder that downloads are kept in.
+// cacheDir makes and returns the folder of downloads.
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -135,17 +133,16 @@ func cacheDir() (string, error) {
 	return dir, nil
 }
 
-// aptPackages are what is installed. Debian's Chromium comes without any font, and
-// without one a screenshot shows boxes.
+// aptPackages are Debian's Chromium and fonts. Without a font, screenshots show boxes.
 var aptPackages = []string{"chromium", "fonts-dejavu-core", "fonts-liberation"}
 
-// apt installs Debian's Chromium and returns its path.
-func (f *finder) apt(ctx context.Context) (string, error) {
+// installChromium installs Debian's Chromium and returns its path.
+func (f *finder) installChromium(ctx context.Context) (string, error) {
 	ierr := f.system.Install(ctx, "Chromium", aptPackages...)
 	if errors.Is(ierr, debian.ErrUnable) {
 		return "", ierr
 	}
-	program, err := f.local(ctx)
+	program, err := f.findInstalled(ctx)
 	if err != nil {
 		return "", errors.Join(err, ierr)
 	}

@@ -19,20 +19,20 @@ import (
 	"checkoutlock/integration-tests/debian"
 )
 
-// machine is a finder on a made-up Debian, as root. The programs that it has in
-// PATH, by name, say their version; installed ones appear with apt-get.
-type machine struct {
+// fakeMachine is a finder on a simulated Debian, as root. programs are those in PATH with
+// their versions. The simulated apt-get adds Chromium.
+type fakeMachine struct {
 	*finder
 	programs map[string]string
 	ran      []string
 	said     []string
-	busy     int // so many calls of apt-get find another one at work
+	busy     int // so many calls of apt-get find its lock held
 	broken   bool
 }
 
-func newMachine(t *testing.T) *machine {
+func newFakeMachine(t *testing.T) *fakeMachine {
 	t.Helper()
-	m := &machine{programs: map[string]string{"apt-get": "apt"}}
+	m := &fakeMachine{programs: map[string]string{"apt-get": "apt"}}
 	marker := filepath.Join(t.TempDir(), "debian_version")
 	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-func (m *machine) run(_ context.Context, _ string, env []string, name string, args ...string) (string, error) {
+func (m *fakeMachine) run(_ context.Context, _ string, env []string, name string, args ...string) (string, error) {
 	m.ran = append(m.ran, name+" "+strings.Join(args, " "))
 	if name != "apt-get" {
 		if m.programs[name] == "" {
@@ -81,31 +81,33 @@ func (m *machine) run(_ context.Context, _ string, env []string, name string, ar
 func TestFinder_Chromium(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*machine)
-		want   string // the program, or
+		change func(*fakeMachine)
+		want   string // the program, empty for an error
 		errs   []string
 		apt    int // calls of apt-get
 	}{
-		"in PATH":            {func(m *machine) { m.programs["google-chrome"] = "Google Chrome 150" }, "google-chrome", nil, 0},
-		"first of two":       {func(m *machine) { m.programs["chromium-browser"], m.programs["chromium"] = "Chromium 1", "Chromium 2" }, "chromium", nil, 0},
-		"one that is broken": {func(m *machine) { m.programs["chromium"], m.programs["google-chrome"] = "", "Google Chrome 150" }, "google-chrome", nil, 0},
-		"a stub in its name": {func(m *machine) { m.programs["chromium-browser"] = "Install the snap!" }, "chromium", nil, 2},
-		"given": {func(m *machine) {
+		"in PATH": {change: func(m *fakeMachine) { m.programs["google-chrome"] = "Google Chrome 150" }, want: "google-chrome"},
+		"first of two": {change: func(m *fakeMachine) {
+			m.programs["chromium-browser"], m.programs["chromium"] = "Chromium 1", "Chromium 2"
+		}, want: "chromium"},
+		"one that is broken": {change: func(m *fakeMachine) { m.programs["chromium"], m.programs["google-chrome"] = "", "Google Chrome 150" }, want: "google-chrome"},
+		"a stub in its name": {change: func(m *fakeMachine) { m.programs["chromium-browser"] = "Install the snap!" }, want: "chromium", apt: 2},
+		"given": {change: func(m *fakeMachine) {
 			m.given, m.programs["mine"], m.programs["chromium"] = "mine", "Chromium 3", "Chromium 2"
-		}, "mine", nil, 0},
-		"given and missing": {func(m *machine) { m.given, m.programs["chromium"] = "mine", "Chromium 2" }, "", []string{"CHROME_BIN", "mine"}, 0},
-		"installed":         {func(*machine) {}, "chromium", nil, 2},
-		"apt-get is busy":   {func(m *machine) { m.busy = 1 }, "chromium", nil, 3},
-		"no root":           {func(m *machine) { m.system.Root = false }, "", []string{"install it", "CHROME_BIN", "BROWSER_TESTS=skip", "takes root"}, 0},
-		"no Debian":         {func(m *machine) { m.system.Marker = "/nowhere" }, "", []string{"CHROME_BIN", "neither Debian nor Ubuntu"}, 0},
-		"a Mac":             {func(m *machine) { m.system.GOOS = "darwin" }, "", []string{"CHROME_BIN"}, 0},
-		"no such package":   {func(m *machine) { m.broken = true }, "", []string{"CHROME_BIN", "Unable to locate package"}, 2},
+		}, want: "mine"},
+		"given and missing": {change: func(m *fakeMachine) { m.given, m.programs["chromium"] = "mine", "Chromium 2" }, errs: []string{"CHROME_BIN", "mine"}},
+		"installed":         {change: func(*fakeMachine) {}, want: "chromium", apt: 2},
+		"apt-get is busy":   {change: func(m *fakeMachine) { m.busy = 1 }, want: "chromium", apt: 3},
+		"no root":           {change: func(m *fakeMachine) { m.system.Root = false }, errs: []string{"install it", "CHROME_BIN", "BROWSER_TESTS=skip", "takes root"}},
+		"no Debian":         {change: func(m *fakeMachine) { m.system.Marker = "/nowhere" }, errs: []string{"CHROME_BIN", "neither Debian nor Ubuntu"}},
+		"a Mac":             {change: func(m *fakeMachine) { m.system.GOOS = "darwin" }, errs: []string{"CHROME_BIN"}},
+		"no such package":   {change: func(m *fakeMachine) { m.broken = true }, errs: []string{"CHROME_BIN", "Unable to locate package"}, apt: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(t)
+			m := newFakeMachine(t)
 			c.change(m)
-			got, err := m.chromium(t.Context())
+			got, err := m.findChromium(t.Context())
 			if got != c.want || (err == nil) != (c.want != "") {
 				t.Fatalf("got %q, %v, want %q", got, err, c.want)
 			}
@@ -121,7 +123,7 @@ func TestFinder_Chromium(t *testing.T) {
 				}
 			}
 			if apt != c.apt || (len(m.said) == 1) != (c.apt > 0) {
-				t.Errorf("got %d calls of apt-get and said %q, want %d calls, and to be told of them", apt, m.said, c.apt)
+				t.Errorf("got %d calls of apt-get and the messages %q, want %d calls and an announcement of them", apt, m.said, c.apt)
 			}
 		})
 	}
@@ -129,7 +131,7 @@ func TestFinder_Chromium(t *testing.T) {
 
 func TestFinder_TakesTurns(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t)
+	m := newFakeMachine(t)
 	m.programs["chromium"] = "Chromium 2"
 	cache, err := m.cacheDir()
 	if err != nil {
@@ -141,30 +143,30 @@ func TestFinder_TakesTurns(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if got, err := m.chromium(ctx); !errors.Is(err, context.DeadlineExceeded) || len(m.ran) > 0 {
-		t.Errorf("got %q, %v and ran %q while another process looks, want to wait", got, err, m.ran)
+	if got, err := m.findChromium(ctx); !errors.Is(err, context.DeadlineExceeded) || len(m.ran) > 0 {
+		t.Errorf("got %q, %v and ran %q while another process holds the lock, want a wait", got, err, m.ran)
 	}
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := m.chromium(t.Context()); err != nil || got != "chromium" {
-		t.Errorf("got %q, %v once it is done, want chromium", got, err)
+	if got, err := m.findChromium(t.Context()); err != nil || got != "chromium" {
+		t.Errorf("got %q, %v after its end, want chromium", got, err)
 	}
 }
 
 func TestFinder_Axe(t *testing.T) {
 	t.Parallel()
-	m := newMachine(t)
-	if _, err := m.axe(t.Context()); err == nil || !strings.Contains(err.Error(), "install npm") {
-		t.Errorf("got %v without npm, want that it is to be installed", err)
+	m := newFakeMachine(t)
+	if _, err := m.loadAxe(t.Context()); err == nil || !strings.Contains(err.Error(), "install npm") {
+		t.Errorf("got %v without npm, want an error that names it", err)
 	}
 
 	m.programs["npm"] = "npm"
 	m.system.Run = func(_ context.Context, dir string, _ []string, _ string, _ ...string) (string, error) {
-		return "", os.WriteFile(filepath.Join(dir, "axe-core.tgz"), archive(t, axeFile, "not axe"), 0o600)
+		return "", os.WriteFile(filepath.Join(dir, "axe-core.tgz"), packArchive(t, axeFile, "not axe"), 0o600)
 	}
-	if _, err := m.axe(t.Context()); err == nil || !strings.Contains(err.Error(), "not the expected one") {
-		t.Errorf("got %v for another archive, want that it is refused", err)
+	if _, err := m.loadAxe(t.Context()); err == nil || !strings.Contains(err.Error(), "not the expected one") {
+		t.Errorf("got %v for another archive, want an error", err)
 	}
 
 	cache, err := m.cacheDir()
@@ -172,30 +174,30 @@ func TestFinder_Axe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(cache); err != nil || len(left) > 0 {
-		t.Errorf("got %v, %v left in the cache folder, want nothing", left, err)
+		t.Errorf("got %v, %v in the cache folder, want no file", left, err)
 	}
 	if err := os.WriteFile(filepath.Join(cache, axePackage+".min.js"), []byte("kept"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := m.axe(t.Context()); err != nil || got != "kept" {
-		t.Errorf("got %q, %v, want what is in the cache folder", got, err)
+	if got, err := m.loadAxe(t.Context()); err != nil || got != "kept" {
+		t.Errorf("got %q, %v, want the cached script", got, err)
 	}
 }
 
 func TestExtractScript(t *testing.T) {
 	t.Parallel()
-	if got, err := takeOut(archive(t, axeFile, "script")); err != nil || string(got) != "script" {
+	if got, err := extractScript(packArchive(t, axeFile, "script")); err != nil || string(got) != "script" {
 		t.Errorf("got %q, %v, want the script", got, err)
 	}
-	if _, err := takeOut(archive(t, "package/README.md", "words")); err == nil || !strings.Contains(err.Error(), axeFile) {
-		t.Errorf("got %v for an archive without it, want that it is missing", err)
+	if _, err := extractScript(packArchive(t, "package/README.md", "words")); err == nil || !strings.Contains(err.Error(), axeFile) {
+		t.Errorf("got %v for an archive without the script, want an error", err)
 	}
-	if _, err := takeOut([]byte("no archive")); err == nil {
-		t.Error("got no error for what is no archive")
+	if _, err := extractScript([]byte("no archive")); err == nil {
+		t.Error("got no error for an invalid archive")
 	}
 }
 
-func archive(t *testing.T, name, content string) []byte {
+func packArchive(t *testing.T, name, content string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)

@@ -15,43 +15,42 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// maxTabs bounds the presses of Tab that TabTo makes.
+// maxTabs is the largest number of presses in TabTo.
 const maxTabs = 200
 
-// Fill replaces what is in the only field with that label by the value, as if it
-// was typed. Dates and times are written as HTML does: 2026-03-01, 14:03,
-// 2026-03-01T14:03.
+// Fill replaces the content of the only field with that label, as if the value was typed.
+// Dates and times have HTML's form: 2026-03-01, 14:03, 2026-03-01T14:03.
 func (p *Page) Fill(label, value string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf("filling in %q", label), func(ctx context.Context) error {
-		e, err := p.one(ctx, fillable(), label)
+	p.waitUntil(fmt.Sprintf("filling in %q", label), func(ctx context.Context) error {
+		e, err := p.findOne(ctx, fillable(), label)
 		if err != nil {
 			return err
 		}
 		if e.Disabled {
 			return errors.New("the field is disabled")
 		}
-		if err := fill(ctx, e, value); err != nil {
+		if err := fillField(ctx, e, value); err != nil {
 			return err
 		}
-		has, err := onNode[string](ctx, e.node, `function () { return this.value }`)
+		has, err := callOnNode[string](ctx, e.node, `function () { return this.value }`)
 		if err == nil && has != value {
 			err = fmt.Errorf("it took %q for %q", has, value)
 		}
 		return err
 	})
-	p.settle()
+	p.waitForLoad()
 }
 
-func fill(ctx context.Context, e Element, value string) error {
+func fillField(ctx context.Context, e Element, value string) error {
 	if _, err := chromedp.Call(ctx, dom.Focus, dom.FocusParams{BackendNodeID: e.node}); err != nil {
 		return err
 	}
 	if e.Role == "Date" || e.Role == "DateTime" || e.Role == "InputTime" { // typing into them depends on the locale
-		_, err := onNode[chromedp.Void](ctx, e.node, `function (v) { this.value = v; `+changed+` }`, value)
+		_, err := callOnNode[chromedp.Void](ctx, e.node, `function (v) { this.value = v; `+changed+` }`, value)
 		return err
 	}
-	if _, err := onNode[chromedp.Void](ctx, e.node, `function () { this.select() }`); err != nil {
+	if _, err := callOnNode[chromedp.Void](ctx, e.node, `function () { this.select() }`); err != nil {
 		return err
 	}
 	if value == "" {
@@ -61,11 +60,10 @@ func fill(ctx context.Context, e Element, value string) error {
 	return err
 }
 
-// changed tells the page's scripts that the user has changed this field.
+// changed sends the events of a change by the user to the page's scripts.
 const changed = `for (const type of ["input", "change"]) this.dispatchEvent(new Event(type, {bubbles: true}));`
 
-// Select chooses an option, by its text or its value, of the only list with that
-// label.
+// Select chooses an option by text or value from the only list with that label.
 func (p *Page) Select(label, option string) {
 	p.t.Helper()
 	const choose = `function (option) {
@@ -76,8 +74,8 @@ func (p *Page) Select(label, option string) {
 		if (!found.selected) { found.selected = true; ` + changed + ` }
 		return "";
 	}`
-	p.until(fmt.Sprintf("choosing %q of %q", option, label), func(ctx context.Context) error {
-		e, err := p.one(ctx, selectable(), label)
+	p.waitUntil(fmt.Sprintf("choosing %q of %q", option, label), func(ctx context.Context) error {
+		e, err := p.findOne(ctx, selectable(), label)
 		if err != nil {
 			return err
 		}
@@ -87,18 +85,18 @@ func (p *Page) Select(label, option string) {
 		if _, err := chromedp.Call(ctx, dom.Focus, dom.FocusParams{BackendNodeID: e.node}); err != nil {
 			return err
 		}
-		others, err := onNode[string](ctx, e.node, choose, plain(option))
+		others, err := callOnNode[string](ctx, e.node, choose, foldSpace(option))
 		if err == nil && others != "" {
 			err = fmt.Errorf("there is no such option; there are: %s", others)
 		}
 		return err
 	})
-	p.settle()
+	p.waitForLoad()
 }
 
-// Press presses keys, one after the other: "Tab", "Enter", "Space", "Escape",
-// "Backspace", "Delete", "Home", "End", "ArrowDown" and the like, "Shift+Tab", or
-// a single character. It then waits for the page that they lead to.
+// Press presses keys, one after the other. A key is a single character or a name such as
+// "Tab", "Shift+Tab", "Enter", "Space", "Escape" or "ArrowDown". After each key it waits for
+// the page that the key opens.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -110,16 +108,16 @@ func (p *Page) Press(keys ...string) {
 		if shift {
 			opts = append(opts, chromedp.KeyModifiers(chromedp.ModifierShift))
 		}
-		p.do("pressing "+key, chromedp.KeyEvent(char, opts...))
-		p.settle()
+		p.runVoid("pressing "+key, chromedp.KeyEvent(char, opts...))
+		p.waitForLoad()
 	}
 }
 
-// Type types the text into whatever has the focus, a key for each character.
+// Type types the text, one key for each character, into the focused element.
 func (p *Page) Type(text string) {
 	p.t.Helper()
-	p.do(fmt.Sprintf("typing %q", text), chromedp.KeyEvent(text))
-	p.settle()
+	p.runVoid(fmt.Sprintf("typing %q", text), chromedp.KeyEvent(text))
+	p.waitForLoad()
 }
 
 func parseKey(key string) (char string, shift bool, err error) {
@@ -138,46 +136,43 @@ func parseKey(key string) (char string, shift bool, err error) {
 	return name, shift, nil
 }
 
-// TabTo presses Tab until the element with the accessible name has the focus, as
-// somebody without a mouse gets there.
+// TabTo presses Tab until the element with the accessible name has the focus.
 func (p *Page) TabTo(name string) {
 	p.t.Helper()
 	var passed []string
 	for range maxTabs {
 		p.Press("Tab")
 		focused := p.Focused()
-		if focused == plain(name) {
+		if focused == foldSpace(name) {
 			return
 		}
-		if len(passed) > 1 && focused == passed[0] && focused != "" { // once around
+		if len(passed) > 1 && focused == passed[0] && focused != "" { // all elements had the focus
 			break
 		}
 		passed = append(passed, focused)
 	}
-	p.fail("pressing Tab never gets to %q, only to: %q", name, passed)
+	p.failTest("pressing Tab never focuses %q, only: %q", name, passed)
 }
 
-// FocusOn waits until the element with the accessible name has the focus, as when
-// a page moves it to a message or a dialog.
+// FocusOn waits until the element with the accessible name has the focus.
 func (p *Page) FocusOn(name string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf("seeing the focus on %q", name), func(ctx context.Context) error {
-		focused, err := chromedp.Run(ctx, focused)
-		if err == nil && focused != plain(name) {
+	p.waitUntil(fmt.Sprintf("seeing the focus on %q", name), func(ctx context.Context) error {
+		focused, err := chromedp.Run(ctx, readFocused)
+		if err == nil && focused != foldSpace(name) {
 			err = fmt.Errorf("it is on %q", focused)
 		}
 		return err
 	})
 }
 
-// Focused is the accessible name of what has the focus, and empty when nothing
-// has.
+// Focused returns the accessible name of the focused element, empty without one.
 func (p *Page) Focused() string {
 	p.t.Helper()
-	return ask(p, "what has the focus", focused)
+	return runAction(p, "reading the focus", readFocused)
 }
 
-func focused(ctx context.Context, _ *chromedp.Target) (string, error) {
+func readFocused(ctx context.Context, _ *chromedp.Target) (string, error) {
 	active, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject](
 		`document.activeElement === document.body ? null : document.activeElement`))
 	if err != nil || active.ObjectID == "" {
@@ -189,5 +184,5 @@ func focused(ctx context.Context, _ *chromedp.Target) (string, error) {
 	if err != nil || len(res.Nodes) == 0 {
 		return "", err
 	}
-	return plain(word(res.Nodes[0].Name)), nil
+	return foldSpace(valueText(res.Nodes[0].Name)), nil
 }

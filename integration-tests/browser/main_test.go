@@ -22,17 +22,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// serve serves pages by their path, written as what stands in their main part.
-func serve(t testing.TB, pages map[string]string) string {
+// servePages serves pages by path and content of their main element. It returns the URL.
+func servePages(t testing.TB, pages map[string]string) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	for path, main := range pages {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { writePage(w, main) })
 	}
-	return start(t, mux)
+	return startServer(t, mux)
 }
 
-func start(t testing.TB, h http.Handler) string {
+func startServer(t testing.TB, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -44,7 +44,7 @@ func writePage(w io.Writer, main string) {
 <link rel="icon" href="data:,"><main><h1>A test's page</h1>%s</main></html>`, main)
 }
 
-// recorder is a test that may fail. Its clean-ups run when the attempt ends.
+// recorder records the failures of an attempt. Clean-ups run at the end of the attempt.
 type recorder struct {
 	testing.TB
 
@@ -73,8 +73,8 @@ func (r *recorder) end(s string) {
 	panic(r)
 }
 
-// attempt runs what may fail a test, and tells whether it did and what it said.
-func attempt(t *testing.T, f func(t testing.TB)) (failed bool, said string) {
+// runAttempt runs f with a recorder, and returns whether f failed and all messages.
+func runAttempt(t *testing.T, f func(t testing.TB)) (failed bool, said string) {
 	t.Helper()
 	r := &recorder{TB: t}
 	recovered := func(f func()) {
@@ -92,16 +92,16 @@ func attempt(t *testing.T, f func(t testing.TB)) (failed bool, said string) {
 	return r.failed, r.said.String()
 }
 
-// fails expects an attempt to fail and to say all these things.
-func fails(t *testing.T, f func(t testing.TB), says ...string) {
+// expectFailure fails the test unless f fails with messages that contain all these texts.
+func expectFailure(t *testing.T, f func(t testing.TB), says ...string) {
 	t.Helper()
-	failed, said := attempt(t, f)
+	failed, said := runAttempt(t, f)
 	if !failed {
-		t.Fatalf("got no failure, want one that says %q; it said %q", says, said)
+		t.Fatalf("got no failure, want one with %q; the messages are %q", says, said)
 	}
 	for _, want := range says {
 		if !strings.Contains(said, want) {
-			t.Errorf("got the failure %q, want it to say %q", said, want)
+			t.Errorf("got the failure %q, want %q in it", said, want)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Option says how a tab differs from one of 1280 × 800 pixels, in light colours,
-// on a screen, with scripts, whose user prefers reduced motion.
+// Option changes a tab. The default has 1280 × 800 pixels, light colours and scripts, and
+// its user prefers reduced motion.
 type Option func(*options)
 
 type options struct {
@@ -22,27 +22,27 @@ type options struct {
 	headers       network.Headers
 }
 
-// WithoutScript turns scripts off, as some people and some networks do.
+// WithoutScript turns scripts off.
 func WithoutScript() Option { return func(o *options) { o.noScript = true } }
 
-// Dark makes the user one who prefers dark colours.
+// Dark makes the user prefer dark colours.
 func Dark() Option { return func(o *options) { o.dark = true } }
 
-// Size is the size of the window in pixels.
+// Size sets the size of the window in pixels.
 func Size(width, height int) Option {
 	return func(o *options) { o.width, o.height = width, height }
 }
 
-// Zoom enlarges pages as a browser's zoom does: at 2, which is 200 %, everything
-// is twice as large and the window has room for half of it.
+// Zoom enlarges pages as a browser's zoom does. At 2, which is 200 %, all is twice as large
+// and the window shows half as much.
 func Zoom(factor float64) Option { return func(o *options) { o.zoom = factor } }
 
-// Header sends a header with each request, as a gateway in between would.
+// Header adds a header to each request, as a gateway does.
 func Header(name, value string) Option {
 	return func(o *options) { o.headers[name] = value }
 }
 
-// BasicAuth sends a user's name and password with each request.
+// BasicAuth adds a user's name and password to each request.
 func BasicAuth(user, password string) Option {
 	return Header("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 }
@@ -55,7 +55,7 @@ func newOptions(opts []Option) *options {
 	return o
 }
 
-// apply is the action that gives a tab its options.
+// apply is the action that sets the options of a tab.
 func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	colours := "light"
 	if o.dark {
@@ -70,12 +70,11 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 		}},
 		{emulation.CommandSetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: o.media, Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: colours},
-			{Name: "prefers-reduced-motion", Value: "reduce"}, // a moving thing is hard to hit and to picture
+			{Name: "prefers-reduced-motion", Value: "reduce"}, // clicks and pictures need elements that do not move
 		}}},
 		{network.CommandSetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: o.headers}},
 		{emulation.CommandSetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: o.noScript}},
-		// Each tab believes that it is the one in front, so that tests do not take
-		// the keyboard from one another.
+		// Each tab has the focus, so that parallel tests can use the keyboard.
 		{emulation.CommandSetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}},
 	} {
 		if err := t.Call(ctx, c.method, c.params, nil); err != nil {
@@ -85,18 +84,17 @@ func (o *options) apply(ctx context.Context, t *chromedp.Target) (chromedp.Void,
 	return chromedp.Void{}, nil
 }
 
-// paperWidth is what browsers lay pages out for that they print on A4: the sheet has
-// 718 pixels between margins of a centimetre, and what is printed is a quarter
-// smaller than on the screen. Wider pages become smaller still.
+// paperWidth is the width of the layout that browsers print on A4. The sheet has 718 pixels
+// between margins of a centimetre, and browsers print at three quarters of the size.
 const paperWidth = 957
 
-// OnPaper shows the page as it is printed while look looks at it. What is hidden
-// then cannot be clicked.
+// OnPaper shows the page as it is printed while look runs. Hidden elements cannot be clicked
+// then.
 func (p *Page) OnPaper(look func()) {
 	p.t.Helper()
 	printed := *p.options
 	printed.media, printed.width, printed.zoom = "print", paperWidth, 1
-	p.do("printing", printed.apply)
-	defer p.do("back to the screen", p.options.apply)
+	p.runVoid("printing", printed.apply)
+	defer p.runVoid("back to the screen", p.options.apply)
 	look()
 }

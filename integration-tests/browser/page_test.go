@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// form is a page with each kind of control; it is answered with what was sent.
+// form is a page with each kind of control. The answer lists the values that were sent.
 const form = `
 <form method="post" action="/sent">
 <p><label for="why">Reason</label> <input id="why" name="why" aria-describedby="hint" value="before"><span id="hint">Who reads it knows why</span></p>
@@ -20,7 +20,8 @@ const form = `
 <button>Send</button>
 </form>`
 
-func formSite(t testing.TB) string {
+// serveForm serves the form and its answer, and returns the URL.
+func serveForm(t testing.TB) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { writePage(w, form) })
@@ -29,7 +30,7 @@ func formSite(t testing.TB) string {
 		writePage(w, fmt.Sprintf("<p id=got>why=%s wait=%s until=%s outcome=%s sure=%s</p>", html.EscapeString(r.FormValue("why")),
 			r.FormValue("wait"), r.FormValue("until"), r.FormValue("outcome"), r.FormValue("sure")))
 	})
-	return start(t, mux)
+	return startServer(t, mux)
 }
 
 func TestPage_FillsAndSendsAForm(t *testing.T) {
@@ -38,7 +39,7 @@ func TestPage_FillsAndSendsAForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := chromium.Open(t, opts...)
-			p.Goto(formSite(t))
+			p.Goto(serveForm(t))
 			p.Fill("Reason", "Two machines <at> once")
 			p.Fill("Longest wait in ms", "2500")
 			p.Fill("Until", "2026-03-01T14:03")
@@ -62,7 +63,7 @@ func TestPage_FillsAndSendsAForm(t *testing.T) {
 func TestPage_Keyboard(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(formSite(t))
+	p.Goto(serveForm(t))
 	p.TabTo("Reason")
 	p.Type("typed")
 	p.TabTo("Outcome")
@@ -85,7 +86,7 @@ func TestPage_Keyboard(t *testing.T) {
 func TestPage_Find(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": form + `
+	p.Goto(servePages(t, map[string]string{"/": form + `
 		<label>TTL <input aria-invalid="true" disabled value="7"></label>
 		<label>Left <meter value="0.25">a quarter</meter></label>
 		<details><summary>More</summary><p>Inside</p></details>`}))
@@ -110,7 +111,7 @@ func TestPage_Find(t *testing.T) {
 func TestPage_SeeAndGone(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<p id=a>Not yet</p><script>
+	p.Goto(servePages(t, map[string]string{"/": `<p id=a>Not yet</p><script>
 		setTimeout(() => { document.getElementById("a").innerHTML = "A lock\n\n of <b>one</b> patron" }, 300)
 		setTimeout(() => { document.getElementById("a").remove() }, 1500)</script>`}))
 	p.See("A lock of one patron")
@@ -120,9 +121,9 @@ func TestPage_SeeAndGone(t *testing.T) {
 func TestPage_Attribute(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<ul><li><time datetime="2026-03-01">Sunday</time></li><li><time>Monday</time></li></ul>`}))
+	p.Goto(servePages(t, map[string]string{"/": `<ul><li><time datetime="2026-03-01">Sunday</time></li><li><time>Monday</time></li></ul>`}))
 	if got := p.Attribute("time", "datetime"); got != "2026-03-01" {
-		t.Errorf("got %q, want the first one's date", got)
+		t.Errorf("got %q, want the date of the first element", got)
 	}
 	if got := p.In("Monday").Attribute("time", "datetime"); got != "" {
 		t.Errorf("got %q, want none", got)
@@ -153,19 +154,19 @@ func TestPage_WithEvents(t *testing.T) {
 		}
 	})
 	p := chromium.Open(t)
-	p.Goto(start(t, mux))
+	p.Goto(startServer(t, mux))
 	p.See("news 1")
 	p.Click("Pause")
 	p.See("paused")
 	if before, after := p.Text("#n"), p.Text("#n"); before != after {
-		t.Errorf("got %q and then %q while paused, want no news", before, after)
+		t.Errorf("got %q and then %q while paused, want the same text", before, after)
 	}
 }
 
 func TestPage_In(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `
+	p.Goto(servePages(t, map[string]string{"/": `
 		<section aria-label="Locks"><table>
 			<tr><td>p-1</td><td><button onclick="this.closest('tr').remove()">Release</button></td></tr>
 			<tr><td>p-2</td><td><button>Release</button></td></tr></table></section>
@@ -190,19 +191,18 @@ func TestOptions(t *testing.T) {
 			<noscript>noscript</noscript><script>document.write("scripts ")</script>
 			<p>tenant `+r.Header.Get("X-Okapi-Tenant")+`, `+user+":"+password+"</p>")
 	})
-	url := start(t, mux)
+	url := startServer(t, mux)
 	for name, c := range map[string]struct {
 		opts      []Option
 		see, gone []string
 	}{
-		"none":           {nil, []string{"scripts", "tenant , :"}, []string{"noscript", "dark", "narrow"}},
-		"without script": {[]Option{WithoutScript()}, []string{"noscript"}, []string{"scripts"}},
-		"dark":           {[]Option{Dark()}, []string{"dark"}, nil},
-		"200 % zoom":     {[]Option{Zoom(2)}, []string{"narrow"}, nil},
+		"none":           {see: []string{"scripts", "tenant , :"}, gone: []string{"noscript", "dark", "narrow"}},
+		"without script": {opts: []Option{WithoutScript()}, see: []string{"noscript"}, gone: []string{"scripts"}},
+		"dark":           {opts: []Option{Dark()}, see: []string{"dark"}},
+		"200 % zoom":     {opts: []Option{Zoom(2)}, see: []string{"narrow"}},
 		"headers": {
-			[]Option{Header("X-Okapi-Tenant", "diku"), BasicAuth("staff", "a secret")},
-			[]string{"tenant diku, staff:a secret"},
-			nil,
+			opts: []Option{Header("X-Okapi-Tenant", "diku"), BasicAuth("staff", "a secret")},
+			see:  []string{"tenant diku, staff:a secret"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestOptions(t *testing.T) {
 func TestPage_OnPaper(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t, Dark(), Zoom(2))
-	p.Goto(serve(t, map[string]string{"/": `<style>
+	p.Goto(servePages(t, map[string]string{"/": `<style>
 		@media screen { .printed { display: none } }
 		@media print { .shown { display: none } }
 		</style><p class=shown>shown</p><p class=printed>printed</p>
@@ -243,7 +243,7 @@ func TestChromium_TabsShareNoCookies(t *testing.T) {
 		http.SetCookie(w, &http.Cookie{Name: "seen", Value: "1"})
 		writePage(w, fmt.Sprintf("<p>known: %t</p>", err == nil))
 	})
-	url := start(t, mux)
+	url := startServer(t, mux)
 	first, second := chromium.Open(t), chromium.Open(t)
 	first.Goto(url)
 	first.Reload()
@@ -255,7 +255,7 @@ func TestChromium_TabsShareNoCookies(t *testing.T) {
 func TestPage_FindField(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{"/": `<a href="#ttl">TTL</a> <label for="ttl">TTL</label> <input id="ttl" value="7">`}))
+	p.Goto(servePages(t, map[string]string{"/": `<a href="#ttl">TTL</a> <label for="ttl">TTL</label> <input id="ttl" value="7">`}))
 	if e := p.FindField("TTL"); e.Role != "textbox" || e.Value != "7" {
 		t.Errorf("got %+v, want the text field", e)
 	}
@@ -264,7 +264,7 @@ func TestPage_FindField(t *testing.T) {
 func TestPage_InIgnoresHiddenSigns(t *testing.T) {
 	t.Parallel()
 	p := chromium.Open(t)
-	p.Goto(serve(t, map[string]string{
+	p.Goto(servePages(t, map[string]string{
 		"/": `<section aria-labelledby="state"><h2 id="state"><span aria-hidden="true">✓</span> Done</h2>All is well.</section>`,
 	}))
 	p.In("Done").See("All is well.")

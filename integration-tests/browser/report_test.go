@@ -12,7 +12,7 @@ import (
 
 func TestPage_FailureShowsThePage(t *testing.T) {
 	t.Parallel()
-	url := serve(t, map[string]string{
+	url := servePages(t, map[string]string{
 		"/": `<button>Save</button> <button>Save</button> <button disabled>Release</button> <label>Reason <input></label> <label>Name <input maxlength=2></label>
 			<label>Outcome <select><option>Any</option></select></label>
 			<div style="position:relative"><button>Under</button><div id=veil style="position:absolute;inset:0"></div></div>`,
@@ -36,11 +36,11 @@ func TestPage_FailureShowsThePage(t *testing.T) {
 		"focus elsewhere":  {func(p *Page) { p.Fill("Reason", "x"); p.FocusOn("Outcome") }, []string{`it is on "Reason"`}},
 		"too long for it":  {func(p *Page) { p.Fill("Name", "abc") }, []string{`it took "ab" for "abc"`}},
 		"never focused":    {func(p *Page) { p.TabTo("Release") }, []string{"Reason"}},
-		"nobody listens":   {func(p *Page) { p.Goto("http://127.0.0.1:1/") }, []string{"opening http://127.0.0.1:1/"}},
+		"no server":        {func(p *Page) { p.Goto("http://127.0.0.1:1/") }, []string{"opening http://127.0.0.1:1/"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fails(t, func(t testing.TB) {
+			expectFailure(t, func(t testing.TB) {
 				p := chromium.Open(t)
 				p.Goto(url + "/form")
 				p.patience = time.Second
@@ -70,7 +70,7 @@ func TestPage_ConsoleErrorsFailTheTest(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 		writePage(w, `<p>You may not</p>`)
 	})
-	url := start(t, mux)
+	url := startServer(t, mux)
 	for path, says := range map[string][]string{
 		"/console":   {"console.error: no Object"},
 		"/exception": {"ReferenceError: nothing is not defined"},
@@ -80,8 +80,8 @@ func TestPage_ConsoleErrorsFailTheTest(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			fails(t, func(t testing.TB) { chromium.Open(t).Goto(url + path) }, says...)
-			t.Run("but not when it is expected", func(t *testing.T) {
+			expectFailure(t, func(t testing.TB) { chromium.Open(t).Goto(url + path) }, says...)
+			t.Run("an expected error", func(t *testing.T) {
 				p := chromium.Open(t)
 				p.ExpectError(says[0])
 				p.Goto(url + path)
@@ -96,7 +96,7 @@ func TestPage_ConsoleErrorsFailTheTest(t *testing.T) {
 	}
 	t.Run("an expected error that does not come", func(t *testing.T) {
 		t.Parallel()
-		fails(t, func(t testing.TB) {
+		expectFailure(t, func(t testing.TB) {
 			p := chromium.Open(t)
 			p.ExpectError("ERR_FAILED")
 			p.Goto(url + "/log")
@@ -107,7 +107,7 @@ func TestPage_ConsoleErrorsFailTheTest(t *testing.T) {
 func TestPage_Axe(t *testing.T) {
 	t.Parallel()
 	const faint = `<p style="color:#999;background:#fff">Hard to read</p>`
-	url := serve(t, map[string]string{
+	url := servePages(t, map[string]string{
 		"/picture": `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">`,
 		"/faint":   faint,
 		"/clean":   form,
@@ -118,40 +118,40 @@ func TestPage_Axe(t *testing.T) {
 		opts []Option
 		says []string
 	}{
-		"a picture without a text":   {"/picture", nil, []string{"[critical] image-alt", "<img src="}},
-		"low contrast":               {"/faint", nil, []string{"[serious] color-contrast", "Hard to read"}},
-		"low contrast, no scripts":   {"/faint", []Option{WithoutScript()}, []string{"[serious] color-contrast"}},
-		"low contrast when dark":     {"/dark", []Option{Dark()}, []string{"[serious] color-contrast"}},
-		"fine in the light":          {"/dark", nil, nil},
-		"a clean page":               {"/clean", nil, nil},
-		"a clean page, no scripts":   {"/clean", []Option{WithoutScript()}, nil},
-		"a clean page at 200 % zoom": {"/clean", []Option{Zoom(2)}, nil},
+		"a picture without a text":   {path: "/picture", says: []string{"[critical] image-alt", "<img src="}},
+		"low contrast":               {path: "/faint", says: []string{"[serious] color-contrast", "Hard to read"}},
+		"low contrast, no scripts":   {path: "/faint", opts: []Option{WithoutScript()}, says: []string{"[serious] color-contrast"}},
+		"low contrast when dark":     {path: "/dark", opts: []Option{Dark()}, says: []string{"[serious] color-contrast"}},
+		"fine in the light":          {path: "/dark"},
+		"a clean page":               {path: "/clean"},
+		"a clean page, no scripts":   {path: "/clean", opts: []Option{WithoutScript()}},
+		"a clean page at 200 % zoom": {path: "/clean", opts: []Option{Zoom(2)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			check := func(t testing.TB) {
 				p := chromium.Open(t, c.opts...)
 				p.Goto(url + c.path)
-				p.Axe()
+				p.CheckAxe()
 			}
 			if c.says == nil {
 				check(t)
 				return
 			}
-			fails(t, check, c.says...)
+			expectFailure(t, check, c.says...)
 		})
 	}
 }
 
-// It sets an environment variable and so is not parallel.
+// The test sets an environment variable, so it is not parallel.
 func TestPage_Screenshot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	t.Setenv("SCREENSHOTS", "")
 	p := chromium.Open(t, Size(600, 400), Zoom(2))
-	p.Goto(formSite(t))
-	p.Screenshot("form") // no folder is named
+	p.Goto(serveForm(t))
+	p.Screenshot("form") // SCREENSHOTS is empty
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("got %v for the folder before it is named, want that it does not exist", err)
+		t.Errorf("got %v for the folder, want that it does not exist", err)
 	}
 	t.Setenv("SCREENSHOTS", dir)
 	p.Screenshot("form")
@@ -163,20 +163,20 @@ func TestPage_Screenshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if img.Width != 600 || img.Height < 4000 { // 2000 CSS pixels of space alone
+	if img.Width != 600 || img.Height < 4000 { // the form has 2000 CSS pixels of space
 		t.Errorf("got %d × %d pixels, want 600 wide and the whole height", img.Width, img.Height)
 	}
-	fails(t, func(tb testing.TB) {
+	expectFailure(t, func(tb testing.TB) {
 		page := *p.tab
 		page.t = tb
 		(&Page{tab: &page}).Screenshot("../form")
-	}, "plain file names")
+	}, "a file name without folders")
 }
 
-// It sets an environment variable and so is not parallel.
+// The test sets an environment variable, so it is not parallel.
 func TestChromium_SkipsTests(t *testing.T) {
 	t.Setenv("BROWSER_TESTS", "off")
-	fails(t, func(t testing.TB) { chromium.Open(t) }, `BROWSER_TESTS is "off"`)
+	expectFailure(t, func(t testing.TB) { chromium.Open(t) }, `BROWSER_TESTS is "off"`)
 	t.Run("skip", func(t *testing.T) {
 		t.Setenv("BROWSER_TESTS", "skip")
 		t.Cleanup(func() {
@@ -191,7 +191,7 @@ func TestChromium_SkipsTests(t *testing.T) {
 func TestPage_FitsWidth(t *testing.T) {
 	t.Parallel()
 	const wide = `<div style="width: 1000px; height: 1em"></div>`
-	base := serve(t, map[string]string{
+	base := servePages(t, map[string]string{
 		"/own": `<p id="long" style="width: 900px">Long</p>`,
 		"/box": `<div class="scroll" style="overflow-x: auto">` + wide + `</div>`,
 	})
@@ -199,14 +199,14 @@ func TestPage_FitsWidth(t *testing.T) {
 		t.Helper()
 		p := chromium.Open(t, opts...)
 		p.Goto(base + path)
-		p.FitsWidth()
+		p.CheckWidth()
 	}
 	open(t, "/own")
-	fails(t, func(t testing.TB) { open(t, "/own", Zoom(2)) }, "too wide for the window on "+base+"/own", `<p id="long"`)
+	expectFailure(t, func(t testing.TB) { open(t, "/own", Zoom(2)) }, "too wide for the window on "+base+"/own", `<p id="long"`)
 	open(t, "/box", Zoom(2))
-	fails(t, func(t testing.TB) {
+	expectFailure(t, func(t testing.TB) {
 		p := chromium.Open(t)
 		p.Goto(base + "/box")
-		p.OnPaper(p.FitsWidth)
+		p.OnPaper(p.CheckWidth)
 	}, "too wide for the window on "+base+"/box", `<div style="width: 1000px`)
 }

@@ -1,5 +1,4 @@
-// Package debian installs Debian's packages for tests that need a program which
-// is not on the machine.
+// Package debian installs Debian's packages of programs that tests need.
 package debian
 
 import (
@@ -13,10 +12,10 @@ import (
 	"time"
 )
 
-// ErrUnable is why Install did not try.
+// ErrUnable is the error of Install if it cannot try.
 var ErrUnable = errors.New("not installed with apt-get")
 
-// System is the machine as an installation sees it. Tests give it another one.
+// System is the machine of an installation. Tests replace it.
 type System struct {
 	GOOS     string
 	Root     bool
@@ -24,14 +23,14 @@ type System struct {
 	LookPath func(string) (string, error) // finds a program in PATH
 	// Run runs a program in a folder; env is added to this process's environment.
 	Run func(ctx context.Context, dir string, env []string, name string, args ...string) (string, error)
-	Say func(string) // writes a line for the person who runs the tests
+	Say func(string) // writes a line to the user of the tests
 }
 
-// Install installs packages with apt-get, as root only, and says so, because it
-// changes the machine. what names the program that is missing. The error is
-// ErrUnable where it did not try. After any other error the program may still be
-// there, so the caller looks for it: stale package lists may be good enough.
-func (s System) Install(ctx context.Context, what string, packages ...string) error {
+// Install installs packages with apt-get, as root only. It announces that, because it
+// changes the machine. program is the name of the missing program. The error is ErrUnable if
+// it cannot try. After other errors the caller searches the program again: an installation
+// may succeed with stale package lists.
+func (s System) Install(ctx context.Context, program string, packages ...string) error {
 	if _, err := os.Stat(s.Marker); err != nil || s.GOOS != "linux" {
 		return fmt.Errorf("%w: this is neither Debian nor Ubuntu", ErrUnable)
 	}
@@ -43,13 +42,13 @@ func (s System) Install(ctx context.Context, what string, packages ...string) er
 		return fmt.Errorf("%w: %w", ErrUnable, err)
 	}
 	install := append([]string{"install", "-y", "--no-install-recommends"}, packages...)
-	s.Say("no " + what + " for the tests: installing it on this machine with apt-get " + strings.Join(install, " "))
+	s.Say("no " + program + " for the tests: installing it on this machine with apt-get " + strings.Join(install, " "))
 	return errors.Join(s.aptGet(ctx, aptGet, "update"), s.aptGet(ctx, aptGet, install...))
 }
 
-// aptGet runs apt-get, and runs it again while another one is at work.
+// aptGet runs apt-get, and repeats it while another process holds its lock.
 func (s System) aptGet(ctx context.Context, program string, args ...string) error {
-	env := []string{"DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"} // its messages are looked at
+	env := []string{"DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"} // for the test of its message below
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -65,7 +64,7 @@ func (s System) aptGet(ctx context.Context, program string, args ...string) erro
 	}
 }
 
-// This returns the machine that the tests run on.
+// This returns the machine of this process.
 func This() System {
 	return System{
 		GOOS: runtime.GOOS, Root: os.Geteuid() == 0, Marker: "/etc/debian_version", LookPath: exec.LookPath,
@@ -73,8 +72,8 @@ func This() System {
 	}
 }
 
-// Run runs a program to its end and returns its standard output; what it wrote to
-// standard error is in the error. env is added to this process's environment.
+// Run runs a program to its end and returns its standard output. The error contains its
+// standard error. env is added to this process's environment.
 func Run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // names and arguments are ours
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -15,20 +15,20 @@ type CheckOut struct {
 	ServicePointID string `json:"servicePointId"`
 }
 
-// Outcome is what became of one check-out of a burst.
+// Outcome is the answer to one check-out of a burst.
 type Outcome struct {
 	Answer
 	Err  error // the network's
 	Took time.Duration
-	// Code is the first error's code, else its message; empty when it was lent.
+	// Code is the first error's code, else its message; empty if the item was lent.
 	Code string
 }
 
-// Lent tells whether the item was lent.
+// Lent reports whether the item was lent.
 func (o Outcome) Lent() bool { return o.Err == nil && o.Status == http.StatusCreated }
 
-// SendBurst sends all check-outs at once, the i-th to instance i modulo their number,
-// and waits for all answers.
+// SendBurst sends all check-outs at once and waits for all answers. The i-th goes to
+// instance i modulo their number.
 func SendBurst(ctx context.Context, instances []Client, checkOuts []CheckOut) []Outcome {
 	outcomes := make([]Outcome, len(checkOuts))
 	start := make(chan struct{})
@@ -48,6 +48,7 @@ func SendBurst(ctx context.Context, instances []Client, checkOuts []CheckOut) []
 	return outcomes
 }
 
+// readReason returns the Code of an Outcome.
 func readReason(a Answer) string {
 	if a.Status == http.StatusCreated {
 		return ""
@@ -64,7 +65,7 @@ func readReason(a Answer) string {
 	return list.Errors[0].Message
 }
 
-// Summary counts a burst.
+// Summary has the numbers of a burst.
 type Summary struct {
 	Lent    int
 	Refused map[string]int // by code
@@ -72,7 +73,7 @@ type Summary struct {
 	Longest time.Duration
 }
 
-// Summarize counts outcomes.
+// Summarize counts the outcomes.
 func Summarize(outcomes []Outcome) Summary {
 	s := Summary{Refused: map[string]int{}}
 	for _, o := range outcomes {
@@ -89,7 +90,7 @@ func Summarize(outcomes []Outcome) Summary {
 	return s
 }
 
-// Reasons are the codes of the refusals, sorted.
+// Reasons returns the sorted codes of the refusals.
 func (s Summary) Reasons() []string {
 	var all []string
 	for code := range s.Refused {

@@ -12,21 +12,20 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// Client calls one instance on behalf of a tenant, as a machine or a librarian
-// would. The zero HTTP is http.DefaultClient's transport with a time-out above
-// every time-out of the services.
+// Client calls one instance for a tenant. A nil HTTP means http.DefaultTransport with a
+// time-out longer than those of the services.
 type Client struct {
 	Base   string
 	Tenant string
 	HTTP   *http.Client
-	// Header is sent with every call, beside the tenant's.
+	// Header is sent with each call in addition to the tenant.
 	Header http.Header
 }
 
-// clientTimeout is longer than any answer of the services may take.
+// clientTimeout is longer than all time-outs of the services.
 const clientTimeout = 45 * time.Second
 
-// Answer is what came back.
+// Answer is an HTTP answer.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -41,8 +40,8 @@ func (a Answer) JSON(v any) error {
 	return nil
 }
 
-// Do sends body, a []byte as it is and anything else as JSON; nil sends none. The
-// error is the network's: a refusal is an Answer.
+// Do sends a request. A body of type []byte is sent unchanged, nil sends none, and others
+// are sent as JSON. A refusal is an Answer; the error is the network's.
 func (c Client) Do(ctx context.Context, method, path string, body any) (Answer, error) {
 	raw, given := body.([]byte)
 	if !given && body != nil {
@@ -77,8 +76,7 @@ func (c Client) Do(ctx context.Context, method, path string, body any) (Answer, 
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: answer}, err
 }
 
-// Must is Do for calls that have to succeed: any other status than 2xx is an
-// error that tells what came back.
+// Must is Do with an error for each status other than 2xx.
 func (c Client) Must(ctx context.Context, method, path string, body any) (Answer, error) {
 	a, err := c.Do(ctx, method, path, body)
 	if err != nil {
@@ -90,8 +88,8 @@ func (c Client) Must(ctx context.Context, method, path string, body any) (Answer
 	return a, nil
 }
 
-// InstallTenant installs the client's tenant, with the demo library if sample is
-// set. The client must be one of circulation-storage.
+// InstallTenant installs the client's tenant, with the demo library if sample is set. It
+// needs a client of circulation-storage.
 func (c Client) InstallTenant(ctx context.Context, sample bool) error {
 	type parameter struct {
 		Key   string `json:"key"`

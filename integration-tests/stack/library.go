@@ -9,8 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Library makes the records that a check-out needs, through
-// circulation-storage's own endpoints: one shelf with one kind of item, one
+// Library is a tenant with the records of a check-out: one location, one material type, one
 // patron group, and a loan policy with a limit.
 type Library struct {
 	Storage Client
@@ -19,14 +18,14 @@ type Library struct {
 	GroupID, HoldingsID, PolicyID                          string
 }
 
-// RequestPolicyID is the request policy of every Library.
+// RequestPolicyID is the request policy of each Library.
 const RequestPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
-// record is a FOLIO record to be sent.
+// record is a FOLIO record.
 type record = map[string]any
 
-// NewLibrary installs the tenant and makes its records: material type "book" is
-// lent for four weeks, at most limit at a time.
+// NewLibrary installs the tenant and stores its records. A patron may have as many books as
+// the limit says, for four weeks.
 func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error) {
 	if err := storage.InstallTenant(ctx, false); err != nil {
 		return nil, err
@@ -65,14 +64,14 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 	return l, err
 }
 
-// formatRules lends books by the policy with the limit; notice, overdue fine and lost
-// item policies are not stored in this version.
+// formatRules returns rules that lend books by the policy with the limit. Notice, overdue
+// fine and lost item policies are not stored.
 func (l *Library) formatRules() string {
 	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, RequestPolicyID, uuid.NewString(), uuid.NewString(), uuid.NewString())
 	return "priority: t, s, c, b, a, m, g\nfallback-policy: " + line + "\nm " + l.MaterialTypeID + ": " + line + "\n"
 }
 
-// AddPatron registers a patron and returns its id; the barcode must be new.
+// AddPatron registers a patron with a new barcode and returns its id.
 func (l *Library) AddPatron(ctx context.Context, barcode string) (string, error) {
 	id := uuid.NewString()
 	_, err := l.Storage.Must(ctx, http.MethodPost, "/users", record{
@@ -82,7 +81,7 @@ func (l *Library) AddPatron(ctx context.Context, barcode string) (string, error)
 	return id, err
 }
 
-// AddBook adds a copy of the book and returns its id; the barcode must be new.
+// AddBook adds a copy of the book with a new barcode and returns its id.
 func (l *Library) AddBook(ctx context.Context, barcode string) (string, error) {
 	id := uuid.NewString()
 	_, err := l.Storage.Must(ctx, http.MethodPost, "/item-storage/items", record{
@@ -97,11 +96,12 @@ func (l *Library) CountOpenLoans(ctx context.Context, userID string) (int, error
 	return l.countRecords(ctx, "/loan-storage/loans?limit=0&query="+url.QueryEscape(`status.name=="Open" and userId=="`+userID+`"`))
 }
 
-// CountLocks counts the patrons' locks that are stored, outdated ones too.
+// CountLocks counts all stored locks, also outdated ones.
 func (l *Library) CountLocks(ctx context.Context) (int, error) {
 	return l.countRecords(ctx, "/check-out-lock-storage?limit=1")
 }
 
+// countRecords returns the totalRecords of a list.
 func (l *Library) countRecords(ctx context.Context, path string) (int, error) {
 	a, err := l.Storage.Must(ctx, http.MethodGet, path, nil)
 	if err != nil {

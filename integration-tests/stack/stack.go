@@ -1,6 +1,5 @@
-// Package stack runs the pair inside one process: any number of
-// circulation-storage and circulation instances on free or chosen ports, on one
-// database, as make run, make demo and the tests use it.
+// Package stack runs any number of circulation-storage and circulation instances in one
+// process, on one database. It serves make run, make demo and the tests.
 package stack
 
 import (
@@ -16,31 +15,31 @@ import (
 	"checkoutlock/config"
 )
 
-// Options say what to run. DatabaseURL is required.
+// Options configures a Stack. DatabaseURL is required.
 type Options struct {
 	DatabaseURL string
-	// Storages and Circulations are how many instances to run; 0 means 1.
+	// Storages and Circulations are the numbers of instances; 0 means 1.
 	// Circulation i talks to storage i modulo Storages.
 	Storages, Circulations int
-	// Via, if set, returns the address at which circulation instance i reaches the
-	// storage whose address is given: that of a proxy in between, say.
+	// Via, if set, maps a storage's address to the address that circulation instance i
+	// uses, such as that of a proxy.
 	Via func(i int, storage string) string
-	// DatabaseVia, if set, returns the address at which storage instance i reaches the
-	// database whose address is given.
+	// DatabaseVia, if set, maps the database's address to the address that storage
+	// instance i uses.
 	DatabaseVia func(i int, databaseURL string) string
-	// StorageEnv and CirculationEnv are settings in the form of os.Environ. Ports
-	// are free ones unless PORT is among them.
+	// StorageEnv and CirculationEnv are settings in the form of os.Environ. Without PORT,
+	// a free port is used.
 	StorageEnv, CirculationEnv []string
-	// CirculationEnvOf, if set, returns further settings of circulation instance i, which
-	// win over CirculationEnv.
+	// CirculationEnvOf, if set, returns settings of circulation instance i, which win over
+	// CirculationEnv.
 	CirculationEnvOf func(i int) []string
 	// Observe, if set, gives circulation instance i an observer.
 	Observe func(i int) circulation.Observer
-	// Log receives both services' logs; nil discards them.
+	// Log gets the logs of both services; nil discards them.
 	Log *slog.Logger
 }
 
-// Stack is a running pair.
+// Stack is a set of running instances.
 type Stack struct {
 	Storages     []string // base URLs
 	Circulations []string
@@ -48,8 +47,8 @@ type Stack struct {
 	stopStorage, stopCirculation []func() error
 }
 
-// Start runs the instances and returns when all of them listen. The context ends
-// the start only; the caller stops the stack.
+// Start runs the instances and returns when all of them listen. The context bounds the
+// start only; the caller stops the stack.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -119,7 +118,7 @@ func (s *Stack) startCirculation(ctx context.Context, o Options, i int) error {
 	return nil
 }
 
-// runUntilStopped runs f until the returned function is called, which waits for its end.
+// runUntilStopped runs f in a goroutine. The returned function ends it and waits for it.
 func runUntilStopped(ctx context.Context, f func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
@@ -130,14 +129,13 @@ func runUntilStopped(ctx context.Context, f func(context.Context) error) (stop f
 	})
 }
 
-// StopStorage stops storage i and waits for it; once stopped it stays so.
+// StopStorage stops storage i and waits for its end. Repeated calls have no effect.
 func (s *Stack) StopStorage(i int) error { return s.stopStorage[i]() }
 
-// StopCirculation stops circulation i and waits for it; once stopped it stays so.
+// StopCirculation stops circulation i and waits for its end. Repeated calls have no effect.
 func (s *Stack) StopCirculation(i int) error { return s.stopCirculation[i]() }
 
-// Stop stops the instances that still run in the opposite order of their start,
-// circulation first, and waits for them.
+// Stop stops all running instances in the reverse order of their start, and waits for them.
 func (s *Stack) Stop() error {
 	var errs []error
 	for _, stops := range [][]func() error{s.stopCirculation, s.stopStorage} {

@@ -1,6 +1,6 @@
-// Command demo shows the case that the lock was made for: a patron with a limit
-// of 15 loans, and a self-check machine that sends 20 check-outs at once to four
-// circulation instances on two storages, with the feature off and on.
+// Command demo shows the effect of the lock. A self-check machine sends 20 check-outs at
+// once for a patron with a limit of 15 loans, with the feature off and on. The check-outs
+// go to four circulation instances on two storages.
 package main
 
 import (
@@ -41,15 +41,15 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	database := os.Getenv("DATABASE_URL")
 	if database == "" {
 		fmt.Fprintln(out, "Starting a throw-away PostgreSQL, 2 storages and 4 circulation instances ...")
-		pg, err := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
-		if err != nil {
-			return err
+		pg, startErr := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
+		if startErr != nil {
+			return startErr
 		}
 		defer func() { err = errors.Join(err, pg.Stop()) }()
 		database = pg.URL()
 	}
-	// 20 check-outs through one lock take longer than the default 2 s on a slow
-	// machine, and the demo is about the limit, not about patience.
+	// On a slow machine, 20 check-outs with one lock take longer than the default wait of
+	// 2 s. The demo shows the limit, so it waits longer.
 	s, err := stack.Start(ctx, stack.Options{
 		DatabaseURL: database, Storages: 2, Circulations: 4, Log: log,
 		CirculationEnv: []string{"RETRY_INTERVAL_MS=1000|2000|3000|4000"},
@@ -76,19 +76,18 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	fmt.Fprintf(out, "A patron may have %d books; the machine sends %d check-outs at once.\n\n", limit, checkOuts)
 	fmt.Fprintf(out, "%-8s %-6s %-8s %-9s %-12s %-6s %s\n", "feature", "lent", "refused", "failures", "longest", "locks", "reasons")
 	for _, on := range []bool{false, true} {
-		if err := round(ctx, out, lib, machines, on); err != nil {
+		if err := runRound(ctx, out, lib, machines, on); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle is how long a change of the settings may take to be in force everywhere.
+// settle is how long changed settings need to reach all instances.
 const settle = 2 * time.Second
 
-// round switches the feature, sends the burst for a new patron, and prints what
-// came of it.
-func round(ctx context.Context, out io.Writer, lib *stack.Library, machines []stack.Client, on bool) error {
+// runRound switches the feature, sends the burst for a new patron, and prints a summary.
+func runRound(ctx context.Context, out io.Writer, lib *stack.Library, machines []stack.Client, on bool) error {
 	name := map[bool]string{false: "off", true: "on"}[on]
 	if _, err := machines[0].Must(ctx, http.MethodPut, "/circulation/check-out-lock-settings", map[string]any{"enabled": on}); err != nil {
 		return err

@@ -10,15 +10,15 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// The demo library's patron and desk that the greeting uses.
+// The demo library's patron and service point in the greeting.
 const (
 	patronBarcode  = "P-1001"
 	servicePointID = "bbc823fa-06e7-42c6-87b5-605a5da22f15"
 )
 
-// greet prints where the services are and lines to paste. The check-out names an
-// item that is there now: a library that was used before has lent some.
-func greet(ctx context.Context, out io.Writer, pair *stack.Stack, st stack.Client, s settings) error {
+// printGreeting prints the services' addresses and commands to paste. The check-out names an
+// available item, because earlier runs may have lent some.
+func printGreeting(ctx context.Context, out io.Writer, pair *stack.Stack, st stack.Client, s settings) error {
 	circulation := pair.Circulations[0]
 	fmt.Fprintf(out, "\nThe pair is up for tenant %s. Ctrl-C stops everything.\n\n", s.Tenant)
 	fmt.Fprintf(out, "  staff pages          %s/staff/%s/\n  circulation          %[1]s\n  circulation-storage  %[3]s\n", circulation, s.Tenant, st.Base)
@@ -26,7 +26,7 @@ func greet(ctx context.Context, out io.Writer, pair *stack.Stack, st stack.Clien
 		fmt.Fprintf(out, "\nThere is no demo library (SAMPLE=none). See the lock settings with\n\n  curl -H 'X-Okapi-Tenant: %s' %s/circulation/check-out-lock-settings\n\n", s.Tenant, circulation)
 		return nil
 	}
-	barcode, err := available(ctx, st)
+	barcode, err := findAvailable(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -48,13 +48,13 @@ Lend an item, look at the patron's loans and at the locks, take the item back:
 	return nil
 }
 
-// available returns the barcode of a book that can be lent; without one, the first
-// book's. Books have the highest limit, so the patron may take one more for long.
-func available(ctx context.Context, st stack.Client) (string, error) {
+// findAvailable returns the barcode of an available book, or the first book's if there is
+// none. Books have the highest limit, so the patron can borrow many.
+func findAvailable(ctx context.Context, st stack.Client) (string, error) {
 	query := url.QueryEscape(`barcode=="B-*" and status.name=="Available" sortBy barcode`)
 	a, err := st.Must(ctx, http.MethodGet, "/item-storage/items?limit=1&query="+query, nil)
 	if err != nil {
-		return "", fmt.Errorf("looking for an item to lend: %w", err)
+		return "", fmt.Errorf("finding an item to lend: %w", err)
 	}
 	var list struct {
 		Items []struct{ Barcode string }

@@ -1,5 +1,4 @@
-// Command dev runs the pair for a person who wants to try it: PostgreSQL, both
-// services and a demo library, until Ctrl-C. docs: README.md, "Run it".
+// Command dev runs PostgreSQL, both services and a demo library until Ctrl-C, for make run.
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// settings of make run, beside those of the two services.
+// settings are those of make run, in addition to those of the services.
 type settings struct {
 	StoragePort     int    `env:"STORAGE_PORT" envDefault:"8081"`
 	CirculationPort int    `env:"CIRCULATION_PORT" envDefault:"9801"`
@@ -28,10 +27,10 @@ type settings struct {
 	DatabaseURL     string `env:"DATABASE_URL"`
 	Sample          string `env:"SAMPLE" envDefault:"demo"`
 	PgBin           string `env:"PG_BIN"`
-	// DataDir is where the private database keeps its data: empty for a folder in the
-	// user's cache, which all clones of this user share.
+	// DataDir is the data directory of the private database. If it is empty, all clones of
+	// this user share a folder in the user's cache.
 	DataDir string `env:"DATA_DIR"`
-	// LogLevel is quieter here than in the services, for a person's terminal.
+	// LogLevel has a quieter default than in the services, for a terminal.
 	LogLevel string `env:"LOG_LEVEL" envDefault:"warn"`
 }
 
@@ -73,8 +72,8 @@ func run(ctx context.Context, environ []string, out, errOut io.Writer) (err erro
 
 	pair, err := stack.Start(ctx, stack.Options{
 		DatabaseURL: database, Log: log,
-		StorageEnv:     with(environ, "PORT", s.StoragePort),
-		CirculationEnv: with(environ, "PORT", s.CirculationPort),
+		StorageEnv:     addDefaults(environ, "PORT", s.StoragePort),
+		CirculationEnv: addDefaults(environ, "PORT", s.CirculationPort),
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w.\nmake run takes its ports from STORAGE_PORT and CIRCULATION_PORT; 0 picks a free one", err)
@@ -91,20 +90,20 @@ func run(ctx context.Context, environ []string, out, errOut io.Writer) (err erro
 	if err := st.InstallTenant(ctx, s.Sample == "demo"); err != nil {
 		return fmt.Errorf("installing tenant %s: %w", s.Tenant, err)
 	}
-	if err := greet(ctx, out, pair, st, s); err != nil {
+	if err := printGreeting(ctx, out, pair, st, s); err != nil {
 		return err
 	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-stopped:
-		return errors.New("PostgreSQL ended by itself; its log lines stand above")
+		return errors.New("PostgreSQL ended unexpectedly; see its log lines above")
 	}
 }
 
-// with returns the settings for one of the services: those of environ, the
-// feature on unless environ says otherwise, and the service's own port.
-func with(environ []string, name string, value int) []string {
+// addDefaults returns the settings of one service: those of environ, the feature on unless
+// environ sets it, and the service's port.
+func addDefaults(environ []string, name string, value int) []string {
 	all := slices.Clone(environ)
 	if env.ToMap(environ)["CHECKOUT_LOCK_FEATURE_ENABLED"] == "" {
 		all = append(all, "CHECKOUT_LOCK_FEATURE_ENABLED=true")
@@ -112,8 +111,8 @@ func with(environ []string, name string, value int) []string {
 	return append(all, fmt.Sprintf("%s=%d", name, value))
 }
 
-// openDatabase returns the address of the database to use, a channel that is
-// closed when a server of our own ends by itself, and how to stop it.
+// openDatabase returns the database's address, a channel that is closed when a private
+// server ends unexpectedly, and a function that stops the server.
 func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logger) (string, <-chan struct{}, func() error, error) {
 	if s.DatabaseURL != "" {
 		return s.DatabaseURL, nil, func() error { return nil }, nil

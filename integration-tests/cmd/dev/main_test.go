@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// dataDir returns a directory that PostgreSQL's user can reach, too, if root runs the
-// tests. It is gone when the test ends.
-func dataDir(t *testing.T) string {
+// newDataDir returns a directory that PostgreSQL's user can reach, also if root runs the
+// tests. The end of the test removes it.
+func newDataDir(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{filepath.Dir(root), root} {
@@ -25,8 +25,8 @@ func dataDir(t *testing.T) string {
 	return filepath.Join(root, "postgresql")
 }
 
-// open starts a private database and stops it when the test ends.
-func open(t *testing.T, dir string) (string, error) {
+// startDatabase starts a private database and stops it when the test ends.
+func startDatabase(t *testing.T, dir string) (string, error) {
 	t.Helper()
 	s := settings{DataDir: dir, PgBin: os.Getenv("PG_BIN")}
 	url, _, stop, err := openDatabase(t.Context(), s, io.Discard, slog.New(slog.DiscardHandler))
@@ -42,17 +42,17 @@ func open(t *testing.T, dir string) (string, error) {
 
 func TestOpenDatabase_BesideAnotherClone(t *testing.T) {
 	t.Parallel()
-	shared, own := dataDir(t), dataDir(t)
-	if _, err := open(t, shared); err != nil {
+	shared, own := newDataDir(t), newDataDir(t)
+	if _, err := startDatabase(t, shared); err != nil {
 		t.Fatal(err)
 	}
-	_, err := open(t, shared)
+	_, err := startDatabase(t, shared)
 	for _, want := range []string{shared, "DATA_DIR=", "STORAGE_PORT=", "CIRCULATION_PORT="} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("got %v, want %s in it", err, want)
 		}
 	}
-	url, err := open(t, own)
+	url, err := startDatabase(t, own)
 	if err != nil {
 		t.Fatalf("with DATA_DIR: %v", err)
 	}
@@ -63,13 +63,13 @@ func TestOpenDatabase_BesideAnotherClone(t *testing.T) {
 	defer conn.Close(t.Context())
 	var at string
 	if err := conn.QueryRow(t.Context(), "SHOW data_directory").Scan(&at); err != nil || at != own {
-		t.Errorf("the data stands in %s, %v, want %s", at, err, own)
+		t.Errorf("the data directory is %s, %v, want %s", at, err, own)
 	}
 }
 
 func TestRun_NamesTheVariablesOfATakenPort(t *testing.T) {
 	t.Parallel()
-	url, err := open(t, dataDir(t))
+	url, err := startDatabase(t, newDataDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,10 @@
-// Command withdb runs another command with a throw-away PostgreSQL, whose address
-// the command finds in TEST_DATABASE_URL:
+// Command withdb runs another command with a throw-away PostgreSQL, and sets
+// TEST_DATABASE_URL to its address:
 //
 //	go run ./integration-tests/cmd/withdb -- go test ./...
 //
-// With TEST_DATABASE_URL already set it starts none. PG_BIN names the folder of
-// PostgreSQL's binaries; without it they are searched. The exit code is the
-// command's.
+// If TEST_DATABASE_URL is set already, it starts none. PG_BIN names the folder of
+// PostgreSQL's binaries. The exit code is the command's.
 package main
 
 import (
@@ -48,14 +47,14 @@ func run(ctx context.Context, args []string) (err error) {
 	environ := os.Environ()
 	if os.Getenv(urlVariable) == "" {
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		pg, err := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
-		if err != nil {
-			return err
+		pg, startErr := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
+		if startErr != nil {
+			return startErr
 		}
 		defer func() { err = errors.Join(err, pg.Stop()) }()
 		environ = append(environ, urlVariable+"="+pg.URL())
 	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // running what the user names is its purpose
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // it runs the user's command
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
