@@ -1,0 +1,153 @@
+// Package docs_test checks the documents against the code.
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+var (
+	codeSpan   = regexp.MustCompile("`([^`]+)`")
+	testName   = regexp.MustCompile(`^Test[A-Z]\w*$`)
+	testFunc   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	filePath   = regexp.MustCompile(`^[a-z][\w.-]*(/[\w.-]+)*(/|\.go|\.md|\.yml)$`)
+	identifier = regexp.MustCompile(`^[A-Za-z]\w*$`)
+	mapLine    = regexp.MustCompile(`(?m)^([a-z][\w-]*/\S*) `)
+	mdLink     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading    = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fence      = regexp.MustCompile("(?ms)^```.*?^```")
+)
+
+func TestArchitecture_NamesWhatExists(t *testing.T) {
+	t.Parallel()
+	text := read(t, "ARCHITECTURE.md")
+	tests := findTests(t)
+	prose := fence.ReplaceAllString(text, "")
+	for _, m := range codeSpan.FindAllStringSubmatch(prose, -1) {
+		switch name := m[1]; {
+		case testName.MatchString(name) && !tests[name]:
+			t.Errorf("there is no test %s", name)
+		case filePath.MatchString(name) && !exists(name):
+			t.Errorf("there is no file %s", name)
+		}
+	}
+	for _, m := range mapLine.FindAllStringSubmatch(text, -1) {
+		if !exists(m[1]) {
+			t.Errorf("there is no folder %s", m[1])
+		}
+	}
+}
+
+// A row of the table is: subject, file, name in that file, and what it does.
+func TestArchitecture_WhereIs(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## Where is ...?\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 || !strings.Contains(cells[2], "`") {
+			continue
+		}
+		rows++
+		file, name := strings.Trim(cells[2], " `"), strings.Trim(cells[3], " `")
+		if !filePath.MatchString(file) || !identifier.MatchString(name) {
+			t.Errorf("the row has no file and name: %s", line)
+			continue
+		}
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(read(t, file)) {
+			t.Errorf("%s has no %s", file, name)
+		}
+	}
+	if rows < 20 {
+		t.Errorf("got %d rows, want at least 20", rows)
+	}
+}
+
+func TestDocuments_LinkWhatExists(t *testing.T) {
+	t.Parallel()
+	for _, file := range findFiles(t, ".md") {
+		for _, m := range mdLink.FindAllStringSubmatch(fence.ReplaceAllString(read(t, file), ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(m[1], "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if !exists(target) {
+				t.Errorf("%s links %s, which does not exist", file, m[1])
+			} else if anchor != "" && !hasHeading(read(t, target), anchor) {
+				t.Errorf("%s links %s, which has no such heading", file, m[1])
+			}
+		}
+	}
+}
+
+// hasHeading reports whether a document has a heading with the anchor that GitHub makes.
+func hasHeading(text, anchor string) bool {
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		made := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		if strings.ReplaceAll(made, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+func findTests(t *testing.T) map[string]bool {
+	t.Helper()
+	tests := map[string]bool{}
+	for _, file := range findFiles(t, "_test.go") {
+		for _, m := range testFunc.FindAllStringSubmatch(read(t, file), -1) {
+			tests[m[1]] = true
+		}
+	}
+	return tests
+}
+
+// findFiles lists the repository's files whose names end so, as paths from its root.
+func findFiles(t *testing.T, end string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "bin") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(name, end) {
+			relative, err := filepath.Rel(root, path)
+			files = append(files, relative)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(filepath.Join(root, path))
+	return err == nil
+}
