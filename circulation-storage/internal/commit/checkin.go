@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -9,15 +10,15 @@ import (
 	"checkoutlock/schemas"
 )
 
-// CheckIn is a check-in to commit, as ParseCheckIn read it. It needs no lock: it
-// can only lower a patron's count.
+// CheckIn is a check-in to commit, from ParseCheckIn. It needs no lock, because it can
+// only lower a patron's count.
 type CheckIn struct {
-	ID     uuid.UUID // chosen by the caller; the same one again is a repeat; Nil for none
+	ID     uuid.UUID // chosen by the caller; a repeat has the same one; Nil for none
 	ItemID uuid.UUID
 	// ItemVersion is the _version of the item that the caller judged.
 	ItemVersion int
-	// RequestID is the request that the caller saw first in the queue; Nil means
-	// that nobody waits for the item.
+	// RequestID is the request that the caller saw first in the queue; Nil means an
+	// empty queue.
 	RequestID uuid.UUID
 	// TitleLevel makes the requests of the item's instance the queue.
 	TitleLevel bool
@@ -26,11 +27,11 @@ type CheckIn struct {
 	date           string // as sent; it becomes the loan's returnDate
 	itemStatus     string
 	destinationID  string // "" unless the item goes in transit
-	staffMemberID  string // "" when nobody is named
+	staffMemberID  string // "" if none is named
 	loanAction     string
-	requestStatus  string // of the request that the item now serves
-	holdShelfUntil string // "" takes the date away
-	sessionID      string // "" when the desk keeps none
+	requestStatus  string // the new status of the request RequestID
+	holdShelfUntil string // "" removes the date
+	sessionID      string // "" if the desk keeps none
 }
 
 const (
@@ -38,20 +39,19 @@ const (
 	defaultCheckIn = "checkedin"
 )
 
-// ParseCheckIn reads the body of POST /loan-storage/check-ins. Faults: Malformed
-// for what is no JSON, Invalid for everything else, each with where it is wrong
-// and what is allowed.
+// ParseCheckIn reads the body of POST /loan-storage/check-ins. Faults: Malformed for bad
+// JSON, Invalid for the rest, with place and rule.
 func ParseCheckIn(body []byte) (CheckIn, error) {
-	doc, err := parse("check-in", body)
+	doc, err := parseBody("check-in", body)
 	if err != nil {
 		return CheckIn{}, err
 	}
 	c := CheckIn{
-		ID: id(doc, "id"), ItemID: id(doc, "itemId"), ItemVersion: integer(doc["itemVersion"]),
+		ID: readID(doc, "id"), ItemID: readID(doc, "itemId"), ItemVersion: readInteger(doc["itemVersion"]),
 		servicePointID: doc.Text("servicePointId"), date: doc.Text("checkInDate"),
 		itemStatus: doc.Text("itemStatus"), destinationID: doc.Text("inTransitDestinationServicePointId"),
 		staffMemberID: doc.Text("staffMemberId"), loanAction: doc.Text("loanAction"),
-		RequestID: id(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
+		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
 		requestStatus: doc.Text("requestStatus"), holdShelfUntil: doc.Text("holdShelfExpirationDate"),
 		sessionID: doc.Text("sessionId"),
 	}
@@ -59,37 +59,37 @@ func ParseCheckIn(body []byte) (CheckIn, error) {
 		c.loanAction = defaultCheckIn
 	}
 	if c.itemStatus == checkedOut {
-		return CheckIn{}, invalid("itemStatus must not be Checked out after a check-in", "itemStatus", c.itemStatus)
+		return CheckIn{}, newInvalid("itemStatus must not be Checked out after a check-in", "itemStatus", c.itemStatus)
 	}
 	if c.destinationID != "" && c.itemStatus != inTransit {
-		return CheckIn{}, invalid("inTransitDestinationServicePointId is allowed with the itemStatus In transit only",
+		return CheckIn{}, newInvalid("inTransitDestinationServicePointId is allowed with the itemStatus In transit only",
 			"inTransitDestinationServicePointId", c.destinationID)
 	}
 	return c, c.checkRequest()
 }
 
-// checkRequest refuses half of what is said about a request.
+// checkRequest refuses properties of a request that are incomplete or contradict.
 func (c CheckIn) checkRequest() error {
 	switch {
 	case (c.RequestID == uuid.Nil) != (c.requestStatus == ""):
-		return invalid("requestId and requestStatus go together", "requestStatus", c.requestStatus)
+		return newInvalid("requestId and requestStatus go together", "requestStatus", c.requestStatus)
 	case c.holdShelfUntil != "" && c.requestStatus != schemas.RequestAwaitingPickup:
-		return invalid("holdShelfExpirationDate is allowed with the requestStatus Open - Awaiting pickup only",
+		return newInvalid("holdShelfExpirationDate is allowed with the requestStatus Open - Awaiting pickup only",
 			"holdShelfExpirationDate", c.holdShelfUntil)
 	}
 	return nil
 }
 
-// SeenReturn is what the transaction of a check-in found, the item locked before
-// its loan, and that before the queue.
+// SeenReturn is what the transaction of a check-in read. It locked the item before the
+// loan, and the loan before the queue.
 type SeenReturn struct {
-	// Before is the check-in with the same id that was committed before, nil for none.
-	// It is looked for after the item was locked.
+	// Before is the committed check-in with the same id, nil for none. It was read after
+	// the item was locked.
 	Before *PastCheckIn
-	Item   records.Record // nil when there is none
-	Loan   records.Record // the item's open loan; nil when it is not on loan
+	Item   records.Record // nil if there is none
+	Loan   records.Record // the item's open loan; nil if it is not on loan
 	Queue  Queue          // the open requests of the item or, for TitleLevel, of its instance
-	Moment
+	Now    time.Time      // the database's clock, read once after the last row was locked
 }
 
 // PastCheckIn is a check-in that was committed, with its answer.
@@ -98,55 +98,55 @@ type PastCheckIn struct {
 	Result schemas.CheckInResult
 }
 
-// Returning is what to write for a check-in, or to answer again.
+// Returning is what to write and to answer for a check-in.
 type Returning struct {
-	// Repeated is the answer of a check-in that was committed before: nothing is to
-	// be written. It is nil for a new one.
+	// Repeated is the answer of a check-in that was committed before: nothing is
+	// written. It is nil for a new one.
 	Repeated *schemas.CheckInResult
-	Loan     records.Record // nil when the item was not on loan
+	Loan     records.Record // nil if the item was not on loan
 	Item     records.Record
 	Requests []records.Record // those of the queue that change
-	Session  records.Record   // nil when the item was not on loan
+	Session  records.Record   // nil if the item was not on loan
 	Event    Event
 }
 
-// Decide judges a check-in. A repeat is answered again, also when the item has
-// changed since. Faults: ItemChanged, RequestChanged, Invalid.
+// Decide judges a check-in. It answers a repeat with the stored answer, also if the item
+// has changed since. Faults: ItemChanged, RequestChanged, Invalid.
 func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error) {
 	switch {
 	case seen.Before != nil && seen.Before.ItemID != c.ItemID:
-		return Returning{}, c.idTaken()
+		return Returning{}, c.newIDTaken()
 	case seen.Before != nil:
 		return Returning{Repeated: &seen.Before.Result}, nil
 	}
 	if seen.Item == nil {
-		return Returning{}, noItem("itemId", c.ItemID)
+		return Returning{}, newNoItem("itemId", c.ItemID)
 	}
 	if err := checkVersion(seen.Item, c.ItemVersion); err != nil {
 		return Returning{}, err
 	}
-	served, err := seen.Queue.expect(c.RequestID, seen.Item, c.TitleLevel)
+	served, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel)
 	if err != nil {
 		return Returning{}, err
 	}
 	r := Returning{}
 	if served != nil {
-		if r.Requests, err = seen.completeRequests(ctx, seen.Queue, c.serve(served, seen)); err != nil {
+		if r.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, c.serveRequest(served, seen)); err != nil {
 			return Returning{}, err
 		}
 	}
 	if seen.Loan != nil {
 		r.Loan = c.closeLoan(seen)
-		if err := seen.complete(ctx, records.Loan(), r.Loan, seen.Loan); err != nil {
+		if err := completeRecord(ctx, seen.Now, records.Loan(), r.Loan, seen.Loan); err != nil {
 			return Returning{}, err
 		}
 		r.Session = newSession(didCheckIn, c.sessionID, r.Loan)
-		if err := seen.complete(ctx, records.PatronActionSession(), r.Session, nil); err != nil {
+		if err := completeRecord(ctx, seen.Now, records.PatronActionSession(), r.Session, nil); err != nil {
 			return Returning{}, err
 		}
 	}
-	r.Item = c.receive(seen)
-	if err := seen.completeItem(ctx, r.Item, seen.Item); err != nil {
+	r.Item = c.receiveItem(seen)
+	if err := completeItem(ctx, seen.Now, r.Item, seen.Item); err != nil {
 		return Returning{}, err
 	}
 	r.Event = newEvent(ctx, ItemCheckedIn, map[string]string{
@@ -157,15 +157,15 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 	return r, nil
 }
 
-func (c CheckIn) idTaken() error {
-	return invalid("id is already that of a check-in of another item", "id", c.ID.String())
+func (c CheckIn) newIDTaken() error {
+	return newInvalid("id is already that of a check-in of another item", "id", c.ID.String())
 }
 
-// Violation is the fault for writing a check-in against a constraint that another
-// transaction's write violates meanwhile; nil for one that is not the caller's.
+// Violation is the fault if writing the check-in violates a constraint, because another
+// transaction wrote meanwhile. It is nil for other constraints.
 func (c CheckIn) Violation(constraint string) error {
 	if constraint == "check_in_pkey" {
-		return c.idTaken()
+		return c.newIDTaken()
 	}
 	return nil
 }
@@ -181,20 +181,20 @@ func (c CheckIn) closeLoan(seen SeenReturn) records.Record {
 	return loan
 }
 
-// serve is the queue after the item was set aside for the request.
-func (c CheckIn) serve(request records.Record, seen SeenReturn) []records.Record {
-	request = assign(request, seen.Item)
+// serveRequest returns the queue after the item was set aside for the request.
+func (c CheckIn) serveRequest(request records.Record, seen SeenReturn) []records.Record {
+	request = assignItem(request, seen.Item)
 	request["status"] = c.requestStatus
 	delete(request, "holdShelfExpirationDate")
 	if c.holdShelfUntil != "" {
 		request["holdShelfExpirationDate"] = c.holdShelfUntil
 	}
-	return seen.Queue.serve(request)
+	return seen.Queue.serveRequest(request)
 }
 
-// receive gives the item its new place. lastCheckIn has the time at which the
-// check-in was processed, as in FOLIO, also when checkInDate is an earlier one.
-func (c CheckIn) receive(seen SeenReturn) records.Record {
+// receiveItem sets the item's status and destination. As in FOLIO, lastCheckIn has the
+// time of the processing, also if checkInDate is earlier.
+func (c CheckIn) receiveItem(seen SeenReturn) records.Record {
 	item := clone(seen.Item)
 	item["status"] = map[string]any{"name": c.itemStatus}
 	last := map[string]any{"dateTime": seen.Now.UTC().Format(schemas.FolioTime), "servicePointId": c.servicePointID}

@@ -56,9 +56,9 @@ func TestParseCheckIn_Refusals(t *testing.T) {
 			map[string]any{"requestId": otherID, "requestStatus": "Open - In transit", "holdShelfExpirationDate": "2026-04-01T00:00:00Z"},
 			"with the requestStatus Open - Awaiting pickup only",
 		},
-		"title level is text":            {map[string]any{"titleLevelRequests": "true"}, "titleLevelRequests must be of type boolean"},
-		"session is none":                {map[string]any{"sessionId": 1}, "sessionId must be of type string"},
-		"NUL in a property nobody knows": {map[string]any{"note": "\x00"}, `\u0000`},
+		"title level is text":        {map[string]any{"titleLevelRequests": "true"}, "titleLevelRequests must be of type boolean"},
+		"session is none":            {map[string]any{"sessionId": 1}, "sessionId must be of type string"},
+		"NUL in an unknown property": {map[string]any{"note": "\x00"}, `\u0000`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestCheckIn_Decide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenReturn{Item: storedItem(t, "Checked out"), Moment: commit.Moment{Now: now}}
+			seen := commit.SeenReturn{Item: storedItem(t, "Checked out"), Now: now}
 			loanOfEvent := ""
 			if tt.onLoan {
 				seen.Loan, loanOfEvent = storedLoan(t, patronID, itemID), loanID.String()

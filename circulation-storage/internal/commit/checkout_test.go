@@ -28,8 +28,8 @@ var (
 	now      = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 )
 
-// body is a valid body with some places replaced; a path with "loan." goes into
-// the loan, and nil takes out.
+// body is a valid body with some properties replaced. A path with "loan." is one of the
+// loan; nil removes the property.
 func body(t *testing.T, replace map[string]any) []byte {
 	t.Helper()
 	loan := map[string]any{
@@ -125,8 +125,8 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 	}
 }
 
-// Go reads JSON properties without regard to case; what the schema did not see
-// must not be written.
+// Go reads JSON properties without regard to case. Properties that the schema did not
+// check must not be written.
 func TestParseCheckOut_ComparesNamesWithCase(t *testing.T) {
 	t.Parallel()
 	doc := strings.Replace(string(body(t, nil)), `"itemVersion":3`, `"itemVersion":3,"ItemVersion":4,"LOAN":{"id":"x"},"SettingsVersion":"1"`, 1)
@@ -165,7 +165,7 @@ func TestCheckOut_Decide(t *testing.T) {
 	withBoth := map[string]any{"settingsVersion": "7"}
 	environmentOn := func(s *commit.Seen) { s.EnvironmentOn = true }
 	claim := map[string]any{"claimId": otherID}
-	nobody := map[string]any{"loan.userId": uuid.Nil}
+	nilPatron := map[string]any{"loan.userId": uuid.Nil}
 	tests := map[string]struct {
 		replace map[string]any
 		change  func(*commit.Seen)
@@ -175,7 +175,7 @@ func TestCheckOut_Decide(t *testing.T) {
 		"lock held":              {nil, func(*commit.Seen) {}, "", ""},
 		"lock gone":              {nil, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
 		"lock of another patron": {nil, func(s *commit.Seen) { s.LockUser = otherID }, fault.LockLost, ""},
-		"no patron, no lock":     {nobody, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
+		"no patron, no lock":     {nilPatron, func(s *commit.Seen) { s.LockUser = uuid.Nil }, fault.LockLost, ""},
 		"settings as judged":     {withoutLock, func(s *commit.Seen) { s.LockUser = uuid.Nil }, "", ""},
 		"settings changed":       {withoutLock, func(s *commit.Seen) { s.SettingsVersion = "8" }, fault.SettingsChanged, "version 8, not 7"},
 
@@ -186,7 +186,7 @@ func TestCheckOut_Decide(t *testing.T) {
 		"a lock, an environment says on":  {withBoth, environmentOn, "", ""},
 		"repeat, an environment says on":  {withoutLock, func(s *commit.Seen) { s.EnvironmentOn, s.Loan = true, storedLoan(t, patronID, itemID) }, "", ""},
 		"claim held":                      {claim, func(s *commit.Seen) { s.ClaimedLoan = loanID }, "", ""},
-		"claim gone":                      {claim, func(*commit.Seen) {}, fault.ClaimLost, "somebody else finishes"},
+		"claim gone":                      {claim, func(*commit.Seen) {}, fault.ClaimLost, "another caller finishes"},
 		"claim of another loan":           {claim, func(s *commit.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
 		"claim gone, repeat":              {claim, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
 
@@ -222,7 +222,7 @@ func TestCheckOut_Decide(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen := commit.Seen{
-				LockUser: patronID, SettingsVersion: "7", Item: storedItem(t, available), Moment: commit.Moment{Now: now},
+				LockUser: patronID, SettingsVersion: "7", Item: storedItem(t, available), Now: now,
 			}
 			tt.change(&seen)
 			item := maps.Clone(seen.Item)
@@ -249,7 +249,7 @@ func TestCheckOut_Writes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: storedItem(t, "In transit"), Moment: commit.Moment{Now: now}})
+	got, err := c.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: storedItem(t, "In transit"), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

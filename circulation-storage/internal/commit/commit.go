@@ -15,28 +15,22 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// Moment is when a transaction judges: the database's clock, read once, after the
-// last row was locked.
-type Moment struct{ Now time.Time }
-
-// complete applies the records' rules to one that is about to be written.
-func (m Moment) complete(ctx context.Context, t records.Type, r, stored records.Record) error {
+// completeRecord applies the type's rules to a record about to be written.
+func completeRecord(ctx context.Context, now time.Time, t records.Type, r, stored records.Record) error {
 	// No rule of a loan, nor of an item without Prepare, reads other records.
-	return t.Complete(ctx, nil, records.Write{Record: r, Stored: stored, Now: m.Now, UserID: okapi.FromContext(ctx).UserID})
+	return t.Complete(ctx, nil, records.Write{Record: r, Stored: stored, Now: now, UserID: okapi.FromContext(ctx).UserID})
 }
 
-// completeItem is complete for an item that only changes its status. What an item
-// takes from its holdings record stays, so that record is neither read nor
-// locked: it would have to be locked before the item.
-func (m Moment) completeItem(ctx context.Context, item, stored records.Record) error {
+// completeItem is completeRecord for an item that only changes its status. It does not
+// read the holdings record, which would have to be locked before the item.
+func completeItem(ctx context.Context, now time.Time, item, stored records.Record) error {
 	t := records.Item()
 	t.Prepare = nil
-	records.StampStatus(records.Write{Record: item, Stored: stored, Now: m.Now})
-	return m.complete(ctx, t, item, stored)
+	records.StampStatus(records.Write{Record: item, Stored: stored, Now: now})
+	return completeRecord(ctx, now, t, item, stored)
 }
 
-// Event is a row of the outbox: what happened, for whoever wants to know. It has
-// ids and dates, and no names.
+// Event is a row of the outbox. It has ids and dates, and no names.
 type Event struct {
 	Type    string
 	Payload map[string]string
@@ -44,19 +38,20 @@ type Event struct {
 
 // The types of events, as FOLIO names them.
 const (
-	ItemCheckedOut = "ITEM_CHECKED_OUT"
-	ItemCheckedIn  = "ITEM_CHECKED_IN"
+	ItemCheckedOut     = "ITEM_CHECKED_OUT"
+	ItemCheckedIn      = "ITEM_CHECKED_IN"
+	LoanDueDateChanged = "LOAN_DUE_DATE_CHANGED"
 )
 
-// newEvent leaves out what is empty.
+// newEvent leaves out empty values.
 func newEvent(ctx context.Context, kind string, payload map[string]string) Event {
 	payload["requestId"] = okapi.FromContext(ctx).RequestID
 	maps.DeleteFunc(payload, func(_, value string) bool { return value == "" })
 	return Event{Type: kind, Payload: payload}
 }
 
-// clone copies a record so that its own properties can be replaced. Objects in it
-// are shared, so they are replaced, never changed.
+// clone copies a record, so that its properties can be replaced. It shares nested
+// objects: replace them, do not change them.
 func clone(r records.Record) records.Record { return maps.Clone(r) }
 
 func checkVersion(item records.Record, judged int) error {
@@ -66,23 +61,23 @@ func checkVersion(item records.Record, judged int) error {
 	return nil
 }
 
-func noItem(key string, id uuid.UUID) error {
-	return invalid("there is no item with this id", key, id.String())
+func newNoItem(key string, id uuid.UUID) error {
+	return newInvalid("there is no item with this id", key, id.String())
 }
 
-// invalid repeats no more than the start of a refused value.
-func invalid(message, key, value string) error {
+// newInvalid shows at most the start of a refused value.
+func newInvalid(message, key, value string) error {
 	return fault.StorageRefusal(message, fault.Param(key, fmt.Sprintf("%.100s", value)))
 }
 
-// id reads a UUID that the schema has checked; Nil when there is none.
-func id(r records.Record, path string) uuid.UUID {
+// readID reads a UUID that the schema has checked; Nil if there is none.
+func readID(r records.Record, path string) uuid.UUID {
 	parsed, _ := uuid.Parse(r.Text(path))
 	return parsed
 }
 
-// integer reads an integer that the schema has checked; it may be written 2.0.
-func integer(v any) int {
+// readInteger reads an integer that the schema has checked. It may be written 2.0.
+func readInteger(v any) int {
 	n, _ := v.(json.Number)
 	f, _ := strconv.ParseFloat(n.String(), 64)
 	return int(f)

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -10,10 +11,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Placement is a request to put at the end of its queue, as ParsePlacement read
-// it.
+// Placement is a request to append to its queue, from ParsePlacement.
 type Placement struct {
-	RequestID   uuid.UUID // chosen by the caller; the same one again is a repeat
+	RequestID   uuid.UUID // chosen by the caller; a repeat has the same one
 	RequesterID uuid.UUID
 	InstanceID  uuid.UUID
 	ItemID      uuid.UUID // Nil for a request that any copy can fill
@@ -25,33 +25,32 @@ type Placement struct {
 	request records.Record
 }
 
-// The item statuses that a new request asks for and gives.
+// The statuses of an item before and after a page.
 const (
 	available = "Available"
 	paged     = "Paged"
 	page      = "Page"
 )
 
-// ParsePlacement reads the body of POST /request-storage/placements. Faults:
-// Malformed for what is no JSON, Invalid for everything else, each with where it
-// is wrong and what is allowed.
+// ParsePlacement reads the body of POST /request-storage/placements. Faults: Malformed
+// for bad JSON, Invalid for the rest, with place and rule.
 func ParsePlacement(body []byte) (Placement, error) {
-	doc, err := parse("placement", body)
+	doc, err := parseBody("placement", body)
 	if err != nil {
 		return Placement{}, err
 	}
 	request := doc.Object("request")
 	p := Placement{
-		RequestID: id(request, "id"), RequesterID: id(request, "requesterId"),
-		InstanceID: id(request, "instanceId"), ItemID: id(request, "itemId"),
-		ItemVersion: integer(doc["itemVersion"]), TitleLevel: doc["titleLevelRequests"] == true,
+		RequestID: readID(request, "id"), RequesterID: readID(request, "requesterId"),
+		InstanceID: readID(request, "instanceId"), ItemID: readID(request, "itemId"),
+		ItemVersion: readInteger(doc["itemVersion"]), TitleLevel: doc["titleLevelRequests"] == true,
 		request: request,
 	}
 	if _, ok := doc["itemVersion"]; ok != (p.ItemID != uuid.Nil) {
-		return Placement{}, invalid("itemVersion goes with request.itemId", "itemVersion", request.Text("itemId"))
+		return Placement{}, newInvalid("itemVersion goes with request.itemId", "itemVersion", request.Text("itemId"))
 	}
 	if !p.TitleLevel && request.Text("requestLevel") == titleLevel {
-		return Placement{}, invalid("request.requestLevel must be Item while there are no title-level requests", "request.requestLevel", titleLevel)
+		return Placement{}, newInvalid("request.requestLevel must be Item while there are no title-level requests", "request.requestLevel", titleLevel)
 	}
 	request["id"] = p.RequestID.String()
 	return p, nil
@@ -60,35 +59,35 @@ func ParsePlacement(body []byte) (Placement, error) {
 // titleLevel is the requestLevel of a request that any copy of a title can fill.
 const titleLevel = "Title"
 
-// SeenQueue is what the transaction of a placement found, the instance locked
-// before the item and that before the queue.
+// SeenQueue is what the transaction of a placement read. It locked the instance before
+// the item, and the item before the queue.
 type SeenQueue struct {
 	Instance bool           // there is one with the request's instance id
-	Item     records.Record // nil when the request names none, or there is none
-	Request  records.Record // the one with the placement's request id; nil when there is none
+	Item     records.Record // nil if the request names none, or there is none
+	Request  records.Record // the one with the placement's request id; nil if there is none
 	Queue    Queue          // the open requests of the item or, for TitleLevel, of the instance
-	Moment
+	Now      time.Time      // the database's clock, read once after the last row was locked
 }
 
-// Placed is what to write for a placement, or to answer again.
+// Placed is what to write and to answer for a placement.
 type Placed struct {
 	Request records.Record
-	Item    records.Record // nil when there is none
-	Pages   bool           // the item is to be written too
-	// Repeated is a placement that was committed before: nothing is to be written.
+	Item    records.Record // nil if there is none
+	Pages   bool           // the item is written too
+	// Repeated means that the placement was committed before: nothing is written.
 	Repeated bool
 }
 
 // Decide judges a placement. Faults: ItemChanged, Invalid.
 func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Placed, error) {
 	if seen.Request != nil {
-		return p.again(seen)
+		return p.repeat(seen)
 	}
 	switch {
 	case !seen.Instance:
-		return Placed{}, invalid("there is no instance with this id", "request.instanceId", p.InstanceID.String())
+		return Placed{}, newInvalid("there is no instance with this id", "request.instanceId", p.InstanceID.String())
 	case p.ItemID != uuid.Nil && seen.Item == nil:
-		return Placed{}, noItem("request.itemId", p.ItemID)
+		return Placed{}, newNoItem("request.itemId", p.ItemID)
 	case p.ItemID != uuid.Nil:
 		if err := checkVersion(seen.Item, p.ItemVersion); err != nil {
 			return Placed{}, err
@@ -97,27 +96,27 @@ func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Placed, error) {
 	if err := p.checkDuplicate(seen.Queue); err != nil {
 		return Placed{}, err
 	}
-	return p.place(ctx, seen)
+	return p.appendRequest(ctx, seen)
 }
 
-func (p Placement) again(seen SeenQueue) (Placed, error) {
-	if id(seen.Request, "requesterId") != p.RequesterID || id(seen.Request, "instanceId") != p.InstanceID {
-		return Placed{}, p.RequestTaken()
+func (p Placement) repeat(seen SeenQueue) (Placed, error) {
+	if readID(seen.Request, "requesterId") != p.RequesterID || readID(seen.Request, "instanceId") != p.InstanceID {
+		return Placed{}, p.newRequestTaken()
 	}
 	return Placed{Request: seen.Request, Item: seen.Item, Repeated: true}, nil
 }
 
-// RequestTaken is the fault for a request id that another request has.
-func (p Placement) RequestTaken() error {
-	return invalid("request.id is already that of another request", "request.id", p.RequestID.String())
+// newRequestTaken is the fault for the id of another request.
+func (p Placement) newRequestTaken() error {
+	return newInvalid("request.id is already that of another request", "request.id", p.RequestID.String())
 }
 
-// checkDuplicate refuses a patron who waits already (mod-circulation,
+// checkDuplicate refuses a patron who is in the queue already (mod-circulation,
 // RequestServiceUtility).
 func (p Placement) checkDuplicate(queue Queue) error {
 	ofTitle := p.request.Text("requestLevel") == titleLevel
 	for _, r := range queue {
-		if id(r, "requesterId") != p.RequesterID {
+		if readID(r, "requesterId") != p.RequesterID {
 			continue
 		}
 		isOfTitle := r.Text("requestLevel") == titleLevel
@@ -127,7 +126,7 @@ func (p Placement) checkDuplicate(queue Queue) error {
 			what = "this instance"
 		case ofTitle:
 			what = "one of the instance's items"
-		case !isOfTitle && id(r, "itemId") == p.ItemID:
+		case !isOfTitle && readID(r, "itemId") == p.ItemID:
 			what = "this item"
 		default:
 			continue
@@ -139,17 +138,17 @@ func (p Placement) checkDuplicate(queue Queue) error {
 	return nil
 }
 
-// place puts the request behind all others; a page takes an available item away
-// from the shelf.
-func (p Placement) place(ctx context.Context, seen SeenQueue) (Placed, error) {
+// appendRequest puts the request at the end of the queue. A page of an available item
+// sets the item's status.
+func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Placed, error) {
 	last := 0
 	for _, r := range seen.Queue {
-		last = max(last, position(r))
+		last = max(last, readPosition(r))
 	}
 	placed := Placed{Request: clone(p.request), Item: seen.Item}
 	placed.Request["status"] = schemas.RequestNotYetFilled
 	placed.Request["position"] = last + 1
-	if err := seen.complete(ctx, records.Request(), placed.Request, nil); err != nil {
+	if err := completeRecord(ctx, seen.Now, records.Request(), placed.Request, nil); err != nil {
 		return Placed{}, err
 	}
 	if p.request.Text("requestType") != page || seen.Item.Text("status.name") != available {
@@ -157,26 +156,25 @@ func (p Placement) place(ctx context.Context, seen SeenQueue) (Placed, error) {
 	}
 	placed.Pages, placed.Item = true, clone(seen.Item)
 	placed.Item["status"] = map[string]any{"name": paged}
-	if err := seen.completeItem(ctx, placed.Item, seen.Item); err != nil {
+	if err := completeItem(ctx, seen.Now, placed.Item, seen.Item); err != nil {
 		return Placed{}, err
 	}
 	return placed, nil
 }
 
-// Violation is the fault for writing the request against a constraint that
-// another transaction's write made bite in between; nil for one that says nothing
-// to the caller.
+// Violation is the fault if writing the request violates a constraint, because another
+// transaction wrote meanwhile. It is nil for other constraints.
 func (p Placement) Violation(constraint string) error {
 	if constraint == records.Request().Table+"_pkey" {
-		return p.RequestTaken()
+		return p.newRequestTaken()
 	}
 	return nil
 }
 
 // Placements places requests for the tenant in ctx.
 type Placements interface {
-	// Place reads and locks what SeenQueue holds, lets p decide, and writes all of
-	// what is Placed or nothing. Faults: those of Decide; RequestChanged when others
-	// write the same queue all the time.
+	// Place reads and locks what SeenQueue holds, lets p decide, and writes all that is
+	// Placed or nothing. Faults: those of Decide; RequestChanged if other transactions
+	// keep writing the same queue.
 	Place(ctx context.Context, p Placement) (schemas.PlacedRequest, error)
 }

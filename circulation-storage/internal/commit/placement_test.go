@@ -15,8 +15,7 @@ import (
 
 var instanceID = uuid.MustParse("8d4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77")
 
-// placement is a valid body with some places replaced, as body does for
-// check-outs.
+// placement is a valid body with some properties replaced, as in body.
 func placement(t *testing.T, replace map[string]any) []byte {
 	t.Helper()
 	request := map[string]any{
@@ -42,7 +41,7 @@ func placement(t *testing.T, replace map[string]any) []byte {
 	return raw
 }
 
-// forTitle makes a placement one for any copy.
+// forTitle makes a placement one for any item of the title.
 func forTitle(more map[string]any) map[string]any {
 	replace := map[string]any{
 		"titleLevelRequests": true, "request.requestLevel": "Title", "request.itemId": nil, "request.holdingsRecordId": nil, "itemVersion": nil,
@@ -111,7 +110,7 @@ func TestPlacement_Decide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenQueue{Instance: true, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Moment: commit.Moment{Now: now}}
+			seen := commit.SeenQueue{Instance: true, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now}
 			if tt.change != nil {
 				tt.change(&seen)
 			}
@@ -139,7 +138,7 @@ func TestPlacement_Writes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := commit.SeenQueue{Instance: true, Item: storedItem(t, "Checked out"), Moment: commit.Moment{Now: now}}
+	seen := commit.SeenQueue{Instance: true, Item: storedItem(t, "Checked out"), Now: now}
 	got, err := p.Decide(ctx(t), seen)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ type wish struct {
 
 func wishID(name string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(name)) }
 
-// queue builds a queue, requests of the item by otherID unless they say otherwise.
+// queue builds a queue. Requests are of the item and by otherID by default.
 func queue(t *testing.T, wishes ...wish) commit.Queue {
 	t.Helper()
 	var q commit.Queue
@@ -76,7 +76,7 @@ func TestCheckOut_FillsTheFirstRequest(t *testing.T) {
 		says   string // of the refusal; "" is lent
 		writes string
 	}{
-		"nobody waits":           {queue: nil},
+		"empty queue":            {queue: nil},
 		"own request":            {sent: "a", queue: []wish{{"a", of, 1, mine("")}}, writes: filled},
 		"those behind it move":   {sent: "a", queue: []wish{{"c", of, 3, ""}, {"a", of, 1, mine("")}, {"b", of, 2, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
 		"gaps close":             {sent: "a", queue: []wish{{"a", of, 4, mine("")}, {"b", of, 9, ""}, {"c", of, 0, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
@@ -108,7 +108,7 @@ func TestCheckOut_FillsTheFirstRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.Seen{LockUser: patronID, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Moment: commit.Moment{Now: now}}
+			seen := commit.Seen{LockUser: patronID, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now}
 			before := fmt.Sprint(seen.Queue)
 			got, err := c.Decide(ctx(t), seen)
 			if tt.says != "" {
@@ -166,7 +166,7 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenReturn{Item: storedItem(t, "Checked out"), Queue: queue(t, tt.queue...), Moment: commit.Moment{Now: now}}
+			seen := commit.SeenReturn{Item: storedItem(t, "Checked out"), Queue: queue(t, tt.queue...), Now: now}
 			got, err := c.Decide(ctx(t), seen)
 			if tt.says != "" {
 				if !fault.Is(err, fault.RequestChanged) || !strings.Contains(err.Error(), tt.says) {
@@ -181,7 +181,7 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	}
 }
 
-// A filled or served request says which item it got, who changed it and when.
+// A filled or served request names its item, and the user and time of the change.
 func TestDecide_WritesChangedRequests(t *testing.T) {
 	t.Parallel()
 	const at = "2026-03-04T05:06:07.089+00:00"
@@ -195,7 +195,7 @@ func TestDecide_WritesChangedRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lent, err := out.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: item, Queue: queue(t, own), Moment: commit.Moment{Now: now}})
+	lent, err := out.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: item, Queue: queue(t, own), Now: now})
 	if err != nil || len(lent.Requests) != 1 {
 		t.Fatalf("got %v, %v, want one request", lent.Requests, err)
 	}
@@ -219,7 +219,7 @@ func TestDecide_WritesChangedRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := in.Decide(ctx(t), commit.SeenReturn{Item: item, Loan: storedLoan(t, patronID, itemID), Queue: queue(t, own), Moment: commit.Moment{Now: now}})
+		back, err := in.Decide(ctx(t), commit.SeenReturn{Item: item, Loan: storedLoan(t, patronID, itemID), Queue: queue(t, own), Now: now})
 		if err != nil || len(back.Requests) != 1 {
 			t.Fatalf("%s: got %v, %v, want one request", name, back.Requests, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// Renewal is a renewal to commit, as ParseRenewal read it. It needs no lock: the
+// Renewal is a renewal to commit, from ParseRenewal. It needs no lock, because the
 // patron's count stays the same.
 type Renewal struct {
 	LoanID uuid.UUID
@@ -19,39 +19,35 @@ type Renewal struct {
 	// ItemVersion is the _version of the item that the caller judged.
 	ItemVersion int
 
-	judgedDueDate string // "" for a loan that had none
+	judgedDueDate string // "" for a loan without one
 	judgedCount   int
 	dueDate       string // as sent
 	policyID      string
 }
 
-// LoanDueDateChanged is the type of a renewal's event, as FOLIO names it.
-const LoanDueDateChanged = "LOAN_DUE_DATE_CHANGED"
-
 const renewed = "renewed"
 
-// ParseRenewal reads the body of POST /loan-storage/renewals. Faults: Malformed
-// for what is no JSON, Invalid for everything else, a due date that is no later
-// than the one before among it.
+// ParseRenewal reads the body of POST /loan-storage/renewals. Faults: Malformed for bad
+// JSON, Invalid for the rest, also for a due date that is no later than before.
 func ParseRenewal(body []byte) (Renewal, error) {
-	doc, err := parse("renewal", body)
+	doc, err := parseBody("renewal", body)
 	if err != nil {
 		return Renewal{}, err
 	}
 	r := Renewal{
-		LoanID: id(doc, "loanId"), ItemID: id(doc, "itemId"), ItemVersion: integer(doc["itemVersion"]),
-		judgedDueDate: doc.Text("judgedDueDate"), judgedCount: integer(doc["judgedRenewalCount"]),
-		dueDate: doc.Text("dueDate"), policyID: id(doc, "loanPolicyId").String(),
+		LoanID: readID(doc, "loanId"), ItemID: readID(doc, "itemId"), ItemVersion: readInteger(doc["itemVersion"]),
+		judgedDueDate: doc.Text("judgedDueDate"), judgedCount: readInteger(doc["judgedRenewalCount"]),
+		dueDate: doc.Text("dueDate"), policyID: readID(doc, "loanPolicyId").String(),
 	}
-	before, after := instant(r.judgedDueDate), instant(r.dueDate)
+	before, after := readInstant(r.judgedDueDate), readInstant(r.dueDate)
 	if !after.After(before) {
-		return Renewal{}, invalid("dueDate must be later than judgedDueDate", "dueDate", r.dueDate)
+		return Renewal{}, newInvalid("dueDate must be later than judgedDueDate", "dueDate", r.dueDate)
 	}
 	return r, nil
 }
 
-// instant reads a date that the schema has checked; zero when there is none.
-func instant(date string) time.Time {
+// readInstant reads a date that the schema has checked; zero if there is none.
+func readInstant(date string) time.Time {
 	t, err := jsonschema.ParseTime(date)
 	if err != nil {
 		return time.Time{}
@@ -59,13 +55,13 @@ func instant(date string) time.Time {
 	return t
 }
 
-// SeenRenewal is what the transaction of a renewal found, the item kept from
-// changing and then the loan locked.
+// SeenRenewal is what the transaction of a renewal read. It locked the item against
+// changes before the loan.
 type SeenRenewal struct {
-	Item     records.Record // nil when there is none
-	Loan     records.Record // nil when there is none
+	Item     records.Record // nil if there is none
+	Loan     records.Record // nil if there is none
 	Recalled bool           // an open recall names the item
-	Moment
+	Now      time.Time      // the database's clock, read once after the last row was locked
 }
 
 // Renewing is what to write for a renewal.
@@ -74,14 +70,14 @@ type Renewing struct {
 	Event Event
 }
 
-// Decide judges a renewal: the loan must be as the caller judged it. Faults:
-// ItemChanged, LoanChanged, Invalid.
+// Decide judges a renewal. The loan must be as the caller saw it. Faults: ItemChanged,
+// LoanChanged, Invalid.
 func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error) {
 	if seen.Item == nil {
-		return Renewing{}, noItem("itemId", r.ItemID)
+		return Renewing{}, newNoItem("itemId", r.ItemID)
 	}
-	if seen.Loan == nil || id(seen.Loan, "itemId") != r.ItemID {
-		return Renewing{}, invalid("there is no loan of the item with this id", "loanId", r.LoanID.String())
+	if seen.Loan == nil || readID(seen.Loan, "itemId") != r.ItemID {
+		return Renewing{}, newInvalid("there is no loan of the item with this id", "loanId", r.LoanID.String())
 	}
 	if err := checkVersion(seen.Item, r.ItemVersion); err != nil {
 		return Renewing{}, err
@@ -93,7 +89,7 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 	loan["action"], loan["dueDate"], loan["loanPolicyId"] = renewed, r.dueDate, r.policyID
 	loan["renewalCount"] = r.judgedCount + 1
 	delete(loan, "actionComment") // it belonged to the action before
-	if err := seen.complete(ctx, records.Loan(), loan, seen.Loan); err != nil {
+	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
 		return Renewing{}, err
 	}
 	return Renewing{Loan: loan, Event: newEvent(ctx, LoanDueDateChanged, map[string]string{
@@ -103,12 +99,12 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 
 func (r Renewal) checkLoan(seen SeenRenewal) error {
 	var changed string
-	switch due := instant(seen.Loan.Text("dueDate")); {
+	switch due := readInstant(seen.Loan.Text("dueDate")); {
 	case !records.IsOpenLoan(seen.Loan):
 		changed = "is closed"
-	case !due.Equal(instant(r.judgedDueDate)):
+	case !due.Equal(readInstant(r.judgedDueDate)):
 		changed = "has another due date"
-	case integer(seen.Loan["renewalCount"]) != r.judgedCount:
+	case readInteger(seen.Loan["renewalCount"]) != r.judgedCount:
 		changed = "was renewed"
 	case seen.Recalled:
 		changed = "was recalled"

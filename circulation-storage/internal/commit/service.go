@@ -14,17 +14,16 @@ import (
 // Outcome is how a commit ended.
 type Outcome string
 
-// The outcomes. A Store answers with the first two; the others name errors, for
-// an Observer.
+// The outcomes. A Store returns the first two; the others are errors, for an Observer.
 const (
 	Committed       Outcome = "committed"
-	Repeated        Outcome = "repeated"         // committed before, answered again
-	LockLost        Outcome = "lock_lost"        // refused by the fence
-	ClaimLost       Outcome = "claim_lost"       // refused by that of an Idempotency-Key
-	SettingsChanged Outcome = "settings_changed" // acted on old settings
+	Repeated        Outcome = "repeated"         // was committed before
+	LockLost        Outcome = "lock_lost"        // refused by the fence of the lock
+	ClaimLost       Outcome = "claim_lost"       // refused by the fence of an Idempotency-Key
+	SettingsChanged Outcome = "settings_changed" // the caller acted on old settings
 	ItemChanged     Outcome = "item_changed"
-	RequestChanged  Outcome = "request_changed" // another queue than the caller saw
-	Refused         Outcome = "refused"         // everything else that is the caller's mistake
+	RequestChanged  Outcome = "request_changed" // the caller saw another queue
+	Refused         Outcome = "refused"         // other mistakes of the caller
 	Failed          Outcome = "error"
 )
 
@@ -33,22 +32,19 @@ func Outcomes() []Outcome {
 	return []Outcome{Committed, Repeated, LockLost, ClaimLost, SettingsChanged, ItemChanged, RequestChanged, Refused, Failed}
 }
 
-// Observer is told how commits end, for metrics. Its methods are called from many
+// Observer receives the ends of commits, for metrics. Its methods are called from many
 // goroutines and must not block.
 type Observer interface {
 	CheckedOut(o Outcome, took time.Duration)
 	CheckedIn(o Outcome, took time.Duration)
 }
 
-// OpenLoans says which open loans of a patron to count. A Nil type does not
-// narrow the count.
+// OpenLoans selects open loans of a patron to count. A Nil type selects all.
 type OpenLoans struct {
 	UserID         uuid.UUID
 	MaterialTypeID uuid.UUID
-	LoanTypeID     uuid.UUID // the temporary one of an item that has one, else the permanent
-	// LockID is the patron's lock under which the count is to hold. Nil asks for no
-	// lock.
-	LockID uuid.UUID
+	LoanTypeID     uuid.UUID // an item's temporary loan type if it has one, else its permanent one
+	LockID         uuid.UUID // the patron's lock that must exist at the count; Nil requires none
 }
 
 // Store commits for the tenant in ctx.
@@ -61,22 +57,22 @@ type Store interface {
 	// CheckIn does the same for a check-in. It never touches the patron's lock.
 	CheckIn(ctx context.Context, c CheckIn) (schemas.CheckInResult, Outcome, error)
 
-	// SweepCheckIns forgets at most limit check-ins that are a day old, and returns
-	// how many.
+	// SweepCheckIns deletes at most limit check-ins that are a day old, and returns how
+	// many.
 	SweepCheckIns(ctx context.Context, limit int) (int, error)
 
-	// CountOpenLoans counts as FOLIO's item limit does: open loans of items that
-	// exist and are not claimed returned. Fault: LockLost when o.LockID is not, or no
-	// longer, the patron's lock at the moment of the count.
+	// CountOpenLoans counts as FOLIO's item limit does: open loans of items that exist
+	// and are not claimed returned. Fault: LockLost if o.LockID is not the patron's lock
+	// at the time of the count.
 	CountOpenLoans(ctx context.Context, o OpenLoans) (int, error)
 
-	// DurableLoan returns a stored loan that no crash and no failover to a
-	// synchronous standby can lose. Faults: NotFound; Timeout while that is unknown.
+	// DurableLoan returns a stored loan that no crash and no failover to a synchronous
+	// standby can lose. Faults: NotFound; Timeout while that is unknown.
 	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
 }
 
-// Service commits check-outs and check-ins as they come over the wire. It is safe
-// for concurrent use.
+// Service commits check-outs and check-ins from request bodies. It is safe for
+// concurrent use.
 type Service struct {
 	store Store
 	obs   Observer
@@ -89,35 +85,28 @@ func NewService(store Store, obs Observer) *Service { return &Service{store: sto
 // of its loan with the answer. Faults: those of ParseCheckOut and Decide.
 func (s *Service) CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error) {
 	start := time.Now()
-	c, result, outcome, err := s.checkOut(ctx, body)
+	var result schemas.CheckOutResult
+	var outcome Outcome
+	c, err := ParseCheckOut(body)
+	if err == nil {
+		result, outcome, err = s.store.CheckOut(ctx, c)
+	}
 	s.obs.CheckedOut(outcomeOf(outcome, err), time.Since(start))
 	return c.LoanID, result, err
-}
-
-func (s *Service) checkOut(ctx context.Context, body []byte) (CheckOut, schemas.CheckOutResult, Outcome, error) {
-	c, err := ParseCheckOut(body)
-	if err != nil {
-		return CheckOut{}, schemas.CheckOutResult{}, "", err
-	}
-	result, outcome, err := s.store.CheckOut(ctx, c)
-	return c, result, outcome, err
 }
 
 // CheckIn commits the body of POST /loan-storage/check-ins. Faults: those of
 // ParseCheckIn and Decide.
 func (s *Service) CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error) {
 	start := time.Now()
-	result, outcome, err := s.checkIn(ctx, body)
+	var result schemas.CheckInResult
+	var outcome Outcome
+	c, err := ParseCheckIn(body)
+	if err == nil {
+		result, outcome, err = s.store.CheckIn(ctx, c)
+	}
 	s.obs.CheckedIn(outcomeOf(outcome, err), time.Since(start))
 	return result, err
-}
-
-func (s *Service) checkIn(ctx context.Context, body []byte) (schemas.CheckInResult, Outcome, error) {
-	c, err := ParseCheckIn(body)
-	if err != nil {
-		return schemas.CheckInResult{}, "", err
-	}
-	return s.store.CheckIn(ctx, c)
 }
 
 // DurableLoan is Store.DurableLoan.
