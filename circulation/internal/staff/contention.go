@@ -25,18 +25,10 @@ type contentionPage struct {
 // shownFigures is the part of the page that a stream sends again.
 type shownFigures struct {
 	Figures   schemas.Figures
-	Minutes   []minuteRow
+	Newest    []schemas.FigureMinute // the minutes in the order of the tables
 	CheckOuts countChart
 	Waits     waitChart
 	Causes    causeChart
-}
-
-// minuteRow is a minute in the tables.
-type minuteRow struct {
-	Minute  schemas.FigureMinute
-	ID      string
-	Clock   string
-	NotLent int
 }
 
 type countChart struct {
@@ -55,12 +47,6 @@ type causeChart struct {
 	Summary       string
 	Rows          []row
 	Width, Height float64
-	Table         []causeRow
-}
-
-type causeRow struct {
-	Cause schemas.FigureCause
-	Label string
 }
 
 // showContention handles GET /staff/{tenant}/contention.
@@ -86,18 +72,15 @@ func (p *Pages) streamContention(v *visit) error {
 }
 
 func drawFigures(f schemas.Figures) shownFigures {
-	shown := shownFigures{Figures: f, Causes: drawCauses(f.Causes)}
 	dates := make([]string, len(f.Minutes))
 	for i, m := range f.Minutes {
 		dates[i] = m.Date
-		row := minuteRow{Minute: m, ID: fmt.Sprint("minute-", i), Clock: formatClock(m.Date), NotLent: m.CheckOuts - m.Lent}
-		if t, err := parseDate(m.Date); err == nil {
-			row.ID = fmt.Sprint("minute-", t.Unix()/60)
-		}
-		shown.Minutes = append(shown.Minutes, row)
 	}
-	slices.Reverse(shown.Minutes) // the newest is the first row
-	shown.CheckOuts, shown.Waits = drawCounts(f, dates), drawWaits(f, dates)
+	shown := shownFigures{
+		Figures: f, Newest: slices.Clone(f.Minutes),
+		CheckOuts: drawCounts(f, dates), Waits: drawWaits(f, dates), Causes: drawCauses(f.Causes),
+	}
+	slices.Reverse(shown.Newest)
 	return shown
 }
 
@@ -155,7 +138,6 @@ func drawCauses(causes []schemas.FigureCause) causeChart {
 	for i, cause := range causes {
 		labels[i], counts[i] = nameCause(cause), cause.Count
 		total += cause.Count
-		c.Table = append(c.Table, causeRow{cause, labels[i]})
 	}
 	c.Rows, c.Height = drawRows(labels, counts)
 	c.Summary = fmt.Sprintf("%s not lent in the last hour. Most often: %s, %s.",

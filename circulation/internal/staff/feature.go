@@ -134,8 +134,8 @@ func (p *Pages) turnSwitch(v *visit) error {
 	if t.To == "default" {
 		wanted.Enabled.Source = settings.FromEnvironment
 	}
-	wanted.Version = cmp.Or(v.c.FormValue("version"), view.Version)
-	if err := p.saveProposal(v, wanted, reason.Value); err != nil {
+	wanted.Version, wanted.Reason = cmp.Or(v.c.FormValue("version"), view.Version), reason.Value
+	if err := p.saveProposal(v, wanted); err != nil {
 		return err
 	}
 	return v.redirectDone("/", t.To)

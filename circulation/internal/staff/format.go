@@ -22,8 +22,13 @@ func formats() template.FuncMap {
 		"mask":   redact.Mask,
 		"short":  shortenID,
 		"source": nameSource,
+		"clock":  formatClock,
+		"cause":  nameCause,
 		"plural": plural,
 
+		"notLent": func(m schemas.FigureMinute) int {
+			return m.CheckOuts - m.Lent
+		},
 		"maxReason": func() int {
 			return schemas.MaxChangeReason
 		},

@@ -24,33 +24,23 @@ func newProposal(view settings.View) proposal {
 	return proposal{Enabled: view.Enabled, LockTTLMs: view.LockTTLMs, RetryIntervalsMs: view.RetryIntervalsMs, Version: view.Version}
 }
 
-func (w proposal) marshal() (json.RawMessage, error) {
-	body, err := json.Marshal(w)
-	if err != nil {
-		return nil, fmt.Errorf("writing the settings: %w", err)
+// parseProposal returns a change as ChangeSettings takes it and as it parses it.
+// Fault: Invalid.
+func (p *Pages) parseProposal(wanted proposal) (body json.RawMessage, change settings.Change, err error) {
+	if body, err = json.Marshal(wanted); err != nil {
+		return nil, change, fmt.Errorf("writing the settings: %w", err)
 	}
-	return body, nil
-}
-
-// parseProposal checks a change as ChangeSettings does. Fault: Invalid.
-func (p *Pages) parseProposal(wanted proposal) (settings.Change, error) {
-	body, err := wanted.marshal()
-	if err != nil {
-		return settings.Change{}, err
+	if change, err = p.admin.Environment().ParseChange(body); err != nil {
+		return nil, change, fmt.Errorf("reading the settings: %w", err)
 	}
-	change, err := p.admin.Environment().ParseChange(body)
-	if err != nil {
-		return change, fmt.Errorf("reading the settings: %w", err)
-	}
-	return change, nil
+	return body, change, nil
 }
 
 // saveProposal writes the settings. It succeeds if the wanted settings are in force
 // already, because a visitor may send a form twice. Fault: Conflict if other settings
 // were saved since wanted's version.
-func (p *Pages) saveProposal(v *visit, wanted proposal, reason string) error {
-	wanted.Reason = reason
-	body, err := wanted.marshal()
+func (p *Pages) saveProposal(v *visit, wanted proposal) error {
+	body, change, err := p.parseProposal(wanted)
 	if err != nil {
 		return err
 	}
@@ -58,19 +48,18 @@ func (p *Pages) saveProposal(v *visit, wanted proposal, reason string) error {
 	switch {
 	case !fault.Is(err, fault.Conflict):
 		return err
-	case p.isInForce(v, wanted):
+	case p.isInForce(v, change):
 		return nil
 	}
 	return fault.Wrap(err, fault.Conflict, "The settings were changed since you opened the page. Nothing of yours was saved: look at them again and repeat your change.")
 }
 
 // isInForce reports whether the library's own settings are the wanted ones.
-func (p *Pages) isInForce(v *visit, wanted proposal) bool {
+func (p *Pages) isInForce(v *visit, wanted settings.Change) bool {
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil || view.Problem != "" {
 		return false
 	}
-	now, errNow := p.parseProposal(newProposal(view))
-	then, errThen := p.parseProposal(wanted)
-	return errNow == nil && errThen == nil && reflect.DeepEqual(now.LockSettings, then.LockSettings)
+	_, now, err := p.parseProposal(newProposal(view))
+	return err == nil && reflect.DeepEqual(now.LockSettings, wanted.LockSettings)
 }

@@ -101,7 +101,7 @@ func (p *Pages) saveTiming(v *visit) error {
 	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
 	wanted.Version = cmp.Or(v.c.FormValue("version"), view.Version)
 
-	_, err = p.parseProposal(wanted) // before the reason, so that one page names all problems
+	_, _, err = p.parseProposal(wanted) // before the reason, so that one page names all problems
 	if v.c.FormValue("do") == "sums" {
 		status := http.StatusOK
 		if err != nil {
@@ -111,7 +111,8 @@ func (p *Pages) saveTiming(v *visit) error {
 	}
 	usable := reason.check()
 	if usable && err == nil {
-		if err = p.saveProposal(v, wanted, reason.Value); err == nil {
+		wanted.Reason = reason.Value
+		if err = p.saveProposal(v, wanted); err == nil {
 			return v.redirectDone("/timing", "timing")
 		}
 	}

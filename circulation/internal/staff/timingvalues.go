@@ -122,7 +122,7 @@ type sums struct {
 func (p *Pages) computeSums(t times) sums {
 	var wanted proposal
 	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
-	change, err := p.parseProposal(wanted)
+	_, change, err := p.parseProposal(wanted)
 	if err != nil {
 		return sums{Wrong: nameUnusable(err)}
 	}
