@@ -10,9 +10,12 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/admission"
 	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/circulation/internal/reporter"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/settings"
@@ -85,9 +88,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
 		Requests:  &keyed.Requests{Storage: storage, Ended: m.keyed, Log: log},
-		CheckIns:  &checkout.Returns{Library: storage, Returner: storage, Log: log},
-		Loans:     storage, Rules: storage, Matching: checkOuts, DryRuns: checkOuts, Sessions: checkout.Sessions{Store: storage},
-		Renewals: &checkout.Renewals{Service: checkOuts, Renewer: storage},
+		CheckIns:  &checkin.Service{Library: storage, Returner: storage, Log: log},
+		Loans:     storage, Rules: storage, Matching: library.Matching{Locations: storage, Rules: storage}, DryRuns: checkOuts, Sessions: checkin.Sessions{Store: storage},
+		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
 		Admin: overseen, Guard: guard, Log: log,
 	})

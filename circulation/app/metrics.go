@@ -117,8 +117,8 @@ func (m *metrics) Ended(_ context.Context, e checkout.Ending) {
 	m.checkOuts.WithLabelValues(e.Outcome).Inc()
 }
 
-// Again implements checkout.Observer.
-func (m *metrics) Again(reason string) { m.again.WithLabelValues(reason).Inc() }
+// Repeated implements checkout.Observer.
+func (m *metrics) Repeated(reason string) { m.again.WithLabelValues(reason).Inc() }
 
 // keyed is what keyed.Requests reports to.
 func (m *metrics) keyed(o keyed.Outcome) { m.requests.WithLabelValues(string(o)).Inc() }
@@ -169,9 +169,9 @@ func (o observers) Ended(ctx context.Context, e checkout.Ending) {
 	}
 }
 
-// Again implements checkout.Observer.
-func (o observers) Again(reason string) {
+// Repeated implements checkout.Observer.
+func (o observers) Repeated(reason string) {
 	for _, each := range o {
-		each.Again(reason)
+		each.Repeated(reason)
 	}
 }

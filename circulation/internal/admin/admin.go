@@ -13,6 +13,7 @@ import (
 
 	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -52,9 +53,9 @@ type Storage interface {
 	// Figures are about the last minutes, 1 to schemas.MaxFigureMinutes.
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
 	// Users returns those of the ids that are of users.
-	Users(ctx context.Context, ids []string) ([]checkout.User, error)
+	Users(ctx context.Context, ids []string) ([]library.User, error)
 	// UserByBarcode finds a patron. Fault: NotFound.
-	UserByBarcode(ctx context.Context, barcode string) (checkout.User, error)
+	UserByBarcode(ctx context.Context, barcode string) (library.User, error)
 }
 
 // Explainer predicts how a check-out would end.
@@ -101,10 +102,10 @@ func (s *Service) CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schem
 }
 
 // Patrons returns the patrons with these ids, by id. It leaves out those that no longer exist.
-func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]checkout.User, error) {
+func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]library.User, error) {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
-	patrons := map[string]checkout.User{}
+	patrons := map[string]library.User{}
 	found, err := s.storage.Users(ctx, slices.Compact(ids))
 	if err != nil {
 		return nil, fmt.Errorf("finding patrons: %w", err)
@@ -117,7 +118,7 @@ func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]checkou
 
 // PatronID returns the id of the patron with the barcode. Fault: NotFound.
 func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) {
-	if !checkout.PlausibleBarcode(barcode) {
+	if !library.IsPossibleBarcode(barcode) {
 		return "", fault.New(fault.NotFound, "No patron can have the barcode %s", fault.Shown(barcode))
 	}
 	u, err := s.storage.UserByBarcode(ctx, barcode)

@@ -13,6 +13,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -56,12 +57,12 @@ func TestService_Settings(t *testing.T) {
 
 func TestService_NamesTheActor(t *testing.T) {
 	t.Parallel()
-	user := func(username, first, last string) []checkout.User {
-		return []checkout.User{{ID: staffID, Username: username, Personal: checkout.Personal{FirstName: first, LastName: last}}}
+	user := func(username, first, last string) []library.User {
+		return []library.User{{ID: staffID, Username: username, Personal: library.Personal{FirstName: first, LastName: last}}}
 	}
 	tests := map[string]struct {
 		info    okapi.Call
-		users   []checkout.User
+		users   []library.User
 		noUsers error
 		want    string
 		lookups int
@@ -165,7 +166,7 @@ func locks(f admin.LockFilter) func(*admin.Service, context.Context) (any, error
 
 func TestService_FindsPatrons(t *testing.T) {
 	t.Parallel()
-	b := &backend{users: []checkout.User{{ID: annID, Barcode: "ann"}}}
+	b := &backend{users: []library.User{{ID: annID, Barcode: "ann"}}}
 	ids := []string{staffID, annID, staffID}
 	found, err := b.service().Patrons(t.Context(), ids)
 	if err != nil || len(found) != 1 || found[annID].Barcode != "ann" || b.asked[0] != "users "+staffID+" "+annID {

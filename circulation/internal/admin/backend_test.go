@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -29,7 +30,7 @@ type backend struct {
 	mu      sync.Mutex
 	asked   []string
 	err     error // of every call but Users
-	users   []checkout.User
+	users   []library.User
 	noUsers error
 	change  settings.Change
 	problem error
@@ -80,15 +81,15 @@ func (b *backend) times() int {
 	return len(b.asked)
 }
 
-func (b *backend) Users(_ context.Context, ids []string) ([]checkout.User, error) {
+func (b *backend) Users(_ context.Context, ids []string) ([]library.User, error) {
 	if err := b.note("users %s", strings.Join(ids, " ")); err != nil && b.noUsers == nil {
 		b.noUsers = err
 	}
 	return b.users, b.noUsers
 }
 
-func (b *backend) UserByBarcode(_ context.Context, barcode string) (checkout.User, error) {
-	return checkout.User{ID: annID}, b.note("user %s", barcode)
+func (b *backend) UserByBarcode(_ context.Context, barcode string) (library.User, error) {
+	return library.User{ID: annID}, b.note("user %s", barcode)
 }
 
 func (b *backend) Read(context.Context) (settings.Settings, error, error) {

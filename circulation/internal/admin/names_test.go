@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -24,7 +24,7 @@ func ofStaff(t *testing.T, tenant, userID string) context.Context {
 func TestViewerName_TakesOneCallInTenMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &backend{users: []checkout.User{{ID: staffID, Username: "ann", Personal: checkout.Personal{FirstName: "Ann", LastName: "Reader"}}}}
+		b := &backend{users: []library.User{{ID: staffID, Username: "ann", Personal: library.Personal{FirstName: "Ann", LastName: "Reader"}}}}
 		s := b.service()
 		look := func(tenant, userID, want string, calls int) {
 			t.Helper()
@@ -70,7 +70,7 @@ type stuck struct {
 	*backend
 }
 
-func (s stuck) Users(ctx context.Context, ids []string) ([]checkout.User, error) {
+func (s stuck) Users(ctx context.Context, ids []string) ([]library.User, error) {
 	_ = s.note("users %s", strings.Join(ids, " "))
 	<-ctx.Done()
 	return nil, fmt.Errorf("asking for users: %w", ctx.Err())
@@ -109,7 +109,7 @@ type stuckOnce struct {
 	first *sync.Once
 }
 
-func (s stuckOnce) Users(ctx context.Context, ids []string) ([]checkout.User, error) {
+func (s stuckOnce) Users(ctx context.Context, ids []string) ([]library.User, error) {
 	late := false
 	s.first.Do(func() { late = true })
 	if late {
@@ -121,7 +121,7 @@ func (s stuckOnce) Users(ctx context.Context, ids []string) ([]checkout.User, er
 func TestViewerName_OutlivesAFailedLookup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &backend{users: []checkout.User{{ID: staffID, Username: "ann"}}}
+		b := &backend{users: []library.User{{ID: staffID, Username: "ann"}}}
 		s := admin.NewService(stuckOnce{stuck{b}, new(sync.Once)}, b, environment, b, slog.New(slog.DiscardHandler))
 		ctx := ofStaff(t, "diku", staffID)
 		var looks sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -18,7 +19,7 @@ func TestService_TakesUpAPlaceAndGivesItBack(t *testing.T) {
 	dry := checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
 	for name, f := range map[string]func(ctx context.Context, s *checkout.Service) error{
 		"a check-out": func(ctx context.Context, s *checkout.Service) error {
-			_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+			_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 			return err
 		},
 		"a dry run": func(ctx context.Context, s *checkout.Service) error {
@@ -49,7 +50,7 @@ func TestService_DoesNotWaitAgainForARequestThatIsAdmitted(t *testing.T) {
 	w := newWorld()
 	w.overloaded = fault.New(fault.Overloaded, "too many")
 	_, err := w.service().CheckOut(t.Context(), checkout.Request{
-		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, Admitted: true,
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, Admitted: true,
 	})
 	if err != nil || w.left != 0 {
 		t.Errorf("got %v, places given back %d, want a loan and none", err, w.left)
@@ -63,7 +64,7 @@ func TestService_ReportsACheckOutThatIsNotAdmitted(t *testing.T) {
 	w.overloaded = fault.New(fault.Overloaded, "too many")
 	s := w.service()
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
-	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 	if !errors.Is(err, w.overloaded) || len(w.endings) != 1 {
 		t.Fatalf("got %v and %d endings, want %v and one", err, len(w.endings), w.overloaded)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -22,27 +23,27 @@ func TestRefusalsThatNameATitleABarcodeOrAnIDCountAsOneCause(t *testing.T) {
 			"ITEM_BARCODE_NOT_FOUND", `[{"message":"No item with barcode x could be found"}]`,
 		},
 		"a lost item": {
-			func(w *world, _ *checkout.Request) { w.item.Status.Name = "Aged to lost" },
+			func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
 			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost and cannot be checked out"}]`,
 		},
 		"requested by another": {
 			func(w *world, _ *checkout.Request) {
-				w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)}
+				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
 			"ITEM_REQUESTED", `[{"message":"` + refused + `"}]`,
 		},
 		"no such policy": {
-			func(w *world, r *checkout.Request) { w.noPolicy, r.ForceLoanPolicyID = true, otherID },
-			"LOAN_POLICY_NOT_FOUND", `[{"message":"Loan policy ` + otherID + ` could not be found"}]`,
+			func(w *world, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
+			"LOAN_POLICY_NOT_FOUND", `[{"message":"Loan policy ` + librarytest.OtherID + ` could not be found"}]`,
 		},
 		"two of them: the first counts": {
 			func(w *world, _ *checkout.Request) {
-				w.item.Status.Name, w.queue = "Declared lost", []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)}
+				w.Book.Status.Name, w.Queue = "Declared lost", []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
 			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},{"message":"` + refused + `"}]`,
 		},
 		"a cause before a code counts": {
-			func(w *world, _ *checkout.Request) { w.item.Status.Name, w.onLoan = "Claimed returned", true },
+			func(w *world, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
 			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out"},` +
 				`{"message":"Cannot check out item that already has an open loan","code":"ITEM_HAS_OPEN_LOAN"}]`,
 		},
@@ -51,7 +52,7 @@ func TestRefusalsThatNameATitleABarcodeOrAnIDCountAsOneCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
+			r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 			tt.prepare(w, &r)
 			_, err := w.service().CheckOut(asStaff(t, mayLimit), r) // for the forced policies
 			if e := w.endings[0]; e.Outcome != checkout.OutcomeRefused || e.Code != tt.want {

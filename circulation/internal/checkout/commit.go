@@ -6,118 +6,130 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 )
 
-// commit writes the check-out. From here on the machine's connection does not
-// matter: a machine that leaves now finds its loan when it asks again.
+// Bounds of what settles a commit with an unknown outcome. With library.CommitsTimeout,
+// releaseTimeout and 2 s to settle an Idempotency-Key they stay below config.FinishMargin.
+const (
+	settleTimeout   = 2 * time.Second // the release that waits for a commit in flight
+	readLoanTimeout = time.Second     // reading the loan after that
+)
+
+// commitPlan writes the check-out. From here on the machine's connection does not matter: a machine
+// that leaves now finds its loan when it asks again.
 //
-// An item or a queue that changed since it was validated is read again, once.
-func (t *try) commit(ctx context.Context) (schemas.CheckOutResult, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitsTimeout)
+// An item or a queue that changed since the validation is read again, once.
+func (a *attempt) commitPlan(ctx context.Context) (schemas.CheckOutResult, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), library.CommitsTimeout)
 	defer cancel()
-	result, err := t.commitItem(ctx)
+	result, err := a.sendPlan(ctx)
 	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return result, err
 	}
-	t.again(err)
-	if err := t.readItemAgain(ctx); err != nil {
+	a.countRepeat(err)
+	if err := a.reviseItem(ctx); err != nil {
 		return schemas.CheckOutResult{}, err
 	}
-	return t.commitItem(ctx)
+	return a.sendPlan(ctx)
 }
 
-// readItemAgain judges the item and its queue as storage has them now, and the
-// policy and the limit with them: the change may be one of type or place. The plan
-// is replaced only if the item may still be lent.
-func (t *try) readItemAgain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+// reviseItem judges the item and its queue as storage has them now. It judges policy and limit too,
+// because the item's type or location may have changed. It replaces the plan only if the item may
+// still be lent.
+func (a *attempt) reviseItem(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
 	defer cancel()
-	p := *t.plan
-	if err := t.gatherItemAgain(ctx, &p.facts); err != nil {
+	s, p := a.service, *a.plan
+	if err := s.reloadItem(ctx, &p); err != nil {
 		return err
 	}
-	wrong := slices.Concat(p.checkItem(), p.checkQueue())
-	more, err := t.applyPolicy(ctx, &p, t.lockID)
+	found := slices.Concat(p.checkItem(), p.checkQueue())
+	more, err := s.applyPolicy(ctx, &p, a.lockID)
 	if err != nil {
 		return err
 	}
-	if wrong = append(wrong, more...); len(wrong) == 0 {
-		wrong, err = t.makeLoan(ctx, &p)
+	if found = append(found, more...); len(found) == 0 {
+		found, err = s.makeLoan(ctx, &p)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(wrong) > 0:
-		return fault.Validation(wrong...)
 	}
-	t.plan = &p
+	if err := found.Err(); err != nil {
+		return err
+	}
+	a.plan = &p
 	return nil
 }
 
-// commitItem sends the commit, again while its outcome is unknown, and finds out
-// what became of it if it stays unknown.
-func (t *try) commitItem(ctx context.Context) (schemas.CheckOutResult, error) {
+// sendPlan sends the commit, and repeats it while its outcome is unknown. It settles an outcome that
+// stays unknown.
+func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) {
+	p := a.plan
 	if err := ctx.Err(); err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("no time is left to commit: %w", err) // nothing was sent
 	}
-	loan, err := json.Marshal(t.loan)
+	loan, err := json.Marshal(p.loan)
 	if err != nil {
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
 	}
 	body := schemas.CheckOut{
-		Loan: loan, ItemVersion: t.item.Version, LockID: t.lockID, RequestID: t.fills, TitleLevel: t.titleLevel,
-		ClaimID: t.req.ClaimID,
+		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, RequestID: p.fills,
+		TitleLevel: p.facts.Queue.TitleLevel, ClaimID: p.req.ClaimID,
 	}
-	if t.lockID == "" || t.set.Announced {
-		body.SettingsVersion = t.set.Version
+	if a.lockID == "" || a.settings.Announced {
+		body.SettingsVersion = a.settings.Version
 	}
-	send := func(ctx context.Context) (schemas.CheckOutResult, error) { return t.Committer.CheckOut(ctx, body) }
-	result, err := retryCommit(ctx, send, func(err error) {
-		t.again(err)
-		t.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", t.loan.ID,
-			"patron", redact.Mask(t.loan.UserID), "err", err)
+	send := func(ctx context.Context) (schemas.CheckOutResult, error) {
+		return a.service.Committer.CheckOut(ctx, body)
+	}
+	result, err := library.RetryCommit(ctx, send, func(err error) {
+		a.countRepeat(err)
+		a.service.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", p.loan.ID,
+			"patron", redact.Mask(p.loan.UserID), "err", err)
 	})
-	if err != nil && unknown(err) {
-		return t.findOut(context.WithoutCancel(ctx), err)
+	if err != nil && library.IsUnknown(err) {
+		return a.settleOutcome(context.WithoutCancel(ctx), err)
 	}
 	return result, err
 }
 
-// findOut settles a commit whose outcome stayed unknown. Releasing the lock waits
-// for a commit in flight and fences off any that comes later; after that the loan
-// is there or never will be. The release has to survive a crash of the database: a
-// lock that comes back would not fence. Without a lock nothing keeps a late commit
-// out, so a missing loan proves nothing.
-func (t *try) findOut(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
-	fenced := false
-	if t.lockID != "" {
-		rctx, cancel := context.WithTimeout(ctx, releaseWait)
+// settleOutcome finds out whether the loan exists. The release waits for a commit in flight and fences
+// off any later one, so after it the loan exists or never will. The release has to survive a crash of
+// the database, because a lock that comes back does not fence. Without a lock a late commit stays
+// possible, so a missing loan proves nothing.
+func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
+	fenced, loanID := false, a.plan.loan.ID
+	if a.lockID != "" {
+		rctx, cancel := context.WithTimeout(ctx, settleTimeout)
 		defer cancel()
-		if err := t.Locker.ReleaseDurably(rctx, t.lockID); err != nil {
-			return schemas.CheckOutResult{}, outcomeUnknown(t.loan.ID, errors.Join(cause, err))
+		if err := a.service.Locker.ReleaseDurably(rctx, a.lockID); err != nil {
+			return schemas.CheckOutResult{}, newOutcomeUnknown(loanID, errors.Join(cause, err))
 		}
-		fenced, t.lockID = true, ""
+		fenced, a.lockID = true, ""
 	}
 	rctx, cancel := context.WithTimeout(ctx, readLoanTimeout)
 	defer cancel()
-	loan, err := t.Committer.CommittedLoan(rctx, t.loan.ID)
+	loan, err := a.service.Committer.CommittedLoan(rctx, loanID)
 	switch {
 	case err == nil:
-		t.item.Status, t.item.InTransitDestinationServicePointID = Status{Name: statusCheckedOut}, ""
+		item := &a.plan.facts.Copy.Item
+		item.Status, item.InTransitDestinationServicePointID = library.Status{Name: library.StatusCheckedOut}, ""
 		return schemas.CheckOutResult{Loan: loan}, nil
 	case fenced && fault.Is(err, fault.NotFound):
-		return schemas.CheckOutResult{}, fault.Wrap(cause, notLentCode(cause), "The item was not lent: storage failed")
+		return schemas.CheckOutResult{}, fault.Wrap(cause, chooseNotLentCode(cause), "The item was not lent: storage failed")
 	}
-	return schemas.CheckOutResult{}, outcomeUnknown(t.loan.ID, errors.Join(cause, err))
+	return schemas.CheckOutResult{}, newOutcomeUnknown(loanID, errors.Join(cause, err))
 }
 
-// notLentCode is the code of a check-out that storage certainly did not commit. An
-// outage is one that a repeat may outlast; anything else is a defect.
-func notLentCode(cause error) fault.Code {
+// chooseNotLentCode returns the code of a check-out that storage certainly did not commit. A repeat may
+// outlast an outage; anything else is a defect.
+func chooseNotLentCode(cause error) fault.Code {
 	code := fault.CodeOf(cause)
 	if code == fault.Unavailable || code == fault.Timeout || errors.Is(cause, context.DeadlineExceeded) {
 		return fault.Unavailable
@@ -125,14 +137,41 @@ func notLentCode(cause error) fault.Code {
 	return fault.Internal
 }
 
-// outcomeUnknown is the fault of a check-out whose loan may exist.
-func outcomeUnknown(loanID string, cause error) error {
+// newOutcomeUnknown returns the fault of a check-out whose loan may exist.
+func newOutcomeUnknown(loanID string, cause error) error {
 	return &fault.Error{
 		Code: fault.OutcomeUnknown,
 		Msg:  "Storage was lost: nobody can say yet whether the item was lent",
-		Details: []fault.Detail{detail(string(fault.OutcomeUnknown),
+		Details: fault.List{fault.Refusal(string(fault.OutcomeUnknown),
 			"Storage was lost: nobody can say yet whether the item was lent. The loan, if there is one, has this id",
 			fault.Param("loanId", loanID))},
 		Err: cause,
 	}
+}
+
+// Committed returns the check-out whose loan has the request's LoanID, as CheckOut would have answered
+// it; false if there is no such loan. The records around the loan are those of now. They are empty if
+// the request's barcodes no longer name them. Fault: OutcomeUnknown if the loan may exist.
+func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error) {
+	rctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
+	defer cancel()
+	loan, exists, err := fault.Found(s.Committer.CommittedLoan(rctx, req.LoanID))
+	switch {
+	case err != nil:
+		return Lent{}, false, newOutcomeUnknown(req.LoanID, err)
+	case !exists:
+		return Lent{}, false, nil
+	}
+	p := &plan{req: req}
+	if err := s.readRecords(ctx, p); err != nil {
+		return Lent{}, false, fmt.Errorf("reading what belongs to the loan %s: %w", req.LoanID, err)
+	}
+	var stored library.Loan
+	if err := json.Unmarshal(loan, &stored); err != nil {
+		return Lent{}, false, fmt.Errorf("reading the loan %s: %w", req.LoanID, err)
+	}
+	if p.policy, _, err = fault.Found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID)); err != nil {
+		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", req.LoanID, err)
+	}
+	return p.newLent(ctx, schemas.CheckOutResult{Loan: loan}, s.Log), true, nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -20,14 +22,16 @@ func TestACommitWithoutAnAnswer(t *testing.T) {
 		prepare func(*world)
 		code    fault.Code
 	}{
-		"the second try is answered":           {func(w *world) { w.commit = []error{errGone} }, ""},
-		"a broken storage may have committed":  {func(w *world) { w.commit = []error{errDown} }, ""},
-		"the loan is there":                    {func(w *world) { w.commit = forever }, ""},
-		"the loan is not there, fenced off":    {func(w *world) { w.commit, w.loanErr = forever, errNone }, fault.Unavailable},
-		"the same by a defect of storage":      {func(w *world) { w.commit, w.loanErr = slices.Repeat([]error{errDown}, 99), errNone }, fault.Internal},
-		"the loan cannot be read":              {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
-		"the lock cannot be released":          {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
-		"without a lock, a missing loan":       {func(w *world) { w.commit, w.loanErr, w.set = forever, errNone, settings.Settings{Version: "7"} }, fault.OutcomeUnknown},
+		"the second try is answered":          {func(w *world) { w.commit = []error{errGone} }, ""},
+		"a broken storage may have committed": {func(w *world) { w.commit = []error{errDown} }, ""},
+		"the loan is there":                   {func(w *world) { w.commit = forever }, ""},
+		"the loan is not there, fenced off":   {func(w *world) { w.commit, w.loanErr = forever, librarytest.ErrNone }, fault.Unavailable},
+		"the same by a defect of storage":     {func(w *world) { w.commit, w.loanErr = slices.Repeat([]error{errDown}, 99), librarytest.ErrNone }, fault.Internal},
+		"the loan cannot be read":             {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
+		"the lock cannot be released":         {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
+		"without a lock, a missing loan": {func(w *world) {
+			w.commit, w.loanErr, w.set = forever, librarytest.ErrNone, settings.Settings{Version: "7"}
+		}, fault.OutcomeUnknown},
 		"without a lock, the loan is there":    {func(w *world) { w.commit, w.set = forever, settings.Settings{Version: "7"} }, ""},
 		"refused after all: the lock was lost": {func(w *world) { w.commit = []error{errGone, errLost} }, ""},
 	}
@@ -80,12 +84,12 @@ func (s *slowStorage) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas
 	return schemas.CheckOutResult{}, err
 }
 
-func (s *slowStorage) Item(ctx context.Context, id string) (checkout.Item, error) {
+func (s *slowStorage) Item(ctx context.Context, id string) (library.Item, error) {
 	select {
 	case <-time.After(2 * time.Second):
 		return s.world.Item(ctx, id)
 	case <-ctx.Done():
-		return checkout.Item{}, ctx.Err()
+		return library.Item{}, ctx.Err()
 	}
 }
 
@@ -103,7 +107,7 @@ func TestAnAnswerComesWhileTheConnectionStandsHoweverSlowStorageIs(t *testing.T)
 				slow := &slowStorage{world: w, script: script}
 				service.Committer, service.Library = slow, slow
 				start := time.Now()
-				_, err := service.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+				_, err := service.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 				if !fault.Is(err, fault.Unavailable) {
 					t.Errorf("got %v, want that nothing was lent", err)
 				}

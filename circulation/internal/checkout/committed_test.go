@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 )
 
 func TestACommittedCheckOutIsAnsweredAgainAsItWas(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378", ClaimID: deskID}
+	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378", ClaimID: librarytest.DeskID}
 	if _, done, err := w.service().Committed(t.Context(), req); done || err != nil {
 		t.Fatalf("before: got %t, %v, want none", done, err)
 	}
@@ -22,13 +23,13 @@ func TestACommittedCheckOutIsAnsweredAgainAsItWas(t *testing.T) {
 	if got := w.commits[0].ClaimID; got != req.ClaimID {
 		t.Errorf("the commit shows the claim %q, want %q", got, req.ClaimID)
 	}
-	w.item.Status.Name, w.onLoan = "Checked out", true
+	w.Book.Status.Name, w.onLoan = "Checked out", true
 	again, done, err := w.service().Committed(t.Context(), req)
 	if !done || err != nil {
 		t.Fatalf("got %t, %v, want the loan", done, err)
 	}
 	if string(again.Loan) != string(first.Loan) || again.User.ID != first.User.ID || again.Group != first.Group || again.Policy.Name != first.Policy.Name ||
-		again.Instance.Title != first.Instance.Title || again.Item.Status.Name != "Checked out" {
+		again.Copy.Instance.Title != first.Copy.Instance.Title || again.Copy.Item.Status.Name != "Checked out" {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
 	for name, err := range map[string]error{

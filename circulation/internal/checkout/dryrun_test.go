@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -15,7 +16,7 @@ func TestADryRunNamesThePoliciesAndLendsNothing(t *testing.T) {
 	service := w.service()
 	service.Locker, service.Committer, service.Settings, service.Observer = nil, nil, nil, nil // would panic
 	got, err := service.DryRun(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
-	want := checkout.DryRun{LoanPolicyID: threeID, OverdueFinePolicyID: "o1", LostItemPolicyID: "i1", PatronNoticePolicyID: "n1"}
+	want := checkout.DryRun{LoanPolicyID: librarytest.ThreeID, OverdueFinePolicyID: "o1", LostItemPolicyID: "i1", PatronNoticePolicyID: "n1"}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
@@ -46,7 +47,7 @@ func TestADryRunIsRefusedForWhatACheckOutIs(t *testing.T) {
 			[]string{"Insufficient override permissions"},
 		},
 		"no due date": {
-			func(w *world, _ *checkout.DryRunRequest) { w.policy = strings.Replace(w.policy, "Weeks", "Years", 1) },
+			func(w *world, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
 			[]string{`the interval "Years" in the loan policy is not recognised`},
 		},
 	}
@@ -56,7 +57,7 @@ func TestADryRunIsRefusedForWhatACheckOutIs(t *testing.T) {
 			w, req := newWorld(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
 			tt.prepare(w, &req)
 			_, err := w.service().DryRun(t.Context(), req)
-			if got := messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, tt.want) {
+			if got := librarytest.Messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			if len(w.commits)+len(w.requests) > 0 {

@@ -4,12 +4,61 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
+
+// Step is a point between two parts of a check-out.
+type Step string
+
+// The steps, in order.
+const (
+	Validated Step = "validated" // all checks passed; nothing is locked or written
+	Locked    Step = "locked"    // the lock was granted
+	Recounted Step = "recounted" // the limit still allows the loan; the commit comes next
+	Committed Step = "committed" // the loan exists; the lock is still held
+	Released  Step = "released"  // the lock was given back
+)
+
+// Observer watches check-outs. Its methods are called from many goroutines, and the check-out goes on
+// when they return.
+type Observer interface {
+	// Reached is called at each step, with the time since the one before.
+	Reached(ctx context.Context, step Step, took time.Duration)
+	// Waiting is called with 1 when a check-out begins to try for the lock, and with -1 when it stops.
+	Waiting(ctx context.Context, delta int)
+	// Waited is called with the time from the first try for the lock to the last, and whether the
+	// lock was acquired.
+	Waited(wait time.Duration, acquired bool)
+	// Ended is called once per check-out. The context may be done by then.
+	Ended(ctx context.Context, e Ending)
+	// Repeated is called when a commit is repeated. The reason is a fault code.
+	Repeated(reason string)
+}
+
+// NoObserver does nothing. An observer of some events embeds it to implement Observer.
+type NoObserver struct{}
+
+// Reached implements Observer.
+func (NoObserver) Reached(context.Context, Step, time.Duration) {}
+
+// Waiting implements Observer.
+func (NoObserver) Waiting(context.Context, int) {}
+
+// Waited implements Observer.
+func (NoObserver) Waited(time.Duration, bool) {}
+
+// Ended implements Observer.
+func (NoObserver) Ended(context.Context, Ending) {}
+
+// Repeated implements Observer.
+func (NoObserver) Repeated(string) {}
 
 // The outcomes of check-outs, as metrics and history name them.
 const (
@@ -20,11 +69,11 @@ const (
 	OutcomeUnknown         = "outcome_unknown"
 	OutcomeTakenOver       = "taken_over" // by another request with the same Idempotency-Key
 	OutcomeClientLeft      = "client_left"
-	OutcomeOverloaded      = "overloaded" // not begun: the process had enough to do
+	OutcomeOverloaded      = "overloaded" // not begun, because the process was busy
 	OutcomeFailed          = "failed"
 )
 
-// Outcomes returns all of them.
+// Outcomes returns all outcomes.
 func Outcomes() []string {
 	return []string{
 		OutcomeLent, OutcomeRefused, OutcomeLimitReached, OutcomeLockNotAcquired,
@@ -32,55 +81,86 @@ func Outcomes() []string {
 	}
 }
 
-// Ending is how a check-out ended. What the request named is as it came.
+// Ending is how a check-out ended. It has the request's texts unchanged.
 type Ending struct {
 	Outcome string // one of the constants
-	// Code is that of the first error with a code or a cause, and Outcome agrees with
-	// it. It is empty for a loan, and for refusals that have neither.
+	// Code is that of the first error with a code or a cause. Outcome is that of the same error. Code
+	// is empty for a loan, and for refusals that have neither.
 	Code string
-	// Reason is what was answered, all messages; empty for a loan. A lock that was
-	// not obtained has more than the answer, where that does not tell why. Staff may
-	// see it: neither causes that are for the log are in it nor the patron's name,
-	// which no list of check-outs is to show.
+	// Reason has all messages of the answer; empty for a loan. For a lock that was not acquired it may
+	// say more than the answer. Staff may see it: it has neither causes for the log nor the patron's
+	// name, which no list of check-outs shows.
 	Reason string
 
 	UserBarcode, ItemBarcode, ServicePointID string
 
-	UserID string // of the patron; empty when no such one was found
-	LoanID string // of the loan, also of one that nobody knows of whether it exists
+	UserID string // of the patron; empty if none was found
+	LoanID string // of the loan, also of one that may exist
 
-	// Wait is how long it waited for the lock in all; nil when it asked for none.
+	// Wait is how long it waited for the lock in all; nil if it asked for none.
 	Wait *time.Duration
 	Took time.Duration
 	// Repeats is how often its commit was sent again.
 	Repeats int
 }
 
-// ending describes how t ended.
-func (t *try) ending(ctx context.Context, err error, took time.Duration) Ending {
+// reportEnding reports how the check-out ended to the observer and to the log.
+func (a *attempt) reportEnding(ctx context.Context, err error, took time.Duration) {
+	e := a.describeEnding(ctx, err, took)
+	a.service.Observer.Ended(ctx, e)
+	a.service.logEnding(ctx, a.plan.req, e, err)
+}
+
+func (a *attempt) describeEnding(ctx context.Context, err error, took time.Duration) Ending {
+	req, user := a.plan.req, a.plan.facts.User
 	e := Ending{
-		Outcome: outcome(ctx, err), UserBarcode: t.req.UserBarcode, ItemBarcode: t.req.ItemBarcode,
-		ServicePointID: t.req.ServicePointID, UserID: t.user.ID, Wait: t.waited, Took: took, Repeats: t.repeats,
+		Outcome: nameOutcome(ctx, err), UserBarcode: req.UserBarcode, ItemBarcode: req.ItemBarcode,
+		ServicePointID: req.ServicePointID, UserID: user.ID, Wait: a.waited, Took: took, Repeats: a.repeats,
 	}
 	if e.Outcome == OutcomeLent || e.Outcome == OutcomeUnknown {
-		e.LoanID = t.loan.ID
+		e.LoanID = a.plan.loan.ID
 	}
 	if e.Outcome == OutcomeClientLeft {
 		e.Reason = "The machine left before it was answered"
 	} else if err != nil {
-		e.Code, e.Reason = answered(err)
-		e.Reason = strings.ReplaceAll(e.Reason, toUserBecause(t.user.Personal.FullName()), toUserBecause("…"))
+		e.Code, e.Reason = describeAnswer(err)
+		e.Reason = strings.ReplaceAll(e.Reason, quotePatron(user.Personal.FullName()), quotePatron("…"))
 	}
 	return e
 }
 
-func outcome(ctx context.Context, err error) string {
+// logEnding writes the one line of a check-out. For a refusal it logs the ending's reason, which leaves
+// out the patron's name. For any other error it logs err, because the reason leaves out its cause. The
+// barcodes of patron and proxy are masked in all of it.
+func (s *Service) logEnding(ctx context.Context, req Request, e Ending, err error) {
+	mask := func(text string) string { return library.MaskBarcodes(text, req.UserBarcode, req.ProxyUserBarcode) }
+	attrs := []slog.Attr{
+		slog.String("outcome", e.Outcome), slog.String("patron", redact.Mask(e.UserBarcode)),
+		slog.String("item", mask(e.ItemBarcode)), slog.Float64("took_ms", library.Milliseconds(e.Took)),
+	}
+	if e.Wait != nil {
+		attrs = append(attrs, slog.Float64("wait_ms", library.Milliseconds(*e.Wait)))
+	}
+	if e.Repeats > 0 {
+		attrs = append(attrs, slog.Int("repeats", e.Repeats))
+	}
+	switch {
+	case fault.Is(err, fault.Invalid):
+		attrs = append(attrs, slog.String("code", e.Code), slog.String("why", mask(e.Reason)))
+	case err != nil:
+		attrs = append(attrs, slog.String("why", mask(err.Error())))
+	}
+	s.Log.LogAttrs(ctx, slog.LevelInfo, "check-out", attrs...)
+}
+
+// nameOutcome returns the outcome of a check-out that ended with err.
+func nameOutcome(ctx context.Context, err error) string {
 	var f *fault.Error
 	switch {
 	case err == nil:
 		return OutcomeLent
 	case errors.As(err, &f) && f.Code == fault.Invalid:
-		if strings.HasPrefix(firstCause(f), "ITEM_LIMIT_") {
+		if strings.HasPrefix(findCause(f), "ITEM_LIMIT_") {
 			return OutcomeLimitReached
 		}
 		return OutcomeRefused
@@ -98,8 +178,8 @@ func outcome(ctx context.Context, err error) string {
 	return OutcomeFailed
 }
 
-// answered is the code and the reason of the answer that err becomes.
-func answered(err error) (code, reason string) {
+// describeAnswer returns the code and the reason of the answer that err becomes.
+func describeAnswer(err error) (code, reason string) {
 	var f *fault.Error
 	switch {
 	case !errors.As(err, &f):
@@ -114,12 +194,12 @@ func answered(err error) (code, reason string) {
 	for i, d := range f.Details {
 		messages[i] = d.Message
 	}
-	return firstCause(f), strings.Join(messages, "; ") + whyNoLock(f)
+	return findCause(f), strings.Join(messages, "; ") + explainLock(f)
 }
 
-// firstCause is the code or cause of the first error that has one. The later ones
-// do not count, so that outcome and code name the same error.
-func firstCause(f *fault.Error) string {
+// findCause returns the code or cause of the first error that has one. Later errors do not count, so
+// that outcome and code name the same error.
+func findCause(f *fault.Error) string {
 	for _, d := range f.Details {
 		if cause := cmp.Or(d.Code, d.Cause); cause != "" {
 			return cause
@@ -128,9 +208,9 @@ func firstCause(f *fault.Error) string {
 	return ""
 }
 
-// whyNoLock tells of a lock that was not obtained what FOLIO's answer does not: that
-// it was no other check-out that took too long. It is empty for any other fault.
-func whyNoLock(f *fault.Error) string {
+// explainLock adds to FOLIO's answer why a lock was not acquired although no other check-out took too
+// long. It is empty for any other fault.
+func explainLock(f *fault.Error) string {
 	if f.Code != fault.LockNotAcquired {
 		return ""
 	}

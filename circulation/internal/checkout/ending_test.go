@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -37,35 +38,37 @@ func TestWhatAnEndingTells(t *testing.T) {
 		"limit reached at once":       {func(w *world) { w.open = []int{3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||none|0"},
 		"limit reached while waiting": {func(w *world) { w.open = []int{2, 3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||0s|0"},
 		"several refusals, the first without a code": {
-			func(w *world) { w.item.Status.Name, w.onLoan = "Checked out", true },
+			func(w *world) { w.Book.Status.Name, w.onLoan = "Checked out", true },
 			"refused|ITEM_HAS_OPEN_LOAN|Item is already checked out; Cannot check out item that already has an open loan|ann||none|0",
 		},
 		"an item on loan, and the limit reached": {
-			func(w *world) { w.item.Status.Name, w.onLoan, w.open = "Checked out", true, []int{3} },
+			func(w *world) { w.Book.Status.Name, w.onLoan, w.open = "Checked out", true, []int{3} },
 			"refused|ITEM_HAS_OPEN_LOAN|Item is already checked out; Cannot check out item that already has an open loan; " + limit + "|ann||none|0",
 		},
 		"a lost item, and the limit reached": {
-			func(w *world) { w.item.Status.Name, w.open = "Declared lost", []int{3} },
+			func(w *world) { w.Book.Status.Name, w.open = "Declared lost", []int{3} },
 			"refused|ITEM_STATUS|Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out; " + limit + "|ann||none|0",
 		},
 		"the limit reached, and an item that is not lent": {
 			func(w *world) {
-				w.policy, w.open = strings.Replace(w.policy, `"loanable":true`, `"loanable":false`, 1), []int{3}
+				w.Policy, w.open = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1), []int{3}
 			},
 			"limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "; Item is not loanable|ann||none|0",
 		},
 		"a refusal without a code": {
-			func(w *world) { w.item.Status.Name = "Checked out" }, "refused||Item is already checked out|ann||none|0",
+			func(w *world) { w.Book.Status.Name = "Checked out" }, "refused||Item is already checked out|ann||none|0",
 		},
 		"requested by another, without the patron's name": {
-			func(w *world) { w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)} },
+			func(w *world) {
+				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
+			},
 			"refused|ITEM_REQUESTED|Moby Dick (Barcode: book) cannot be checked out to user … because it has been requested by another patron|ann||none|0",
 		},
-		"no such patron":                         {func(w *world) { w.noUser = true }, "refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0"},
+		"no such patron":                         {func(w *world) { w.NoPatron = true }, "refused|USER_BARCODE_NOT_FOUND|Could not find user with matching barcode|||none|0"},
 		"no lock in time, for another check-out": {func(w *world) { w.held = 9 }, "lock_not_acquired|LOCK_NOT_ACQUIRED|unable to acquire lock|ann||2s|0"},
 		"rules that name nothing": {
-			func(w *world) { w.noPolicy = true },
-			"failed|INTERNAL|Loan policy " + threeID + " could not be found, please check circulation rules|ann||none|0",
+			func(w *world) { w.NoPolicy = true },
+			"failed|INTERNAL|Loan policy " + librarytest.ThreeID + " could not be found, please check circulation rules|ann||none|0",
 		},
 		"a failure that is for the log": {
 			func(w *world) {
@@ -94,11 +97,11 @@ func TestWhatAnEndingTells(t *testing.T) {
 				if e.Wait != nil {
 					wait = e.Wait.String()
 				}
-				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason, called(e.UserID, annID, "ann"),
+				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason, called(e.UserID, librarytest.AnnID, "ann"),
 					called(e.LoanID, w.loanID(t), "loan"), wait, e.Repeats); got != tt.want {
 					t.Errorf("got  %s\nwant %s", got, tt.want)
 				}
-				if e.UserBarcode != "ann" || e.ItemBarcode != "book" || e.ServicePointID != deskID || e.Took != time.Since(start) {
+				if e.UserBarcode != "ann" || e.ItemBarcode != "book" || e.ServicePointID != librarytest.DeskID || e.Took != time.Since(start) {
 					t.Errorf("got %+v", e)
 				}
 				if e.Repeats != len(w.again) {
@@ -180,10 +183,10 @@ func TestTheLogLineOfARefusalNamesNobody(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	w := newWorld()
-	w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)}
+	w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 	s := w.service()
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
-	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 	if err == nil || !strings.Contains(err.Error(), "Reader, Ann") {
 		t.Fatalf("got %v, want a refusal that names the patron", err)
 	}

@@ -6,26 +6,75 @@ import (
 	"strings"
 	"unicode"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
 )
 
-// Explanation is what would become of a check-out, and why. Parts that could not
-// be found out, because a check before them failed, are nil.
+// DryRunRequest is the body of POST /circulation/check-out-by-barcode-dry-run. Unknown properties are
+// ignored.
+type DryRunRequest struct {
+	ItemBarcode      string         `json:"itemBarcode"`
+	UserBarcode      string         `json:"userBarcode"`
+	ProxyUserBarcode string         `json:"proxyUserBarcode"`
+	OverrideBlocks   OverrideBlocks `json:"overrideBlocks"`
+}
+
+func (r DryRunRequest) makeRequest() Request {
+	return Request{
+		ItemBarcode: r.ItemBarcode, UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode,
+		OverrideBlocks: r.OverrideBlocks, dryRun: true,
+	}
+}
+
+// DryRun has the policies that the circulation rules choose for a check-out.
+type DryRun struct {
+	LoanPolicyID         string
+	OverdueFinePolicyID  string
+	LostItemPolicyID     string
+	PatronNoticePolicyID string
+}
+
+// DryRun makes all checks that CheckOut makes before it takes the patron's lock, and stops there. It
+// takes no lock, reads no lock settings and writes nothing. It promises nothing, because others lend
+// meanwhile. It takes a place like a check-out, because it costs nearly as much. Faults: Overloaded;
+// those of CheckOut's checks.
+func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error) {
+	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
+	if err != nil {
+		return DryRun{}, err
+	}
+	defer leave()
+	p, err := s.validateRequest(ctx, req.makeRequest())
+	if err != nil {
+		return DryRun{}, err
+	}
+	criteria, err := p.facts.Criteria()
+	if err != nil {
+		return DryRun{}, err
+	}
+	return DryRun{
+		LoanPolicyID: p.policy.ID, OverdueFinePolicyID: p.overdueFine, LostItemPolicyID: p.lostItem,
+		PatronNoticePolicyID: p.facts.Rules.Match(policy.KindNotice, criteria).PolicyID,
+	}, nil
+}
+
+// Explanation says whether a check-out would lend, and why. A part is nil if a check before it
+// failed.
 type Explanation struct {
 	WouldLend bool `json:"wouldLend"`
-	// Errors are what a check-out would be refused with; empty if it would lend.
-	Errors []fault.Detail `json:"errors"`
+	// Errors are those of a refusal; empty if the check-out would lend.
+	Errors fault.List `json:"errors"`
 	// Rule is the circulation rule that decides.
 	Rule *AppliedRule `json:"rule,omitempty"`
-	// LoanPolicy is the one that the rule names.
-	LoanPolicy *Named `json:"loanPolicy,omitempty"`
-	// Limit is nil when none applies.
+	// LoanPolicy is that of the rule.
+	LoanPolicy *library.Named `json:"loanPolicy,omitempty"`
+	// Limit is nil if none applies.
 	Limit *LimitStanding `json:"limit,omitempty"`
 	// DueDate is that of a loan made now; nil unless it would lend.
-	DueDate *Instant `json:"dueDate,omitempty"`
+	DueDate *library.Instant `json:"dueDate,omitempty"`
 
-	// Patron and Item are what was found; nil when there is no such record.
+	// Patron and Item are nil if the record does not exist.
 	Patron *ExplainedPatron `json:"patron,omitempty"`
 	Item   *ExplainedItem   `json:"item,omitempty"`
 }
@@ -33,23 +82,23 @@ type Explanation struct {
 // AppliedRule is a line of the circulation rules.
 type AppliedRule struct {
 	Line     int    `json:"line"` // counted from 1
-	Text     string `json:"text"` // the line as it stands, without white space around
+	Text     string `json:"text"` // without white space at its ends
 	Fallback bool   `json:"fallback"`
-	// Names are what it names of those that an item limit depends on: materialType,
-	// loanType, patronGroup. Without one of the first two no limit applies (FOLIO).
+	// Names lists which of materialType, loanType and patronGroup the rule names. Without one of the
+	// first two no limit applies (FOLIO).
 	Names []string `json:"names"`
-	// Terms are the ids in Text of which the check-out knows the record.
+	// Terms are the ids in Text whose records the check-out read.
 	Terms []RuleTerm `json:"terms"`
 }
 
-// RuleTerm is an id in a rule and the record that has it.
+// RuleTerm is an id in a rule, with its record.
 type RuleTerm struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"` // materialType, patronGroup, location or loanPolicy
 	Name string `json:"name"`
 }
 
-// LimitStanding is how the patron stands with the item limit.
+// LimitStanding compares the patron's open loans with the item limit.
 type LimitStanding struct {
 	Max     int    `json:"max"`
 	Open    int    `json:"open"` // loans that the limit counts
@@ -73,25 +122,25 @@ type ExplainedItem struct {
 	Location     string `json:"location"`
 }
 
-// Explain makes the checks of DryRun and says what they found, refusals included.
-// Faults: Overloaded; those of stored configuration, and of a storage that cannot be read.
+// Explain makes the checks of DryRun and returns what they found, refusals included. Faults:
+// Overloaded; those of stored configuration, and of a storage that cannot be read.
 func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, error) {
 	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
 	if err != nil {
 		return Explanation{}, err
 	}
 	defer leave()
-	p, wrong, err := s.judge(ctx, req.asRequest())
+	p, found, err := s.judgeRequest(ctx, req.makeRequest())
 	if err != nil {
 		return Explanation{}, err
 	}
 	e := Explanation{
-		WouldLend: len(wrong) == 0, Errors: append([]fault.Detail{}, wrong...), // not null
-		Rule: p.appliedRule(), Limit: p.standing,
-		Patron: p.explainedPatron(), Item: p.explainedItem(),
+		WouldLend: len(found) == 0, Errors: append(fault.List{}, found...), // not null
+		Rule: p.describeRule(), Limit: p.standing,
+		Patron: p.describePatron(), Item: p.describeItem(),
 	}
 	if p.policy.ID != "" {
-		e.LoanPolicy = &Named{ID: p.policy.ID, Name: p.policy.Name}
+		e.LoanPolicy = &library.Named{ID: p.policy.ID, Name: p.policy.Name}
 	}
 	if e.WouldLend {
 		e.DueDate = &p.loan.DueDate
@@ -99,55 +148,58 @@ func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, 
 	return e, nil
 }
 
-// appliedRule is nil when the rules were not asked.
-func (p *plan) appliedRule() *AppliedRule {
+// describeRule returns nil if the rules were not asked.
+func (p *plan) describeRule() *AppliedRule {
 	if p.match.Line == 0 {
 		return nil
 	}
-	text := p.rules.Line(p.match.Line)
+	text := p.facts.Rules.Line(p.match.Line)
 	return &AppliedRule{
-		Line: p.match.Line, Text: text, Fallback: p.match.Fallback, Names: namesOf(p.match.Conditions), Terms: p.termsIn(text),
+		Line: p.match.Line, Text: text, Fallback: p.match.Fallback, Names: listConditions(p.match.Conditions), Terms: p.findTerms(text),
 	}
 }
 
-// termsIn names what stands in a rule, whose policies stand after its colon.
-func (p *plan) termsIn(rule string) []RuleTerm {
+// findTerms returns the ids that the rule names: criteria before its colon, policies after it.
+func (p *plan) findTerms(rule string) []RuleTerm {
 	criteria, policies, _ := strings.Cut(rule, ":")
+	item, user := p.facts.Copy.Item, p.facts.User
 	terms := []RuleTerm{}
 	for _, t := range []struct {
 		where string
-		RuleTerm
+		term  RuleTerm
 	}{
-		{criteria, RuleTerm{p.item.MaterialTypeID, "materialType", p.material.Name}},
-		{criteria, RuleTerm{p.user.PatronGroup, "patronGroup", p.group.Group}},
-		{criteria, RuleTerm{p.item.EffectiveLocationID, "location", p.location.Name}},
+		{criteria, RuleTerm{item.MaterialTypeID, "materialType", p.facts.Copy.Material.Name}},
+		{criteria, RuleTerm{user.PatronGroup, "patronGroup", p.facts.Group.Group}},
+		{criteria, RuleTerm{item.EffectiveLocationID, "location", p.facts.Copy.Location.Name}},
 		{policies, RuleTerm{p.policy.ID, "loanPolicy", p.policy.Name}},
 	} {
 		words := strings.FieldsFunc(t.where, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("+!", r) })
-		if t.Name != "" && slices.Contains(words, t.ID) {
-			terms = append(terms, t.RuleTerm)
+		if t.term.Name != "" && slices.Contains(words, t.term.ID) {
+			terms = append(terms, t.term)
 		}
 	}
 	return terms
 }
 
-func (p *plan) explainedPatron() *ExplainedPatron {
-	if !p.userFound {
+func (p *plan) describePatron() *ExplainedPatron {
+	if !p.facts.UserFound {
 		return nil
 	}
-	return &ExplainedPatron{ID: p.user.ID, Name: p.user.Personal.FullName(), Group: p.group.Group}
+	return &ExplainedPatron{ID: p.facts.User.ID, Name: p.facts.User.Personal.FullName(), Group: p.facts.Group.Group}
 }
 
-func (p *plan) explainedItem() *ExplainedItem {
-	if !p.itemFound {
+func (p *plan) describeItem() *ExplainedItem {
+	if !p.facts.ItemFound {
 		return nil
 	}
+	book := p.facts.Copy
 	return &ExplainedItem{
-		ID: p.item.ID, Title: p.instance.Title, Status: p.item.Status.Name, MaterialType: p.material.Name, Location: p.location.Name,
+		ID: book.Item.ID, Title: book.Instance.Title, Status: book.Item.Status.Name,
+		MaterialType: book.Material.Name, Location: book.Location.Name,
 	}
 }
 
-func namesOf(c policy.Conditions) []string {
+func listConditions(c policy.Conditions) []string {
 	names := []string{}
 	for _, n := range []struct {
 		named bool

@@ -7,15 +7,17 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 )
 
 const (
-	bookRule     = `{"line":3,"text":"m ` + bookTypeID + `: l ` + threeID + ` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"],"terms":[{"id":"` + bookTypeID + `","kind":"materialType","name":"book"},{"id":"` + threeID + `","kind":"loanPolicy","name":"Three"}]}`
-	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + otherID + ` r r1 n n1 o o1 i i1","fallback":true,"names":[],"terms":[]}`
-	threePolicy  = `{"id":"` + threeID + `","name":"Three"}`
-	ann          = `{"id":"` + annID + `","name":"Reader, Ann","group":"adults"}`
-	book         = `{"id":"` + bookItemID + `","title":"Moby Dick","status":"Available","materialType":"book","location":"Main"}`
+	bookRule     = `{"line":3,"text":"m ` + librarytest.BookTypeID + `: l ` + librarytest.ThreeID + ` r r1 n n1 o o1 i i1","fallback":false,"names":["materialType"],"terms":[{"id":"` + librarytest.BookTypeID + `","kind":"materialType","name":"book"},{"id":"` + librarytest.ThreeID + `","kind":"loanPolicy","name":"Three"}]}`
+	fallbackRule = `{"line":2,"text":"fallback-policy: l ` + librarytest.OtherID + ` r r1 n n1 o o1 i i1","fallback":true,"names":[],"terms":[]}`
+	threePolicy  = `{"id":"` + librarytest.ThreeID + `","name":"Three"}`
+	ann          = `{"id":"` + librarytest.AnnID + `","name":"Reader, Ann","group":"adults"}`
+	book         = `{"id":"` + librarytest.BookItemID + `","title":"Moby Dick","status":"Available","materialType":"book","location":"Main"}`
 	limitMessage = "Patron has reached maximum limit of 3 items for material type"
 )
 
@@ -52,13 +54,13 @@ func TestAnExplanationNamesWhatDecides(t *testing.T) {
 		},
 		"blocked, and the limit reached": {
 			func(w *world, _ *checkout.DryRunRequest) {
-				w.open, w.manual = []int{3}, []checkout.ManualBlock{{Borrowing: true, Desc: "fees"}}
+				w.open, w.Manual = []int{3}, []library.ManualBlock{{Borrowing: true, Desc: "fees"}}
 			},
 			[]string{"Patron blocked from borrowing", limitMessage},
 			bookRule, threePolicy, standing("3", "true"), "", ann, book,
 		},
 		"the fallback, without a limit": {
-			func(w *world, _ *checkout.DryRunRequest) { w.item.MaterialTypeID = otherID },
+			func(w *world, _ *checkout.DryRunRequest) { w.Book.MaterialTypeID = librarytest.OtherID },
 			nil, fallbackRule, threePolicy, "", "2026-03-15T10:00:00.000Z", ann, book,
 		},
 		"no such patron": {
@@ -77,7 +79,7 @@ func TestAnExplanationNamesWhatDecides(t *testing.T) {
 			"", "", "", "", "", "",
 		},
 		"a policy that gives no due date": {
-			func(w *world, _ *checkout.DryRunRequest) { w.policy = strings.Replace(w.policy, "Weeks", "Years", 1) },
+			func(w *world, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
 			[]string{`the interval "Years" in the loan policy is not recognised`},
 			bookRule, threePolicy, standing("0", "false"), "", ann, book,
 		},
@@ -101,7 +103,7 @@ func TestAnExplanationNamesWhatDecides(t *testing.T) {
 			if err := json.Unmarshal(raw, &got); err != nil {
 				t.Fatal(err)
 			}
-			if m := messages(fault.Validation(got.Errors...)); !slices.Equal(m, tt.errs) || got.Errors == nil || got.WouldLend != (len(tt.errs) == 0) {
+			if m := librarytest.Messages(fault.Validation(got.Errors...)); !slices.Equal(m, tt.errs) || got.Errors == nil || got.WouldLend != (len(tt.errs) == 0) {
 				t.Errorf("got %s, want the errors %q", raw, tt.errs)
 			}
 			for part, pair := range map[string][2]string{
@@ -121,17 +123,17 @@ func TestAnExplanationNamesWhatDecides(t *testing.T) {
 
 func TestAnExplanationNamesTheRecordsInTheRule(t *testing.T) {
 	t.Parallel()
-	const policies = ": l " + threeID + " r r1 n n1 o o1 i i1"
+	const policies = ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1"
 	const policyTerm = " loanPolicy Three"
 	for rule, want := range map[string]string{
-		"g " + adultsID:                  "patronGroup adults" + policyTerm,
-		"g !" + otherID + "+s " + mainID: "location Main" + policyTerm,
-		"m all":                          strings.TrimSpace(policyTerm),
+		"g " + librarytest.AdultsID:                              "patronGroup adults" + policyTerm,
+		"g !" + librarytest.OtherID + "+s " + librarytest.MainID: "location Main" + policyTerm,
+		"m all": strings.TrimSpace(policyTerm),
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.rules = rulesText + rule + policies
+			w.RulesText = librarytest.Rules + rule + policies
 			e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
 			if err != nil {
 				t.Fatal(err)
@@ -153,14 +155,14 @@ func TestAnExplanationNamesTheRecordsInTheRule(t *testing.T) {
 func TestAnExplanationSaysWhatADryRunSays(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.open, w.onLoan, w.item.Status.Name = []int{3}, true, "Checked out"
+	w.open, w.onLoan, w.Book.Status.Name = []int{3}, true, "Checked out"
 	req := checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann", ProxyUserBarcode: "x"}
 	e, err := w.service().Explain(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, refused := w.service().DryRun(t.Context(), req)
-	if got, want := messages(fault.Validation(e.Errors...)), messages(refused); !slices.Equal(got, want) || len(want) != 4 {
+	if got, want := librarytest.Messages(fault.Validation(e.Errors...)), librarytest.Messages(refused); !slices.Equal(got, want) || len(want) != 4 {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -168,9 +170,9 @@ func TestAnExplanationSaysWhatADryRunSays(t *testing.T) {
 func TestConfigurationThatCannotBeUsedIsNoExplanation(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*world){
-		"rules that do not compile":  func(w *world) { w.rules = "priority: x" },
-		"a policy that is not there": func(w *world) { w.noPolicy = true },
-		"a patron without a group":   func(w *world) { w.user.PatronGroup = "" },
+		"rules that do not compile":  func(w *world) { w.RulesText = "priority: x" },
+		"a policy that is not there": func(w *world) { w.NoPolicy = true },
+		"a patron without a group":   func(w *world) { w.Patron.PatronGroup = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

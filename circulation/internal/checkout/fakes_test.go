@@ -9,51 +9,20 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-const (
-	deskID     = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f"
-	annID      = "77477611-ab44-4082-a0d8-42f7acdfde11"
-	adultsID   = "503a81cd-6c26-400f-b620-14c08943697c"
-	bookItemID = "7212ba6a-8dcf-45a1-be9a-ffaa847c4423"
-	bookTypeID = "1a54b431-2e4f-452d-9cae-9cee66c9a892"
-	canLendID  = "2b94c631-fca9-4892-a730-03ee529ffe27"
-	mainID     = "fcd64ce1-6995-48f0-840e-89ffa2288371"
-	threeID    = "43198de5-f56a-4a53-a0bd-5a324418967a"
-	carlID     = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
-	otherID    = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
-)
-
-const rulesText = "priority: last-line\n" +
-	"fallback-policy: l " + otherID + " r r1 n n1 o o1 i i1\n" +
-	"m " + bookTypeID + ": l " + threeID + " r r1 n n1 o o1 i i1\n"
-
-var today = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
-
 // world is a library with one patron, one book and one storage, all in memory;
 // tests change what they are about.
 type world struct {
-	checkout.Library // methods that no check-out needs
-
-	user     checkout.User
-	item     checkout.Item
-	onLoan   bool
-	noUser   bool
-	noItem   bool
-	people   map[string]checkout.User // others than Ann, by barcode
-	proxies  []checkout.ProxyRelation
-	manual   []checkout.ManualBlock
-	auto     []checkout.AutomatedBlock
-	titles   bool                    // title-level requests are on
-	queue    []schemas.QueuedRequest // of the item, or with them of the title
-	schedule string                  // JSON of the fixed due date schedule; "" for none
-	policy   string                  // JSON of the policy that the rules name for books
-	noPolicy bool
-	rules    string
+	*librarytest.Records
+	onLoan  bool
+	proxies []library.ProxyRelation
 
 	overloaded error    // of every check-out that wants a place
 	entered    []string // the patrons who got one
@@ -85,34 +54,24 @@ type world struct {
 }
 
 func newWorld() *world {
-	active := true
 	return &world{
-		user: checkout.User{
-			ID: annID, Barcode: "ann", Active: &active, PatronGroup: adultsID,
-			Personal: checkout.Personal{FirstName: "Ann", LastName: "Reader"},
-		},
-		item: checkout.Item{
-			ID: bookItemID, Version: 4, Barcode: "book", Status: checkout.Status{Name: "Available"}, HoldingsRecordID: "h",
-			MaterialTypeID: bookTypeID, PermanentLoanTypeID: canLendID, EffectiveLocationID: mainID,
-		},
-		policy: `{"id":"` + threeID + `","name":"Three","loanable":true,"renewable":true,"loansPolicy":{"profileId":"Rolling","itemLimit":3,"period":{"duration":2,"intervalId":"Weeks"}}}`,
-		rules:  rulesText,
-		stored: map[string]json.RawMessage{},
-		set:    settings.Settings{Enabled: true, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, time.Second}},
+		Records: librarytest.New(),
+		stored:  map[string]json.RawMessage{},
+		set:     settings.Settings{Enabled: true, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, 500 * time.Millisecond, time.Second}},
 	}
 }
 
 func (w *world) service() *checkout.Service {
 	return &checkout.Service{
 		Admission: w, Library: w, Locker: w, Committer: w, Settings: w, Observer: w,
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return today },
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today },
 	}
 }
 
 // checkOut lends the book to Ann.
 func (w *world) checkOut(t *testing.T) (checkout.Lent, error) {
 	t.Helper()
-	return w.service().CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	return w.service().CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 }
 
 func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
@@ -123,93 +82,19 @@ func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
 	return func() { w.left++ }, nil
 }
 
-var errNone = fault.New(fault.NotFound, "Not found")
-
-func (w *world) UserByBarcode(_ context.Context, barcode string) (checkout.User, error) {
-	if other, exists := w.people[barcode]; exists {
-		return other, nil
-	}
-	if w.noUser || barcode != w.user.Barcode {
-		return checkout.User{}, errNone
-	}
-	return w.user, nil
-}
-
-func (w *world) ItemByBarcode(_ context.Context, barcode string) (checkout.Item, error) {
-	if w.noItem || barcode != w.item.Barcode {
-		return checkout.Item{}, errNone
-	}
-	return w.item, nil
-}
-
-func (w *world) Item(context.Context, string) (checkout.Item, error) { return w.item, nil }
-
-func (w *world) Holdings(context.Context, string) (checkout.Holdings, error) {
-	return checkout.Holdings{ID: "h", InstanceID: "i"}, nil
-}
-
-func (w *world) Instance(context.Context, string) (checkout.Instance, error) {
-	return checkout.Instance{ID: "i", Title: "Moby Dick"}, nil
-}
-
-func (w *world) Location(context.Context, string) (checkout.Location, error) {
-	return checkout.Location{ID: mainID, Name: "Main"}, nil
-}
-
-func (w *world) MaterialType(context.Context, string) (checkout.Named, error) {
-	return checkout.Named{ID: bookTypeID, Name: "book"}, nil
-}
-
-func (w *world) Group(context.Context, string) (checkout.Group, error) {
-	return checkout.Group{ID: adultsID, Group: "adults"}, nil
-}
-
-func (w *world) ManualBlocks(context.Context, string) ([]checkout.ManualBlock, error) {
-	return w.manual, nil
-}
-
-func (w *world) AutomatedBlocks(context.Context, string) ([]checkout.AutomatedBlock, error) {
-	return w.auto, nil
-}
-
-func (w *world) ProxyRelations(_ context.Context, proxyID, sponsorID string) ([]checkout.ProxyRelation, error) {
-	if proxyID != carlID || sponsorID != annID {
+func (w *world) ProxyRelations(_ context.Context, proxyID, sponsorID string) ([]library.ProxyRelation, error) {
+	if proxyID != librarytest.CarlID || sponsorID != librarytest.AnnID {
 		return nil, nil
 	}
 	return w.proxies, nil
 }
 
-func (w *world) TitleLevelRequests(context.Context) (bool, error) { return w.titles, nil }
-
-func (w *world) ItemRequests(_ context.Context, itemID string) ([]schemas.QueuedRequest, error) {
-	if w.titles || itemID != bookItemID {
-		return nil, errNone
-	}
-	return w.queue, nil
-}
-
-func (w *world) TitleRequests(_ context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
-	if !w.titles || instanceID != "i" {
-		return nil, errNone
-	}
-	return w.queue, nil
-}
-
-func (w *world) FixedSchedule(context.Context, string) (policy.FixedSchedule, error) {
-	if w.schedule == "" {
-		return policy.FixedSchedule{}, errNone
-	}
-	return policy.ParseFixedSchedule([]byte(w.schedule))
-}
-
 func (w *world) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
-	if w.noPolicy {
-		return policy.LoanPolicy{}, errNone
+	if w.NoPolicy {
+		return policy.LoanPolicy{}, librarytest.ErrNone
 	}
-	return policy.ParseLoanPolicy([]byte(w.policy))
+	return policy.ParseLoanPolicy([]byte(w.Policy))
 }
-
-func (w *world) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(w.rules) }
 
 func (w *world) HasOpenLoan(context.Context, string) (bool, error) { return w.onLoan, nil }
 
@@ -313,7 +198,7 @@ func (w *world) CommittedLoan(_ context.Context, id string) (json.RawMessage, er
 			return c.Loan, nil
 		}
 	}
-	return nil, errNone
+	return nil, librarytest.ErrNone
 }
 
 func (w *world) Current(context.Context) settings.Settings { return w.set }
@@ -340,4 +225,4 @@ func (w *world) Waiting(_ context.Context, delta int) { w.waiting = append(w.wai
 
 func (w *world) Ended(_ context.Context, e checkout.Ending) { w.endings = append(w.endings, e) }
 
-func (w *world) Again(reason string) { w.again = append(w.again, reason) }
+func (w *world) Repeated(reason string) { w.again = append(w.again, reason) }

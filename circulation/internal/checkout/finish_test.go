@@ -11,6 +11,8 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -57,9 +59,9 @@ func (s *stuck) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.Check
 	return schemas.CheckOutResult{}, next.err
 }
 
-func (s *stuck) Item(ctx context.Context, id string) (checkout.Item, error) {
+func (s *stuck) Item(ctx context.Context, id string) (library.Item, error) {
 	if err := s.take(ctx, "reading the item", s.reading); err != nil {
-		return checkout.Item{}, err
+		return library.Item{}, err
 	}
 	return s.world.Item(ctx, id)
 }
@@ -76,7 +78,7 @@ func (s *stuck) CommittedLoan(ctx context.Context, _ string) (json.RawMessage, e
 }
 
 func (s *stuck) ClaimCheckOut(context.Context, schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
-	return schemas.CheckOutClaim{LoanID: otherID}, nil
+	return schemas.CheckOutClaim{LoanID: librarytest.OtherID}, nil
 }
 
 func (s *stuck) ChangeClaim(ctx context.Context, _ string, _ schemas.CheckOutClaimChange) error {
@@ -140,7 +142,7 @@ func TestACheckOutEndsWithinTheFinishMarginHoweverSlowStorageIs(t *testing.T) {
 func (s *stuck) lend(ctx context.Context, withKey bool) error {
 	service := s.service()
 	service.Library, service.Locker, service.Committer = s, s, s
-	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
+	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 	if !withKey {
 		_, err := service.CheckOut(ctx, req)
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 )
@@ -26,7 +27,7 @@ var (
 func TestALoanIsLentUnderTheLockAndTheLockIsReleased(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.item.InTransitDestinationServicePointID = otherID // storage takes it out
+	w.Book.InTransitDestinationServicePointID = librarytest.OtherID // storage takes it out
 	lent, err := w.checkOut(t)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func TestALoanIsLentUnderTheLockAndTheLockIsReleased(t *testing.T) {
 	if !slices.Equal(w.released, []string{w.commits[0].LockID}) {
 		t.Errorf("released %v, held %s", w.released, w.commits[0].LockID)
 	}
-	if w.requests[0].UserID != annID || w.requests[0].TTL != 3*time.Second {
+	if w.requests[0].UserID != librarytest.AnnID || w.requests[0].TTL != 3*time.Second {
 		t.Errorf("asked for %+v", w.requests[0])
 	}
 	var loan map[string]any
@@ -49,15 +50,15 @@ func TestALoanIsLentUnderTheLockAndTheLockIsReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]any{
-		"userId": annID, "itemId": bookItemID, "loanDate": "2026-03-01T10:00:00.000Z", "dueDate": "2026-03-15T10:00:00.000Z",
-		"action": "checkedout", "loanPolicyId": threeID, "checkoutServicePointId": deskID, "itemEffectiveLocationIdAtCheckOut": mainID,
+		"userId": librarytest.AnnID, "itemId": librarytest.BookItemID, "loanDate": "2026-03-01T10:00:00.000Z", "dueDate": "2026-03-15T10:00:00.000Z",
+		"action": "checkedout", "loanPolicyId": librarytest.ThreeID, "checkoutServicePointId": librarytest.DeskID, "itemEffectiveLocationIdAtCheckOut": librarytest.MainID,
 		"isDcb": false,
 	} {
 		if loan[key] != want {
 			t.Errorf("%s is %v, want %v", key, loan[key], want)
 		}
 	}
-	if lent.Item.Status.Name != "Checked out" || lent.Item.InTransitDestinationServicePointID != "" || lent.Instance.Title != "Moby Dick" {
+	if lent.Copy.Item.Status.Name != "Checked out" || lent.Copy.Item.InTransitDestinationServicePointID != "" || lent.Copy.Instance.Title != "Moby Dick" {
 		t.Errorf("answered %+v", lent)
 	}
 }
@@ -224,7 +225,7 @@ func TestAnItemThatChangedIsReadAgainOnce(t *testing.T) {
 		w.commit = []error{errChanged}
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Recounted {
-				w.item.Version = 5
+				w.Book.Version = 5
 			}
 		}
 		if _, err := w.checkOut(t); err != nil || w.commits[1].ItemVersion != 5 {
@@ -237,11 +238,11 @@ func TestAnItemThatChangedIsReadAgainOnce(t *testing.T) {
 		w.commit = []error{errChanged}
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Recounted {
-				w.item.Status.Name, w.onLoan = "Checked out", true
+				w.Book.Status.Name, w.onLoan = "Checked out", true
 			}
 		}
 		_, err := w.checkOut(t)
-		if got := messages(err); !slices.Equal(got, []string{"Item is already checked out", "Cannot check out item that already has an open loan"}) {
+		if got := librarytest.Messages(err); !slices.Equal(got, []string{"Item is already checked out", "Cannot check out item that already has an open loan"}) {
 			t.Errorf("got %v", got)
 		}
 		if len(w.commits) != 1 || len(w.released) != 1 {
@@ -270,7 +271,7 @@ func TestAMachineThatLeaves(t *testing.T) {
 				leave()
 			}
 		}
-		_, err := w.service().CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+		_, err := w.service().CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 		return w, err
 	}
 	t.Run("before the commit nothing is lent and the lock is released", func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -26,7 +28,7 @@ type changing struct {
 func (c *changing) CheckOut(ctx context.Context, body schemas.CheckOut) (schemas.CheckOutResult, error) {
 	if len(c.commits) == 0 {
 		c.change(c.world)
-		c.item.Version++
+		c.Book.Version++
 		c.commit = []error{errChanged}
 	}
 	return c.world.CheckOut(ctx, body)
@@ -38,9 +40,9 @@ func (c *changing) OpenLoans(ctx context.Context, count checkout.LoanCount) (int
 	return c.limit[count.MaterialTypeID], err
 }
 
-func (c *changing) Holdings(ctx context.Context, id string) (checkout.Holdings, error) {
+func (c *changing) Holdings(ctx context.Context, id string) (library.Holdings, error) {
 	if c.lost != nil && len(c.commits) > 0 {
-		return checkout.Holdings{}, c.lost
+		return library.Holdings{}, c.lost
 	}
 	return c.world.Holdings(ctx, id)
 }
@@ -50,7 +52,7 @@ func (c *changing) lend(t *testing.T) (checkout.Lent, error) {
 	t.Helper()
 	s := c.service()
 	s.Library, s.Committer = c, c
-	return s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	return s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 }
 
 func TestAChangedItemIsJudgedByTheLimitOfItsNewType(t *testing.T) {
@@ -62,13 +64,13 @@ func TestAChangedItemIsJudgedByTheLimitOfItsNewType(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &changing{
-				world: newWorld(), limit: map[string]int{bookTypeID: 2, dvdTypeID: 3},
-				change: func(w *world) { w.item.MaterialTypeID = dvdTypeID },
+				world: newWorld(), limit: map[string]int{librarytest.BookTypeID: 2, dvdTypeID: 3},
+				change: func(w *world) { w.Book.MaterialTypeID = dvdTypeID },
 			}
 			c.set = set
-			c.rules += "m " + dvdTypeID + ": l " + threeID + " r r1 n n1 o o1 i i1\n"
+			c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1\n"
 			_, err := c.lend(t)
-			if want := []string{"Patron has reached maximum limit of 3 items for material type"}; !slices.Equal(messages(err), want) {
+			if want := []string{"Patron has reached maximum limit of 3 items for material type"}; !slices.Equal(librarytest.Messages(err), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 			if len(c.commits) != 1 || c.counts[len(c.counts)-1] != dvdTypeID {
@@ -83,12 +85,12 @@ func TestAChangedItemIsJudgedByTheLimitOfItsNewType(t *testing.T) {
 
 func TestAChangedItemGetsThePolicyOfItsNewType(t *testing.T) {
 	t.Parallel()
-	c := &changing{world: newWorld(), change: func(w *world) { w.item.MaterialTypeID = dvdTypeID }}
-	c.rules += "m " + dvdTypeID + ": l " + threeID + " r r1 n n1 o " + otherID + " i i1\n"
+	c := &changing{world: newWorld(), change: func(w *world) { w.Book.MaterialTypeID = dvdTypeID }}
+	c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o " + librarytest.OtherID + " i i1\n"
 	if _, err := c.lend(t); err != nil {
 		t.Fatal(err)
 	}
-	if second := string(c.commits[1].Loan); !strings.Contains(second, `"overdueFinePolicyId":"`+otherID+`"`) || c.commits[1].ItemVersion != 5 {
+	if second := string(c.commits[1].Loan); !strings.Contains(second, `"overdueFinePolicyId":"`+librarytest.OtherID+`"`) || c.commits[1].ItemVersion != 5 {
 		t.Errorf("committed %s for version %d, want the policies of the new type", second, c.commits[1].ItemVersion)
 	}
 }
@@ -97,24 +99,24 @@ func TestAChangedItemKeepsNothingThatItNoLongerHas(t *testing.T) {
 	t.Parallel()
 	t.Run("location, holdings and instance", func(t *testing.T) {
 		t.Parallel()
-		c := &changing{world: newWorld(), lost: errNone, change: func(*world) {}}
+		c := &changing{world: newWorld(), lost: librarytest.ErrNone, change: func(*world) {}}
 		lent, err := c.lend(t)
-		if err != nil || lent.Holdings != (checkout.Holdings{}) || lent.Instance.Title != "" {
-			t.Errorf("got %+v, %+v, %v, want neither holdings nor instance", lent.Holdings, lent.Instance, err)
+		if err != nil || lent.Copy.Holdings != (library.Holdings{}) || lent.Copy.Instance.Title != "" {
+			t.Errorf("got %+v, %+v, %v, want neither holdings nor instance", lent.Copy.Holdings, lent.Copy.Instance, err)
 		}
 	})
 	t.Run("its place and its material", func(t *testing.T) {
 		t.Parallel()
 		c := &changing{world: newWorld(), change: func(w *world) {
-			w.item.EffectiveLocationID, w.item.MaterialTypeID = "", ""
+			w.Book.EffectiveLocationID, w.Book.MaterialTypeID = "", ""
 		}}
 		s := c.service()
 		s.Library, s.Committer = c, c
 		lent, err := s.CheckOut(asStaff(t, mayLimit), checkout.Request{
-			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, ForceLoanPolicyID: threeID,
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: librarytest.ThreeID,
 		})
-		if err != nil || lent.Location.Name != "" || lent.Material.Name != "" {
-			t.Errorf("got %+v, %+v, %v, want neither location nor material type", lent.Location, lent.Material, err)
+		if err != nil || lent.Copy.Location.Name != "" || lent.Copy.Material.Name != "" {
+			t.Errorf("got %+v, %+v, %v, want neither location nor material type", lent.Copy.Location, lent.Copy.Material, err)
 		}
 	})
 }
@@ -122,9 +124,9 @@ func TestAChangedItemKeepsNothingThatItNoLongerHas(t *testing.T) {
 func TestAChangedItemIsJudgedByTheQueueThatCountsNow(t *testing.T) {
 	t.Parallel()
 	c := &changing{world: newWorld(), change: func(w *world) {
-		w.titles, w.queue = true, []schemas.QueuedRequest{wish("1", carlID, "Hold", "Title", open, 1)}
+		w.Titles, w.Queue = true, []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)}
 	}}
-	if _, err := c.lend(t); !fault.Is(err, fault.Invalid) || c.endings[0].Code != checkout.CauseItemRequested || len(c.commits) != 1 {
+	if _, err := c.lend(t); !fault.Is(err, fault.Invalid) || c.endings[0].Code != library.CauseItemRequested || len(c.commits) != 1 {
 		t.Errorf("got %v after %d commits, want it refused for the request of another patron", err, len(c.commits))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 )
 
 func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
@@ -22,7 +24,7 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 		{name: "a loan", item: book, wanted: []string{"outcome=lent", "patron=****0123", "item=" + book}},
 		{name: "a card in place of the book", item: card, wanted: []string{"item=****0123", `why="No item with barcode ****0123 could be found"`}},
 		{name: "a message of a block", item: book, wanted: []string{"Card ****0123 is blocked", "item=" + book}, world: func(w *world) {
-			w.auto = []checkout.AutomatedBlock{{BlockBorrowing: true, Message: "Card " + card + " is blocked"}}
+			w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "Card " + card + " is blocked"}}
 		}},
 		{name: "a failure that quotes the proxy", item: book, wanted: []string{"no proxy ****0987 here"}, world: func(w *world) {
 			w.acquire = []error{errors.New("no proxy " + proxy + " here")}
@@ -33,17 +35,17 @@ func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			w := newWorld()
-			w.user.Barcode, w.item.Barcode = card, book
-			carl := w.user
-			carl.ID = carlID
-			w.people = map[string]checkout.User{proxy: carl}
-			w.proxies = []checkout.ProxyRelation{{Status: "Active"}}
+			w.Patron.Barcode, w.Book.Barcode = card, book
+			carl := w.Patron
+			carl.ID = librarytest.CarlID
+			w.Others = map[string]library.User{proxy: carl}
+			w.proxies = []library.ProxyRelation{{Status: "Active"}}
 			if tt.world != nil {
 				tt.world(w)
 			}
 			s := w.service()
 			s.Log = slog.New(slog.NewTextHandler(&log, nil))
-			_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: tt.item, UserBarcode: card, ProxyUserBarcode: proxy, ServicePointID: deskID})
+			_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: tt.item, UserBarcode: card, ProxyUserBarcode: proxy, ServicePointID: librarytest.DeskID})
 			for _, want := range tt.wanted {
 				if !strings.Contains(log.String(), want) {
 					t.Errorf("logged %s (%v), want %s", log.String(), err, want)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -51,7 +52,7 @@ func TestALockThatMayHaveBeenGrantedIsGivenBack(t *testing.T) {
 				if got := len(w.returned) == 1; got != tt.want || len(w.returned) > 1 {
 					t.Fatalf("gave back %v, want it: %t", w.returned, tt.want)
 				}
-				if tt.want && w.returned[0] != annID+"|"+w.requests[0].RequestID {
+				if tt.want && w.returned[0] != librarytest.AnnID+"|"+w.requests[0].RequestID {
 					t.Errorf("gave back %v, asked for %v", w.returned, w.requests)
 				}
 			})
@@ -67,7 +68,7 @@ func TestALockIsGivenBackWhenTheMachineLeavesWhileItIsAskedFor(t *testing.T) {
 		s.Locker = silentLocker{w}
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+		_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 		if !errors.Is(err, context.DeadlineExceeded) || len(w.returned) != 1 || !strings.HasSuffix(w.returned[0], w.requests[0].RequestID) {
 			t.Errorf("got %v, gave back %v, asked for %v", err, w.returned, w.requests)
 		}

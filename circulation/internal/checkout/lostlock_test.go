@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -53,7 +54,7 @@ func TestTheHistoryTellsWhyALockCouldNotBeTakenAgain(t *testing.T) {
 				w.set, w.commit, w.held = tt.set, tt.commit, tt.held
 				s := w.service()
 				s.Committer = during{w, func() { <-time.After(w.set.WaitBudget() + time.Millisecond) }}
-				_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+				_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 				if got := withoutParameters(t, err); got != `[{"message":"unable to acquire lock","code":"LOCK_NOT_ACQUIRED"}]` {
 					t.Errorf("answered %s, want FOLIO's words", got)
 				}
@@ -77,7 +78,7 @@ func TestAMachineThatLeavesWhileItsLockIsLostHasLeft(t *testing.T) {
 	w.commit = []error{errLost}
 	s := w.service()
 	s.Committer = during{w, leave}
-	_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 	if e := w.endings[0]; !errors.Is(err, context.Canceled) || e.Outcome != checkout.OutcomeClientLeft || len(w.commits) != 1 {
 		t.Errorf("got %v after %d commits, and %+v", err, len(w.commits), e)
 	}

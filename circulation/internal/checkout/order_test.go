@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -55,7 +56,7 @@ func (r *recorder) lend(t *testing.T) error {
 	t.Helper()
 	s := r.service()
 	s.Library, s.Locker, s.Committer = r, r, r
-	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID})
+	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 	return err
 }
 

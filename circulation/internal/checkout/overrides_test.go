@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -28,7 +30,7 @@ func asStaff(t *testing.T, permissions ...string) context.Context {
 // overriding is the request to lend Ann the book with overrideBlocks as written.
 func overriding(t *testing.T, blocks string) checkout.Request {
 	t.Helper()
-	r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID}
+	r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 	if err := json.Unmarshal([]byte(`{"overrideBlocks":`+blocks+`}`), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +39,10 @@ func overriding(t *testing.T, blocks string) checkout.Request {
 
 // blockAll puts everything in Ann's way that staff may lift.
 func (w *world) blockAll() {
-	w.manual = []checkout.ManualBlock{{Desc: "owes books", Borrowing: true}}
-	w.auto = []checkout.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}}
+	w.Manual = []library.ManualBlock{{Desc: "owes books", Borrowing: true}}
+	w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}}
 	w.open = []int{3}
-	w.policy = strings.Replace(w.policy, `"loanable":true`, `"loanable":false`, 1)
+	w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
 }
 
 // told are the details in short: message, or message with the block and what
@@ -140,11 +142,11 @@ func TestALoanByOverride(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.user.ExpirationDate.Time = today.AddDate(0, 1, 0)
+			w.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 1, 0)
 			if _, err := w.service().CheckOut(asStaff(t, mayPatron, mayLimit, mayLoanable), overriding(t, tt.blocks)); err != nil {
 				t.Fatal(err)
 			}
-			var loan checkout.Loan
+			var loan library.Loan
 			if err := json.Unmarshal(w.commits[0].Loan, &loan); err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +174,7 @@ func TestAnOverriddenLimitIsNotCountedUnderTheLockEither(t *testing.T) {
 func TestAnOverrideLiftsNothingElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.item.Status.Name = "Checked out"
+	w.Book.Status.Name = "Checked out"
 	_, err := w.service().CheckOut(t.Context(), overriding(t, `{"patronBlock":{},"comment":"c"}`))
 	want := []string{"Insufficient override permissions [patronBlock " + mayPatron + "]", "Item is already checked out"}
 	if got := told(err); !slices.Equal(got, want) {

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 )
 
 // until is a date so long after now.
-func until(d time.Duration) checkout.Instant { return checkout.Instant{Time: today.Add(d)} }
+func until(d time.Duration) library.Instant { return library.Instant{Time: librarytest.Today.Add(d)} }
 
 func TestBlocksOfAPatron(t *testing.T) {
 	t.Parallel()
@@ -28,24 +30,24 @@ func TestBlocksOfAPatron(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		manual []checkout.ManualBlock
-		auto   []checkout.AutomatedBlock
+		manual []library.ManualBlock
+		auto   []library.AutomatedBlock
 		want   []fault.Detail
 	}{
 		"none": {},
 		"two by staff": {
-			manual: []checkout.ManualBlock{{Desc: "owes books", Borrowing: true}, {Desc: "was loud", Borrowing: true, ExpirationDate: until(time.Second)}},
+			manual: []library.ManualBlock{{Desc: "owes books", Borrowing: true}, {Desc: "was loud", Borrowing: true, ExpirationDate: until(time.Second)}},
 			want:   []fault.Detail{manually},
 		},
 		"of other things": {
-			manual: []checkout.ManualBlock{{Desc: "no renewals"}},
-			auto:   []checkout.AutomatedBlock{{Message: "no requests"}},
+			manual: []library.ManualBlock{{Desc: "no renewals"}},
+			auto:   []library.AutomatedBlock{{Message: "no requests"}},
 		},
-		"expired": {manual: []checkout.ManualBlock{
+		"expired": {manual: []library.ManualBlock{
 			{Desc: "a second ago", Borrowing: true, ExpirationDate: until(-time.Second)}, {Desc: "now", Borrowing: true, ExpirationDate: until(0)},
 		}},
 		"by conditions, one error each": {
-			auto: []checkout.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}, {Message: "unused"}, {BlockBorrowing: true, Message: "too late"}},
+			auto: []library.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}, {Message: "unused"}, {BlockBorrowing: true, Message: "too late"}},
 			want: []fault.Detail{automatic("too many"), automatic("too late")},
 		},
 	}
@@ -53,7 +55,7 @@ func TestBlocksOfAPatron(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.manual, w.auto = tt.manual, tt.auto
+			w.Manual, w.Automated = tt.manual, tt.auto
 			_, err := w.checkOut(t)
 			var f *fault.Error
 			var got []fault.Detail
@@ -71,40 +73,40 @@ func TestBorrowingThroughAProxy(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
 	const noRelation = "Cannot check out item via proxy when relationship is invalid"
-	related := []checkout.ProxyRelation{{Status: "Active", ExpirationDate: until(time.Second)}}
+	related := []library.ProxyRelation{{Status: "Active", ExpirationDate: until(time.Second)}}
 	tests := map[string]struct {
-		carl    checkout.User
-		proxies []checkout.ProxyRelation
+		carl    library.User
+		proxies []library.ProxyRelation
 		by      string
 		want    []string
 	}{
-		"allowed":                   {carl: checkout.User{ID: carlID, Active: &yes}, proxies: related},
-		"allowed, for ever":         {carl: checkout.User{ID: carlID, Active: &yes}, proxies: []checkout.ProxyRelation{{Status: "Inactive"}, {Status: "Active"}}},
+		"allowed":                   {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: related},
+		"allowed, for ever":         {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active"}}},
 		"unknown":                   {by: "dora", proxies: related, want: []string{"Could not find user with matching barcode"}},
-		"no relation":               {carl: checkout.User{ID: carlID, Active: &yes}, want: []string{noRelation}},
-		"inactive relation":         {carl: checkout.User{ID: carlID, Active: &yes}, proxies: []checkout.ProxyRelation{{Status: "Inactive"}}, want: []string{noRelation}},
-		"expired relation":          {carl: checkout.User{ID: carlID, Active: &yes}, proxies: []checkout.ProxyRelation{{Status: "Active", ExpirationDate: until(-time.Second)}}, want: []string{noRelation}},
-		"activity unknown":          {carl: checkout.User{ID: carlID}, proxies: related, want: []string{"Cannot determine if proxying user is active or not"}},
-		"inactive":                  {carl: checkout.User{ID: carlID, Active: &no}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
-		"expired":                   {carl: checkout.User{ID: carlID, Active: &yes, ExpirationDate: until(-time.Second)}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
-		"expired, without relation": {carl: checkout.User{ID: carlID, Active: &yes, ExpirationDate: until(-time.Second)}, want: []string{"Cannot check out via inactive proxying user", noRelation}},
+		"no relation":               {carl: library.User{ID: librarytest.CarlID, Active: &yes}, want: []string{noRelation}},
+		"inactive relation":         {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Inactive"}}, want: []string{noRelation}},
+		"expired relation":          {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Active", ExpirationDate: until(-time.Second)}}, want: []string{noRelation}},
+		"activity unknown":          {carl: library.User{ID: librarytest.CarlID}, proxies: related, want: []string{"Cannot determine if proxying user is active or not"}},
+		"inactive":                  {carl: library.User{ID: librarytest.CarlID, Active: &no}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
+		"expired":                   {carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
+		"expired, without relation": {carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)}, want: []string{"Cannot check out via inactive proxying user", noRelation}},
 		"for themselves":            {by: "ann", proxies: related, want: []string{"User cannot be proxy for themselves"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.people, w.proxies = map[string]checkout.User{"carl": tt.carl}, tt.proxies
+			w.Others, w.proxies = map[string]library.User{"carl": tt.carl}, tt.proxies
 			if tt.by == "" {
 				tt.by = "carl"
 			}
 			_, err := w.service().CheckOut(t.Context(), checkout.Request{
-				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, ProxyUserBarcode: tt.by,
+				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ProxyUserBarcode: tt.by,
 			})
-			if got := messages(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
+			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
-			if err == nil && (w.requests[0].UserID != annID || w.counted[0][:36] != annID || !contains(w, `"userId":"`+annID+`","proxyUserId":"`+carlID+`"`)) {
+			if err == nil && (w.requests[0].UserID != librarytest.AnnID || w.counted[0][:36] != librarytest.AnnID || !contains(w, `"userId":"`+librarytest.AnnID+`","proxyUserId":"`+librarytest.CarlID+`"`)) {
 				t.Errorf("locked %+v, counted %v, lent %s; all must be the sponsor's", w.requests[0], w.counted, w.commits[0].Loan)
 			}
 		})
@@ -114,12 +116,12 @@ func TestBorrowingThroughAProxy(t *testing.T) {
 func TestAProxyForANobodyIsStillLookedAt(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.people = map[string]checkout.User{"carl": {ID: carlID}}
+	w.Others = map[string]library.User{"carl": {ID: librarytest.CarlID}}
 	_, err := w.service().CheckOut(t.Context(), checkout.Request{
-		ItemBarcode: "book", UserBarcode: "bob", ServicePointID: deskID, ProxyUserBarcode: "carl",
+		ItemBarcode: "book", UserBarcode: "bob", ServicePointID: librarytest.DeskID, ProxyUserBarcode: "carl",
 	})
 	want := []string{"Could not find user with matching barcode", "Cannot determine if proxying user is active or not"}
-	if got := messages(err); !slices.Equal(got, want) {
+	if got := librarytest.Messages(err); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

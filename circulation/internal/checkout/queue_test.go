@@ -6,16 +6,10 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
-
-// wish is a request by somebody for the book, of type, level and status.
-func wish(id, by, kind, level, status string, position int) schemas.QueuedRequest {
-	return schemas.QueuedRequest{
-		ID: id, RequesterID: by, ItemID: bookItemID, InstanceID: "i", RequestType: kind, RequestLevel: level, Status: status, Position: position,
-	}
-}
 
 var errQueue = fault.New(fault.RequestChanged, "the queue is another")
 
@@ -26,12 +20,12 @@ const (
 
 func TestTheQueueDecidesWhoGetsTheBook(t *testing.T) {
 	t.Parallel()
-	elsewhere := wish("1", carlID, "Page", "Title", open, 1)
-	elsewhere.ItemID = otherID
-	anyCopy := wish("1", carlID, "Hold", "Title", open, 1)
+	elsewhere := librarytest.NewRequest("1", librarytest.CarlID, "Page", "Title", open, 1)
+	elsewhere.ItemID = librarytest.OtherID
+	anyCopy := librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)
 	anyCopy.ItemID = ""
 	ours := anyCopy
-	ours.RequesterID = annID
+	ours.RequesterID = librarytest.AnnID
 	tests := map[string]struct {
 		queue  []schemas.QueuedRequest
 		titles bool
@@ -39,26 +33,26 @@ func TestTheQueueDecidesWhoGetsTheBook(t *testing.T) {
 		want   []string
 	}{
 		"nobody waits":                          {},
-		"Ann is first":                          {queue: []schemas.QueuedRequest{wish("1", annID, "Page", "Item", open, 1), wish("2", carlID, "Hold", "Item", open, 2)}, fills: "1"},
-		"Ann's book awaits her":                 {queue: []schemas.QueuedRequest{wish("1", annID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, fills: "1"},
-		"Ann is second":                         {queue: []schemas.QueuedRequest{wish("2", annID, "Hold", "Item", open, 2), wish("1", carlID, "Hold", "Item", open, 1)}, want: []string{refused}},
-		"it awaits somebody else":               {queue: []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, want: []string{refused}},
-		"it is on its way to them":              {queue: []schemas.QueuedRequest{wish("1", carlID, "Recall", "Item", schemas.RequestInTransit, 1)}, want: []string{refused}},
-		"theirs is closed":                      {queue: []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", "Closed - Filled", 1)}},
-		"a title's, switched off":               {queue: []schemas.QueuedRequest{wish("1", carlID, "Hold", "Title", open, 1)}},
+		"Ann is first":                          {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Page", "Item", open, 1), librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, fills: "1"},
+		"Ann's book awaits her":                 {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, fills: "1"},
+		"Ann is second":                         {queue: []schemas.QueuedRequest{librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2), librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}, want: []string{refused}},
+		"it awaits somebody else":               {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, want: []string{refused}},
+		"it is on its way to them":              {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Recall", "Item", schemas.RequestInTransit, 1)}, want: []string{refused}},
+		"theirs is closed":                      {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", "Closed - Filled", 1)}},
+		"a title's, switched off":               {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)}},
 		"a title's, switched on":                {queue: []schemas.QueuedRequest{anyCopy}, titles: true, want: []string{refused}},
 		"Ann's, of the title":                   {queue: []schemas.QueuedRequest{ours}, titles: true, fills: "1"},
 		"another copy is paged":                 {queue: []schemas.QueuedRequest{elsewhere}, titles: true},
-		"this copy is paged":                    {queue: []schemas.QueuedRequest{wish("1", carlID, "Page", "Title", open, 1)}, titles: true, want: []string{refused}},
-		"another copy is paged, Ann has a hold": {queue: []schemas.QueuedRequest{elsewhere, wish("2", annID, "Hold", "Item", open, 2)}, titles: true, fills: "2"},
+		"this copy is paged":                    {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Page", "Title", open, 1)}, titles: true, want: []string{refused}},
+		"another copy is paged, Ann has a hold": {queue: []schemas.QueuedRequest{elsewhere, librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2)}, titles: true, fills: "2"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.queue, w.titles = tt.queue, tt.titles
+			w.Queue, w.Titles = tt.queue, tt.titles
 			_, err := w.checkOut(t)
-			if got := messages(err); !slices.Equal(got, tt.want) {
+			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
 			if err == nil && (w.commits[0].RequestID != tt.fills || w.commits[0].TitleLevel != tt.titles) {
@@ -71,10 +65,10 @@ func TestTheQueueDecidesWhoGetsTheBook(t *testing.T) {
 func TestAPatronWithoutFirstNameIsRefusedByTheLastOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.user.Personal.FirstName = ""
-	w.queue = []schemas.QueuedRequest{wish("1", carlID, "Hold", "Item", open, 1)}
+	w.Patron.Personal.FirstName = ""
+	w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 	_, err := w.checkOut(t)
-	if want := strings.Replace(refused, "Reader, Ann", "Reader", 1); !slices.Equal(messages(err), []string{want}) {
+	if want := strings.Replace(refused, "Reader, Ann", "Reader", 1); !slices.Equal(librarytest.Messages(err), []string{want}) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -84,7 +78,7 @@ func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
 	change := func(w *world, queue ...schemas.QueuedRequest) {
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Recounted {
-				w.queue = queue
+				w.Queue = queue
 			}
 		}
 	}
@@ -92,7 +86,7 @@ func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
 		t.Parallel()
 		w := newWorld()
 		w.commit = []error{errQueue}
-		change(w, wish("1", annID, "Hold", "Item", open, 1))
+		change(w, librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1))
 		if _, err := w.checkOut(t); err != nil || w.commits[0].RequestID != "" || w.commits[1].RequestID != "1" {
 			t.Errorf("got %v, committed %+v", err, w.commits)
 		}
@@ -103,7 +97,7 @@ func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
 	t.Run("the borrower's request is gone", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld()
-		w.queue, w.commit = []schemas.QueuedRequest{wish("1", annID, "Hold", "Item", open, 1)}, []error{errQueue}
+		w.Queue, w.commit = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1)}, []error{errQueue}
 		change(w)
 		if _, err := w.checkOut(t); err != nil || w.commits[0].RequestID != "1" || w.commits[1].RequestID != "" {
 			t.Errorf("got %v, committed %+v", err, w.commits)
@@ -113,9 +107,9 @@ func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
 		t.Parallel()
 		w := newWorld()
 		w.commit = []error{errQueue}
-		change(w, wish("1", carlID, "Hold", "Item", open, 1))
+		change(w, librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1))
 		_, err := w.checkOut(t)
-		if !slices.Equal(messages(err), []string{refused}) || len(w.commits) != 1 || len(w.released) != 1 {
+		if !slices.Equal(librarytest.Messages(err), []string{refused}) || len(w.commits) != 1 || len(w.released) != 1 {
 			t.Errorf("got %v, %d commits, released %v", err, len(w.commits), w.released)
 		}
 	})
@@ -132,23 +126,23 @@ func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
 func TestALoanIsShorterWhileAHoldWaits(t *testing.T) {
 	t.Parallel()
 	const usual, alternate = `"dueDate":"2026-03-15T10:00:00.000Z"`, `"dueDate":"2026-03-03T10:00:00.000Z"`
-	own := wish("1", annID, "Hold", "Item", open, 1)
+	own := librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1)
 	tests := map[string]struct {
 		queue []schemas.QueuedRequest
 		want  string
 	}{
 		"nobody waits":            {nil, usual},
 		"only Ann waited":         {[]schemas.QueuedRequest{own}, usual},
-		"a hold waits behind her": {[]schemas.QueuedRequest{own, wish("2", carlID, "Hold", "Item", open, 2)}, alternate},
-		"a recall behind her":     {[]schemas.QueuedRequest{own, wish("2", carlID, "Recall", "Item", open, 2)}, usual},
-		"a hold that has a book":  {[]schemas.QueuedRequest{own, wish("2", carlID, "Hold", "Item", schemas.RequestAwaitingPickup, 2)}, usual},
+		"a hold waits behind her": {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, alternate},
+		"a recall behind her":     {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2)}, usual},
+		"a hold that has a book":  {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 2)}, usual},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.policy = strings.TrimSuffix(w.policy, "}") + `,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2,"intervalId":"Days"}}}}`
-			w.queue = tt.queue
+			w.Policy = strings.TrimSuffix(w.Policy, "}") + `,"requestManagement":{"holds":{"alternateCheckoutLoanPeriod":{"duration":2,"intervalId":"Days"}}}}`
+			w.Queue = tt.queue
 			if _, err := w.checkOut(t); err != nil {
 				t.Fatal(err)
 			}

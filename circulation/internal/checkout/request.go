@@ -1,68 +1,160 @@
 package checkout
 
 import (
+	"context"
 	"strings"
-	"unicode/utf8"
 
-	"checkoutlock/schemas"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
-// Request is the body of POST /circulation/check-out-by-barcode. Unknown
-// properties are ignored, as FOLIO does.
+// Request is the body of POST /circulation/check-out-by-barcode. Unknown properties are ignored, as
+// FOLIO does.
 type Request struct {
-	ItemBarcode    string  `json:"itemBarcode"`
-	UserBarcode    string  `json:"userBarcode"`
-	ServicePointID string  `json:"servicePointId"`
-	LoanDate       Instant `json:"loanDate"` // zero means now
+	ItemBarcode    string          `json:"itemBarcode"`
+	UserBarcode    string          `json:"userBarcode"`
+	ServicePointID string          `json:"servicePointId"`
+	LoanDate       library.Instant `json:"loanDate"` // zero means now
 
-	// LoanID is the loan's id, a UUID, for callers that repeat a check-out: the
-	// same one never lends twice. Empty means a new id. It is not part of the body.
+	// LoanID is the loan's id, a UUID, for callers that repeat a check-out: the same one never lends
+	// twice. Empty means a new id. It is not part of the body.
 	LoanID string `json:"-"`
 
-	// ClaimID is the claim on the Idempotency-Key that the request came with; empty
-	// means that it came with none. It is not part of the body.
+	// ClaimID is the claim on the request's Idempotency-Key; empty if the request has no key. It is
+	// not part of the body.
 	ClaimID string `json:"-"`
 
-	// Admitted says that the caller has a place already: see Service.Admit. It is not
-	// part of the body.
+	// Admitted says that the caller has a place already: see Service.Admit. It is not part of the
+	// body.
 	Admitted bool `json:"-"`
 
-	// ProxyUserBarcode is of the patron who borrows for the other; empty for nobody.
+	// ProxyUserBarcode is that of the patron who borrows for the other; optional.
 	ProxyUserBarcode string `json:"proxyUserBarcode"`
-	// ForceLoanPolicyID names the loan policy instead of the circulation rules; no
-	// rule means no item limit, so it needs the permission to lift that.
+	// ForceLoanPolicyID names the loan policy instead of the circulation rules. A policy without a
+	// rule has no item limit, so it needs the permission to lift that.
 	ForceLoanPolicyID string         `json:"forceLoanPolicyId"`
 	OverrideBlocks    OverrideBlocks `json:"overrideBlocks"`
 
 	dryRun bool // nothing will be lent, so no service point is needed
 }
 
-// maxBarcode is how many characters the longest barcode has that storage keeps.
-const maxBarcode = 600
-
 // check returns what is wrong with the request by itself.
-func (r Request) check() []fault.Detail {
-	var found []fault.Detail
+func (r Request) check() fault.List {
 	switch {
 	case r.dryRun:
+		return nil
 	case strings.TrimSpace(r.ServicePointID) == "":
-		found = append(found, fault.Detail{
-			Message:    "Check out must be performed at a service point",
-			Parameters: []fault.Parameter{{Key: "servicePointId"}},
-		})
-	case !schemas.IsUUID(r.ServicePointID):
-		found = append(found, detail("", "servicePointId must be a UUID", fault.Param("servicePointId", r.ServicePointID)))
+		return fault.List{fault.Refusal("", "Check out must be performed at a service point", fault.Parameter{Key: "servicePointId"})}
 	}
-	return found
+	return library.CheckUUID("servicePointId", r.ServicePointID)
 }
 
-// PlausibleBarcode tells whether a record can have this barcode at all, so that a
-// request for any other need not reach storage.
-func PlausibleBarcode(barcode string) bool {
-	return barcode != "" && utf8.RuneCountInString(barcode) <= maxBarcode && !strings.ContainsRune(barcode, 0)
+// OverrideBlocks names the blocks that staff lift for one check-out, and why. FOLIO's blocks of
+// renewals have no meaning here and are ignored.
+type OverrideBlocks struct {
+	PatronBlock          *struct{}            `json:"patronBlock"`
+	ItemLimitBlock       *struct{}            `json:"itemLimitBlock"`
+	ItemNotLoanableBlock *NotLoanableOverride `json:"itemNotLoanableBlock"`
+	// Comment is required when a block is lifted.
+	Comment string `json:"comment"`
 }
 
-func detail(code, message string, parameters ...fault.Parameter) fault.Detail {
-	return fault.Detail{Message: message, Code: code, Parameters: parameters}
+// NotLoanableOverride lends what its policy does not lend, until a date that staff choose.
+type NotLoanableOverride struct {
+	DueDate library.Instant `json:"dueDate"`
+}
+
+// block is a check that staff may lift: its name in FOLIO's errors and requests, and the permission
+// that it takes.
+type block struct{ name, permission string }
+
+// The blocks of check-outs.
+var (
+	patronBlock      = block{"patronBlock", "circulation.override-patron-block.post"}
+	itemLimitBlock   = block{"itemLimitBlock", "circulation.override-item-limit-block.post"}
+	notLoanableBlock = block{"itemNotLoanableBlock", "circulation.override-item-not-loanable-block.post"}
+)
+
+// OverridePermissions returns every permission that an override may take.
+func OverridePermissions() []string {
+	return []string{patronBlock.permission, itemLimitBlock.permission, notLoanableBlock.permission}
+}
+
+// isNamed reports whether the request lifts the block.
+func (o OverrideBlocks) isNamed(b block) bool {
+	switch b {
+	case patronBlock:
+		return o.PatronBlock != nil
+	case itemLimitBlock:
+		return o.ItemLimitBlock != nil
+	case notLoanableBlock:
+		return o.ItemNotLoanableBlock != nil
+	}
+	return false
+}
+
+// describe returns the block as an error names it, with the permission that the caller lacks for it.
+func (b block) describe(ctx context.Context) *fault.OverridableBlock {
+	named := &fault.OverridableBlock{Name: b.name, MissingPermissions: []string{}}
+	if !okapi.FromContext(ctx).HasPermission(b.permission) {
+		named.MissingPermissions = append(named.MissingPermissions, b.permission)
+	}
+	return named
+}
+
+// checkPermission refuses a caller without the permission for the block. The parameters name what
+// asks for the permission.
+func (b block) checkPermission(ctx context.Context, parameters ...fault.Parameter) fault.List {
+	named := b.describe(ctx)
+	if len(named.MissingPermissions) == 0 {
+		return nil
+	}
+	d := fault.Refusal("INSUFFICIENT_OVERRIDE_PERMISSIONS", "Insufficient override permissions", parameters...)
+	d.OverridableBlock = named
+	return fault.List{d}
+}
+
+// liftBlock reports whether the request lifts the block. The block's check is then not made at all,
+// needed or not. The details are what the caller may not do.
+func (p *plan) liftBlock(ctx context.Context, b block) (lifted bool, found fault.List) {
+	if !p.req.OverrideBlocks.isNamed(b) {
+		return false, nil
+	}
+	if found := b.checkPermission(ctx); found != nil {
+		return true, found
+	}
+	p.overridden = true
+	return true, nil
+}
+
+// checkOverride refuses an override without a comment, once for all blocks that it lifts. An override
+// that is not allowed gets no second refusal.
+func (p *plan) checkOverride() fault.List {
+	if p.overridden && strings.TrimSpace(p.req.OverrideBlocks.Comment) == "" {
+		return fault.List{fault.Refusal("", "Override should be performed with the comment specified", fault.Parameter{Key: "comment"})}
+	}
+	return nil
+}
+
+// checkLoanable refuses an item that its policy does not lend, unless staff lift that.
+func (p *plan) checkLoanable(ctx context.Context) fault.List {
+	lifted, found := p.liftBlock(ctx, notLoanableBlock)
+	switch {
+	case len(found) > 0 || !lifted && p.policy.Loanable:
+		return found
+	case !lifted:
+		d := fault.Refusal("ITEM_NOT_LOANABLE", "Item is not loanable",
+			append(p.namePolicy(), fault.Param("itemBarcode", p.req.ItemBarcode))...)
+		d.OverridableBlock = notLoanableBlock.describe(ctx)
+		return fault.List{d}
+	}
+	due := p.req.OverrideBlocks.ItemNotLoanableBlock.DueDate
+	switch {
+	case due.IsZero():
+		return fault.List{fault.Refusal("", "Override should be performed with due date specified", fault.Parameter{Key: "dueDate"})}
+	case !due.After(p.loanDate.Time):
+		return fault.List{fault.Refusal("", "Due date should be later than loan date", fault.Param("dueDate", due.Text()))}
+	}
+	return nil
 }

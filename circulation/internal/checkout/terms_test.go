@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -16,23 +17,23 @@ func contains(w *world, part string) bool { return strings.Contains(string(w.com
 func TestAPolicyNamedByTheRequestIsUsedWithoutRules(t *testing.T) {
 	t.Parallel()
 	ask := func(id string) checkout.Request {
-		return checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, ForceLoanPolicyID: id}
+		return checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: id}
 	}
 	ctx := asStaff(t, mayLimit)
 	w := newWorld()
-	w.rules, w.open, w.user.PatronGroup = "", []int{99}, "" // no rules, no limit, no group that rules need
-	if _, err := w.service().CheckOut(ctx, ask(threeID)); err != nil {
+	w.RulesText, w.open, w.Patron.PatronGroup = "", []int{99}, "" // no rules, no limit, no group that rules need
+	if _, err := w.service().CheckOut(ctx, ask(librarytest.ThreeID)); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.counted) != 0 || !contains(w, `"loanPolicyId":"`+threeID+`"`) {
+	if len(w.counted) != 0 || !contains(w, `"loanPolicyId":"`+librarytest.ThreeID+`"`) {
 		t.Errorf("counted %v, lent %s", w.counted, w.commits[0].Loan)
 	}
-	w.noPolicy = true
-	if _, err := w.service().CheckOut(ctx, ask(otherID)); !slices.Equal(messages(err), []string{"Loan policy " + otherID + " could not be found"}) {
+	w.NoPolicy = true
+	if _, err := w.service().CheckOut(ctx, ask(librarytest.OtherID)); !slices.Equal(librarytest.Messages(err), []string{"Loan policy " + librarytest.OtherID + " could not be found"}) {
 		t.Errorf("got %v", err)
 	}
 	_, err := w.service().CheckOut(ctx, ask("three"))
-	if want := []string{"forceLoanPolicyId must be a UUID"}; !slices.Equal(messages(err), want) {
+	if want := []string{"forceLoanPolicyId must be a UUID"}; !slices.Equal(librarytest.Messages(err), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
@@ -43,16 +44,16 @@ func TestAPolicyNamedByTheRequestNeedsThePermissionToLiftTheItemLimit(t *testing
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.open, w.noPolicy = []int{3}, true // an unknown policy is not disclosed either
+			w.open, w.NoPolicy = []int{3}, true // an unknown policy is not disclosed either
 			_, err := w.service().CheckOut(asStaff(t, permissions...), checkout.Request{
-				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, ForceLoanPolicyID: threeID,
+				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: librarytest.ThreeID,
 			})
 			if want := []string{"Insufficient override permissions [itemLimitBlock " + mayLimit + "]"}; !slices.Equal(told(err), want) {
 				t.Fatalf("got %q (%v), want %q", told(err), err, want)
 			}
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid || f.Details[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" ||
-				len(f.Details[0].Parameters) != 1 || f.Details[0].Parameters[0].Key != "forceLoanPolicyId" || *f.Details[0].Parameters[0].Value != threeID {
+				len(f.Details[0].Parameters) != 1 || f.Details[0].Parameters[0].Key != "forceLoanPolicyId" || *f.Details[0].Parameters[0].Value != librarytest.ThreeID {
 				t.Errorf("got %+v, want the parameter forceLoanPolicyId", f)
 			}
 			if len(w.requests)+len(w.commits) != 0 {
@@ -65,12 +66,12 @@ func TestAPolicyNamedByTheRequestNeedsThePermissionToLiftTheItemLimit(t *testing
 func TestTheOtherPoliciesOfTheRuleGoWithTheLoan(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.rules = strings.Replace(w.rules, "o o1 i i1\nm", "o o2 i i2\nm", 1)
-	w.rules = strings.Replace(w.rules, "o o1 i i1", "o "+otherID+" i "+carlID, 1)
+	w.RulesText = strings.Replace(w.RulesText, "o o1 i i1\nm", "o o2 i i2\nm", 1)
+	w.RulesText = strings.Replace(w.RulesText, "o o1 i i1", "o "+librarytest.OtherID+" i "+librarytest.CarlID, 1)
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
 	}
-	if !contains(w, `"overdueFinePolicyId":"`+otherID+`","lostItemPolicyId":"`+carlID+`"`) {
+	if !contains(w, `"overdueFinePolicyId":"`+librarytest.OtherID+`","lostItemPolicyId":"`+librarytest.CarlID+`"`) {
 		t.Errorf("lent %s", w.commits[0].Loan)
 	}
 	w = newWorld() // whose rules name them with what is no id
@@ -97,10 +98,10 @@ func TestTheScheduleOfAPolicyDecidesTheDueDate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.schedule = tt.schedule
-			w.policy = strings.Replace(w.policy, `"profileId":"Rolling"`, `"profileId":"`+tt.profile+`","fixedDueDateScheduleId":"s1"`, 1)
+			w.Schedule = tt.schedule
+			w.Policy = strings.Replace(w.Policy, `"profileId":"Rolling"`, `"profileId":"`+tt.profile+`","fixedDueDateScheduleId":"s1"`, 1)
 			_, err := w.checkOut(t)
-			if got := messages(err); !slices.Equal(got, tt.want) {
+			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if err == nil && !contains(w, `"dueDate":"2026-03-05T00:00:00.000Z"`) {
@@ -115,9 +116,9 @@ func TestALoanIDChosenByTheCallerIsUsedAlsoWhenTheItemIsReadAgain(t *testing.T) 
 	w := newWorld()
 	w.commit = []error{errChanged}
 	_, err := w.service().CheckOut(t.Context(), checkout.Request{
-		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: deskID, LoanID: carlID,
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, LoanID: librarytest.CarlID,
 	})
-	if err != nil || len(w.commits) != 2 || !contains(w, `{"id":"`+carlID+`"`) || string(w.commits[0].Loan) != string(w.commits[1].Loan) {
+	if err != nil || len(w.commits) != 2 || !contains(w, `{"id":"`+librarytest.CarlID+`"`) || string(w.commits[0].Loan) != string(w.commits[1].Loan) {
 		t.Errorf("got %v, committed %+v", err, w.commits)
 	}
 }

@@ -16,10 +16,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -43,14 +46,14 @@ type backend struct {
 	caller    okapi.Call // of the check-out
 	admitted  []string   // the patrons for whom a place was asked before the check-out
 	full      error      // of every check-out that asks for a place
-	ended     []checkout.EndSession
-	renewal   checkout.RenewalRequest
+	ended     []checkin.EndSession
+	renewal   renewal.Request
 	sought    checkout.Request
 	committed bool // the loan that is sought exists
 	keys      keyed.Storage
 	extra     http.Header // of every request that is sent
-	returned  checkout.CheckInRequest
-	in        checkout.CheckedIn
+	returned  checkin.Request
+	in        checkin.Returned
 	query     string
 	offset    int
 	limit     int
@@ -72,15 +75,15 @@ func (b *backend) Admit(_ context.Context, req checkout.Request) (func(), error)
 
 func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error) {
 	b.asked, b.caller = req, okapi.FromContext(ctx)
-	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.err
+	return checkout.Lent{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}}, User: library.User{ID: "u", Barcode: "569"}}, b.err
 }
 
 func (b *backend) Committed(_ context.Context, req checkout.Request) (checkout.Lent, bool, error) {
 	b.sought = req
-	return checkout.Lent{Loan: json.RawMessage(storedLoan), Item: checkout.Item{ID: "i"}, User: checkout.User{ID: "u", Barcode: "569"}}, b.committed, b.err
+	return checkout.Lent{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}}, User: library.User{ID: "u", Barcode: "569"}}, b.committed, b.err
 }
 
-func (b *backend) CheckIn(_ context.Context, req checkout.CheckInRequest) (checkout.CheckedIn, error) {
+func (b *backend) CheckIn(_ context.Context, req checkin.Request) (checkin.Returned, error) {
 	b.returned = req
 	return b.in, b.err
 }
@@ -97,36 +100,36 @@ func (b *backend) Loans(_ context.Context, query string, offset, limit int) ([]j
 	return b.page(storedLoan, limit), 17, b.err
 }
 
-func (b *backend) Users(context.Context, []string) ([]checkout.User, error) {
-	return []checkout.User{{ID: "u", Barcode: "569"}}, b.noUsers
+func (b *backend) Users(context.Context, []string) ([]library.User, error) {
+	return []library.User{{ID: "u", Barcode: "569"}}, b.noUsers
 }
 
-func (b *backend) Items(context.Context, []string) ([]checkout.Item, error) {
-	return []checkout.Item{{ID: "i"}}, nil
+func (b *backend) Items(context.Context, []string) ([]library.Item, error) {
+	return []library.Item{{ID: "i"}}, nil
 }
 
-func (b *backend) HoldingsRecords(context.Context, []string) ([]checkout.Holdings, error) {
+func (b *backend) HoldingsRecords(context.Context, []string) ([]library.Holdings, error) {
 	return nil, nil
 }
 
-func (b *backend) Instances(context.Context, []string) ([]checkout.Instance, error) { return nil, nil }
+func (b *backend) Instances(context.Context, []string) ([]library.Instance, error) { return nil, nil }
 
 var errNone = fault.New(fault.NotFound, "Not found")
 
-func (b *backend) Location(context.Context, string) (checkout.Location, error) {
-	return checkout.Location{}, errNone
+func (b *backend) Location(context.Context, string) (library.Location, error) {
+	return library.Location{}, errNone
 }
 
-func (b *backend) MaterialType(context.Context, string) (checkout.Named, error) {
-	return checkout.Named{}, errNone
+func (b *backend) MaterialType(context.Context, string) (library.Named, error) {
+	return library.Named{}, errNone
 }
 
-func (b *backend) ServicePoint(context.Context, string) (checkout.Named, error) {
-	return checkout.Named{}, errNone
+func (b *backend) ServicePoint(context.Context, string) (library.Named, error) {
+	return library.Named{}, errNone
 }
 
-func (b *backend) Group(context.Context, string) (checkout.Group, error) {
-	return checkout.Group{}, errNone
+func (b *backend) Group(context.Context, string) (library.Group, error) {
+	return library.Group{}, errNone
 }
 
 func (b *backend) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {

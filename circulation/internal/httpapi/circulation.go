@@ -7,7 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
@@ -26,7 +26,7 @@ type checkedIn struct {
 
 // checkIn handles POST /circulation/check-in-by-barcode.
 func (h circulation) checkIn(c echo.Context) error {
-	var req checkout.CheckInRequest
+	var req checkin.Request
 	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
@@ -35,10 +35,7 @@ func (h circulation) checkIn(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	known := loanview.Known{
-		Item: in.Item, Holdings: in.Holdings, Instance: in.Instance, Location: in.Location,
-		Material: in.Material, Destination: in.Destination,
-	}
+	known := loanview.Known{Copy: in.Copy, Destination: in.Destination}
 	answer := checkedIn{Item: loanview.DescribeItem(known), InHouseUse: in.InHouseUse}
 	if len(in.Loan) > 0 {
 		// The item is back whatever happens now: what cannot be found out about

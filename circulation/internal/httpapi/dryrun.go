@@ -15,6 +15,14 @@ type DryRuns interface {
 	DryRun(ctx context.Context, req checkout.DryRunRequest) (checkout.DryRun, error)
 }
 
+// dryRunAnswer is checkout.DryRun as FOLIO's clients read it.
+type dryRunAnswer struct {
+	LoanPolicyID         string `json:"loanPolicyId"`
+	OverdueFinePolicyID  string `json:"overdueFinePolicyId"`
+	LostItemPolicyID     string `json:"lostItemPolicyId"`
+	PatronNoticePolicyID string `json:"patronNoticePolicyId"`
+}
+
 type dryRunHandlers struct{ dryRuns DryRuns }
 
 // dryRunRoutes are FOLIO's (mod-circulation, interface circulation).
@@ -36,5 +44,5 @@ func (h dryRunHandlers) run(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, found)
+	return c.JSON(http.StatusCreated, dryRunAnswer(found))
 }

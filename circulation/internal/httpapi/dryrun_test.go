@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas/fault"
 )
@@ -14,7 +15,7 @@ func (b *backend) DryRun(_ context.Context, req checkout.DryRunRequest) (checkou
 	return checkout.DryRun{LoanPolicyID: req.ItemBarcode, OverdueFinePolicyID: req.UserBarcode, LostItemPolicyID: req.ProxyUserBarcode, PatronNoticePolicyID: "n"}, b.err
 }
 
-func (b *backend) End(_ context.Context, req checkout.EndSessionsRequest) error {
+func (b *backend) End(_ context.Context, req checkin.EndSessionsRequest) error {
 	b.ended = req.EndSessions
 	return b.err
 }
@@ -43,7 +44,7 @@ func TestSessionsEnd(t *testing.T) {
 	const path = "/circulation/end-patron-action-session"
 	b := &backend{}
 	status, _, body := b.send(t, "POST", path, `{"endSessions":[{"actionType":"Check-out","patronId":"ann"}]}`)
-	if status != http.StatusNoContent || body != "" || len(b.ended) != 1 || b.ended[0] != (checkout.EndSession{ActionType: "Check-out", PatronID: "ann"}) {
+	if status != http.StatusNoContent || body != "" || len(b.ended) != 1 || b.ended[0] != (checkin.EndSession{ActionType: "Check-out", PatronID: "ann"}) {
 		t.Errorf("got %d %s after ending %v", status, body, b.ended)
 	}
 	refused := &backend{err: fault.Validation(fault.Detail{Message: "Invalid"})}

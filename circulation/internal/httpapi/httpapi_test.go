@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/checkin"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
 )
 
@@ -34,15 +35,15 @@ func TestACheckInIsAnsweredWithOrWithoutALoan(t *testing.T) {
 		method = "POST"
 		path   = "/circulation/check-in-by-barcode"
 	)
-	returned := checkout.Item{ID: "i", Status: checkout.Status{Name: "Available"}}
+	returned := library.Item{ID: "i", Status: library.Status{Name: "Available"}}
 	tests := map[string]struct {
 		b    *backend
 		want string
 	}{
-		"on loan":     {&backend{in: checkout.CheckedIn{Loan: json.RawMessage(storedLoan), Item: returned}}, `{"loan":` + shownLoan + `,` + item + `false}`},
-		"not on loan": {&backend{in: checkout.CheckedIn{Item: returned, InHouseUse: true}}, `{` + item + `true}`},
+		"on loan":     {&backend{in: checkin.Returned{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: returned}}}, `{"loan":` + shownLoan + `,` + item + `false}`},
+		"not on loan": {&backend{in: checkin.Returned{Copy: library.Copy{Item: returned}, InHouseUse: true}}, `{` + item + `true}`},
 		"storage failed after the commit": {
-			&backend{in: checkout.CheckedIn{Loan: json.RawMessage(storedLoan), Item: returned}, noUsers: fault.New(fault.Unavailable, "down")},
+			&backend{in: checkin.Returned{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: returned}}, noUsers: fault.New(fault.Unavailable, "down")},
 			`{"loan":` + gone + `,` + item + `false}`,
 		},
 	}
@@ -53,7 +54,7 @@ func TestACheckInIsAnsweredWithOrWithoutALoan(t *testing.T) {
 			if status != http.StatusOK || body != tt.want {
 				t.Errorf("got %d\n%s\nwant 200\n%s", status, body, tt.want)
 			}
-			if tt.b.returned != (checkout.CheckInRequest{ItemBarcode: "036", ServicePointID: "s", CheckInDate: "d"}) {
+			if tt.b.returned != (checkin.Request{ItemBarcode: "036", ServicePointID: "s", CheckInDate: "d"}) {
 				t.Errorf("asked for %+v", tt.b.returned)
 			}
 		})

@@ -8,15 +8,15 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/web"
 )
 
 // Renewals extends loans.
 type Renewals interface {
 	// Renew returns the stored loan.
-	Renew(ctx context.Context, req checkout.RenewalRequest) (json.RawMessage, error)
+	Renew(ctx context.Context, req renewal.Request) (json.RawMessage, error)
 }
 
 // renewalRoutes are FOLIO's (mod-circulation, interface circulation).
@@ -29,7 +29,7 @@ func renewalRoutes(d Deps) []web.Route {
 
 // renew handles POST /circulation/renew-by-barcode: 200 with the loan.
 func (h circulation) renew(c echo.Context) error {
-	var req checkout.RenewalRequest
+	var req renewal.Request
 	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas/fault"
 )
 
-func (b *backend) Renew(_ context.Context, req checkout.RenewalRequest) (json.RawMessage, error) {
+func (b *backend) Renew(_ context.Context, req renewal.Request) (json.RawMessage, error) {
 	b.renewal = req
 	return json.RawMessage(storedLoan), b.err
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/loanview"
@@ -29,7 +30,7 @@ type CheckOuts interface {
 
 // CheckIns takes back.
 type CheckIns interface {
-	CheckIn(ctx context.Context, req checkout.CheckInRequest) (checkout.CheckedIn, error)
+	CheckIn(ctx context.Context, req checkin.Request) (checkin.Returned, error)
 }
 
 // Loans reads stored loans, and the records around them.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
 )
@@ -19,27 +19,24 @@ const (
 	mainID    = "fcd64ce1-6995-48f0-840e-89ffa2288371"
 )
 
-// RulesFor completes the criteria as the check-out's service does.
+// RulesFor completes the criteria.
 func (b *backend) RulesFor(ctx context.Context, c policy.Criteria) (*policy.Rules, policy.Criteria, error) {
 	if b.err != nil {
 		return nil, c, b.err
 	}
-	return (&checkout.Service{Library: ruleLibrary{text: b.rules}}).RulesFor(ctx, c)
+	return library.Matching{Locations: ruleLibrary{text: b.rules}, Rules: ruleLibrary{text: b.rules}}.RulesFor(ctx, c)
 }
 
 // ruleLibrary is a library with rules and one location.
-type ruleLibrary struct {
-	checkout.Library
-	text string
-}
+type ruleLibrary struct{ text string }
 
 func (l ruleLibrary) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(l.text) }
 
-func (l ruleLibrary) Location(_ context.Context, id string) (checkout.Location, error) {
+func (l ruleLibrary) Location(_ context.Context, id string) (library.Location, error) {
 	if id != mainID {
-		return checkout.Location{}, errNone
+		return library.Location{}, errNone
 	}
-	return checkout.Location{ID: mainID, LibraryID: "lib", CampusID: "camp", InstitutionID: "inst"}, nil
+	return library.Location{ID: mainID, LibraryID: "lib", CampusID: "camp", InstitutionID: "inst"}, nil
 }
 
 const severalRules = "priority: last-line\n" +

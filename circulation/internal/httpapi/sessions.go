@@ -6,13 +6,13 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/web"
 )
 
 // Sessions ends the sessions of patrons at a desk.
 type Sessions interface {
-	End(ctx context.Context, req checkout.EndSessionsRequest) error
+	End(ctx context.Context, req checkin.EndSessionsRequest) error
 }
 
 type sessionHandlers struct{ sessions Sessions }
@@ -27,7 +27,7 @@ func sessionRoutes(s Sessions) []web.Route {
 
 // end handles POST /circulation/end-patron-action-session: 204.
 func (h sessionHandlers) end(c echo.Context) error {
-	var req checkout.EndSessionsRequest
+	var req checkin.EndSessionsRequest
 	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
@@ -22,21 +22,21 @@ const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"
 	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"}}`
 
 var (
-	someItem = checkout.Item{
+	someItem = library.Item{
 		ID: "item1", Barcode: "036", HoldingsRecordID: "holdings1", EffectiveLocationID: "loc1", MaterialTypeID: "book",
-		Status: checkout.Status{Name: "Checked out", Date: "2026-03-18"}, Volume: "v1",
-		CallNumber: checkout.CallNumber{CallNumber: "PS3", Prefix: "A"}, InTransitDestinationServicePointID: "desk2",
+		Status: library.Status{Name: "Checked out", Date: "2026-03-18"}, Volume: "v1",
+		CallNumber: library.CallNumber{CallNumber: "PS3", Prefix: "A"}, InTransitDestinationServicePointID: "desk2",
 	}
-	someHoldings = checkout.Holdings{ID: "holdings1", InstanceID: "instance1", CopyNumber: "c2"}
-	someInstance = checkout.Instance{
+	someHoldings = library.Holdings{ID: "holdings1", InstanceID: "instance1", CopyNumber: "c2"}
+	someInstance = library.Instance{
 		ID: "instance1", HRID: "in01", Title: "Semantic web",
-		Contributors: []checkout.Contributor{{Name: "Antoniou"}, {Name: "Harmelen", Primary: true}},
+		Contributors: []library.Contributor{{Name: "Antoniou"}, {Name: "Harmelen", Primary: true}},
 	}
-	someUser = checkout.User{
+	someUser = library.User{
 		ID: "user1", Barcode: "569", PatronGroup: "group2",
-		Personal: checkout.Personal{FirstName: "Jessica", LastName: "Pond"},
+		Personal: library.Personal{FirstName: "Jessica", LastName: "Pond"},
 	}
-	someGroup = checkout.Group{ID: "group1", Group: "staff"}
+	someGroup = library.Group{ID: "group1", Group: "staff"}
 )
 
 const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
@@ -93,9 +93,12 @@ func parsedPolicy(t *testing.T) policy.LoanPolicy {
 func TestALoanIsShownWithEverythingAroundIt(t *testing.T) {
 	t.Parallel()
 	got, err := loanview.Render(json.RawMessage(storedLoan), loanview.Known{
-		Item: someItem, Holdings: someHoldings, Instance: someInstance, User: someUser, Group: someGroup,
-		Location: checkout.Location{ID: "loc1", Name: "Main"}, Material: checkout.Named{ID: "book", Name: "Book"},
-		Destination: checkout.Named{ID: "desk2", Name: "Desk 2"}, ServicePoint: checkout.Named{ID: "desk1", Name: "Desk 1"},
+		Copy: library.Copy{
+			Item: someItem, Holdings: someHoldings, Instance: someInstance,
+			Location: library.Location{ID: "loc1", Name: "Main"}, Material: library.Named{ID: "book", Name: "Book"},
+		},
+		User: someUser, Group: someGroup,
+		Destination: library.Named{ID: "desk2", Name: "Desk 2"}, ServicePoint: library.Named{ID: "desk1", Name: "Desk 1"},
 		Policy: parsedPolicy(t),
 	})
 	if err != nil {
@@ -120,13 +123,13 @@ func TestAnItemsOwnCopyNumberWins(t *testing.T) {
 	t.Parallel()
 	item := someItem
 	item.CopyNumber = "c1"
-	if got := loanview.DescribeItem(loanview.Known{Item: item, Holdings: someHoldings}).CopyNumber; got != "c1" {
+	if got := loanview.DescribeItem(loanview.Known{Copy: library.Copy{Item: item, Holdings: someHoldings}}).CopyNumber; got != "c1" {
 		t.Errorf("got %s, want c1", got)
 	}
 }
 
-// library has the records above, and notes who asked for what.
-type library struct {
+// fakeRecords has the records above, and notes who asked for what.
+type fakeRecords struct {
 	mu    sync.Mutex
 	asked map[string][]string
 	gone  bool  // no record exists
@@ -134,7 +137,7 @@ type library struct {
 	t     *testing.T
 }
 
-func (l *library) note(what string, ids ...string) error {
+func (l *fakeRecords) note(what string, ids ...string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.asked == nil {
@@ -144,7 +147,7 @@ func (l *library) note(what string, ids ...string) error {
 	return l.err
 }
 
-func bulk[T any](l *library, what string, ids []string, all ...T) ([]T, error) {
+func bulk[T any](l *fakeRecords, what string, ids []string, all ...T) ([]T, error) {
 	err := l.note(what, ids...)
 	if l.gone {
 		return nil, err
@@ -152,7 +155,7 @@ func bulk[T any](l *library, what string, ids []string, all ...T) ([]T, error) {
 	return all, err
 }
 
-func single[T any](l *library, what, id string, record T) (T, error) {
+func single[T any](l *fakeRecords, what, id string, record T) (T, error) {
 	err := l.note(what, id)
 	if l.gone && err == nil {
 		var none T
@@ -161,45 +164,45 @@ func single[T any](l *library, what, id string, record T) (T, error) {
 	return record, err
 }
 
-func (l *library) Users(_ context.Context, ids []string) ([]checkout.User, error) {
+func (l *fakeRecords) Users(_ context.Context, ids []string) ([]library.User, error) {
 	return bulk(l, "users", ids, someUser)
 }
 
-func (l *library) Items(_ context.Context, ids []string) ([]checkout.Item, error) {
+func (l *fakeRecords) Items(_ context.Context, ids []string) ([]library.Item, error) {
 	return bulk(l, "items", ids, someItem)
 }
 
-func (l *library) HoldingsRecords(_ context.Context, ids []string) ([]checkout.Holdings, error) {
+func (l *fakeRecords) HoldingsRecords(_ context.Context, ids []string) ([]library.Holdings, error) {
 	return bulk(l, "holdings", ids, someHoldings)
 }
 
-func (l *library) Instances(_ context.Context, ids []string) ([]checkout.Instance, error) {
+func (l *fakeRecords) Instances(_ context.Context, ids []string) ([]library.Instance, error) {
 	return bulk(l, "instances", ids, someInstance)
 }
 
-func (l *library) Location(_ context.Context, id string) (checkout.Location, error) {
-	return single(l, "location", id, checkout.Location{ID: id, Name: "Main"})
+func (l *fakeRecords) Location(_ context.Context, id string) (library.Location, error) {
+	return single(l, "location", id, library.Location{ID: id, Name: "Main"})
 }
 
-func (l *library) MaterialType(_ context.Context, id string) (checkout.Named, error) {
-	return single(l, "material type", id, checkout.Named{ID: id, Name: "Book"})
+func (l *fakeRecords) MaterialType(_ context.Context, id string) (library.Named, error) {
+	return single(l, "material type", id, library.Named{ID: id, Name: "Book"})
 }
 
-func (l *library) ServicePoint(_ context.Context, id string) (checkout.Named, error) {
-	return single(l, "service point", id, checkout.Named{ID: id, Name: "Desk " + id[4:]})
+func (l *fakeRecords) ServicePoint(_ context.Context, id string) (library.Named, error) {
+	return single(l, "service point", id, library.Named{ID: id, Name: "Desk " + id[4:]})
 }
 
-func (l *library) Group(_ context.Context, id string) (checkout.Group, error) {
+func (l *fakeRecords) Group(_ context.Context, id string) (library.Group, error) {
 	return single(l, "group", id, someGroup)
 }
 
-func (l *library) LoanPolicy(_ context.Context, id string) (policy.LoanPolicy, error) {
+func (l *fakeRecords) LoanPolicy(_ context.Context, id string) (policy.LoanPolicy, error) {
 	return single(l, "policy", id, parsedPolicy(l.t))
 }
 
 func TestAPageIsDescribedWithOneQuestionForEachKindOfRecord(t *testing.T) {
 	t.Parallel()
-	l := &library{t: t}
+	l := &fakeRecords{t: t}
 	other := `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1","checkoutServicePointId":"desk1"}`
 	views, err := loanview.Page(t.Context(), l, []json.RawMessage{json.RawMessage(storedLoan), json.RawMessage(other), json.RawMessage(storedLoan)})
 	if err != nil {
@@ -222,7 +225,7 @@ func TestAPageIsDescribedWithOneQuestionForEachKindOfRecord(t *testing.T) {
 
 func TestALoanWhoseSurroundingsAreGoneIsShownAllTheSame(t *testing.T) {
 	t.Parallel()
-	got, err := loanview.One(t.Context(), &library{t: t, gone: true}, json.RawMessage(storedLoan))
+	got, err := loanview.One(t.Context(), &fakeRecords{t: t, gone: true}, json.RawMessage(storedLoan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,14 +235,14 @@ func TestALoanWhoseSurroundingsAreGoneIsShownAllTheSame(t *testing.T) {
 func TestAFailureToAskIsNoAbsence(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
-	if _, err := loanview.One(t.Context(), &library{t: t, err: down}, json.RawMessage(storedLoan)); !errors.Is(err, down) {
+	if _, err := loanview.One(t.Context(), &fakeRecords{t: t, err: down}, json.RawMessage(storedLoan)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
 	}
 }
 
 func TestNoLoansAskForNothing(t *testing.T) {
 	t.Parallel()
-	l := &library{t: t}
+	l := &fakeRecords{t: t}
 	views, err := loanview.Page(t.Context(), l, nil)
 	if err != nil || views == nil || len(views) != 0 || len(l.asked) != 0 {
 		t.Errorf("got %v, %v, asked %v; want an empty list", views, err, l.asked)

@@ -7,55 +7,49 @@ import (
 	"fmt"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 )
 
 // Known are the records around a loan. A zero record is one that does not exist,
 // or no longer; its part of the loan is left out.
 type Known struct {
-	Item         checkout.Item
-	Holdings     checkout.Holdings
-	Instance     checkout.Instance
-	Location     checkout.Location
-	Material     checkout.Named
-	Destination  checkout.Named // where the item is in transit to
-	User         checkout.User
-	Group        checkout.Group // of the patron when the item was lent
+	Copy         library.Copy
+	Destination  library.Named // where the item is in transit to
+	User         library.User
+	Group        library.Group // of the patron when the item was lent
 	Policy       policy.LoanPolicy
-	ServicePoint checkout.Named // where it was lent
+	ServicePoint library.Named // where it was lent
 }
 
 // KnownOf are the records that a check-out has at hand.
 func KnownOf(lent checkout.Lent) Known {
-	return Known{
-		Item: lent.Item, Holdings: lent.Holdings, Instance: lent.Instance, Location: lent.Location,
-		Material: lent.Material, User: lent.User, Group: lent.Group, Policy: lent.Policy,
-	}
+	return Known{Copy: lent.Copy, User: lent.User, Group: lent.Group, Policy: lent.Policy}
 }
 
 // Item is the item as FOLIO describes it within a loan and in the answer to a
 // check-in.
 type Item struct {
-	ID                  string               `json:"id"`
-	HoldingsRecordID    string               `json:"holdingsRecordId,omitempty"`
-	InstanceID          string               `json:"instanceId,omitempty"`
-	InstanceHRID        string               `json:"instanceHrid,omitempty"`
-	Title               string               `json:"title,omitempty"`
-	Barcode             string               `json:"barcode,omitempty"`
-	Contributors        []name               `json:"contributors"`
-	PrimaryContributor  string               `json:"primaryContributor,omitempty"`
-	CallNumber          string               `json:"callNumber,omitempty"`
-	CallNumberParts     *checkout.CallNumber `json:"callNumberComponents,omitempty"`
-	CopyNumber          string               `json:"copyNumber,omitempty"`
-	Volume              string               `json:"volume,omitempty"`
-	Enumeration         string               `json:"enumeration,omitempty"`
-	Chronology          string               `json:"chronology,omitempty"`
-	DisplaySummary      string               `json:"displaySummary,omitempty"`
-	Status              checkout.Status      `json:"status"`
-	InTransitTo         string               `json:"inTransitDestinationServicePointId,omitempty"`
-	InTransitToDescribe *checkout.Named      `json:"inTransitDestinationServicePoint,omitempty"`
-	Location            *name                `json:"location,omitempty"`
-	MaterialType        *name                `json:"materialType,omitempty"`
+	ID                  string              `json:"id"`
+	HoldingsRecordID    string              `json:"holdingsRecordId,omitempty"`
+	InstanceID          string              `json:"instanceId,omitempty"`
+	InstanceHRID        string              `json:"instanceHrid,omitempty"`
+	Title               string              `json:"title,omitempty"`
+	Barcode             string              `json:"barcode,omitempty"`
+	Contributors        []name              `json:"contributors"`
+	PrimaryContributor  string              `json:"primaryContributor,omitempty"`
+	CallNumber          string              `json:"callNumber,omitempty"`
+	CallNumberParts     *library.CallNumber `json:"callNumberComponents,omitempty"`
+	CopyNumber          string              `json:"copyNumber,omitempty"`
+	Volume              string              `json:"volume,omitempty"`
+	Enumeration         string              `json:"enumeration,omitempty"`
+	Chronology          string              `json:"chronology,omitempty"`
+	DisplaySummary      string              `json:"displaySummary,omitempty"`
+	Status              library.Status      `json:"status"`
+	InTransitTo         string              `json:"inTransitDestinationServicePointId,omitempty"`
+	InTransitToDescribe *library.Named      `json:"inTransitDestinationServicePoint,omitempty"`
+	Location            *name               `json:"location,omitempty"`
+	MaterialType        *name               `json:"materialType,omitempty"`
 }
 
 // name describes a record by its name alone.
@@ -105,7 +99,7 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 		delete(out, field)
 	}
 	parts := map[string]any{"feesAndFines": fees{}}
-	if k.Item.ID != "" {
+	if k.Copy.Item.ID != "" {
 		parts["item"] = DescribeItem(k)
 	}
 	if k.User.ID != "" {
@@ -137,25 +131,25 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 // DescribeItem returns the item of k, which must not be zero.
 func DescribeItem(k Known) Item {
 	i := Item{
-		ID: k.Item.ID, HoldingsRecordID: k.Item.HoldingsRecordID, Barcode: k.Item.Barcode,
-		InstanceID: k.Holdings.InstanceID, InstanceHRID: k.Instance.HRID, Title: k.Instance.Title,
-		Contributors: []name{}, CopyNumber: k.Item.CopyNumber, Volume: k.Item.Volume,
-		Enumeration: k.Item.Enumeration, Chronology: k.Item.Chronology, DisplaySummary: k.Item.DisplaySummary,
-		CallNumber: k.Item.CallNumber.CallNumber, Status: k.Item.Status,
-		InTransitTo: k.Item.InTransitDestinationServicePointID,
-		Location:    named(k.Location.Name), MaterialType: named(k.Material.Name),
+		ID: k.Copy.Item.ID, HoldingsRecordID: k.Copy.Item.HoldingsRecordID, Barcode: k.Copy.Item.Barcode,
+		InstanceID: k.Copy.Holdings.InstanceID, InstanceHRID: k.Copy.Instance.HRID, Title: k.Copy.Instance.Title,
+		Contributors: []name{}, CopyNumber: k.Copy.Item.CopyNumber, Volume: k.Copy.Item.Volume,
+		Enumeration: k.Copy.Item.Enumeration, Chronology: k.Copy.Item.Chronology, DisplaySummary: k.Copy.Item.DisplaySummary,
+		CallNumber: k.Copy.Item.CallNumber.CallNumber, Status: k.Copy.Item.Status,
+		InTransitTo: k.Copy.Item.InTransitDestinationServicePointID,
+		Location:    named(k.Copy.Location.Name), MaterialType: named(k.Copy.Material.Name),
 	}
 	if i.CopyNumber == "" {
-		i.CopyNumber = k.Holdings.CopyNumber
+		i.CopyNumber = k.Copy.Holdings.CopyNumber
 	}
-	for _, c := range k.Instance.Contributors {
+	for _, c := range k.Copy.Instance.Contributors {
 		i.Contributors = append(i.Contributors, name{c.Name})
 		if c.Primary && i.PrimaryContributor == "" {
 			i.PrimaryContributor = c.Name
 		}
 	}
-	if k.Item.CallNumber != (checkout.CallNumber{}) {
-		i.CallNumberParts = &k.Item.CallNumber
+	if k.Copy.Item.CallNumber != (library.CallNumber{}) {
+		i.CallNumberParts = &k.Copy.Item.CallNumber
 	}
 	if k.Destination.ID != "" && i.InTransitTo != "" {
 		i.InTransitToDescribe = &k.Destination

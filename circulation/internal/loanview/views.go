@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
 )
@@ -15,15 +15,15 @@ import (
 // Records finds the records around loans. The methods with many ids return those
 // that exist; the others a NotFound fault for a record that does not.
 type Records interface {
-	Users(ctx context.Context, ids []string) ([]checkout.User, error)
-	Items(ctx context.Context, ids []string) ([]checkout.Item, error)
-	HoldingsRecords(ctx context.Context, ids []string) ([]checkout.Holdings, error)
-	Instances(ctx context.Context, ids []string) ([]checkout.Instance, error)
+	Users(ctx context.Context, ids []string) ([]library.User, error)
+	Items(ctx context.Context, ids []string) ([]library.Item, error)
+	HoldingsRecords(ctx context.Context, ids []string) ([]library.Holdings, error)
+	Instances(ctx context.Context, ids []string) ([]library.Instance, error)
 
-	Location(ctx context.Context, id string) (checkout.Location, error)
-	MaterialType(ctx context.Context, id string) (checkout.Named, error)
-	ServicePoint(ctx context.Context, id string) (checkout.Named, error)
-	Group(ctx context.Context, id string) (checkout.Group, error)
+	Location(ctx context.Context, id string) (library.Location, error)
+	MaterialType(ctx context.Context, id string) (library.Named, error)
+	ServicePoint(ctx context.Context, id string) (library.Named, error)
+	Group(ctx context.Context, id string) (library.Group, error)
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 }
 
@@ -75,15 +75,15 @@ func One(ctx context.Context, records Records, loan json.RawMessage) (json.RawMe
 
 // surroundings are the records around the loans of a page, by id.
 type surroundings struct {
-	users     map[string]checkout.User
-	items     map[string]checkout.Item
-	holdings  map[string]checkout.Holdings
-	instances map[string]checkout.Instance
+	users     map[string]library.User
+	items     map[string]library.Item
+	holdings  map[string]library.Holdings
+	instances map[string]library.Instance
 
-	locations     map[string]checkout.Location
-	materials     map[string]checkout.Named
-	servicePoints map[string]checkout.Named
-	groups        map[string]checkout.Group
+	locations     map[string]library.Location
+	materials     map[string]library.Named
+	servicePoints map[string]library.Named
+	groups        map[string]library.Group
 	policies      map[string]policy.LoanPolicy
 }
 
@@ -92,8 +92,10 @@ func (s *surroundings) known(l links) Known {
 	item := s.items[l.ItemID]
 	holdings := s.holdings[item.HoldingsRecordID]
 	return Known{
-		Item: item, Holdings: holdings, Instance: s.instances[holdings.InstanceID],
-		Location: s.locations[item.EffectiveLocationID], Material: s.materials[item.MaterialTypeID],
+		Copy: library.Copy{
+			Item: item, Holdings: holdings, Instance: s.instances[holdings.InstanceID],
+			Location: s.locations[item.EffectiveLocationID], Material: s.materials[item.MaterialTypeID],
+		},
 		Destination: s.servicePoints[item.InTransitDestinationServicePointID],
 		User:        s.users[l.UserID], Group: s.groups[l.GroupID],
 		Policy: s.policies[l.LoanPolicyID], ServicePoint: s.servicePoints[l.ServicePointID],
@@ -105,23 +107,23 @@ func (s *surroundings) known(l links) Known {
 func (s *surroundings) fetch(ctx context.Context, r Records, loans []links) (err error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.users, err = byID(gctx, r.Users, ids(loans, func(l links) string { return l.UserID }), func(u checkout.User) string { return u.ID })
+		s.users, err = byID(gctx, r.Users, ids(loans, func(l links) string { return l.UserID }), func(u library.User) string { return u.ID })
 		return err
 	})
 	g.Go(func() (err error) {
-		s.items, err = byID(gctx, r.Items, ids(loans, func(l links) string { return l.ItemID }), func(i checkout.Item) string { return i.ID })
+		s.items, err = byID(gctx, r.Items, ids(loans, func(l links) string { return l.ItemID }), func(i library.Item) string { return i.ID })
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	holdingsIDs := ids(values(s.items), func(i checkout.Item) string { return i.HoldingsRecordID })
-	s.holdings, err = byID(ctx, r.HoldingsRecords, holdingsIDs, func(h checkout.Holdings) string { return h.ID })
+	holdingsIDs := ids(values(s.items), func(i library.Item) string { return i.HoldingsRecordID })
+	s.holdings, err = byID(ctx, r.HoldingsRecords, holdingsIDs, func(h library.Holdings) string { return h.ID })
 	if err != nil {
 		return err
 	}
-	instanceIDs := ids(values(s.holdings), func(h checkout.Holdings) string { return h.InstanceID })
-	s.instances, err = byID(ctx, r.Instances, instanceIDs, func(i checkout.Instance) string { return i.ID })
+	instanceIDs := ids(values(s.holdings), func(h library.Holdings) string { return h.InstanceID })
+	s.instances, err = byID(ctx, r.Instances, instanceIDs, func(i library.Instance) string { return i.ID })
 	if err != nil {
 		return err
 	}
@@ -132,15 +134,15 @@ func (s *surroundings) fetchReferences(ctx context.Context, r Records, loans []l
 	items := values(s.items)
 	points := append(
 		ids(loans, func(l links) string { return l.ServicePointID }),
-		ids(items, func(i checkout.Item) string { return i.InTransitDestinationServicePointID })...,
+		ids(items, func(i library.Item) string { return i.InTransitDestinationServicePointID })...,
 	)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.locations, err = each(ctx, r.Location, ids(items, func(i checkout.Item) string { return i.EffectiveLocationID }))
+		s.locations, err = each(ctx, r.Location, ids(items, func(i library.Item) string { return i.EffectiveLocationID }))
 		return err
 	})
 	g.Go(func() (err error) {
-		s.materials, err = each(ctx, r.MaterialType, ids(items, func(i checkout.Item) string { return i.MaterialTypeID }))
+		s.materials, err = each(ctx, r.MaterialType, ids(items, func(i library.Item) string { return i.MaterialTypeID }))
 		return err
 	})
 	g.Go(func() (err error) {

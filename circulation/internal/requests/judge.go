@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -24,14 +24,14 @@ const (
 
 // facts are what a request is judged by.
 type facts struct {
-	user      checkout.User
+	user      library.User
 	userFound bool
-	item      checkout.Item // the one that is asked for, or that a page for a title takes
+	item      library.Item // the one that is asked for, or that a page for a title takes
 	itemFound bool
-	holdings  checkout.Holdings
-	instance  checkout.Instance
+	holdings  library.Holdings
+	instance  library.Instance
 	titled    bool // the instance was found
-	pickup    checkout.PickupPoint
+	pickup    library.PickupPoint
 	pickable  bool // the pickup service point was found
 	borrows   bool // the patron has the item
 }
@@ -100,7 +100,7 @@ func (w wish) judgeUser(f facts) fault.List {
 		return fault.List{fault.Refusal("", "A valid user and patron group are required. User is null", value("userId", w.RequesterID))}
 	case f.user.PatronGroup == "":
 		return fault.List{fault.Refusal("", "A valid patron group is required. PatronGroup ID is null", value("PatronGroupId", ""))}
-	case f.user.Inactive(time.Now()):
+	case f.user.IsInactive(time.Now()):
 		return fault.List{fault.Refusal("", "Inactive users cannot make requests", value("requesterId", w.RequesterID))}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (w wish) placement(f facts) (schemas.Placement, error) {
 	return p, nil
 }
 
-func person(u checkout.User) map[string]any {
+func person(u library.User) map[string]any {
 	copied := map[string]any{"lastName": u.Personal.LastName, "firstName": u.Personal.FirstName, "barcode": u.Barcode}
 	maps.DeleteFunc(copied, func(_ string, v any) bool { return v == "" })
 	return copied

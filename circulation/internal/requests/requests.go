@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -21,13 +21,13 @@ import (
 // there is no such record.
 type Library interface {
 	TitleLevelRequests(ctx context.Context) (bool, error)
-	User(ctx context.Context, id string) (checkout.User, error)
-	Item(ctx context.Context, id string) (checkout.Item, error)
-	Holdings(ctx context.Context, id string) (checkout.Holdings, error)
-	Instance(ctx context.Context, id string) (checkout.Instance, error)
-	PickupPoint(ctx context.Context, id string) (checkout.PickupPoint, error)
+	User(ctx context.Context, id string) (library.User, error)
+	Item(ctx context.Context, id string) (library.Item, error)
+	Holdings(ctx context.Context, id string) (library.Holdings, error)
+	Instance(ctx context.Context, id string) (library.Instance, error)
+	PickupPoint(ctx context.Context, id string) (library.PickupPoint, error)
 	// FreeCopy returns an item of the instance that is Available.
-	FreeCopy(ctx context.Context, instanceID string) (checkout.Item, error)
+	FreeCopy(ctx context.Context, instanceID string) (library.Item, error)
 	// Borrows tells whether the patron has an open loan of the item.
 	Borrows(ctx context.Context, userID, itemID string) (bool, error)
 }

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -28,13 +28,13 @@ const (
 
 var errNone = fault.New(fault.NotFound, "Not found")
 
-// library is a library with one patron and one lent book, in memory.
-type library struct {
+// fakeLibrary is a library with one patron and one lent book, in memory.
+type fakeLibrary struct {
 	titles  bool
-	user    checkout.User
-	item    checkout.Item
-	free    *checkout.Item // a copy on the shelf
-	of      string         // the instance of the holdings
+	user    library.User
+	item    library.Item
+	free    *library.Item // a copy on the shelf
+	of      string        // the instance of the holdings
 	pickup  bool
 	borrows bool
 
@@ -42,59 +42,59 @@ type library struct {
 	answers []error // of Place; afterwards it succeeds
 }
 
-func newLibrary() *library {
+func newLibrary() *fakeLibrary {
 	active := true
-	return &library{
-		user: checkout.User{ID: annID, Barcode: "ann", Active: &active, PatronGroup: "adults", Personal: checkout.Personal{FirstName: "Ann", LastName: "Reader"}},
-		item: checkout.Item{ID: bookID, Version: 4, Barcode: "book", Status: checkout.Status{Name: "Checked out"}, HoldingsRecordID: shelfID},
+	return &fakeLibrary{
+		user: library.User{ID: annID, Barcode: "ann", Active: &active, PatronGroup: "adults", Personal: library.Personal{FirstName: "Ann", LastName: "Reader"}},
+		item: library.Item{ID: bookID, Version: 4, Barcode: "book", Status: library.Status{Name: "Checked out"}, HoldingsRecordID: shelfID},
 		of:   titleID, pickup: true,
 	}
 }
 
-func (l *library) TitleLevelRequests(context.Context) (bool, error) { return l.titles, nil }
+func (l *fakeLibrary) TitleLevelRequests(context.Context) (bool, error) { return l.titles, nil }
 
-func (l *library) User(_ context.Context, id string) (checkout.User, error) {
+func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
 	if id != l.user.ID {
-		return checkout.User{}, errNone
+		return library.User{}, errNone
 	}
 	return l.user, nil
 }
 
-func (l *library) Item(_ context.Context, id string) (checkout.Item, error) {
+func (l *fakeLibrary) Item(_ context.Context, id string) (library.Item, error) {
 	if id != l.item.ID {
-		return checkout.Item{}, errNone
+		return library.Item{}, errNone
 	}
 	return l.item, nil
 }
 
-func (l *library) Holdings(context.Context, string) (checkout.Holdings, error) {
-	return checkout.Holdings{ID: shelfID, InstanceID: l.of}, nil
+func (l *fakeLibrary) Holdings(context.Context, string) (library.Holdings, error) {
+	return library.Holdings{ID: shelfID, InstanceID: l.of}, nil
 }
 
-func (l *library) Instance(_ context.Context, id string) (checkout.Instance, error) {
+func (l *fakeLibrary) Instance(_ context.Context, id string) (library.Instance, error) {
 	if id != titleID {
-		return checkout.Instance{}, errNone
+		return library.Instance{}, errNone
 	}
-	return checkout.Instance{ID: id, Title: "Moby Dick"}, nil
+	return library.Instance{ID: id, Title: "Moby Dick"}, nil
 }
 
-func (l *library) PickupPoint(_ context.Context, id string) (checkout.PickupPoint, error) {
+func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.PickupPoint, error) {
 	if id != deskID {
-		return checkout.PickupPoint{}, errNone
+		return library.PickupPoint{}, errNone
 	}
-	return checkout.PickupPoint{ID: id, PickupLocation: l.pickup}, nil
+	return library.PickupPoint{ID: id, PickupLocation: l.pickup}, nil
 }
 
-func (l *library) FreeCopy(context.Context, string) (checkout.Item, error) {
+func (l *fakeLibrary) FreeCopy(context.Context, string) (library.Item, error) {
 	if l.free == nil {
-		return checkout.Item{}, errNone
+		return library.Item{}, errNone
 	}
 	return *l.free, nil
 }
 
-func (l *library) Borrows(context.Context, string, string) (bool, error) { return l.borrows, nil }
+func (l *fakeLibrary) Borrows(context.Context, string, string) (bool, error) { return l.borrows, nil }
 
-func (l *library) Place(_ context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
+func (l *fakeLibrary) Place(_ context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
 	l.placed = append(l.placed, p)
 	if len(l.answers) > 0 {
 		err := l.answers[0]
@@ -125,7 +125,7 @@ func body(t *testing.T, replace map[string]any) []byte {
 	return raw
 }
 
-func (l *library) create(t *testing.T, replace map[string]any) (json.RawMessage, error) {
+func (l *fakeLibrary) create(t *testing.T, replace map[string]any) (json.RawMessage, error) {
 	t.Helper()
 	return (&requests.Service{Library: l, Placer: l}).Create(t.Context(), body(t, replace))
 }
@@ -143,9 +143,9 @@ func TestARequestIsPlaced(t *testing.T) {
 		date   = `,"requestDate":"2026-03-01T10:00:00Z"`
 		ofBook = `,"itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"book"}`
 	)
-	free := checkout.Item{ID: otherID, Version: 7, Barcode: "copy", Status: checkout.Status{Name: "Available"}, HoldingsRecordID: shelfID}
+	free := library.Item{ID: otherID, Version: 7, Barcode: "copy", Status: library.Status{Name: "Available"}, HoldingsRecordID: shelfID}
 	tests := map[string]struct {
-		change  func(*library)
+		change  func(*fakeLibrary)
 		replace map[string]any
 		want    string
 		version int // of the item; 0 is none
@@ -165,12 +165,12 @@ func TestARequestIsPlaced(t *testing.T) {
 			`{` + common + ofBook + `,"requestDate":"2000-01-01T00:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, 4,
 		},
 		"hold on any copy": {
-			func(l *library) { l.titles = true },
+			func(l *fakeLibrary) { l.titles = true },
 			forTitle("Hold"),
 			`{` + common + date + `,"requestType":"Hold","requestLevel":"Title"}`, 0,
 		},
 		"page of any copy": {
-			func(l *library) { l.titles, l.free = true, &free },
+			func(l *fakeLibrary) { l.titles, l.free = true, &free },
 			forTitle("Page"),
 			`{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"copy"},"requestType":"Page","requestLevel":"Title"}`, 7,
 		},
@@ -216,34 +216,34 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	inactive := false
 	tests := map[string]struct {
-		change  func(*library)
+		change  func(*fakeLibrary)
 		replace map[string]any
 		want    []string // message|code|key=value
 	}{
 		"level unknown":       {nil, map[string]any{"requestLevel": "Shelf"}, []string{`requestLevel must be one of the following: "Item"||requestLevel=Shelf`}},
 		"titles off":          {nil, forTitle("Hold"), []string{`requestLevel must be one of the following: "Item"||requestLevel=Title`}},
-		"no level, titles on": {func(l *library) { l.titles = true }, map[string]any{"requestLevel": nil}, []string{`requestLevel must be one of the following: "Item", "Title"||requestLevel=null`}},
+		"no level, titles on": {func(l *fakeLibrary) { l.titles = true }, map[string]any{"requestLevel": nil}, []string{`requestLevel must be one of the following: "Item", "Title"||requestLevel=null`}},
 		"no instance id":      {nil, map[string]any{"instanceId": nil}, []string{"Cannot create a request with no instance ID||instanceId=null"}},
 		"no item id":          {nil, map[string]any{"itemId": nil}, []string{"Cannot create a request with no item ID||itemId=null"}},
 		"no requester id":     {nil, map[string]any{"requesterId": nil}, []string{"requesterId is required|required|requesterId=null"}},
 		"item id is none":     {nil, map[string]any{"itemId": "book"}, []string{"itemId must be a UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378|format|itemId=book"}},
 		"no patron":           {nil, map[string]any{"requesterId": otherID}, []string{"A valid user and patron group are required. User is null||userId=" + otherID}},
-		"patron of no group":  {func(l *library) { l.user.PatronGroup = "" }, nil, []string{"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null"}},
-		"inactive patron":     {func(l *library) { l.user.Active = &inactive }, nil, []string{"Inactive users cannot make requests||requesterId=" + annID}},
-		"expired patron":      {func(l *library) { l.user.ExpirationDate = checkout.Instant{Time: time.Unix(0, 0)} }, nil, []string{"Inactive users cannot make requests||requesterId=" + annID}},
+		"patron of no group":  {func(l *fakeLibrary) { l.user.PatronGroup = "" }, nil, []string{"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null"}},
+		"inactive patron":     {func(l *fakeLibrary) { l.user.Active = &inactive }, nil, []string{"Inactive users cannot make requests||requesterId=" + annID}},
+		"expired patron":      {func(l *fakeLibrary) { l.user.ExpirationDate = library.Instant{Time: time.Unix(0, 0)} }, nil, []string{"Inactive users cannot make requests||requesterId=" + annID}},
 		"no such instance":    {nil, map[string]any{"instanceId": otherID}, []string{"Instance does not exist||instanceId=" + otherID}},
 		"no such item":        {nil, map[string]any{"itemId": otherID}, []string{"Item does not exist||itemId=" + otherID}},
-		"item of another":     {func(l *library) { l.of = otherID }, nil, []string{"The item is not one of the instance||itemId=" + bookID}},
-		"has the item":        {func(l *library) { l.borrows = true }, nil, []string{"This requester already has this item on loan||itemId=" + bookID}},
-		"hold of a free item": {func(l *library) { l.item.Status.Name = "Available" }, nil, []string{"Hold requests are not allowed for Available item status combination||Hold=" + bookID}},
+		"item of another":     {func(l *fakeLibrary) { l.of = otherID }, nil, []string{"The item is not one of the instance||itemId=" + bookID}},
+		"has the item":        {func(l *fakeLibrary) { l.borrows = true }, nil, []string{"This requester already has this item on loan||itemId=" + bookID}},
+		"hold of a free item": {func(l *fakeLibrary) { l.item.Status.Name = "Available" }, nil, []string{"Hold requests are not allowed for Available item status combination||Hold=" + bookID}},
 		"page of a lent item": {nil, map[string]any{"requestType": "Page"}, []string{"Page requests are not allowed for Checked out item status combination||Page=" + bookID}},
-		"recall of a missing": {func(l *library) { l.item.Status.Name = "Missing" }, map[string]any{"requestType": "Recall"}, []string{"Recall requests are not allowed for Missing item status combination||Recall=" + bookID}},
-		"page, nothing free":  {func(l *library) { l.titles = true }, forTitle("Page"), []string{"Cannot create page TLR for this instance ID - no available items found||instanceId=" + titleID}},
+		"recall of a missing": {func(l *fakeLibrary) { l.item.Status.Name = "Missing" }, map[string]any{"requestType": "Recall"}, []string{"Recall requests are not allowed for Missing item status combination||Recall=" + bookID}},
+		"page, nothing free":  {func(l *fakeLibrary) { l.titles = true }, forTitle("Page"), []string{"Cannot create page TLR for this instance ID - no available items found||instanceId=" + titleID}},
 		"nowhere to fetch it": {nil, map[string]any{"pickupServicePointId": nil}, []string{"Hold shelf fulfillment requests require a Pickup service point|HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT|id=" + wishID}},
 		"no such desk":        {nil, map[string]any{"pickupServicePointId": otherID}, []string{"Pickup service point does not exist||pickupServicePointId=" + otherID}},
-		"a desk for staff":    {func(l *library) { l.pickup = false }, nil, []string{"Service point is not a pickup location||pickupServicePointId=" + deskID}},
+		"a desk for staff":    {func(l *fakeLibrary) { l.pickup = false }, nil, []string{"Service point is not a pickup location||pickupServicePointId=" + deskID}},
 		"everything at once": {
-			func(l *library) { l.pickup, l.borrows, l.user.PatronGroup = false, true, "" },
+			func(l *fakeLibrary) { l.pickup, l.borrows, l.user.PatronGroup = false, true, "" },
 			nil,
 			[]string{
 				"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null", "This requester already has this item on loan||itemId=" + bookID,

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 )
 
@@ -147,10 +147,10 @@ func drawCauses(causes []schemas.FigureCause) causeChart {
 
 // causeWords name causes whose reason is only an example: it names one title or barcode.
 var causeWords = map[string]string{
-	checkout.CauseItemNotFound:   "no item has the barcode",
-	checkout.CauseItemStatus:     "the item's status does not allow it",
-	checkout.CauseItemRequested:  "another patron has requested the item",
-	checkout.CausePolicyNotFound: "there is no loan policy as the request names",
+	library.CauseItemNotFound:   "no item has the barcode",
+	library.CauseItemStatus:     "the item's status does not allow it",
+	library.CauseItemRequested:  "another patron has requested the item",
+	library.CausePolicyNotFound: "there is no loan policy as the request names",
 }
 
 // nameCause names a cause by its outcome, and by its reason if that says more.

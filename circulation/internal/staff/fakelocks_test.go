@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/checkout"
+	records "checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/schemas"
@@ -98,12 +98,12 @@ func (d *desk) Release(ctx context.Context, id, reason string) (schemas.Checkout
 	return d.Lock(ctx, id)
 }
 
-func (d *desk) Patrons(_ context.Context, ids []string) (map[string]checkout.User, error) {
+func (d *desk) Patrons(_ context.Context, ids []string) (map[string]records.User, error) {
 	d.lookups++
-	all := map[string]checkout.User{
-		annID: {ID: annID, Barcode: "ann<1>", Personal: checkout.Personal{FirstName: "Ann", LastName: "Ahrens"}},
+	all := map[string]records.User{
+		annID: {ID: annID, Barcode: "ann<1>", Personal: records.Personal{FirstName: "Ann", LastName: "Ahrens"}},
 	}
-	found := map[string]checkout.User{}
+	found := map[string]records.User{}
 	for _, id := range ids {
 		if u, ok := all[id]; ok {
 			found[id] = u

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
@@ -181,7 +181,7 @@ func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 		}
 		return list, nil
 	}
-	patrons := map[string]checkout.User{}
+	patrons := map[string]library.User{}
 	if list.ShowPatrons {
 		ids := make([]string, len(locks.CheckoutLocks))
 		for i, l := range locks.CheckoutLocks {
@@ -223,7 +223,7 @@ func (r lockRow) State() string {
 }
 
 // formatPatron writes a patron's barcode and name, or the id if the record is gone.
-func formatPatron(id string, patrons map[string]checkout.User) string {
+func formatPatron(id string, patrons map[string]library.User) string {
 	u, ok := patrons[id]
 	if !ok {
 		return id

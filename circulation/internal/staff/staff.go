@@ -14,6 +14,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
@@ -31,7 +32,7 @@ type Admin interface {
 	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
 	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
-	Patrons(ctx context.Context, ids []string) (map[string]checkout.User, error)
+	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
 	PatronID(ctx context.Context, barcode string) (string, error)
 	ViewerName(ctx context.Context) string
 	KnownViewerName(ctx context.Context) (name string, known bool)

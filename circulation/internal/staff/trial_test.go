@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	records "checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
 )
 
 func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 	t.Parallel()
-	due := checkout.Instant{Time: time.Date(2026, 9, 22, 12, 0, 0, 0, time.Local)}
+	due := records.Instant{Time: time.Date(2026, 9, 22, 12, 0, 0, 0, time.Local)}
 	rule := &checkout.AppliedRule{Line: 7, Text: "g <staff>: l two-weeks", Names: []string{"materialType", "patronGroup"}, Terms: []checkout.RuleTerm{
 		{ID: "two-weeks", Kind: "loanPolicy", Name: "Two weeks"}, {ID: "<staff>", Kind: "patronGroup", Name: "staff"},
 	}}
@@ -25,7 +26,7 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 	}{
 		"lent": {
 			checkout.Explanation{
-				WouldLend: true, DueDate: &due, Rule: rule, LoanPolicy: &checkout.Named{ID: "9", Name: "Two weeks"},
+				WouldLend: true, DueDate: &due, Rule: rule, LoanPolicy: &records.Named{ID: "9", Name: "Two weeks"},
 				Limit: &checkout.LimitStanding{Max: 3, Open: 2}, Patron: patron, Item: item,
 			},
 			[]string{
@@ -39,7 +40,7 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 					{Message: "Patron has reached maximum limit of 3 items for loan type", Code: "ITEM_LIMIT_LOAN_TYPE", OverridableBlock: &fault.OverridableBlock{Name: "itemLimitBlock"}},
 					{Message: "Item is withdrawn"},
 				},
-				Rule: &checkout.AppliedRule{Line: 2, Text: "fallback-policy: l x", Fallback: true}, LoanPolicy: &checkout.Named{ID: "policy-9"},
+				Rule: &checkout.AppliedRule{Line: 2, Text: "fallback-policy: l x", Fallback: true}, LoanPolicy: &records.Named{ID: "policy-9"},
 				Limit: &checkout.LimitStanding{Max: 3, Open: 3, Reached: true}, Patron: patron, Item: item,
 			},
 			[]string{
@@ -52,10 +53,10 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 			[]string{"Would be refused", "No item with barcode 036 exists", "Patron not found", "Item not found", "Rule that decides not asked", "Loan policy not asked", "Loan limit not asked"},
 		},
 		"a rule without a limit": {
-			checkout.Explanation{WouldLend: true, Rule: &checkout.AppliedRule{Line: 1, Names: []string{"patronGroup"}}, LoanPolicy: &checkout.Named{Name: "Long"}},
+			checkout.Explanation{WouldLend: true, Rule: &checkout.AppliedRule{Line: 1, Names: []string{"patronGroup"}}, LoanPolicy: &records.Named{Name: "Long"}},
 			[]string{"about patron group", "Loan limit none applies, since the rule names neither a material type nor a loan type"},
 		},
-		"no limit": {checkout.Explanation{WouldLend: true, LoanPolicy: &checkout.Named{Name: "Long"}}, []string{"Loan limit none applies"}},
+		"no limit": {checkout.Explanation{WouldLend: true, LoanPolicy: &records.Named{Name: "Long"}}, []string{"Loan limit none applies"}},
 		"nameless": {
 			checkout.Explanation{WouldLend: true, Patron: &checkout.ExplainedPatron{}, Item: &checkout.ExplainedItem{}},
 			[]string{"Patron without a name", "Item without a title"},
@@ -142,7 +143,7 @@ func TestTrialPage_EscapesText(t *testing.T) {
 	const bad = `<script>alert("1")</script>`
 	l := &library{explanation: checkout.Explanation{
 		Errors: []fault.Detail{{Message: bad, Code: bad, OverridableBlock: &fault.OverridableBlock{Name: bad}}}, Rule: &checkout.AppliedRule{Text: bad, Terms: []checkout.RuleTerm{{ID: bad, Kind: bad, Name: bad}}},
-		LoanPolicy: &checkout.Named{Name: bad}, Patron: &checkout.ExplainedPatron{Name: bad, Group: bad},
+		LoanPolicy: &records.Named{Name: bad}, Patron: &checkout.ExplainedPatron{Name: bad, Group: bad},
 		Item: &checkout.ExplainedItem{Title: bad, Status: bad, MaterialType: bad, Location: bad},
 	}}
 	typed := url.Values{"itemBarcode": {bad}, "userBarcode": {bad}, "proxyUserBarcode": {bad}}

@@ -3,7 +3,7 @@ package storageclient
 import (
 	"context"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 )
 
@@ -23,59 +23,59 @@ var (
 	loans           = collection{path: "/loan-storage/loans", key: "loans"}
 )
 
-// UserByBarcode implements checkout.Library.
-func (c *Client) UserByBarcode(ctx context.Context, barcode string) (checkout.User, error) {
-	return findRecord[checkout.User](ctx, c, users, equals("barcode", barcode))
+// UserByBarcode implements library.Patrons.
+func (c *Client) UserByBarcode(ctx context.Context, barcode string) (library.User, error) {
+	return findRecord[library.User](ctx, c, users, equals("barcode", barcode))
 }
 
 // User returns a patron. Fault: NotFound.
-func (c *Client) User(ctx context.Context, id string) (checkout.User, error) {
-	return readRecord[checkout.User](ctx, c, users, id)
+func (c *Client) User(ctx context.Context, id string) (library.User, error) {
+	return readRecord[library.User](ctx, c, users, id)
 }
 
-// ItemByBarcode implements checkout.Library.
-func (c *Client) ItemByBarcode(ctx context.Context, barcode string) (checkout.Item, error) {
-	return findRecord[checkout.Item](ctx, c, items, equals("barcode", barcode))
+// ItemByBarcode implements library.Items.
+func (c *Client) ItemByBarcode(ctx context.Context, barcode string) (library.Item, error) {
+	return findRecord[library.Item](ctx, c, items, equals("barcode", barcode))
 }
 
-// Item implements checkout.Library.
-func (c *Client) Item(ctx context.Context, id string) (checkout.Item, error) {
-	return readRecord[checkout.Item](ctx, c, items, id)
+// Item implements library.Items.
+func (c *Client) Item(ctx context.Context, id string) (library.Item, error) {
+	return readRecord[library.Item](ctx, c, items, id)
 }
 
-// Holdings implements checkout.Library.
-func (c *Client) Holdings(ctx context.Context, id string) (checkout.Holdings, error) {
-	return readRecord[checkout.Holdings](ctx, c, holdings, id)
+// Holdings implements library.Items.
+func (c *Client) Holdings(ctx context.Context, id string) (library.Holdings, error) {
+	return readRecord[library.Holdings](ctx, c, holdings, id)
 }
 
-// Instance implements checkout.Library.
-func (c *Client) Instance(ctx context.Context, id string) (checkout.Instance, error) {
-	return readRecord[checkout.Instance](ctx, c, instances, id)
+// Instance implements library.Items.
+func (c *Client) Instance(ctx context.Context, id string) (library.Instance, error) {
+	return readRecord[library.Instance](ctx, c, instances, id)
 }
 
-// Location implements checkout.Library.
-func (c *Client) Location(ctx context.Context, id string) (checkout.Location, error) {
-	return keepRecord(ctx, c, locations, id, parseRecord[checkout.Location])
+// Location implements library.Locations.
+func (c *Client) Location(ctx context.Context, id string) (library.Location, error) {
+	return keepRecord(ctx, c, locations, id, parseRecord[library.Location])
 }
 
-// MaterialType implements checkout.Library.
-func (c *Client) MaterialType(ctx context.Context, id string) (checkout.Named, error) {
-	return keepRecord(ctx, c, materialTypes, id, parseRecord[checkout.Named])
+// MaterialType implements library.Items.
+func (c *Client) MaterialType(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, materialTypes, id, parseRecord[library.Named])
 }
 
-// ServicePoint implements checkout.Library.
-func (c *Client) ServicePoint(ctx context.Context, id string) (checkout.Named, error) {
-	return keepRecord(ctx, c, servicePoints, id, parseRecord[checkout.Named])
+// ServicePoint implements checkin.Library.
+func (c *Client) ServicePoint(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, servicePoints, id, parseRecord[library.Named])
 }
 
-// PickupPoint implements checkout.ReturnLibrary.
-func (c *Client) PickupPoint(ctx context.Context, id string) (checkout.PickupPoint, error) {
-	return readRecord[checkout.PickupPoint](ctx, c, servicePoints, id)
+// PickupPoint implements checkin.Library.
+func (c *Client) PickupPoint(ctx context.Context, id string) (library.PickupPoint, error) {
+	return readRecord[library.PickupPoint](ctx, c, servicePoints, id)
 }
 
-// Group implements checkout.Library.
-func (c *Client) Group(ctx context.Context, id string) (checkout.Group, error) {
-	return keepRecord(ctx, c, groups, id, parseRecord[checkout.Group])
+// Group implements library.Patrons.
+func (c *Client) Group(ctx context.Context, id string) (library.Group, error) {
+	return keepRecord(ctx, c, groups, id, parseRecord[library.Group])
 }
 
 // LoanPolicy implements checkout.Library.
@@ -83,35 +83,35 @@ func (c *Client) LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, 
 	return keepRecord(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
 }
 
-// RenewalPolicy implements checkout.Renewer. It reads the policy on each call: the cache
+// RenewalPolicy implements renewal.Renewer. It reads the policy on each call: the cache
 // keeps what check-outs need of the same records.
 func (c *Client) RenewalPolicy(ctx context.Context, id string) (policy.RenewalPolicy, error) {
 	return fetchRecord(ctx, c, loanPolicies, id, policy.ParseRenewalPolicy)
 }
 
-// FixedSchedule implements checkout.Library.
+// FixedSchedule implements library.Schedules.
 func (c *Client) FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error) {
 	return keepRecord(ctx, c, schedules, id, policy.ParseFixedSchedule)
 }
 
 // Users returns those of the patrons that exist, in any order.
-func (c *Client) Users(ctx context.Context, ids []string) ([]checkout.User, error) {
-	return listByID[checkout.User](ctx, c, users, ids)
+func (c *Client) Users(ctx context.Context, ids []string) ([]library.User, error) {
+	return listByID[library.User](ctx, c, users, ids)
 }
 
 // Items returns those of the items that exist, in any order.
-func (c *Client) Items(ctx context.Context, ids []string) ([]checkout.Item, error) {
-	return listByID[checkout.Item](ctx, c, items, ids)
+func (c *Client) Items(ctx context.Context, ids []string) ([]library.Item, error) {
+	return listByID[library.Item](ctx, c, items, ids)
 }
 
 // HoldingsRecords returns those of the holdings that exist, in any order.
-func (c *Client) HoldingsRecords(ctx context.Context, ids []string) ([]checkout.Holdings, error) {
-	return listByID[checkout.Holdings](ctx, c, holdings, ids)
+func (c *Client) HoldingsRecords(ctx context.Context, ids []string) ([]library.Holdings, error) {
+	return listByID[library.Holdings](ctx, c, holdings, ids)
 }
 
 // Instances returns those of the instances that exist, in any order.
-func (c *Client) Instances(ctx context.Context, ids []string) ([]checkout.Instance, error) {
-	return listByID[checkout.Instance](ctx, c, instances, ids)
+func (c *Client) Instances(ctx context.Context, ids []string) ([]library.Instance, error) {
+	return listByID[library.Instance](ctx, c, instances, ids)
 }
 
 // LoanPolicies returns the ids of those of the policies that exist.
@@ -125,7 +125,7 @@ func (c *Client) RequestPolicies(ctx context.Context, ids []string) ([]string, e
 }
 
 func (c *Client) listExisting(ctx context.Context, from collection, ids []string) ([]string, error) {
-	found, err := listByID[checkout.Named](ctx, c, from, ids)
+	found, err := listByID[library.Named](ctx, c, from, ids)
 	existing := make([]string, len(found))
 	for i, p := range found {
 		existing[i] = p.ID

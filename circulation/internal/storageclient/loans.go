@@ -50,14 +50,14 @@ func (c *Client) ChangeClaim(ctx context.Context, claimID string, change schemas
 	return err
 }
 
-// CheckIn implements checkout.Returner.
+// CheckIn implements checkin.Returner.
 func (c *Client) CheckIn(ctx context.Context, commit schemas.CheckIn) (schemas.CheckInResult, error) {
 	r := send(http.MethodPost, "/loan-storage/check-ins", commit, http.StatusOK)
 	r.doing = "committing the check-in"
 	return call(ctx, c, r, "item", func(result schemas.CheckInResult) bool { return len(result.Item) > 0 })
 }
 
-// Renew implements checkout.Renewer.
+// Renew implements renewal.Renewer.
 func (c *Client) Renew(ctx context.Context, renewal schemas.Renewal) (json.RawMessage, error) {
 	r := send(http.MethodPost, "/loan-storage/renewals", renewal, http.StatusOK)
 	r.doing = "committing the renewal"
@@ -81,7 +81,7 @@ func openLoanOf(itemID string) string {
 	return equals("status.name", "Open") + " and " + equals("itemId", itemID)
 }
 
-// OpenLoan implements checkout.Renewer.
+// OpenLoan implements renewal.Renewer.
 func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error) {
 	loan, err := findRecord[json.RawMessage](ctx, c, loans, openLoanOf(itemID))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
 )
 
@@ -25,20 +25,20 @@ const (
 	sessionBatch = 100
 )
 
-// ManualBlocks implements checkout.Library.
-func (c *Client) ManualBlocks(ctx context.Context, userID string) ([]checkout.ManualBlock, error) {
-	blocks, err := listRecords[checkout.ManualBlock](ctx, c, manualBlocks, equals("userId", userID), maxPerPatron)
+// ManualBlocks implements library.Patrons.
+func (c *Client) ManualBlocks(ctx context.Context, userID string) ([]library.ManualBlock, error) {
+	blocks, err := listRecords[library.ManualBlock](ctx, c, manualBlocks, equals("userId", userID), maxPerPatron)
 	if err != nil {
 		return nil, fmt.Errorf("reading the patron's manual blocks: %w", err)
 	}
 	return blocks, nil
 }
 
-// AutomatedBlocks implements checkout.Library. A patron without a list of blocks
+// AutomatedBlocks implements library.Patrons. A patron without a list of blocks
 // has none.
-func (c *Client) AutomatedBlocks(ctx context.Context, userID string) ([]checkout.AutomatedBlock, error) {
+func (c *Client) AutomatedBlocks(ctx context.Context, userID string) ([]library.AutomatedBlock, error) {
 	type answer struct {
-		Blocks []checkout.AutomatedBlock `json:"automatedPatronBlocks"`
+		Blocks []library.AutomatedBlock `json:"automatedPatronBlocks"`
 	}
 	stored, err := readRecord[answer](ctx, c, automatedBlocks, userID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -48,21 +48,21 @@ func (c *Client) AutomatedBlocks(ctx context.Context, userID string) ([]checkout
 }
 
 // ProxyRelations implements checkout.Library.
-func (c *Client) ProxyRelations(ctx context.Context, proxyID, sponsorID string) ([]checkout.ProxyRelation, error) {
+func (c *Client) ProxyRelations(ctx context.Context, proxyID, sponsorID string) ([]library.ProxyRelation, error) {
 	query := equals("proxyUserId", proxyID) + " and " + equals("userId", sponsorID)
-	relations, err := listRecords[checkout.ProxyRelation](ctx, c, proxies, query, maxPerPatron)
+	relations, err := listRecords[library.ProxyRelation](ctx, c, proxies, query, maxPerPatron)
 	if err != nil {
 		return nil, fmt.Errorf("reading the patron's proxy relations: %w", err)
 	}
 	return relations, nil
 }
 
-// DeleteSessions implements checkout.SessionStore. Sessions that are added while it
+// DeleteSessions implements checkin.SessionStore. Sessions that are added while it
 // runs may be deleted too, or stay.
 func (c *Client) DeleteSessions(ctx context.Context, patronID, actionType string) error {
 	query := equals("patronId", patronID) + " and " + equals("actionType", actionType)
 	for {
-		found, err := listRecords[checkout.Named](ctx, c, patronActionSessions, query, sessionBatch)
+		found, err := listRecords[library.Named](ctx, c, patronActionSessions, query, sessionBatch)
 		if err != nil {
 			return fmt.Errorf("finding the patron's sessions: %w", err)
 		}

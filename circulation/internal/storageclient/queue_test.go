@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -136,7 +136,7 @@ func TestClient_PickupPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	point, err := c.PickupPoint(ctx, someID)
-	if err != nil || point.ID != someID || !point.PickupLocation || point.HoldShelf == (checkout.PickupPoint{}).HoldShelf {
+	if err != nil || point.ID != someID || !point.PickupLocation || point.HoldShelf == (library.PickupPoint{}).HoldShelf {
 		t.Errorf("got %+v, %v", point, err)
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-var _ checkout.Renewer = (*Client)(nil)
+var _ renewal.Renewer = (*Client)(nil)
 
 func TestClient_Renew(t *testing.T) {
 	t.Parallel()

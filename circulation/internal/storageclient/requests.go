@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -26,22 +26,22 @@ func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.Placed
 }
 
 // FreeCopy implements requests.Library.
-func (c *Client) FreeCopy(ctx context.Context, instanceID string) (checkout.Item, error) {
-	shelves, err := listRecords[checkout.Holdings](ctx, c, holdings, equals("instanceId", instanceID), maxQueue)
+func (c *Client) FreeCopy(ctx context.Context, instanceID string) (library.Item, error) {
+	shelves, err := listRecords[library.Holdings](ctx, c, holdings, equals("instanceId", instanceID), maxQueue)
 	if err != nil {
-		return checkout.Item{}, err
+		return library.Item{}, err
 	}
 	for some := range slices.Chunk(shelves, batch) {
 		ids := make([]string, len(some))
 		for i, h := range some {
 			ids[i] = h.ID
 		}
-		item, err := findRecord[checkout.Item](ctx, c, items, equals("status.name", "Available")+" and "+anyOf("holdingsRecordId", ids))
+		item, err := findRecord[library.Item](ctx, c, items, equals("status.name", "Available")+" and "+anyOf("holdingsRecordId", ids))
 		if !fault.Is(err, fault.NotFound) {
 			return item, err
 		}
 	}
-	return checkout.Item{}, fault.New(fault.NotFound, "No copy is available")
+	return library.Item{}, fault.New(fault.NotFound, "No copy is available")
 }
 
 // Request returns a stored request. Fault: NotFound.
@@ -55,12 +55,12 @@ func (c *Client) Requests(ctx context.Context, query string, offset, limit int) 
 	return c.listPage(ctx, requests, query, offset, limit)
 }
 
-// ItemRequests implements checkout.Library.
+// ItemRequests implements library.Queues.
 func (c *Client) ItemRequests(ctx context.Context, itemID string) ([]schemas.QueuedRequest, error) {
 	return listQueue[schemas.QueuedRequest](ctx, c, equals("itemId", itemID))
 }
 
-// TitleRequests implements checkout.Library.
+// TitleRequests implements library.Queues.
 func (c *Client) TitleRequests(ctx context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
 	return listQueue[schemas.QueuedRequest](ctx, c, equals("instanceId", instanceID))
 }

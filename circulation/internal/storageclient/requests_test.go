@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
 )
 
@@ -115,14 +115,14 @@ func TestClient_ReadsBlocksAndProxies(t *testing.T) {
 	})
 	ctx := inTenant(t, "diku")
 	manual, err := c.ManualBlocks(ctx, someID)
-	date := checkout.Instant{Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)}
+	date := library.Instant{Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)}
 	if err != nil || len(manual) != 2 || !manual[0].Borrowing || manual[0].Desc != "owes" || !manual[0].ExpirationDate.Equal(date.Time) || manual[1].Borrowing {
 		t.Errorf("got %+v, %v", manual, err)
 	}
-	if auto, err := c.AutomatedBlocks(ctx, someID); err != nil || len(auto) != 1 || auto[0] != (checkout.AutomatedBlock{BlockBorrowing: true, Message: "too many"}) {
+	if auto, err := c.AutomatedBlocks(ctx, someID); err != nil || len(auto) != 1 || auto[0] != (library.AutomatedBlock{BlockBorrowing: true, Message: "too many"}) {
 		t.Errorf("got %+v, %v", auto, err)
 	}
-	if related, err := c.ProxyRelations(ctx, anotherID, someID); err != nil || len(related) != 1 || related[0] != (checkout.ProxyRelation{Status: "Active"}) {
+	if related, err := c.ProxyRelations(ctx, anotherID, someID); err != nil || len(related) != 1 || related[0] != (library.ProxyRelation{Status: "Active"}) {
 		t.Errorf("got %+v, %v", related, err)
 	}
 }

@@ -48,7 +48,7 @@ type compiledRules struct {
 	err   error
 }
 
-// Rules implements checkout.Library. A text is compiled once, however often it
+// Rules implements library.Rules. A text is compiled once, however often it
 // is fetched.
 func (c *Client) Rules(ctx context.Context) (*policy.Rules, error) {
 	compiled, err := getCached(ctx, c, rulesPath, func(ctx context.Context, old any) (compiledRules, error) {
@@ -87,7 +87,7 @@ func (c *Client) PutRules(ctx context.Context, text string) error {
 	return err
 }
 
-// TitleLevelRequests implements checkout.Library. A tenant without the setting,
+// TitleLevelRequests implements library.Queues. A tenant without the setting,
 // or with a setting without a value, has them switched off. A value other than true
 // and false is a fault of stored configuration.
 func (c *Client) TitleLevelRequests(ctx context.Context) (bool, error) {

@@ -1,4 +1,4 @@
-package checkout_test
+package checkin_test
 
 import (
 	"context"
@@ -7,16 +7,17 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-func (d *desk) PickupPoint(_ context.Context, id string) (checkout.PickupPoint, error) {
+func (d *desk) PickupPoint(_ context.Context, id string) (library.PickupPoint, error) {
 	if d.shelf == "" {
-		return checkout.PickupPoint{}, errNone
+		return library.PickupPoint{}, librarytest.ErrNone
 	}
-	point := checkout.PickupPoint{ID: id}
+	point := library.PickupPoint{ID: id}
 	return point, json.Unmarshal([]byte(d.shelf), &point.HoldShelf)
 }
 
@@ -25,8 +26,8 @@ func TestARequestedBookGoesToWhoWaits(t *testing.T) {
 	const days = `{"duration":3,"intervalId":"Days"}`
 	first := func(change func(*schemas.QueuedRequest)) []schemas.QueuedRequest {
 		r := schemas.QueuedRequest{
-			ID: "r1", RequesterID: carlID, ItemID: bookItemID, InstanceID: "i", RequestType: "Hold", RequestLevel: "Item",
-			Status: schemas.RequestNotYetFilled, Position: 1, FulfillmentPreference: "Hold Shelf", PickupServicePointID: deskID,
+			ID: "r1", RequesterID: librarytest.CarlID, ItemID: librarytest.BookItemID, InstanceID: "i", RequestType: "Hold", RequestLevel: "Item",
+			Status: schemas.RequestNotYetFilled, Position: 1, FulfillmentPreference: "Hold Shelf", PickupServicePointID: librarytest.DeskID,
 		}
 		if change != nil {
 			change(&r)
@@ -42,7 +43,7 @@ func TestARequestedBookGoesToWhoWaits(t *testing.T) {
 	}{
 		"nobody waits":       {queue: nil, want: "Available||||"},
 		"fetched here":       {queue: first(nil), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
-		"upper case is here": {queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = strings.ToUpper(deskID) }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		"upper case is here": {queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = strings.ToUpper(librarytest.DeskID) }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
 		"for hours":          {queue: first(nil), shelf: `{"duration":5,"intervalId":"Hours"}`, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-01T05:00:00.000Z"},
 		"without an end":     {queue: first(nil), shelf: "null", want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
 		"the desk is gone":   {queue: first(nil), want: "Awaiting pickup|r1|Open - Awaiting pickup||"},
@@ -53,15 +54,15 @@ func TestARequestedBookGoesToWhoWaits(t *testing.T) {
 		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2026-01-01"},
 		"title level off":     {queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), want: "Available||||"},
 		"title level on":      {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
-		"another copy's turn": {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = otherID }), want: "Available||||"},
+		"another copy's turn": {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = librarytest.OtherID }), want: "Available||||"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // whose clock begins with the year 2000
 				d := newDesk()
-				d.titles, d.queue, d.shelf, d.loan = tt.titles, tt.queue, tt.shelf, nil
-				d.item.Status.Name = "Available"
+				d.Titles, d.Queue, d.shelf, d.loan = tt.titles, tt.queue, tt.shelf, nil
+				d.Book.Status.Name = "Available"
 				in, err := d.checkIn(t, back())
 				if err != nil {
 					t.Fatal(err)
@@ -85,7 +86,7 @@ func TestARequestedBookGoesToWhoWaits(t *testing.T) {
 func TestARequestThatNamesNoPickupPointStopsTheCheckIn(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
-	d.queue = []schemas.QueuedRequest{{ID: "r1", ItemID: bookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1}}
+	d.Queue = []schemas.QueuedRequest{{ID: "r1", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1}}
 	_, err := d.checkIn(t, back())
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "missing a pickup service point") || len(d.checkIns) != 0 {
 		t.Errorf("got %v after %d commits, want it refused", err, len(d.checkIns))
@@ -99,9 +100,9 @@ func TestAReturnToAQueueThatChangedIsJudgedAgainOnce(t *testing.T) {
 		d := newDesk()
 		d.shelf = "null"
 		late := schemas.QueuedRequest{
-			ID: "late", ItemID: bookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1, PickupServicePointID: deskID,
+			ID: "late", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1, PickupServicePointID: librarytest.DeskID,
 		}
-		d.onCheckIn = func() { d.queue = []schemas.QueuedRequest{late} }
+		d.onCheckIn = func() { d.Queue = []schemas.QueuedRequest{late} }
 		for range refusals {
 			d.answers = append(d.answers, changed)
 		}
@@ -115,8 +116,8 @@ func TestAReturnToAQueueThatChangedIsJudgedAgainOnce(t *testing.T) {
 func TestASessionIsHandedOn(t *testing.T) {
 	t.Parallel()
 	d, req := newDesk(), back()
-	req.SessionID = otherID
-	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].SessionID != otherID {
+	req.SessionID = librarytest.OtherID
+	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].SessionID != librarytest.OtherID {
 		t.Errorf("got %+v, %v", d.checkIns, err)
 	}
 	req.SessionID = "mine"

@@ -1,4 +1,4 @@
-package checkout_test
+package checkin_test
 
 import (
 	"context"
@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/checkin"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -21,15 +23,21 @@ const (
 	staffID  = "0b8bb1c8-0ae9-4b0d-9e2b-8d3d2b0f3c11"
 )
 
-// desk is a world whose book comes back.
+var (
+	errGone    = fault.New(fault.Unavailable, "connection reset")
+	errDown    = fault.New(fault.Internal, "storage is broken")
+	errChanged = fault.New(fault.ItemChanged, "item has another version")
+)
+
+// desk is a library whose book comes back.
 type desk struct {
-	*world
-	location checkout.Location
+	*librarytest.Records
+	location library.Location
 	loan     json.RawMessage // what the check-in closes
 	answers  []error         // of CheckIn; afterwards it succeeds
 	checkIns []schemas.CheckIn
-	later    *checkout.Item // what the item has become when it is read again
-	leaves   bool           // the machine leaves while storage commits
+	later    *library.Item // what the item has become when it is read again
+	leaves   bool          // the machine leaves while storage commits
 	left     context.CancelFunc
 
 	shelf     string // JSON of the hold shelf's period; "" is an unknown service point
@@ -38,43 +46,43 @@ type desk struct {
 
 func newDesk() *desk {
 	d := &desk{
-		world: newWorld(), loan: json.RawMessage(`{"id":"loan"}`),
-		location: checkout.Location{ID: mainID, Name: "Main", PrimaryServicePoint: homeID, ServicePointIDs: []string{homeID, deskID}},
+		Records: librarytest.New(), loan: json.RawMessage(`{"id":"loan"}`),
+		location: library.Location{ID: librarytest.MainID, Name: "Main", PrimaryServicePoint: homeID, ServicePointIDs: []string{homeID, librarytest.DeskID}},
 	}
-	d.item.Status.Name = "Checked out"
+	d.Book.Status.Name = "Checked out"
 	return d
 }
 
 // back is the request that brings the book back to the desk.
-func back() checkout.CheckInRequest {
-	return checkout.CheckInRequest{ItemBarcode: "book", ServicePointID: deskID, CheckInDate: "2026-03-02T09:00:00.000+01:00"}
+func back() checkin.Request {
+	return checkin.Request{ItemBarcode: "book", ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T09:00:00.000+01:00"}
 }
 
-func (d *desk) checkIn(t *testing.T, req checkout.CheckInRequest) (checkout.CheckedIn, error) {
+func (d *desk) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, error) {
 	t.Helper()
-	r := &checkout.Returns{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
+	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
 	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
 	defer cancel()
 	d.left = cancel
-	return r.CheckIn(ctx, req)
+	return s.CheckIn(ctx, req)
 }
 
-func (d *desk) Item(context.Context, string) (checkout.Item, error) {
+func (d *desk) Item(context.Context, string) (library.Item, error) {
 	if d.later == nil {
-		return d.item, nil
+		return d.Book, nil
 	}
 	return *d.later, nil
 }
 
-func (d *desk) Location(context.Context, string) (checkout.Location, error) {
+func (d *desk) Location(context.Context, string) (library.Location, error) {
 	if d.location.ID == "" {
-		return checkout.Location{}, errNone
+		return library.Location{}, librarytest.ErrNone
 	}
 	return d.location, nil
 }
 
-func (d *desk) ServicePoint(_ context.Context, id string) (checkout.Named, error) {
-	return checkout.Named{ID: id, Name: "Home"}, nil
+func (d *desk) ServicePoint(_ context.Context, id string) (library.Named, error) {
+	return library.Named{ID: id, Name: "Home"}, nil
 }
 
 func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
@@ -102,13 +110,13 @@ func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInR
 func TestABookComesBack(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
-	d.item.InTransitDestinationServicePointID = homeID // from before; storage takes it out
+	d.Book.InTransitDestinationServicePointID = homeID // from before; storage takes it out
 	in, err := d.checkIn(t, back())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := schemas.CheckIn{
-		ItemID: bookItemID, ServicePointID: deskID, CheckInDate: "2026-03-02T08:00:00Z", ItemVersion: 4,
+		ItemID: librarytest.BookItemID, ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T08:00:00Z", ItemVersion: 4,
 		ItemStatus: "Available", StaffMemberID: staffID,
 	}
 	if len(d.checkIns) > 0 && schemas.IsUUID(d.checkIns[0].ID) {
@@ -117,12 +125,9 @@ func TestABookComesBack(t *testing.T) {
 	if len(d.checkIns) != 1 || d.checkIns[0] != want {
 		t.Errorf("committed %+v\nwant %+v", d.checkIns, want)
 	}
-	if string(in.Loan) != string(d.loan) || in.Item.Status.Name != "Available" || in.Item.InTransitDestinationServicePointID != "" ||
-		in.InHouseUse || in.Instance.Title != "Moby Dick" || in.Material.Name != "book" {
+	if string(in.Loan) != string(d.loan) || in.Copy.Item.Status.Name != "Available" || in.Copy.Item.InTransitDestinationServicePointID != "" ||
+		in.InHouseUse || in.Copy.Instance.Title != "Moby Dick" || in.Copy.Material.Name != "book" {
 		t.Errorf("answered %+v", in)
-	}
-	if len(d.requests) != 0 {
-		t.Error("a check-in took the patron's lock")
 	}
 }
 
@@ -130,15 +135,15 @@ func TestWhereABookGoesFromHere(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		at       string
-		location checkout.Location
+		location library.Location
 		status   string
 		to       string
 	}{
-		"at a desk of its location": {deskID, checkout.Location{ID: mainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{deskID}}, "Available", ""},
-		"at its primary desk":       {homeID, checkout.Location{ID: mainID, PrimaryServicePoint: homeID}, "Available", ""},
-		"upper case is the same":    {strings.ToUpper(homeID), checkout.Location{ID: mainID, PrimaryServicePoint: homeID}, "Available", ""},
-		"elsewhere":                 {branchID, checkout.Location{ID: mainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{deskID}}, "In transit", homeID},
-		"its location is gone":      {branchID, checkout.Location{}, "Available", ""},
+		"at a desk of its location": {librarytest.DeskID, library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, "Available", ""},
+		"at its primary desk":       {homeID, library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, "Available", ""},
+		"upper case is the same":    {strings.ToUpper(homeID), library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, "Available", ""},
+		"elsewhere":                 {branchID, library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, "In transit", homeID},
+		"its location is gone":      {branchID, library.Location{}, "Available", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,17 +171,17 @@ func TestABookThatWasNotOnLoan(t *testing.T) {
 		loan       string
 		want       bool
 	}{
-		"used in the house":       {"Available", deskID, "", true},
-		"null is no loan":         {"Available", deskID, "null", true},
+		"used in the house":       {"Available", librarytest.DeskID, "", true},
+		"null is no loan":         {"Available", librarytest.DeskID, "null", true},
 		"found in another branch": {"Available", branchID, "", false},
-		"back from transit":       {"In transit", deskID, "", false},
-		"on loan all the same":    {"Available", deskID, `{"id":"loan"}`, false},
+		"back from transit":       {"In transit", librarytest.DeskID, "", false},
+		"on loan all the same":    {"Available", librarytest.DeskID, `{"id":"loan"}`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk()
-			d.item.Status.Name, d.loan = tt.status, json.RawMessage(tt.loan)
+			d.Book.Status.Name, d.loan = tt.status, json.RawMessage(tt.loan)
 			req := back()
 			req.ServicePointID = tt.at
 			in, err := d.checkIn(t, req)
@@ -193,11 +198,11 @@ func TestABookThatWasNotOnLoan(t *testing.T) {
 func TestCheckInsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(d *desk, r *checkout.CheckInRequest)
+		change func(d *desk, r *checkin.Request)
 		want   []string // message | code | key=value
 	}{
 		"nothing given": {
-			func(_ *desk, r *checkout.CheckInRequest) { *r = checkout.CheckInRequest{} },
+			func(_ *desk, r *checkin.Request) { *r = checkin.Request{} },
 			[]string{
 				"Checkin request must have an item barcode||itemBarcode=null",
 				"Checkin request must have a service point id||servicePointId=null",
@@ -205,31 +210,31 @@ func TestCheckInsThatAreRefused(t *testing.T) {
 			},
 		},
 		"a service point that is no id": {
-			func(_ *desk, r *checkout.CheckInRequest) { r.ServicePointID = "desk" },
+			func(_ *desk, r *checkin.Request) { r.ServicePointID = "desk" },
 			[]string{"servicePointId must be a UUID||servicePointId=desk"},
 		},
 		"a date that is none": {
-			func(_ *desk, r *checkout.CheckInRequest) { r.CheckInDate = "yesterday" },
+			func(_ *desk, r *checkin.Request) { r.CheckInDate = "yesterday" },
 			[]string{"checkInDate must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z, or a date||checkInDate=yesterday"},
 		},
 		"an unknown resolution": {
-			func(_ *desk, r *checkout.CheckInRequest) { r.ClaimedReturnedResolution = "Lost" },
+			func(_ *desk, r *checkin.Request) { r.ClaimedReturnedResolution = "Lost" },
 			[]string{"Unrecognized value provided for property||claimedReturnedResolution=Lost"},
 		},
 		"an unknown item": {
-			func(_ *desk, r *checkout.CheckInRequest) { r.ItemBarcode = "nope" },
+			func(_ *desk, r *checkin.Request) { r.ItemBarcode = "nope" },
 			[]string{"No item with barcode nope exists|ITEM_BARCODE_NOT_FOUND|itemBarcode=nope"},
 		},
 		"a barcode that cannot be": {
-			func(d *desk, r *checkout.CheckInRequest) { r.ItemBarcode, d.item.Barcode = "a\x00b", "a\x00b" },
+			func(d *desk, r *checkin.Request) { r.ItemBarcode, d.Book.Barcode = "a\x00b", "a\x00b" },
 			[]string{"No item with barcode a\x00b exists|ITEM_BARCODE_NOT_FOUND|itemBarcode=a\x00b"},
 		},
 		"an intellectual item": {
-			func(d *desk, _ *checkout.CheckInRequest) { d.item.Status.Name = "Intellectual item" },
+			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Intellectual item" },
 			[]string{"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked in||itemBarcode=book"},
 		},
 		"claimed returned, and nobody says how it ended": {
-			func(d *desk, _ *checkout.CheckInRequest) { d.item.Status.Name = "Claimed returned" },
+			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Claimed returned" },
 			[]string{"Item is claimed returned, a resolution is required to check in||itemBarcode=book"},
 		},
 	}
@@ -265,8 +270,8 @@ func TestCheckInsThatAreRefused(t *testing.T) {
 func TestNobodyLoggedInChecksNothingIn(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
-	r := &checkout.Returns{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
-	_, err := r.CheckIn(t.Context(), back())
+	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
+	_, err := s.CheckIn(t.Context(), back())
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "No logged-in user present") || len(d.checkIns) != 0 {
 		t.Errorf("got %v and %d commits", err, len(d.checkIns))
 	}
@@ -278,7 +283,7 @@ func TestAClaimedReturnIsResolved(t *testing.T) {
 		"Found by library": "checkedInFoundByLibrary", "Returned by patron": "checkedInReturnedByPatron",
 	} {
 		d, req := newDesk(), back()
-		d.item.Status.Name, req.ClaimedReturnedResolution = "Claimed returned", resolution
+		d.Book.Status.Name, req.ClaimedReturnedResolution = "Claimed returned", resolution
 		if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].LoanAction != want {
 			t.Errorf("%s: got %+v, %v, want action %s", resolution, d.checkIns, err, want)
 		}
@@ -294,7 +299,7 @@ func TestAReturnedItemThatChangedIsReadAgainOnce(t *testing.T) {
 	t.Parallel()
 	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.ItemChanged} {
 		d := newDesk()
-		changed := d.item
+		changed := d.Book
 		changed.Version = 5
 		d.later = &changed
 		for range refusals {
@@ -310,7 +315,7 @@ func TestAReturnedItemThatChangedIsReadAgainOnce(t *testing.T) {
 func TestAReturnedItemThatChangedIsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
-	claimed := d.item
+	claimed := d.Book
 	claimed.Version, claimed.Status.Name = 5, "Claimed returned"
 	d.later, d.answers = &claimed, []error{errChanged}
 	if _, err := d.checkIn(t, back()); !fault.Is(err, fault.Invalid) || len(d.checkIns) != 1 {

@@ -1,4 +1,4 @@
-package checkout_test
+package checkin_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -91,14 +91,14 @@ func TestACheckInWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 				d := newDesk()
 				d.answers = tt.answer
 				f := &forgetful{desk: d, t: t, script: tt.script, kept: map[string]schemas.CheckInResult{}}
-				r := &checkout.Returns{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
+				r := &checkin.Service{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
 				start := time.Now()
 				in, err := r.CheckIn(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), back())
 				if fault.CodeOf(err) != tt.code {
 					t.Fatalf("got %v, want %q", err, tt.code)
 				}
-				if err == nil && (len(in.Loan) == 0 || in.Item.Status.Name != "Available") {
-					t.Errorf("answered %s and %+v, want what storage answered the first time", in.Loan, in.Item)
+				if err == nil && (len(in.Loan) == 0 || in.Copy.Item.Status.Name != "Available") {
+					t.Errorf("answered %s and %+v, want what storage answered the first time", in.Loan, in.Copy.Item)
 				}
 				ids := map[string]bool{}
 				for _, c := range f.sent {
@@ -123,7 +123,7 @@ func TestACheckInOfAMachineThatLeftIsSettledOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
 	defer cancel()
 	d.left = cancel
-	r := &checkout.Returns{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
+	r := &checkin.Service{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
 	if _, err := r.CheckIn(ctx, back()); err != nil || len(f.kept) != 1 || !errors.Is(ctx.Err(), context.Canceled) {
 		t.Errorf("got %v, kept %d check-ins", err, len(f.kept))
 	}

@@ -1,24 +1,27 @@
-package checkout_test
+package renewal_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-// renewals is a world in which the book is on loan to Ann, and the storage that
+// renewals is a library in which the book is on loan to Ann, and the storage that
 // renews it.
 type renewals struct {
-	*world
+	*librarytest.Records
 	loan    string // stored; "" for none
 	renewed []schemas.Renewal
 	answers []error // of Renew; afterwards it succeeds
@@ -26,24 +29,24 @@ type renewals struct {
 }
 
 func newRenewals() *renewals {
-	w := newWorld()
-	w.onLoan, w.item.Status.Name = true, "Checked out"
-	w.policy = strings.Replace(w.policy, `"renewable":true`, `"renewable":true,"renewalsPolicy":{"numberAllowed":3,"renewFromId":"SYSTEM_DATE"}`, 1)
-	return &renewals{world: w, loan: `{"id":"l","userId":"` + annID + `","dueDate":"2026-03-05T12:00:00.500+01:00","renewalCount":2}`}
+	w := librarytest.New()
+	w.Book.Status.Name = "Checked out"
+	w.Policy = strings.Replace(w.Policy, `"renewable":true`, `"renewable":true,"renewalsPolicy":{"numberAllowed":3,"renewFromId":"SYSTEM_DATE"}`, 1)
+	return &renewals{Records: w, loan: `{"id":"l","userId":"` + librarytest.AnnID + `","dueDate":"2026-03-05T12:00:00.500+01:00","renewalCount":2}`}
 }
 
 func (r *renewals) OpenLoan(_ context.Context, itemID string) (json.RawMessage, error) {
-	if r.loan == "" || itemID != bookItemID {
-		return nil, errNone
+	if r.loan == "" || itemID != librarytest.BookItemID {
+		return nil, librarytest.ErrNone
 	}
 	return json.RawMessage(r.loan), nil
 }
 
 func (r *renewals) RenewalPolicy(context.Context, string) (policy.RenewalPolicy, error) {
-	if r.noPolicy {
-		return policy.RenewalPolicy{}, errNone
+	if r.NoPolicy {
+		return policy.RenewalPolicy{}, librarytest.ErrNone
 	}
-	return policy.ParseRenewalPolicy([]byte(r.policy))
+	return policy.ParseRenewalPolicy([]byte(r.Policy))
 }
 
 func (r *renewals) Renew(_ context.Context, renewal schemas.Renewal) (json.RawMessage, error) {
@@ -61,17 +64,19 @@ func (r *renewals) Renew(_ context.Context, renewal schemas.Renewal) (json.RawMe
 	return json.RawMessage(`{"id":"` + renewal.LoanID + `"}`), nil
 }
 
+func (r *renewals) service() *renewal.Service {
+	return &renewal.Service{Library: r, Renewer: r, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today }}
+}
+
 // renew renews Ann's loan of the book.
 func (r *renewals) renew(t *testing.T) (json.RawMessage, error) {
 	t.Helper()
-	return r.send(t, checkout.RenewalRequest{ItemBarcode: "book", UserBarcode: "ann"})
+	return r.send(t, renewal.Request{ItemBarcode: "book", UserBarcode: "ann"})
 }
 
-func (r *renewals) send(t *testing.T, req checkout.RenewalRequest) (json.RawMessage, error) {
+func (r *renewals) send(t *testing.T, req renewal.Request) (json.RawMessage, error) {
 	t.Helper()
-	service := r.service()
-	service.Locker, service.Committer, service.Settings = nil, nil, nil // a renewal needs none
-	return (&checkout.Renewals{Service: service, Renewer: r}).Renew(t.Context(), req)
+	return r.service().Renew(t.Context(), req)
 }
 
 func TestARenewalMovesTheDueDateOfTheLoanThatWasJudged(t *testing.T) {
@@ -79,15 +84,15 @@ func TestARenewalMovesTheDueDateOfTheLoanThatWasJudged(t *testing.T) {
 	r := newRenewals()
 	loan, err := r.renew(t)
 	want := schemas.Renewal{
-		LoanID: "l", ItemID: bookItemID, ItemVersion: 4, JudgedDueDate: "2026-03-05T12:00:00.5+01:00", JudgedRenewalCount: 2,
-		DueDate: "2026-03-15T10:00:00.000Z", LoanPolicyID: threeID,
+		LoanID: "l", ItemID: librarytest.BookItemID, ItemVersion: 4, JudgedDueDate: "2026-03-05T12:00:00.5+01:00", JudgedRenewalCount: 2,
+		DueDate: "2026-03-15T10:00:00.000Z", LoanPolicyID: librarytest.ThreeID,
 	}
 	if err != nil || string(loan) != `{"id":"l"}` || !slices.Equal(r.renewed, []schemas.Renewal{want}) {
 		t.Errorf("got %s, %v after %+v, want %+v", loan, err, r.renewed, want)
 	}
 
 	first := newRenewals()
-	first.loan = `{"id":"l","userId":"` + strings.ToUpper(annID) + `"}` // never renewed, and due never
+	first.loan = `{"id":"l","userId":"` + strings.ToUpper(librarytest.AnnID) + `"}` // never renewed, and due never
 	if _, err := first.renew(t); err != nil || first.renewed[0].JudgedDueDate != "" || first.renewed[0].JudgedRenewalCount != 0 {
 		t.Errorf("got %v after %+v", err, first.renewed)
 	}
@@ -100,44 +105,44 @@ func TestWhatARenewalIsRefusedFor(t *testing.T) {
 	}
 	inactive := false
 	tests := map[string]struct {
-		prepare func(*renewals, *checkout.RenewalRequest)
+		prepare func(*renewals, *renewal.Request)
 		want    []string
 	}{
 		"nothing is known": {
-			func(_ *renewals, r *checkout.RenewalRequest) {
-				*r = checkout.RenewalRequest{ItemBarcode: "x", ServicePointID: "desk"}
+			func(_ *renewals, r *renewal.Request) {
+				*r = renewal.Request{ItemBarcode: "x", ServicePointID: "desk"}
 			},
 			[]string{"servicePointId must be a UUID", "Could not find user with matching barcode", "No item with barcode x could be found"},
 		},
 		"an override": {
-			func(_ *renewals, r *checkout.RenewalRequest) {
+			func(_ *renewals, r *renewal.Request) {
 				r.OverrideBlocks = json.RawMessage(`{"renewalBlock":{}}`)
 			},
 			[]string{"This version does not support overrideBlocks in renewals"},
 		},
-		"not on loan":      {func(r *renewals, _ *checkout.RenewalRequest) { r.loan = "" }, []string{"No open loan of the item with barcode book exists"}},
-		"another's loan":   {func(r *renewals, _ *checkout.RenewalRequest) { r.loan = `{"id":"l","userId":"` + carlID + `"}` }, []string{"Cannot renew item checked out to different user"}},
-		"inactive":         {func(r *renewals, _ *checkout.RenewalRequest) { r.user.Active = &inactive }, []string{"Cannot renew item checked out to inactive user"}},
-		"activity unknown": {func(r *renewals, _ *checkout.RenewalRequest) { r.user.Active = nil }, []string{"Cannot determine if user is active or not"}},
-		"declared lost":    {func(r *renewals, _ *checkout.RenewalRequest) { r.item.Status.Name = "Declared lost" }, []string{"item is Declared lost"}},
-		"claimed returned": {func(r *renewals, _ *checkout.RenewalRequest) { r.item.Status.Name = "Claimed returned" }, []string{"item is Claimed returned"}},
-		"aged to lost":     {func(r *renewals, _ *checkout.RenewalRequest) { r.item.Status.Name = "Aged to lost" }, []string{"item is Aged to lost"}},
+		"not on loan":      {func(r *renewals, _ *renewal.Request) { r.loan = "" }, []string{"No open loan of the item with barcode book exists"}},
+		"another's loan":   {func(r *renewals, _ *renewal.Request) { r.loan = `{"id":"l","userId":"` + librarytest.CarlID + `"}` }, []string{"Cannot renew item checked out to different user"}},
+		"inactive":         {func(r *renewals, _ *renewal.Request) { r.Patron.Active = &inactive }, []string{"Cannot renew item checked out to inactive user"}},
+		"activity unknown": {func(r *renewals, _ *renewal.Request) { r.Patron.Active = nil }, []string{"Cannot determine if user is active or not"}},
+		"declared lost":    {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Declared lost" }, []string{"item is Declared lost"}},
+		"claimed returned": {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Claimed returned" }, []string{"item is Claimed returned"}},
+		"aged to lost":     {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Aged to lost" }, []string{"item is Aged to lost"}},
 		"blocked": {
-			func(r *renewals, _ *checkout.RenewalRequest) {
-				r.manual = []checkout.ManualBlock{{Desc: "owes", Renewals: true}, {Desc: "noisy", Borrowing: true}}
-				r.auto = []checkout.AutomatedBlock{{Message: "too many overdue", BlockRenewals: true}, {Message: "too many", BlockBorrowing: true}}
+			func(r *renewals, _ *renewal.Request) {
+				r.Manual = []library.ManualBlock{{Desc: "owes", Renewals: true}, {Desc: "noisy", Borrowing: true}}
+				r.Automated = []library.AutomatedBlock{{Message: "too many overdue", BlockRenewals: true}, {Message: "too many", BlockBorrowing: true}}
 			},
 			[]string{"Patron blocked from renewing", "too many overdue"},
 		},
-		"recalled": {func(r *renewals, _ *checkout.RenewalRequest) { r.queue = request("Recall", bookItemID) }, []string{"items cannot be renewed when there is an active recall request"}},
+		"recalled": {func(r *renewals, _ *renewal.Request) { r.Queue = request("Recall", librarytest.BookItemID) }, []string{"items cannot be renewed when there is an active recall request"}},
 		"on hold": {
-			func(r *renewals, _ *checkout.RenewalRequest) { r.queue = request("Hold", bookItemID) },
+			func(r *renewals, _ *renewal.Request) { r.Queue = request("Hold", librarytest.BookItemID) },
 			[]string{"items with this loan policy cannot be renewed when there is an active, pending hold request"},
 		},
 		"everything at once": {
-			func(r *renewals, _ *checkout.RenewalRequest) {
-				r.item.Status.Name, r.queue = "Aged to lost", request("Recall", bookItemID)
-				r.loan = `{"id":"l","userId":"` + annID + `","dueDate":"2027-01-01T00:00:00Z","renewalCount":3}`
+			func(r *renewals, _ *renewal.Request) {
+				r.Book.Status.Name, r.Queue = "Aged to lost", request("Recall", librarytest.BookItemID)
+				r.loan = `{"id":"l","userId":"` + librarytest.AnnID + `","dueDate":"2027-01-01T00:00:00Z","renewalCount":3}`
 			},
 			[]string{
 				"item is Aged to lost", "items cannot be renewed when there is an active recall request",
@@ -148,10 +153,10 @@ func TestWhatARenewalIsRefusedFor(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, req := newRenewals(), checkout.RenewalRequest{ItemBarcode: "book", UserBarcode: "ann"}
+			r, req := newRenewals(), renewal.Request{ItemBarcode: "book", UserBarcode: "ann"}
 			tt.prepare(r, &req)
 			_, err := r.send(t, req)
-			if got := messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, tt.want) {
+			if got := librarytest.Messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, tt.want) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
 			if r.renewed != nil {
@@ -164,11 +169,11 @@ func TestWhatARenewalIsRefusedFor(t *testing.T) {
 func TestARefusedRenewalNamesThePolicyThatRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
-	r.policy = strings.Replace(r.policy, `"renewable":true`, `"renewable":false`, 1)
+	r.Policy = strings.Replace(r.Policy, `"renewable":true`, `"renewable":false`, 1)
 	_, err := r.renew(t)
 	var f *fault.Error
 	if !errors.As(err, &f) || len(f.Details) != 1 || f.Details[0].Message != "loan is not renewable" ||
-		*f.Details[0].Parameters[0].Value != threeID || *f.Details[0].Parameters[1].Value != "Three" {
+		*f.Details[0].Parameters[0].Value != librarytest.ThreeID || *f.Details[0].Parameters[1].Value != "Three" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -176,9 +181,9 @@ func TestARefusedRenewalNamesThePolicyThatRefuses(t *testing.T) {
 func TestARecallOfAnotherCopyDoesNotHinder(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
-	r.titles = true
-	r.queue = []schemas.QueuedRequest{{
-		ID: "q", RequestType: "Recall", RequestLevel: "Title", ItemID: otherID, InstanceID: "i", Status: schemas.RequestNotYetFilled, Position: 1,
+	r.Titles = true
+	r.Queue = []schemas.QueuedRequest{{
+		ID: "q", RequestType: "Recall", RequestLevel: "Title", ItemID: librarytest.OtherID, InstanceID: "i", Status: schemas.RequestNotYetFilled, Position: 1,
 	}}
 	if _, err := r.renew(t); err != nil {
 		t.Error(err)
@@ -191,7 +196,7 @@ func TestALoanThatChangedIsJudgedAgainOnce(t *testing.T) {
 	r := newRenewals()
 	r.answers = []error{changed}
 	r.onRenew = func() { r.loan = strings.Replace(r.loan, `"renewalCount":2`, `"renewalCount":3`, 1) }
-	if _, err := r.renew(t); !slices.Equal(messages(err), []string{"loan at maximum renewal number"}) || len(r.renewed) != 1 {
+	if _, err := r.renew(t); !slices.Equal(librarytest.Messages(err), []string{"loan at maximum renewal number"}) || len(r.renewed) != 1 {
 		t.Errorf("got %v after %d tries, want the number reached by somebody else", err, len(r.renewed))
 	}
 	for name, answer := range map[string]error{"loan": changed, "item": fault.New(fault.ItemChanged, "changed")} {
@@ -216,14 +221,14 @@ func TestWhatIsNoLongerKnownAboutARenewalIsNotTriedAgain(t *testing.T) {
 		t.Errorf("got %v after %d tries, want %s after 1: it may have happened", err, len(r.renewed), fault.Timeout)
 	}
 	r = newRenewals()
-	r.noPolicy = true
+	r.NoPolicy = true
 	if _, err := r.renew(t); !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "please check circulation rules") {
 		t.Errorf("got %v, want a fault of the rules", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	r = newRenewals()
 	cancel()
-	if _, err := (&checkout.Renewals{Service: r.service(), Renewer: r}).Renew(ctx, checkout.RenewalRequest{ItemBarcode: "book", UserBarcode: "ann"}); !errors.Is(err, context.Canceled) || r.renewed != nil {
+	if _, err := r.service().Renew(ctx, renewal.Request{ItemBarcode: "book", UserBarcode: "ann"}); !errors.Is(err, context.Canceled) || r.renewed != nil {
 		t.Errorf("got %v, want nothing written for a machine that left", err)
 	}
 }

@@ -1,0 +1,229 @@
+// Package checkin takes items back, and ends the sessions of patrons at a desk.
+package checkin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+	"checkoutlock/schemas/okapi"
+)
+
+// resolutions maps FOLIO's claimedReturnedResolution to the action of the loan that it closes.
+var resolutions = map[string]string{
+	"Found by library":   "checkedInFoundByLibrary",
+	"Returned by patron": "checkedInReturnedByPatron",
+}
+
+// Request is the body of POST /circulation/check-in-by-barcode. Unknown properties are ignored.
+type Request struct {
+	ItemBarcode    string `json:"itemBarcode"`
+	ServicePointID string `json:"servicePointId"`
+	CheckInDate    string `json:"checkInDate"`
+	// ClaimedReturnedResolution says how a claimed return ended. Only an item that is claimed
+	// returned needs it.
+	ClaimedReturnedResolution string `json:"claimedReturnedResolution"`
+	// SessionID names the session at the desk, for its record; optional.
+	SessionID string `json:"sessionId"`
+}
+
+// Returned is a check-in that happened: what is stored now, and the records that the answer is made
+// of.
+type Returned struct {
+	Loan        json.RawMessage // the closed loan; empty if the item was not on loan
+	Copy        library.Copy
+	Destination library.Named // where the item is in transit to
+	InHouseUse  bool          // the item was at home, available and not requested
+}
+
+// Library is what check-ins read.
+type Library interface {
+	library.Copies
+	// ServicePoint may be two seconds old.
+	ServicePoint(ctx context.Context, id string) (library.Named, error)
+	PickupPoint(ctx context.Context, id string) (library.PickupPoint, error)
+}
+
+// Returner writes a check-in wholly or not at all, and answers a repeat with the same id like the
+// first. Faults that say it did not happen are those of a check-out's commit except the two about
+// locks.
+type Returner interface {
+	CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error)
+}
+
+// Service takes items back. It needs no lock, because a check-in only lowers a patron's count. All
+// fields are required.
+type Service struct {
+	Library  Library
+	Returner Returner
+	Log      *slog.Logger
+}
+
+// CheckIn takes an item back. The first request that the item can fill gets it: the item waits on the
+// hold shelf or goes In transit to the pickup service point. Without a request it becomes Available
+// at a service point that serves its location, else In transit to the location's primary one.
+//
+// Faults: Invalid with FOLIO's messages; ItemChanged and RequestChanged if the item or its queue
+// keeps changing; any other answer of storage. A check-in whose outcome is unknown may be sent again.
+func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
+	date, err := req.check(okapi.FromContext(ctx).UserID)
+	if err != nil {
+		return Returned{}, err
+	}
+	item, err := s.findItem(ctx, req.ItemBarcode)
+	if err != nil {
+		return Returned{}, err
+	}
+	commit := schemas.CheckIn{
+		ID: uuid.NewString(), ItemID: item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.UTC().Format(time.RFC3339Nano),
+		StaffMemberID: okapi.FromContext(ctx).UserID, SessionID: req.SessionID,
+	}
+	returned, err := s.checkInItem(ctx, req, item, commit)
+	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
+		return returned, err
+	}
+	if item, err = s.Library.Item(ctx, item.ID); err != nil {
+		return Returned{}, fmt.Errorf("reading the changed item again: %w", err)
+	}
+	return s.checkInItem(ctx, req, item, commit)
+}
+
+// check returns the check-in date, or everything that is wrong with the request by itself.
+func (r Request) check(userID string) (library.Instant, error) {
+	var found fault.List
+	refuse := func(key, message string) {
+		found = append(found, fault.Refusal("", message, fault.Parameter{Key: key}))
+	}
+	if userID == "" {
+		refuse("userId", "No logged-in user present")
+	}
+	if r.ItemBarcode == "" {
+		refuse("itemBarcode", "Checkin request must have an item barcode")
+	}
+	if r.ServicePointID == "" {
+		refuse("servicePointId", "Checkin request must have a service point id")
+	} else {
+		found = append(found, library.CheckUUID("servicePointId", r.ServicePointID)...)
+	}
+	var date library.Instant
+	if r.CheckInDate == "" {
+		refuse("checkInDate", "Checkin request must have an check in date")
+	} else if t, err := jsonschema.ParseTime(r.CheckInDate); err != nil {
+		found = append(found, fault.Refusal("", "checkInDate "+err.Error(), fault.Param("checkInDate", r.CheckInDate)))
+	} else {
+		date = library.Instant{Time: t}
+	}
+	if r.SessionID != "" {
+		found = append(found, library.CheckUUID("sessionId", r.SessionID)...)
+	}
+	if _, known := resolutions[r.ClaimedReturnedResolution]; !known && r.ClaimedReturnedResolution != "" {
+		found = append(found, fault.Refusal("", "Unrecognized value provided for property",
+			fault.Param("claimedReturnedResolution", r.ClaimedReturnedResolution)))
+	}
+	if err := found.Err(); err != nil {
+		return library.Instant{}, err
+	}
+	return date, nil
+}
+
+func (s *Service) findItem(ctx context.Context, barcode string) (library.Item, error) {
+	item, exists, err := library.FindByBarcode(ctx, barcode, s.Library.ItemByBarcode)
+	if err != nil {
+		return library.Item{}, fmt.Errorf("finding the item: %w", err)
+	}
+	if !exists {
+		return library.Item{}, fault.Validation(fault.Refusal(library.CauseItemNotFound,
+			fmt.Sprintf("No item with barcode %s exists", barcode), fault.Param("itemBarcode", barcode)))
+	}
+	return item, nil
+}
+
+// checkInItem judges the item as it was read, completes the commit and sends it.
+func (s *Service) checkInItem(ctx context.Context, req Request, item library.Item, commit schemas.CheckIn) (Returned, error) {
+	titleLevel, err := s.Library.TitleLevelRequests(ctx)
+	if err != nil {
+		return Returned{}, fmt.Errorf("reading whether titles can be requested: %w", err)
+	}
+	book, queue, err := library.ReadCopy(ctx, s.Library, item, titleLevel)
+	if err != nil {
+		return Returned{}, fmt.Errorf("reading what the item belongs to: %w", err)
+	}
+	if refused := checkStatus(book, req); refused != nil {
+		return Returned{}, fault.Validation(*refused)
+	}
+	commit.ItemVersion = item.Version
+	if item.Status.Name == library.StatusClaimedReturned {
+		commit.LoanAction = resolutions[req.ClaimedReturnedResolution]
+	}
+	if err := s.chooseDestination(ctx, book, queue, &commit); err != nil {
+		return Returned{}, err
+	}
+	returned := Returned{Copy: book}
+	if to := commit.InTransitDestinationServicePointID; to != "" {
+		if returned.Destination, _, err = fault.Found(s.Library.ServicePoint(ctx, to)); err != nil {
+			return Returned{}, fmt.Errorf("finding where the item goes: %w", err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return Returned{}, err // nothing is written for a machine that left
+	}
+	result, err := s.sendCommit(ctx, commit)
+	if err != nil {
+		return Returned{}, err
+	}
+	if !bytes.Equal(bytes.TrimSpace(result.Loan), []byte("null")) {
+		returned.Loan = result.Loan
+	}
+	returned.InHouseUse = len(returned.Loan) == 0 && commit.ItemStatus == library.StatusAvailable && item.Status.Name == library.StatusAvailable
+	var stored library.Item // an empty one, so that it lacks what storage removed
+	if err := json.Unmarshal(result.Item, &stored); err != nil {
+		s.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
+		return returned, nil
+	}
+	returned.Copy.Item = stored
+	return returned, nil
+}
+
+// sendCommit writes the check-in. From here on the machine's connection does not matter. It repeats
+// the commit while the outcome is unknown: storage recognises the id, so it happens once. The last
+// repeat has a context of its own, because the process may have slept until all others had ended.
+func (s *Service) sendCommit(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
+	ctx = context.WithoutCancel(ctx)
+	send := func(ctx context.Context) (schemas.CheckInResult, error) { return s.Returner.CheckIn(ctx, c) }
+	onRepeat := func(err error) {
+		s.Log.WarnContext(ctx, "outcome of the check-in unknown; sending it again", "check_in_id", c.ID, "item_id", c.ItemID, "err", err)
+	}
+	rctx, cancel := context.WithTimeout(ctx, library.CommitsTimeout)
+	defer cancel()
+	result, err := library.RetryCommit(rctx, send, onRepeat)
+	if err == nil || !library.IsUnknown(err) {
+		return result, err
+	}
+	onRepeat(err)
+	return library.SendCommit(ctx, send)
+}
+
+// checkStatus refuses an item whose status excludes a check-in.
+func checkStatus(book library.Copy, req Request) *fault.Detail {
+	var d fault.Detail
+	barcode := fault.Param("itemBarcode", req.ItemBarcode)
+	switch status := book.Item.Status.Name; {
+	case status == library.StatusIntellectualItem:
+		d = fault.Refusal("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
+			book.Instance.Title, book.Material.Name, book.Item.Barcode, status), barcode)
+	case status == library.StatusClaimedReturned && req.ClaimedReturnedResolution == "":
+		d = fault.Refusal("", "Item is claimed returned, a resolution is required to check in", barcode)
+	default:
+		return nil
+	}
+	return &d
+}

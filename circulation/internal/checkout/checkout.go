@@ -1,0 +1,215 @@
+// Package checkout lends: it validates a check-out, takes the patron's lock, counts again, commits,
+// and releases the lock.
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/circulation/internal/settings"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
+)
+
+// Service checks items out. All fields are required.
+type Service struct {
+	Admission Admission
+	Library   Library
+	Locker    Locker
+	Committer Committer
+	Settings  Settings
+	Observer  Observer
+	Log       *slog.Logger
+	// Now is the time for loan dates and by which a patron's expiration is judged. No lock is judged
+	// by it.
+	Now func() time.Time
+}
+
+// releaseTimeout bounds the wait for a release. A lock that is not released is outdated after its
+// TTL.
+const releaseTimeout = 1500 * time.Millisecond
+
+// Lent is a check-out that happened: the stored loan, and the records that the answer is made of.
+type Lent struct {
+	Loan   json.RawMessage
+	Copy   library.Copy
+	User   library.User
+	Group  library.Group
+	Policy policy.LoanPolicy
+}
+
+// CheckOut lends an item to a patron. It first waits for a place, unless the request was admitted.
+//
+// Faults: Overloaded; Invalid with FOLIO's list of everything that is wrong, the item limit included;
+// LockNotAcquired; ClaimLost if another request with its Idempotency-Key took it over;
+// OutcomeUnknown if storage was lost and the loan may exist; Internal for faults of stored
+// configuration; any other answer of storage.
+//
+// Nothing is written before the lock is held. Everything is written in one transaction that the lock
+// fences (POST /loan-storage/check-outs).
+func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
+	start := time.Now()
+	if !req.Admitted {
+		leave, err := s.Admit(ctx, req)
+		if err != nil {
+			return Lent{}, err
+		}
+		defer leave()
+	}
+	a := &attempt{service: s, plan: &plan{req: req}, steps: steps{observer: s.Observer, last: time.Now()}}
+	lent, err := a.checkOut(ctx, req)
+	a.reportEnding(ctx, err, time.Since(start))
+	return lent, err
+}
+
+// Admit waits for a place for the check-out, which leave gives back. A check-out that gets none has
+// ended, and is observed and logged like any other. Callers with work to do before CheckOut call
+// Admit first, and then set Request.Admitted. Faults: those of Admission.
+func (s *Service) Admit(ctx context.Context, req Request) (leave func(), err error) {
+	start := time.Now()
+	leave, err = s.Admission.Enter(ctx, req.UserBarcode)
+	if err != nil {
+		a := &attempt{service: s, plan: &plan{req: req}}
+		a.reportEnding(ctx, err, time.Since(start))
+	}
+	return leave, err
+}
+
+// attempt is one check-out under way.
+type attempt struct {
+	service  *Service
+	plan     *plan
+	steps    steps
+	settings settings.Settings
+	lockID   string         // "" while no lock is held
+	waited   *time.Duration // for the lock; nil if none was asked for
+	repeats  int            // commits sent again
+}
+
+func (a *attempt) checkOut(ctx context.Context, req Request) (Lent, error) {
+	var err error
+	if a.plan, err = a.service.validateRequest(ctx, req); err != nil {
+		return Lent{}, err
+	}
+	a.steps.markReached(ctx, Validated)
+	a.settings = a.service.Settings.Current(ctx)
+	return a.lend(ctx)
+}
+
+// countRepeat notes that the commit is repeated because of err.
+func (a *attempt) countRepeat(err error) {
+	a.repeats++
+	a.service.Observer.Repeated(string(fault.CodeOf(err)))
+}
+
+// lend takes the lock, lends and releases. It repeats that if the lock was lost or the settings
+// changed under it, while the wait budget lasts. It follows the first change of settings also without
+// a budget.
+func (a *attempt) lend(ctx context.Context) (Lent, error) {
+	start, w, refreshed := time.Now(), &waits{remaining: a.settings.Waits}, false
+	for {
+		lent, err := a.lendOnce(ctx, w)
+		inTime := time.Since(start) <= a.settings.WaitBudget()
+		switch {
+		case fault.Is(err, fault.LockLost):
+		case fault.Is(err, fault.SettingsChanged):
+			locked := a.settings.Enabled
+			a.settings = a.service.Settings.Refresh(ctx)
+			if !locked { // so no wait was used
+				w.remaining = a.settings.Waits
+			}
+			inTime, refreshed = inTime || !refreshed, true
+		default:
+			return lent, err
+		}
+		switch {
+		case errors.Is(ctx.Err(), context.Canceled): // the machine left
+			return Lent{}, ctx.Err()
+		case !inTime || ctx.Err() != nil:
+			return Lent{}, newLockNotAcquired(err)
+		}
+		a.countRepeat(err)
+	}
+}
+
+// lendOnce is the part between acquire and release. The second count begins after the grant, and the
+// commit after the count: only then does the count see every loan made under earlier locks.
+func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
+	if a.settings.Enabled {
+		id, err := a.acquireLock(ctx, w)
+		if err != nil {
+			return Lent{}, err
+		}
+		a.lockID = id
+		defer a.releaseLock(ctx)
+		a.steps.markReached(ctx, Locked)
+		reached, err := a.service.checkLimit(ctx, a.plan, id)
+		if err != nil {
+			return Lent{}, err
+		}
+		if reached != nil {
+			return Lent{}, fault.Validation(*reached)
+		}
+		a.steps.markReached(ctx, Recounted)
+	} else if a.settings.Version == "" {
+		// Storage refuses a commit that shows neither a lock nor a version.
+		return Lent{}, fault.New(fault.Unavailable, "The check-out lock's settings could not be read from storage")
+	}
+	if err := ctx.Err(); err != nil {
+		return Lent{}, err // nothing is written for a machine that left
+	}
+	result, err := a.commitPlan(ctx)
+	if err != nil {
+		return Lent{}, err
+	}
+	a.steps.markReached(ctx, Committed)
+	return a.plan.newLent(ctx, result, a.service.Log), nil
+}
+
+// releaseLock gives the lock back, on a context of its own because the machine may have left.
+func (a *attempt) releaseLock(ctx context.Context) {
+	if a.lockID == "" {
+		return
+	}
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := a.service.Locker.Release(rctx, a.lockID); err != nil {
+		a.service.Log.WarnContext(ctx, "lock not released; it will be outdated", "patron", redact.Mask(a.plan.loan.UserID),
+			"lock_id", a.lockID, "ttl", a.settings.TTL, "err", err)
+	}
+	a.lockID = ""
+	a.steps.markReached(ctx, Released)
+}
+
+// newLent returns the check-out with what storage answered. It cannot fail, because the item is lent
+// by now.
+func (p *plan) newLent(ctx context.Context, result schemas.CheckOutResult, log *slog.Logger) Lent {
+	lent := Lent{Loan: result.Loan, Copy: p.facts.Copy, User: p.facts.User, Group: p.facts.Group, Policy: p.policy}
+	if len(result.Item) > 0 {
+		var stored *library.Item // an empty one, so that it lacks what storage removed
+		if err := json.Unmarshal(result.Item, &stored); err != nil {
+			log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
+		} else if stored != nil {
+			lent.Copy.Item = *stored
+		}
+	}
+	return lent
+}
+
+// steps measures the time from one step to the next.
+type steps struct {
+	observer Observer
+	last     time.Time
+}
+
+func (s *steps) markReached(ctx context.Context, step Step) {
+	now := time.Now()
+	s.observer.Reached(ctx, step, now.Sub(s.last))
+	s.last = time.Now()
+}

@@ -1,0 +1,247 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas/fault"
+)
+
+// plan is a check-out as its checks found it: what will be written if they pass, and what the recount
+// under the lock needs.
+type plan struct {
+	req      Request
+	facts    library.Facts
+	proxy    proxy
+	openLoan bool // the item is on loan
+	loanDate library.Instant
+
+	policy policy.LoanPolicy
+	// overdueFine and lostItem are the other policies that the rules name. They go with the loan.
+	// They are empty if the rules were not asked.
+	overdueFine string
+	lostItem    string
+	match       policy.Match // of the rules; zero if they were not asked
+
+	limit      policy.ItemLimit
+	limited    bool
+	standing   *LimitStanding // at the last count; nil before the first
+	overridden bool           // staff lift a block
+	fills      string         // id of the borrower's own request; empty for none
+	loan       library.Loan
+}
+
+// proxy is the patron who borrows for the other.
+type proxy struct {
+	user      library.User
+	found     bool
+	relations []library.ProxyRelation
+}
+
+// validateRequest judges the request and returns everything that is wrong as one Invalid fault. The
+// plan is never nil.
+func (s *Service) validateRequest(ctx context.Context, req Request) (*plan, error) {
+	p, found, err := s.judgeRequest(ctx, req)
+	if err != nil {
+		return p, err
+	}
+	return p, found.Err()
+}
+
+// judgeRequest makes FOLIO's checks in FOLIO's order, outside any lock, and plans the loan if all
+// pass. It collects what is wrong and skips a check whose subject was not found. Faults of stored
+// configuration end it at once. The plan then has what was found until then.
+func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found fault.List, err error) {
+	now := s.Now()
+	p = &plan{req: req, loanDate: req.LoanDate}
+	if p.loanDate.IsZero() {
+		p.loanDate = library.Instant{Time: now}
+	}
+	if err := s.readRecords(ctx, p); err != nil {
+		return p, nil, err
+	}
+	found = slices.Concat(
+		req.check(), p.facts.CheckUserFound(req.UserBarcode), p.checkBlocks(ctx, now), p.checkProxyFound(),
+		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
+	)
+	if p.facts.ItemFound && (p.facts.UserFound || req.ForceLoanPolicyID != "") { // a forced policy needs no patron
+		more, err := s.applyPolicy(ctx, p, "")
+		if err != nil {
+			return p, nil, err
+		}
+		found = append(found, more...)
+	}
+	if found = append(found, p.checkOverride()...); len(found) == 0 {
+		found, err = s.makeLoan(ctx, p)
+	}
+	return p, found, err
+}
+
+// readRecords reads everything that does not depend on the loan policy: first what the barcodes name,
+// then what belongs to it, each in parallel calls. If it fails, p has what was found until then.
+func (s *Service) readRecords(ctx context.Context, p *plan) error {
+	if err := s.readNamed(ctx, p); err != nil {
+		return err
+	}
+	f := &p.facts
+	g, ctx := errgroup.WithContext(ctx)
+	if f.UserFound {
+		g.Go(func() error { return f.ReadPatron(ctx, s.Library) })
+		if p.proxy.found && p.proxy.user.ID != f.User.ID {
+			g.Go(func() (err error) {
+				p.proxy.relations, err = s.Library.ProxyRelations(ctx, p.proxy.user.ID, f.User.ID)
+				return err
+			})
+		}
+	}
+	if f.ItemFound {
+		g.Go(func() error { return s.readItem(ctx, p) })
+	}
+	if f.UserFound && f.ItemFound && p.req.ForceLoanPolicyID == "" {
+		g.Go(func() (err error) {
+			f.Rules, err = library.ReadRules(ctx, s.Library)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// readNamed reads what the barcodes name.
+func (s *Service) readNamed(ctx context.Context, p *plan) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return p.facts.ReadNamed(ctx, s.Library, p.req.UserBarcode, p.req.ItemBarcode) })
+	g.Go(func() (err error) {
+		p.proxy.user, p.proxy.found, err = library.FindByBarcode(ctx, p.req.ProxyUserBarcode, s.Library.UserByBarcode)
+		return err
+	})
+	return g.Wait()
+}
+
+// readItem reads what belongs to the item, and whether it is on loan.
+func (s *Service) readItem(ctx context.Context, p *plan) error {
+	itemID := p.facts.Copy.Item.ID
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		p.openLoan, err = s.Library.HasOpenLoan(ctx, itemID)
+		return err
+	})
+	g.Go(func() error { return p.facts.ReadCopy(ctx, s.Library) })
+	return g.Wait()
+}
+
+// reloadItem reads the item by its id, and everything that belongs to it as it is now. What the item
+// no longer has is empty then.
+func (s *Service) reloadItem(ctx context.Context, p *plan) error {
+	item, err := s.Library.Item(ctx, p.facts.Copy.Item.ID)
+	if err != nil {
+		return fmt.Errorf("reading the changed item again: %w", err)
+	}
+	titleLevel, err := s.Library.TitleLevelRequests(ctx)
+	if err != nil {
+		return fmt.Errorf("reading again whether titles are requested: %w", err)
+	}
+	p.facts.Copy.Item, p.facts.Queue.TitleLevel = item, titleLevel
+	if err := s.readItem(ctx, p); err != nil {
+		return fmt.Errorf("reading what belongs to the changed item: %w", err)
+	}
+	return nil
+}
+
+// checkBlocks refuses a patron who is blocked from borrowing.
+func (p *plan) checkBlocks(ctx context.Context, now time.Time) fault.List {
+	if !p.facts.UserFound {
+		return nil
+	}
+	if lifted, found := p.liftBlock(ctx, patronBlock); lifted {
+		return found
+	}
+	found := p.facts.ListBlocks("borrowing", now,
+		func(b library.ManualBlock) bool { return b.Borrowing }, func(b library.AutomatedBlock) bool { return b.BlockBorrowing })
+	for i := range found {
+		found[i].OverridableBlock = patronBlock.describe(ctx)
+	}
+	return found
+}
+
+func (p *plan) checkUserActive(now time.Time) fault.List {
+	if !p.facts.UserFound {
+		return nil
+	}
+	return p.facts.User.CheckActive(now, "Cannot determine if user is active or not", "Cannot check out to inactive user",
+		fault.Param("userBarcode", p.req.UserBarcode))
+}
+
+func (p *plan) checkProxyFound() fault.List {
+	if p.req.ProxyUserBarcode == "" || p.proxy.found {
+		return nil
+	}
+	return fault.List{library.NewUserNotFound("proxyUserBarcode", p.req.ProxyUserBarcode)}
+}
+
+func (p *plan) checkProxy(now time.Time) fault.List {
+	if !p.proxy.found {
+		return nil
+	}
+	barcode := fault.Param("proxyUserBarcode", p.req.ProxyUserBarcode)
+	found := p.proxy.user.CheckActive(now, "Cannot determine if proxying user is active or not",
+		"Cannot check out via inactive proxying user", barcode)
+	switch {
+	case !p.facts.UserFound:
+	case p.proxy.user.ID == p.facts.User.ID:
+		found = append(found, fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves",
+			fault.Param("proxyUserId", p.proxy.user.ID)))
+	case !slices.ContainsFunc(p.proxy.relations, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
+		found = append(found, fault.Refusal("", "Cannot check out item via proxy when relationship is invalid", barcode))
+	}
+	return found
+}
+
+func (p *plan) checkItem() fault.List {
+	if !p.facts.ItemFound {
+		return p.facts.CheckItemFound(p.req.ItemBarcode)
+	}
+	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
+	var found fault.List
+	switch book := p.facts.Copy; book.Item.Status.Name {
+	case library.StatusCheckedOut:
+		found = append(found, fault.Refusal("", "Item is already checked out", barcode))
+	case library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusIntellectualItem, library.StatusAgedToLost:
+		found = append(found, library.NewCausedDetail(library.CauseItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
+			book.Instance.Title, book.Material.Name, book.Item.Barcode, book.Item.Status.Name), barcode))
+	}
+	if p.openLoan {
+		found = append(found, fault.Refusal("ITEM_HAS_OPEN_LOAN", "Cannot check out item that already has an open loan", barcode))
+	}
+	return found
+}
+
+// checkQueue refuses an item that another patron waits for, and notes the borrower's own request,
+// which the check-out fills.
+func (p *plan) checkQueue() fault.List {
+	p.fills = ""
+	f := &p.facts
+	if !f.UserFound || !f.ItemFound {
+		return nil
+	}
+	first, exists := f.Queue.FindFirst(f.Copy)
+	switch {
+	case !exists:
+		return nil
+	case first.RequesterID == f.User.ID:
+		p.fills = first.ID
+		return nil
+	}
+	return fault.List{library.NewCausedDetail(library.CauseItemRequested, fmt.Sprintf(
+		"%s (Barcode: %s) cannot be checked out %s it has been requested by another patron",
+		f.Copy.Instance.Title, f.Copy.Item.Barcode, quotePatron(f.User.Personal.FullName()),
+	), fault.Param("userBarcode", p.req.UserBarcode))}
+}
+
+// quotePatron returns the only part of FOLIO's messages that names a patron.
+func quotePatron(name string) string { return "to user " + name + " because" }

@@ -1,0 +1,67 @@
+package library
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"checkoutlock/schemas/fault"
+)
+
+// Bounds of commits. They no longer depend on the machine's connection, so they have to stay below
+// config.FinishMargin, which a request may go on for beyond its time-out. checkout adds up its own.
+// A check-in takes all commits and one more.
+const (
+	CommitTimeout  = 2500 * time.Millisecond // one commit
+	CommitsTimeout = 6 * time.Second         // all commits, reading the item again in between
+	commitBudget   = 3 * time.Second         // begins of repeated commits
+)
+
+// RetryCommit sends a commit, and sends it again while its outcome is unknown and the budget lasts.
+// Storage recognises the commit's id, so it happens once. RetryCommit repeats nothing after ctx has
+// ended. It calls onRepeat before each repeat. The error is that of the last commit that was sent.
+func RetryCommit[T any](ctx context.Context, send func(context.Context) (T, error), onRepeat func(error)) (T, error) {
+	pauses := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(50*time.Millisecond),
+		backoff.WithMaxInterval(500*time.Millisecond),
+		backoff.WithMaxElapsedTime(commitBudget),
+	)
+	for {
+		result, err := SendCommit(ctx, send)
+		if err == nil || !IsUnknown(err) {
+			return result, err
+		}
+		pause := pauses.NextBackOff()
+		if pause == backoff.Stop {
+			return result, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		if ctx.Err() != nil {
+			return result, err
+		}
+		onRepeat(err)
+	}
+}
+
+// SendCommit sends a commit once.
+func SendCommit[T any](ctx context.Context, send func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	return send(ctx)
+}
+
+// IsUnknown reports whether a failed commit may have happened. Only the codes that the ports name as
+// refusals exclude that.
+func IsUnknown(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.Invalid,
+		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:
+		return false
+	default:
+		return true
+	}
+}

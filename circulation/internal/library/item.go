@@ -1,0 +1,137 @@
+package library
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+// The statuses of items that the checks know by name (mod-inventory-storage, item.json).
+const (
+	StatusAvailable        = "Available"
+	StatusCheckedOut       = "Checked out"
+	StatusInTransit        = "In transit"
+	StatusAwaitingPickup   = "Awaiting pickup"
+	StatusAwaitingDelivery = "Awaiting delivery"
+	StatusDeclaredLost     = "Declared lost"
+	StatusClaimedReturned  = "Claimed returned"
+	StatusAgedToLost       = "Aged to lost"
+	StatusIntellectualItem = "Intellectual item"
+)
+
+// Item is a copy that can be lent (mod-inventory-storage).
+type Item struct {
+	ID                  string `json:"id"`
+	Version             int    `json:"_version"`
+	Barcode             string `json:"barcode"`
+	Status              Status `json:"status"`
+	HoldingsRecordID    string `json:"holdingsRecordId"`
+	MaterialTypeID      string `json:"materialTypeId"`
+	PermanentLoanTypeID string `json:"permanentLoanTypeId"`
+	TemporaryLoanTypeID string `json:"temporaryLoanTypeId"`
+	EffectiveLocationID string `json:"effectiveLocationId"`
+
+	CopyNumber                         string         `json:"copyNumber"`
+	Volume                             string         `json:"volume"`
+	Enumeration                        string         `json:"enumeration"`
+	Chronology                         string         `json:"chronology"`
+	DisplaySummary                     string         `json:"displaySummary"`
+	CallNumber                         CallNumber     `json:"effectiveCallNumberComponents"`
+	InTransitDestinationServicePointID string         `json:"inTransitDestinationServicePointId"`
+	LastCheckIn                        map[string]any `json:"lastCheckIn"`
+}
+
+// LoanTypeID returns the temporary loan type if the item has one, else the permanent one.
+func (i Item) LoanTypeID() string {
+	if i.TemporaryLoanTypeID != "" {
+		return i.TemporaryLoanTypeID
+	}
+	return i.PermanentLoanTypeID
+}
+
+// Status is an item's status and the date since which it has it.
+type Status struct {
+	Name string `json:"name"`
+	Date string `json:"date,omitempty"`
+}
+
+// CallNumber is an item's call number with its parts.
+type CallNumber struct {
+	CallNumber string `json:"callNumber,omitempty"`
+	Prefix     string `json:"prefix,omitempty"`
+	Suffix     string `json:"suffix,omitempty"`
+}
+
+// Copy is an item and the records that it belongs to. A record that does not exist is empty.
+type Copy struct {
+	Item     Item
+	Holdings Holdings
+	Instance Instance
+	Location Location
+	Material Named
+}
+
+// Holdings links an item to its instance.
+type Holdings struct {
+	ID         string `json:"id"`
+	InstanceID string `json:"instanceId"`
+	CopyNumber string `json:"copyNumber"`
+}
+
+// Instance is a title.
+type Instance struct {
+	ID           string        `json:"id"`
+	HRID         string        `json:"hrid"`
+	Title        string        `json:"title"`
+	Contributors []Contributor `json:"contributors"`
+}
+
+// Contributor is an author or editor.
+type Contributor struct {
+	Name    string `json:"name"`
+	Primary bool   `json:"primary"`
+}
+
+// Location is a shelf with the units that it belongs to.
+type Location struct {
+	ID                  string   `json:"id"`
+	Name                string   `json:"name"`
+	Code                string   `json:"code"`
+	InstitutionID       string   `json:"institutionId"`
+	CampusID            string   `json:"campusId"`
+	LibraryID           string   `json:"libraryId"`
+	PrimaryServicePoint string   `json:"primaryServicePoint"`
+	ServicePointIDs     []string `json:"servicePointIds"`
+}
+
+// IsServedBy reports whether items of the location are at home at the service point. A location
+// without a primary service point, or no location, has no destination for its items. They are at
+// home everywhere.
+func (l Location) IsServedBy(servicePointID string) bool {
+	same := func(id string) bool { return strings.EqualFold(id, servicePointID) }
+	return l.PrimaryServicePoint == "" || same(l.PrimaryServicePoint) || slices.ContainsFunc(l.ServicePointIDs, same)
+}
+
+// Named is a record of which only the name matters: a material type or a service point.
+type Named struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// PickupPoint is a service point where patrons fetch items.
+type PickupPoint struct {
+	ID             string                 `json:"id"`
+	PickupLocation bool                   `json:"pickupLocation"`
+	HoldShelf      policy.HoldShelfPeriod `json:"holdShelfExpiryPeriod"`
+}
+
+// maxBarcode is the number of characters of the longest barcode that storage accepts.
+const maxBarcode = 600
+
+// IsPossibleBarcode reports whether a record can have this barcode. A request with any other
+// barcode needs no call to storage.
+func IsPossibleBarcode(barcode string) bool {
+	return barcode != "" && utf8.RuneCountInString(barcode) <= maxBarcode && !strings.ContainsRune(barcode, 0)
+}

@@ -1,0 +1,117 @@
+package library
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// The causes of refusals that have no code in FOLIO and whose messages name a title, a barcode or an
+// id. The history has them as the code, so that such refusals count as one cause. No answer has them.
+const (
+	// CauseItemNotFound is FOLIO's code for the same at a check-in.
+	CauseItemNotFound   = "ITEM_BARCODE_NOT_FOUND"
+	CauseItemStatus     = "ITEM_STATUS"
+	CauseItemRequested  = "ITEM_REQUESTED"        // by another patron
+	CausePolicyNotFound = "LOAN_POLICY_NOT_FOUND" // that the request names
+)
+
+// NewCausedDetail returns the detail of a refusal that has a cause and no code.
+func NewCausedDetail(cause, message string, parameters ...fault.Parameter) fault.Detail {
+	return fault.Detail{Message: message, Cause: cause, Parameters: parameters}
+}
+
+// CheckUUID refuses a value that is no UUID.
+func CheckUUID(key, value string) fault.List {
+	if schemas.IsUUID(value) {
+		return nil
+	}
+	return fault.List{fault.Refusal("", key+" must be a UUID", fault.Param(key, value))}
+}
+
+// CheckUserFound refuses a barcode that is no patron's.
+func (f *Facts) CheckUserFound(barcode string) fault.List {
+	if f.UserFound {
+		return nil
+	}
+	return fault.List{NewUserNotFound("userBarcode", barcode)}
+}
+
+// NewUserNotFound returns the detail of a barcode that is no patron's.
+func NewUserNotFound(key, barcode string) fault.Detail {
+	return fault.Refusal("USER_BARCODE_NOT_FOUND", "Could not find user with matching barcode", fault.Param(key, barcode))
+}
+
+// CheckItemFound refuses a barcode that is no item's.
+func (f *Facts) CheckItemFound(barcode string) fault.List {
+	if f.ItemFound {
+		return nil
+	}
+	return fault.List{NewCausedDetail(CauseItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode),
+		fault.Param("itemBarcode", barcode))}
+}
+
+// CheckActive refuses a patron whose card is inactive, or whose record does not contain that.
+func (u User) CheckActive(now time.Time, whenUnknown, whenInactive string, about fault.Parameter) fault.List {
+	switch {
+	case u.Active == nil:
+		return fault.List{fault.Refusal("", whenUnknown, about)}
+	case u.IsInactive(now):
+		return fault.List{fault.Refusal("", whenInactive, about)}
+	}
+	return nil
+}
+
+// ListBlocks returns one detail for all manual blocks of the action, as FOLIO does, and one for each
+// automated block.
+func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock) bool, automated func(AutomatedBlock) bool) fault.List {
+	var found fault.List
+	var reasons []string
+	for _, b := range f.ManualBlocks {
+		if manual(b) && (b.ExpirationDate.IsZero() || b.ExpirationDate.After(now)) {
+			reasons = append(reasons, b.Desc)
+		}
+	}
+	if len(reasons) > 0 {
+		found = append(found, fault.Refusal("USER_IS_BLOCKED_MANUALLY", "Patron blocked from "+action, fault.Param("reason", strings.Join(reasons, ";"))))
+	}
+	for _, b := range f.AutomatedBlocks {
+		if automated(b) {
+			found = append(found, fault.Refusal("USER_IS_BLOCKED_AUTOMATICALLY", b.Message))
+		}
+	}
+	return found
+}
+
+// Criteria returns what the circulation rules are asked about. Fault: Internal, in FOLIO's words, if
+// the library's records lack one of them.
+func (f *Facts) Criteria() (policy.Criteria, error) {
+	item, missing := f.Copy.Item, ""
+	switch {
+	case f.User.PatronGroup == "":
+		missing = "a user with null value as patronGroupId"
+	case item.EffectiveLocationID == "":
+		missing = "an item with null value as locationId"
+	case item.LoanTypeID() == "":
+		missing = "an item which loan type can not be determined"
+	case item.MaterialTypeID == "":
+		missing = "an item with null value as materialTypeId"
+	}
+	if missing != "" {
+		return policy.Criteria{}, fault.New(fault.Internal, "Unable to apply circulation rules to %s", missing)
+	}
+	location := f.Copy.Location
+	return policy.Criteria{
+		MaterialType: item.MaterialTypeID, LoanType: item.LoanTypeID(), PatronGroup: f.User.PatronGroup,
+		Location: item.EffectiveLocationID, Library: location.LibraryID, Campus: location.CampusID, Institution: location.InstitutionID,
+	}, nil
+}
+
+// NewPolicyNotFound returns the fault of rules that name a loan policy without a record.
+func NewPolicyNotFound(id string) error {
+	return fault.New(fault.Internal, "Loan policy %s could not be found, please check circulation rules", id)
+}

@@ -1,0 +1,182 @@
+// Package librarytest has a library in memory, with one patron and one book. Tests of check-outs,
+// check-ins and renewals change the fields that they are about.
+package librarytest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// The ids of the library's records.
+const (
+	DeskID     = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f"
+	AnnID      = "77477611-ab44-4082-a0d8-42f7acdfde11"
+	AdultsID   = "503a81cd-6c26-400f-b620-14c08943697c"
+	BookItemID = "7212ba6a-8dcf-45a1-be9a-ffaa847c4423"
+	BookTypeID = "1a54b431-2e4f-452d-9cae-9cee66c9a892"
+	CanLendID  = "2b94c631-fca9-4892-a730-03ee529ffe27"
+	MainID     = "fcd64ce1-6995-48f0-840e-89ffa2288371"
+	ThreeID    = "43198de5-f56a-4a53-a0bd-5a324418967a"
+	CarlID     = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	OtherID    = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
+)
+
+// Rules are circulation rules with a policy of books and a fallback.
+const Rules = "priority: last-line\n" +
+	"fallback-policy: l " + OtherID + " r r1 n n1 o o1 i i1\n" +
+	"m " + BookTypeID + ": l " + ThreeID + " r r1 n n1 o o1 i i1\n"
+
+// Today is the time in the library.
+var Today = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+// ErrNone is the fault of a record that does not exist.
+var ErrNone = fault.New(fault.NotFound, "Not found")
+
+// Records implements library.Records.
+type Records struct {
+	Patron    library.User
+	NoPatron  bool                    // Patron does not exist
+	Others    map[string]library.User // by barcode
+	Manual    []library.ManualBlock
+	Automated []library.AutomatedBlock
+
+	Book   library.Item
+	NoBook bool                    // Book does not exist
+	Titles bool                    // title-level requests are on
+	Queue  []schemas.QueuedRequest // of the book, or with Titles of its instance
+
+	RulesText string
+	Policy    string // JSON of the policy that the rules name for books
+	NoPolicy  bool   // Policy does not exist
+	Schedule  string // JSON of the fixed due date schedule; "" for none
+}
+
+// New returns a library in which Ann may borrow the book, three items at most.
+func New() *Records {
+	active := true
+	return &Records{
+		Patron: library.User{
+			ID: AnnID, Barcode: "ann", Active: &active, PatronGroup: AdultsID,
+			Personal: library.Personal{FirstName: "Ann", LastName: "Reader"},
+		},
+		Book: library.Item{
+			ID: BookItemID, Version: 4, Barcode: "book", Status: library.Status{Name: "Available"}, HoldingsRecordID: "h",
+			MaterialTypeID: BookTypeID, PermanentLoanTypeID: CanLendID, EffectiveLocationID: MainID,
+		},
+		RulesText: Rules,
+		Policy:    `{"id":"` + ThreeID + `","name":"Three","loanable":true,"renewable":true,"loansPolicy":{"profileId":"Rolling","itemLimit":3,"period":{"duration":2,"intervalId":"Weeks"}}}`,
+	}
+}
+
+// UserByBarcode implements library.Patrons.
+func (r *Records) UserByBarcode(_ context.Context, barcode string) (library.User, error) {
+	if other, exists := r.Others[barcode]; exists {
+		return other, nil
+	}
+	if r.NoPatron || barcode != r.Patron.Barcode {
+		return library.User{}, ErrNone
+	}
+	return r.Patron, nil
+}
+
+// Group implements library.Patrons.
+func (r *Records) Group(context.Context, string) (library.Group, error) {
+	return library.Group{ID: AdultsID, Group: "adults"}, nil
+}
+
+// ManualBlocks implements library.Patrons.
+func (r *Records) ManualBlocks(context.Context, string) ([]library.ManualBlock, error) {
+	return r.Manual, nil
+}
+
+// AutomatedBlocks implements library.Patrons.
+func (r *Records) AutomatedBlocks(context.Context, string) ([]library.AutomatedBlock, error) {
+	return r.Automated, nil
+}
+
+// ItemByBarcode implements library.Items.
+func (r *Records) ItemByBarcode(_ context.Context, barcode string) (library.Item, error) {
+	if r.NoBook || barcode != r.Book.Barcode {
+		return library.Item{}, ErrNone
+	}
+	return r.Book, nil
+}
+
+// Item implements library.Items.
+func (r *Records) Item(context.Context, string) (library.Item, error) { return r.Book, nil }
+
+// Holdings implements library.Items.
+func (r *Records) Holdings(context.Context, string) (library.Holdings, error) {
+	return library.Holdings{ID: "h", InstanceID: "i"}, nil
+}
+
+// Instance implements library.Items.
+func (r *Records) Instance(context.Context, string) (library.Instance, error) {
+	return library.Instance{ID: "i", Title: "Moby Dick"}, nil
+}
+
+// Location implements library.Locations.
+func (r *Records) Location(context.Context, string) (library.Location, error) {
+	return library.Location{ID: MainID, Name: "Main"}, nil
+}
+
+// MaterialType implements library.Items.
+func (r *Records) MaterialType(context.Context, string) (library.Named, error) {
+	return library.Named{ID: BookTypeID, Name: "book"}, nil
+}
+
+// TitleLevelRequests implements library.Queues.
+func (r *Records) TitleLevelRequests(context.Context) (bool, error) { return r.Titles, nil }
+
+// ItemRequests implements library.Queues.
+func (r *Records) ItemRequests(_ context.Context, itemID string) ([]schemas.QueuedRequest, error) {
+	if r.Titles || itemID != BookItemID {
+		return nil, ErrNone
+	}
+	return r.Queue, nil
+}
+
+// TitleRequests implements library.Queues.
+func (r *Records) TitleRequests(_ context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
+	if !r.Titles || instanceID != "i" {
+		return nil, ErrNone
+	}
+	return r.Queue, nil
+}
+
+// Rules implements library.Rules.
+func (r *Records) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(r.RulesText) }
+
+// FixedSchedule implements library.Schedules.
+func (r *Records) FixedSchedule(context.Context, string) (policy.FixedSchedule, error) {
+	if r.Schedule == "" {
+		return policy.FixedSchedule{}, ErrNone
+	}
+	return policy.ParseFixedSchedule([]byte(r.Schedule))
+}
+
+// NewRequest returns a request for the book, of a patron, a type, a level and a status.
+func NewRequest(id, patronID, kind, level, status string, position int) schemas.QueuedRequest {
+	return schemas.QueuedRequest{
+		ID: id, RequesterID: patronID, ItemID: BookItemID, InstanceID: "i", RequestType: kind, RequestLevel: level, Status: status, Position: position,
+	}
+}
+
+// Messages returns the messages of a refusal.
+func Messages(err error) []string {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return nil
+	}
+	var all []string
+	for _, d := range f.Details {
+		all = append(all, d.Message)
+	}
+	return all
+}

@@ -1,0 +1,63 @@
+package library
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+)
+
+// Loan is the storage loan (mod-circulation-storage, loan.json) as a check-out writes it.
+type Loan struct {
+	ID                                string  `json:"id"`
+	UserID                            string  `json:"userId"`
+	ProxyUserID                       string  `json:"proxyUserId,omitempty"`
+	ItemID                            string  `json:"itemId"`
+	ItemEffectiveLocationIDAtCheckOut string  `json:"itemEffectiveLocationIdAtCheckOut,omitempty"`
+	Status                            Status  `json:"status"`
+	LoanDate                          Instant `json:"loanDate"`
+	DueDate                           Instant `json:"dueDate"`
+	Action                            string  `json:"action"`
+	ActionComment                     string  `json:"actionComment,omitempty"`
+	ItemStatus                        string  `json:"itemStatus"`
+	LoanPolicyID                      string  `json:"loanPolicyId"`
+	OverdueFinePolicyID               string  `json:"overdueFinePolicyId,omitempty"`
+	LostItemPolicyID                  string  `json:"lostItemPolicyId,omitempty"`
+	CheckoutServicePointID            string  `json:"checkoutServicePointId"`
+	PatronGroupIDAtCheckout           string  `json:"patronGroupIdAtCheckout,omitempty"`
+	// IsDCB is true for items of other libraries in a consortium. It is always false here. FOLIO's
+	// loans always have the property.
+	IsDCB bool `json:"isDcb"`
+}
+
+// Instant is a point in time in FOLIO's records, see jsonschema.ParseTime. It is written in UTC
+// with milliseconds.
+type Instant struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler; null and "" are the zero Instant.
+func (i *Instant) UnmarshalJSON(b []byte) error {
+	var s *string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	if s == nil || *s == "" {
+		*i = Instant{}
+		return nil
+	}
+	t, err := jsonschema.ParseTime(*s)
+	if err != nil { // with the value, because encoding/json does not name the field
+		return fmt.Errorf("%q %w", fault.Shown(*s), err)
+	}
+	i.Time = t
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (i Instant) MarshalJSON() ([]byte, error) {
+	return json.Marshal(i.Text())
+}
+
+// Text returns the instant as JSON has it, without quotes.
+func (i Instant) Text() string { return i.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

@@ -1,0 +1,87 @@
+package library
+
+import (
+	"strings"
+	"time"
+
+	"checkoutlock/schemas/redact"
+)
+
+// User is a patron (mod-users).
+type User struct {
+	ID             string   `json:"id"`
+	Username       string   `json:"username"`
+	Barcode        string   `json:"barcode"`
+	Active         *bool    `json:"active"`
+	PatronGroup    string   `json:"patronGroup"`
+	ExpirationDate Instant  `json:"expirationDate"`
+	Personal       Personal `json:"personal"`
+}
+
+// IsInactive reports whether the patron may neither borrow nor request. It compares the expiration
+// date, as FOLIO does, because active stays true in storage when a card expires. A patron without
+// the property active is not inactive.
+func (u User) IsInactive(now time.Time) bool {
+	return u.Active != nil && !*u.Active || !u.ExpirationDate.IsZero() && u.ExpirationDate.Before(now)
+}
+
+// Personal is a patron's name.
+type Personal struct {
+	FirstName          string `json:"firstName"`
+	LastName           string `json:"lastName"`
+	MiddleName         string `json:"middleName"`
+	PreferredFirstName string `json:"preferredFirstName"`
+}
+
+// FullName returns the name as FOLIO's messages have it: last name first.
+func (p Personal) FullName() string {
+	if p.FirstName == "" {
+		return p.LastName
+	}
+	return p.LastName + ", " + p.FirstName
+}
+
+// Group is a patron group.
+type Group struct {
+	ID    string `json:"id"`
+	Group string `json:"group"`
+	Desc  string `json:"desc"`
+}
+
+// ManualBlock is a block that staff put on a patron (mod-feesfines).
+type ManualBlock struct {
+	Desc           string  `json:"desc"`
+	Borrowing      bool    `json:"borrowing"`
+	Renewals       bool    `json:"renewals"`
+	ExpirationDate Instant `json:"expirationDate"` // zero if it does not expire
+}
+
+// AutomatedBlock is a block by the library's conditions (mod-patron-blocks).
+type AutomatedBlock struct {
+	BlockBorrowing bool   `json:"blockBorrowing"`
+	BlockRenewals  bool   `json:"blockRenewals"`
+	Message        string `json:"message"`
+}
+
+// ProxyRelation lets one patron, the proxy, borrow for another, the sponsor (mod-users). Lock, limit
+// and loan are the sponsor's.
+type ProxyRelation struct {
+	Status         string  `json:"status"`
+	ExpirationDate Instant `json:"expirationDate"` // zero if it does not expire
+}
+
+// IsActive reports whether the proxy may borrow now.
+func (r ProxyRelation) IsActive(now time.Time) bool {
+	return strings.EqualFold(r.Status, "Active") && (r.ExpirationDate.IsZero() || r.ExpirationDate.After(now))
+}
+
+// MaskBarcodes masks the barcodes of patrons in text.
+func MaskBarcodes(text string, barcodes ...string) string {
+	for _, b := range barcodes {
+		text = redact.Hide(text, b, redact.Mask(b))
+	}
+	return text
+}
+
+// Milliseconds returns d as logs have it.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,80 @@
+// Package library has FOLIO's records as circulation reads them, the ports to read them, and the
+// checks that check-outs and renewals share.
+//
+// Every method of a port returns a fault with the code NotFound if the record does not exist. Any
+// other error ends what the caller does.
+package library
+
+import (
+	"context"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+)
+
+// Patrons finds patrons, and what keeps them from borrowing and renewing.
+type Patrons interface {
+	UserByBarcode(ctx context.Context, barcode string) (User, error)
+	// Group may be two seconds old.
+	Group(ctx context.Context, id string) (Group, error)
+	// ManualBlocks returns what staff put on the patron, whatever it blocks. It is never cached.
+	ManualBlocks(ctx context.Context, userID string) ([]ManualBlock, error)
+	// AutomatedBlocks returns what follows from the patron's fees and loans. It is never cached.
+	AutomatedBlocks(ctx context.Context, userID string) ([]AutomatedBlock, error)
+}
+
+// Items finds items and the records that they belong to.
+type Items interface {
+	ItemByBarcode(ctx context.Context, barcode string) (Item, error)
+	Item(ctx context.Context, id string) (Item, error)
+	Holdings(ctx context.Context, id string) (Holdings, error)
+	Instance(ctx context.Context, id string) (Instance, error)
+	// MaterialType may be two seconds old.
+	MaterialType(ctx context.Context, id string) (Named, error)
+	Locations
+}
+
+// Locations finds locations.
+type Locations interface {
+	// Location may be two seconds old.
+	Location(ctx context.Context, id string) (Location, error)
+}
+
+// Queues finds the requests for items.
+type Queues interface {
+	// TitleLevelRequests reports whether requests for titles are switched on. It may be two seconds
+	// old.
+	TitleLevelRequests(ctx context.Context) (bool, error)
+	// ItemRequests returns the open requests that name the item, in any order. It is never cached.
+	ItemRequests(ctx context.Context, itemID string) ([]schemas.QueuedRequest, error)
+	// TitleRequests returns the open requests for the instance and for its items, in any order. It
+	// is never cached.
+	TitleRequests(ctx context.Context, instanceID string) ([]schemas.QueuedRequest, error)
+}
+
+// Rules finds the circulation rules.
+type Rules interface {
+	// Rules returns the tenant's compiled circulation rules. They may be two seconds old. The error
+	// is that of policy.Compile if the stored text does not compile.
+	Rules(ctx context.Context) (*policy.Rules, error)
+}
+
+// Schedules finds fixed due date schedules.
+type Schedules interface {
+	// FixedSchedule may be two seconds old.
+	FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error)
+}
+
+// Copies finds all of a copy: the item, the records that it belongs to, and its queue.
+type Copies interface {
+	Items
+	Queues
+}
+
+// Records finds what both check-outs and renewals are judged by.
+type Records interface {
+	Patrons
+	Copies
+	Rules
+	Schedules
+}
