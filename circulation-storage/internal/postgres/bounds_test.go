@@ -38,7 +38,7 @@ func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
 	}
 }
 
-func TestInTx_RunsAgainAfterItStoodStill(t *testing.T) {
+func TestInTx_RunsAgainAfterTheProcessStoodStill(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	runs := 0
@@ -52,7 +52,7 @@ func TestInTx_RunsAgainAfterItStoodStill(t *testing.T) {
 		if err := tx.QueryRow(l.ctx(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
 			return err
 		}
-		l.untilGone(pid) // as a process that the system stopped
+		l.untilGone(pid) // like a process that the system stopped
 		_, err := tx.Exec(l.ctx(), `SELECT`)
 		return err
 	})
@@ -74,7 +74,7 @@ func (l desk) untilGone(pid uint32) {
 }
 
 // frozen runs statements in a transaction as a commit does, and leaves it open
-// until the test ends, as a process that the system stopped.
+// until the test ends, like a process that the system stopped.
 func (l desk) frozen(statement string, args ...any) {
 	l.t.Helper()
 	locked, wake, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -109,7 +109,7 @@ func TestForceRelease_EndsTheWaitForAFrozenCommit(t *testing.T) {
 	}
 }
 
-func TestForceRelease_SaysThatARunningCommitUsesTheLock(t *testing.T) {
+func TestForceRelease_IsRefusedWhileACommitUsesTheLock(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	id := l.lock(uuid.New())
@@ -129,7 +129,7 @@ func TestLockSettings_ChangeEndsTheWaitForAFrozenCommit(t *testing.T) {
 	}
 }
 
-func TestLockSettings_AChangeThatWaitsLetsCommitsPass(t *testing.T) {
+func TestLockSettings_WaitingChangeLetsCommitsPass(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	c := l.withoutLock(l.addItem("Available", ""))
@@ -140,7 +140,7 @@ func TestLockSettings_AChangeThatWaitsLetsCommitsPass(t *testing.T) {
 		changed <- err
 	}()
 	l.waitUntilBlocked(1)
-	l.lend(c) // behind the change, which gives up its place
+	l.lend(c) // after the change, which gives up its place
 	if err := tx.Rollback(l.ctx()); err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +169,8 @@ func TestAcquire_TakesOverFromAFrozenHolder(t *testing.T) {
 	}
 }
 
-// The table is empty most of the time, and a vacuum then must not make the plans of
-// the lock statements sequential scans.
+// The table is empty most of the time. A vacuum must not turn the plans of the lock
+// statements into sequential scans then.
 func TestLockTable_KeepsItsPagesInAVacuum(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)

@@ -25,15 +25,15 @@ func TestCheckIn_ClosesTheLoanAndFreesTheItem(t *testing.T) {
 		what       string
 		got, value any
 	}{
-		{"the loan", field(t, got.Loan, "id"), c.loan.String()},
-		{"its status", field(t, got.Loan, "status", "name"), "Closed"},
-		{"its action", field(t, got.Loan, "action"), "checkedin"},
-		{"its return date", field(t, got.Loan, "returnDate"), "2026-03-10T00:00:00Z"},
-		{"its due date", field(t, got.Loan, "dueDate"), "2026-03-25T00:00:00Z"},
-		{"a property nobody knows", field(t, got.Loan, "future"), 1.10},
-		{"the item's status", field(t, got.Item, "status", "name"), "Available"},
-		{"its version", field(t, got.Item, "_version"), 3.0},
-		{"its place", field(t, got.Item, "lastCheckIn", "servicePointId"), field(t, got.Loan, "checkinServicePointId")},
+		{what: "the loan", got: field(t, got.Loan, "id"), value: c.loan.String()},
+		{what: "its status", got: field(t, got.Loan, "status", "name"), value: "Closed"},
+		{what: "its action", got: field(t, got.Loan, "action"), value: "checkedin"},
+		{what: "its return date", got: field(t, got.Loan, "returnDate"), value: "2026-03-10T00:00:00Z"},
+		{what: "its due date", got: field(t, got.Loan, "dueDate"), value: "2026-03-25T00:00:00Z"},
+		{what: "an unknown property", got: field(t, got.Loan, "future"), value: 1.10},
+		{what: "the item's status", got: field(t, got.Item, "status", "name"), value: "Available"},
+		{what: "its version", got: field(t, got.Item, "_version"), value: 3.0},
+		{what: "its place", got: field(t, got.Item, "lastCheckIn", "servicePointId"), value: field(t, got.Loan, "checkinServicePointId")},
 	} {
 		if want.got != want.value {
 			t.Errorf("%s: got %v, want %v", want.what, want.got, want.value)
@@ -111,11 +111,11 @@ func TestCheckIn_SentManyTimesAtOnceCountsOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if got[""] != 1 || got[fault.ItemChanged] != 19 {
-		t.Errorf("got %v, want one check-in and 19 told that the item changed", got)
+		t.Errorf("got %v, want one check-in and 19 refusals because the item changed", got)
 	}
 }
 
-// The lock must not stand in the way of a return, nor of other patrons.
+// The lock must neither stop a return nor the check-outs of other patrons.
 func TestCheckIn_WaitsForNoLock(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)

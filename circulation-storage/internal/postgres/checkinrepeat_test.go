@@ -13,12 +13,12 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// sameAnswer reports whether two check-ins were answered alike, word for word.
+// sameAnswer reports whether two check-ins got the same answer, byte for byte.
 func sameAnswer(a, b schemas.CheckInResult) bool {
 	return string(a.Loan) == string(b.Loan) && string(a.Item) == string(b.Item)
 }
 
-func TestCheckIn_IsAnsweredAgainLikeTheFirst(t *testing.T) {
+func TestCheckIn_RepeatGetsTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	for name, onLoan := range map[string]bool{"of an item on loan": true, "of an item that is not on loan": false} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestCheckIn_IsAnsweredAgainLikeTheFirst(t *testing.T) {
 	}
 }
 
-func TestCheckIn_SentManyTimesWithOneIDIsAnsweredAlikeAndCountsOnce(t *testing.T) {
+func TestCheckIn_SentManyTimesWithOneIDCountsOnce(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	item := l.addItem("Available", "")

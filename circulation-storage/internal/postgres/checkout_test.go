@@ -27,12 +27,12 @@ func TestCheckOut_WritesLoanItemAndEvent(t *testing.T) {
 		what       string
 		got, value any
 	}{
-		{"the loan's status", field(t, got.Loan, "status", "name"), "Open"},
-		{"a property nobody knows", field(t, got.Loan, "future"), 1.10},
-		{"the item's status", field(t, got.Item, "status", "name"), "Checked out"},
-		{"its version", field(t, got.Item, "_version"), 2.0},
-		{"its destination", field(t, got.Item, "inTransitDestinationServicePointId"), nil},
-		{"its barcode", field(t, got.Item, "barcode"), "42"},
+		{what: "the loan's status", got: field(t, got.Loan, "status", "name"), value: "Open"},
+		{what: "an unknown property", got: field(t, got.Loan, "future"), value: 1.10},
+		{what: "the item's status", got: field(t, got.Item, "status", "name"), value: "Checked out"},
+		{what: "its version", got: field(t, got.Item, "_version"), value: 2.0},
+		{what: "its destination", got: field(t, got.Item, "inTransitDestinationServicePointId"), value: nil},
+		{what: "its barcode", got: field(t, got.Item, "barcode"), value: "42"},
 	} {
 		if want.got != want.value {
 			t.Errorf("%s: got %v, want %v", want.what, want.got, want.value)
@@ -67,7 +67,7 @@ func TestCheckOut_Refusals(t *testing.T) {
 		"lock released":            {func(c *lending) { _, _ = l.locks.Release(l.ctx(), c.lock) }, fault.LockLost},
 		"lock taken over":          {func(c *lending) { _, _, _ = l.locks.Acquire(l.ctx(), lock.Request{UserID: c.user, TTL: 0}) }, fault.LockLost},
 		"settings of another time": {func(c *lending) { c.settings = "4711" }, fault.SettingsChanged},
-		"settings that are none":   {func(c *lending) { c.settings = "1' OR '1'='1" }, fault.SettingsChanged},
+		"malformed settings":       {func(c *lending) { c.settings = "1' OR '1'='1" }, fault.SettingsChanged},
 		"item of another version":  {func(c *lending) { c.version = 2 }, fault.ItemChanged},
 	}
 	for name, tt := range tests {
@@ -103,7 +103,7 @@ func TestCheckOut_Refusals(t *testing.T) {
 	})
 }
 
-func TestCheckOut_OutdatedLockThatNobodyTookMayCommit(t *testing.T) {
+func TestCheckOut_CommitsUnderAnOutdatedLock(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	c := l.withLock(uuid.New(), l.addItem("Available", ""))
@@ -111,7 +111,7 @@ func TestCheckOut_OutdatedLockThatNobodyTookMayCommit(t *testing.T) {
 	l.lend(c)
 }
 
-func TestCheckOut_RepeatedAfterReleaseAnswersTheSameLoan(t *testing.T) {
+func TestCheckOut_RepeatAfterReleaseReturnsTheSameLoan(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	item := l.addItem("Available", "")
@@ -141,7 +141,7 @@ func TestCheckOut_RepeatedAfterReleaseAnswersTheSameLoan(t *testing.T) {
 	l.wantUntouched(other.item)
 }
 
-// A client that got no answer sends the commit again while the first one runs.
+// A client that got no answer repeats the commit while the first one runs.
 func TestCheckOut_SentManyTimesAtOnceLendsOnce(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
@@ -166,14 +166,14 @@ func TestCheckOut_OneItemForTwentyPatrons(t *testing.T) {
 	}
 	got := sendAll(l, all)
 	if got[string(commit.Committed)] != 1 || got[string(fault.ItemChanged)] != 19 {
-		t.Errorf("got %v, want one committed and 19 told that the item changed", got)
+		t.Errorf("got %v, want one committed and 19 refusals because the item changed", got)
 	}
 	if loans := l.count(`SELECT count(*) FROM {schema}.loan`); loans != 1 {
 		t.Errorf("got %d loans, want 1", loans)
 	}
 }
 
-// One loan id for several items: the items' rows do not keep such commits apart.
+// One loan id for several items: such commits lock different rows of items.
 func TestCheckOut_OneLoanIDForTwentyItems(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
@@ -237,10 +237,10 @@ func TestCommits_AreAllOrNothing(t *testing.T) {
 	}
 
 	l.exec(`ALTER TABLE {schema}.outbox DROP CONSTRAINT outbox_is_full`)
-	l.lend(c) // the failure left nothing behind
+	l.lend(c) // the failure left nothing
 }
 
-// Behind PgBouncer statements are not prepared, and pgx must guess types.
+// Through PgBouncer, pgx does not prepare statements and must guess types.
 func TestCommits_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
@@ -265,7 +265,7 @@ func TestCommits_NeedAnInstalledTenant(t *testing.T) {
 	l := newDesk(t)
 	c := lending{loan: uuid.New(), user: uuid.New(), item: uuid.New(), lock: uuid.New(), version: 1}
 	var err error
-	if l.id, err = okapi.ParseTenant("nobody"); err != nil {
+	if l.id, err = okapi.ParseTenant("unknown"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := l.send(c); !fault.Is(err, fault.UnknownTenant) {

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// sendClaimed commits a check-out that shows a claim. It may be called from any
+// sendClaimed commits a check-out with a claim. It may be called from any
 // goroutine.
 func (l desk) sendClaimed(c lending, claim uuid.UUID) (commit.Outcome, error) {
 	parsed, err := commit.ParseCheckOut(append(append(c.body()[:len(c.body())-1], `,"claimId":"`+claim.String()...), `"}`...))
@@ -44,11 +44,11 @@ func TestCheckOut_OnlyTheHolderOfTheClaimLends(t *testing.T) {
 		code   fault.Code // "" lends
 	}{
 		"the holder": {func(req claim.Request, _ *lending) uuid.UUID { return req.ClaimID }, ""},
-		"one whose lease is over, while nobody took it": {func(req claim.Request, _ *lending) uuid.UUID {
+		"an outdated claim without takeover": {func(req claim.Request, _ *lending) uuid.UUID {
 			l.exec(`UPDATE {schema}.check_out_request SET claimed_date = claimed_date - interval '1 hour' WHERE key = $1`, req.Key)
 			return req.ClaimID
 		}, ""},
-		"one that nobody made":    {func(claim.Request, *lending) uuid.UUID { return uuid.New() }, fault.ClaimLost},
+		"an unknown claim":        {func(claim.Request, *lending) uuid.UUID { return uuid.New() }, fault.ClaimLost},
 		"the one of another loan": {func(req claim.Request, c *lending) uuid.UUID { c.loan = uuid.New(); return req.ClaimID }, fault.ClaimLost},
 		"one that was taken over": {func(req claim.Request, _ *lending) uuid.UUID {
 			if err := k.Renew(l.ctx(), req.ClaimID, 0); err != nil {
@@ -84,14 +84,13 @@ func TestCheckOut_OnlyTheHolderOfTheClaimLends(t *testing.T) {
 	}
 }
 
-// A look at the loan after a takeover is final, because a takeover waits for the
-// commit that is under way.
-func TestTakeoverOfAClaimDuringACommitWaits(t *testing.T) {
+// After a takeover the loan is settled, because a takeover waits for the running commit.
+func TestClaimStore_TakeoverWaitsForACommit(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	k := postgres.NewClaimStore(l.db)
 	item, req := l.addItem("Available", ""), ask("k")
-	req.Lease = 0 // anybody may take it
+	req.Lease = 0 // any caller may take it
 	c := l.claimed(k, req, item)
 	pause := l.begin(lockItem, item)
 	done := make(chan sent, 1)

@@ -19,7 +19,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// keys are the Idempotency-Keys of a tenant of its own.
+// keys are the Idempotency-Keys of one tenant.
 type keys struct {
 	*postgres.ClaimStore
 	t  *testing.T
@@ -34,7 +34,7 @@ func newKeys(t *testing.T) keys {
 
 func (k keys) ctx() context.Context { return okapi.WithTenant(k.t.Context(), k.id) }
 
-// ask is a request for a claim by a new caller.
+// ask returns a request for a claim by a new caller.
 func ask(key string) claim.Request {
 	return claim.Request{Key: key, BodyHash: claim.Hash{1}, ClaimID: uuid.New(), Lease: time.Minute, Holder: "test"}
 }
@@ -65,7 +65,7 @@ func (k keys) age(key, by string) {
 	}
 }
 
-func TestIdempotencyKey_OfTwentyCallersAtOnceOneWorks(t *testing.T) {
+func TestClaimStore_OneOfTwentyCallersGetsTheClaim(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t)
 	const callers = 20
@@ -100,7 +100,7 @@ func TestIdempotencyKey_OfTwentyCallersAtOnceOneWorks(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKey_AnswersAsTheFirstTime(t *testing.T) {
+func TestClaimStore_RepeatsTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t)
 	// Order, spaces, escapes and numbers stay as they are.
@@ -128,7 +128,7 @@ func TestIdempotencyKey_AnswersAsTheFirstTime(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKey_IsForOneBody(t *testing.T) {
+func TestClaimStore_RefusesAnotherBody(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t)
 	first := ask("k")
@@ -146,7 +146,7 @@ func TestIdempotencyKey_IsForOneBody(t *testing.T) {
 	k.claim(other)
 }
 
-func TestIdempotencyKey_IsTakenOverWhenItsHolderIsGone(t *testing.T) {
+func TestClaimStore_TakesOverFromAHolderThatIsGone(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t)
 	first := ask("k")
@@ -185,7 +185,7 @@ func TestIdempotencyKey_IsTakenOverWhenItsHolderIsGone(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKey_OfAClockThatWasSetBackBlocksNobody(t *testing.T) {
+func TestClaimStore_IgnoresAClaimOfTheFuture(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t)
 	k.claim(ask("k"))
@@ -193,7 +193,7 @@ func TestIdempotencyKey_OfAClockThatWasSetBackBlocksNobody(t *testing.T) {
 	k.claim(ask("k"))
 }
 
-func TestIdempotencyKey_IsForgottenAfterADay(t *testing.T) {
+func TestClaimStore_ForgetsAKeyAfterADay(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t)
 	for _, key := range []string{"young", "old", "ancient"} {
@@ -226,7 +226,7 @@ func TestIdempotencyKey_IsForgottenAfterADay(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKey_ClaimIDsAreNotShared(t *testing.T) {
+func TestClaimStore_RefusesTheClaimIDOfAnotherKey(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t)
 	first, second := ask("k"), ask("l")

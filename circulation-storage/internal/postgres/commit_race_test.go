@@ -36,7 +36,7 @@ func (l desk) wantCommitted(done <-chan sent) {
 	}
 }
 
-func TestTakeoverDuringACommitWaits(t *testing.T) {
+func TestAcquire_TakeoverWaitsForACommit(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	item := l.addItem("Available", "")
@@ -67,7 +67,7 @@ func TestTakeoverDuringACommitWaits(t *testing.T) {
 	}
 }
 
-func TestCommitDuringATakeoverIsRefused(t *testing.T) {
+func TestCheckOut_DuringATakeoverIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	item := l.addItem("Available", "")
@@ -84,7 +84,7 @@ func TestCommitDuringATakeoverIsRefused(t *testing.T) {
 	l.wantUntouched(item)
 }
 
-func TestSwitchingTheFeatureOnWaitsForCommitsWithoutALock(t *testing.T) {
+func TestLockSettings_SwitchingOnWaitsForCommitsWithoutALock(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	item := l.addItem("Available", "")
@@ -112,7 +112,7 @@ func TestSwitchingTheFeatureOnWaitsForCommitsWithoutALock(t *testing.T) {
 	}
 }
 
-func TestCommitWithoutALockDuringAChangeIsRefused(t *testing.T) {
+func TestCheckOut_WithoutALockDuringAChangeIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	item := l.addItem("Available", "")
@@ -129,9 +129,9 @@ func TestCommitWithoutALockDuringAChangeIsRefused(t *testing.T) {
 	l.wantUntouched(item)
 }
 
-// The plain loan endpoint writes loans without locking the item, so only the
-// unique indexes keep such a loan and a commit apart.
-func TestCommitBesideAnUnfencedLoanIsRefused(t *testing.T) {
+// The generic endpoint of loans does not lock the item, so only the unique indexes
+// separate such a loan and a commit.
+func TestCheckOut_BesideAnUnfencedLoanIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	tests := map[string]struct {
@@ -162,9 +162,8 @@ func TestCommitBesideAnUnfencedLoanIsRefused(t *testing.T) {
 	}
 }
 
-// However busy the desk is, from the answer to the switch on nobody lends without a
-// lock.
-func TestSwitchingTheFeatureOnUnderLoad(t *testing.T) {
+// Under any load, no check-out commits without a lock after the switch is answered.
+func TestLockSettings_SwitchingOnUnderLoad(t *testing.T) {
 	t.Parallel()
 	const workers, each, before = 6, 150, 20
 	l := newDesk(t)

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Without a flush by the WAL writer, only what waits for the disk survives a crash.
+// Without a flush by the WAL writer, only a commit that waits for the disk survives a crash.
 var noBackgroundFlush = map[string]string{"wal_writer_delay": "10s"}
 
 func TestReleaseDurably_FencesACommitAfterACrash(t *testing.T) {
@@ -62,8 +62,8 @@ func (l desk) setStandby(name string) {
 	l.t.Helper()
 	l.exec(`ALTER SYSTEM SET synchronous_standby_names = '` + name + `'`)
 	l.exec(`SELECT pg_reload_conf()`)
-	// The checkpointer lets the waiting go, and each session reads the file when it is
-	// idle: a new one has what is in force.
+	// The checkpointer releases the sessions that wait, and each session reads the file
+	// when it is idle: a new one has the current value.
 	l.untilCount(1, `SELECT count(*) FROM pg_file_settings WHERE name = 'synchronous_standby_names' AND setting = '`+name+`' AND applied`)
 }
 
@@ -98,7 +98,7 @@ func TestCheckOut_WhileTheSynchronousStandbyIsGone(t *testing.T) {
 		if err := l.cancelled(tt.call); !fault.Is(err, fault.Timeout) {
 			t.Errorf("%s: got %v, want %s", tt.name, err, fault.Timeout)
 		}
-		// That is why nothing but a look that waits for the standby settles it.
+		// So only a read that waits for the standby settles it.
 		if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1`, c.loan); n != 1 {
 			t.Errorf("%s: %d loans are visible, want 1", tt.name, n)
 		}

@@ -19,7 +19,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// fill opens n connections of a pool and gives them back.
+// fill opens n connections of a pool and releases them.
 func (l desk) fill(pool *pgxpool.Pool, n int) {
 	l.t.Helper()
 	for range n {
@@ -31,13 +31,13 @@ func (l desk) fill(pool *pgxpool.Pool, n int) {
 	}
 }
 
-// endSessions ends all sessions of the desk's pools but the one that asks.
+// endSessions ends all sessions of the desk's pools except its own.
 func (l desk) endSessions() {
 	l.t.Helper()
 	l.exec(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`)
 }
 
-func TestDB_AfterItsSessionsWereEnded(t *testing.T) {
+func TestDB_WorksAfterItsSessionsWereEnded(t *testing.T) {
 	t.Parallel()
 	l, server := newDeskOnOwnServer(t, nil)
 	user := uuid.New()
@@ -218,6 +218,35 @@ func TestOpen_Defaults(t *testing.T) {
 			if strings.Contains(log.String(), "secret") || !strings.Contains(strings.Join(tt.log, ""), "WARN") && strings.Contains(log.String(), "WARN") {
 				t.Errorf("the log has a password or a warning:\n%s", &log)
 			}
+		})
+	}
+}
+
+// The checks before the database refuse such values. One that passes them is still the
+// caller's.
+func TestToFault(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	tests := map[string]struct {
+		statement string
+		want      fault.Code
+	}{
+		"NUL in a jsonb text":   {`SELECT '{"a":"\u0000"}'::jsonb->>'a'`, fault.Invalid},
+		"no UTF-8":              {`SELECT convert_from('\xff', 'UTF8')`, fault.Invalid},
+		"no UUID":               {`SELECT 'x'::uuid`, fault.Invalid},
+		"a number too large":    {`SELECT 99999999999::text::integer`, fault.Invalid},
+		"no date":               {`SELECT 'soon'::timestamptz`, fault.Invalid},
+		"a 30th of February":    {`SELECT '2026-02-30'::timestamptz`, fault.Invalid},
+		"an offset of a day":    {`SELECT '2026-02-01T00:00:00+24:00'::timestamptz`, fault.Invalid},
+		"too long for an index": {`INSERT INTO ` + postgres.SchemaName(id) + `.usergroup SELECT gen_random_uuid(), jsonb_build_object('group', string_agg(md5(i::text), '')) FROM generate_series(1, 9999) i`, fault.Invalid},
+		"a division by zero":    {`SELECT 1/0`, fault.Internal},
+		"a table of no tenant":  {`SELECT 1 FROM nowhere.loan`, fault.UnknownTenant},
+		"a column too new":      {`SELECT nonsense FROM ` + postgres.SchemaName(id) + `.loan`, fault.TenantNotReady},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := db.Pool().Exec(t.Context(), tt.statement)
+			wantCode(t, postgres.ToFault("testing", err), tt.want)
 		})
 	}
 }

@@ -59,7 +59,7 @@ func (p past) list(f history.Filter) schemas.PastCheckOuts {
 	return page
 }
 
-// reasons are those of a page, by which tests tell entries apart.
+// reasons returns those of a page, by which tests distinguish entries.
 func reasons(page schemas.PastCheckOuts) string {
 	var all []string
 	for _, c := range page.CheckOuts {
@@ -73,7 +73,7 @@ func refused(reason string, agoMs int64) schemas.PastCheckOut {
 	return schemas.PastCheckOut{ID: uuid.NewString(), Outcome: "refused", Reason: reason, AgoMs: agoMs}
 }
 
-func TestHistory_GivesBackWhatWasTold(t *testing.T) {
+func TestHistory_ReturnsWhatWasReported(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	waited := 0
@@ -81,7 +81,7 @@ func TestHistory_GivesBackWhatWasTold(t *testing.T) {
 		ID: uuid.NewString(), Outcome: "failed", Code: "INTERNAL", Reason: "Ein „Grund“ <mit> & \\ \" '; DROP TABLE x; --\n…",
 		UserBarcode: "Ünï-1", ItemBarcode: "it em", UserID: uuid.NewString(), LoanID: uuid.NewString(), ServicePointID: uuid.NewString(),
 		WaitMs: &waited, TookMs: 12, Repeats: 2, RequestID: "1/a;2/b", AgoMs: 1500,
-		Date: "1999-01-01T00:00:00Z", Instance: "somebody else", // storage's to say
+		Date: "1999-01-01T00:00:00Z", Instance: "another", // storage replaces both
 	}
 	bare := schemas.PastCheckOut{ID: uuid.NewString(), Outcome: "lent"}
 	p.add(whole, bare)
@@ -123,37 +123,37 @@ func deref(c schemas.PastCheckOut) any {
 	}{c, wait}
 }
 
-func TestHistory_KeepsAnEntryOnceHoweverOftenItIsTold(t *testing.T) {
+func TestHistory_KeepsARepeatedEntryOnce(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	first := refused("first", 60_000)
 	p.add(first)
 	before := p.list(history.Filter{Limit: 10})
-	again := refused("again", 0)
-	again.ID = strings.ToUpper(first.ID)
+	repeat := refused("repeat", 0)
+	repeat.ID = strings.ToUpper(first.ID)
 	other := refused("other", 0)
-	p.add(again, other, other)
+	p.add(repeat, other, other)
 	got := p.list(history.Filter{Limit: 10})
 	if reasons(got) != "other first" || got.CheckOuts[1] != before.CheckOuts[0] {
 		t.Errorf("got %+v, want the other, then what stood there: %+v", got, before)
 	}
 }
 
-func TestHistory_TakesTheSameEntriesFromManyAtOnce(t *testing.T) {
+func TestHistory_AcceptsTheSameEntriesFromManyAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	const entries, tellers = 200, 8
-	told := make([]schemas.PastCheckOut, entries)
-	for i := range told {
-		told[i] = refused("r", 0)
+	const entries, reporters = 200, 8
+	reports := make([]schemas.PastCheckOut, entries)
+	for i := range reports {
+		reports[i] = refused("r", 0)
 	}
 	var wg sync.WaitGroup
-	for teller := range tellers {
+	for reporter := range reporters {
 		wg.Go(func() {
-			// Each in another order: without one of its own the store would deadlock.
+			// Each in another order: the store deadlocks unless it sorts them.
 			for round := range 5 {
-				mine := append(append([]schemas.PastCheckOut(nil), told[(teller*37+round)%entries:]...), told[:(teller*37+round)%entries]...)
-				if teller%2 == 0 {
+				mine := append(append([]schemas.PastCheckOut(nil), reports[(reporter*37+round)%entries:]...), reports[:(reporter*37+round)%entries]...)
+				if reporter%2 == 0 {
 					for i, j := 0, len(mine)-1; i < j; i, j = i+1, j-1 {
 						mine[i], mine[j] = mine[j], mine[i]
 					}
@@ -163,8 +163,8 @@ func TestHistory_TakesTheSameEntriesFromManyAtOnce(t *testing.T) {
 						mine[i].ID = uuid.NewSHA1(uuid.NameSpaceOID, fmt.Append(nil, mine[i].ID, round)).String()
 					}
 				}
-				if err := p.Add(p.ctx(), "desk", schemas.CheckOutReport{CheckOuts: mine, Waiting: teller % 3}); err != nil {
-					t.Errorf("teller %d: %v", teller, err)
+				if err := p.Add(p.ctx(), "desk", schemas.CheckOutReport{CheckOuts: mine, Waiting: reporter % 3}); err != nil {
+					t.Errorf("reporter %d: %v", reporter, err)
 				}
 			}
 		})

@@ -20,12 +20,12 @@ func (p past) figures(minutes int) schemas.Figures {
 	return f
 }
 
-// whileBelieved tells how many wait and looks at it, and does so again when it took
-// longer than such a report is believed.
-func whileBelieved(tellAndLook func()) {
+// whileBelieved runs f, which reports waiting callers and reads the figures. It runs f
+// again if f took longer than such a report counts.
+func whileBelieved(f func()) {
 	for {
 		start := time.Now()
-		if tellAndLook(); time.Since(start) < 4*time.Second {
+		if f(); time.Since(start) < 4*time.Second {
 			return
 		}
 	}
@@ -116,7 +116,7 @@ func TestFigures_CountTheMinutesWithoutGaps(t *testing.T) {
 	}
 }
 
-func TestFigures_TakePercentilesOfTheWaits(t *testing.T) {
+func TestFigures_ComputePercentilesOfTheWaits(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	var all []ended
@@ -129,7 +129,7 @@ func TestFigures_TakePercentilesOfTheWaits(t *testing.T) {
 	wantFigures(t, "all", f.Total, total(21, 21, 21, 110, 200, 210))
 }
 
-func TestFigures_OfNothing(t *testing.T) {
+func TestFigures_OfAnEmptyHistory(t *testing.T) {
 	t.Parallel()
 	f := newPast(t).figures(schemas.MaxFigureMinutes)
 	if len(f.Minutes) != schemas.MaxFigureMinutes || f.Causes == nil || len(f.Causes) != 0 || f.Waiting != 0 || f.Held != 0 {
@@ -146,11 +146,11 @@ func TestFigures_NameTheCauses(t *testing.T) {
 	}
 	p.add(
 		cause("lent", "", "", "u1", "i1"),
-		// Without a code the text tells.
+		// Without a code the text decides.
 		cause("refused", "", "Item is already checked out", "1234", "123456"),
 		cause("refused", "", "Item is already checked out", "9988", "99"),
 		cause("refused", "", "Item is already checked out", "", ""),
-		// With one the code tells, not the text; the example names no barcode.
+		// With a code the text does not decide; the example names no barcode.
 		cause("refused", "ITEM_STATUS", "Moby Dick (book) (Barcode: 4567) has the status Aged to lost", "45", "4567"),
 		cause("refused", "ITEM_STATUS", "", "u2", "i1"),
 		cause("refused", "ITEM_STATUS", "Zen (book) (Barcode: 45678) has the status Aged to lost", "u3", "45678"),
@@ -198,10 +198,10 @@ func TestFigures_PutRareCausesTogether(t *testing.T) {
 	}
 }
 
-func TestFigures_SumUpWhoWaitsAndWhatIsHeldNow(t *testing.T) {
+func TestFigures_SumUpWaitingAndHeld(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	say := func(holder string, waiting int) {
+	report := func(holder string, waiting int) {
 		t.Helper()
 		if err := p.Add(p.ctx(), holder, schemas.CheckOutReport{Waiting: waiting}); err != nil {
 			t.Fatal(err)
@@ -211,13 +211,13 @@ func TestFigures_SumUpWhoWaitsAndWhatIsHeldNow(t *testing.T) {
 	p.exec(`INSERT INTO {schema}.check_out_lock (user_id, ttl_ms, creation_date) VALUES (gen_random_uuid(), 1000, clock_timestamp() - interval '2 s')`)
 	var f schemas.Figures
 	whileBelieved(func() {
-		say("a", 7)
-		say("a", 2) // the last word counts
-		say("b", 3)
-		say("", 1) // who gives no name counts too
-		say("done", 9)
-		say("done", 0)
-		say("gone", 50)
+		report("a", 7)
+		report("a", 2) // the last report counts
+		report("b", 3)
+		report("", 1) // one without a name counts too
+		report("done", 9)
+		report("done", 0)
+		report("gone", 50)
 		p.exec(`UPDATE {schema}.check_out_waiting SET reported_date = reported_date - interval '6 seconds' WHERE holder = 'gone'`)
 		f = p.figures(1)
 	})

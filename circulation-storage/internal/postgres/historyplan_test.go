@@ -11,7 +11,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 )
 
-func TestHistory_QuestionsUseAnIndex(t *testing.T) {
+func TestHistory_QueriesUseAnIndex(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.exec(`INSERT INTO {schema}.check_out_history (id, ended_date, outcome, user_barcode, item_barcode, service_point_id, took_ms, repeats)

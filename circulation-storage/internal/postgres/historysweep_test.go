@@ -60,10 +60,10 @@ func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
 		what, statement string
 		args            []any
 	}{
-		{"an entry", add, []any{entries, "other", 0}},
-		{"who waits", add, []any{`[]`, "desk", 1}},
-		{"that nobody waits", add, []any{`[]`, "idle", 0}},
-		{"an instance that is gone", sweep, []any{time.Hour, 1}},
+		{what: "an entry", statement: add, args: []any{entries, "other", 0}},
+		{what: "who waits", statement: add, args: []any{`[]`, "desk", 1}},
+		{what: "without waiting callers", statement: add, args: []any{`[]`, "idle", 0}},
+		{what: "an instance that is gone", statement: sweep, args: []any{time.Hour, 1}},
 	} {
 		tx, err := p.db.Pool().Begin(p.ctx())
 		if err != nil {
@@ -83,8 +83,8 @@ func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
 	}
 }
 
-// Behind PgBouncer statements are not prepared, so every parameter must have its
-// type in the statement.
+// Through PgBouncer, pgx does not prepare statements, so every parameter needs its type in
+// the statement.
 func TestHistory_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

@@ -15,7 +15,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// entryOf is a settings entry as /settings/entries takes it.
+// entryOf is a settings entry as /settings/entries accepts it.
 func entryOf(id uuid.UUID, key, user, value string) []byte {
 	if user != "" {
 		user = fmt.Sprintf(`,"userId":%q`, user)
@@ -53,7 +53,7 @@ func (e entries) delete(ctx context.Context, id uuid.UUID) error {
 	return e.store.Delete(ctx, records.SettingsEntry(), id.String())
 }
 
-func TestLockChange_EveryWayToChangeTheSettingsIsNoted(t *testing.T) {
+func TestLockChange_EveryChangeOfTheSettingsIsNoted(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	const ours = "checkoutLockFeature"
@@ -66,29 +66,29 @@ func TestLockChange_EveryWayToChangeTheSettingsIsNoted(t *testing.T) {
 		do   func() error
 		want *want // nil is no note
 	}{
-		{"removing nothing", func() error { return l.settings.Remove(ctx) }, nil},
-		{"another entry", func() error { return e.create(ctx, entryOf(other, "otherFeature", "", off)) }, nil},
-		{"a user's entry", func() error { return e.create(ctx, entryOf(uuid.New(), ours, staff.String(), off)) }, nil},
-		{"creating it", func() error { return e.create(ctx, entryOf(id, ours, "", off)) }, &want{after: off}},
-		{"creating it again", func() error { return wantRefusal(e.create(ctx, entryOf(uuid.New(), ours, "", on))) }, nil},
-		{"changing it", func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, &want{before: off, after: on}},
-		{"the same again", func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, &want{before: on, after: on}},
-		{"our endpoint", func() error {
+		{name: "removing nothing", do: func() error { return l.settings.Remove(ctx) }, want: nil},
+		{name: "another entry", do: func() error { return e.create(ctx, entryOf(other, "otherFeature", "", off)) }, want: nil},
+		{name: "a user's entry", do: func() error { return e.create(ctx, entryOf(uuid.New(), ours, staff.String(), off)) }, want: nil},
+		{name: "creating it", do: func() error { return e.create(ctx, entryOf(id, ours, "", off)) }, want: &want{after: off}},
+		{name: "creating it again", do: func() error { return wantRefusal(e.create(ctx, entryOf(uuid.New(), ours, "", on))) }, want: nil},
+		{name: "changing it", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, want: &want{before: off, after: on}},
+		{name: "the same again", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, want: &want{before: on, after: on}},
+		{name: "our endpoint", do: func() error {
 			_, err := l.settings.Change(ctx, schemas.LockSettingsChange{Value: []byte(folio), Reason: "it's Monday", ByName: "Ann"})
 			return err
-		}, &want{on, folio, "it's Monday", "Ann"}},
-		{"an old version", func() error {
+		}, want: &want{on, folio, "it's Monday", "Ann"}},
+		{name: "an old version", do: func() error {
 			_, err := l.settings.Change(ctx, schemas.LockSettingsChange{Value: []byte(on), Version: "0"})
 			return wantRefusal(err)
-		}, nil},
-		{"renaming it away", func() error { return e.update(ctx, entryOf(id, "x", "", off)) }, &want{before: folio}},
-		{"changing what it was", func() error { return e.update(ctx, entryOf(id, "x", "", on)) }, nil},
-		{"renaming it back", func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, &want{after: on}},
-		{"deleting another", func() error { return e.delete(ctx, other) }, nil},
-		{"deleting it", func() error { return e.delete(ctx, id) }, &want{before: on}},
-		{"deleting nothing", func() error { return wantRefusal(e.delete(ctx, id)) }, nil},
-		{"our endpoint anew", func() error { _, err := l.settings.Change(ctx, changeTo(off, "")); return err }, &want{after: off}},
-		{"removing it", func() error { return l.settings.Remove(ctx) }, &want{before: off}},
+		}, want: nil},
+		{name: "renaming it away", do: func() error { return e.update(ctx, entryOf(id, "x", "", off)) }, want: &want{before: folio}},
+		{name: "changing what it was", do: func() error { return e.update(ctx, entryOf(id, "x", "", on)) }, want: nil},
+		{name: "renaming it back", do: func() error { return e.update(ctx, entryOf(id, ours, "", on)) }, want: &want{after: on}},
+		{name: "deleting another", do: func() error { return e.delete(ctx, other) }, want: nil},
+		{name: "deleting it", do: func() error { return e.delete(ctx, id) }, want: &want{before: on}},
+		{name: "deleting nothing", do: func() error { return wantRefusal(e.delete(ctx, id)) }, want: nil},
+		{name: "our endpoint anew", do: func() error { _, err := l.settings.Change(ctx, changeTo(off, "")); return err }, want: &want{after: off}},
+		{name: "removing it", do: func() error { return l.settings.Remove(ctx) }, want: &want{before: off}},
 	} {
 		before := len(l.noted())
 		if err := step.do(); err != nil {
@@ -112,8 +112,7 @@ func TestLockChange_EveryWayToChangeTheSettingsIsNoted(t *testing.T) {
 	}
 }
 
-// wantRefusal turns the fault of a caller's mistake into success, and success into
-// an error.
+// wantRefusal returns nil for a fault of the caller, and an error for success.
 func wantRefusal(err error) error {
 	if code := fault.CodeOf(err); code == "" || code == fault.Internal {
 		return fmt.Errorf("got %w, want a refusal", err)
@@ -121,8 +120,8 @@ func wantRefusal(err error) error {
 	return nil
 }
 
-// Settings that nobody notes must not count.
-func TestLockChange_NoChangeOfTheSettingsWithoutItsNote(t *testing.T) {
+// Settings must not change if the note fails.
+func TestLockChange_SettingsDoNotChangeWithoutANote(t *testing.T) {
 	t.Parallel()
 	id := uuid.New()
 	for name, change := range map[string]func(desk) error{
@@ -151,7 +150,7 @@ func TestLockChange_NoChangeOfTheSettingsWithoutItsNote(t *testing.T) {
 	}
 }
 
-// However changes meet, each is noted with what the one before it left.
+// Each of the concurrent changes is noted with the value that the one before it left.
 func TestLockChange_ConcurrentChangesMakeOneChain(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
@@ -189,7 +188,7 @@ func TestLockChange_ConcurrentChangesMakeOneChain(t *testing.T) {
 	if state.Entry == nil && last != nil || state.Entry != nil && !sameJSON(t, last, fmt.Sprintf(`{"lockTtl":%v}`, field(t, state.Entry, "value", "lockTtl"))) {
 		t.Errorf("the chain ends with %s, stored is %s", last, state.Entry)
 	}
-	if len(chain) < 13 { // the 12 changes of our endpoint, and the entry's creation
+	if len(chain) < 13 { // the 12 changes of the settings endpoint, and the entry's creation
 		t.Errorf("%d changes noted, want 13 or more", len(chain))
 	}
 }

@@ -38,7 +38,7 @@ func (l desk) by(id uuid.UUID, requestID string) context.Context {
 	return okapi.NewContext(l.ctx(), okapi.Call{UserID: id.String(), RequestID: requestID})
 }
 
-func TestLockChange_AForcedReleaseIsNotedWithTheLockAsItWas(t *testing.T) {
+func TestLockChange_ForcedReleaseIsNotedWithTheLock(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	staff := uuid.New()
@@ -70,7 +70,7 @@ func TestLockChange_AForcedReleaseIsNotedWithTheLockAsItWas(t *testing.T) {
 	}
 }
 
-func TestLockChange_AnOutdatedLockOfNobodyIsNotedToo(t *testing.T) {
+func TestLockChange_OutdatedLockWithoutHolderIsNoted(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New()})
@@ -86,8 +86,8 @@ func TestLockChange_AnOutdatedLockOfNobodyIsNotedToo(t *testing.T) {
 	}
 }
 
-// A lock that nobody notes must not go, nor a note be of a lock that is held.
-func TestLockChange_NoReleaseWithoutItsNote(t *testing.T) {
+// A lock and the note of its release go together: there is neither one alone.
+func TestLockChange_NoForcedReleaseWithoutANote(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	held := l.lock(uuid.New())
@@ -112,7 +112,7 @@ func (l desk) refuseNotes() {
 	l.exec(`ALTER TABLE {schema}.check_out_lock_change ADD CONSTRAINT refused CHECK (false) NOT VALID`)
 }
 
-func TestLockChange_TheHolderOfAReleasedLockCannotCommit(t *testing.T) {
+func TestLockChange_HolderOfAReleasedLockCannotCommit(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	item := l.addItem("Available", "")
@@ -126,7 +126,7 @@ func TestLockChange_TheHolderOfAReleasedLockCannotCommit(t *testing.T) {
 	}
 }
 
-func TestLockChange_AForcedReleaseWaitsForACommitAndKeepsOutOfItsWay(t *testing.T) {
+func TestLockChange_ForcedReleaseWaitsForACommit(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
@@ -140,7 +140,7 @@ func TestLockChange_AForcedReleaseWaitsForACommitAndKeepsOutOfItsWay(t *testing.
 		released <- err
 	}()
 	waitUntilBlocked(ctx, t, table)
-	// The holder is done and releases, in front of whoever waits.
+	// The holder releases before the forced release, which waits.
 	if _, err := tx.Exec(ctx, `DELETE FROM `+table.name()+` WHERE id = $1`, l.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -179,16 +179,16 @@ func TestLockChange_Pages(t *testing.T) {
 		want          []int // indexes into all
 		total         int
 	}{
-		{"", 0, 10, []int{4, 3, 2, 1, 0}, 5},
-		{"", 0, 2, []int{4, 3}, 5},
-		{"", 3, 2, []int{1, 0}, 5},
-		{"", 5, 2, nil, 5},
-		{"", 2_000_000_000, 200, nil, 5},
-		{schemas.ChangeSettings, 0, 10, []int{4, 2, 0}, 3},
-		{schemas.ChangeSettings, 1, 1, []int{2}, 3},
-		{schemas.ChangeRelease, 0, 10, []int{3, 1}, 2},
-		{schemas.ChangeRelease, 2, 10, nil, 2},
-		{"x' OR '1'='1", 0, 10, nil, 0},
+		{kind: "", offset: 0, limit: 10, want: []int{4, 3, 2, 1, 0}, total: 5},
+		{kind: "", offset: 0, limit: 2, want: []int{4, 3}, total: 5},
+		{kind: "", offset: 3, limit: 2, want: []int{1, 0}, total: 5},
+		{kind: "", offset: 5, limit: 2, want: nil, total: 5},
+		{kind: "", offset: 2_000_000_000, limit: 200, want: nil, total: 5},
+		{kind: schemas.ChangeSettings, offset: 0, limit: 10, want: []int{4, 2, 0}, total: 3},
+		{kind: schemas.ChangeSettings, offset: 1, limit: 1, want: []int{2}, total: 3},
+		{kind: schemas.ChangeRelease, offset: 0, limit: 10, want: []int{3, 1}, total: 2},
+		{kind: schemas.ChangeRelease, offset: 2, limit: 10, want: nil, total: 2},
+		{kind: "x' OR '1'='1", offset: 0, limit: 10, want: nil, total: 0},
 	} {
 		got, total, err := l.changes().List(l.ctx(), tt.kind, tt.offset, tt.limit)
 		var want []lock.Change
@@ -238,8 +238,8 @@ func TestLockChange_PatronsOfOldReleasesAreRemoved(t *testing.T) {
 	}
 }
 
-// Behind PgBouncer statements are not prepared, so every parameter must have its
-// type in the statement.
+// Through PgBouncer, pgx does not prepare statements, so every parameter needs its type in
+// the statement.
 func TestLockChange_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)

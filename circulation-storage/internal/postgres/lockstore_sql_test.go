@@ -34,9 +34,9 @@ func openWith(t *testing.T, parameters map[string]string) *postgres.DB {
 	return db
 }
 
-// The settings of the lock statements must not reach the next statement, least of
-// all a commit, which has to be durable.
-func TestLockStatementsLeaveTheirConnectionAsItWas(t *testing.T) {
+// The settings of the lock statements must not reach the next statement, which may be a
+// commit that has to be durable.
+func TestLockStore_LeavesItsConnectionAsItWas(t *testing.T) {
 	t.Parallel()
 	ctx, _, table := newLockStore(t)
 	db := openWith(t, map[string]string{"pool_max_conns": "1"})
@@ -83,7 +83,7 @@ func TestLockStatementsLeaveTheirConnectionAsItWas(t *testing.T) {
 	}
 }
 
-func TestSessionsInDifferentTimeZonesJudgeAlike(t *testing.T) {
+func TestLockStore_JudgesAlikeInAllTimeZones(t *testing.T) {
 	t.Parallel()
 	_, id := pgtest.New(t)
 	ctx := okapi.WithTenant(t.Context(), id)
@@ -123,9 +123,9 @@ func TestSessionsInDifferentTimeZonesJudgeAlike(t *testing.T) {
 	}
 }
 
-// Behind PgBouncer statements are not prepared, so every parameter must have its
-// type in the statement.
-func TestLockStoreWithoutPreparedStatements(t *testing.T) {
+// Through PgBouncer, pgx does not prepare statements, so every parameter needs its type in
+// the statement.
+func TestLockStore_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	ctx, _, table := newLockStore(t)
 	store := postgres.NewLockStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))

@@ -46,8 +46,8 @@ func TestLockStore(t *testing.T) {
 
 func quiet(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
-// An instance of a version before the column takes locks beside this one.
-func TestLockOfAnEarlierVersionNamesNoCall(t *testing.T) {
+// An instance of a version without the column acquires locks beside this one.
+func TestLockStore_LockOfAnEarlierVersionNamesNoCall(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	id, user := uuid.New(), uuid.New()
@@ -70,7 +70,7 @@ func TestLockOfAnEarlierVersionNamesNoCall(t *testing.T) {
 	}
 }
 
-func TestATenantThatIsNotYetUpgradedIsSaidToBeSo(t *testing.T) {
+func TestLockStore_TenantOfAnEarlierVersionIsNotReady(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	if _, err := table.db.Pool().Exec(ctx, `ALTER TABLE `+table.name()+` DROP COLUMN okapi_request_id`); err != nil {
@@ -78,11 +78,11 @@ func TestATenantThatIsNotYetUpgradedIsSaidToBeSo(t *testing.T) {
 	}
 	_, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 	if !fault.Is(err, fault.TenantNotReady) || !strings.Contains(err.Error(), "upgrade it with POST /_/tenant") {
-		t.Errorf("got %v, want an operator told what to do", err)
+		t.Errorf("got %v, want the command that upgrades it", err)
 	}
 }
 
-func TestCountHeldLeavesOutOutdatedLocks(t *testing.T) {
+func TestCountHeld_LeavesOutOutdatedLocks(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	for _, by := range []time.Duration{0, 0, 2 * time.Hour, -time.Hour} {
@@ -97,7 +97,7 @@ func TestCountHeldLeavesOutOutdatedLocks(t *testing.T) {
 	}
 }
 
-func TestLocksNeedAnInstalledTenant(t *testing.T) {
+func TestLockStore_NeedsAnInstalledTenant(t *testing.T) {
 	t.Parallel()
 	_, store, _ := newLockStore(t)
 	for name, tt := range map[string]struct {

@@ -47,7 +47,7 @@ func isBlocked(ctx context.Context, t *testing.T, table lockTable) (blocked bool
 	return blocked
 }
 
-func TestAcquireBehindACommitIsHeldSoon(t *testing.T) {
+func TestAcquire_DuringACommitIsHeldSoon(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	req := lock.Request{UserID: uuid.New(), TTL: 0} // would take over at once
@@ -81,7 +81,7 @@ func TestAcquireBehindACommitIsHeldSoon(t *testing.T) {
 	}
 }
 
-func TestReleaseWaitsForACommit(t *testing.T) {
+func TestRelease_WaitsForACommit(t *testing.T) {
 	t.Parallel()
 	for name, release := range map[string]func(context.Context, *postgres.LockStore, lock.Lock) error{
 		"by id": func(ctx context.Context, store *postgres.LockStore, l lock.Lock) error {
@@ -119,9 +119,9 @@ func TestReleaseWaitsForACommit(t *testing.T) {
 	}
 }
 
-// A caller that leaves while its acquire is under way must learn what it got, or
-// nobody could give it back.
-func TestAnAcquireUnderWayIsSeenThrough(t *testing.T) {
+// A caller that leaves during its acquire must learn what it got, because only the caller
+// can release it.
+func TestAcquire_FinishesAfterItsCallerLeft(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	req := lock.Request{UserID: uuid.New(), TTL: 0}
@@ -130,7 +130,7 @@ func TestAnAcquireUnderWayIsSeenThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got acquired
-	for range 100 { // again when the commit came too late for an acquire that gave up in time
+	for range 100 { // the acquire may give up before the commit
 		if got = acquireAndLeave(ctx, t, store, table, l.ID, req); !fault.Is(got.err, fault.LockHeld) {
 			break
 		}
@@ -145,8 +145,8 @@ type acquired struct {
 	err error
 }
 
-// acquireAndLeave tells what a caller is told who leaves while a commit that has
-// the lock's row keeps the acquire waiting.
+// acquireAndLeave returns the answer to a caller that leaves while its acquire waits for a
+// commit that has the lock's row.
 func acquireAndLeave(ctx context.Context, t *testing.T, store *postgres.LockStore, table lockTable, held uuid.UUID, req lock.Request) acquired {
 	tx := commitInFlight(ctx, t, table, held)
 	caller, leave := context.WithCancel(ctx)
@@ -166,7 +166,7 @@ func acquireAndLeave(ctx context.Context, t *testing.T, store *postgres.LockStor
 	return <-got
 }
 
-func TestASweepLeavesALockThatIsTakenOverMeanwhile(t *testing.T) {
+func TestSweep_LeavesALockThatIsTakenOverMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx, store, table := newLockStore(t)
 	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})

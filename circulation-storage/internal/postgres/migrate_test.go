@@ -35,7 +35,7 @@ func newTenant(t *testing.T) (*postgres.DB, okapi.Tenant) {
 	return db, id
 }
 
-// files are three migrations, the second of which does this besides its table.
+// files returns three migrations. The second one also runs the given statement.
 func files(second string) fs.FS {
 	m := fstest.MapFS{}
 	for name, text := range map[string]string{
@@ -49,7 +49,7 @@ func files(second string) fs.FS {
 	return m
 }
 
-// until are the real migrations up to a version.
+// until returns the real migrations up to a version.
 func until(t *testing.T, version uint) fs.FS {
 	t.Helper()
 	m := fstest.MapFS{}
@@ -147,7 +147,7 @@ AND (classid::bigint << 32) + objid::bigint = $1::bigint`, key).Scan(&waiting); 
 }
 
 // TestMain makes the library's own time-out for the lock 10 ms.
-func TestInstall_WaitsForOtherInstancesHoweverLongTheyTake(t *testing.T) {
+func TestInstall_WaitsForOtherInstancesWithoutATimeOut(t *testing.T) {
 	t.Parallel()
 	db, id := newTenant(t)
 	key, unlock := lockMigrations(t, id)
@@ -206,16 +206,16 @@ func TestRepair(t *testing.T) {
 		change    string // %s is the table of versions
 		says      string // "" is repaired
 	}{
-		"a schema that is not dirty":        {"0001", "SELECT FROM %s", ""},
-		"the file left nothing":             {"0001", "UPDATE %s SET version = 2, dirty = true", ""},
-		"the first file left nothing":       {"", "INSERT INTO %s VALUES (1, true)", ""},
-		"the last file left nothing":        {"0002", "UPDATE %s SET version = 3, dirty = true", ""},
-		"the file had ended":                {"0002", "UPDATE %s SET dirty = true", ""},
-		"the last file had ended":           {"0003", "UPDATE %s SET dirty = true", ""},
-		"a part of the file was lost":       {"0002", "UPDATE %s SET dirty = true; DROP TABLE {schema}.two_b", "a person must mend it"},
-		"undoing everything did not end":    {"0001", "UPDATE %s SET version = -1, dirty = true", "no migration -1"},
-		"a migration of a newer build":      {"0003", "UPDATE %s SET version = 9, dirty = true", "this build has no migration 9"},
-		"the file left nothing, with break": {"0001", "UPDATE %s SET version = 2, dirty = true; CREATE TABLE {schema}.three (id int)", "already exists"},
+		"a schema that is not dirty":        {installed: "0001", change: "SELECT FROM %s", says: ""},
+		"the file left nothing":             {installed: "0001", change: "UPDATE %s SET version = 2, dirty = true", says: ""},
+		"the first file left nothing":       {installed: "", change: "INSERT INTO %s VALUES (1, true)", says: ""},
+		"the last file left nothing":        {installed: "0002", change: "UPDATE %s SET version = 3, dirty = true", says: ""},
+		"the file had ended":                {installed: "0002", change: "UPDATE %s SET dirty = true", says: ""},
+		"the last file had ended":           {installed: "0003", change: "UPDATE %s SET dirty = true", says: ""},
+		"a part of the file was lost":       {installed: "0002", change: "UPDATE %s SET dirty = true; DROP TABLE {schema}.two_b", says: "a person must mend it"},
+		"undoing everything did not end":    {installed: "0001", change: "UPDATE %s SET version = -1, dirty = true", says: "no migration -1"},
+		"a migration of a newer build":      {installed: "0003", change: "UPDATE %s SET version = 9, dirty = true", says: "this build has no migration 9"},
+		"the file left nothing, with break": {installed: "0001", change: "UPDATE %s SET version = 2, dirty = true; CREATE TABLE {schema}.three (id int)", says: "already exists"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,8 +251,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Whichever migration a crash of an older build hit, Repair completes it: whether the
-// file had ended or had left nothing.
+// Repair completes any migration that a crash of an older build interrupted, both if the
+// file had ended and if it had left nothing.
 func TestRepair_OfEachMigration(t *testing.T) {
 	t.Parallel()
 	latest, err := migrations.Latest()

@@ -37,10 +37,10 @@ func TestPlace_GoesToTheEndOfTheQueue(t *testing.T) {
 		titles   bool
 		position float64
 	}{
-		{of.copies[0], false, 3}, // the item's queue
-		{of.copies[1], false, 1}, // that of another copy
-		{of.copies[1], true, 4},  // the title's
-		{uuid.Nil, true, 5},
+		{item: of.copies[0], titles: false, position: 3}, // the item's queue
+		{item: of.copies[1], titles: false, position: 1}, // that of another copy
+		{item: of.copies[1], titles: true, position: 4},  // the title's
+		{item: uuid.Nil, titles: true, position: 5},
 	}
 	for _, tt := range tests {
 		r := request{id: uuid.New(), by: uuid.New(), of: of, item: tt.item, position: 99}
@@ -105,7 +105,7 @@ func TestPlace_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// A request placed while a check-out is under way is seen by it, or sees it.
+// A request placed during a check-out sees it, or the check-out sees the request.
 func TestPlace_BesideACheckOut(t *testing.T) {
 	t.Parallel()
 	for name, titles := range map[string]bool{"item level": false, "title level": true} {
@@ -133,7 +133,7 @@ func TestPlace_BesideACheckOut(t *testing.T) {
 				case placing == nil && (fault.Is(lending, fault.RequestChanged) || fault.Is(lending, fault.ItemChanged)):
 					waits++
 				default:
-					t.Errorf("lending: %v, placing: %v; want one of them told to look again", lending, placing)
+					t.Errorf("lending: %v, placing: %v; want one of them refused", lending, placing)
 				}
 			}
 			if loans := l.count(`SELECT count(*) FROM {schema}.loan`); loans != lent || lent+waits != rivals {
@@ -143,8 +143,8 @@ func TestPlace_BesideACheckOut(t *testing.T) {
 	}
 }
 
-// The patron who waits first takes the copy while others come to the end of the
-// queue: nobody is lost and no position is left out.
+// The first patron of the queue borrows the copy while others join the end of the
+// queue: no request is lost and no position is left out.
 func TestPlace_WhileTheQueueMoves(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
@@ -162,7 +162,7 @@ func TestPlace_WhileTheQueueMoves(t *testing.T) {
 			return err
 		})
 		if got[""] != 6 {
-			t.Errorf("got %v, want nobody refused", got)
+			t.Errorf("got %v, want no refusal", got)
 		}
 		if n := l.count(`SELECT count(*) FROM (SELECT position, row_number() OVER (ORDER BY position) n
 			FROM {schema}.request WHERE instance_id = $1 AND is_open) q WHERE position <> n`, of.instance); n != 0 {

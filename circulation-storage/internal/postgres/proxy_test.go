@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// proxy stands before PostgreSQL on an address of its own. While it is shut, that
-// address refuses connections, as that of a server that is not there.
+// proxy passes connections to PostgreSQL on an address of its own. While it is shut, the
+// address refuses connections, like that of a server that does not run.
 type proxy struct {
 	url, address, target string
 

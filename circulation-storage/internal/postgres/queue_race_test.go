@@ -13,19 +13,19 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// A request that is being changed keeps the commit waiting, and is then judged as
-// it was left.
-func TestACheckOutWaitsForAChangeOfItsQueue(t *testing.T) {
+// A commit waits for a transaction that changes a request of its queue, and judges the
+// request as changed.
+func TestCheckOut_WaitsForAChangeOfItsQueue(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change string // of the first of two requests, which is the borrower's
 		want   fault.Code
 		states []string
 	}{
-		"cancelled":     {`UPDATE {schema}.request SET jsonb = jsonb - 'position' || '{"status":"Closed - Cancelled"}' WHERE id = $1`, fault.RequestChanged, []string{"Closed - Cancelled", notYet + "2"}},
-		"moved back":    {`UPDATE {schema}.request SET jsonb = jsonb || '{"position":3}' WHERE id = $1`, fault.RequestChanged, []string{notYet + "3", notYet + "2"}},
-		"another's now": {`UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('requesterId', id) WHERE id = $1`, fault.RequestChanged, []string{notYet + "1", notYet + "2"}},
-		"comment":       {`UPDATE {schema}.request SET jsonb = jsonb || '{"patronComments":"please"}' WHERE id = $1`, "", []string{filled, notYet + "1"}},
+		"cancelled":     {change: `UPDATE {schema}.request SET jsonb = jsonb - 'position' || '{"status":"Closed - Cancelled"}' WHERE id = $1`, want: fault.RequestChanged, states: []string{"Closed - Cancelled", notYet + "2"}},
+		"moved back":    {change: `UPDATE {schema}.request SET jsonb = jsonb || '{"position":3}' WHERE id = $1`, want: fault.RequestChanged, states: []string{notYet + "3", notYet + "2"}},
+		"another's now": {change: `UPDATE {schema}.request SET jsonb = jsonb || jsonb_build_object('requesterId', id) WHERE id = $1`, want: fault.RequestChanged, states: []string{notYet + "1", notYet + "2"}},
+		"comment":       {change: `UPDATE {schema}.request SET jsonb = jsonb || '{"patronComments":"please"}' WHERE id = $1`, want: "", states: []string{filled, notYet + "1"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,18 +52,18 @@ func TestACheckOutWaitsForAChangeOfItsQueue(t *testing.T) {
 	}
 }
 
-// FOLIO's modules write requests without the item's lock: such a one takes a
-// position that the commit is about to give to another. The commit then starts
-// anew and sees it.
-func TestACheckOutBesideANewRequestAtTheSamePosition(t *testing.T) {
+// FOLIO's modules write requests without locking the item. One of those gets a position
+// that the commit is about to give to another request. The commit then runs again and
+// sees it.
+func TestCheckOut_BesideANewRequestAtTheSamePosition(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		positions []int // the borrower's, two others', and the new one's
 		want      fault.Code
 		states    []string
 	}{
-		"behind the borrower's": {[]int{1, 3, 4, 2}, "", []string{filled, notYet + "2", notYet + "3", notYet + "1"}},
-		"before it":             {[]int{2, 3, 4, 1}, fault.RequestChanged, []string{notYet + "2", notYet + "3", notYet + "4", notYet + "1"}},
+		"behind the borrower's": {positions: []int{1, 3, 4, 2}, want: "", states: []string{filled, notYet + "2", notYet + "3", notYet + "1"}},
+		"before it":             {positions: []int{2, 3, 4, 1}, want: fault.RequestChanged, states: []string{notYet + "2", notYet + "3", notYet + "4", notYet + "1"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,9 +95,9 @@ func TestACheckOutBesideANewRequestAtTheSamePosition(t *testing.T) {
 	}
 }
 
-// The copies of a title have one queue: as many check-outs at once as there are
-// patrons who wait, and each patron gets one copy, in order, and nobody else any.
-func TestTwoCheckOutsOfOneQueue(t *testing.T) {
+// The copies of a title have one queue. Each of the patrons in it checks out at once, and
+// each gets one copy, in order; no other patron gets any.
+func TestCheckOut_ManyOfOneQueue(t *testing.T) {
 	t.Parallel()
 	const copies = 8
 	l := newDesk(t)
@@ -139,10 +139,9 @@ func TestTwoCheckOutsOfOneQueue(t *testing.T) {
 	}
 }
 
-// Check-outs, check-ins, and the endpoints that write requests one by one and
-// several at once take each other's rows. Somebody has to wait, or to look again,
-// and nobody is told that the service is broken.
-func TestNoDeadlockReachesTheCaller(t *testing.T) {
+// Check-outs, check-ins and the endpoints of requests lock each other's rows. Each waits
+// or is refused as outdated, and no answer is a server error.
+func TestCommits_NoDeadlockReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	const rounds, waiting = 12, 5
 	l := newDesk(t)

@@ -105,7 +105,7 @@ func TestCheckOut_FillsTheBorrowersRequest(t *testing.T) {
 			l.lend(c)
 			l.wantStates(queue, filled, notYet+"1", notYet+"2")
 			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE item_id = $1 AND id = $2 AND jsonb->'future'->>'a' = '1.50'`, of.copies[0], queue[0].id); n != 1 {
-				t.Error("the request does not name the item that filled it, or lost what nobody knows")
+				t.Error("the request does not name the item that filled it, or lost an unknown property")
 			}
 			if n := l.count(`SELECT count(*) FROM {schema}.patron_action_session WHERE patron_id = $1 AND loan_id = $2
 				AND jsonb->>'actionType' = 'Check-out' AND jsonb->>'sessionId' = $3::text AND jsonb->>'id' = id::text`, patron, c.loan, c.session.String()); n != 1 {
@@ -128,12 +128,12 @@ func TestCheckOut_OfARequestedItemIsRefused(t *testing.T) {
 		names   int         // which of their requests the check-out names, from 1; 0 is none, -1 one that is not there
 		ends    string      // the status that the first request gets before, "" for none
 	}{
-		"somebody waits":                {[]uuid.UUID{other}, 0, ""},
-		"the borrower waits, not named": {[]uuid.UUID{patron}, 0, ""},
-		"another patron's request":      {[]uuid.UUID{other}, 1, ""},
-		"not first":                     {[]uuid.UUID{other, patron}, 2, ""},
-		"cancelled":                     {[]uuid.UUID{patron}, 1, "Closed - Cancelled"},
-		"not there":                     {nil, -1, ""},
+		"another patron waits":          {waiting: []uuid.UUID{other}, names: 0, ends: ""},
+		"the borrower waits, not named": {waiting: []uuid.UUID{patron}, names: 0, ends: ""},
+		"another patron's request":      {waiting: []uuid.UUID{other}, names: 1, ends: ""},
+		"not first":                     {waiting: []uuid.UUID{other, patron}, names: 2, ends: ""},
+		"cancelled":                     {waiting: []uuid.UUID{patron}, names: 1, ends: "Closed - Cancelled"},
+		"not there":                     {waiting: nil, names: -1, ends: ""},
 	}
 	for name, tt := range tests {
 		of := l.addTitle(1)
@@ -173,7 +173,7 @@ func (l desk) release(lock uuid.UUID) error {
 }
 
 // A write that fails at the very end leaves the queue as it was.
-func TestCheckOut_ThatFailsLeavesTheQueue(t *testing.T) {
+func TestCheckOut_FailureLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	of, patron := l.addTitle(1), uuid.New()

@@ -158,7 +158,7 @@ func TestReady_NamesTheServerAndTheCauseWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestSchemas_AreThoseWithOurTableOfVersions(t *testing.T) {
+func TestSchemas_AreThoseWithATableOfVersions(t *testing.T) {
 	t.Parallel()
 	address, _ := emptyDatabase(t)
 	db := openAt(t, address, slog.New(slog.DiscardHandler))
@@ -225,11 +225,11 @@ func TestAwait_EndsAtOnce(t *testing.T) {
 		patience time.Duration
 		says     string
 	}{
-		"without patience":    {t.Context(), refused, 0, "connection refused"},
-		"an unknown database": {t.Context(), missing.String(), time.Hour, "no_such_database"},
-		"an unknown user":     {t.Context(), stranger.String(), time.Hour, "no_such_role"},
-		"patience runs out":   {t.Context(), refused, time.Nanosecond, "connection refused (waited for 1ns)"},
-		"the caller leaves":   {left, refused, time.Hour, context.Canceled.Error()},
+		"without patience":    {ctx: t.Context(), address: refused, patience: 0, says: "connection refused"},
+		"an unknown database": {ctx: t.Context(), address: missing.String(), patience: time.Hour, says: "no_such_database"},
+		"an unknown user":     {ctx: t.Context(), address: stranger.String(), patience: time.Hour, says: "no_such_role"},
+		"patience runs out":   {ctx: t.Context(), address: refused, patience: time.Nanosecond, says: "connection refused (waited for 1ns)"},
+		"the caller leaves":   {ctx: left, address: refused, patience: time.Hour, says: context.Canceled.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -241,7 +241,7 @@ func TestAwait_EndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAwait_GoesOnWhenTheServerIsThere(t *testing.T) {
+func TestAwait_ReturnsWhenTheServerAnswers(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, pgtest.URL(t))
 	lines := make(logLines, 100)
@@ -291,5 +291,21 @@ func TestConnectionWatch_LogsAnOutageOnceAndItsEndOnce(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("logged\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestSchemaName_LeadsBackToItsTenant(t *testing.T) {
+	t.Parallel()
+	tenant, err := okapi.ParseTenant("diku")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := postgres.TenantOfSchema(postgres.SchemaName(tenant)); !ok || got != tenant {
+		t.Errorf("got %v %t, want %v", got, ok, tenant)
+	}
+	for _, foreign := range []string{"public", "_mod_circulation_storage", "diku_mod_users", "Diku_mod_circulation_storage"} {
+		if got, ok := postgres.TenantOfSchema(foreign); ok {
+			t.Errorf("%s was taken for tenant %s", foreign, got)
+		}
 	}
 }

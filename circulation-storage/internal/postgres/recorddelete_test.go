@@ -13,8 +13,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// left are the usernames that are left, in order.
-func (l library) left(t *testing.T) string {
+// remaining returns the usernames that remain, in order.
+func (l library) remaining(t *testing.T) string {
 	t.Helper()
 	list, err := pgtest.List(l.in(t), l.store, records.User(), records.Page{Query: "cql.allRecords=1 sortby username", Limit: 100})
 	if err != nil {
@@ -34,17 +34,17 @@ func (l library) left(t *testing.T) string {
 func TestRecordStore_DeleteMatching(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, query, left string }{
-		{"removes an exact match", `username==ann`, "ben cleo"},
-		{"ignores case as a list does", `username==ANN`, "ben cleo"},
-		{"respects case when asked to", `username==/respectCase ANN`, "ann ben cleo"},
-		{"compares ids in columns", `patronGroup==` + strings.ToUpper(staffID), "ben cleo"},
-		{"joins comparisons", `active==true not username==ann`, "ann ben"},
-		{"compares times", `expirationDate<2026-06-01T00:00:00Z`, "ann cleo"},
-		{"finds masked values", `barcode=="AB-100?"`, "cleo"},
-		{"finds words", `personal.lastName="smith*"`, "ben"},
-		{"ignores the order", `username==ann sortby personal.lastName`, "ben cleo"},
-		{"takes an id that is none for no match", `id==none`, "ann ben cleo"},
-		{"removes all when asked for all records", `cql.allRecords=1`, ""},
+		{name: "removes an exact match", query: `username==ann`, left: "ben cleo"},
+		{name: "ignores case as a list does", query: `username==ANN`, left: "ben cleo"},
+		{name: "respects case when asked to", query: `username==/respectCase ANN`, left: "ann ben cleo"},
+		{name: "compares ids in columns", query: `patronGroup==` + strings.ToUpper(staffID), left: "ben cleo"},
+		{name: "joins comparisons", query: `active==true not username==ann`, left: "ann ben"},
+		{name: "compares times", query: `expirationDate<2026-06-01T00:00:00Z`, left: "ann cleo"},
+		{name: "finds masked values", query: `barcode=="AB-100?"`, left: "cleo"},
+		{name: "finds words", query: `personal.lastName="smith*"`, left: "ben"},
+		{name: "ignores the order", query: `username==ann sortby personal.lastName`, left: "ben cleo"},
+		{name: "takes an id that is none for no match", query: `id==none`, left: "ann ben cleo"},
+		{name: "removes all when asked for all records", query: `cql.allRecords=1`, left: ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRecordStore_DeleteMatching(t *testing.T) {
 			if err := l.store.DeleteMatching(l.in(t), records.User(), tt.query); err != nil {
 				t.Fatal(err)
 			}
-			if got := l.left(t); got != tt.left {
+			if got := l.remaining(t); got != tt.left {
 				t.Errorf("left are %q, want %q", got, tt.left)
 			}
 		})
@@ -70,7 +70,7 @@ func TestRecordStore_DeleteMatching_RemovesNothingWhenTheQueryIsWrong(t *testing
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantCode(t, l.store.DeleteMatching(l.in(t), records.User(), query), fault.Malformed)
-			if got := l.left(t); got != "ann ben cleo" {
+			if got := l.remaining(t); got != "ann ben cleo" {
 				t.Errorf("left are %q, want all three", got)
 			}
 		})
@@ -83,7 +83,7 @@ func TestRecordStore_DeleteMatching_LeavesOtherTenantsAndTypesAlone(t *testing.T
 	if err := ours.store.DeleteMatching(ours.in(t), records.User(), "cql.allRecords=1"); err != nil {
 		t.Fatal(err)
 	}
-	if got := theirs.left(t); got != "ann ben cleo" {
+	if got := theirs.remaining(t); got != "ann ben cleo" {
 		t.Errorf("the other tenant has %q, want all three", got)
 	}
 	ours.get(t, records.Usergroup(), staffID)

@@ -119,10 +119,10 @@ func TestListing_EndsAtAnError(t *testing.T) {
 		out        *funcSink
 		begun, got int
 	}{
-		{"of a short page's rows, before it is begun", &countedRows{doc: doc, left: 10, broken: failure}, &funcSink{}, 0, 0},
-		{"of a long page's rows", &countedRows{doc: doc, left: 2000, broken: failure}, &funcSink{}, 1, 2000},
-		{"of the sink at the beginning", &countedRows{doc: doc, left: 2000}, &funcSink{begin: func(int) error { return failure }}, 1, 0},
-		{"of the sink at a record", &countedRows{doc: doc, left: 2000}, &funcSink{record: fail}, 1, 1},
+		{name: "of a short page's rows, before it is begun", rows: &countedRows{doc: doc, left: 10, broken: failure}, out: &funcSink{}, begun: 0, got: 0},
+		{name: "of a long page's rows", rows: &countedRows{doc: doc, left: 2000, broken: failure}, out: &funcSink{}, begun: 1, got: 2000},
+		{name: "of the sink at the beginning", rows: &countedRows{doc: doc, left: 2000}, out: &funcSink{begin: func(int) error { return failure }}, begun: 1, got: 0},
+		{name: "of the sink at a record", rows: &countedRows{doc: doc, left: 2000}, out: &funcSink{record: fail}, begun: 1, got: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestRecordStore_List_LeavesConnectionsToShortPages(t *testing.T) {
 
 const endReadersSQL = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE $1::text`
 
-// A page that is partly given out must not begin anew on another connection.
+// A page of which the sink has a part must not begin anew on another connection.
 func TestRecordStore_List_EndsWithAnErrorWhenTheConnectionIsLostHalfWay(t *testing.T) {
 	t.Parallel()
 	l := longPage(t, 60) // 30 MB, more than the buffers of a connection hold

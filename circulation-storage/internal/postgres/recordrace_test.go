@@ -15,8 +15,8 @@ import (
 
 const rivals = 20
 
-// warm opens all connections of the pool: otherwise the first one is done before
-// the others are there, and nothing races.
+// warm opens all connections of the pool. Otherwise the first write ends before the others
+// have a connection, and nothing races.
 func (l library) warm(t *testing.T) {
 	t.Helper()
 	for range l.db.Pool().Config().MaxConns {
@@ -54,7 +54,7 @@ func wantOneWinner(t *testing.T, codes map[fault.Code]int, losers fault.Code) {
 	}
 }
 
-func TestOfParallelUpdatesOfOneVersionOneWins(t *testing.T) {
+func TestRecordStore_OneOfParallelUpdatesOfAVersionWins(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.warm(t)
@@ -70,7 +70,7 @@ func TestOfParallelUpdatesOfOneVersionOneWins(t *testing.T) {
 	}
 }
 
-func TestOfParallelItemsWithOneBarcodeOneIsStored(t *testing.T) {
+func TestRecordStore_OneOfParallelItemsWithOneBarcodeIsStored(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.warm(t)
@@ -88,7 +88,7 @@ func TestOfParallelItemsWithOneBarcodeOneIsStored(t *testing.T) {
 	}), fault.Invalid)
 }
 
-func TestOfParallelOpenLoansOfOneItemOneIsStored(t *testing.T) {
+func TestRecordStore_OneOfParallelOpenLoansOfAnItemIsStored(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.warm(t)
@@ -106,9 +106,9 @@ func TestOfParallelOpenLoansOfOneItemOneIsStored(t *testing.T) {
 	}
 }
 
-// behind runs write while another transaction has done statement and commits only
-// when write waits for it.
-func (l library) behind(t *testing.T, statement string, write func() error) error {
+// runBehind runs write while another transaction has run statement. That one commits only
+// after write waits for it.
+func (l library) runBehind(t *testing.T, statement string, write func() error) error {
 	t.Helper()
 	tx, err := l.db.Pool().Begin(l.in(t))
 	if err != nil {
@@ -127,12 +127,12 @@ func (l library) behind(t *testing.T, statement string, write func() error) erro
 	return <-done
 }
 
-func TestAPutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
+func TestRecordStore_PutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	item := uuid.NewString()
 	loan := parse(t, records.Loan(), newLoan(item, uuid.NewString()), "")
-	err := l.behind(t, `INSERT INTO {schema}.loan (id, jsonb) VALUES ('`+loan.ID()+`', '{"status": {"name": "Open"}}')`,
+	err := l.runBehind(t, `INSERT INTO {schema}.loan (id, jsonb) VALUES ('`+loan.ID()+`', '{"status": {"name": "Open"}}')`,
 		func() error { return l.store.Update(l.in(t), records.Loan(), loan) })
 	if err != nil {
 		t.Fatalf("got %v, want the loan updated", err)
@@ -145,21 +145,21 @@ func TestAPutOfALoanThatAnotherCreatesMeanwhile(t *testing.T) {
 	}
 }
 
-func TestAPutOfAnItemThatAnotherChangesMeanwhile(t *testing.T) {
+func TestRecordStore_PutOfAnItemThatAnotherChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	item := l.create(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
-	err := l.behind(t, `UPDATE {schema}.item SET jsonb = jsonb || '{"_version": 2}'`,
+	err := l.runBehind(t, `UPDATE {schema}.item SET jsonb = jsonb || '{"_version": 2}'`,
 		func() error { return l.update(t, records.Item(), item) })
 	wantCode(t, err, fault.Conflict)
 }
 
-func TestAnItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
+func TestRecordStore_ItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	annex := l.location(t, "annex")
 	item := parse(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"), "")
-	err := l.behind(t, `UPDATE {schema}.holdings_record SET jsonb = jsonb || '{"temporaryLocationId": "`+annex+`"}'`, func() error {
+	err := l.runBehind(t, `UPDATE {schema}.holdings_record SET jsonb = jsonb || '{"temporaryLocationId": "`+annex+`"}'`, func() error {
 		_, err := l.store.Create(l.in(t), records.Item(), item)
 		return err
 	})
@@ -171,8 +171,8 @@ func TestAnItemWhoseHoldingsMoveMeanwhile(t *testing.T) {
 	}
 }
 
-// Whoever comes first, in the end every item stands where its holdings record is.
-func TestItemsAndTheirHoldingsChangedInParallelAgree(t *testing.T) {
+// In any order of the writes, every item ends at the location of its holdings record.
+func TestRecordStore_ItemsAgreeWithHoldingsChangedInParallel(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.warm(t)

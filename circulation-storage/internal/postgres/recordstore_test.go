@@ -15,7 +15,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestAnItemFollowsItsHoldings(t *testing.T) {
+func TestRecordStore_ItemFollowsItsHoldings(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	main, annex := l.location(t, "main"), l.location(t, "annex")
@@ -55,7 +55,7 @@ func TestAnItemFollowsItsHoldings(t *testing.T) {
 	}
 }
 
-func TestAHoldingsUpdateThatChangesNothingForItemsLeavesThemAlone(t *testing.T) {
+func TestRecordStore_HoldingsUpdateLeavesItemsThatKeepTheirValues(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	holdings := l.holdings(t, l.location(t, "main"))
@@ -80,8 +80,8 @@ func TestAHoldingsUpdateThatChangesNothingForItemsLeavesThemAlone(t *testing.T) 
 	}
 }
 
-// Behind PgBouncer, pgx must guess the types of parameters from Go's.
-func TestRecordsBehindAPooler(t *testing.T) {
+// Through PgBouncer, pgx must derive the types of parameters from Go's.
+func TestRecordStore_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.db = openWith(t, map[string]string{"default_query_exec_mode": "exec"})
@@ -104,7 +104,7 @@ func TestRecordsBehindAPooler(t *testing.T) {
 }
 
 // A transaction that runs again begins with the same record.
-func TestARecordHandedInIsNotChanged(t *testing.T) {
+func TestRecordStore_LeavesTheCallersRecordAsItIs(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	r := parse(t, records.Instance(), object{"title": "Watership Down", "_version": 7, "metadata": object{"createdDate": "2020-01-01"}}, "")
@@ -118,7 +118,7 @@ func TestARecordHandedInIsNotChanged(t *testing.T) {
 	}
 }
 
-func TestLoansWrittenPastTheFenceAreReported(t *testing.T) {
+func TestRecordStore_ReportsUnfencedLoans(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	item, user := uuid.NewString(), uuid.NewString()
@@ -127,29 +127,29 @@ func TestLoansWrittenPastTheFenceAreReported(t *testing.T) {
 		do   func() error
 		want int32
 	}{
-		{"an open loan", func() error {
+		{name: "an open loan", do: func() error {
 			_, err := l.tryCreate(t, records.Loan(), newLoan(item, user))
 			return err
-		}, 1},
-		{"a second one for the item is refused", func() error {
+		}, want: 1},
+		{name: "a second one for the item is refused", do: func() error {
 			_, err := l.tryCreate(t, records.Loan(), newLoan(item, user))
 			wantCode(t, err, fault.Invalid)
 			return nil
-		}, 1},
-		{"a change of the open loan", func() error { return l.changeLoan(t, "Open", "renewed") }, 1},
-		{"its end", func() error { return l.changeLoan(t, "Closed", "checkedin") }, 1},
-		{"its reopening", func() error { return l.changeLoan(t, "Open", "checkedout") }, 2},
-		{"a PUT that creates one", func() error {
+		}, want: 1},
+		{name: "a change of the open loan", do: func() error { return l.changeLoan(t, "Open", "renewed") }, want: 1},
+		{name: "its end", do: func() error { return l.changeLoan(t, "Closed", "checkedin") }, want: 1},
+		{name: "its reopening", do: func() error { return l.changeLoan(t, "Open", "checkedout") }, want: 2},
+		{name: "a PUT that creates one", do: func() error {
 			o := newLoan(uuid.NewString(), user)
 			o["id"] = uuid.NewString()
 			return l.update(t, records.Loan(), o)
-		}, 3},
-		{"a closed loan", func() error {
+		}, want: 3},
+		{name: "a closed loan", do: func() error {
 			o := newLoan(uuid.NewString(), user)
 			o["status"] = object{"name": "Closed"}
 			_, err := l.tryCreate(t, records.Loan(), o)
 			return err
-		}, 3},
+		}, want: 3},
 	}
 	for _, s := range steps { // in order: each builds on the one before
 		if err := s.do(); err != nil {
@@ -183,7 +183,7 @@ func (l library) settingsVersion(t *testing.T) (version int) {
 	return version
 }
 
-func TestEveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T) {
+func TestRecordStore_EveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	typ := records.SettingsEntry()
@@ -200,14 +200,14 @@ func TestEveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T) {
 		do     func() error
 		raises int
 	}{
-		{"creating another entry", func() error { _, err := l.tryCreate(t, typ, other); return err }, 0},
-		{"creating the entry", func() error { _, err := l.tryCreate(t, typ, entry); return err }, 1},
-		{"changing it", change(entry, "checkoutLockFeature"), 1},
-		{"renaming it away", change(entry, "somethingElse"), 1},
-		{"changing it there", change(entry, "somethingElse"), 0},
-		{"renaming it back", change(entry, "checkoutLockFeature"), 1},
-		{"deleting the other entry", func() error { return l.store.Delete(l.in(t), typ, other["id"].(string)) }, 0},
-		{"deleting the entry", func() error { return l.store.Delete(l.in(t), typ, entry["id"].(string)) }, 1},
+		{name: "creating another entry", do: func() error { _, err := l.tryCreate(t, typ, other); return err }, raises: 0},
+		{name: "creating the entry", do: func() error { _, err := l.tryCreate(t, typ, entry); return err }, raises: 1},
+		{name: "changing it", do: change(entry, "checkoutLockFeature"), raises: 1},
+		{name: "renaming it away", do: change(entry, "somethingElse"), raises: 1},
+		{name: "changing it there", do: change(entry, "somethingElse"), raises: 0},
+		{name: "renaming it back", do: change(entry, "checkoutLockFeature"), raises: 1},
+		{name: "deleting the other entry", do: func() error { return l.store.Delete(l.in(t), typ, other["id"].(string)) }, raises: 0},
+		{name: "deleting the entry", do: func() error { return l.store.Delete(l.in(t), typ, entry["id"].(string)) }, raises: 1},
 	}
 	for _, s := range steps {
 		before := l.settingsVersion(t)
@@ -220,7 +220,7 @@ func TestEveryChangeOfTheLockSettingsRaisesTheirVersion(t *testing.T) {
 	}
 }
 
-func TestAPageAndItsTotal(t *testing.T) {
+func TestRecordStore_List_ReturnsPageAndTotal(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	for i := range 7 {
@@ -231,14 +231,14 @@ func TestAPageAndItsTotal(t *testing.T) {
 		wantRecords int
 		wantTotal   int
 	}{
-		"the first page":                 {records.Page{Limit: 3}, 3, 7},
-		"the last page":                  {records.Page{Offset: 6, Limit: 3}, 1, 7},
-		"behind the last":                {records.Page{Offset: 7, Limit: 3}, 0, 7},
-		"nothing but the total":          {records.Page{Limit: 0}, 0, 7},
-		"nothing matches":                {records.Page{Query: `name=="nothing"`, Limit: 3}, 0, 0},
-		"everything, as FOLIO asks":      {records.Page{Query: "cql.allRecords=1 sortby name", Limit: 1<<31 - 1}, 7, 7},
-		"without counting":               {records.Page{Limit: 3, NoTotal: true}, 3, 0},
-		"without counting, on no record": {records.Page{Offset: 1<<31 - 1, Limit: 3, NoTotal: true}, 0, 0},
+		"the first page":                 {page: records.Page{Limit: 3}, wantRecords: 3, wantTotal: 7},
+		"the last page":                  {page: records.Page{Offset: 6, Limit: 3}, wantRecords: 1, wantTotal: 7},
+		"behind the last":                {page: records.Page{Offset: 7, Limit: 3}, wantRecords: 0, wantTotal: 7},
+		"nothing but the total":          {page: records.Page{Limit: 0}, wantRecords: 0, wantTotal: 7},
+		"nothing matches":                {page: records.Page{Query: `name=="nothing"`, Limit: 3}, wantRecords: 0, wantTotal: 0},
+		"everything, as FOLIO asks":      {page: records.Page{Query: "cql.allRecords=1 sortby name", Limit: 1<<31 - 1}, wantRecords: 7, wantTotal: 7},
+		"without counting":               {page: records.Page{Limit: 3, NoTotal: true}, wantRecords: 3, wantTotal: 0},
+		"without counting, on no record": {page: records.Page{Offset: 1<<31 - 1, Limit: 3, NoTotal: true}, wantRecords: 0, wantTotal: 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAPageAndItsTotal(t *testing.T) {
 	}
 }
 
-func TestPagesWithoutSortKeysNeitherRepeatNorSkip(t *testing.T) {
+func TestRecordStore_List_PagesNeitherRepeatNorSkip(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	seen := map[string]bool{}
@@ -274,7 +274,7 @@ func TestPagesWithoutSortKeysNeitherRepeatNorSkip(t *testing.T) {
 	}
 }
 
-func TestDeletingWhatIsStillReferenced(t *testing.T) {
+func TestRecordStore_DeleteOfAReferencedRecordIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	group := l.create(t, records.Usergroup(), object{"group": "staff"})

@@ -81,7 +81,7 @@ func TestRenew_MovesTheDueDateAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestRenew_OnlyWhatIsStillAsItWasJudged(t *testing.T) {
+func TestRenew_Refusals(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	tests := map[string]struct {
@@ -89,23 +89,23 @@ func TestRenew_OnlyWhatIsStillAsItWasJudged(t *testing.T) {
 		want   fault.Code
 		says   string
 	}{
-		"no such loan":     {func(r *renewal) { r.loan = uuid.New() }, fault.Invalid, "no loan of the item"},
-		"no such item":     {func(r *renewal) { r.item = uuid.New() }, fault.Invalid, "no item"},
-		"another item":     {func(r *renewal) { r.item = l.addItem("Available", "") }, fault.Invalid, "no loan of the item"},
-		"the item changed": {func(r *renewal) { r.version = 1 }, fault.ItemChanged, "_version"},
-		"returned": {func(r *renewal) {
+		"no such loan":     {change: func(r *renewal) { r.loan = uuid.New() }, want: fault.Invalid, says: "no loan of the item"},
+		"no such item":     {change: func(r *renewal) { r.item = uuid.New() }, want: fault.Invalid, says: "no item"},
+		"another item":     {change: func(r *renewal) { r.item = l.addItem("Available", "") }, want: fault.Invalid, says: "no loan of the item"},
+		"the item changed": {change: func(r *renewal) { r.version = 1 }, want: fault.ItemChanged, says: "_version"},
+		"returned": {change: func(r *renewal) {
 			l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"status":{"name":"Closed"}}' WHERE id = $1`, r.loan)
-		}, fault.LoanChanged, "is closed"},
-		"another due date":   {func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:01Z","judgedRenewalCount":0` }, fault.LoanChanged, "another due date"},
-		"no due date judged": {func(r *renewal) { r.judged = `"judgedRenewalCount":0` }, fault.LoanChanged, "another due date"},
-		"another count":      {func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:00Z","judgedRenewalCount":1` }, fault.LoanChanged, "was renewed"},
-		"recalled": {func(r *renewal) {
+		}, want: fault.LoanChanged, says: "is closed"},
+		"another due date":   {change: func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:01Z","judgedRenewalCount":0` }, want: fault.LoanChanged, says: "another due date"},
+		"no due date judged": {change: func(r *renewal) { r.judged = `"judgedRenewalCount":0` }, want: fault.LoanChanged, says: "another due date"},
+		"another count":      {change: func(r *renewal) { r.judged = `"judgedDueDate":"2026-03-25T00:00:00Z","judgedRenewalCount":1` }, want: fault.LoanChanged, says: "was renewed"},
+		"recalled": {change: func(r *renewal) {
 			l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', 'Recall', 'status', 'Open - Not yet filled'))`,
 				uuid.New(), r.item.String())
-		}, fault.LoanChanged, "was recalled"},
-		"an earlier due date":  {func(r *renewal) { r.due = "2026-03-24T00:00:00Z" }, fault.Invalid, "must be later"},
-		"the same due date":    {func(r *renewal) { r.due = "2026-03-25T00:00:00Z" }, fault.Invalid, "must be later"},
-		"a due date that none": {func(r *renewal) { r.due = "soon" }, fault.Invalid, "dueDate must be a date"},
+		}, want: fault.LoanChanged, says: "was recalled"},
+		"an earlier due date":  {change: func(r *renewal) { r.due = "2026-03-24T00:00:00Z" }, want: fault.Invalid, says: "must be later"},
+		"the same due date":    {change: func(r *renewal) { r.due = "2026-03-25T00:00:00Z" }, want: fault.Invalid, says: "must be later"},
+		"a due date that none": {change: func(r *renewal) { r.due = "soon" }, want: fault.Invalid, says: "dueDate must be a date"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestRenew_OnlyWhatIsStillAsItWasJudged(t *testing.T) {
 				t.Errorf("got %v, want %s saying %q", err, tt.want, tt.says)
 			}
 			if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND (jsonb ? 'renewalCount' OR jsonb->>'action' <> 'checkedout')`, c.loan); n != 0 {
-				t.Error("the loan was renewed all the same")
+				t.Error("the loan was renewed")
 			}
 		})
 	}
@@ -158,12 +158,11 @@ func TestRenew_SentManyTimesAtOnceCountsOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if got[""] != 1 || got[fault.LoanChanged] != n-1 {
-		t.Errorf("got %v, want one renewal and the others told that the loan changed", got)
+		t.Errorf("got %v, want one renewal and the others refused because the loan changed", got)
 	}
 }
 
-// A check-in and a renewal lock item and loan in the same order, so that one of
-// them comes first.
+// A check-in and a renewal lock item and loan in the same order, so that one of them waits.
 func TestRenew_AgainstACheckIn(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// queueOf makes n open requests for one item, not yet stored.
+// queueOf returns n open requests for one item, not yet stored.
 func queueOf(tb testing.TB, n int) []records.Record {
 	tb.Helper()
 	item, title, holdings := uuid.NewString(), uuid.NewString(), uuid.NewString()
@@ -48,7 +48,7 @@ func (l library) positions(t *testing.T, queue []records.Record) string {
 	return fmt.Sprint(got)
 }
 
-func TestAQueueIsReorderedBehindAPooler(t *testing.T) {
+func TestPutRequests_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.store = postgres.NewRecordStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}), func() {})
@@ -63,8 +63,8 @@ func TestAQueueIsReorderedBehindAPooler(t *testing.T) {
 	}
 }
 
-// Nobody's deadlock is the caller's fault, and a queue has one order or the other.
-func TestAQueueReorderedByManyAtOnceHasOneOrder(t *testing.T) {
+// A deadlock reaches no caller, and the queue has one order or the other.
+func TestPutRequests_ManyAtOnceLeaveOneOrder(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.warm(t)
@@ -90,7 +90,7 @@ func TestAQueueReorderedByManyAtOnceHasOneOrder(t *testing.T) {
 	}
 }
 
-func TestABatchOfRequestsThatAnotherCreatesMeanwhile(t *testing.T) {
+func TestPutRequests_ThatAnotherCreatesMeanwhile(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
 	l.warm(t)

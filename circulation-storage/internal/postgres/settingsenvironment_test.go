@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// announce says what an instance's environment says, based on the stored version.
+// announce announces an instance's environment, based on the stored version.
 func (l desk) announce(enabled bool) schemas.LockSettingsState {
 	l.t.Helper()
 	state, err := l.settings.Announce(l.ctx(), schemas.LockEnvironment{Enabled: enabled, Version: l.state().Version}, "one")
@@ -36,7 +36,7 @@ func (l desk) fresh(t *testing.T) desk {
 	return l
 }
 
-// wantAnnounced checks until when an announcement is heard; none is least -1.
+// wantAnnounced checks until when an announcement counts; none is least -1.
 func wantAnnounced(t *testing.T, what string, s schemas.LockSettingsState, least, most int64) {
 	t.Helper()
 	got := int64(-1)
@@ -60,7 +60,7 @@ func wantRaised(t *testing.T, what string, before, after schemas.LockSettingsSta
 	}
 }
 
-func TestLockSettingsStore_Announce(t *testing.T) {
+func TestLockSettings_Announce(t *testing.T) {
 	t.Parallel()
 	t.Run("the first announcement turns the lock on with a new version", func(t *testing.T) {
 		t.Parallel()
@@ -111,7 +111,7 @@ func TestLockSettingsStore_Announce(t *testing.T) {
 		}
 		wantAnnounced(t, "afterwards", l.state(), -1, -1)
 	})
-	t.Run("off changes nothing while another instance is heard, or none announced", func(t *testing.T) {
+	t.Run("off changes nothing while another announcement counts, or without one", func(t *testing.T) {
 		t.Parallel()
 		l := newDesk(t)
 		none := l.state()
@@ -124,7 +124,7 @@ func TestLockSettingsStore_Announce(t *testing.T) {
 	t.Run("off ends a lapsed announcement with a new version", func(t *testing.T) {
 		t.Parallel()
 		l := newDesk(t)
-		// The far future is left behind by a clock that was set back.
+		// A clock that was set back leaves a date in the far future.
 		for _, left := range []string{"-1 millisecond", "1 day"} {
 			before := l.announce(true)
 			l.announcedUntil(left)
@@ -162,7 +162,7 @@ func TestLockSettingsStore_Announce(t *testing.T) {
 	})
 }
 
-func TestLockSettingsStore_AnEntryThatDecidesEndsTheAnnouncement(t *testing.T) {
+func TestLockSettings_EntryThatDecidesEndsTheAnnouncement(t *testing.T) {
 	t.Parallel()
 	const decides, decidesNot = `{"checkOutLockFeatureEnabled":false}`, `{"lockTtl":300}`
 	own := func(value string) func(desk) error {
@@ -262,7 +262,7 @@ func (l desk) decide(enabled bool) {
 	}
 }
 
-func TestLockSettingsStore_AFirstAnnouncementWaitsForCommits(t *testing.T) {
+func TestLockSettings_FirstAnnouncementWaitsForCommits(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	first, second := l.addItem("Available", ""), l.addItem("Available", "")
@@ -290,7 +290,7 @@ func TestLockSettingsStore_AFirstAnnouncementWaitsForCommits(t *testing.T) {
 	}
 }
 
-func TestLockSettingsStore_ARenewalDoesNotWaitForCommits(t *testing.T) {
+func TestLockSettings_RenewedAnnouncementDoesNotWaitForCommits(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	version := l.announce(true).Version

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/records"
@@ -20,7 +21,7 @@ func (l desk) state() schemas.LockSettingsState {
 	return state
 }
 
-// changeTo is a change that gives no reason; version "" is based on any.
+// changeTo is a change without a reason; version "" is based on any.
 func changeTo(value, version string) schemas.LockSettingsChange {
 	return schemas.LockSettingsChange{Value: []byte(value), Version: version}
 }
@@ -32,7 +33,7 @@ func TestLockSettings_ChangeAndRemove(t *testing.T) {
 	if first.Version == "" || first.Entry != nil {
 		t.Errorf("a new tenant has %+v, want a version and no entry", first)
 	}
-	// Another entry with the same key, and one of a user, are somebody else's.
+	// Another entry with the same key, and one of a user, are not the lock settings.
 	l.exec(`INSERT INTO {schema}.settings_entry (id, jsonb) VALUES
 		(gen_random_uuid(), '{"scope":"mod-circulation","key":"checkoutLockFeature","userId":"6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77","value":1}'),
 		(gen_random_uuid(), '{"scope":"other","key":"checkoutLockFeature","value":2}')`)
@@ -102,7 +103,7 @@ func TestLockSettings_TwentyChangesOfOneVersion(t *testing.T) {
 
 // The same entry can be written among the other settings, which must lock in the
 // same order: the version first, the entry second.
-func TestLockSettings_PlainEndpointWaitsForTheVersionFirst(t *testing.T) {
+func TestLockSettings_GenericEndpointWaitsForTheVersionFirst(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	made, err := l.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, ""))
@@ -120,7 +121,7 @@ func TestLockSettings_PlainEndpointWaitsForTheVersionFirst(t *testing.T) {
 	}()
 	l.waitUntilBlocked(1)
 	if _, err := change.Exec(l.ctx(), l.sql(`SELECT FROM {schema}.settings_entry FOR UPDATE NOWAIT`)); err != nil {
-		t.Errorf("the entry is locked by somebody who waits for the version: %v", err)
+		t.Errorf("the entry is locked by a change that waits for the version: %v", err)
 	}
 	if err := change.Rollback(l.ctx()); err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ func parallel(n int, fn func() error) map[fault.Code]int {
 	return got
 }
 
-func TestRules_AreKept(t *testing.T) {
+func TestRulesStore_KeepsTheRules(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	store := postgres.NewRulesStore(l.db)
@@ -188,5 +189,59 @@ func TestLockSettings_PlansAreCheapWithoutStatistics(t *testing.T) {
 		if cost := plans[0].Plan.Cost; cost > 10_000 {
 			t.Errorf("the statement for the %s costs %.0f, want at most 10000", name, cost)
 		}
+	}
+}
+
+// PostgreSQL grants shared row locks past a transaction that waits to change the row. So
+// check-outs at a busy desk could keep the feature from ever being switched on.
+func TestLockSettings_LaterCheckOutsDoNotPassAChange(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(desk) error{
+		"own endpoint": func(l desk) error {
+			_, err := l.settings.Change(l.ctx(), changeTo(`{"checkOutLockFeatureEnabled":true}`, ""))
+			return err
+		},
+		"removal": func(l desk) error { return l.settings.Remove(l.ctx()) },
+		"settings entry": func(l desk) error {
+			_, err := postgres.NewRecordStore(l.db, func() {}).Create(l.ctx(), records.SettingsEntry(), records.Record{
+				"id": "6c4d6f0e-7e7a-4f5b-8b4c-2d1c0a9b8e77", "scope": "mod-circulation", "key": "checkoutLockFeature",
+				"value": map[string]any{"checkOutLockFeatureEnabled": true},
+			})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			first, second := l.addItem("Available", ""), l.addItem("Available", "")
+			pause, stay := l.begin(lockItem, first), l.begin(lockItem, second)
+			early, late := l.withoutLock(first), l.withoutLock(second)
+			committed := l.start(early)
+			l.waitUntilBlocked(1)
+			changed := make(chan error, 1)
+			go func() { changed <- change(l) }()
+			l.waitUntilBlocked(2)
+			refused := l.start(late)
+			l.waitUntilBlocked(3)
+
+			if err := pause.Rollback(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			l.wantCommitted(committed)
+			select {
+			case err := <-changed:
+				if err != nil {
+					t.Errorf("change: %v", err)
+				}
+			case <-time.After(time.Minute):
+				t.Error("the change waits for a check-out that came after it")
+			}
+			if err := stay.Rollback(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-refused; !fault.Is(got.err, fault.SettingsChanged) {
+				t.Errorf("late check-out: got %s, %v, want %s", got.outcome, got.err, fault.SettingsChanged)
+			}
+		})
 	}
 }

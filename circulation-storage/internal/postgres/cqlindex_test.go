@@ -1,0 +1,118 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+func TestCQL_LookupsUseAnIndex(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	tests := []struct {
+		typ   records.Type
+		query string
+		index string
+	}{
+		{typ: records.User(), query: `barcode=="123"`, index: "users_barcode_key"},
+		{typ: records.User(), query: `barcode==("1" or "2" or "3")`, index: "users_barcode_key"},
+		{typ: records.User(), query: `username==ann`, index: "users_username_key"},
+		{typ: records.User(), query: `id==` + annID, index: "users_pkey"},
+		{typ: records.Item(), query: `barcode=="123"`, index: "item_barcode_key"},
+		{typ: records.Item(), query: `holdingsRecordId==` + annID, index: "item_holdings_record_id_idx"},
+		{typ: records.Loan(), query: `userId=="` + annID + `" and status.name==Open`, index: "loan_user_id_idx"},
+		{typ: records.Loan(), query: `itemId=="` + annID + `" and status.name=="Open"`, index: "loan_item_id_idx"},
+		{typ: records.Loan(), query: `status.name==Open and itemId==("` + annID + `" or "` + benID + `")`, index: "loan_item_id_idx"},
+		{typ: records.Request(), query: `itemId=="` + annID + `" and status==("Open - Not yet filled" or "Open - In transit") sortBy position`, index: "request_item_id_idx"},
+		{typ: records.Request(), query: `instanceId==` + annID + ` and status=="Open - Not yet filled"`, index: "request_instance_id_idx"},
+		{typ: records.Request(), query: `requesterId==` + annID + ` and status=="Open - Not yet filled"`, index: "request_requester_id_idx"},
+		{typ: records.PatronActionSession(), query: `patronId==` + annID + ` and actionType=="Check-out"`, index: "patron_action_session_patron_id_idx"},
+		{typ: records.ManualBlock(), query: `userId==` + annID, index: "manualblocks_user_id_idx"},
+		{typ: records.ProxyFor(), query: `proxyUserId==` + annID + ` and userId==` + benID, index: "proxyfor_"},
+		{typ: records.CirculationSetting(), query: `name==generalTlr`, index: "circulation_settings_name_key"},
+		{typ: records.SettingsEntry(), query: `scope==mod-circulation and key==checkoutLockFeature`, index: "settings_entry_scope_key_idx"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.typ.Name+" "+tt.query, func(t *testing.T) {
+			t.Parallel()
+			plan := explain(t, l, tt.typ, tt.query)
+			if strings.Contains(plan, "Seq Scan") || strings.Count(plan, tt.index) < 2 { // page and total
+				t.Errorf("the plan does not use %s for both page and total:\n%s", tt.index, plan)
+			}
+		})
+	}
+}
+
+// explain returns the plan of a list statement on a table that PostgreSQL takes
+// for large.
+func explain(t *testing.T, l library, typ records.Type, query string) string {
+	statement, args, err := postgres.ListStatement(l.in(t), typ, records.Page{Query: query, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := l.db.Pool().Begin(l.in(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(l.in(t)) }()
+	if _, err := tx.Exec(l.in(t), `SET LOCAL enable_seqscan = off`); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := tx.Query(l.in(t), "EXPLAIN "+statement, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, line)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}
+
+// The casts of Time indexes and of generated columns rely on it.
+func TestCQL_ValuesThatCannotBeCastAreNotStored(t *testing.T) {
+	t.Parallel()
+	// What the server writes itself, and what the rules of loans refuse.
+	elsewhere := []string{"id", "metadata.", "status.date", "loanDate", "returnDate"}
+	for _, typ := range records.Types() {
+		for name, index := range typ.Indexes {
+			if (index.Kind != records.Time && index.Column == "") || slices.ContainsFunc(elsewhere, func(s string) bool { return strings.HasPrefix(name, s) }) {
+				continue
+			}
+			doc := `"2026-02-30T00:00:00Z"`
+			for _, key := range slices.Backward(strings.Split(name, ".")) {
+				doc = `{"` + key + `":` + doc + `}`
+			}
+			if _, err := typ.Parse([]byte(doc), ""); !strings.Contains(refusals(err), name+" must be") {
+				t.Errorf("%s %s is not refused: %v", typ.Name, doc, err)
+			}
+		}
+	}
+}
+
+// refusals are the messages of all details.
+func refusals(err error) string {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return ""
+	}
+	messages := make([]string, len(f.Details))
+	for i, d := range f.Details {
+		messages[i] = d.Message
+	}
+	return strings.Join(messages, "\n")
+}
