@@ -129,14 +129,14 @@ func TestCheckOutsPage_RefusesAnInvalidSearchAtItsField(t *testing.T) {
 	tests := map[string]struct {
 		query, field, words string
 	}{
-		"no date":          {"from=soon", "from", "soon is no date and time; write it as in 2026-08-22T14:03."},
-		"a date alone":     {"until=2026-08-22", "until", "2026-08-22 is no date and time"},
-		"no such day":      {"from=2026-02-30T10:00", "from", "2026-02-30T10:00 is no date and time"},
-		"before the world": {"from=0000-01-01T00:00", "from", "is no date and time"},
-		"the wrong way":    {"from=2026-08-22T14:04&until=2026-08-22T14:03", "until", "This is before the time in From"},
-		"no such outcome":  {"outcome=%3Cscript%3E", "outcome", "There is no outcome <script>"},
-		"a long barcode":   {"patron=" + strings.Repeat("9", 256), "patron", "The barcode has 256 characters; at most 255 are possible."},
-		"no text":          {"item=%00%ff", "item", "The barcode has characters that no barcode can have."},
+		"no date":           {query: "from=soon", field: "from", words: "soon is no date and time; write it as in 2026-08-22T14:03."},
+		"a date alone":      {query: "until=2026-08-22", field: "until", words: "2026-08-22 is no date and time"},
+		"no such day":       {query: "from=2026-02-30T10:00", field: "from", words: "2026-02-30T10:00 is no date and time"},
+		"before the year 1": {query: "from=0000-01-01T00:00", field: "from", words: "is no date and time"},
+		"until before from": {query: "from=2026-08-22T14:04&until=2026-08-22T14:03", field: "until", words: "This is before the time in From"},
+		"no such outcome":   {query: "outcome=%3Cscript%3E", field: "outcome", words: "There is no outcome <script>"},
+		"a long barcode":    {query: "patron=" + strings.Repeat("9", 256), field: "patron", words: "The barcode has 256 characters; at most 255 are possible."},
+		"no text":           {query: "item=%00%ff", field: "item", words: "The barcode has characters that no barcode can have."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 var beginning = time.Date(2026, 8, 22, 13, 30, 0, 0, time.UTC)
 
-// hour is figures of an hour with check-outs only in the given minutes.
+// hour returns the figures of an hour with check-outs only in the given minutes.
 func hour(minutes map[int]schemas.FigureTotal) schemas.Figures {
 	f := schemas.Figures{Date: beginning.Add(time.Hour).Format(schemas.FolioTime), Minutes: []schemas.FigureMinute{}, Causes: []schemas.FigureCause{}}
 	for i := range 60 {

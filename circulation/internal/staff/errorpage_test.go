@@ -21,9 +21,9 @@ func TestErrorPage_HasNoSecrets(t *testing.T) {
 		code   string
 		words  []string
 	}{
-		"storage is away":  {fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), 503, "UNAVAILABLE", []string{"Not available right now", "Storage could not be reached"}},
-		"storage is slow":  {fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), 504, "TIMEOUT", []string{"Not available right now", "took too long"}},
-		"something inside": {errors.New("dial tcp 10.1.1.1 password=x"), 500, "INTERNAL", []string{"Something went wrong", "The service could not make this page."}},
+		"storage is away":  {err: fault.Wrap(errors.New("dial tcp 10.1.1.1"), fault.Unavailable, "Storage could not be reached"), status: 503, code: "UNAVAILABLE", words: []string{"Not available right now", "Storage could not be reached"}},
+		"storage is slow":  {err: fmt.Errorf("GET http://10.1.1.1: %w", context.DeadlineExceeded), status: 504, code: "TIMEOUT", words: []string{"Not available right now", "took too long"}},
+		"something inside": {err: errors.New("dial tcp 10.1.1.1 password=x"), status: 500, code: "INTERNAL", words: []string{"Something went wrong", "The service could not make this page."}},
 	}
 	for name, tt := range tests {
 		for _, path := range []string{"/staff/diku/", "/staff/diku/timing", "/staff/diku/check-outs"} {
@@ -54,10 +54,10 @@ func TestErrorPage_NamesTheVisitorWithoutAskingStorage(t *testing.T) {
 		header http.Header
 		want   string
 	}{
-		"who gave a name":          {auth.Basic, basic("correct horse"), "Signed in as Ada"},
-		"who knows no password":    {auth.Basic, basic("wrong"), ""},
-		"who is known by id alone": {auth.Gateway, granted(admin.MaySeeSettings), ""},
-		"who needs no name":        {auth.None, granted(), ""},
+		"a name from the sign-in": {mode: auth.Basic, header: basic("correct horse"), want: "Signed in as Ada"},
+		"no password":             {mode: auth.Basic, header: basic("wrong")},
+		"an id alone":             {mode: auth.Gateway, header: granted(admin.MaySeeSettings)},
+		"no sign-in":              {mode: auth.None, header: granted()},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestErrorPage_NamesTheVisitorWithoutAskingStorage(t *testing.T) {
 	}
 }
 
-// 499 is what the edge counts visitors with who left.
+// The edge counts visitors who left as 499.
 func TestErrorPage_IsNotSentToAVisitorWhoLeft(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{

@@ -21,7 +21,7 @@ const (
 	newID      = "01890a5d-ac96-774b-bcce-b302099a8057" // of version 7, which FOLIO's lock does not take
 )
 
-// held is a lock of Ann's, outdated one of Ben's.
+// held is a lock of Ann, outdated one of Ben.
 func held() schemas.CheckoutLock {
 	return schemas.CheckoutLock{ID: heldID, UserID: annID, TTLMs: 3000, AgeMs: 500, RequestID: "a5b1c7c8-0d0e-4f3a-9f57-4f5a3b1c2d3e", OkapiRequestID: "req-17/circulation", Holder: "circulation-1"}
 }
@@ -51,7 +51,7 @@ type desk struct {
 	by       okapi.Call
 }
 
-// change changes what the desk knows while pages follow it, or looks at it.
+// change runs f under the lock, to change or read the desk while pages stream from it.
 func (d *desk) change(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -22,19 +22,19 @@ func TestFeaturePage_SaysWhatIsOnAndWhy(t *testing.T) {
 		words []string
 		lacks []string
 	}{
-		"on":            {&library{view: own(true, 3000)}, []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"}, []string{"Turn on …"}},
-		"off":           {&library{view: own(false, 3000)}, []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, []string{"Turn off …"}},
-		"the service's": {&library{view: following()}, []string{"The lock is off", "This is the service's own setting."}, []string{"Follow the service"}},
+		"on":            {l: &library{view: own(true, 3000)}, words: []string{"The lock is on", "set for this library", "Turn off …", "Follow the service's own setting (off)"}, lacks: []string{"Turn on …"}},
+		"off":           {l: &library{view: own(false, 3000)}, words: []string{"The lock is off", "more than the loan limit allows", "Turn on …"}, lacks: []string{"Turn off …"}},
+		"the service's": {l: &library{view: following()}, words: []string{"The lock is off", "This is the service's own setting."}, lacks: []string{"Follow the service"}},
 		"another instance's": {
-			&library{view: followed()},
-			[]string{"The lock is on", "Another one turns the lock on, so this one takes it too.", "CHECKOUT_LOCK_FEATURE_ENABLED", "Turn off …"},
-			[]string{"This is the service's own setting", "Follow the service"},
+			l:     &library{view: followed()},
+			words: []string{"The lock is on", "Another one turns the lock on, so this one takes it too.", "CHECKOUT_LOCK_FEATURE_ENABLED", "Turn off …"},
+			lacks: []string{"This is the service's own setting", "Follow the service"},
 		},
-		"what cannot be used":  {&library{view: broken}, []string{"cannot be used, so others are in force", "value has lockTTL <b>"}, []string{"lockTTL <b>x"}},
-		"no figures":           {&library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")}, []string{"The lock is on"}, []string{"Right now"}},
-		"figures":              {&library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}}, []string{"Check-outs waiting 4", "Locks held 3"}, nil},
-		"no changes":           {&library{view: own(true, 3000)}, []string{"No change of this library's settings is on record."}, nil},
-		"a note for no reason": {&library{view: own(true, 3000)}, nil, []string{"is on now"}},
+		"unusable settings":        {l: &library{view: broken}, words: []string{"cannot be used, so others are in force", "value has lockTTL <b>"}, lacks: []string{"lockTTL <b>x"}},
+		"no figures":               {l: &library{view: own(true, 3000), noFigures: fault.New(fault.Unavailable, "away")}, words: []string{"The lock is on"}, lacks: []string{"Right now"}},
+		"figures":                  {l: &library{view: own(true, 3000), figures: schemas.Figures{Waiting: 4, Held: 3}}, words: []string{"Check-outs waiting 4", "Locks held 3"}},
+		"no changes":               {l: &library{view: own(true, 3000)}, words: []string{"No change of this library's settings is on record."}},
+		"no note without a change": {l: &library{view: own(true, 3000)}, lacks: []string{"is on now"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,9 +64,9 @@ func TestSwitch_TurnsTheLockOnAndOff(t *testing.T) {
 		effect  string
 		note    string
 	}{
-		"on":      {"on", &on, "Turn the check-out lock on?", atOnce, "The check-out lock is on now."},
-		"off":     {"off", &off, "Turn the check-out lock off?", soon, "The check-out lock is off now."},
-		"default": {"default", nil, "The service's own setting is then in force, which is off now", soon, "This library now follows the service's own setting."},
+		"on":      {to: "on", enabled: &on, ask: "Turn the check-out lock on?", effect: atOnce, note: "The check-out lock is on now."},
+		"off":     {to: "off", enabled: &off, ask: "Turn the check-out lock off?", effect: soon, note: "The check-out lock is off now."},
+		"default": {to: "default", ask: "The service's own setting is then in force, which is off now", effect: soon, note: "This library now follows the service's own setting."},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,13 +100,13 @@ func TestSwitch_NeedsAReasonAndTheCurrentVersion(t *testing.T) {
 		status int
 		words  string
 	}{
-		"no reason":                 {url.Values{"to": {"on"}}, 422, "Say why, in a few words"},
-		"a blank reason":            {url.Values{"to": {"on"}, "reason": {" \t\n"}}, 422, "Say why, in a few words"},
-		"a long reason":             {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, 422, "The reason must have at most 500 characters"},
-		"another position":          {url.Values{"to": {"<b>"}, "reason": {"x"}}, 400, "can be turned to on, off or default, not to <b>"},
-		"another change came first": {url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, 409, "The settings were changed since you opened the page. Nothing of yours was saved"},
-		"the longest reason":        {url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, 303, ""},
-		"without what it read":      {url.Values{"to": {"on"}, "reason": {"x"}}, 303, ""},
+		"no reason":                 {form: url.Values{"to": {"on"}}, status: 422, words: "Say why, in a few words"},
+		"a blank reason":            {form: url.Values{"to": {"on"}, "reason": {" \t\n"}}, status: 422, words: "Say why, in a few words"},
+		"a long reason":             {form: url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 501)}}, status: 422, words: "The reason must have at most 500 characters"},
+		"another position":          {form: url.Values{"to": {"<b>"}, "reason": {"x"}}, status: 400, words: "can be turned to on, off or default, not to <b>"},
+		"another change came first": {form: url.Values{"to": {"on"}, "reason": {"x"}, "version": {"6"}}, status: 409, words: "The settings were changed since you opened the page. Nothing of yours was saved"},
+		"the longest reason":        {form: url.Values{"to": {"on"}, "reason": {strings.Repeat("é", 500)}}, status: 303},
+		"without what it read":      {form: url.Values{"to": {"on"}, "reason": {"x"}}, status: 303},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,16 +133,16 @@ func TestSettingsForms_SucceedWhenSentTwice(t *testing.T) {
 		now  settings.View // after the first one, which raised the version to 7
 		done bool
 	}{
-		"the switch":                       {"/switch", turned, own(true, 3000, 500), true},
-		"the switch, now off":              {"/switch", turned, own(false, 3000, 500), false},
-		"the switch, unusable now":         {"/switch", turned, broken, false},
-		"times":                            {"/timing", times("2500", "500 1000"), own(true, 2500, 500, 1000), true},
-		"the service's times":              {"/timing", times("", ""), following(), true},
-		"no waits":                         {"/timing", times("2500", "none"), own(true, 2500), true},
-		"another time to live":             {"/timing", times("2501", "500 1000"), own(true, 2500, 500, 1000), false},
-		"other waits":                      {"/timing", times("2500", "1000 500"), own(true, 2500, 500, 1000), false},
-		"the same times, but the services": {"/timing", times("3000", "500 1000"), following(), false},
-		"the service's, now its own":       {"/timing", times("", ""), own(true, 3000, 500, 1000), false},
+		"the switch":                       {page: "/switch", form: turned, now: own(true, 3000, 500), done: true},
+		"the switch, now off":              {page: "/switch", form: turned, now: own(false, 3000, 500)},
+		"the switch, unusable now":         {page: "/switch", form: turned, now: broken},
+		"times":                            {page: "/timing", form: times("2500", "500 1000"), now: own(true, 2500, 500, 1000), done: true},
+		"the service's times":              {page: "/timing", form: times("", ""), now: following(), done: true},
+		"no waits":                         {page: "/timing", form: times("2500", "none"), now: own(true, 2500), done: true},
+		"another time to live":             {page: "/timing", form: times("2501", "500 1000"), now: own(true, 2500, 500, 1000)},
+		"other waits":                      {page: "/timing", form: times("2500", "1000 500"), now: own(true, 2500, 500, 1000)},
+		"the same times, but the services": {page: "/timing", form: times("3000", "500 1000"), now: following()},
+		"the service's, now its own":       {page: "/timing", form: times("", ""), now: own(true, 3000, 500, 1000)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,12 +166,12 @@ func TestSettingsForms_SucceedWhenSentTwice(t *testing.T) {
 func TestFeaturePage_ShowsChangedTimesToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ before, after, want string }{
-		"a small change":  {`{"lockTtl":3000}`, `{"lockTtl":3040}`, "Time to live: 3040 ms, before that 3000 ms"},
-		"unlike waits":    {`{"retryIntervals":[1000,1000,1000,1000]}`, `{"retryIntervals":[1000,1010,1020,1030]}`, "Waits: 1000, 1010, 1020, 1030 ms, before that 4 times 1000 ms"},
-		"no waits at all": {`{}`, `{"retryIntervals":[]}`, "Waits: none, before that the service's own setting"},
-		"three waits":     {`{}`, `{"retryIntervals":[500,500,500]}`, "Waits: 500, 500, 500 ms, before that"},
-		"nothing":         {`{"lockTtl":3000,"retryIntervals":[500]}`, `{"retryIntervals":[500],"lockTtl":3000}`, "Saved the settings unchanged"},
-		"FOLIO's words":   {`{"noOfRetryAttempts":2,"retryInterval":500}`, `{"retryIntervals":[500,500]}`, "Saved the settings unchanged"},
+		"a small change":  {before: `{"lockTtl":3000}`, after: `{"lockTtl":3040}`, want: "Time to live: 3040 ms, before that 3000 ms"},
+		"unlike waits":    {before: `{"retryIntervals":[1000,1000,1000,1000]}`, after: `{"retryIntervals":[1000,1010,1020,1030]}`, want: "Waits: 1000, 1010, 1020, 1030 ms, before that 4 times 1000 ms"},
+		"no waits at all": {before: `{}`, after: `{"retryIntervals":[]}`, want: "Waits: none, before that the service's own setting"},
+		"three waits":     {before: `{}`, after: `{"retryIntervals":[500,500,500]}`, want: "Waits: 500, 500, 500 ms, before that"},
+		"nothing":         {before: `{"lockTtl":3000,"retryIntervals":[500]}`, after: `{"retryIntervals":[500],"lockTtl":3000}`, want: "Saved the settings unchanged"},
+		"FOLIO's words":   {before: `{"noOfRetryAttempts":2,"retryInterval":500}`, after: `{"retryIntervals":[500,500]}`, want: "Saved the settings unchanged"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestFeaturePage_PagesThroughTheChanges(t *testing.T) {
 	}
 }
 
-// A storage of the version before knows neither changes nor figures, but settings.
+// An older storage has settings, but no changes and no figures.
 func TestFeaturePage_ShowsTheSwitchWithoutTheChanges(t *testing.T) {
 	t.Parallel()
 	unknown := fault.New(fault.Unavailable, "Storage was not reached")

@@ -31,18 +31,18 @@ func TestPages_CheckTheGatewaysPermissions(t *testing.T) {
 		status int
 		words  string
 	}{
-		"who may see":                  {"/staff/diku/", granted(admin.MaySeeSettings), 200, "The lock is off"},
-		"who may see the form only":    {"/staff/diku/timing", granted(admin.MaySeeSettings), 200, "You may look at this, but not change it."},
-		"who may do nothing":           {"/staff/diku/", granted(), 403, "Access requires permission: " + admin.MaySeeSettings + " The person who grants permissions"},
-		"who may see but not change":   {"/staff/diku/switch?to=on", granted(admin.MaySeeSettings), 403, "Access requires permission: " + admin.MayChangeSettings},
-		"who may not see the history":  {"/staff/diku/check-outs", granted(admin.MaySeeSettings), 403, admin.MaySeeCheckOuts},
-		"who may not try":              {"/staff/diku/try", granted(admin.MaySeeSettings), 403, admin.MayExplain},
-		"who may not see the sums":     {"/staff/diku/timing/sums", granted(admin.MaySeeLocks), 403, admin.MaySeeSettings},
-		"who is of another tenant":     {"/staff/other/", granted(admin.MaySeeSettings), 403, "You are signed in to the tenant diku, not to other"},
-		"without a gateway":            {"/staff/diku/", nil, 403, "set STAFF_AUTH to basic or none"},
-		"a tenant that there is not":   {"/staff/Robert'%29--/", granted(admin.MaySeeSettings), 404, "There is no such tenant"},
-		"a page that there is not":     {"/staff/-/nothing.js", nil, 404, "There is no such file"},
-		"a permission as a part of it": {"/staff/diku/", granted(admin.MaySeeSettings + ".more"), 403, "Access requires permission"},
+		"with the permission":                  {path: "/staff/diku/", header: granted(admin.MaySeeSettings), status: 200, words: "The lock is off"},
+		"with the permission of the form only": {path: "/staff/diku/timing", header: granted(admin.MaySeeSettings), status: 200, words: "You may look at this, but not change it."},
+		"without permissions":                  {path: "/staff/diku/", header: granted(), status: 403, words: "Access requires permission: " + admin.MaySeeSettings + " The person who grants permissions"},
+		"with the permission to look only":     {path: "/staff/diku/switch?to=on", header: granted(admin.MaySeeSettings), status: 403, words: "Access requires permission: " + admin.MayChangeSettings},
+		"without the history":                  {path: "/staff/diku/check-outs", header: granted(admin.MaySeeSettings), status: 403, words: admin.MaySeeCheckOuts},
+		"without explanations":                 {path: "/staff/diku/try", header: granted(admin.MaySeeSettings), status: 403, words: admin.MayExplain},
+		"without the sums":                     {path: "/staff/diku/timing/sums", header: granted(admin.MaySeeLocks), status: 403, words: admin.MaySeeSettings},
+		"of another tenant":                    {path: "/staff/other/", header: granted(admin.MaySeeSettings), status: 403, words: "You are signed in to the tenant diku, not to other"},
+		"without a gateway":                    {path: "/staff/diku/", status: 403, words: "set STAFF_AUTH to basic or none"},
+		"no such tenant":                       {path: "/staff/Robert'%29--/", header: granted(admin.MaySeeSettings), status: 404, words: "There is no such tenant"},
+		"no such page":                         {path: "/staff/-/nothing.js", status: 404, words: "There is no such file"},
+		"part of a permission":                 {path: "/staff/diku/", header: granted(admin.MaySeeSettings + ".more"), status: 403, words: "Access requires permission"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,14 +117,14 @@ func TestFirstPage_RedirectsToATenant(t *testing.T) {
 		status   int
 		location string
 	}{
-		"by the gateway": {"/staff/", granted(), 303, "/staff/diku/"},
-		"by name":        {"/staff/?tenant=diku", nil, 303, "/staff/diku/"},
-		"no slash":       {"/staff?tenant=diku", nil, 303, "/staff/diku/"},
-		"by the address": {"/staff/diku", nil, 303, "/staff/diku/"},
-		"a page of none": {"/staff/diku/nothing", nil, 404, ""},
-		"a slash more":   {"/staff/diku/locks/", nil, 404, ""},
-		"none":           {"/staff/", nil, 200, ""},
-		"no such name":   {"/staff/?tenant=%3Cscript%3E//evil", nil, 422, ""},
+		"by the gateway": {path: "/staff/", header: granted(), status: 303, location: "/staff/diku/"},
+		"by name":        {path: "/staff/?tenant=diku", status: 303, location: "/staff/diku/"},
+		"no slash":       {path: "/staff?tenant=diku", status: 303, location: "/staff/diku/"},
+		"by the address": {path: "/staff/diku", status: 303, location: "/staff/diku/"},
+		"a page of none": {path: "/staff/diku/nothing", status: 404},
+		"a slash more":   {path: "/staff/diku/locks/", status: 404},
+		"none":           {path: "/staff/", status: 200},
+		"no such name":   {path: "/staff/?tenant=%3Cscript%3E//evil", status: 422},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -83,10 +83,10 @@ func TestLocksPage_RefusesAnInvalidFilterAtItsField(t *testing.T) {
 		words string
 		field string
 	}{
-		"no id of a patron": {"patron=" + newID, nil, "No patron has this barcode.", `id="patron-error"`},
-		"no such patron":    {"patron=%3Cb%3Eunknown", nil, "No patron has this barcode.", `id="patron" name="patron" value="&lt;b&gt;unknown"`},
-		"of another kind":   {"patron=new", nil, "This patron's id is of a kind that no lock can have.", `id="patron-error"`},
-		"no such holder":    {"holder=x%00", refused("holder"), "No instance can have this name.", `id="holder-error"`},
+		"no id of a patron": {query: "patron=" + newID, words: "No patron has this barcode.", field: `id="patron-error"`},
+		"no such patron":    {query: "patron=%3Cb%3Eunknown", words: "No patron has this barcode.", field: `id="patron" name="patron" value="&lt;b&gt;unknown"`},
+		"of another kind":   {query: "patron=new", words: "This patron's id is of a kind that no lock can have.", field: `id="patron-error"`},
+		"no such holder":    {query: "holder=x%00", err: refused("holder"), words: "No instance can have this name.", field: `id="holder-error"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

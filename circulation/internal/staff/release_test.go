@@ -60,10 +60,10 @@ func TestReleasePage_LinksTheFirstReleaseAfterASecond(t *testing.T) {
 		permissions []string
 		linked      bool
 	}{
-		"who may see changes":      {[]string{admin.MaySeeSettings, admin.MaySeeChanges}, true},
-		"who may not":              {[]string{admin.MaySeeSettings}, false},
-		"who may not see the page": {[]string{admin.MaySeeChanges}, false},
-		"who may only release":     {nil, false},
+		"with the changes":   {[]string{admin.MaySeeSettings, admin.MaySeeChanges}, true},
+		"without them":       {[]string{admin.MaySeeSettings}, false},
+		"without the page":   {[]string{admin.MaySeeChanges}, false},
+		"with releases only": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,8 +85,8 @@ func TestReleasePage_HidesThePatronWithoutThePermission(t *testing.T) {
 		permissions []string
 		shown       bool
 	}{
-		"who may see locks": {[]string{admin.MaySeeLocks}, true},
-		"who may not":       {nil, false},
+		"with the locks": {[]string{admin.MaySeeLocks}, true},
+		"without them":   {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

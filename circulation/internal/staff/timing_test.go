@@ -20,12 +20,12 @@ func TestTimingPage_ShowsWhatIsInForce(t *testing.T) {
 		words []string
 	}{
 		"the library's": {
-			own(true, 2500, 500, 500, 1000),
-			[]string{`value="2500"`, `>500, 500, 1000</textarea>`},
-			[]string{"In force: 2500 ms, set for this library.", "which is 3000 ms", "In force: 500, 500, 1000 ms, set for this library.", "own setting, which is 500, 1000 ms."},
+			view:  own(true, 2500, 500, 500, 1000),
+			parts: []string{`value="2500"`, `>500, 500, 1000</textarea>`},
+			words: []string{"In force: 2500 ms, set for this library.", "which is 3000 ms", "In force: 500, 500, 1000 ms, set for this library.", "own setting, which is 500, 1000 ms."},
 		},
-		"no waits":      {own(true, 2500), []string{`>none</textarea>`}, []string{"In force: none, set for this library."}},
-		"the service's": {following(), []string{`name="lockTtlMs" value=""`, `></textarea>`}, []string{"In force: 3000 ms, the service's own setting.", "The lock is off, so nothing here is in use."}},
+		"no waits":      {view: own(true, 2500), parts: []string{`>none</textarea>`}, words: []string{"In force: none, set for this library."}},
+		"the service's": {view: following(), parts: []string{`name="lockTtlMs" value=""`, `></textarea>`}, words: []string{"In force: 3000 ms, the service's own setting.", "The lock is off, so nothing here is in use."}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,13 +72,13 @@ func summarize(c settings.Change) string {
 func TestTimingPage_SavesTheTypedTimes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ ttl, waits, want string }{
-		"both":             {"2500", "500, 500, 1000", "2.5s [500ms 500ms 1s]"},
-		"spaces":           {" 2500 ", " 500  500\t1000\r\n", "2.5s [500ms 500ms 1s]"},
-		"bars":             {"2500", "500|500;1000", "2.5s [500ms 500ms 1s]"},
-		"no waits":         {"250", "None", "250ms []"},
-		"the service's":    {"", "", "- -"},
-		"one of them":      {"", "0", "- [0s]"},
-		"the service's by": {"3000", "500 1000", "3s [500ms 1s]"}, // the library's own now, whatever the service does
+		"both":             {ttl: "2500", waits: "500, 500, 1000", want: "2.5s [500ms 500ms 1s]"},
+		"spaces":           {ttl: " 2500 ", waits: " 500  500\t1000\r\n", want: "2.5s [500ms 500ms 1s]"},
+		"bars":             {ttl: "2500", waits: "500|500;1000", want: "2.5s [500ms 500ms 1s]"},
+		"no waits":         {ttl: "250", waits: "None", want: "250ms []"},
+		"the service's":    {want: "- -"},
+		"one of them":      {waits: "0", want: "- [0s]"},
+		"the service's by": {ttl: "3000", waits: "500 1000", want: "3s [500ms 1s]"}, // the library's own now, whatever the service does
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,20 +120,20 @@ func TestTimingPage_RefusesUnusableTimesAtTheirField(t *testing.T) {
 		wrong              []string // ids of fields
 		words              []string
 	}{
-		"a short TTL":        {"249", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
-		"a long TTL":         {"600001", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
-		"a TTL in words":     {"<script>", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
-		"a huge TTL":         {"99999999999999999999", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
-		"a fraction":         {"2500.5", "500", "x", []string{"lockTtlMs"}, []string{ttl}},
-		"a thousand":         {"2500", "1,000", "x", []string{"retryIntervalsMs"}, []string{waits}},
-		"a long wait":        {"2500", "10001", "x", []string{"retryIntervalsMs"}, []string{waits}},
-		"waits in words":     {"2500", "500, soon", "x", []string{"retryIntervalsMs"}, []string{waits}},
-		"only separators":    {"2500", ",;|", "x", []string{"retryIntervalsMs"}, []string{waits}},
-		"too long together":  {"2500", "10000 10000 5001", "x", []string{"retryIntervalsMs"}, []string{waits}},
-		"too many":           {"2500", strings.Repeat("1 ", 101), "x", []string{"retryIntervalsMs"}, []string{waits}},
-		"no reason":          {"2500", "500", " ", []string{"reason"}, []string{reason}},
-		"a control":          {"2500", "500", "a\x01b", []string{"reason"}, []string{"The reason must have no control characters"}},
-		"everything at once": {"1", "x", "", []string{"lockTtlMs", "retryIntervalsMs", "reason"}, []string{ttl, waits, reason}},
+		"a short TTL":        {ttl: "249", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a long TTL":         {ttl: "600001", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a TTL in words":     {ttl: "<script>", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a huge TTL":         {ttl: "99999999999999999999", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a fraction":         {ttl: "2500.5", waits: "500", reason: "x", wrong: []string{"lockTtlMs"}, words: []string{ttl}},
+		"a thousand":         {ttl: "2500", waits: "1,000", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
+		"a long wait":        {ttl: "2500", waits: "10001", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
+		"waits in words":     {ttl: "2500", waits: "500, soon", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
+		"only separators":    {ttl: "2500", waits: ",;|", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
+		"too long together":  {ttl: "2500", waits: "10000 10000 5001", reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
+		"too many":           {ttl: "2500", waits: strings.Repeat("1 ", 101), reason: "x", wrong: []string{"retryIntervalsMs"}, words: []string{waits}},
+		"no reason":          {ttl: "2500", waits: "500", reason: " ", wrong: []string{"reason"}, words: []string{reason}},
+		"a control":          {ttl: "2500", waits: "500", reason: "a\x01b", wrong: []string{"reason"}, words: []string{"The reason must have no control characters"}},
+		"everything at once": {ttl: "1", waits: "x", wrong: []string{"lockTtlMs", "retryIntervalsMs", "reason"}, words: []string{ttl, waits, reason}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -186,16 +186,16 @@ func TestTimingPage_SaysWhatTimesMean(t *testing.T) {
 		words      []string
 		lacks      []string
 	}{
-		"calm":               {"3000", "500, 1000", []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"}, []string{overtakes, impatient}},
-		"no waits":           {"", "none", []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"}, []string{overtakes, impatient}},
-		"the service's":      {"", "", []string{"3 times", "1.5 s"}, []string{overtakes, impatient}},
-		"as long as it is":   {"1500", "1500", []string{"1.5 s"}, []string{overtakes, impatient}},
-		"longer than TTL":    {"1500", "1501", []string{overtakes, "(1.501 s)", "(1.5 s)", "That is safe"}, []string{impatient}},
-		"as long as patient": {"60000", "10000", []string{"It waits at most 10 s"}, []string{impatient}},
-		"impatient":          {"60000", "10000 1", []string{impatient, "may wait 10.001 s"}, []string{overtakes}},
-		"both":               {"3000", "10000 1", []string{overtakes, impatient}, nil},
-		"of no use":          {"1", "x", []string{"The times cannot be used as they are. Look at Time to live and Waits between tries."}, []string{"It waits"}},
-		"HTML":               {"<script>", "", []string{"cannot be used"}, []string{"<script>"}},
+		"calm":               {ttl: "3000", waits: "500, 1000", words: []string{"asks for the lock 3 times", "It waits at most 1.5 s", "when the holder dies 3 s"}, lacks: []string{overtakes, impatient}},
+		"no waits":           {waits: "none", words: []string{"asks for the lock 1 time ", "It waits at most 0 ms", "when the holder dies 3 s"}, lacks: []string{overtakes, impatient}},
+		"the service's":      {words: []string{"3 times", "1.5 s"}, lacks: []string{overtakes, impatient}},
+		"as long as it is":   {ttl: "1500", waits: "1500", words: []string{"1.5 s"}, lacks: []string{overtakes, impatient}},
+		"longer than TTL":    {ttl: "1500", waits: "1501", words: []string{overtakes, "(1.501 s)", "(1.5 s)", "That is safe"}, lacks: []string{impatient}},
+		"as long as patient": {ttl: "60000", waits: "10000", words: []string{"It waits at most 10 s"}, lacks: []string{impatient}},
+		"impatient":          {ttl: "60000", waits: "10000 1", words: []string{impatient, "may wait 10.001 s"}, lacks: []string{overtakes}},
+		"both":               {ttl: "3000", waits: "10000 1", words: []string{overtakes, impatient}},
+		"of no use":          {ttl: "1", waits: "x", words: []string{"The times cannot be used as they are. Look at Time to live and Waits between tries."}, lacks: []string{"It waits"}},
+		"HTML":               {ttl: "<script>", words: []string{"cannot be used"}, lacks: []string{"<script>"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -83,12 +83,12 @@ func TestTrialPage_NeedsBothBarcodes(t *testing.T) {
 		status int
 		wrong  []string
 	}{
-		"not yet":        {"", 200, nil},
-		"no item":        {"?itemBarcode=&userBarcode=569", 422, []string{"Type or scan the item's barcode."}},
-		"no patron":      {"?itemBarcode=036&userBarcode=++", 422, []string{"Type or scan the patron's barcode."}},
-		"neither":        {"?itemBarcode=&userBarcode=", 422, []string{"Type or scan the item's barcode.", "Type or scan the patron's barcode."}},
-		"a long barcode": {"?itemBarcode=036&userBarcode=" + strings.Repeat("9", 256), 422, []string{"The barcode has 256 characters"}},
-		"a long proxy":   {"?itemBarcode=036&userBarcode=569&proxyUserBarcode=" + strings.Repeat("9", 256), 422, []string{"The barcode has 256 characters"}},
+		"not yet":        {status: 200},
+		"no item":        {query: "?itemBarcode=&userBarcode=569", status: 422, wrong: []string{"Type or scan the item's barcode."}},
+		"no patron":      {query: "?itemBarcode=036&userBarcode=++", status: 422, wrong: []string{"Type or scan the patron's barcode."}},
+		"neither":        {query: "?itemBarcode=&userBarcode=", status: 422, wrong: []string{"Type or scan the item's barcode.", "Type or scan the patron's barcode."}},
+		"a long barcode": {query: "?itemBarcode=036&userBarcode=" + strings.Repeat("9", 256), status: 422, wrong: []string{"The barcode has 256 characters"}},
+		"a long proxy":   {query: "?itemBarcode=036&userBarcode=569&proxyUserBarcode=" + strings.Repeat("9", 256), status: 422, wrong: []string{"The barcode has 256 characters"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,11 +115,11 @@ func TestTrialPage_SaysWhyItWouldFail(t *testing.T) {
 		words  []string
 	}{
 		"rules that cannot be used": {
-			fault.Wrap(errors.New("secret"), fault.Internal, "The circulation rules cannot be used: line 3: <b>"), 500,
-			[]string{"Would fail", "The circulation rules cannot be used: line 3: <b>"},
+			err: fault.Wrap(errors.New("secret"), fault.Internal, "The circulation rules cannot be used: line 3: <b>"), status: 500,
+			words: []string{"Would fail", "The circulation rules cannot be used: line 3: <b>"},
 		},
-		"storage away":     {fault.New(fault.Unavailable, "Storage could not be reached"), 503, []string{"Would fail", "Storage could not be reached"}},
-		"something inside": {errors.New("secret"), 500, []string{"Something went wrong", "The service could not make this page."}},
+		"storage away":     {err: fault.New(fault.Unavailable, "Storage could not be reached"), status: 503, words: []string{"Would fail", "Storage could not be reached"}},
+		"something inside": {err: errors.New("secret"), status: 500, words: []string{"Something went wrong", "The service could not make this page."}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
