@@ -87,7 +87,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
-		Requests:  &keyed.Requests{Storage: storage, Ended: m.keyed, Log: log},
+		Keyed:     &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.keyed, Log: log},
 		CheckIns:  &checkin.Service{Library: storage, Returner: storage, Log: log},
 		Loans:     storage, Rules: storage, Matching: library.Matching{Locations: storage, Rules: storage}, DryRuns: checkOuts, Sessions: checkin.Sessions{Store: storage},
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},

@@ -77,11 +77,15 @@ func (s *stuck) CommittedLoan(ctx context.Context, _ string) (json.RawMessage, e
 	return nil, s.take(ctx, "reading the loan", time.Hour)
 }
 
-func (s *stuck) ClaimCheckOut(context.Context, schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
-	return schemas.CheckOutClaim{LoanID: librarytest.OtherID}, nil
+func (s *stuck) ClaimCheckOut(context.Context, schemas.CheckOutRequest) (keyed.Claimed, error) {
+	return keyed.Claimed{LoanID: librarytest.OtherID}, nil
 }
 
-func (s *stuck) ChangeClaim(ctx context.Context, _ string, _ schemas.CheckOutClaimChange) error {
+func (s *stuck) RenewClaim(ctx context.Context, _ string, _ time.Duration) error {
+	return s.take(ctx, "a change of the claim", time.Hour)
+}
+
+func (s *stuck) AnswerClaim(ctx context.Context, _ string, _ keyed.Answer) error {
 	return s.take(ctx, "a change of the claim", time.Hour)
 }
 
@@ -147,13 +151,8 @@ func (s *stuck) lend(ctx context.Context, withKey bool) error {
 		_, err := service.CheckOut(ctx, req)
 		return err
 	}
-	requests := keyed.Requests{Storage: s, Ended: func(keyed.Outcome) {}, Log: slog.New(slog.DiscardHandler)}
-	admit := func(ctx context.Context) (func(), error) { return service.Admit(ctx, req) }
-	_, err := requests.Do(ctx, "key", []byte(`{}`), admit, func(ctx context.Context, c keyed.Claim) (schemas.CheckOutAnswer, error) {
-		req.LoanID, req.ClaimID, req.Admitted = c.LoanID, c.ID, true
-		_, err := service.CheckOut(ctx, req)
-		return schemas.CheckOutAnswer{Status: 201}, err
-	})
+	requests := keyed.Requests{Storage: s, CheckOuts: service, Ended: func(keyed.Outcome) {}, Log: slog.New(slog.DiscardHandler)}
+	_, err := requests.CheckOut(ctx, "key", "hash", req, func(checkout.Lent) (keyed.Answer, error) { return keyed.Answer{}, nil })
 	return err
 }
 

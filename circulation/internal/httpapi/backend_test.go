@@ -168,7 +168,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
-		Requests:  &keyed.Requests{Storage: b.keys, Ended: func(keyed.Outcome) {}, Log: log},
+		Keyed:     &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
 		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Queues: b, Log: log,
 		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(mode, staffPassword, log),
 	}))

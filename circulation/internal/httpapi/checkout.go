@@ -1,7 +1,9 @@
 package httpapi
 
 import (
-	"context"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,7 +19,7 @@ import (
 )
 
 // checkOut handles POST /circulation/check-out-by-barcode. With the header
-// Idempotency-Key a repeat is answered like the first one.
+// Idempotency-Key a repeat is answered like the first request.
 func (h circulation) checkOut(c echo.Context) error {
 	body, err := web.ReadUnique(c)
 	if err != nil {
@@ -31,24 +33,36 @@ func (h circulation) checkOut(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	var answer schemas.CheckOutAnswer
+	var answer keyed.Answer
 	if key == "" {
-		answer, err = h.lend(ctx, req)
+		answer, err = h.lend(c, req)
 	} else {
-		admit := func(ctx context.Context) (leave func(), err error) { return h.CheckOuts.Admit(ctx, req) }
-		answer, err = h.Requests.Do(ctx, key, body, admit, func(ctx context.Context, claim keyed.Claim) (schemas.CheckOutAnswer, error) {
-			return h.lendClaimed(ctx, req, claim)
-		})
+		answer, err = h.lendByKey(c, key, body, req)
 	}
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set(echo.HeaderLocation, answer.Location)
-	return c.JSON(answer.Status, answer.Body)
+	c.Response().Header().Set(echo.HeaderLocation, "/circulation/loans/"+answer.LoanID)
+	return c.JSON(http.StatusCreated, answer.Loan)
 }
 
-// idempotencyKey reads the header; "" when there is none. More than one, and one
+func (h circulation) lend(c echo.Context, req checkout.Request) (keyed.Answer, error) {
+	lent, err := h.CheckOuts.CheckOut(c.Request().Context(), req)
+	if err != nil {
+		return keyed.Answer{}, err
+	}
+	return describeLent(lent)
+}
+
+func (h circulation) lendByKey(c echo.Context, key string, body []byte, req checkout.Request) (keyed.Answer, error) {
+	hash, err := hashBody(body)
+	if err != nil {
+		return keyed.Answer{}, err
+	}
+	return h.Keyed.CheckOut(c.Request().Context(), key, hash, req, describeLent)
+}
+
+// idempotencyKey reads the header; "" means that there is none. More than one key, or one
 // that is empty, too long or not printable, is Malformed.
 func idempotencyKey(header http.Header) (string, error) {
 	keys := header.Values(schemas.IdempotencyKeyHeader)
@@ -64,41 +78,35 @@ func idempotencyKey(header http.Header) (string, error) {
 	return keys[0], nil
 }
 
-func (h circulation) lend(ctx context.Context, req checkout.Request) (schemas.CheckOutAnswer, error) {
-	lent, err := h.CheckOuts.CheckOut(ctx, req)
+// hashBody returns the SHA-256, in hexadecimal, of a JSON document. It disregards spaces, the order
+// of properties and the escaping of characters. Equal hashes mean equal requests if no object
+// repeats a property and readers match the names of properties exactly, as package web does.
+func hashBody(body []byte) (string, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // a large number keeps its digits
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return "", fault.Wrap(err, fault.Malformed, "The body cannot be read: %v", err)
+	}
+	canonical, err := json.Marshal(doc) // sorts the properties
 	if err != nil {
-		return schemas.CheckOutAnswer{}, err
+		return "", fmt.Errorf("writing the canonical body: %w", err)
 	}
-	return answerLent(lent)
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:]), nil
 }
 
-// lendClaimed lends the loan that a key stands for, unless somebody who worked on
-// it before has done so.
-func (h circulation) lendClaimed(ctx context.Context, req checkout.Request, claim keyed.Claim) (schemas.CheckOutAnswer, error) {
-	req.LoanID, req.ClaimID, req.Admitted = claim.LoanID, claim.ID, true
-	if claim.Taken {
-		lent, done, err := h.CheckOuts.Committed(ctx, req)
-		if err != nil {
-			return schemas.CheckOutAnswer{}, err
-		}
-		if done {
-			return answerLent(lent)
-		}
-	}
-	return h.lend(ctx, req)
-}
-
-// answerLent is the answer to a check-out that lent.
-func answerLent(lent checkout.Lent) (schemas.CheckOutAnswer, error) {
+// describeLent returns the loan of a check-out as FOLIO's clients get it.
+func describeLent(lent checkout.Lent) (keyed.Answer, error) {
 	var stored struct {
 		ID string `json:"id"`
 	}
 	if err := json.Unmarshal(lent.Loan, &stored); err != nil {
-		return schemas.CheckOutAnswer{}, fmt.Errorf("the item was lent, but storage's answer cannot be read: %w", err)
+		return keyed.Answer{}, fmt.Errorf("the item was lent, but storage's answer cannot be read: %w", err)
 	}
 	view, err := loanview.Render(lent.Loan, loanview.KnownOf(lent))
 	if err != nil {
-		return schemas.CheckOutAnswer{}, fmt.Errorf("the item was lent as loan %s, but: %w", stored.ID, err)
+		return keyed.Answer{}, fmt.Errorf("the item was lent as loan %s, but: %w", stored.ID, err)
 	}
-	return schemas.CheckOutAnswer{Status: http.StatusCreated, Location: "/circulation/loans/" + stored.ID, Body: view}, nil
+	return keyed.Answer{LoanID: stored.ID, Loan: view}, nil
 }

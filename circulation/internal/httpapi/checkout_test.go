@@ -6,7 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -18,34 +20,32 @@ const (
 
 // kept keeps one key, as storage would.
 type kept struct {
-	mu      sync.Mutex
-	asked   []schemas.CheckOutRequest
-	changes []schemas.CheckOutClaimChange
-	answer  *schemas.CheckOutAnswer
-	taken   bool
-	err     error
+	mu     sync.Mutex
+	asked  []schemas.CheckOutRequest
+	answer *keyed.Answer
+	taken  bool
+	err    error
 }
 
-func (k *kept) ClaimCheckOut(_ context.Context, r schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+func (k *kept) ClaimCheckOut(_ context.Context, r schemas.CheckOutRequest) (keyed.Claimed, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked = append(k.asked, r)
-	return schemas.CheckOutClaim{LoanID: loanID, Taken: k.taken, Answer: k.answer}, k.err
+	return keyed.Claimed{LoanID: loanID, Taken: k.taken, Answer: k.answer}, k.err
 }
 
-func (k *kept) ChangeClaim(_ context.Context, _ string, c schemas.CheckOutClaimChange) error {
+func (k *kept) RenewClaim(context.Context, string, time.Duration) error { return nil }
+
+func (k *kept) AnswerClaim(_ context.Context, _ string, a keyed.Answer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.changes = append(k.changes, c)
-	if c.Answer != nil {
-		k.answer = c.Answer
-	}
+	k.answer = &a
 	return nil
 }
 
 func withKey(keys ...string) http.Header { return http.Header{schemas.IdempotencyKeyHeader: keys} }
 
-func TestARepeatedCheckOutIsAnsweredLikeTheFirst(t *testing.T) {
+func TestCheckOut_AnswersARepeatLikeTheFirst(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err    error
@@ -84,10 +84,10 @@ func TestARepeatedCheckOutIsAnsweredLikeTheFirst(t *testing.T) {
 
 func TestCheckOut_IsAdmittedOnce(t *testing.T) {
 	t.Parallel()
-	keyed := &backend{keys: &kept{}, extra: withKey("k")}
-	keyed.send(t, "POST", checkOutPath, checkOutBody)
-	if len(keyed.admitted) != 1 || !keyed.asked.Admitted {
-		t.Errorf("with a key, admitted %q before the claim, and asked for %+v", keyed.admitted, keyed.asked)
+	b := &backend{keys: &kept{}, extra: withKey("k")}
+	b.send(t, "POST", checkOutPath, checkOutBody)
+	if len(b.admitted) != 1 || !b.asked.Admitted {
+		t.Errorf("with a key, admitted %q before the claim, and asked for %+v", b.admitted, b.asked)
 	}
 	plain := &backend{}
 	plain.send(t, "POST", checkOutPath, checkOutBody)
@@ -101,7 +101,7 @@ func TestCheckOut_IsAdmittedOnce(t *testing.T) {
 	}
 }
 
-func TestATakenOverCheckOutLooksForTheLoanFirst(t *testing.T) {
+func TestCheckOut_ReadsTheLoanFirstAfterATakeOver(t *testing.T) {
 	t.Parallel()
 	for _, committed := range []bool{true, false} {
 		k := &kept{taken: true}
@@ -116,7 +116,7 @@ func TestATakenOverCheckOutLooksForTheLoanFirst(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeysThatAreNoneAreRefused(t *testing.T) {
+func TestCheckOut_RefusesMalformedKeys(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		keys []string
@@ -144,7 +144,7 @@ func TestIdempotencyKeysThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-func TestAReusedKeyIsToldSo(t *testing.T) {
+func TestCheckOut_RefusesAReusedKey(t *testing.T) {
 	t.Parallel()
 	b := &backend{keys: &kept{err: fault.New(fault.KeyReused, "It was used for another body")}, extra: withKey("k")}
 	status, header, body := b.send(t, "POST", checkOutPath, checkOutBody)

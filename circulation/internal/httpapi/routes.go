@@ -10,23 +10,11 @@ import (
 	"slices"
 
 	"checkoutlock/circulation/internal/checkin"
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
 )
-
-// CheckOuts lends.
-type CheckOuts interface {
-	// Admit waits for a place, which leave gives back. Fault: Overloaded.
-	Admit(ctx context.Context, req checkout.Request) (leave func(), err error)
-	// CheckOut waits for a place too, unless the request is admitted.
-	CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error)
-	// Committed returns the check-out whose loan has the request's LoanID; false
-	// when there is none.
-	Committed(ctx context.Context, req checkout.Request) (checkout.Lent, bool, error)
-}
 
 // CheckIns takes back.
 type CheckIns interface {
@@ -55,8 +43,8 @@ type Rules interface {
 
 // Deps is what the handlers work with. All fields are required.
 type Deps struct {
-	CheckOuts CheckOuts
-	Requests  *keyed.Requests // check-outs with an Idempotency-Key
+	CheckOuts keyed.CheckOuts
+	Keyed     *keyed.Requests // check-outs with an Idempotency-Key
 	CheckIns  CheckIns
 	Loans     Loans
 	Rules     Rules

@@ -16,10 +16,9 @@ import (
 
 const loanID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
-var (
-	body = []byte(`{"itemBarcode":"b"}`)
-	lent = schemas.CheckOutAnswer{Status: 201, Location: "/circulation/loans/" + loanID, Body: json.RawMessage(`{"id":"l"}`)}
-)
+const hash = "1a2b"
+
+var lent = keyed.Answer{LoanID: loanID, Loan: json.RawMessage(`{"id":"l"}`)}
 
 // storage keeps one key in memory; its clock is the bubble's.
 type storage struct {
@@ -27,15 +26,15 @@ type storage struct {
 	hash    string
 	holder  string
 	until   time.Time
-	answer  *schemas.CheckOutAnswer
-	claims  []string // the claim ids that were asked for
+	answer  *keyed.Answer
+	claims  []string // the ids of the granted claims
 	renewed int
 	given   int     // times the claim was given up
 	lose    []error // of the next claims: granted, but the answer gets lost
 	refuse  []error // of the next changes
 	ended   []keyed.Outcome
-	inside  int   // places taken up now
-	full    error // of every call that wants a place
+	inside  int   // places occupied now
+	full    error // of every call of admit
 }
 
 // admit is keyed.Admit.
@@ -53,7 +52,7 @@ func (s *storage) admit(ctx context.Context) (func(), error) {
 	}, nil
 }
 
-func (s *storage) ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+func (s *storage) ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (keyed.Claimed, error) {
 	end := time.Now().Add(time.Duration(r.WaitMs) * time.Millisecond)
 	for {
 		claim, err := s.claim(r)
@@ -68,31 +67,56 @@ func (s *storage) ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) 
 	}
 }
 
-func (s *storage) claim(r schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+func (s *storage) claim(r schemas.CheckOutRequest) (keyed.Claimed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	claim := schemas.CheckOutClaim{LoanID: loanID, Taken: s.hash != "", Answer: s.answer}
+	claim := keyed.Claimed{LoanID: loanID, Taken: s.hash != "", Answer: s.answer}
 	switch {
 	case s.hash != "" && s.hash != r.BodyHash:
-		return schemas.CheckOutClaim{}, fault.New(fault.KeyReused, "another body")
+		return keyed.Claimed{}, fault.New(fault.KeyReused, "another body")
 	case s.answer != nil:
 		return claim, nil
 	case s.holder != r.ClaimID && time.Now().Before(s.until):
-		return schemas.CheckOutClaim{}, fault.New(fault.RequestRunning, "running")
+		return keyed.Claimed{}, fault.New(fault.RequestRunning, "running")
 	}
 	s.claims = append(s.claims, r.ClaimID)
 	s.hash, s.holder, s.until = r.BodyHash, r.ClaimID, time.Now().Add(time.Duration(r.LeaseMs)*time.Millisecond)
 	if len(s.lose) > 0 {
 		err := s.lose[0]
 		s.lose = s.lose[1:]
-		return schemas.CheckOutClaim{}, err
+		return keyed.Claimed{}, err
 	}
 	return claim, nil
 }
 
-func (s *storage) ChangeClaim(ctx context.Context, claimID string, c schemas.CheckOutClaimChange) error {
+func (s *storage) RenewClaim(ctx context.Context, claimID string, lease time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checkClaim(ctx, claimID); err != nil {
+		return err
+	}
+	if lease == 0 {
+		s.given++
+		s.until = time.Time{}
+		return nil
+	}
+	s.renewed++
+	s.until = time.Now().Add(lease)
+	return nil
+}
+
+func (s *storage) AnswerClaim(ctx context.Context, claimID string, a keyed.Answer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.checkClaim(ctx, claimID); err != nil {
+		return err
+	}
+	s.answer = &a
+	return nil
+}
+
+// checkClaim returns why the claim cannot be changed. s.mu is held.
+func (s *storage) checkClaim(ctx context.Context, claimID string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -102,17 +126,8 @@ func (s *storage) ChangeClaim(ctx context.Context, claimID string, c schemas.Che
 			return err
 		}
 	}
-	switch {
-	case s.holder != claimID || s.answer != nil:
+	if s.holder != claimID || s.answer != nil {
 		return fault.New(fault.ClaimLost, "lost")
-	case c.Answer != nil:
-		s.answer = c.Answer
-	case *c.LeaseMs == 0:
-		s.given++
-		s.until = time.Time{}
-	default:
-		s.renewed++
-		s.until = time.Now().Add(time.Duration(*c.LeaseMs) * time.Millisecond)
 	}
 	return nil
 }
@@ -129,30 +144,30 @@ func (s *storage) requests() *keyed.Requests {
 }
 
 // lends is work that lends.
-func lends(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) { return lent, nil }
+func lends(context.Context, keyed.Claim) (keyed.Answer, error) { return lent, nil }
 
-// never is work that must not be done.
+// never is work that must not happen.
 func never(t *testing.T) keyed.Work {
-	return func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
-		t.Error("it was worked on again")
-		return schemas.CheckOutAnswer{}, nil
+	return func(context.Context, keyed.Claim) (keyed.Answer, error) {
+		t.Error("the check-out was worked on again")
+		return keyed.Answer{}, nil
 	}
 }
 
 func fails(err error) keyed.Work {
-	return func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
-		return schemas.CheckOutAnswer{}, err
+	return func(context.Context, keyed.Claim) (keyed.Answer, error) {
+		return keyed.Answer{}, err
 	}
 }
 
-func same(got, want schemas.CheckOutAnswer) bool {
-	return got.Status == want.Status && got.Location == want.Location && string(got.Body) == string(want.Body)
+func same(got, want keyed.Answer) bool {
+	return got.LoanID == want.LoanID && string(got.Loan) == string(want.Loan)
 }
 
 // wantLent does a check-out that must be answered as lent.
 func (s *storage) wantLent(t *testing.T, work keyed.Work) {
 	t.Helper()
-	if got, err := s.requests().Do(t.Context(), "k", body, s.admit, work); err != nil || !same(got, lent) {
+	if got, err := s.requests().Do(t.Context(), "k", hash, s.admit, work); err != nil || !same(got, lent) {
 		t.Errorf("got %+v, %v, want %+v", got, err, lent)
 	}
 }

@@ -1,8 +1,12 @@
 package storageclient
 
 import (
+	"context"
+	"io"
 	"net/http"
+	"reflect"
 	"testing"
+	"time"
 
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/schemas"
@@ -45,17 +49,73 @@ func TestClient_ClaimCheckOut(t *testing.T) {
 	}
 }
 
-func TestClient_ChangeClaim(t *testing.T) {
+func TestClient_ReadsAKeptAnswer(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]fault.Code{204: "", 409: fault.ClaimLost} {
-		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.Method+" "+r.URL.Path != "PUT /check-out-request-storage/"+someID {
-				t.Errorf("called %s %s", r.Method, r.URL.Path)
-			}
-			answer(w, status, want, "")
+	const lent = `{"status":201,"location":"/circulation/loans/` + someID + `","body":{"id":"l"}}`
+	const refused = `{"status":422,"body":{"errors":[{"message":"<no>","code":"C","parameters":[{"key":"a","value":null}]}]}}`
+	for body, want := range map[string]keyed.Answer{
+		lent: {LoanID: someID, Loan: []byte(`{"id":"l"}`)},
+		refused: {LoanID: someID, Refusal: []fault.Detail{
+			{Message: "<no>", Code: "C", Parameters: []fault.Parameter{{Key: "a"}}},
+		}},
+	} {
+		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, 200, "", `{"loanId":"`+someID+`","answer":`+body+`}`)
 		})
-		if err := c.ChangeClaim(inTenant(t, "diku"), someID, schemas.CheckOutClaimChange{}); fault.CodeOf(err) != want {
-			t.Errorf("got %v, want %q", err, want)
+		got, err := c.ClaimCheckOut(inTenant(t, "diku"), schemas.CheckOutRequest{Key: "k"})
+		if err != nil || !reflect.DeepEqual(got.Answer, &want) {
+			t.Errorf("%s: got %+v, %v, want %+v", body, got.Answer, err, want)
 		}
+	}
+}
+
+func TestClient_ChangesAClaim(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(context.Context, *Client) error
+		want   string
+	}{
+		{
+			name:   "it is renewed",
+			change: func(ctx context.Context, c *Client) error { return c.RenewClaim(ctx, someID, 3*time.Second) },
+			want:   `{"leaseMs":3000}`,
+		},
+		{
+			name:   "it is given up",
+			change: func(ctx context.Context, c *Client) error { return c.RenewClaim(ctx, someID, 0) },
+			want:   `{"leaseMs":0}`,
+		},
+		{
+			name: "the item was lent",
+			change: func(ctx context.Context, c *Client) error {
+				return c.AnswerClaim(ctx, someID, keyed.Answer{LoanID: anotherID, Loan: []byte(`{"id":"l"}`)})
+			},
+			want: `{"answer":{"status":201,"location":"/circulation/loans/` + anotherID + `","body":{"id":"l"}}}`,
+		},
+		{
+			name: "the check-out was refused",
+			change: func(ctx context.Context, c *Client) error {
+				return c.AnswerClaim(ctx, someID, keyed.Answer{LoanID: anotherID, Refusal: []fault.Detail{{Message: "no", Parameters: []fault.Parameter{}}}})
+			},
+			want: `{"answer":{"status":422,"body":{"errors":[{"message":"no","parameters":[]}]}}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for status, want := range map[int]fault.Code{204: "", 409: fault.ClaimLost} {
+				c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+					body, err := io.ReadAll(r.Body)
+					if got := r.Method + " " + r.URL.Path; err != nil || got != "PUT /check-out-request-storage/"+someID || string(body) != tt.want {
+						t.Errorf("called %s with %s, want %s", got, body, tt.want)
+					}
+					answer(w, status, want, "")
+				})
+				if err := tt.change(inTenant(t, "diku"), c); fault.CodeOf(err) != want {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+		})
 	}
 }

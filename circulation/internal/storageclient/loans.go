@@ -3,13 +3,16 @@ package storageclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 const checkOutRequests = "/check-out-request-storage"
@@ -34,15 +37,60 @@ func (c *Client) CommittedLoan(ctx context.Context, id string) (json.RawMessage,
 }
 
 // ClaimCheckOut implements keyed.Storage.
-func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (schemas.CheckOutClaim, error) {
+func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (keyed.Claimed, error) {
 	r := send(http.MethodPost, checkOutRequests, req, http.StatusCreated)
 	r.doing, r.or, r.settles = "claiming a check-out", http.StatusOK, true
 	r.timeout = time.Duration(req.WaitMs)*time.Millisecond + lockMargin
-	return call(ctx, c, r, "loan id", func(claim schemas.CheckOutClaim) bool { return schemas.IsUUID(claim.LoanID) })
+	claim, err := call(ctx, c, r, "loan id", func(claim schemas.CheckOutClaim) bool { return schemas.IsUUID(claim.LoanID) })
+	if err != nil {
+		return keyed.Claimed{}, err
+	}
+	claimed := keyed.Claimed{LoanID: claim.LoanID, Taken: claim.Taken}
+	if claim.Answer == nil {
+		return claimed, nil
+	}
+	claimed.Status = claim.Answer.Status
+	claimed.Answer = &keyed.Answer{LoanID: claim.LoanID}
+	if claimed.Status != fault.Status(fault.Invalid) {
+		claimed.Answer.Loan = claim.Answer.Body
+		return claimed, nil
+	}
+	var list refusals
+	if err := json.Unmarshal(claim.Answer.Body, &list); err != nil {
+		return keyed.Claimed{}, unreadable(r, fmt.Errorf("its refusal: %w", err))
+	}
+	if len(list.Errors) == 0 {
+		return keyed.Claimed{}, unreadable(r, errors.New("its refusal has no errors"))
+	}
+	claimed.Answer.Refusal = list.Errors
+	return claimed, nil
 }
 
-// ChangeClaim implements keyed.Storage.
-func (c *Client) ChangeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
+// refusals is FOLIO's errors JSON, the form in which storage keeps a refusal.
+type refusals struct {
+	Errors []fault.Detail `json:"errors"`
+}
+
+// RenewClaim implements keyed.Storage.
+func (c *Client) RenewClaim(ctx context.Context, claimID string, lease time.Duration) error {
+	ms := int(lease.Milliseconds())
+	return c.changeClaim(ctx, claimID, schemas.CheckOutClaimChange{LeaseMs: &ms})
+}
+
+// AnswerClaim implements keyed.Storage. Storage keeps an answer as FOLIO's clients get it.
+func (c *Client) AnswerClaim(ctx context.Context, claimID string, a keyed.Answer) error {
+	answer := schemas.CheckOutAnswer{Status: http.StatusCreated, Location: "/circulation/loans/" + a.LoanID, Body: a.Loan}
+	if len(a.Refusal) > 0 {
+		body, err := json.Marshal(refusals{a.Refusal})
+		if err != nil {
+			return fmt.Errorf("writing a refusal: %w", err)
+		}
+		answer = schemas.CheckOutAnswer{Status: fault.Status(fault.Invalid), Body: body}
+	}
+	return c.changeClaim(ctx, claimID, schemas.CheckOutClaimChange{Answer: &answer})
+}
+
+func (c *Client) changeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
 	r := getRecord(checkOutRequests, claimID)
 	r.doing, r.method, r.body, r.want = "changing the claim on a check-out", http.MethodPut, change, http.StatusNoContent
 	r.settles = true

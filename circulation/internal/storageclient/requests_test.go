@@ -127,8 +127,8 @@ func TestClient_ReadsBlocksAndProxies(t *testing.T) {
 	}
 }
 
-// A patron without a stored list has no blocks; a failed read is no such answer
-// of those.
+// A patron without a stored list has no blocks; a failed read is
+// an error.
 func TestClient_ReadsNoAutomatedBlocksWithoutAList(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

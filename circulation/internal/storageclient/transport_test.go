@@ -117,7 +117,6 @@ func TestClient_SettlesCheckOutsWhileReadsWaitForConnections(t *testing.T) {
 // settleAll makes the calls of a check-out that must not wait behind others.
 func settleAll(ctx context.Context, t *testing.T, c *Client) {
 	t.Helper()
-	lease := 0
 	for name, call := range map[string]func() error{
 		"acquire": func() error {
 			_, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID})
@@ -142,7 +141,7 @@ func settleAll(ctx context.Context, t *testing.T, c *Client) {
 			return err
 		},
 		"change of a claim": func() error {
-			return c.ChangeClaim(ctx, someID, schemas.CheckOutClaimChange{LeaseMs: &lease})
+			return c.RenewClaim(ctx, someID, 0)
 		},
 		"readiness": func() error { return c.Ready(ctx) },
 	} {

@@ -1,12 +1,8 @@
-package keyed_test
+package httpapi
 
-import (
-	"testing"
+import "testing"
 
-	"checkoutlock/circulation/internal/keyed"
-)
-
-func TestHashIsThatOfTheMeaning(t *testing.T) {
+func TestHashBody(t *testing.T) {
 	t.Parallel()
 	const base = `{"a":"é","b":{"c":[1,2.50],"d":null}}`
 	tests := map[string]struct {
@@ -20,26 +16,26 @@ func TestHashIsThatOfTheMeaning(t *testing.T) {
 		"one property more":    {`{"a":"é","b":{"c":[1,2.50],"d":null},"e":1}`, false},
 		"text for a number":    {`{"a":"é","b":{"c":["1",2.50],"d":null}}`, false},
 	}
-	want, err := keyed.Hash([]byte(base))
+	want, err := hashBody([]byte(base))
 	if err != nil || len(want) != 64 {
 		t.Fatalf("got %q, %v", want, err)
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := keyed.Hash([]byte(tt.body)); err != nil || (got == want) != tt.same {
+			if got, err := hashBody([]byte(tt.body)); err != nil || (got == want) != tt.same {
 				t.Errorf("got %s, %v; the other is %s, want the same: %t", got, err, want, tt.same)
 			}
 		})
 	}
-	if big, _ := keyed.Hash([]byte(`[9007199254740993]`)); big == mustHash(t, `[9007199254740992]`) {
+	if big, _ := hashBody([]byte(`[9007199254740993]`)); big == mustHash(t, `[9007199254740992]`) {
 		t.Error("two large numbers look the same")
 	}
 }
 
 func mustHash(t *testing.T, body string) string {
 	t.Helper()
-	got, err := keyed.Hash([]byte(body))
+	got, err := hashBody([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,23 +3,24 @@ package keyed_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-func TestARepeatIsNotWorkedOn(t *testing.T) {
+func TestRequests_AnswerARepeatWithoutWork(t *testing.T) {
 	t.Parallel()
 	s := &storage{}
 	s.wantLent(t, lends)
 	s.wantLent(t, never(t))
-	if _, err := s.requests().Do(t.Context(), "k", []byte(`{}`), s.admit, never(t)); !fault.Is(err, fault.KeyReused) {
+	if _, err := s.requests().Do(t.Context(), "k", "other", s.admit, never(t)); !fault.Is(err, fault.KeyReused) {
 		t.Errorf("another body: got %v, want %s", err, fault.KeyReused)
 	}
 	if want := []keyed.Outcome{keyed.Worked, keyed.Repeated, keyed.Reused}; !slices.Equal(s.ended, want) {
@@ -27,7 +28,7 @@ func TestARepeatIsNotWorkedOn(t *testing.T) {
 	}
 }
 
-func TestARefusalIsHeardAgainAndAFailureIsTriedAgain(t *testing.T) {
+func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err     error
@@ -45,11 +46,11 @@ func TestARefusalIsHeardAgainAndAFailureIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &storage{}
-			if _, err := s.requests().Do(t.Context(), "k", body, s.admit, fails(tt.err)); !errors.Is(err, tt.err) {
+			if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, fails(tt.err)); !errors.Is(err, tt.err) {
 				t.Errorf("got %v, want %v", err, tt.err)
 			}
 			if !tt.verdict {
-				s.wantLent(t, func(_ context.Context, c keyed.Claim) (schemas.CheckOutAnswer, error) {
+				s.wantLent(t, func(_ context.Context, c keyed.Claim) (keyed.Answer, error) {
 					if !c.Taken || c.LoanID != loanID {
 						t.Errorf("the repeat has the claim %+v, want one that was taken, for the same loan", c)
 					}
@@ -57,7 +58,7 @@ func TestARefusalIsHeardAgainAndAFailureIsTriedAgain(t *testing.T) {
 				})
 				return
 			}
-			_, err := s.requests().Do(t.Context(), "k", body, s.admit, never(t))
+			_, err := s.requests().Do(t.Context(), "k", hash, s.admit, never(t))
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Code != "C" {
 				t.Errorf("the repeat got %v, want %v", err, tt.err)
@@ -66,7 +67,7 @@ func TestARefusalIsHeardAgainAndAFailureIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestTheClaimIsKeptWhileTheWorkLasts(t *testing.T) {
+func TestRequests_RenewTheClaimDuringTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &storage{}
@@ -74,8 +75,8 @@ func TestTheClaimIsKeptWhileTheWorkLasts(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			_, err := s.requests().Do(ctx, "k", body, s.admit, func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
-				leave() // the machine's connection breaks, and the commit goes on
+			_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, keyed.Claim) (keyed.Answer, error) {
+				leave() // the caller leaves, and the commit goes on
 				<-time.After(20 * time.Second)
 				return lent, nil
 			})
@@ -96,13 +97,13 @@ func TestTheClaimIsKeptWhileTheWorkLasts(t *testing.T) {
 	})
 }
 
-func TestADeadInstanceIsTakenOverInSeconds(t *testing.T) {
+func TestRequests_TakeOverADeadInstanceInSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &storage{}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = s.requests().Do(t.Context(), "k", body, s.admit, func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
+			_, _ = s.requests().Do(t.Context(), "k", hash, s.admit, func(context.Context, keyed.Claim) (keyed.Answer, error) {
 				panic("dead")
 			})
 		}()
@@ -117,52 +118,52 @@ func TestADeadInstanceIsTakenOverInSeconds(t *testing.T) {
 	})
 }
 
-func TestWhoeverWasTakenOverAnswersAsTheOther(t *testing.T) {
+func TestRequests_AnswerLikeTheRequestThatTookOver(t *testing.T) {
 	t.Parallel()
 	s := &storage{}
-	s.wantLent(t, func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
-		s.mu.Lock() // it slept, and meanwhile somebody else finished
+	s.wantLent(t, func(context.Context, keyed.Claim) (keyed.Answer, error) {
+		s.mu.Lock() // another request finished while it slept
 		s.holder, s.answer = "other", &lent
 		s.mu.Unlock()
-		return schemas.CheckOutAnswer{}, fault.New(fault.ClaimLost, "lost")
+		return keyed.Answer{}, fault.New(fault.ClaimLost, "lost")
 	})
-	t.Run("also when it found a refusal", func(t *testing.T) {
+	t.Run("also after a refusal", func(t *testing.T) {
 		t.Parallel()
 		s := &storage{}
-		s.wantLent(t, func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
+		s.wantLent(t, func(context.Context, keyed.Claim) (keyed.Answer, error) {
 			s.mu.Lock()
 			s.holder, s.answer = "other", &lent
 			s.mu.Unlock()
-			return schemas.CheckOutAnswer{}, fault.Validation(fault.Detail{Message: "Item is already checked out"})
+			return keyed.Answer{}, fault.Validation(fault.Detail{Message: "Item is already checked out"})
 		})
 	})
 }
 
-func TestARepeatThatWaitsInVainIsToldSo(t *testing.T) {
+func TestRequests_WaitUntilTheContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &storage{hash: "", until: time.Now().Add(time.Hour), holder: "other"}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if _, err := s.requests().Do(ctx, "k", body, s.admit, never(t)); !fault.Is(err, fault.RequestRunning) {
+		if _, err := s.requests().Do(ctx, "k", hash, s.admit, never(t)); !fault.Is(err, fault.RequestRunning) {
 			t.Errorf("got %v, want %s", err, fault.RequestRunning)
 		}
 		left, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, leave)
-		if _, err := s.requests().Do(left, "k", body, s.admit, never(t)); !errors.Is(err, context.Canceled) {
-			t.Errorf("a machine that left: got %v", err)
+		if _, err := s.requests().Do(left, "k", hash, s.admit, never(t)); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that left: got %v", err)
 		}
 	})
 }
 
-func TestRequests_DoHoldsNoPlaceWhileItWaits(t *testing.T) {
+func TestRequests_HoldNoPlaceWhileTheyWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &storage{}
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		wg.Go(func() {
-			s.wantLent(t, func(context.Context, keyed.Claim) (schemas.CheckOutAnswer, error) {
+			s.wantLent(t, func(context.Context, keyed.Claim) (keyed.Answer, error) {
 				<-time.After(20 * time.Second)
 				return lent, nil
 			})
@@ -175,7 +176,7 @@ func TestRequests_DoHoldsNoPlaceWhileItWaits(t *testing.T) {
 			synctest.Wait()
 			s.mu.Lock()
 			if s.inside != 1 {
-				t.Errorf("%d places are taken up, want only the one of the first request", s.inside)
+				t.Errorf("%d places are occupied, want only the one of the first request", s.inside)
 			}
 			s.mu.Unlock()
 			<-time.After(time.Second)
@@ -183,10 +184,10 @@ func TestRequests_DoHoldsNoPlaceWhileItWaits(t *testing.T) {
 	})
 }
 
-func TestRequests_DoAsksStorageForNothingWithoutAPlace(t *testing.T) {
+func TestRequests_CallNoStorageWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	s := &storage{full: fault.New(fault.Overloaded, "too many")}
-	if _, err := s.requests().Do(t.Context(), "k", body, s.admit, never(t)); !errors.Is(err, s.full) {
+	if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, never(t)); !errors.Is(err, s.full) {
 		t.Errorf("got %v, want %v", err, s.full)
 	}
 	if want := []keyed.Outcome{keyed.Refused}; len(s.claims) > 0 || !slices.Equal(s.ended, want) {
@@ -196,7 +197,7 @@ func TestRequests_DoAsksStorageForNothingWithoutAPlace(t *testing.T) {
 	s.wantLent(t, lends)
 }
 
-func TestALostAnswerOfTheClaimCostsNoLease(t *testing.T) {
+func TestRequests_RepeatAClaimWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	s := &storage{lose: []error{fault.New(fault.Unavailable, "lost")}}
 	s.wantLent(t, lends)
@@ -204,12 +205,12 @@ func TestALostAnswerOfTheClaimCostsNoLease(t *testing.T) {
 		t.Errorf("asked for the claims %v, want the same one twice", s.claims)
 	}
 	gone := &storage{lose: []error{fault.New(fault.Unavailable, "lost"), fault.New(fault.Unavailable, "lost")}}
-	if _, err := gone.requests().Do(t.Context(), "k", body, s.admit, never(t)); !fault.Is(err, fault.Unavailable) {
+	if _, err := gone.requests().Do(t.Context(), "k", hash, s.admit, never(t)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want %s: without storage nothing is lent", err, fault.Unavailable)
 	}
 }
 
-func TestAnAnswerThatCannotBeKept(t *testing.T) {
+func TestRequests_EndWithAnAnswerThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	down := fault.New(fault.Unavailable, "down")
 	once := &storage{refuse: []error{down}}
@@ -217,10 +218,62 @@ func TestAnAnswerThatCannotBeKept(t *testing.T) {
 	once.wantLent(t, never(t)) // kept at the second try
 
 	s := &storage{refuse: []error{down, down}}
-	s.wantLent(t, lends) // the loan is there all the same
+	s.wantLent(t, lends) // the loan exists
 
 	s = &storage{refuse: []error{down, down}}
-	if _, err := s.requests().Do(t.Context(), "k", body, s.admit, fails(fault.Validation(fault.Detail{Message: "no"}))); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("got %v, want %s: a repeat might be answered otherwise", err, fault.Unavailable)
+	if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, fails(fault.Validation(fault.Detail{Message: "no"}))); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want %s: a repeat may get another answer", err, fault.Unavailable)
+	}
+}
+
+// lender is keyed.CheckOuts with a loan that may be committed.
+type lender struct {
+	storage
+	committed bool
+	calls     []string
+}
+
+func (l *lender) Admit(ctx context.Context, _ checkout.Request) (func(), error) { return l.admit(ctx) }
+
+func (l *lender) note(call string, req checkout.Request) (checkout.Lent, error) {
+	l.calls = append(l.calls, call)
+	if req.LoanID != loanID || req.ClaimID != l.holder || !req.Admitted {
+		return checkout.Lent{}, fmt.Errorf("%s with %+v", call, req)
+	}
+	return checkout.Lent{Loan: []byte(`{"id":"l"}`)}, nil
+}
+
+func (l *lender) CheckOut(_ context.Context, req checkout.Request) (checkout.Lent, error) {
+	return l.note("check-out", req)
+}
+
+func (l *lender) Committed(_ context.Context, req checkout.Request) (checkout.Lent, bool, error) {
+	lent, err := l.note("committed", req)
+	return lent, l.committed, err
+}
+
+func TestRequests_CheckOut(t *testing.T) {
+	t.Parallel()
+	tests := map[string]*struct {
+		lender lender
+		want   []string
+	}{
+		"the first request lends":                        {lender{}, []string{"check-out"}},
+		"a take-over lends what is not committed":        {lender{storage: storage{hash: hash}}, []string{"committed", "check-out"}},
+		"a take-over answers with the loan that exists":  {lender{storage: storage{hash: hash}, committed: true}, []string{"committed"}},
+		"a repeat is answered like the first, unchecked": {lender{storage: storage{hash: hash, answer: &lent}}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := tt.lender.requests()
+			r.CheckOuts = &tt.lender
+			got, err := r.CheckOut(t.Context(), "k", hash, checkout.Request{ItemBarcode: "b"}, func(l checkout.Lent) (keyed.Answer, error) {
+				return keyed.Answer{LoanID: loanID, Loan: l.Loan}, nil
+			})
+			if err != nil || !same(got, lent) || !slices.Equal(tt.lender.calls, tt.want) {
+				t.Errorf("got %+v, %v after %q, want %+v after %q", got, err, tt.lender.calls, lent, tt.want)
+			}
+		})
 	}
 }

@@ -1,0 +1,328 @@
+// Package keyed makes a check-out with an idempotency key repeatable. A repeat is answered like the
+// first request, also while that still runs or after its instance died, and never lends twice.
+//
+// Storage keeps the keys. The request that works on a check-out holds the claim on its key, and
+// renews it meanwhile; storage refuses the commit of a request whose claim was taken over. The
+// loan's id is chosen with the key. So a request that takes over first checks whether that loan
+// exists.
+package keyed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	// lease is how long a claim outlives its holder, and so how long a repeat waits
+	// after an instance died.
+	lease = 3 * time.Second
+	// renewal is the time between two renewals of a claim.
+	renewal = lease / 3
+	// pause is the time between two tries while another request with the key runs.
+	pause = 200 * time.Millisecond
+	// settleTimeout bounds one call that ends a claim.
+	settleTimeout = time.Second
+)
+
+// Storage keeps the keys. After any fault other than the named ones, the call may have happened.
+type Storage interface {
+	// ClaimCheckOut gives the caller the claim, or the answer of a finished check-out.
+	// Faults: RequestRunning, KeyReused.
+	ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (Claimed, error)
+	// RenewClaim keeps a claim for so long; 0 gives it up. Fault: ClaimLost.
+	RenewClaim(ctx context.Context, claimID string, lease time.Duration) error
+	// AnswerClaim ends a claim: repeats get the answer. Fault: ClaimLost.
+	AnswerClaim(ctx context.Context, claimID string, a Answer) error
+}
+
+// CheckOuts lends items.
+type CheckOuts interface {
+	// Admit waits for a place, which leave frees. Fault: Overloaded.
+	Admit(ctx context.Context, req checkout.Request) (leave func(), err error)
+	// CheckOut lends. It waits for a place too, unless the request is admitted.
+	CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error)
+	// Committed returns the check-out whose loan has the request's LoanID; false
+	// if there is none.
+	Committed(ctx context.Context, req checkout.Request) (checkout.Lent, bool, error)
+}
+
+// Answer is how a check-out ended.
+type Answer struct {
+	LoanID string
+	// Loan is the loan as the front describes it, nil if the check-out was refused.
+	Loan json.RawMessage
+	// Refusal has the reasons of a refusal.
+	Refusal []fault.Detail
+}
+
+// Claimed is storage's result of a claim.
+type Claimed struct {
+	LoanID string // the id that the loan must get
+	// Taken means that another request claimed the key before, so the loan may exist.
+	Taken bool
+	// Answer is the answer of a finished check-out, which cannot be claimed; else nil. Status
+	// is its HTTP status, for the log.
+	Answer *Answer
+	Status int
+}
+
+// Claim is held by the request that works on a check-out.
+type Claim struct {
+	ID     string
+	LoanID string // the id that the loan must get
+	// Taken means that another request worked on it before. The loan may exist. If not,
+	// no other request will make it.
+	Taken bool
+}
+
+// Work does a check-out under a claim. Faults: ClaimLost if storage refused the commit because
+// another request holds the claim; Invalid for a refusal, which repeats get too. After any other
+// error a repeat tries again.
+type Work func(ctx context.Context, c Claim) (Answer, error)
+
+// Admit waits for a place in which to work, which leave frees. It fails if there is none.
+type Admit func(ctx context.Context) (leave func(), err error)
+
+// Outcome is how a request with a key ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Worked    Outcome = "worked"     // the first with its key
+	TakenOver Outcome = "taken_over" // worked on what another request had begun
+	Repeated  Outcome = "repeated"   // answered like the first one
+	Reused    Outcome = "reused"     // refused: the key is that of another body
+	Waited    Outcome = "waited"     // in vain, while another request worked
+	Refused   Outcome = "refused"    // not begun, as it was not admitted
+	Failed    Outcome = "failed"     // storage did not answer
+)
+
+// Outcomes returns every outcome, in the order of declaration.
+func Outcomes() []Outcome {
+	return []Outcome{Worked, TakenOver, Repeated, Reused, Waited, Refused, Failed}
+}
+
+// Requests are the check-outs with a key. All fields are required.
+type Requests struct {
+	Storage   Storage
+	CheckOuts CheckOuts
+	// Ended is called with the outcome of each request.
+	Ended func(Outcome)
+	Log   *slog.Logger
+}
+
+// CheckOut answers a check-out with this key: it lends, or returns the answer that the key got
+// before. hash stands for the meaning of the request: a repeat has the same one. describe makes
+// the front's answer of a loan, which storage keeps.
+//
+// Faults: those of CheckOuts; KeyReused if the key came with another hash; RequestRunning
+// if another request with the key worked on it until ctx ended. After storage's faults either
+// nothing was lent, or a repeat finds the loan.
+func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.Request, describe func(checkout.Lent) (Answer, error)) (Answer, error) {
+	admit := func(ctx context.Context) (leave func(), err error) { return r.CheckOuts.Admit(ctx, req) }
+	return r.Do(ctx, key, hash, admit, func(ctx context.Context, c Claim) (Answer, error) {
+		lent, err := r.lendClaimed(ctx, req, c)
+		if err != nil {
+			return Answer{}, err
+		}
+		return describe(lent)
+	})
+}
+
+// lendClaimed lends the loan of a claim, unless another request that held it has done so.
+func (r *Requests) lendClaimed(ctx context.Context, req checkout.Request, c Claim) (checkout.Lent, error) {
+	req.LoanID, req.ClaimID, req.Admitted = c.LoanID, c.ID, true
+	if c.Taken {
+		lent, done, err := r.CheckOuts.Committed(ctx, req)
+		if err != nil || done {
+			return lent, err
+		}
+	}
+	return r.CheckOuts.CheckOut(ctx, req)
+}
+
+// Do answers a request with this key and hash: by work, or with the kept answer. It waits for a
+// place before it calls storage. It frees the place while it waits for another request with the
+// key, so that repeats of a slow check-out keep no other check-out out.
+//
+// Its faults are those of CheckOut, with admit and work in place of CheckOuts.
+func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work Work) (Answer, error) {
+	var running error
+	for {
+		req := schemas.CheckOutRequest{Key: key, BodyHash: hash, ClaimID: uuid.NewString(), LeaseMs: int(lease.Milliseconds())}
+		answer, outcome, err := r.tryOnce(ctx, req, admit, work)
+		switch {
+		case fault.Is(err, fault.ClaimLost) && ctx.Err() == nil:
+			continue // the other request answers for both
+		case outcome == Waited && ctx.Err() == nil:
+			running = err
+			waitFor(ctx, pause)
+			continue
+		case outcome == Failed && running != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+			outcome, err = Waited, running
+		}
+		r.Ended(outcome)
+		return answer, err
+	}
+}
+
+// waitFor returns after d, or when ctx ends.
+func waitFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// tryOnce waits for a place, claims the check-out and works on it, or returns the kept
+// answer. Faults: those of Do; RequestRunning, with Waited, if another request works on it
+// now; ClaimLost if another request took it over.
+func (r *Requests) tryOnce(ctx context.Context, req schemas.CheckOutRequest, admit Admit, work Work) (Answer, Outcome, error) {
+	leave, err := admit(ctx)
+	if err != nil {
+		return Answer{}, outcomeOf(err), err
+	}
+	defer leave()
+	got, err := r.claimCheckOut(ctx, req)
+	switch {
+	case err != nil:
+		return Answer{}, outcomeOf(err), err
+	case got.Answer != nil:
+		r.Log.InfoContext(ctx, "check-out answered like the first one with its key", "loan_id", got.LoanID, "status", got.Status)
+		if len(got.Answer.Refusal) > 0 {
+			return Answer{}, Repeated, fault.Validation(got.Answer.Refusal...)
+		}
+		return *got.Answer, Repeated, nil
+	}
+	answer, err := r.doWork(ctx, Claim{ID: req.ClaimID, LoanID: got.LoanID, Taken: got.Taken}, work)
+	if fault.Is(err, fault.ClaimLost) {
+		r.Log.WarnContext(ctx, "check-out was taken over by another request with its key", "loan_id", got.LoanID)
+	}
+	if got.Taken {
+		return answer, TakenOver, err
+	}
+	return answer, Worked, err
+}
+
+// claimCheckOut asks for the claim. It repeats the call at once if the answer was lost: the same
+// claim id gets the same claim.
+func (r *Requests) claimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (Claimed, error) {
+	got, err := r.Storage.ClaimCheckOut(ctx, req)
+	if fault.Is(err, fault.Unavailable) {
+		got, err = r.Storage.ClaimCheckOut(ctx, req)
+	}
+	return got, err
+}
+
+func outcomeOf(err error) Outcome {
+	switch fault.CodeOf(err) {
+	case fault.KeyReused:
+		return Reused
+	case fault.RequestRunning:
+		return Waited
+	case fault.Overloaded:
+		return Refused
+	default:
+		return Failed
+	}
+}
+
+// doWork does the work while it renews the claim, and ends the claim.
+func (r *Requests) doWork(ctx context.Context, c Claim, work Work) (Answer, error) {
+	stop := r.renewClaim(ctx, c.ID)
+	defer stop() // also if work panics; then the claim lapses
+	answer, err := work(ctx, c)
+	stop()
+	refusal := refusalOf(err)
+	switch {
+	case err == nil:
+		if err := r.answerClaim(ctx, c.ID, answer); err != nil {
+			// The loan exists, and a repeat will find it.
+			r.Log.WarnContext(ctx, "answer of a check-out not kept", "loan_id", c.LoanID, "err", err)
+		}
+		return answer, nil
+	case len(refusal) > 0:
+		if err := r.answerClaim(ctx, c.ID, Answer{LoanID: c.LoanID, Refusal: refusal}); err != nil {
+			return Answer{}, err // a repeat may get another answer
+		}
+	case !fault.Is(err, fault.ClaimLost):
+		if err := r.giveUpClaim(ctx, c.ID); err != nil {
+			r.Log.WarnContext(ctx, "claim not given up; it lapses", "loan_id", c.LoanID, "after", lease, "err", err)
+		}
+	}
+	return Answer{}, err
+}
+
+// refusalOf returns the reasons of a refused check-out; none for any other error. A lock that was
+// not acquired or a storage that was not reached is no refusal: a repeat may succeed.
+func refusalOf(err error) []fault.Detail {
+	var f *fault.Error
+	switch {
+	case !errors.As(err, &f) || f.Code != fault.Invalid:
+		return nil
+	case len(f.Details) > 0:
+		return f.Details
+	}
+	return []fault.Detail{{Message: f.Msg, Code: string(f.Code)}}
+}
+
+// renewClaim renews the claim until stop is called, also after the caller has left: a
+// commit goes on without it.
+func (r *Requests) renewClaim(ctx context.Context, claimID string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(renewal)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				rctx, done := context.WithTimeout(ctx, renewal)
+				err := r.Storage.RenewClaim(rctx, claimID, lease)
+				done()
+				if err != nil && ctx.Err() == nil {
+					r.Log.WarnContext(ctx, "claim on a check-out not renewed", "err", err)
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func (r *Requests) answerClaim(ctx context.Context, claimID string, a Answer) error {
+	return tryTwice(ctx, func(ctx context.Context) error { return r.Storage.AnswerClaim(ctx, claimID, a) })
+}
+
+func (r *Requests) giveUpClaim(ctx context.Context, claimID string) error {
+	return tryTwice(ctx, func(ctx context.Context) error { return r.Storage.RenewClaim(ctx, claimID, 0) })
+}
+
+// tryTwice makes a call that ends a claim on a context of its own, since it must also happen after
+// the caller has left. It repeats the call if that fails.
+func tryTwice(ctx context.Context, endClaim func(context.Context) error) error {
+	var err error
+	for range 2 {
+		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+		err = endClaim(sctx)
+		cancel()
+		if err == nil || fault.Is(err, fault.ClaimLost) {
+			return err
+		}
+	}
+	return err
+}
