@@ -63,8 +63,8 @@ func (h lockChangeHandlers) list(c echo.Context) error {
 func changeToWire(c lock.Change) schemas.LockChange {
 	wire := schemas.LockChange{
 		ID: c.ID.String(), Date: c.Date.UTC().Format(schemas.FolioTime), Kind: c.Kind,
-		By:     schemas.ChangedBy{UserID: idToWire(c.UserID), Name: c.By},
-		Reason: c.Reason, RequestID: c.RequestID, Before: c.Before, After: c.After,
+		By:     schemas.ChangedBy{UserID: idToWire(c.UserID), Name: c.Note.By},
+		Reason: c.Note.Reason, RequestID: c.RequestID, Before: c.Before, After: c.After,
 	}
 	if c.Lock != nil {
 		l := lockToWire(*c.Lock)

@@ -16,8 +16,8 @@ import (
 
 func TestService_ForceReleaseWakesTheWaiterAndKeepsTheReason(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		holder := <-d.ask(d.ctx, lock.Request{UserID: uuid.New(), Holder: "desk 1"})
-		waiter := d.ask(d.ctx, lock.Request{UserID: holder.l.UserID, Wait: long})
+		holder := <-d.startAcquire(d.ctx, lock.Request{UserID: uuid.New(), Holder: "desk 1"})
+		waiter := d.startAcquire(d.ctx, lock.Request{UserID: holder.l.UserID, Wait: long})
 		note := lock.Note{Reason: "the machine is off", By: "Ann"}
 		got, err := d.ForceRelease(d.ctx, holder.l.ID, note)
 		if err != nil || got != holder.l {
@@ -37,7 +37,7 @@ func TestService_ForceReleaseWakesTheWaiterAndKeepsTheReason(t *testing.T) {
 
 func TestService_ForceReleaseRequiresAGoodReason(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		holder := <-d.ask(d.ctx, lock.Request{UserID: uuid.New()})
+		holder := <-d.startAcquire(d.ctx, lock.Request{UserID: uuid.New()})
 		for _, note := range []lock.Note{{}, lock.NewNote(" \r\n\t ", "Ann"), {Reason: "a\x00b"}, {Reason: "why", By: "a\nb"}} {
 			if _, err := d.ForceRelease(d.ctx, holder.l.ID, note); !fault.Is(err, fault.Invalid) {
 				t.Errorf("%+v: %v, want %q", note, err, fault.Invalid)

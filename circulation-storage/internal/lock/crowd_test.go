@@ -12,9 +12,8 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 )
 
-// Many callers come, try several times, repeat what they sent, leave and release at
-// random, while the store takes its time. One at most has the lock at any moment, and
-// nothing is left of any of them: no lock, no line, no call.
+// Many callers acquire, repeat, leave and release at random, while the store is slow. At
+// most one has the lock at any time, and at the end no lock, line or call is left.
 func TestService_LeavesNothingAfterManyCallers(t *testing.T) {
 	for range 10 {
 		t.Run("", func(t *testing.T) {
@@ -36,7 +35,7 @@ func TestService_LeavesNothingAfterManyCallers(t *testing.T) {
 				<-time.After(upTo(time.Second))
 				d.store.free(d.ctx, d.patron)
 				crowd.Wait()
-				<-time.After(time.Second) // what callers left behind ends by itself
+				<-time.After(time.Second) // withdrawals and kept places end
 				if got := d.store.heldBy(d.ctx, d.patron); got.ID != uuid.Nil {
 					t.Errorf("%+v is left", got)
 				}
@@ -45,7 +44,7 @@ func TestService_LeavesNothingAfterManyCallers(t *testing.T) {
 	}
 }
 
-// comeAndGo is one caller. It gives up what it has by the lock's id or by its request.
+// comeAndGo is one caller. It releases its lock by the lock's id or by its request.
 func (d *desk) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex) {
 	var copies sync.WaitGroup
 	defer copies.Wait()

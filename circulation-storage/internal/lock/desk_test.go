@@ -15,7 +15,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// counts is what the observer was told.
+// counts is an observer that counts.
 type counts struct {
 	mu              sync.Mutex
 	outcomes        map[lock.Outcome]int
@@ -42,7 +42,7 @@ func (c *counts) Released() {
 	c.released++
 }
 
-// desk is a service whose one patron has a held lock, and a fake clock.
+// desk is a service with a fake store and one patron, whose lock another process holds.
 type desk struct {
 	*lock.Service
 	store  *fakeStore
@@ -51,8 +51,8 @@ type desk struct {
 	patron uuid.UUID
 }
 
-// atDesk runs a test on a fake clock. Afterwards no caller may wait, and once the
-// kept places are dropped no line may be left.
+// atDesk runs a test on a fake clock. Afterwards no caller may wait, and no line may be
+// left after the kept places.
 func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 		if d.Calls() != 0 || d.counts.waiting != 0 {
 			t.Errorf("%d requests have a call and %d callers wait at the end", d.Calls(), d.counts.waiting)
 		}
-		<-time.After(lock.PlaceKept) // no call comes for the places that are kept
+		<-time.After(lock.PlaceKept) // no call uses the kept places
 		synctest.Wait()
 		if d.Lines() != 0 {
 			t.Errorf("%d lines are left", d.Lines())
@@ -86,7 +86,7 @@ func mustTenant(t *testing.T, name string) okapi.Tenant {
 	return id
 }
 
-// answer is what a caller got, and how long after it asked.
+// answer is the result of an acquire and the time that it took.
 type answer struct {
 	l    lock.Lock
 	code fault.Code
@@ -94,9 +94,9 @@ type answer struct {
 	took time.Duration
 }
 
-// ask acquires in a goroutine of its own and returns once the caller waits or has
+// startAcquire acquires in a goroutine of its own. It returns once the caller waits or has
 // its answer.
-func (d *desk) ask(ctx context.Context, req lock.Request) <-chan answer {
+func (d *desk) startAcquire(ctx context.Context, req lock.Request) <-chan answer {
 	if req.UserID == uuid.Nil {
 		req.UserID = d.patron
 	}
@@ -111,12 +111,12 @@ func (d *desk) ask(ctx context.Context, req lock.Request) <-chan answer {
 	return got
 }
 
-// elsewhere is a new patron whose lock another process holds.
-func (d *desk) elsewhere() uuid.UUID {
+// newHeldPatron returns a new patron whose lock another process holds.
+func (d *desk) newHeldPatron() uuid.UUID {
 	user := uuid.New()
 	d.store.hold(d.ctx, lock.Request{UserID: user})
 	return user
 }
 
-// waits reports whether a caller has no answer yet.
-func waits(got <-chan answer) bool { return len(got) == 0 }
+// isWaiting reports whether a caller has no answer yet.
+func isWaiting(got <-chan answer) bool { return len(got) == 0 }

@@ -35,7 +35,7 @@ type fakeStore struct {
 	fail           error  // of Peek
 	beforeAnswer   func() // called once, between the next grant and its answer
 	afterRefusal   func() // called after each refusal
-	beforeLook     func() // called once, as the next Peek begins
+	beforePeek     func() // called once, as the next Peek begins
 	withdrawFailed bool
 	releaseFailed  error                // of ReleaseRequest
 	latency        func() time.Duration // of Acquire, before and after its decision
@@ -88,9 +88,9 @@ func (f *fakeStore) Age(_ context.Context, t *testing.T, id uuid.UUID, by time.D
 }
 
 func (f *fakeStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
-	f.takeTime()
+	f.delay()
 	l, outcome, err := f.acquire(ctx, req)
-	f.takeTime()
+	f.delay()
 	f.mu.Lock()
 	next := f.afterRefusal
 	if err == nil {
@@ -103,7 +103,7 @@ func (f *fakeStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 	return l, outcome, err
 }
 
-func (f *fakeStore) takeTime() {
+func (f *fakeStore) delay() {
 	if f.latency != nil {
 		<-time.After(f.latency())
 	}
@@ -138,8 +138,8 @@ func (f *fakeStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 
 func (f *fakeStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
 	f.mu.Lock()
-	first := f.beforeLook
-	f.beforeLook = nil
+	first := f.beforePeek
+	f.beforePeek = nil
 	f.mu.Unlock()
 	if first != nil {
 		first()

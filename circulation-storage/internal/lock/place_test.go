@@ -13,9 +13,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// retry asks as a check-out does: once per wait and a last time without one, all with
+// startRetries acquires as a check-out does: once per wait and a last time without one, all with
 // one request id. It returns once the caller waits or has its answer.
-func (d *desk) retry(tries ...time.Duration) <-chan answer {
+func (d *desk) startRetries(tries ...time.Duration) <-chan answer {
 	req := lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New()}
 	got := make(chan answer, 1)
 	start := time.Now()
@@ -42,23 +42,23 @@ func TestService_ServesTheFirstToComeOverAllTries(t *testing.T) {
 		t.Run("freed after "+freed.String(), func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
 				const apart = 420 * time.Millisecond
-				first := d.retry(tries...)
+				first := d.startRetries(tries...)
 				<-time.After(apart)
-				second := d.retry(tries...)
+				second := d.startRetries(tries...)
 				<-time.After(freed - apart)
 				d.store.free(d.ctx, d.patron)
 				one := <-first
-				if one.err != nil || one.took > freed+lookSlot {
+				if one.err != nil || one.took > freed+pollSlot {
 					t.Fatalf("the first got %+v, want the lock", one)
 				}
 				synctest.Wait()
-				if !waits(second) {
+				if !isWaiting(second) {
 					t.Fatalf("the second got %+v while the first has the lock", <-second)
 				}
 				if err := d.Release(d.ctx, one.l.ID); err != nil {
 					t.Fatal(err)
 				}
-				if two := <-second; two.err != nil || two.took > freed-apart+lookSlot {
+				if two := <-second; two.err != nil || two.took > freed-apart+pollSlot {
 					t.Errorf("the second got %+v, want the lock after the first", two)
 				}
 			})
@@ -69,11 +69,11 @@ func TestService_ServesTheFirstToComeOverAllTries(t *testing.T) {
 func TestService_KeepsAPlaceAnywhereInLine(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		line := []<-chan answer{
-			d.ask(d.ctx, lock.Request{Wait: long}),
-			d.retry(300*time.Millisecond, 300*time.Millisecond, long),
-			d.ask(d.ctx, lock.Request{Wait: long}),
-			d.retry(500*time.Millisecond, long),
-			d.ask(d.ctx, lock.Request{Wait: long}),
+			d.startAcquire(d.ctx, lock.Request{Wait: long}),
+			d.startRetries(300*time.Millisecond, 300*time.Millisecond, long),
+			d.startAcquire(d.ctx, lock.Request{Wait: long}),
+			d.startRetries(500*time.Millisecond, long),
+			d.startAcquire(d.ctx, lock.Request{Wait: long}),
 		}
 		<-time.After(time.Second)
 		d.store.free(d.ctx, d.patron)
@@ -81,7 +81,7 @@ func TestService_KeepsAPlaceAnywhereInLine(t *testing.T) {
 			got := <-line[i]
 			synctest.Wait()
 			for j := i + 1; j < len(line); j++ {
-				if !waits(line[j]) {
+				if !isWaiting(line[j]) {
 					t.Fatalf("waiter %d was served before %d had finished", j, i)
 				}
 			}
@@ -97,16 +97,16 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 	t.Run("and wins if it is first", func(t *testing.T) {
 		atDesk(t, func(t *testing.T, d *desk) {
 			req := lock.Request{RequestID: uuid.New(), Wait: short}
-			tried := d.ask(d.ctx, req)
-			behind := d.ask(d.ctx, lock.Request{Wait: long})
+			tried := d.startAcquire(d.ctx, req)
+			behind := d.startAcquire(d.ctx, lock.Request{Wait: long})
 			<-tried
 			d.store.free(d.ctx, d.patron)
 			req.Wait = 0
-			got := <-d.ask(d.ctx, req)
+			got := <-d.startAcquire(d.ctx, req)
 			if got.err != nil {
 				t.Fatalf("got %+v, want the lock", got)
 			}
-			if !waits(behind) {
+			if !isWaiting(behind) {
 				t.Errorf("the one behind got %+v", <-behind)
 			}
 			if err := d.Release(d.ctx, got.l.ID); err != nil {
@@ -119,12 +119,12 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 	})
 	t.Run("and loses if another is before it", func(t *testing.T) {
 		atDesk(t, func(t *testing.T, d *desk) {
-			before := d.ask(d.ctx, lock.Request{Wait: long})
+			before := d.startAcquire(d.ctx, lock.Request{Wait: long})
 			req := lock.Request{RequestID: uuid.New(), Wait: short}
-			<-d.ask(d.ctx, req)
+			<-d.startAcquire(d.ctx, req)
 			d.store.free(d.ctx, d.patron)
 			req.Wait = 0
-			if got := <-d.ask(d.ctx, req); got.code != fault.LockHeld || got.took != 0 {
+			if got := <-d.startAcquire(d.ctx, req); got.code != fault.LockHeld || got.took != 0 {
 				t.Errorf("got %+v, want %q at once", got, fault.LockHeld)
 			}
 			if got := <-before; got.err != nil {
@@ -135,13 +135,13 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 	t.Run("and gives it up", func(t *testing.T) {
 		atDesk(t, func(t *testing.T, d *desk) {
 			req := lock.Request{RequestID: uuid.New(), Wait: short}
-			tried := d.ask(d.ctx, req)
-			behind := d.ask(d.ctx, lock.Request{Wait: long})
+			tried := d.startAcquire(d.ctx, req)
+			behind := d.startAcquire(d.ctx, lock.Request{Wait: long})
 			<-tried
 			req.Wait = 0
-			<-d.ask(d.ctx, req)
+			<-d.startAcquire(d.ctx, req)
 			d.store.free(d.ctx, d.patron)
-			if got := <-behind; got.err != nil || got.took > short+lookSlot {
+			if got := <-behind; got.err != nil || got.took > short+pollSlot {
 				t.Errorf("the one behind got %+v, want the lock without a delay by the place", got)
 			}
 		})
@@ -159,16 +159,16 @@ func TestService_AbandonedPlaceDelaysTheNextBriefly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
 				const short = 500 * time.Millisecond
-				abandoned := d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: short})
-				next := d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
+				abandoned := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: short})
+				next := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
 				<-abandoned
 				if err := free(d, d.store.heldBy(d.ctx, d.patron)); err != nil {
 					t.Fatal(err)
 				}
 				<-time.After(lock.PlaceKept - time.Millisecond)
-				newcomer := <-d.ask(d.ctx, lock.Request{})
-				if newcomer.code != fault.LockHeld || !waits(next) {
-					t.Errorf("a newcomer got %+v, the next waits: %t, want neither to overtake", newcomer, waits(next))
+				newcomer := <-d.startAcquire(d.ctx, lock.Request{})
+				if newcomer.code != fault.LockHeld || !isWaiting(next) {
+					t.Errorf("a newcomer got %+v, the next waits: %t, want neither to overtake", newcomer, isWaiting(next))
 				}
 				if got := <-next; got.err != nil || got.took != short+lock.PlaceKept {
 					t.Errorf("the next got %+v, want the lock after %s", got, short+lock.PlaceKept)
@@ -182,9 +182,9 @@ func TestService_SeveralAbandonedPlacesDelayTheNextOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		const short = 500 * time.Millisecond
 		for range lock.MaxWaiting - 1 {
-			d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: short})
+			d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: short})
 		}
-		next := d.ask(d.ctx, lock.Request{Wait: long})
+		next := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		<-time.After(short)
 		d.store.free(d.ctx, d.patron)
 		if got := <-next; got.err != nil || got.took != short+lock.PlaceKept {
@@ -195,7 +195,7 @@ func TestService_SeveralAbandonedPlacesDelayTheNextOnce(t *testing.T) {
 
 func TestService_DropsAnAbandonedPlaceWithoutAFurtherCall(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		<-d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
+		<-d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
 		<-time.After(lock.PlaceKept - time.Millisecond)
 		if d.Lines() != 1 {
 			t.Errorf("%d lines within the moment, want 1", d.Lines())
@@ -223,7 +223,7 @@ func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
 				ctx, leave := context.WithCancel(d.ctx)
 				defer leave()
-				got := d.ask(ctx, lock.Request{RequestID: uuid.New(), Wait: long})
+				got := d.startAcquire(ctx, lock.Request{RequestID: uuid.New(), Wait: long})
 				end(d, leave)
 				<-got
 				synctest.Wait()
@@ -243,7 +243,7 @@ func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
 				if name == "it came after a stop" {
 					d.Stop()
 				}
-				<-d.ask(d.ctx, req)
+				<-d.startAcquire(d.ctx, req)
 				synctest.Wait()
 				if d.Lines() != 0 {
 					t.Error("its place is kept")
@@ -253,22 +253,21 @@ func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
 	}
 }
 
-// Both the end of the wait and the end of the call are there to see, so that either may
-// be seen first.
+// The wait and the call have both ended, and the select may see either first.
 func TestService_KeepsNoPlaceForACallerThatLeftBeforeItsWaitRanOut(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		for range 20 {
 			ctx, leave := context.WithCancel(d.ctx)
 			looking, left := make(chan struct{}), make(chan struct{})
 			d.store.mu.Lock()
-			d.store.beforeLook = func() {
+			d.store.beforePeek = func() {
 				close(looking)
 				<-left
 			}
 			d.store.mu.Unlock()
-			got := d.ask(ctx, lock.Request{UserID: d.elsewhere(), RequestID: uuid.New(), Wait: time.Second})
+			got := d.startAcquire(ctx, lock.Request{UserID: d.newHeldPatron(), RequestID: uuid.New(), Wait: time.Second})
 			<-looking
-			<-time.After(2 * time.Second) // the wait runs out during the look
+			<-time.After(2 * time.Second) // the wait times out during the peek
 			leave()
 			close(left)
 			<-got
@@ -283,8 +282,8 @@ func TestService_KeepsNoPlaceForACallerThatLeftBeforeItsWaitRanOut(t *testing.T)
 func TestService_StopDropsKeptPlacesAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		for range 3 {
-			d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
-			d.ask(d.ctx, lock.Request{UserID: d.elsewhere(), RequestID: uuid.New(), Wait: time.Second})
+			d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
+			d.startAcquire(d.ctx, lock.Request{UserID: d.newHeldPatron(), RequestID: uuid.New(), Wait: time.Second})
 		}
 		<-time.After(time.Second)
 		synctest.Wait()
@@ -301,22 +300,22 @@ func TestService_StopDropsKeptPlacesAtOnce(t *testing.T) {
 func TestService_CountsKeptPlacesAsWaiting(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: time.Second}
-		kept := d.ask(d.ctx, req)
+		kept := d.startAcquire(d.ctx, req)
 		for range lock.MaxWaiting - 1 {
-			d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
+			d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
 		}
 		<-kept
-		if got := <-d.ask(d.ctx, lock.Request{Wait: long}); got.code != fault.LockQueueFull {
+		if got := <-d.startAcquire(d.ctx, lock.Request{Wait: long}); got.code != fault.LockQueueFull {
 			t.Errorf("a newcomer got %+v, want %q", got, fault.LockQueueFull)
 		}
-		again := d.ask(d.ctx, req)
-		if !waits(again) {
+		again := d.startAcquire(d.ctx, req)
+		if !isWaiting(again) {
 			t.Errorf("the request whose place is kept got %+v, want to wait", <-again)
 		}
 		<-time.After(lock.PlaceKept)
 		synctest.Wait()
-		newcomer := d.ask(d.ctx, lock.Request{Wait: time.Second})
-		if !waits(newcomer) {
+		newcomer := d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
+		if !isWaiting(newcomer) {
 			t.Error("after the moment a newcomer does not wait")
 		}
 		<-again
@@ -326,19 +325,19 @@ func TestService_CountsKeptPlacesAsWaiting(t *testing.T) {
 
 func TestService_CopyWaitsOnAfterTheFirstTimesOut(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		before := d.ask(d.ctx, lock.Request{Wait: 100 * time.Millisecond})
+		before := d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond})
 		req := lock.Request{RequestID: uuid.New(), Wait: 300 * time.Millisecond}
-		first := d.ask(d.ctx, req)
-		between := d.ask(d.ctx, lock.Request{Wait: long})
+		first := d.startAcquire(d.ctx, req)
+		between := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		req.Wait = long
-		repeat := d.ask(d.ctx, req)
+		repeat := d.startAcquire(d.ctx, req)
 		<-before
 		<-first
 		d.store.free(d.ctx, d.patron)
-		if got := <-repeat; got.err != nil || got.took > 300*time.Millisecond+lookSlot {
+		if got := <-repeat; got.err != nil || got.took > 300*time.Millisecond+pollSlot {
 			t.Errorf("the copy got %+v, want the lock on the turn of the first one", got)
 		}
-		if !waits(between) {
+		if !isWaiting(between) {
 			t.Fatalf("the one between got %+v", <-between)
 		}
 		d.store.free(d.ctx, d.patron)

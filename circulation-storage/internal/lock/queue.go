@@ -13,16 +13,15 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// MaxWaiting is how many callers may wait for one patron in one process. Places that
-// are kept for callers between two tries count too. A patron has few machines at hand:
-// more than this is a client gone wild.
+// MaxWaiting is how many callers may wait for one patron in one process. Kept places
+// count too. A patron uses few machines, so more callers mean a broken client.
 const MaxWaiting = 20
 
-// retryAfter is what refused callers are told. Locks live for some hundred
+// retryAfter is the Retry-After of refused callers. Locks live for some hundred
 // milliseconds, but the header counts in seconds.
 const retryAfter = time.Second
 
-// patron is whom a line is for.
+// patron identifies a line.
 type patron struct {
 	tenant okapi.Tenant
 	user   uuid.UUID
@@ -30,27 +29,26 @@ type patron struct {
 
 // request is a call and its repeats.
 type request struct {
-	patron
-	id uuid.UUID
+	patron patron
+	id     uuid.UUID
 }
 
-// placeKept is how long a line keeps the place of a request whose wait ran out. The
-// answer and the next try must fit in it. An abandoned place delays those behind it
+// placeKept is how long a line keeps the place of a request whose wait timed out. The
+// answer and the next try must fit in it. An abandoned place delays the callers behind it
 // for this time at most.
 const placeKept = 250 * time.Millisecond
 
 // waiter is a caller who is in line or may join it.
 type waiter struct {
 	requestID uuid.UUID
-	// wake holds at most one signal: look now. It comes with the head of the
-	// line, with a release, and when the waiter's own request got the lock.
+	// wake holds at most one signal to peek now. A waiter is woken as it becomes the
+	// first in line, on a release, and if its own request got the lock.
 	wake chan struct{}
 	// end ends the call.
 	end context.CancelFunc
-	// released is set when the request was released while the call ran.
+	// released means that the request was released while the call ran.
 	released atomic.Bool
-	// kept removes the place of a caller that is absent. It is nil while the caller
-	// is there.
+	// kept removes the place of an absent caller. It is nil while the call runs.
 	kept *time.Timer
 }
 
@@ -58,7 +56,7 @@ func newWaiter(requestID uuid.UUID, end context.CancelFunc) *waiter {
 	return &waiter{requestID: requestID, wake: make(chan struct{}, 1), end: end}
 }
 
-// repeats reports whether w is a request that was sent again.
+// repeats reports whether w is a call of the request.
 func (w *waiter) repeats(requestID uuid.UUID) bool {
 	return requestID != uuid.Nil && w.requestID == requestID
 }
@@ -66,20 +64,20 @@ func (w *waiter) repeats(requestID uuid.UUID) bool {
 func (w *waiter) signal() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // a signal is pending
 	}
 }
 
-// queue keeps the lines of waiters, first come first served. Waiters wait in their
-// own goroutines. A line without places and a request without calls take no memory.
+// queue keeps the lines of waiters, first come, first served. Waiters wait in their own
+// goroutines. Empty lines and requests without calls use no memory.
 //
-// The queue owns one timer for each kept place. It fires after placeKept, removes the
-// place and wakes the next, although no further call comes for the patron. The queue
-// stops the timer when the place is taken up again or given up, or the service stops.
+// The queue owns one timer for each kept place. After placeKept, the timer removes the
+// place and wakes the next waiter. The queue stops the timer if the place is used or
+// released, or the service stops.
 type queue struct {
 	mu      sync.Mutex
 	lines   map[patron][]*waiter
-	calls   map[request][]*waiter // all that run and name a request, in line or not
+	calls   map[request][]*waiter // all running calls that name a request, in line or not
 	stopped chan struct{}
 }
 
@@ -87,7 +85,7 @@ func newQueue() *queue {
 	return &queue{lines: map[patron][]*waiter{}, calls: map[request][]*waiter{}, stopped: make(chan struct{})}
 }
 
-// stop ends all waiting, and drops all kept places.
+// stop ends all waiting and drops all kept places.
 func (q *queue) stop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,7 +94,7 @@ func (q *queue) stop() {
 	}
 	close(q.stopped)
 	for p := range q.lines {
-		q.dropKept(p, func(*waiter) bool { return true })
+		q.dropKeptPlaces(p, func(*waiter) bool { return true })
 	}
 }
 
@@ -109,15 +107,14 @@ func (q *queue) hasStopped() bool {
 	}
 }
 
-// enter notes that w's call has begun. If p's line keeps a place for its request, w
-// takes it.
-func (q *queue) enter(p patron, w *waiter) {
+// enterCall registers w's call. If p's line keeps a place for its request, w takes it.
+func (q *queue) enterCall(p patron, w *waiter) {
 	if w.requestID == uuid.Nil {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	r := request{p, w.requestID}
+	r := request{patron: p, id: w.requestID}
 	q.calls[r] = append(q.calls[r], w)
 	line := q.lines[p]
 	i := slices.IndexFunc(line, func(other *waiter) bool { return other.kept != nil && w.repeats(other.requestID) })
@@ -127,10 +124,9 @@ func (q *queue) enter(p patron, w *waiter) {
 	}
 }
 
-// join puts w at the end of p's line, unless w has a place already. If that is the
-// head, w looks at once: the lock may have been freed since it was refused. Fault:
-// LockQueueFull.
-func (q *queue) join(p patron, w *waiter) error {
+// joinLine puts w at the end of p's line, unless w has a place. The first in line peeks at
+// once, because the lock may have been released since the refusal. Fault: LockQueueFull.
+func (q *queue) joinLine(p patron, w *waiter) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	line := q.lines[p]
@@ -147,9 +143,10 @@ func (q *queue) join(p patron, w *waiter) error {
 	return nil
 }
 
-// keep keeps w's place for the next call of its request, because w's wait ran out. A
-// call without a request id, one that has ended and a stopped queue keep none.
-func (q *queue) keep(ctx context.Context, p patron, w *waiter) {
+// keepPlace keeps w's place for the next call of its request, because w's wait timed out.
+// It keeps none for a call without a request id, for a call that has ended, and after
+// stop.
+func (q *queue) keepPlace(ctx context.Context, p patron, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.requestID == uuid.Nil || ctx.Err() != nil || q.hasStopped() {
@@ -158,19 +155,19 @@ func (q *queue) keep(ctx context.Context, p patron, w *waiter) {
 	w.kept = time.AfterFunc(placeKept, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.remove(p, w)
+		q.removeWaiter(p, w)
 	})
-	wakeFirst(q.lines[p]) // another copy of the request may look in w's stead
+	wakeFirst(q.lines[p]) // another copy of the request may peek in place of w
 }
 
-// leave notes that w's call has ended, and gives up its place unless that is kept.
-func (q *queue) leave(p patron, w *waiter) {
+// leaveCall unregisters w's call, and removes its place unless that is kept.
+func (q *queue) leaveCall(p patron, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.kept == nil {
-		q.remove(p, w)
+		q.removeWaiter(p, w)
 	}
-	r := request{p, w.requestID}
+	r := request{patron: p, id: w.requestID}
 	calls := slices.DeleteFunc(q.calls[r], func(other *waiter) bool { return other == w })
 	if len(calls) == 0 {
 		delete(q.calls, r)
@@ -179,29 +176,29 @@ func (q *queue) leave(p patron, w *waiter) {
 	q.calls[r] = calls
 }
 
-// release ends the calls of a request, and drops the places that are kept for it.
-func (q *queue) release(p patron, requestID uuid.UUID) {
+// releaseRequest ends the calls of a request, and drops the places kept for it.
+func (q *queue) releaseRequest(p patron, requestID uuid.UUID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, w := range q.calls[request{p, requestID}] {
+	for _, w := range q.calls[request{patron: p, id: requestID}] {
 		w.released.Store(true)
 		w.end()
 	}
-	q.dropKept(p, func(w *waiter) bool { return w.repeats(requestID) })
+	q.dropKeptPlaces(p, func(w *waiter) bool { return w.repeats(requestID) })
 }
 
-// dropKept removes the kept places in p's line that match.
-func (q *queue) dropKept(p patron, match func(*waiter) bool) {
+// dropKeptPlaces removes the kept places in p's line that match.
+func (q *queue) dropKeptPlaces(p patron, match func(*waiter) bool) {
 	for _, w := range slices.Clone(q.lines[p]) {
 		if w.kept != nil && match(w) {
 			w.kept.Stop()
-			q.remove(p, w)
+			q.removeWaiter(p, w)
 		}
 	}
 }
 
-// remove takes w out of p's line, if it is there. A new head looks at once.
-func (q *queue) remove(p patron, w *waiter) {
+// removeWaiter removes w from p's line, if it is there, and wakes a new first waiter.
+func (q *queue) removeWaiter(p patron, w *waiter) {
 	line := q.lines[p]
 	i := slices.Index(line, w)
 	if i < 0 {
@@ -218,8 +215,7 @@ func (q *queue) remove(p patron, w *waiter) {
 	}
 }
 
-// wakeFirst lets the head of the line look at once, and the copies of its request,
-// which share its turn.
+// wakeFirst wakes the first in line, and the copies of its request, which share its turn.
 func wakeFirst(line []*waiter) {
 	for _, w := range line {
 		if w == line[0] || w.repeats(line[0].requestID) {
@@ -228,24 +224,24 @@ func wakeFirst(line []*waiter) {
 	}
 }
 
-// first reports whether nobody in p's line is before w, who need not be in it: a
-// request that was sent again shares the turn of the first copy.
-func (q *queue) first(p patron, w *waiter) bool {
+// isFirst reports whether no other request in p's line is before w, which need not be in
+// line. A repeat shares the turn of the first copy.
+func (q *queue) isFirst(p patron, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	line := q.lines[p]
 	return len(line) == 0 || line[0] == w || w.repeats(line[0].requestID)
 }
 
-// wakeHead lets the first in p's line look at once.
+// wakeHead wakes the first in p's line.
 func (q *queue) wakeHead(p patron) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	wakeFirst(q.lines[p])
 }
 
-// wakeOwner lets those in p's line look at once whose request has the lock
-// already: their lock is there, so they wait for nobody.
+// wakeOwner wakes the calls in p's line whose request has the lock, because they can
+// renew it.
 func (q *queue) wakeOwner(p patron, requestID uuid.UUID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 func TestService_ReleaseRequestFreesTheLock(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
-		<-d.ask(d.ctx, req) // its answer is lost
-		next := d.ask(d.ctx, lock.Request{UserID: req.UserID, Wait: long})
+		<-d.startAcquire(d.ctx, req) // its answer is lost
+		next := d.startAcquire(d.ctx, lock.Request{UserID: req.UserID, Wait: long})
 		if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
 			t.Fatal(err)
 		}
@@ -33,9 +33,9 @@ func TestService_ReleaseRequestFreesTheLock(t *testing.T) {
 func TestService_ReleaseRequestLeavesOtherLocks(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		held := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
-		first := <-d.ask(d.ctx, held)
+		first := <-d.startAcquire(d.ctx, held)
 		waiting := lock.Request{UserID: held.UserID, RequestID: uuid.New(), Wait: long}
-		waiter := d.ask(d.ctx, waiting)
+		waiter := d.startAcquire(d.ctx, waiting)
 		for name, ids := range map[string][2]uuid.UUID{
 			"another request":           {held.UserID, uuid.New()},
 			"another patron":            {uuid.New(), held.RequestID},
@@ -47,8 +47,8 @@ func TestService_ReleaseRequestLeavesOtherLocks(t *testing.T) {
 				t.Errorf("%s: %v, want no error", name, err)
 			}
 		}
-		if !waits(waiter) || d.counts.released != 0 || d.store.heldBy(d.ctx, d.patron).UserID != d.patron {
-			t.Errorf("observed %+v, the waiter waits: %t, want nothing released", d.counts, waits(waiter))
+		if !isWaiting(waiter) || d.counts.released != 0 || d.store.heldBy(d.ctx, d.patron).UserID != d.patron {
+			t.Errorf("observed %+v, the waiter waits: %t, want nothing released", d.counts, isWaiting(waiter))
 		}
 		if err := d.Release(d.ctx, first.l.ID); err != nil {
 			t.Error(err)
@@ -73,8 +73,8 @@ func TestService_ReleaseRequestCountsNoOutdatedLock(t *testing.T) {
 func TestService_ReleaseRequestEndsItsWaitingCalls(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: long}
-		calls := []<-chan answer{d.ask(d.ctx, req), d.ask(d.ctx, req)}
-		next := d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
+		calls := []<-chan answer{d.startAcquire(d.ctx, req), d.startAcquire(d.ctx, req)}
+		next := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
 		if err := d.ReleaseRequest(d.ctx, d.patron, req.RequestID); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestService_ReleaseRequestEndsItsWaitingCalls(t *testing.T) {
 			}
 		}
 		d.store.free(d.ctx, d.patron)
-		if got := <-next; got.err != nil || got.took > lookSlot {
+		if got := <-next; got.err != nil || got.took > pollSlot {
 			t.Errorf("the next got %+v, want the lock soon", got)
 		}
 		if d.counts.outcomes[lock.Held] != len(calls) || d.counts.outcomes[lock.Cancelled] != 0 {
@@ -97,8 +97,8 @@ func TestService_ReleaseRequestDropsItsPlace(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		const short = 500 * time.Millisecond
 		req := lock.Request{RequestID: uuid.New(), Wait: short}
-		tried := d.ask(d.ctx, req)
-		next := d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
+		tried := d.startAcquire(d.ctx, req)
+		next := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
 		<-tried
 		d.store.free(d.ctx, d.patron)
 		if err := d.ReleaseRequest(d.ctx, d.patron, req.RequestID); err != nil {
@@ -110,7 +110,7 @@ func TestService_ReleaseRequestDropsItsPlace(t *testing.T) {
 	})
 }
 
-// The store grants the lock after the release has found none.
+// The store grants the lock after the release found none.
 func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wait   time.Duration
@@ -139,15 +139,15 @@ func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 				if tt.wait == 0 {
 					d.store.free(d.ctx, d.patron)
 				}
-				got := d.ask(ctx, req)
-				next := d.ask(d.ctx, lock.Request{Wait: long})
+				got := d.startAcquire(ctx, req)
+				next := d.startAcquire(d.ctx, lock.Request{Wait: long})
 				if tt.wait != 0 {
 					d.store.free(d.ctx, d.patron)
 				}
 				if a := <-got; a.code != fault.LockHeld {
 					t.Errorf("the released call got %+v, want %q", a, fault.LockHeld)
 				}
-				if a := <-next; a.err != nil || a.took > lookSlot {
+				if a := <-next; a.err != nil || a.took > pollSlot {
 					t.Errorf("the next got %+v, want the lock soon", a)
 				}
 			})
@@ -158,7 +158,7 @@ func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
-		<-d.ask(d.ctx, req)
+		<-d.startAcquire(d.ctx, req)
 		d.store.beforeAnswer = func() {
 			renewed := d.store.heldBy(d.ctx, req.UserID)
 			if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
@@ -166,7 +166,7 @@ func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
 			}
 			d.store.put(d.ctx, renewed)
 		}
-		if got := <-d.ask(d.ctx, req); got.code != fault.LockHeld {
+		if got := <-d.startAcquire(d.ctx, req); got.code != fault.LockHeld {
 			t.Errorf("got %+v, want %q", got, fault.LockHeld)
 		}
 		if got := d.store.heldBy(d.ctx, req.UserID); got.ID != uuid.Nil {
@@ -178,11 +178,11 @@ func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
 func TestService_ReleasedRequestMayAcquireAgain(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
-		first := <-d.ask(d.ctx, req)
+		first := <-d.startAcquire(d.ctx, req)
 		if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
 			t.Fatal(err)
 		}
-		if again := <-d.ask(d.ctx, req); again.err != nil || again.l.ID == first.l.ID {
+		if again := <-d.startAcquire(d.ctx, req); again.err != nil || again.l.ID == first.l.ID {
 			t.Errorf("got %+v, want a new lock", again)
 		}
 	})
@@ -192,7 +192,7 @@ func TestService_ReleaseRequestReturnsAnOutage(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		boom := errors.New("boom")
 		d.store.releaseFailed = boom
-		waiter := d.ask(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
+		waiter := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
 		if err := d.ReleaseRequest(d.ctx, d.patron, uuid.New()); !errors.Is(err, boom) || d.counts.released != 0 {
 			t.Errorf("got %v and %d releases, want %v and none", err, d.counts.released, boom)
 		}
@@ -200,7 +200,7 @@ func TestService_ReleaseRequestReturnsAnOutage(t *testing.T) {
 			t.Errorf("without a tenant: %v, want %q", err, fault.Malformed)
 		}
 		synctest.Wait()
-		if !waits(waiter) {
+		if !isWaiting(waiter) {
 			t.Errorf("another request got %+v", <-waiter)
 		}
 		<-waiter

@@ -11,20 +11,19 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 )
 
-// A request is repeated when its answer was lost. Its copies must end up with one
-// lock, wherever they stand in line.
+// Callers repeat a request after a lost answer. All copies get one lock, anywhere in line.
 
 func TestService_RepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
-		first := <-d.ask(d.ctx, req)
+		first := <-d.startAcquire(d.ctx, req)
 		var line []<-chan answer
-		for range lock.MaxWaiting { // the line is full, which is none of its business
-			line = append(line, d.ask(d.ctx, lock.Request{UserID: req.UserID, Wait: time.Second}))
+		for range lock.MaxWaiting { // the line is full
+			line = append(line, d.startAcquire(d.ctx, lock.Request{UserID: req.UserID, Wait: time.Second}))
 		}
 		for _, wait := range []time.Duration{0, long} {
 			req.Wait = wait
-			if again := <-d.ask(d.ctx, req); again.err != nil || again.took != 0 || again.l.ID != first.l.ID {
+			if again := <-d.startAcquire(d.ctx, req); again.err != nil || again.took != 0 || again.l.ID != first.l.ID {
 				t.Errorf("the repeat with wait %s got %+v, want %s at once", wait, again, first.l.ID)
 			}
 		}
@@ -37,18 +36,18 @@ func TestService_RepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
 func TestService_RepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: long}
-		first := d.ask(d.ctx, req)
-		between := d.ask(d.ctx, lock.Request{Wait: time.Second})
-		repeat := d.ask(d.ctx, req)
+		first := d.startAcquire(d.ctx, req)
+		between := d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
+		repeat := d.startAcquire(d.ctx, req)
 		d.store.free(d.ctx, d.patron)
 		one, two := <-first, <-repeat
 		if one.err != nil || two.err != nil || one.l.ID != two.l.ID {
 			t.Errorf("got %+v and %+v, want one lock", one, two)
 		}
-		if one.took > lookSlot || two.took > lookSlot {
-			t.Errorf("the first copy got it after %s, the repeat after %s, want %s at most", one.took, two.took, lookSlot)
+		if one.took > pollSlot || two.took > pollSlot {
+			t.Errorf("the first copy got it after %s, the repeat after %s, want %s at most", one.took, two.took, pollSlot)
 		}
-		if !waits(between) {
+		if !isWaiting(between) {
 			t.Errorf("who stood between got %+v", <-between)
 		}
 		<-between
@@ -58,10 +57,10 @@ func TestService_RepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
 func TestService_RepeatInLineGetsTheLockGrantedElsewhere(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: d.patron, RequestID: uuid.New(), Wait: long}
-		head := d.ask(d.ctx, lock.Request{Wait: time.Second})
-		repeat := d.ask(d.ctx, req)
+		head := d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
+		repeat := d.startAcquire(d.ctx, req)
 		d.store.hold(d.ctx, req)
-		if got := <-repeat; got.err != nil || got.l.RequestID != req.RequestID || got.took > lookSlot {
+		if got := <-repeat; got.err != nil || got.l.RequestID != req.RequestID || got.took > pollSlot {
 			t.Errorf("got %+v, want the request's own lock soon", got)
 		}
 		<-head
@@ -71,10 +70,10 @@ func TestService_RepeatInLineGetsTheLockGrantedElsewhere(t *testing.T) {
 func TestService_RepeatSharesTheTurnOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: long}
-		first := d.ask(d.ctx, req)
+		first := d.startAcquire(d.ctx, req)
 		d.store.free(d.ctx, d.patron)
 		req.Wait = 0
-		repeat := <-d.ask(d.ctx, req)
+		repeat := <-d.startAcquire(d.ctx, req)
 		if one := <-first; repeat.err != nil || one.err != nil || one.l.ID != repeat.l.ID {
 			t.Errorf("got %+v and %+v, want one lock", repeat, one)
 		}
@@ -85,8 +84,8 @@ func TestService_RepeatGetsTheLockWhenTheFirstCopyLeft(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{RequestID: uuid.New(), Wait: long}
 		ctx, leave := context.WithCancel(d.ctx)
-		d.ask(ctx, req)
-		repeat := d.ask(d.ctx, req)
+		d.startAcquire(ctx, req)
+		repeat := d.startAcquire(d.ctx, req)
 		d.store.mu.Lock()
 		d.store.beforeAnswer = leave // as the first copy is granted the lock
 		d.store.mu.Unlock()

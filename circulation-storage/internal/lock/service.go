@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	// The head of a line looks this often, evenly spread. A lock freed through
-	// another process is noticed after the longest at most.
-	shortestLook = 20 * time.Millisecond
-	longestLook  = 40 * time.Millisecond
+	// The first in line polls the store at random intervals in this range. So it notices a
+	// release through another process after longestPoll at most.
+	shortestPoll = 20 * time.Millisecond
+	longestPoll  = 40 * time.Millisecond
 
-	// withdrawTimeout bounds giving back a lock whose caller has left.
+	// withdrawTimeout bounds the withdrawal of a lock whose caller has left.
 	withdrawTimeout = time.Second
 )
 
-// Service hands out locks, with a line of waiters per patron. It is safe for
-// concurrent use.
+// Service grants locks, with a line of waiters per patron. It is safe for concurrent use.
 type Service struct {
 	store Store
 	obs   Observer
@@ -38,8 +37,7 @@ func NewService(store Store, obs Observer, log *slog.Logger) *Service {
 	return &Service{store: store, obs: obs, log: log, queue: newQueue()}
 }
 
-// Stop answers all waiters at once that the lock is held. Acquires that come
-// later do not wait either.
+// Stop answers all waiters that the lock is held. Later acquires do not wait.
 func (s *Service) Stop() { s.queue.stop() }
 
 // Get returns a lock, outdated or not. Fault: NotFound.
@@ -50,24 +48,24 @@ func (s *Service) List(ctx context.Context, f Filter) ([]Lock, int, error) {
 	return s.store.List(ctx, f)
 }
 
-// Release gives a lock back and lets the first waiter look at once. An outdated
-// lock goes too, but its holder learns that it had lost it. Fault: NotFound.
+// Release releases a lock and wakes the first waiter. It deletes an outdated lock too, but
+// returns NotFound, so that the holder learns of it. Fault: NotFound.
 func (s *Service) Release(ctx context.Context, id uuid.UUID) error {
-	return s.release(ctx, id, s.store.Release)
+	return s.releaseLock(ctx, id, s.store.Release)
 }
 
-// ReleaseDurably is Release that a crash of the store cannot undo, NotFound
-// included: no later commit with this lock succeeds.
+// ReleaseDurably is Release that a crash of the store cannot undo. After NotFound too, no
+// commit with this lock succeeds.
 func (s *Service) ReleaseDurably(ctx context.Context, id uuid.UUID) error {
-	return s.release(ctx, id, s.store.ReleaseDurably)
+	return s.releaseLock(ctx, id, s.store.ReleaseDurably)
 }
 
-func (s *Service) release(ctx context.Context, id uuid.UUID, release func(context.Context, uuid.UUID) (Lock, error)) error {
+func (s *Service) releaseLock(ctx context.Context, id uuid.UUID, release func(context.Context, uuid.UUID) (Lock, error)) error {
 	l, err := release(ctx, id)
 	if err != nil {
 		return err
 	}
-	s.freed(ctx, l)
+	s.wakeNext(ctx, l)
 	if l.Outdated {
 		return fault.New(fault.NotFound, "Lock not found: it was outdated")
 	}
@@ -75,10 +73,9 @@ func (s *Service) release(ctx context.Context, id uuid.UUID, release func(contex
 	return nil
 }
 
-// ForceRelease takes a lock away from whoever holds it, outdated or not, keeps who
-// did it and why, lets the first waiter look at once, and returns the lock as it
-// was. That is safe at any time: the holder's commit is refused. Faults: NotFound;
-// Invalid for a note without a reason, or with one that cannot be kept.
+// ForceRelease releases a lock, outdated or not, stores the note, wakes the first waiter
+// and returns the lock as it was. That is safe at any time, because the holder's commit
+// is refused. Faults: NotFound; Invalid for a note without a valid reason.
 func (s *Service) ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock, error) {
 	if err := n.CheckWithReason(); err != nil {
 		return Lock{}, err
@@ -88,21 +85,20 @@ func (s *Service) ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock,
 		return Lock{}, err
 	}
 	s.log.InfoContext(ctx, "lock released by force", "lock_id", l.ID, "lock_okapi_request_id", l.OkapiRequestID, "outdated", l.Outdated)
-	s.freed(ctx, l)
+	s.wakeNext(ctx, l)
 	return l, nil
 }
 
-// ReleaseRequest releases the patron's lock if the request has it, outdated or not,
-// and lets the first waiter look at once. It ends the calls of the request that run
-// in this process: they are answered that the lock is held, and take none. It is no
-// error if there is nothing to release.
+// ReleaseRequest releases the patron's lock if the request has it, outdated or not, and
+// wakes the first waiter. It ends the calls of the request in this process with LockHeld.
+// It is no error if there is nothing to release.
 func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) error {
 	p, err := patronOf(ctx, userID)
 	if err != nil {
 		return err
 	}
-	// First the calls: one that takes the lock after the deletion gives it back.
-	s.queue.release(p, requestID)
+	// First the calls: one that gets the lock after the deletion withdraws it.
+	s.queue.releaseRequest(p, requestID)
 	l, err := s.store.ReleaseRequest(ctx, userID, requestID)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -117,22 +113,21 @@ func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUI
 	return nil
 }
 
-// freed lets the first who waits for the lock look at once.
-func (s *Service) freed(ctx context.Context, l Lock) {
+// wakeNext wakes the first that waits for the patron of l.
+func (s *Service) wakeNext(ctx context.Context, l Lock) {
 	if p, err := patronOf(ctx, l.UserID); err == nil {
 		s.queue.wakeHead(p)
 	}
 }
 
-// Acquire takes the patron's lock, waiting for at most req.Wait. Callers that
-// wait are served in the order in which they came; later ones do not overtake
-// them, whether they would wait or not. Only a repeat of the request that has the
-// lock waits for nobody. A caller whose ctx ends gets nothing, and a lock that it
-// was granted meanwhile is given back.
+// Acquire takes the patron's lock and waits for at most req.Wait. It serves callers in the
+// order of their arrival, also against later callers that do not wait. Only a repeat of
+// the request that has the lock goes first. A caller whose ctx ends gets nothing, and
+// Acquire withdraws a lock that it was granted meanwhile.
 //
-// A request whose wait runs out keeps its place for placeKept. Its next call takes
-// the place up again, wherever it is; with a wait of 0 for one last try. Those behind
-// do not overtake while the place is kept.
+// A request whose wait times out keeps its place for placeKept. Its next call continues
+// the place; with a wait of 0 for one last try. Later callers do not overtake a kept
+// place.
 //
 // Faults: LockHeld, LockQueueFull.
 func (s *Service) Acquire(ctx context.Context, req Request) (Lock, error) {
@@ -164,12 +159,12 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	w := newWaiter(req.RequestID, end)
-	s.queue.enter(p, w)
-	defer s.queue.leave(p, w)
-	l, outcome, err := s.try(ctx, p, w, req)
+	s.queue.enterCall(p, w)
+	defer s.queue.leaveCall(p, w)
+	l, outcome, err := s.tryOnce(ctx, p, w, req)
 	if fault.Is(err, fault.LockHeld) && req.Wait > 0 {
-		if err = s.queue.join(p, w); err == nil {
-			l, outcome, err = s.wait(ctx, p, w, req)
+		if err = s.queue.joinLine(p, w); err == nil {
+			l, outcome, err = s.waitForLock(ctx, p, w, req)
 		}
 	}
 	if w.released.Load() {
@@ -178,73 +173,71 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 	return l, outcome, err
 }
 
-// try takes the lock if it is w's turn, without waiting. Fault: LockHeld.
-func (s *Service) try(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
+// tryOnce takes the lock if it is w's turn, without waiting. Fault: LockHeld.
+func (s *Service) tryOnce(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
 	switch {
-	case s.queue.first(p, w):
-		return s.take(ctx, w, req)
+	case s.queue.isFirst(p, w):
+		return s.acquireFromStore(ctx, w, req)
 	case req.RequestID != uuid.Nil:
-		return s.look(ctx, p, w, req)
+		return s.acquireIfFree(ctx, p, w, req)
 	}
 	return Lock{}, "", ErrHeld()
 }
 
-// wait looks for the lock until w has it, its time is up or the service stops.
-func (s *Service) wait(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
+// waitForLock polls until w has the lock, its time is up or the service stops.
+func (s *Service) waitForLock(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
 	s.obs.Waiting(1)
 	defer s.obs.Waiting(-1)
 	timeUp := time.NewTimer(req.Wait)
 	defer timeUp.Stop()
-	next := time.NewTimer(untilNextLook())
+	next := time.NewTimer(nextPollDelay())
 	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return Lock{}, "", fmt.Errorf("waiting for the lock: %w", ctx.Err())
 		case <-timeUp.C:
-			s.queue.keep(ctx, p, w)
+			s.queue.keepPlace(ctx, p, w)
 			return Lock{}, "", ErrHeld()
 		case <-s.queue.stopped:
 			return Lock{}, "", ErrHeld()
 		case <-w.wake:
 		case <-next.C:
-			if !s.queue.first(p, w) {
-				continue // a new head is woken and winds its timer up again
+			if !s.queue.isFirst(p, w) {
+				continue // removeWaiter wakes a new first waiter, which resets the timer
 			}
 		}
-		if l, outcome, err := s.look(ctx, p, w, req); !fault.Is(err, fault.LockHeld) {
+		if l, outcome, err := s.acquireIfFree(ctx, p, w, req); !fault.Is(err, fault.LockHeld) {
 			return l, outcome, err
 		}
-		next.Reset(untilNextLook())
+		next.Reset(nextPollDelay())
 	}
 }
 
-func untilNextLook() time.Duration { return shortestLook + randomly(longestLook-shortestLook) }
-
-// randomly is a random time below most, so that instances do not move in step.
-func randomly(most time.Duration) time.Duration {
-	return rand.N(most) //nolint:gosec // spreads load, guards nothing
+// nextPollDelay is random, so that instances do not poll at the same time.
+func nextPollDelay() time.Duration {
+	return shortestPoll + rand.N(longestPoll-shortestPoll) //nolint:gosec // spreads load, guards nothing
 }
 
-// look takes the lock if a plain read says that w's turn has come: the lock is
-// free and nobody is before, or w's own request has it. Fault: LockHeld.
-func (s *Service) look(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
+// acquireIfFree takes the lock if a plain read finds it free and w is first, or if w's own
+// request has it. Fault: LockHeld.
+func (s *Service) acquireIfFree(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
 	seen, err := s.store.Peek(ctx, req)
 	switch {
 	case err != nil:
 		return Lock{}, "", err
-	case !seen.Free && w.repeats(seen.RequestID), seen.Free && s.queue.first(p, w):
-		return s.take(ctx, w, req)
+	case !seen.Free && w.repeats(seen.RequestID), seen.Free && s.queue.isFirst(p, w):
+		return s.acquireFromStore(ctx, w, req)
 	}
 	s.queue.wakeOwner(p, seen.RequestID)
 	return Lock{}, "", ErrHeld()
 }
 
-// take asks the store. A caller that left meanwhile gives back what it got.
+// acquireFromStore takes the lock. It withdraws the lock of a caller that left meanwhile.
 //
-// A renewed lock stays, because the answer that granted it may have reached its
-// holder. It goes too if the request was released, because nothing uses it then.
-func (s *Service) take(ctx context.Context, w *waiter, req Request) (Lock, Outcome, error) {
+// It does not withdraw a renewed lock, because the answer that granted it may have
+// reached the holder, unless the request was released.
+func (s *Service) acquireFromStore(ctx context.Context, w *waiter, req Request) (Lock, Outcome, error) {
 	l, outcome, err := s.store.Acquire(ctx, req)
 	if err == nil && ctx.Err() != nil {
 		if outcome != Renewed || w.released.Load() {
@@ -255,8 +248,8 @@ func (s *Service) take(ctx context.Context, w *waiter, req Request) (Lock, Outco
 	return l, outcome, err
 }
 
-// withdraw gives back a lock whose caller has left, so that it blocks no other
-// caller for the rest of its TTL.
+// withdraw deletes a lock whose caller has left, so that it blocks no other caller for the
+// rest of its TTL.
 func (s *Service) withdraw(ctx context.Context, l Lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
@@ -264,10 +257,10 @@ func (s *Service) withdraw(ctx context.Context, l Lock) {
 		s.log.WarnContext(ctx, "lock of a caller that left stays until it is outdated", "lock_id", l.ID, "ttl", l.TTL, "err", err)
 		return
 	}
-	s.freed(ctx, l)
+	s.wakeNext(ctx, l)
 }
 
-// ErrHeld is the answer to whoever does not get the lock (FOLIO's text).
+// ErrHeld is the fault of a refused caller (FOLIO's text).
 func ErrHeld() error {
 	return &fault.Error{Code: fault.LockHeld, Msg: "Unable to acquire lock", RetryAfter: retryAfter}
 }

@@ -16,14 +16,14 @@ import (
 
 const (
 	long     = 10 * time.Second
-	lookSlot = 40 * time.Millisecond // the longest time between two looks
+	pollSlot = 40 * time.Millisecond // the longest time between two polls
 )
 
 func TestService_ReleaseWakesTheWaiterAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		other := uuid.New()
-		first := <-d.ask(d.ctx, lock.Request{UserID: other})
-		waiter := d.ask(d.ctx, lock.Request{UserID: other, Wait: long})
+		first := <-d.startAcquire(d.ctx, lock.Request{UserID: other})
+		waiter := d.startAcquire(d.ctx, lock.Request{UserID: other, Wait: long})
 		if err := d.Release(d.ctx, first.l.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -38,11 +38,11 @@ func TestService_ReleaseWakesTheWaiterAtOnce(t *testing.T) {
 
 func TestService_PollsForReleasesOfOtherInstances(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		waiter := d.ask(d.ctx, lock.Request{Wait: long})
+		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		<-time.After(time.Second)
 		d.store.free(d.ctx, d.patron)
-		if got := <-waiter; got.err != nil || got.took > time.Second+lookSlot {
-			t.Errorf("got %+v, want the lock %s after it was freed at most", got, lookSlot)
+		if got := <-waiter; got.err != nil || got.took > time.Second+pollSlot {
+			t.Errorf("got %+v, want the lock %s after it was freed at most", got, pollSlot)
 		}
 	})
 }
@@ -51,14 +51,14 @@ func TestService_ServesWaitersInOrder(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		var line []<-chan answer
 		for range 5 {
-			line = append(line, d.ask(d.ctx, lock.Request{Wait: long}))
+			line = append(line, d.startAcquire(d.ctx, lock.Request{Wait: long}))
 		}
 		d.store.free(d.ctx, d.patron)
 		for i := range line {
 			got := <-line[i]
 			synctest.Wait()
 			for j := i + 1; j < len(line); j++ {
-				if !waits(line[j]) {
+				if !isWaiting(line[j]) {
 					t.Fatalf("waiter %d was served before %d had finished", j, i)
 				}
 			}
@@ -73,7 +73,7 @@ func TestService_OnlyTheFirstWaiterPolls(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		var line []<-chan answer
 		for range lock.MaxWaiting {
-			line = append(line, d.ask(d.ctx, lock.Request{Wait: time.Second}))
+			line = append(line, d.startAcquire(d.ctx, lock.Request{Wait: time.Second}))
 		}
 		for _, waiter := range line {
 			if got := <-waiter; got.code != fault.LockHeld || got.took != time.Second {
@@ -92,14 +92,14 @@ func TestService_OnlyTheFirstWaiterPolls(t *testing.T) {
 
 func TestService_NewcomersDoNotOvertake(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		waiter := d.ask(d.ctx, lock.Request{Wait: long})
-		d.store.free(d.ctx, d.patron) // the waiter has not looked yet
+		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
+		d.store.free(d.ctx, d.patron) // the waiter has not polled yet
 		for _, req := range []lock.Request{{}, {RequestID: uuid.New()}} {
-			if got := <-d.ask(d.ctx, req); got.code != fault.LockHeld || got.took != 0 {
+			if got := <-d.startAcquire(d.ctx, req); got.code != fault.LockHeld || got.took != 0 {
 				t.Errorf("a newcomer that does not wait got %+v, want %q at once", got, fault.LockHeld)
 			}
 		}
-		later := d.ask(d.ctx, lock.Request{Wait: 100 * time.Millisecond, RequestID: uuid.New()})
+		later := d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond, RequestID: uuid.New()})
 		if got := <-waiter; got.err != nil {
 			t.Errorf("the waiter got %v, want the lock", got.err)
 		}
@@ -117,25 +117,25 @@ func TestService_FullLineRefusesTheNext(t *testing.T) {
 			if i == 7 {
 				ctx, leave = context.WithCancel(ctx)
 			}
-			d.ask(ctx, lock.Request{Wait: time.Second})
+			d.startAcquire(ctx, lock.Request{Wait: time.Second})
 		}
-		got := <-d.ask(d.ctx, lock.Request{Wait: time.Second})
+		got := <-d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
 		var f *fault.Error
 		if !errors.As(got.err, &f) || f.Code != fault.LockQueueFull || f.RetryAfter <= 0 {
 			t.Errorf("got %+v, want %q with a time to retry", got, fault.LockQueueFull)
 		}
-		if got := <-d.ask(d.ctx, lock.Request{}); got.code != fault.LockHeld {
+		if got := <-d.startAcquire(d.ctx, lock.Request{}); got.code != fault.LockHeld {
 			t.Errorf("who does not wait got %+v, want %q", got, fault.LockHeld)
 		}
-		if got := <-d.ask(d.ctx, lock.Request{UserID: uuid.New(), Wait: time.Second}); got.err != nil {
+		if got := <-d.startAcquire(d.ctx, lock.Request{UserID: uuid.New(), Wait: time.Second}); got.err != nil {
 			t.Errorf("another patron is refused: %v", got.err)
 		}
-		if got := <-d.ask(okapi.WithTenant(d.ctx, mustTenant(t, "other")), lock.Request{Wait: time.Second}); got.err != nil {
+		if got := <-d.startAcquire(okapi.WithTenant(d.ctx, mustTenant(t, "other")), lock.Request{Wait: time.Second}); got.err != nil {
 			t.Errorf("the patron of another tenant is refused: %v", got.err)
 		}
 		leave()
 		synctest.Wait()
-		if !waits(d.ask(d.ctx, lock.Request{Wait: 100 * time.Millisecond})) {
+		if !isWaiting(d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond})) {
 			t.Error("the place of a waiter that left is not given to the next")
 		}
 		<-time.After(2 * time.Second)
@@ -152,20 +152,20 @@ func TestService_FullLineRefusesTheNext(t *testing.T) {
 func TestService_WaiterThatLeavesBlocksNoOther(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		ctx, leave := context.WithCancel(d.ctx)
-		left := d.ask(ctx, lock.Request{Wait: long})
-		next := d.ask(d.ctx, lock.Request{Wait: long})
+		left := d.startAcquire(ctx, lock.Request{Wait: long})
+		next := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		leave()
 		if got := <-left; !errors.Is(got.err, context.Canceled) {
 			t.Errorf("who left got %+v", got)
 		}
 		d.store.free(d.ctx, d.patron)
-		if got := <-next; got.err != nil || got.took > lookSlot {
+		if got := <-next; got.err != nil || got.took > pollSlot {
 			t.Errorf("the next got %+v, want the lock", got)
 		}
 	})
 }
 
-// The caller leaves at the very moment in which it is granted the lock.
+// The caller leaves as the store grants it the lock.
 func TestService_WithdrawsALockGrantedAfterTheCallerLeft(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at the first try": 0, "in line": long} {
 		t.Run(name, func(t *testing.T) {
@@ -175,13 +175,13 @@ func TestService_WithdrawsALockGrantedAfterTheCallerLeft(t *testing.T) {
 				if wait == 0 {
 					d.store.free(d.ctx, d.patron)
 				}
-				left := d.ask(ctx, lock.Request{Wait: wait})
-				next := d.ask(d.ctx, lock.Request{Wait: long})
+				left := d.startAcquire(ctx, lock.Request{Wait: wait})
+				next := d.startAcquire(d.ctx, lock.Request{Wait: long})
 				d.store.free(d.ctx, d.patron)
 				if got := <-left; !errors.Is(got.err, context.Canceled) {
 					t.Errorf("who left got %+v", got)
 				}
-				if got := <-next; got.err != nil || got.took > lookSlot {
+				if got := <-next; got.err != nil || got.took > pollSlot {
 					t.Errorf("the next got %+v, want the lock", got)
 				}
 			})
@@ -189,15 +189,15 @@ func TestService_WithdrawsALockGrantedAfterTheCallerLeft(t *testing.T) {
 	}
 }
 
-// The caller found nobody before it, so it stands in no line that it could hand on.
+// The caller that left was in no line, so the withdrawal itself must wake the next.
 func TestService_WithdrawalWakesTheWaiterAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		granted := make(chan struct{})
 		d.store.free(d.ctx, d.patron)
 		d.store.beforeAnswer = func() { <-granted }
 		ctx, leave := context.WithCancel(d.ctx)
-		left := d.ask(ctx, lock.Request{})
-		next := d.ask(d.ctx, lock.Request{Wait: long})
+		left := d.startAcquire(ctx, lock.Request{})
+		next := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		leave()
 		close(granted)
 		<-left
@@ -210,20 +210,20 @@ func TestService_WithdrawalWakesTheWaiterAtOnce(t *testing.T) {
 func TestService_DoesNotMissALockFreedBeforeJoining(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		d.store.afterRefusal = func() { d.store.free(d.ctx, d.patron) }
-		if got := <-d.ask(d.ctx, lock.Request{Wait: long}); got.err != nil || got.took != 0 {
+		if got := <-d.startAcquire(d.ctx, lock.Request{Wait: long}); got.err != nil || got.took != 0 {
 			t.Errorf("got %+v, want the lock without any delay", got)
 		}
 	})
 }
 
-// Its first copy may have reached the holder, who counts on the lock.
+// The answer to the first copy may have reached the holder.
 func TestService_RepeatThatLeavesKeepsTheLockOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
-		first := <-d.ask(d.ctx, req)
+		first := <-d.startAcquire(d.ctx, req)
 		ctx, leave := context.WithCancel(d.ctx)
 		d.store.beforeAnswer = leave
-		if got := <-d.ask(ctx, req); !errors.Is(got.err, context.Canceled) {
+		if got := <-d.startAcquire(ctx, req); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("the repeat got %+v", got)
 		}
 		if err := d.Release(d.ctx, first.l.ID); err != nil {
@@ -236,7 +236,7 @@ func TestService_FailedWithdrawalIsNoError(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		ctx, leave := context.WithCancel(d.ctx)
 		d.store.beforeAnswer, d.store.withdrawFailed = leave, true
-		if got := <-d.ask(ctx, lock.Request{UserID: uuid.New()}); !errors.Is(got.err, context.Canceled) {
+		if got := <-d.startAcquire(ctx, lock.Request{UserID: uuid.New()}); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("got %+v, want %v", got, context.Canceled)
 		}
 	})
@@ -246,11 +246,11 @@ func TestService_StopAnswersAllWaitersAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		var line []<-chan answer
 		for range 5 {
-			line = append(line, d.ask(d.ctx, lock.Request{Wait: long}))
+			line = append(line, d.startAcquire(d.ctx, lock.Request{Wait: long}))
 		}
 		d.Stop()
 		d.Stop() // a second time is fine
-		line = append(line, d.ask(d.ctx, lock.Request{Wait: long}))
+		line = append(line, d.startAcquire(d.ctx, lock.Request{Wait: long}))
 		for i, waiter := range line {
 			if got := <-waiter; got.code != fault.LockHeld || got.took != 0 {
 				t.Errorf("waiter %d got %+v, want %q at once", i, got, fault.LockHeld)
@@ -262,11 +262,11 @@ func TestService_StopAnswersAllWaitersAtOnce(t *testing.T) {
 func TestService_OutageEndsTheWait(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		boom := errors.New("boom")
-		waiter := d.ask(d.ctx, lock.Request{Wait: long})
+		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		d.store.mu.Lock()
 		d.store.fail = boom
 		d.store.mu.Unlock()
-		if got := <-waiter; !errors.Is(got.err, boom) || got.took > lookSlot {
+		if got := <-waiter; !errors.Is(got.err, boom) || got.took > pollSlot {
 			t.Errorf("got %+v, want %v at the next look", got, boom)
 		}
 		if d.counts.outcomes[lock.Failed] != 1 {
@@ -277,7 +277,7 @@ func TestService_OutageEndsTheWait(t *testing.T) {
 
 func TestService_RequiresATenant(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		if got := <-d.ask(t.Context(), lock.Request{UserID: uuid.New()}); got.code != fault.Malformed || d.store.asks != 0 {
+		if got := <-d.startAcquire(t.Context(), lock.Request{UserID: uuid.New()}); got.code != fault.Malformed || d.store.asks != 0 {
 			t.Errorf("got %+v after %d acquires, want %q", got, d.store.asks, fault.Malformed)
 		}
 	})

@@ -87,7 +87,7 @@ func (s *LockChangeStore) List(ctx context.Context, kind string, offset, limit i
 func scanChange(row pgx.Row, total *int) (lock.Change, error) {
 	var c lock.Change
 	var l lock.Lock
-	err := row.Scan(total, &c.ID, (*utcTime)(&c.Date), &c.Kind, (*optionalID)(&c.UserID), &c.By, &c.Reason, &c.RequestID, &c.Before, &c.After,
+	err := row.Scan(total, &c.ID, (*utcTime)(&c.Date), &c.Kind, (*optionalID)(&c.UserID), &c.Note.By, &c.Note.Reason, &c.RequestID, &c.Before, &c.After,
 		(*optionalID)(&l.ID), (*optionalID)(&l.UserID), (*utcTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID),
 		&l.Holder, &l.OkapiRequestID, &l.Outdated)
 	if err == nil && l.ID != uuid.Nil {

@@ -81,7 +81,7 @@ func TestLockChange_OutdatedLockWithoutHolderIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := l.noted()[0]
-	if c.UserID != uuid.Nil || c.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" || c.Lock.RequestID != uuid.Nil || c.Lock.OkapiRequestID != "" {
+	if c.UserID != uuid.Nil || c.Note.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" || c.Lock.RequestID != uuid.Nil || c.Lock.OkapiRequestID != "" {
 		t.Errorf("noted %+v with %+v, want an outdated lock and nothing about who", c, c.Lock)
 	}
 }
@@ -232,7 +232,7 @@ func TestLockChange_PatronsOfOldReleasesAreRemoved(t *testing.T) {
 			continue
 		}
 		gone := c.ID != before[3].ID && c.ID != before[4].ID
-		if c.Lock == nil || (c.Lock.UserID == uuid.Nil) != gone || c.Reason != "why" || c.Lock.ID == uuid.Nil {
+		if c.Lock == nil || (c.Lock.UserID == uuid.Nil) != gone || c.Note.Reason != "why" || c.Lock.ID == uuid.Nil {
 			t.Errorf("change %d is %+v with %+v, want its patron gone: %t", i, c, c.Lock, gone)
 		}
 	}

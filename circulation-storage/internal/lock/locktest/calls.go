@@ -10,9 +10,9 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 )
 
-// lastCall is that whoever looks at a lock finds the call that has it now, never
-// one that had it before, and no call where none was named.
-func lastCall(t *testing.T, newStore NewStore) {
+// testLastCall checks that a lock shows the call that has it now, no earlier one, and none
+// if none was named.
+func testLastCall(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	user, first, second := uuid.New(), uuid.New(), uuid.New()
 	var l lock.Lock
@@ -37,7 +37,7 @@ func lastCall(t *testing.T, newStore NewStore) {
 			t.Fatalf("call %q: %s %+v, %v, want %s with the call", tt.call, outcome, got, err, tt.want)
 		}
 		l = got
-		showsCall(ctx, t, store, l.ID, tt.call)
+		checkCall(ctx, t, store, l.ID, tt.call)
 	}
 	if _, _, err := store.Acquire(ctx, lock.Request{UserID: user, TTL: time.Hour, OkapiRequestID: "6/circulation"}); err == nil {
 		t.Fatal("a held lock was given away")
@@ -47,8 +47,8 @@ func lastCall(t *testing.T, newStore NewStore) {
 	}
 }
 
-// showsCall checks what those see who read the store's only lock.
-func showsCall(ctx context.Context, t *testing.T, store lock.Store, id uuid.UUID, want string) {
+// checkCall checks the call of the store's only lock.
+func checkCall(ctx context.Context, t *testing.T, store lock.Store, id uuid.UUID, want string) {
 	t.Helper()
 	if got, err := store.Get(ctx, id); err != nil || got.OkapiRequestID != want {
 		t.Errorf("Get = %+v, %v, want the call %q", got, err, want)

@@ -15,7 +15,7 @@ import (
 
 const callers = 32
 
-// atOnce runs fn in as many goroutines as there are callers, started together.
+// atOnce runs fn in as many goroutines as there are callers and starts them together.
 func atOnce(fn func(i int)) {
 	var wg sync.WaitGroup
 	start := make(chan struct{})
@@ -29,7 +29,7 @@ func atOnce(fn func(i int)) {
 	wg.Wait()
 }
 
-// Ageless is a lock for comparing: its age grows from answer to answer.
+// Ageless returns a lock without its age, which grows from answer to answer, to compare.
 func Ageless(l lock.Lock) lock.Lock {
 	l.Age = 0
 	return l
@@ -43,9 +43,9 @@ func mustAcquire(ctx context.Context, t *testing.T, store lock.Store, req lock.R
 	return l
 }
 
-// persist acquires as a client does that asks again when the lock is held: whoever
-// stands behind others in line for the lock's row gives up after a while.
-func persist(ctx context.Context, store lock.Store, req lock.Request) (l lock.Lock, outcome lock.Outcome, err error) {
+// acquireRepeatedly acquires as a client that retries while the lock is held. A store may
+// refuse a caller that waits too long for the lock's row.
+func acquireRepeatedly(ctx context.Context, store lock.Store, req lock.Request) (l lock.Lock, outcome lock.Outcome, err error) {
 	for range 100 {
 		if l, outcome, err = store.Acquire(ctx, req); !fault.Is(err, fault.LockHeld) {
 			break
@@ -54,9 +54,9 @@ func persist(ctx context.Context, store lock.Store, req lock.Request) (l lock.Lo
 	return l, outcome, err
 }
 
-// oneWinner is why locks exist: of many callers for one patron exactly one gets
-// the lock, whether there was none or an outdated one.
-func oneWinner(t *testing.T, newStore NewStore) {
+// testOneWinner checks that exactly one of many callers gets the lock, whether there was
+// none or an outdated one.
+func testOneWinner(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	user := uuid.New()
 	for _, before := range []lock.Outcome{lock.Granted, lock.TakenOver} {
@@ -82,13 +82,13 @@ func oneWinner(t *testing.T, newStore NewStore) {
 	}
 }
 
-func oneRequest(t *testing.T, newStore NewStore) {
+func testOneRequest(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()}
 	ids := make([]uuid.UUID, callers)
 	outcomes := make([]lock.Outcome, callers)
 	atOnce(func(i int) {
-		l, outcome, err := persist(ctx, store, req)
+		l, outcome, err := acquireRepeatedly(ctx, store, req)
 		if err != nil {
 			t.Errorf("copy %d: %v", i, err)
 		}
@@ -108,7 +108,7 @@ func oneRequest(t *testing.T, newStore NewStore) {
 	}
 }
 
-func wholeLock(t *testing.T, newStore NewStore) {
+func testWholeLock(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	req := lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "kiosk-7", OkapiRequestID: "017/circulation"}
 	got := mustAcquire(ctx, t, store, req)
@@ -130,7 +130,7 @@ func wholeLock(t *testing.T, newStore NewStore) {
 	}
 }
 
-func tenantsApart(t *testing.T, newStore NewStore) {
+func testTenantsApart(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	otherCtx, _, _ := newStore(t)
 	req := lock.Request{UserID: uuid.New(), TTL: time.Hour}
@@ -144,7 +144,7 @@ func tenantsApart(t *testing.T, newStore NewStore) {
 	}
 }
 
-func releaseRequestApart(t *testing.T, newStore NewStore) {
+func testReleaseRequestApart(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	otherCtx, _, _ := newStore(t)
 	l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()})
@@ -156,7 +156,7 @@ func releaseRequestApart(t *testing.T, newStore NewStore) {
 	}
 }
 
-func leftBefore(t *testing.T, newStore NewStore) {
+func testLeftBefore(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	left, leave := context.WithCancel(ctx)
 	leave()
@@ -167,7 +167,7 @@ func leftBefore(t *testing.T, newStore NewStore) {
 	mustAcquire(ctx, t, store, req)
 }
 
-func peek(t *testing.T, newStore NewStore) {
+func testPeek(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()}
 	look := func(when string, ttl time.Duration, want lock.Peek) {
@@ -188,7 +188,7 @@ func peek(t *testing.T, newStore NewStore) {
 	}
 }
 
-func getOutdated(t *testing.T, newStore NewStore) {
+func testGetOutdated(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 	aged := l.Age

@@ -1,4 +1,4 @@
-// Package locktest is the contract of lock.Store as tests. Any store runs them.
+// Package locktest is the contract of lock.Store as tests for any store.
 package locktest
 
 import (
@@ -12,47 +12,43 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Ager makes a lock older, as if by had passed since it was granted; a negative
-// by dates it ahead.
+// Ager makes a lock older by a duration. A negative one dates it ahead.
 type Ager interface {
 	Age(ctx context.Context, t *testing.T, id uuid.UUID, by time.Duration)
 }
 
-// NewStore returns an empty store, the context that its calls need, and its Ager.
+// NewStore returns a store with an empty tenant, the context with that tenant, and an
+// Ager.
 type NewStore func(t *testing.T) (context.Context, lock.Store, Ager)
 
-// RunStore runs the suite. newStore is called for each case.
+// RunStore runs the suite. It calls newStore for each case.
 func RunStore(t *testing.T, newStore NewStore) {
 	t.Helper()
-	for name, story := range stories {
-		t.Run("Acquire/"+name, func(t *testing.T) {
-			t.Parallel()
-			tell(t, newStore, story)
-		})
-	}
-	for name, story := range releaseRequestStories {
-		t.Run("ReleaseRequest/"+name, func(t *testing.T) {
-			t.Parallel()
-			tell(t, newStore, story)
-		})
+	for subject, stories := range map[string]map[string][]step{"Acquire": acquireStories, "ReleaseRequest": releaseRequestStories} {
+		for name, story := range stories {
+			t.Run(subject+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				playStory(t, newStore, story)
+			})
+		}
 	}
 	for name, test := range map[string]func(*testing.T, NewStore){
-		"Acquire/one winner of many":               oneWinner,
-		"Acquire/one request sent many times":      oneRequest,
-		"Acquire/a lock shows what was asked for":  wholeLock,
-		"Acquire/a lock names its last call":       lastCall,
-		"Acquire/tenants do not meet":              tenantsApart,
-		"Acquire/nothing for one who left before":  leftBefore,
-		"Peek/tells what an acquire would find":    peek,
-		"Get/outdated locks too":                   getOutdated,
-		"List/oldest first, in pages":              listPages,
-		"List/of one patron":                       listOfOne,
-		"List/by holder and age":                   listFiltered,
-		"List/nothing there":                       listEmpty,
-		"ReleaseRequest/tenants do not meet":       releaseRequestApart,
-		"Sweep/only what is outdated for long":     sweepOld,
-		"Sweep/in batches":                         sweepBatches,
-		"Sweep/never what is taken anew meanwhile": sweepBusy,
+		"Acquire/one winner of many":               testOneWinner,
+		"Acquire/one request sent many times":      testOneRequest,
+		"Acquire/a lock shows what was asked for":  testWholeLock,
+		"Acquire/a lock names its last call":       testLastCall,
+		"Acquire/tenants do not meet":              testTenantsApart,
+		"Acquire/nothing for one who left before":  testLeftBefore,
+		"Peek/shows what an acquire would find":    testPeek,
+		"Get/outdated locks too":                   testGetOutdated,
+		"List/oldest first, in pages":              testListPages,
+		"List/of one patron":                       testListOfOne,
+		"List/by holder and age":                   testListFiltered,
+		"List/nothing there":                       testListEmpty,
+		"ReleaseRequest/tenants do not meet":       testReleaseRequestApart,
+		"Sweep/only what is outdated for long":     testSweepOld,
+		"Sweep/in batches":                         testSweepBatches,
+		"Sweep/never what is taken anew meanwhile": testSweepBusy,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,8 +57,8 @@ func RunStore(t *testing.T, newStore NewStore) {
 	}
 }
 
-// tell plays the steps of one story against an empty store.
-func tell(t *testing.T, newStore NewStore, story []step) {
+// playStory runs the steps of one story against an empty store.
+func playStory(t *testing.T, newStore NewStore, story []step) {
 	ctx, store, ager := newStore(t)
 	patrons := map[string]uuid.UUID{"ann": uuid.New(), "bob": uuid.New()}
 	requests := map[string]uuid.UUID{"": uuid.Nil, "R1": uuid.New(), "R2": uuid.New()}

@@ -10,7 +10,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 )
 
-func listPages(t *testing.T, newStore NewStore) {
+func testListPages(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	var want []uuid.UUID // oldest first
 	for i := range 5 {
@@ -41,7 +41,7 @@ func listPages(t *testing.T, newStore NewStore) {
 	}
 }
 
-func listOfOne(t *testing.T, newStore NewStore) {
+func testListOfOne(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	ann := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "kiosk-7"})
 	mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
@@ -51,7 +51,7 @@ func listOfOne(t *testing.T, newStore NewStore) {
 	}
 }
 
-func listFiltered(t *testing.T, newStore NewStore) {
+func testListFiltered(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	add := func(holder string, by time.Duration) uuid.UUID {
 		l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, Holder: holder})
@@ -59,17 +59,17 @@ func listFiltered(t *testing.T, newStore NewStore) {
 		return l.ID
 	}
 	old, ahead := add("a", 2*time.Hour), add("a", -2*time.Hour)
-	live, other, nobodys := add("a", 0), add("A", 0), add("", 0)
+	live, other, unnamed := add("a", 0), add("A", 0), add("", 0)
 	yes, no := true, false
 	for name, tt := range map[string]struct {
 		filter lock.Filter
 		want   []uuid.UUID // oldest first
 	}{
-		"all":                        {lock.Filter{}, []uuid.UUID{old, live, other, nobodys, ahead}},
+		"all":                        {lock.Filter{}, []uuid.UUID{old, live, other, unnamed, ahead}},
 		"a holder, exactly":          {lock.Filter{Holder: "a"}, []uuid.UUID{old, live, ahead}},
 		"no such holder":             {lock.Filter{Holder: "a%"}, nil},
 		"outdated":                   {lock.Filter{Outdated: &yes}, []uuid.UUID{old, ahead}},
-		"not outdated":               {lock.Filter{Outdated: &no}, []uuid.UUID{live, other, nobodys}},
+		"not outdated":               {lock.Filter{Outdated: &no}, []uuid.UUID{live, other, unnamed}},
 		"a holder's, not outdated":   {lock.Filter{Holder: "a", Outdated: &no}, []uuid.UUID{live}},
 		"another holder's, outdated": {lock.Filter{Holder: "A", Outdated: &yes}, nil},
 	} {
@@ -90,7 +90,7 @@ func listFiltered(t *testing.T, newStore NewStore) {
 	}
 }
 
-func listEmpty(t *testing.T, newStore NewStore) {
+func testListEmpty(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 	got, total, err := store.List(ctx, lock.Filter{UserID: uuid.New(), Limit: 10})
@@ -101,7 +101,7 @@ func listEmpty(t *testing.T, newStore NewStore) {
 
 const grace = 10 * time.Minute
 
-func sweepOld(t *testing.T, newStore NewStore) {
+func testSweepOld(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	kept := map[uuid.UUID]time.Duration{}
 	for _, by := range []time.Duration{0, 59 * time.Minute, 69 * time.Minute, -9 * time.Minute, 71 * time.Minute, -11 * time.Minute} {
@@ -127,7 +127,7 @@ func sweepOld(t *testing.T, newStore NewStore) {
 	}
 }
 
-func sweepBatches(t *testing.T, newStore NewStore) {
+func testSweepBatches(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	for range 5 {
 		l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Second})
@@ -140,9 +140,9 @@ func sweepBatches(t *testing.T, newStore NewStore) {
 	}
 }
 
-// sweepBusy runs sweeps against takeovers of the same locks: whoever took one
-// over keeps it.
-func sweepBusy(t *testing.T, newStore NewStore) {
+// testSweepBusy runs sweeps and takeovers of the same locks at once. All taken over locks
+// stay.
+func testSweepBusy(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
 	users := make([]uuid.UUID, callers/2)
 	for i := range users {
@@ -158,7 +158,7 @@ func sweepBusy(t *testing.T, newStore NewStore) {
 			}
 			return
 		}
-		l, _, err := persist(ctx, store, lock.Request{UserID: users[i], TTL: time.Hour})
+		l, _, err := acquireRepeatedly(ctx, store, lock.Request{UserID: users[i], TTL: time.Hour})
 		if err != nil {
 			t.Errorf("Acquire: %v", err)
 		}

@@ -8,19 +8,19 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// step is one call against the store: an acquire, a release by the holder, by the
-// request or by force, a withdrawal, or a lock that grows older.
+// step is one call of the store: an acquire, a release by the holder, by the request or by
+// force, a withdrawal, or the ageing of a lock.
 type step struct {
 	acquire string // patron
 	ttl     time.Duration
 	request string       // request id; "" for none
 	as      string       // name for the lock, for later steps
 	outcome lock.Outcome // of a successful acquire
-	same    string       // the lock whose id comes again; "" wants a new one
+	same    string       // the lock with the same id; "" wants a new id
 
 	release  string // name of the lock
 	force    string // likewise
-	outdated bool   // the released lock was
+	outdated bool   // whether the released lock was outdated
 	withdraw string
 	// releaseOf is the patron of a release by request; as names the lock that it finds.
 	releaseOf string
@@ -31,7 +31,7 @@ type step struct {
 	want fault.Code // "" means success
 }
 
-// wantReleased compares what a release answered with the lock that was granted.
+// wantReleased compares the released lock with the granted one.
 func (s step) wantReleased(t *testing.T, got, granted lock.Lock, err error) {
 	t.Helper()
 	if err == nil && (got.ID != granted.ID || got.UserID != granted.UserID || got.TTL != granted.TTL || got.Outdated != s.outdated) {
@@ -45,7 +45,6 @@ const (
 	hour   = time.Hour
 )
 
-// releaseRequestStories need no lock that grows older.
 var releaseRequestStories = map[string][]step{
 	"the request's lock goes": {
 		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
@@ -88,7 +87,7 @@ var releaseRequestStories = map[string][]step{
 	},
 }
 
-var stories = map[string][]step{
+var acquireStories = map[string][]step{
 	"a free lock is granted": {
 		{acquire: "ann", ttl: minute, outcome: lock.Granted},
 	},
@@ -121,7 +120,7 @@ var stories = map[string][]step{
 		{acquire: "ann", ttl: hour, outcome: lock.Granted},
 		{acquire: "ann", ttl: 0, outcome: lock.TakenOver},
 	},
-	"a lock with TTL 0 holds nobody up": {
+	"a lock with TTL 0 blocks no caller": {
 		{acquire: "ann", ttl: 0, outcome: lock.Granted},
 		{acquire: "ann", ttl: hour, outcome: lock.TakenOver},
 	},
@@ -145,7 +144,7 @@ var stories = map[string][]step{
 		{release: "first"},
 		{release: "first", want: fault.NotFound},
 	},
-	"a release of an outdated lock tells so, and it goes": {
+	"a release of an outdated lock reports that and deletes it": {
 		{acquire: "ann", ttl: second, as: "first", outcome: lock.Granted},
 		{age: "first", by: 2 * second},
 		{release: "first", outdated: true},
