@@ -57,7 +57,7 @@ func (h recordHandlers) list(c echo.Context) error {
 		return err
 	}
 	return web.StreamJSON(c, func(w io.Writer) error {
-		out := &collectionWriter{w: w, settings: h.isSettings(), key: h.t.Collection, noTotal: p.NoTotal}
+		out := &collectionWriter{w: w, settings: h.isSettings(), key: h.t.Collection, noTotal: p.Total == records.TotalNone}
 		if err := h.store.List(c.Request().Context(), h.t, p, out); err != nil {
 			return err
 		}
@@ -76,9 +76,11 @@ func readPage(c echo.Context) (records.Page, error) {
 		return p, err
 	}
 	switch mode := c.QueryParam("totalRecords"); mode {
-	case "", "auto", "exact", "estimated": // all exact: it is cheap enough
+	case "", "auto", "estimated":
+	case "exact":
+		p.Total = records.TotalExact
 	case "none":
-		p.NoTotal = true
+		p.Total = records.TotalNone
 	default:
 		return p, fault.New(fault.Malformed, "Parameter totalRecords is %q, allowed are exact, estimated, none, auto", mode)
 	}

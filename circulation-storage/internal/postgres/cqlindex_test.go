@@ -15,6 +15,7 @@ import (
 func TestCQL_LookupsUseAnIndex(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
+	l.fillLoans(t)
 	tests := []struct {
 		typ   records.Type
 		query string
@@ -46,6 +47,29 @@ func TestCQL_LookupsUseAnIndex(t *testing.T) {
 				t.Errorf("the plan does not use %s for both page and total:\n%s", tt.index, plan)
 			}
 		})
+	}
+}
+
+const manyLoansSQL = `
+INSERT INTO S.loan (id, jsonb)
+SELECT id, jsonb_build_object('id', id, 'userId', md5('patron' || n % 300)::uuid, 'itemId', gen_random_uuid(), 'action', 'checkedout',
+	'loanDate', '2026-08-22', 'dueDate', to_char(date '2026-01-01' + n % 365, 'YYYY-MM-DD'),
+	'status', jsonb_build_object('name', CASE WHEN n % 10 = 0 THEN 'Open' ELSE 'Closed' END))
+  FROM (SELECT gen_random_uuid() AS id, n FROM generate_series(1, 3000) AS n) AS new`
+
+// fillLoans stores 3,000 loans, every tenth of them open, with statistics.
+func (l library) fillLoans(t *testing.T) {
+	t.Helper()
+	l.executeStatements(t, manyLoansSQL, "ANALYZE S.loan")
+}
+
+// executeStatements runs SQL in which S. stands for the tenant's schema.
+func (l library) executeStatements(t *testing.T, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := l.db.Pool().Exec(l.in(t), strings.ReplaceAll(statement, "S.", postgres.SchemaName(l.id)+".")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

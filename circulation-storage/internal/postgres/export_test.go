@@ -17,12 +17,12 @@ const CountOpenLoansSQL = countOpenLoansSQL
 
 // ListStatement returns the statement of RecordStore.List.
 func ListStatement(ctx context.Context, t records.Type, p records.Page) (string, []any, error) {
-	statement, args, err := listStatement(t, p)
+	q, err := writeListQuery(t, p)
 	if err != nil {
 		return "", nil, err
 	}
-	statement, err = nameSchema(ctx, nameTable(statement, t.Table))
-	return statement, args, err
+	err = q.nameTable(ctx, t.Table)
+	return q.page, q.args, err
 }
 
 // HistoryStatement returns the statement of HistoryStore.List.

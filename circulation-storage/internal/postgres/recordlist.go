@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,23 +24,28 @@ SELECT counted.total, page.jsonb
             ) AS page ON true
  ORDER BY page.place`
 
-const countRecordsSQL = `(SELECT count(*) FROM {table} WHERE {where})`
+const (
+	countRecordsSQL    = `(SELECT count(*) FROM {table} WHERE {where})`
+	countSomeSQL       = `(SELECT count(*) FROM (SELECT FROM {table} WHERE {where} LIMIT {most}) AS counted)`
+	estimateRecordsSQL = `EXPLAIN (FORMAT JSON) SELECT FROM {table} WHERE {where}`
+)
 
 // List implements records.Store.
 func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, out records.Sink) error {
-	statement, args, err := listStatement(t, p)
+	q, err := writeListQuery(t, p)
 	if err != nil {
 		return err
 	}
-	if statement, err = nameSchema(ctx, nameTable(statement, t.Table)); err != nil {
+	if err := q.nameTable(ctx, t.Table); err != nil {
 		return err
 	}
-	l := &listing{out: out, long: s.longLists}
+	l := &listing{out: out, long: s.longLists, page: p}
+	l.estimate = func(ctx context.Context) (int, error) { return s.estimateTotal(ctx, q) }
 	defer l.freePlace()
 	var broken error // after a part was given to out, the query must not run again
 	err = s.db.read(ctx, func() error {
 		err := l.readRows(ctx, func(ctx context.Context) pgx.Rows {
-			rows, _ := s.db.pool.Query(ctx, statement, args...) // a Query error surfaces in ForEachRow
+			rows, _ := s.db.pool.Query(ctx, q.page, q.args...) // a Query error surfaces in ForEachRow
 			return rows
 		})
 		if l.begun {
@@ -66,13 +72,15 @@ const (
 // one record. A longer page uses a connection while its client reads. So it needs one of
 // the places of long pages, which leave the other connections to short reads.
 type listing struct {
-	out   records.Sink
-	long  chan struct{}
-	total int
-	held  []json.RawMessage
-	size  int
-	begun bool // out has a part of it
-	place bool // it has a place of a long page
+	out      records.Sink
+	page     records.Page
+	estimate func(context.Context) (int, error) // of all matches
+	long     chan struct{}
+	total    int
+	held     []json.RawMessage
+	size     int
+	begun    bool // out has a part of it
+	place    bool // it has a place of a long page
 }
 
 // readRows gives the rows of query to the sink.
@@ -85,7 +93,7 @@ func (l *listing) readRows(ctx context.Context, query func(context.Context) pgx.
 		if doc == nil {
 			return nil
 		}
-		err := l.addRecord(*doc)
+		err := l.addRecord(ctx, *doc)
 		if err != nil {
 			cancel() // else pgx reads the remaining rows
 		}
@@ -94,11 +102,11 @@ func (l *listing) readRows(ctx context.Context, query func(context.Context) pgx.
 	if err != nil || l.begun {
 		return err
 	}
-	return l.giveHeld()
+	return l.giveHeld(ctx, true)
 }
 
 // addRecord holds a record, or gives it to the sink once the page has begun there.
-func (l *listing) addRecord(doc json.RawMessage) error {
+func (l *listing) addRecord(ctx context.Context, doc json.RawMessage) error {
 	if l.begun {
 		return l.out.Record(doc)
 	}
@@ -115,13 +123,17 @@ func (l *listing) addRecord(doc json.RawMessage) error {
 			Msg: "Too many long lists are being read: try again, or ask for less with limit and offset",
 		}
 	}
-	return l.giveHeld()
+	return l.giveHeld(ctx, false)
 }
 
-// giveHeld gives what is held to the sink.
-func (l *listing) giveHeld() error {
+// giveHeld gives the total and what is held to the sink.
+func (l *listing) giveHeld(ctx context.Context, whole bool) error {
+	total, err := l.countMatches(ctx, whole)
+	if err != nil {
+		return err
+	}
 	l.begun = true
-	if err := l.out.Begin(l.total); err != nil {
+	if err := l.out.Begin(total); err != nil {
 		return err
 	}
 	for _, doc := range l.held {
@@ -133,6 +145,21 @@ func (l *listing) giveHeld() error {
 	return nil
 }
 
+// countMatches returns the number of all matches, once at least a part of the page is
+// held. It estimates the number only where it was not counted and the page does not show
+// it: a page that is not full is the last one.
+func (l *listing) countMatches(ctx context.Context, whole bool) (int, error) {
+	if l.page.Total != records.TotalEstimated || l.total <= records.MaxCounted {
+		return l.total, nil
+	}
+	seen := l.page.Offset + len(l.held)
+	if whole && len(l.held) > 0 && len(l.held) < l.page.Limit {
+		return seen, nil
+	}
+	estimated, err := l.estimate(ctx)
+	return max(l.total, seen, estimated), err
+}
+
 // freePlace gives up the place of a long page, if it has one.
 func (l *listing) freePlace() {
 	if l.place {
@@ -140,18 +167,56 @@ func (l *listing) freePlace() {
 	}
 }
 
-// listStatement returns the statement for a page, with marks for schema and table.
-func listStatement(t records.Type, p records.Page) (string, []any, error) {
+// listQuery is the SQL of a list: the page with its total, and the estimate of the total.
+type listQuery struct {
+	page, estimate string
+	args           []any // of the page; the estimate has the first ones
+	estimateArgs   int
+}
+
+// writeListQuery writes the statements for a page, with marks for schema and table.
+func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 	sel, err := parseCQL(t, p.Query)
 	if err != nil {
-		return "", nil, err
+		return listQuery{}, err
 	}
 	w := cqlWriter{args: sel.args}
 	total := countRecordsSQL
-	if p.NoTotal {
+	switch p.Total {
+	case records.TotalEstimated:
+		total = strings.ReplaceAll(countSomeSQL, "{most}", strconv.Itoa(records.MaxCounted+1))
+	case records.TotalNone:
 		total = "0::bigint"
+	case records.TotalExact:
 	}
-	statement := strings.NewReplacer("{total}", total, "{order}", sel.order,
+	page := strings.NewReplacer("{total}", total, "{order}", sel.order,
 		"{offset}", w.bind(p.Offset, "bigint"), "{limit}", w.bind(p.Limit, "bigint")).Replace(listRecordsSQL)
-	return strings.ReplaceAll(statement, "{where}", sel.where), w.args, nil
+	return listQuery{
+		page:     strings.ReplaceAll(page, "{where}", sel.where),
+		estimate: strings.ReplaceAll(estimateRecordsSQL, "{where}", sel.where),
+		args:     w.args, estimateArgs: len(sel.args),
+	}, nil
+}
+
+// nameTable puts schema and table into the statements.
+func (q *listQuery) nameTable(ctx context.Context, table string) (err error) {
+	if q.page, err = nameSchema(ctx, nameTable(q.page, table)); err != nil {
+		return err
+	}
+	q.estimate, err = nameSchema(ctx, nameTable(q.estimate, table))
+	return err
+}
+
+// estimateTotal returns how many records PostgreSQL expects to match.
+func (s *RecordStore) estimateTotal(ctx context.Context, q listQuery) (int, error) {
+	var plans []struct {
+		Plan struct {
+			Rows float64 `json:"Plan Rows"`
+		}
+	}
+	err := s.db.pool.QueryRow(ctx, q.estimate, q.args[:q.estimateArgs]...).Scan(&plans)
+	if err != nil || len(plans) == 0 {
+		return 0, err
+	}
+	return int(plans[0].Plan.Rows), nil
 }

@@ -237,8 +237,8 @@ func TestRecordStore_List_ReturnsPageAndTotal(t *testing.T) {
 		"nothing but the total":          {page: records.Page{Limit: 0}, wantRecords: 0, wantTotal: 7},
 		"nothing matches":                {page: records.Page{Query: `name=="nothing"`, Limit: 3}, wantRecords: 0, wantTotal: 0},
 		"everything, as FOLIO asks":      {page: records.Page{Query: "cql.allRecords=1 sortby name", Limit: 1<<31 - 1}, wantRecords: 7, wantTotal: 7},
-		"without counting":               {page: records.Page{Limit: 3, NoTotal: true}, wantRecords: 3, wantTotal: 0},
-		"without counting, on no record": {page: records.Page{Offset: 1<<31 - 1, Limit: 3, NoTotal: true}, wantRecords: 0, wantTotal: 0},
+		"without counting":               {page: records.Page{Limit: 3, Total: records.TotalNone}, wantRecords: 3, wantTotal: 0},
+		"without counting, on no record": {page: records.Page{Offset: 1<<31 - 1, Limit: 3, Total: records.TotalNone}, wantRecords: 0, wantTotal: 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ func Loan() Type {
 				"agedToLostDelayedBilling.dateLostItemShouldBeBilled", "agedToLostDelayedBilling.agedToLostDate",
 				"reminders.lastFeeBilled.date", "forUseAtLocation.statusDate", "forUseAtLocation.holdShelfExpirationDate",
 			},
-		}, "userId", "itemId"),
+		}, "userId", "itemId").inColumns("loanDate", "dueDate"),
 		Unique: []Unique{{
 			Constraint: "loan_open_item_id_key", Fields: []string{"itemId"},
 			Message: "Cannot have more than one open loan for the same item",

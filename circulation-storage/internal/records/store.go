@@ -35,9 +35,25 @@ type Page struct {
 	Query  string // CQL; empty means all
 	Offset int    // records to skip
 	Limit  int    // records to return at most
-	// NoTotal leaves out the count of all matches; the total is 0 then.
-	NoTotal bool
+	Total  Total
 }
+
+// Total says how a list counts all matches.
+type Total int
+
+const (
+	// TotalEstimated counts up to MaxCounted matches, and estimates more from the table's
+	// statistics, as FOLIO's auto does: an exact count reads every match.
+	TotalEstimated Total = iota
+	// TotalExact counts all matches.
+	TotalExact
+	// TotalNone counts nothing; the total is 0.
+	TotalNone
+)
+
+// MaxCounted is up to how many matches TotalEstimated counts exactly (raml-module-builder's
+// limit too).
+const MaxCounted = 1000
 
 // Sink receives a page of records. Its error ends the page.
 type Sink interface {

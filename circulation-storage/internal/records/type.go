@@ -106,10 +106,10 @@ func index(listed fields, ids ...string) indexes {
 	return all
 }
 
-// inColumns gives the indexes generated columns of the same names.
+// inColumns gives the indexes generated columns of the same names in snake case.
 func (all indexes) inColumns(names ...string) indexes {
 	for _, name := range names {
-		all[name] = Index{Kind: all[name].Kind, Column: name}
+		all[name] = Index{Kind: all[name].Kind, Column: snakeCase(name)}
 	}
 	return all
 }
