@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 const root = "../.."
@@ -22,6 +24,8 @@ var (
 	mdLink     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading    = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	fence      = regexp.MustCompile("(?ms)^```.*?^```")
+	listItem   = regexp.MustCompile(`^\s*([*-]|\d+\.) `)
+	sentence   = regexp.MustCompile("[.!?][\"”)*_]*\\s+([A-Z`*“\"(…])")
 )
 
 func TestArchitecture_NamesWhatExists(t *testing.T) {
@@ -89,6 +93,52 @@ func TestDocuments_LinkWhatExists(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestDocuments_HaveShortLinesAndSentences(t *testing.T) {
+	t.Parallel()
+	const maxColumns, maxWords = 100, 25
+	for _, file := range findFiles(t, ".md") {
+		for _, p := range findParagraphs(read(t, file)) {
+			for _, line := range p {
+				if utf8.RuneCountInString(line) > maxColumns {
+					t.Errorf("%s: the line is longer than %d columns: %s", file, maxColumns, line)
+				}
+			}
+			text := mdLink.ReplaceAllString(strings.Join(p, " "), "]")
+			for _, s := range strings.Split(sentence.ReplaceAllString(text, ".\n$1"), "\n") {
+				words := 0
+				for _, w := range strings.Fields(s) {
+					if strings.IndexFunc(w, isWordRune) >= 0 {
+						words++
+					}
+				}
+				if words > maxWords {
+					t.Errorf("%s: the sentence has %d words, allowed are %d: %s", file, words, maxWords, s)
+				}
+			}
+		}
+	}
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// findParagraphs returns the lines of each paragraph and list item, without tables,
+// headings, pictures and code.
+func findParagraphs(text string) [][]string {
+	var all [][]string
+	var paragraph []string
+	for line := range strings.Lines(fence.ReplaceAllString(text, "") + "\n\n") {
+		line = strings.TrimRight(line, "\n")
+		isProse := line != "" && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "![")
+		if (!isProse || listItem.MatchString(line)) && len(paragraph) > 0 {
+			all, paragraph = append(all, paragraph), nil
+		}
+		if isProse {
+			paragraph = append(paragraph, line)
+		}
+	}
+	return all
 }
 
 // hasHeading reports whether a document has a heading with the anchor that GitHub makes.

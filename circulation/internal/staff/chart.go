@@ -36,8 +36,8 @@ type plot struct {
 	Empty                                   bool // there is nothing to draw
 }
 
-// chooseMarks returns the round numbers from 0 to the first that is at least highest:
-// about wantedTicks steps of 1, 2 or 5 times a power of 10. Steps are whole numbers.
+// chooseMarks returns the round numbers from 0 to the first that is at least highest.
+// They are about wantedTicks steps of 1, 2 or 5 times a power of 10, never fractions.
 func chooseMarks(highest float64) []float64 {
 	step := 1.0
 	for i := 0; step*wantedTicks < highest; i++ {

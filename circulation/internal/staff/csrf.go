@@ -40,8 +40,8 @@ func checkToken(c echo.Context) (string, error) {
 		return cookie.Value, nil
 	}
 	token := rand.Text()
-	// Lax, because a visitor who follows a link from a mail must come with the token:
-	// a new token would invalidate the forms that are open.
+	// Lax, because a visitor who follows a link from a mail must come with the token. A
+	// new token would invalidate the forms that are open.
 	c.SetCookie(&http.Cookie{ //nolint:gosec // Secure depends on the visitor's scheme
 		Name: tokenCookie, Value: token, Path: "/staff/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		// A gateway's header gives the scheme; a forged header only loses the cookie.

@@ -75,9 +75,8 @@ func TestCSRF_HidesTheTokenFromOtherSites(t *testing.T) {
 	form.has(t, `name="token" value="`+v.cookies["staff_token"]+`"`)
 }
 
-// originUnder is the Origin that browsers send with a form of a page with the
-// referrer policy to an address of the same site over plain http (Fetch, section
-// "append a request Origin header").
+// originUnder is the Origin of a form of a page with the referrer policy, sent to the
+// same site over plain http (Fetch, section "append a request Origin header").
 func originUnder(policy, site string) string {
 	switch policy {
 	case "same-origin", "strict-origin", "strict-origin-when-cross-origin", "no-referrer-when-downgrade", "origin", "origin-when-cross-origin", "unsafe-url":

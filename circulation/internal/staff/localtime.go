@@ -25,9 +25,9 @@ func readLocalTime(f *field) (first, last time.Time) {
 }
 
 // findSpan returns the first and the last millisecond at which clocks in the zone show
-// the typed minute or second. In the hour that clocks repeat in autumn these are an
-// hour and a minute apart, so that a search between two local times misses nothing. A
-// time that clocks skip in spring means the moment at which they skip it.
+// the typed minute or second. In the hour that clocks repeat in autumn, these are an
+// hour and a minute apart. So a search between two local times misses nothing. A time
+// that clocks skip in spring means the moment at which they skip it.
 func findSpan(typed string, zone *time.Location) (first, last time.Time, ok bool) {
 	for _, form := range []struct {
 		layout    string
@@ -48,8 +48,8 @@ func findSpan(typed string, zone *time.Location) (first, last time.Time, ok bool
 	return time.Time{}, time.Time{}, false
 }
 
-// findInstants returns the one or two instants, the earlier one first, at which clocks
-// in the zone show the date and time of wall, which is in UTC. If clocks skip that
+// findInstants returns the one or two instants at which clocks in the zone show the
+// date and time of wall, the earlier one first. wall is in UTC. If clocks skip that
 // time, it returns the instant at which they do.
 func findInstants(wall time.Time, zone *time.Location) (found []time.Time, skipped bool) {
 	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
