@@ -8,23 +8,25 @@ import (
 	"syscall"
 )
 
-// supported is false where users, signals and file locks work otherwise; Start then says so and does nothing.
+// supported is false on systems with other users, signals and file locks. Start fails there.
 const supported = false
 
 const errLocked = syscall.EWOULDBLOCK
+
+const ctype = "C"
 
 type account struct{}
 
 func newAccount() *account { return nil }
 
-func ownerAccount(string) (*account, error) { return nil, errors.ErrUnsupported }
+func findOwner(string) (*account, error) { return nil, errors.ErrUnsupported }
 
-func owner(string) (uid, gid uint32, err error) { return 0, 0, errors.ErrUnsupported }
+func readOwner(string) (uid, gid uint32, err error) { return 0, 0, errors.ErrUnsupported }
 
-func (*account) own(...string) error { return errors.ErrUnsupported }
+func (*account) giveFiles(...string) error { return errors.ErrUnsupported }
 
-func (*account) hint(string) string { return "" }
+func (*account) explainFailure(string) string { return "" }
 
-func serverAttr(*account) *syscall.SysProcAttr { return nil }
+func processAttributes(*account) *syscall.SysProcAttr { return nil }
 
 func tryLock(*os.File) error { return errors.ErrUnsupported }

@@ -11,18 +11,18 @@ import (
 	"syscall"
 )
 
-// supported tells whether this system can run the launcher at all.
+// supported reports whether this system can run the launcher.
 const supported = true
 
-// errLocked is what tryLock returns for a lock that another process holds.
+// errLocked is the error of tryLock if another process holds the lock.
 const errLocked = syscall.EWOULDBLOCK
 
-// account is the user a server runs as when this process is root, since PostgreSQL refuses to run as root. A nil
-// account means this process's own user.
+// account is the user of the server process if this process is root, because PostgreSQL refuses to
+// run as root. A nil account means this process's user.
 type account struct{ uid, gid uint32 }
 
-// newAccount returns the account for a new cluster: postgres where it exists, else nobody, else the number that
-// nobody usually has.
+// newAccount returns the account for a new cluster: the user postgres, else the user nobody, else
+// the usual uid of that user.
 func newAccount() *account {
 	if os.Geteuid() != 0 {
 		return nil
@@ -41,9 +41,9 @@ func newAccount() *account {
 	return &account{uid: 65534, gid: 65534}
 }
 
-// ownerAccount returns the account that owns the cluster in dir.
-func ownerAccount(dir string) (*account, error) {
-	uid, gid, err := owner(dir)
+// findOwner returns the account that owns the cluster in dir.
+func findOwner(dir string) (*account, error) {
+	uid, gid, err := readOwner(dir)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the owner of the data directory: %w", err)
@@ -52,26 +52,26 @@ func ownerAccount(dir string) (*account, error) {
 	case os.Geteuid() != 0:
 		return nil, fmt.Errorf("%s belongs to uid %d, this is uid %d: use a directory of your own", dir, uid, os.Geteuid())
 	case uid == 0:
-		return nil, fmt.Errorf("%s belongs to root, as whom PostgreSQL does not run: give it to another user (chown -R)", dir)
+		return nil, fmt.Errorf("%s belongs to root, but PostgreSQL does not run as root: give it to another user (chown -R)", dir)
 	}
 	return &account{uid: uid, gid: gid}, nil
 }
 
-// owner returns who owns the file, without following a link.
-func owner(name string) (uid, gid uint32, err error) {
+// readOwner returns the owner of the file. It does not follow links.
+func readOwner(name string) (uid, gid uint32, err error) {
 	fi, err := os.Lstat(name)
 	if err != nil {
 		return 0, 0, err
 	}
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
-		return 0, 0, fmt.Errorf("%s: the system does not tell the owner", name)
+		return 0, 0, fmt.Errorf("%s: the system does not report the owner", name)
 	}
 	return st.Uid, st.Gid, nil
 }
 
-// own gives the files to the account.
-func (a *account) own(names ...string) error {
+// giveFiles makes the account the owner of the files.
+func (a *account) giveFiles(names ...string) error {
 	if a == nil {
 		return nil
 	}
@@ -83,8 +83,9 @@ func (a *account) own(names ...string) error {
 	return nil
 }
 
-// hint explains the two failures that depend on the account, and is empty for any other.
-func (a *account) hint(output string) string {
+// explainFailure explains the two failures that depend on the account. It returns an empty text for
+// others.
+func (a *account) explainFailure(output string) string {
 	output = strings.ToLower(output)
 	switch {
 	case a != nil && strings.Contains(output, "permission denied"):
@@ -95,9 +96,10 @@ func (a *account) hint(output string) string {
 	return ""
 }
 
-// serverAttr makes a child run as the account, in a process group of its own so that Ctrl-C in a terminal does not
-// reach it before its owner has finished, and on Linux end with its parent.
-func serverAttr(a *account) *syscall.SysProcAttr {
+// processAttributes makes a child run as the account, in its own process group. So Ctrl-C in a
+// terminal does not reach it before its owner has finished. On Linux the child also ends with its
+// parent.
+func processAttributes(a *account) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a != nil {
 		attr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
@@ -106,8 +108,8 @@ func serverAttr(a *account) *syscall.SysProcAttr {
 	return attr
 }
 
-// tryLock takes the file's exclusive lock, which the system frees when this process ends. It fails at once when
-// somebody else holds it, with errLocked.
+// tryLock takes the file's exclusive lock without a wait. It returns errLocked if another process
+// holds the lock. The system frees the lock when this process ends.
 func tryLock(f *os.File) error {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

@@ -8,8 +8,9 @@ import (
 	"strconv"
 )
 
-// apt installs Debian's package of PostgreSQL. That changes the machine, so it is done as root only and said aloud.
-func (f *finder) apt(ctx context.Context, major int) (binaries, error) {
+// installPackage installs Debian's package of PostgreSQL, as root only. It logs a warning, because
+// it changes the machine.
+func (f *finder) installPackage(ctx context.Context, major int) (binaries, error) {
 	if _, err := os.Stat(f.debian); err != nil || f.goos != "linux" {
 		return binaries{}, errors.New("not installed with apt-get: this is neither Debian nor Ubuntu")
 	}
@@ -29,20 +30,20 @@ func (f *finder) apt(ctx context.Context, major int) (binaries, error) {
 	}
 	f.log.Warn("installing PostgreSQL on this machine", "command", "apt-get install "+name)
 
-	// Lists may be stale and still do; then the installation tells.
+	// The installation may succeed with stale lists, so only its result counts.
 	_, uerr := f.run(ctx, "/", env, aptGet, "update")
-	// The package also sets up a cluster of Debian's own and starts it where it can. Neither is used here, and where
-	// that fails apt-get fails though the programs are in place: they decide.
+	// The package also makes and starts a cluster of its own, which is not used here. If that
+	// fails, apt-get fails although the programs are installed. So the search for them decides.
 	_, ierr := f.run(ctx, "/", env, aptGet, "install", "-y", "--no-install-recommends", name)
-	b, err := f.local(ctx, major)
+	b, err := f.findInstalled(ctx, major)
 	if err != nil {
 		return binaries{}, errors.Join(err, uerr, ierr)
 	}
 	return b, nil
 }
 
-// advice returns the line that installs PostgreSQL on this system; major 0 means any version.
-func (f *finder) advice(major int) string {
+// describeInstallation returns how to install PostgreSQL on this system. Major 0 means any version.
+func (f *finder) describeInstallation(major int) string {
 	version := ""
 	if major != 0 {
 		version = strconv.Itoa(major)

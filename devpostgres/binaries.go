@@ -23,14 +23,14 @@ const minMajor = 14
 // binaries are the programs of one PostgreSQL installation.
 type binaries struct {
 	dir          string
-	version      string // as the server tells it, such as "15.18"
+	version      string // as the server prints it, such as "15.18"
 	major, minor int
 }
 
 func (b binaries) postgres() string { return filepath.Join(b.dir, "postgres") }
 func (b binaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
 
-// finder looks for binaries. Its fields are what it sees of the machine, so that tests can give it another one.
+// finder finds binaries. Its fields describe the machine, so that tests can replace it.
 type finder struct {
 	log      *slog.Logger
 	goos     string
@@ -38,7 +38,7 @@ type finder struct {
 	root     bool
 	folders  []string                     // patterns of the usual folders
 	lookPath func(string) (string, error) // finds a program in PATH
-	cacheDir func() (string, error)       // where downloads are kept
+	cacheDir func() (string, error)       // the folder of downloads
 	debian   string                       // the file that marks Debian and its descendants
 	run      func(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error)
 }
@@ -56,19 +56,20 @@ func newFinder(log *slog.Logger) *finder {
 			"/Library/PostgreSQL/*/bin", "/Applications/Postgres.app/Contents/Versions/*/bin",
 		},
 		lookPath: exec.LookPath,
-		cacheDir: func() (string, error) { return cacheDir("checkoutlock") },
+		cacheDir: func() (string, error) { return makeCacheDir("checkoutlock") },
 		debian:   "/etc/debian_version",
-		run:      run,
+		run:      runProgram,
 	}
 }
 
-// find returns the binaries to use: those in binDir when it is given, else the first of: PATH, the usual folders
-// with the newest version first, the npm package, the system's package. With major not 0 only that version will do.
-func (f *finder) find(ctx context.Context, binDir string, major int) (binaries, error) {
+// findBinaries returns the binaries in binDir if it is given. Otherwise it searches PATH, the usual
+// folders with the newest version first, the npm package and the system's package. If major is not
+// 0, it accepts only that version.
+func (f *finder) findBinaries(ctx context.Context, binDir string, major int) (binaries, error) {
 	if binDir != "" {
 		b, err := f.inspect(ctx, binDir)
 		if err == nil {
-			err = fits(b, major)
+			err = checkVersion(b, major)
 		}
 		if err != nil {
 			return binaries{}, fmt.Errorf("the given folder of PostgreSQL programs: %w", err)
@@ -76,7 +77,7 @@ func (f *finder) find(ctx context.Context, binDir string, major int) (binaries, 
 		return b, nil
 	}
 	var failed []error
-	for _, step := range []func(context.Context, int) (binaries, error){f.local, f.npm, f.apt} {
+	for _, step := range []func(context.Context, int) (binaries, error){f.findInstalled, f.loadPackage, f.installPackage} {
 		b, err := step(ctx, major)
 		if err == nil {
 			f.log.Debug("PostgreSQL found", "version", b.version, "dir", b.dir)
@@ -88,16 +89,16 @@ func (f *finder) find(ctx context.Context, binDir string, major int) (binaries, 
 		failed = append(failed, err)
 	}
 	return binaries{}, fmt.Errorf("no PostgreSQL to run: %s, or name its folder in PG_BIN, or name a running server in DATABASE_URL; tried:\n%w",
-		f.advice(major), errors.Join(failed...))
+		f.describeInstallation(major), errors.Join(failed...))
 }
 
-// local looks for what is installed.
-func (f *finder) local(ctx context.Context, major int) (binaries, error) {
+// findInstalled returns installed binaries.
+func (f *finder) findInstalled(ctx context.Context, major int) (binaries, error) {
 	var failed []error
 	try := func(dir string) (binaries, bool) {
 		b, err := f.inspect(ctx, dir)
 		if err == nil {
-			err = fits(b, major)
+			err = checkVersion(b, major)
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -137,11 +138,11 @@ func (f *finder) local(ctx context.Context, major int) (binaries, error) {
 	if len(failed) > 0 {
 		return binaries{}, errors.Join(failed...)
 	}
-	return binaries{}, errors.New("nothing in PATH and the usual folders")
+	return binaries{}, errors.New("no binaries in PATH and the usual folders")
 }
 
-// inspect asks the server in dir for its version. PATH may hold clients alone, and some packages split the server
-// from initdb, so both must be there.
+// inspect reads the version of the server in dir. It requires postgres and initdb, because PATH may
+// have clients only, and some packages split the two.
 func (f *finder) inspect(ctx context.Context, dir string) (binaries, error) {
 	b := binaries{dir: dir}
 	for _, name := range []string{b.postgres(), b.initdb()} {
@@ -164,8 +165,9 @@ func (f *finder) inspect(ctx context.Context, dir string) (binaries, error) {
 	return b, err
 }
 
-// parseVersion reads what "postgres --version" prints: "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)",
-// "postgres (PostgreSQL) 19beta1". A version without a minor number has minor 0.
+// parseVersion reads the output of "postgres --version", such as "postgres (PostgreSQL) 15.18
+// (Debian 15.18-0+deb12u1)" and "postgres (PostgreSQL) 19beta1". A version without a minor number
+// has minor 0.
 func parseVersion(out string) (version string, major, minor int, err error) {
 	_, rest, ok := strings.Cut(out, "(PostgreSQL) ")
 	fields := strings.Fields(rest)
@@ -190,8 +192,9 @@ func leadingDigits(s string) string {
 	return s
 }
 
-// fits tells whether the binaries are new enough and can serve a cluster of the major version; 0 means a new one.
-func fits(b binaries, major int) error {
+// checkVersion returns an error if the binaries are too old or cannot serve a cluster of the major
+// version. 0 means a new cluster.
+func checkVersion(b binaries, major int) error {
 	switch {
 	case major != 0 && b.major != major:
 		return fmt.Errorf("%s is PostgreSQL %s, which does not read data of %d", b.dir, b.version, major)
@@ -201,8 +204,9 @@ func fits(b binaries, major int) error {
 	return nil
 }
 
-// run runs a program to its end and returns its standard output; what it wrote to standard error is in the error.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
+// runProgram runs a program to its end and returns its standard output. The error contains its
+// standard error.
+func runProgram(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // names and arguments are ours
 	cmd.Dir, cmd.Env = dir, env
 	out, err := cmd.Output()

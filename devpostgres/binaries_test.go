@@ -18,11 +18,11 @@ func TestParseVersion(t *testing.T) {
 		version      string
 		major, minor int
 	}{
-		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": {"15.18", 15, 18},
-		"postgres (PostgreSQL) 14.0":                             {"14.0", 14, 0},
-		"postgres (PostgreSQL) 9.6.24":                           {"9.6.24", 9, 6},
-		"postgres (PostgreSQL) 19beta1\n":                        {"19beta1", 19, 0},
-		"postgres (PostgreSQL) 19devel (Homebrew)":               {"19devel", 19, 0},
+		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n": {version: "15.18", major: 15, minor: 18},
+		"postgres (PostgreSQL) 14.0":                             {version: "14.0", major: 14, minor: 0},
+		"postgres (PostgreSQL) 9.6.24":                           {version: "9.6.24", major: 9, minor: 6},
+		"postgres (PostgreSQL) 19beta1\n":                        {version: "19beta1", major: 19, minor: 0},
+		"postgres (PostgreSQL) 19devel (Homebrew)":               {version: "19devel", major: 19, minor: 0},
 	} {
 		version, major, minor, err := parseVersion(out)
 		if err != nil || version != want.version || major != want.major || minor != want.minor {
@@ -36,8 +36,9 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// install puts programs into dir that answer with the version; the finder of machine reads them instead of running them.
-func install(t *testing.T, dir, version string) string {
+// writePrograms writes programs into dir. They contain their version, which newFakeFinder reads
+// instead of running them.
+func writePrograms(t *testing.T, dir, version string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -50,8 +51,9 @@ func install(t *testing.T, dir, version string) string {
 	return dir
 }
 
-// machine is a finder for a made-up machine below base: no PATH, folders base/usr/*/bin, Linux on amd64, not Debian.
-func machine(t *testing.T, base string) *finder {
+// newFakeFinder returns a finder for a simulated machine below base: an empty PATH, folders
+// base/usr/*/bin, Linux on amd64, not Debian.
+func newFakeFinder(t *testing.T, base string) *finder {
 	t.Helper()
 	return &finder{
 		log: slog.New(slog.DiscardHandler), goos: "linux", goarch: "amd64",
@@ -65,7 +67,7 @@ func machine(t *testing.T, base string) *finder {
 	}
 }
 
-func TestFind_Order(t *testing.T) {
+func TestFinder_Order(t *testing.T) {
 	t.Parallel()
 	const path, given, cached = "path", "given", "postgresql-" + npmVersion + "-linux-x64/bin"
 	for name, tt := range map[string]struct {
@@ -75,40 +77,40 @@ func TestFind_Order(t *testing.T) {
 		want      string // folder
 		wantErr   string
 	}{
-		"given folder before all":            {installed: map[string]string{given: "14.1", path: "18.1", "usr/17/bin": "17.2"}, given: given, want: given},
-		"PATH before the usual folders":      {installed: map[string]string{path: "15.1", "usr/17/bin": "17.2"}, want: path},
-		"newest of the usual folders":        {installed: map[string]string{"usr/9.6/bin": "9.6", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, want: "usr/17/bin"},
-		"newest by number, not by letters":   {installed: map[string]string{"usr/a/bin": "17.10", "usr/b/bin": "17.9"}, want: "usr/a/bin"},
-		"too old in PATH":                    {installed: map[string]string{path: "13.9", "usr/14/bin": "14.2"}, want: "usr/14/bin"},
-		"installed before downloaded":        {installed: map[string]string{"usr/14/bin": "14.2", cached: "15.18"}, want: "usr/14/bin"},
-		"downloaded before":                  {installed: map[string]string{cached: "15.18"}, want: cached},
-		"the version of the data":            {installed: map[string]string{path: "15.1", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, major: 16, want: "usr/16/bin"},
-		"data of a version not here":         {installed: map[string]string{path: "15.1"}, major: 16, wantErr: "is PostgreSQL 15.1, which does not read data of 16"},
-		"given folder of another version":    {installed: map[string]string{given: "15.1", "usr/16/bin": "16.1"}, given: given, major: 16, wantErr: "given folder"},
-		"given folder without programs":      {installed: map[string]string{path: "15.1"}, given: given, wantErr: filepath.Join(given, "postgres") + " is missing"},
-		"given folder too old":               {installed: map[string]string{given: "13.9", path: "15.1"}, given: given, wantErr: "older than 14"},
-		"nothing, and the user learns a way": {wantErr: "DATABASE_URL"},
+		"given folder before all":              {installed: map[string]string{given: "14.1", path: "18.1", "usr/17/bin": "17.2"}, given: given, want: given},
+		"PATH before the usual folders":        {installed: map[string]string{path: "15.1", "usr/17/bin": "17.2"}, want: path},
+		"newest of the usual folders":          {installed: map[string]string{"usr/9.6/bin": "9.6", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, want: "usr/17/bin"},
+		"newest by number, not by letters":     {installed: map[string]string{"usr/a/bin": "17.10", "usr/b/bin": "17.9"}, want: "usr/a/bin"},
+		"too old in PATH":                      {installed: map[string]string{path: "13.9", "usr/14/bin": "14.2"}, want: "usr/14/bin"},
+		"installed before downloaded":          {installed: map[string]string{"usr/14/bin": "14.2", cached: "15.18"}, want: "usr/14/bin"},
+		"downloaded before":                    {installed: map[string]string{cached: "15.18"}, want: cached},
+		"the version of the data":              {installed: map[string]string{path: "15.1", "usr/17/bin": "17.2", "usr/16/bin": "16.9"}, major: 16, want: "usr/16/bin"},
+		"data of a version not here":           {installed: map[string]string{path: "15.1"}, major: 16, wantErr: "is PostgreSQL 15.1, which does not read data of 16"},
+		"given folder of another version":      {installed: map[string]string{given: "15.1", "usr/16/bin": "16.1"}, given: given, major: 16, wantErr: "given folder"},
+		"given folder without programs":        {installed: map[string]string{path: "15.1"}, given: given, wantErr: filepath.Join(given, "postgres") + " is missing"},
+		"given folder too old":                 {installed: map[string]string{given: "13.9", path: "15.1"}, given: given, wantErr: "older than 14"},
+		"no binaries, and advice for the user": {wantErr: "DATABASE_URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
-			f := machine(t, base)
+			f := newFakeFinder(t, base)
 			for dir, version := range tt.installed {
-				install(t, filepath.Join(base, dir), version)
+				writePrograms(t, filepath.Join(base, dir), version)
 				if dir == path {
 					// PATH holds a link to one of the programs, as on Debian.
 					link := filepath.Join(t.TempDir(), "postgres")
 					if err := os.Symlink(filepath.Join(base, dir, "postgres"), link); err != nil {
 						t.Fatal(err)
 					}
-					f.lookPath = lookOnly("postgres", link)
+					f.lookPath = findOnly("postgres", link)
 				}
 			}
 			binDir := ""
 			if tt.given != "" {
 				binDir = filepath.Join(base, tt.given)
 			}
-			b, err := f.find(t.Context(), binDir, tt.major)
+			b, err := f.findBinaries(t.Context(), binDir, tt.major)
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
 					t.Errorf("got %v, %v, want %q", b, err, tt.wantErr)
@@ -122,8 +124,8 @@ func TestFind_Order(t *testing.T) {
 	}
 }
 
-// lookOnly is a PATH that holds one program.
-func lookOnly(name, at string) func(string) (string, error) {
+// findOnly returns the look-up of a PATH with one program.
+func findOnly(name, at string) func(string) (string, error) {
 	return func(wanted string) (string, error) {
 		if wanted == name {
 			return at, nil
@@ -132,24 +134,24 @@ func lookOnly(name, at string) func(string) (string, error) {
 	}
 }
 
-func TestFind_ServerWithoutInitdbIsPassedOver(t *testing.T) {
+func TestFinder_SkipsAServerWithoutInitdb(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	f := machine(t, base)
-	half, whole := install(t, filepath.Join(base, "half"), "17.1"), install(t, filepath.Join(base, "usr/15/bin"), "15.1")
+	f := newFakeFinder(t, base)
+	half, whole := writePrograms(t, filepath.Join(base, "half"), "17.1"), writePrograms(t, filepath.Join(base, "usr/15/bin"), "15.1")
 	if err := os.Remove(filepath.Join(half, "initdb")); err != nil {
 		t.Fatal(err)
 	}
-	f.lookPath = lookOnly("postgres", filepath.Join(half, "postgres"))
-	if b, err := f.find(t.Context(), "", 0); err != nil || b.dir != whole {
+	f.lookPath = findOnly("postgres", filepath.Join(half, "postgres"))
+	if b, err := f.findBinaries(t.Context(), "", 0); err != nil || b.dir != whole {
 		t.Errorf("got %s, %v, want %s", b.dir, err, whole)
 	}
-	if _, err := f.find(t.Context(), half, 0); err == nil || !strings.Contains(err.Error(), "initdb is missing") {
-		t.Errorf("given by name: got %v, want that initdb is missing", err)
+	if _, err := f.findBinaries(t.Context(), half, 0); err == nil || !strings.Contains(err.Error(), "initdb is missing") {
+		t.Errorf("as the given folder: got %v, want an error about initdb", err)
 	}
 }
 
-func TestApt(t *testing.T) {
+func TestFinder_InstallsThePackage(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		goos      string
@@ -173,9 +175,9 @@ func TestApt(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
 			log := &lineRecorder{}
-			f := machine(t, base)
+			f := newFakeFinder(t, base)
 			f.goos, f.root, f.log = tt.goos, tt.root, slog.New(slog.NewTextHandler(log, nil))
-			f.lookPath = lookOnly("apt-get", "/usr/bin/apt-get")
+			f.lookPath = findOnly("apt-get", "/usr/bin/apt-get")
 			if tt.debian {
 				if err := os.WriteFile(f.debian, []byte("12\n"), 0o600); err != nil {
 					t.Fatal(err)
@@ -189,14 +191,14 @@ func TestApt(t *testing.T) {
 				}
 				calls = append(calls, strings.Join(args, " "))
 				if tt.installs && args[0] == "install" {
-					install(t, filepath.Join(base, "usr/15/bin"), "15.18")
+					writePrograms(t, filepath.Join(base, "usr/15/bin"), "15.18")
 				}
 				if tt.fails {
 					return nil, errors.New("no such mirror")
 				}
 				return nil, nil
 			}
-			b, err := f.find(t.Context(), "", tt.major)
+			b, err := f.findBinaries(t.Context(), "", tt.major)
 			switch {
 			case tt.wantErr != "":
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
@@ -209,7 +211,7 @@ func TestApt(t *testing.T) {
 				t.Errorf("apt-get calls: got %q, want %q", calls, tt.wantCalls)
 			}
 			if said := strings.Contains(log.String(), "level=WARN"); said != (tt.wantCalls != nil) {
-				t.Errorf("said aloud: got %t, want %t", said, tt.wantCalls != nil)
+				t.Errorf("a warning was logged: %t, want %t", said, tt.wantCalls != nil)
 			}
 		})
 	}

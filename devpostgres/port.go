@@ -15,17 +15,17 @@ import (
 const (
 	loopback = "127.0.0.1"
 
-	// Free ports are taken from below the ranges that systems hand out to outgoing connections (32768 up on Linux,
-	// 49152 up on macOS). Otherwise, while a killed server is down, a client that dials it can be given that very
-	// port as its own, and the server cannot come back.
+	// Free ports are below the ranges of outgoing connections (from 32768 on Linux, from 49152 on
+	// macOS). Otherwise a client that dials a killed server may get the server's port as its own,
+	// which prevents the restart.
 	lowestPort  = 20000
 	highestPort = 32000
 
 	probeTimeout = 2 * time.Second
 )
 
-// freePort returns a port on which nobody listens just now.
-func freePort(ctx context.Context) (int, error) {
+// findFreePort returns a port without a listener.
+func findFreePort(ctx context.Context) (int, error) {
 	const tries = 100
 	var err error
 	for range tries {
@@ -39,20 +39,20 @@ func freePort(ctx context.Context) (int, error) {
 			return port, l.Close()
 		}
 	}
-	return 0, fmt.Errorf("looking for a free port: %w", err)
+	return 0, fmt.Errorf("finding a free port: %w", err)
 }
 
-// answersSoon is answers for a server that may be silent: it gives up after probeTimeout.
-func answersSoon(ctx context.Context, port int) bool {
+// probeServer calls acceptsConnections with probeTimeout, because a server may be silent.
+func probeServer(ctx context.Context, port int) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	return answers(ctx, port)
+	return acceptsConnections(ctx, port)
 }
 
-// answers tells whether the server on port accepts connections. It begins a session as any client would: the server
-// asks for authentication, or refuses with an error while it starts, recovers or stops. It waits for an answer until
-// ctx's deadline.
-func answers(ctx context.Context, port int) bool {
+// acceptsConnections reports whether the server on port accepts connections. It begins a session as
+// a client does. A ready server asks for authentication; one that starts, recovers or stops answers
+// with an error. It waits until ctx's deadline.
+func acceptsConnections(ctx context.Context, port int) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 	if err != nil {
 		return false
@@ -63,7 +63,7 @@ func answers(ctx context.Context, port int) bool {
 			return false
 		}
 	}
-	if _, err := conn.Write(startupMessage()); err != nil {
+	if _, err := conn.Write(buildStartupMessage()); err != nil {
 		return false
 	}
 	const authentication = 'R'
@@ -72,9 +72,10 @@ func answers(ctx context.Context, port int) bool {
 	return err == nil && kind[0] == authentication
 }
 
-// startupMessage begins a session by version 3.0 of PostgreSQL's protocol: length, version, then names and values,
-// each ended by a zero byte, and one more to end the list.
-func startupMessage() []byte {
+// buildStartupMessage returns the message that begins a session in version 3.0 of PostgreSQL's
+// protocol: length, version, names and values, each with a zero byte at its end, and a final zero
+// byte.
+func buildStartupMessage() []byte {
 	const protocol = 3 << 16
 	m := binary.BigEndian.AppendUint32(make([]byte, 4), protocol)
 	m = append(m, "user\x00"+superuser+"\x00database\x00postgres\x00\x00"...)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestAnswers(t *testing.T) {
+func TestAcceptsConnections(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		answer string
@@ -22,18 +22,18 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			port, got := serveOnce(t, tt.answer)
-			if answers := answers(t.Context(), port); answers != tt.want {
+			if answers := acceptsConnections(t.Context(), port); answers != tt.want {
 				t.Errorf("got %t, want %t", answers, tt.want)
 			}
 			if said, want := <-got, "user\x00postgres\x00database\x00postgres\x00\x00"; !strings.HasSuffix(said, want) {
-				t.Errorf("the server heard %q, want %q at its end", said, want)
+				t.Errorf("the server received %q, want %q at its end", said, want)
 			}
 		})
 	}
 }
 
-// serveOnce answers one client and tells what it said.
-func serveOnce(t *testing.T, answer string) (port int, heard <-chan string) {
+// serveOnce answers one client. The channel receives what the client has sent.
+func serveOnce(t *testing.T, answer string) (port int, received <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +61,7 @@ func serveOnce(t *testing.T, answer string) (port int, heard <-chan string) {
 	return l.Addr().(*net.TCPAddr).Port, said
 }
 
-func TestAnswers_GivesUpOnASilentServer(t *testing.T) {
+func TestAcceptsConnections_GivesUpOnASilentServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,17 +70,17 @@ func TestAnswers_GivesUpOnASilentServer(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if answers(ctx, l.Addr().(*net.TCPAddr).Port) {
-		t.Error("a server that says nothing counts as ready")
+	if acceptsConnections(ctx, l.Addr().(*net.TCPAddr).Port) {
+		t.Error("a silent server counts as ready")
 	}
 }
 
-func TestFreePort_IsOutOfTheWayOfClients(t *testing.T) {
+func TestFindFreePort_AvoidsClientPorts(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		port, err := freePort(t.Context())
+		port, err := findFreePort(t.Context())
 		if err != nil || port < 20000 || port >= 32000 {
-			t.Errorf("got %d, %v, want one below the ports given to clients", port, err)
+			t.Errorf("got %d, %v, want a port below those of clients", port, err)
 		}
 	}
 }

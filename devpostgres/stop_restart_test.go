@@ -3,13 +3,14 @@ package devpostgres
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
 	"testing"
 )
 
-func TestRestart_AfterKillRecoversWhatWasCommitted(t *testing.T) {
+func TestRestart_RecoversCommittedData(t *testing.T) {
 	t.Parallel()
 	log := &lineRecorder{}
 	s := startServer(t, Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
@@ -23,11 +24,11 @@ func TestRestart_AfterKillRecoversWhatWasCommitted(t *testing.T) {
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if !closed(ended) {
+	if !isClosed(ended) {
 		t.Error("Done is open after Kill")
 	}
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err == nil {
-		t.Error("a backend outlived the kill")
+		t.Error("a backend still runs after the kill")
 	}
 	if err := s.Kill(); err != nil {
 		t.Errorf("second Kill: got %v, want nil", err)
@@ -38,14 +39,14 @@ func TestRestart_AfterKillRecoversWhatWasCommitted(t *testing.T) {
 	if got := s.URL(); got != before {
 		t.Errorf("URL after Restart: got %s, want %s", got, before)
 	}
-	if got := text(t, s.URL(), "SELECT string_agg(word, ',') FROM kept"); got != "committed" {
-		t.Errorf("got %q, want what was committed and nothing else", got)
+	if got := queryText(t, s.URL(), "SELECT string_agg(word, ',') FROM kept"); got != "committed" {
+		t.Errorf("got %q, want only committed data", got)
 	}
 	if got := log.String(); !strings.Contains(got, "automatic recovery in progress") {
-		t.Errorf("the log tells of no crash recovery:\n%s", got)
+		t.Errorf("the log has no crash recovery:\n%s", got)
 	}
 	if strings.Contains(log.String(), "ended unexpectedly") {
-		t.Error("a wanted end is logged as unexpected")
+		t.Error("a requested end is logged as unexpected")
 	}
 }
 
@@ -57,28 +58,28 @@ func TestRestart_StopsARunningServerFirst(t *testing.T) {
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !closed(ended) {
-		t.Error("the first server runs on")
+	if !isClosed(ended) {
+		t.Error("the first server still runs")
 	}
 	if strings.Contains(log.String(), "ended unexpectedly") {
-		t.Error("a wanted end is logged as unexpected")
+		t.Error("a requested end is logged as unexpected")
 	}
-	if got := text(t, s.URL(), "SELECT 'up'"); got != "up" {
+	if got := queryText(t, s.URL(), "SELECT 'up'"); got != "up" {
 		t.Errorf("got %q, want up", got)
 	}
 }
 
-// A start that is given up must not leave a server that holds the directory.
-func TestRestart_GivenUpLeavesNoServer(t *testing.T) {
+// A canceled start must not leave a server on the directory.
+func TestRestart_CanceledLeavesNoServer(t *testing.T) {
 	t.Parallel()
 	gaveUp, cancel := context.WithCancel(t.Context())
 	log := &lineRecorder{}
 	s := startServer(t, Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	log.on("starting PostgreSQL", cancel) // by then the new server holds the directory
+	log.callOn("starting PostgreSQL", cancel) // at that time the new server uses the directory
 	if err := s.Restart(gaveUp); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if answersSoon(t.Context(), s.port) {
+	if probeServer(t.Context(), s.port) {
 		t.Error("a server answers")
 	}
 	if err := s.Restart(t.Context()); err != nil {
@@ -86,7 +87,7 @@ func TestRestart_GivenUpLeavesNoServer(t *testing.T) {
 	}
 }
 
-func closed(done <-chan struct{}) bool {
+func isClosed(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
@@ -95,7 +96,7 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-func TestDone_TellsOfAnUnexpectedEnd(t *testing.T) {
+func TestDone_LogsAnUnexpectedEnd(t *testing.T) {
 	t.Parallel()
 	log := &lineRecorder{}
 	s := startServer(t, Options{Log: slog.New(slog.NewTextHandler(log, nil))})
@@ -109,5 +110,35 @@ func TestDone_TellsOfAnUnexpectedEnd(t *testing.T) {
 	<-s.Done()
 	if got := log.String(); !strings.Contains(got, "ended unexpectedly") {
 		t.Errorf("log: got %q, want the unexpected end", got)
+	}
+}
+
+func TestStop_ThrowAwayLeavesNothing(t *testing.T) {
+	t.Parallel()
+	log := &lineRecorder{}
+	s := startServer(t, Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	dir := s.scratch.dir
+	connect(t, s.URL()) // an open connection does not delay Stop
+
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if !isClosed(s.Done()) {
+		t.Error("Done is open after Stop")
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("directory after Stop: got %v, want it removed", err)
+	}
+	if probeServer(t.Context(), s.port) {
+		t.Error("the server still answers")
+	}
+	if got := log.String(); !strings.Contains(got, "received immediate shutdown request") {
+		t.Errorf("the server did not shut down immediately:\n%s", got)
+	}
+	if err := s.Stop(); err != nil {
+		t.Errorf("second Stop: got %v, want nil", err)
+	}
+	if err := s.Restart(t.Context()); err == nil {
+		t.Error("Restart after Stop: got nil, want an error")
 	}
 }
