@@ -52,8 +52,8 @@ func (b *batch) encode(v any) string {
 
 const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($1::text, $2::jsonb)`
 
-// clockSQL reads the database's clock. It stands in a statement of its own after
-// those that wait for a row: in one that waits, it would be read before the wait.
+// clockSQL reads the database's clock. It is a statement of its own, after those that
+// wait for a row, because a statement reads the clock before it waits.
 const clockSQL = `SELECT clock_timestamp()`
 
 // addEvent adds a row of the outbox.

@@ -58,8 +58,8 @@ func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.Ch
 	return result, outcome, nil
 }
 
-// readCheckIn looks for an earlier check-in with the same id once the item is locked,
-// because the earlier one held that lock until it was committed.
+// readCheckIn looks for an earlier check-in with the same id after it locked the item.
+// The earlier one held that lock until its COMMIT.
 func readCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn) (commit.SeenReturn, error) {
 	var seen commit.SeenReturn
 	var past commit.PastCheckIn

@@ -22,9 +22,10 @@ var _ commit.Store = (*CommitStore)(nil)
 // NewCommitStore returns the commits of all tenants in db.
 func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
 
-// The last statement that reads for a check-out. It comes after those that wait for
-// rows (see lockRows), so it sees what their holders did, and its clock is later than
-// the wait. The loan is locked so that a repeat is answered only when the loan is durable.
+// checkOutLoanSQL is the last statement that reads for a check-out. It comes after those
+// that wait for rows (see lockRows), so it sees what their holders did, and reads the
+// clock after the wait. It locks the loan, so that a repeat is answered only when the
+// loan is durable.
 const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `),
        EXISTS (SELECT FROM {schema}.loan WHERE item_id = $2::uuid AND is_open)`
 
@@ -102,9 +103,9 @@ func writeCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.L
 	return result, nil
 }
 
-// DurableLoan implements commit.Store. Without a loan, flushSQL makes the COMMIT wait
-// as the row lock does: a primary that was cut off from its standby does not know what
-// its successor committed, and must not say that there is no loan.
+// DurableLoan implements commit.Store. Without a loan, flushSQL makes the COMMIT wait as
+// the row lock does. A primary that was cut off from its standby does not know what its
+// successor committed, so it must not deny a loan.
 func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
 	var loan json.RawMessage
 	err := s.db.inTx(ctx, "settling a check-out", func(tx pgx.Tx) error {
@@ -123,8 +124,8 @@ func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMe
 // FOLIO's item limit asks neither for the loan's policy nor for the patron's group
 // or location; a loan type counts when it is the one in force for the item.
 //
-// The lock is looked up by the statement that counts, so both see one server at one
-// moment: a pool may lead to an old primary and a new one after a failover.
+// The statement that counts also looks for the lock, so both see one server at one
+// moment. After a failover, a pool may lead to the old primary and to the new one.
 const countOpenLoansSQL = `
 SELECT count(*),
        $4::uuid IS NULL OR EXISTS (SELECT FROM {schema}.check_out_lock k WHERE k.id = $4::uuid AND k.user_id = $1::uuid)

@@ -75,9 +75,9 @@ func parseCQL(t records.Type, query string) (selection, error) {
 	return selection{where: where, order: order, args: w.args}, nil
 }
 
-// hideReplacement replaces U+FFFD by a character that the query does not hold, because
-// the parser reads that legal character as the end of the input. show undoes it in a
-// part of the query.
+// hideReplacement replaces U+FFFD by a character that the query does not hold. The parser
+// reads that legal character as the end of the input. Function show undoes the
+// replacement in a part of the query.
 func hideReplacement(query string) (hidden string, show func(string) string) {
 	const legal = string(utf8.RuneError)
 	if !strings.Contains(query, legal) {

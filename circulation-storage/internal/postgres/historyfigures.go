@@ -24,8 +24,8 @@ const (
 	example = `ARRAY[h.reason, h.user_barcode, h.item_barcode] COLLATE "C"`
 )
 
-// The date ranges stand in both parts that read the table, rather than in a part of
-// their own, so that each reads no more than it needs and nothing is set aside.
+// Both parts that read the table have the date range, so that each reads no more than it
+// needs. In a part of its own, the range would make PostgreSQL set rows aside.
 //
 //   - counted has a row for each minute with check-outs, and one without minute for
 //     all of them.

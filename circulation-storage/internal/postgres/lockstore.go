@@ -18,8 +18,8 @@ import (
 // 250 ms if it waits for a row lock.
 const acquireTimeout = 5 * time.Second
 
-// outdated is when a lock l equals no lock, for {grace} already: it is strictly older
-// than its {ttl}, or dated so far ahead that the clock was set back since.
+// outdated is when a lock l equals no lock, for {grace} already. It is strictly older than
+// its {ttl}, or its date is so far ahead that the clock was set back. It reads
 // clock_timestamp(), because now() stands still while a statement waits for a row. Lock
 // dates compare the same in every time zone, as the column is a timestamptz.
 const outdated = `(l.creation_date + {ttl} * interval '1 ms' < clock_timestamp() - {grace}
@@ -50,8 +50,8 @@ const notDurable = `set_config('synchronous_commit', 'off', true)`
 
 // One statement decides, so no two callers can both read and then both write.
 //
-//   - The settings in the first part hold for this transaction alone, so the wait for a
-//     row that a commit has locked ends early, also through PgBouncer.
+//   - The settings in the first part hold for this transaction alone, also through
+//     PgBouncer. They end the wait for a row that a commit has locked early.
 //   - A lock keeps its id only for the request that has it. Both conditions stand in the
 //     CASE too, because the clock moves on after the WHERE.
 //   - xmax is 0 only in a row that was inserted.
@@ -142,8 +142,8 @@ func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error
 	return s.release(ctx, "releasing a lock", releaseSQL, id)
 }
 
-// A durable release writes a WAL record of its own, also when no lock is there: a
-// release or takeover a moment ago did not wait for the disk, so a crash would undo it.
+// A durable release writes a WAL record of its own, also without a lock. A release or
+// takeover just before did not wait for the disk, and a crash would undo it.
 const flushSQL = `SELECT pg_logical_emit_message(true, 'check_out_lock', 'settled')`
 
 var releaseDurablySQL = `DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockColumns

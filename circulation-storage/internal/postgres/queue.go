@@ -33,9 +33,9 @@ func (b *batch) addSession(s records.Record) {
 	b.query(insertSessionSQL, []any{s.ID(), b.encode(s)})
 }
 
-// explainWriteError returns why a commit of the thing named by what failed: others
-// changed its queue, or violation explains the constraint. violation returns nil for
-// a constraint that means nothing to the caller.
+// explainWriteError returns why a commit of the thing named by what failed. Others
+// changed its queue, or violation explains the constraint. It returns nil for a
+// constraint that means nothing to the caller.
 func explainWriteError(what string, err error, violation func(constraint string) error) error {
 	if taken := explainTakenPosition(err); taken != nil {
 		return taken

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/migrations"
 	"checkoutlock/schemas/okapi"
 )
@@ -65,8 +66,13 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	if err != nil {
 		return err
 	}
+	return joinProblems(judgeSchemas(ids, read, needed))
+}
+
+// joinProblems returns what keeps the service from using the schemas, nil for nothing.
+func joinProblems(schemas []readiness.Schema) error {
 	var errs []error
-	for _, s := range judgeSchemas(ids, read, needed) {
+	for _, s := range schemas {
 		if problem := s.Problem(); problem != "" {
 			errs = append(errs, errors.New(problem))
 		}
@@ -76,17 +82,15 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 
 // nameMissing returns an error that names the tenants without a table of versions.
 func (db *DB) nameMissing(ctx context.Context, ids []okapi.Tenant) error {
-	var errs []error
+	var schemas []readiness.Schema
 	for _, id := range ids {
 		s, err := db.Schema(okapi.WithTenant(ctx, id))
 		if err != nil {
 			return db.unreachable(err)
 		}
-		if problem := s.Problem(); problem != "" {
-			errs = append(errs, errors.New(problem))
-		}
+		schemas = append(schemas, s)
 	}
-	return errors.Join(errs...)
+	return joinProblems(schemas)
 }
 
 // Await waits until the database answers and takes writes, for patience at most; 0 does

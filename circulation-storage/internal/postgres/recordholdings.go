@@ -11,8 +11,8 @@ import (
 )
 
 // An item shows values of its holdings record. So a write of an item locks the holdings
-// record first, and a change there rewrites the items in the same transaction: no reader
-// sees one without the other.
+// record first. A change of that record rewrites its items in the same transaction, so
+// no reader sees one without the other.
 
 // lockHoldings takes the lock on an item's holdings record before the item's.
 func (w *recordWrite) lockHoldings(ctx context.Context, item records.Record) error {

@@ -24,9 +24,8 @@ type RecordStore struct {
 
 var _ records.Store = (*RecordStore)(nil)
 
-// NewRecordStore returns the record store of all tenants in db. unfencedLoan is
-// called after each write here that made a loan open: the check-out lock did not
-// guard it.
+// NewRecordStore returns the record store of all tenants in db. It calls unfencedLoan
+// after each write that opened a loan, because the check-out lock did not guard that.
 func NewRecordStore(db *DB, unfencedLoan func()) *RecordStore {
 	longLists := make(chan struct{}, max(1, db.pool.Config().MaxConns/2))
 	return &RecordStore{db: db, unfencedLoan: unfencedLoan, longLists: longLists}

@@ -10,8 +10,8 @@ import (
 	"checkoutlock/schemas"
 )
 
-// A renewal looks for a recall last: it sees one that was placed while it waited for
-// the item, and a later one finds the renewed loan.
+// recalledSQL is the last statement that reads. It sees a recall that was placed while the
+// renewal waited for the item; a later recall finds the renewed loan.
 const recalledSQL = `
 SELECT clock_timestamp(),
        EXISTS (SELECT FROM {schema}.request WHERE item_id = $1::uuid AND is_open AND jsonb->>'requestType' = 'Recall')`

@@ -14,7 +14,7 @@ import (
 // each other in a circle. Each statement sees what was committed when it began, so
 // after a wait for a row the next ones see what the holder did.
 const (
-	// The claim is shared: other commits do not use it, and its takeover waits.
+	// A shared row lock suffices, because a takeover of the claim waits for it.
 	lockClaimSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
 	lockFenceSQL = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
 	// Check-outs share the version, and a change of the settings waits for all of them.
@@ -38,9 +38,9 @@ SELECT v.version::text, a.on_until IS NOT NULL
 	lockInstanceQueueSQL       = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
 	lockInstanceQueueOfItemSQL = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = ` + instanceOfItem + ` AND is_open ORDER BY id FOR UPDATE`
 
-	// shareLoanSQL is for a loan that is only returned. The row lock is WAL of its own, so
-	// the COMMIT waits for the disk and for the synchronous standby, and with it for the
-	// loan that was written before.
+	// shareLoanSQL is for a loan that is only read. The row lock is WAL of its own. So the
+	// COMMIT waits until that and all earlier WAL, the loan's too, is on disk and on the
+	// synchronous standby.
 	shareLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
 )
 
@@ -62,7 +62,7 @@ const skipLocked = ` FOR UPDATE SKIP LOCKED`
 type rowLocks struct {
 	claimID         uuid.UUID // fences a check-out with an Idempotency-Key
 	lockID          uuid.UUID // fences a check-out with a lock
-	settingsVersion bool      // fences a check-out without a lock
+	settingsVersion bool      // fences a check-out that names a version of the settings
 
 	instanceID uuid.UUID // the instance, where it is known
 	itemID     uuid.UUID
@@ -87,7 +87,8 @@ type lockedRows struct {
 // lockRows adds the statements that lock rows, in the order of all transactions:
 // fences (claim, lock, version of the settings), instance, item, loan, queue.
 //
-//   - The fences come first, because they refuse most commits that are late.
+//   - The fences come first. Acquires, releases and takeovers of claims lock one fence and
+//     no other row, so a commit that waits for one is in no circle.
 //   - The item guards its loan and its requests. So a commit may lock one more loan
 //     after the queue, as check-outs do.
 //   - The instance comes before the item, since one queue serves many items.

@@ -42,8 +42,8 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// The next three functions run one statement in the schema of ctx's tenant and return
-// PostgreSQL's errors as they are: runTx judges those of a transaction.
+// The next three functions run one statement in the schema of ctx's tenant. They return
+// PostgreSQL's errors as they are, because runTx judges those of a transaction.
 
 // runStatement returns how many rows the statement changed.
 func runStatement(ctx context.Context, on querier, statement string, args ...any) (int, error) {

@@ -59,8 +59,8 @@ func (b txBounds) beginSQL(ctx context.Context) string {
 }
 
 // inTx runs fn in one transaction on the connections for lending. It commits if fn
-// returns nil, and rolls back otherwise, even if ctx is already cancelled. fn runs again
-// after a deadlock, a serialization failure, or the idle time-out of PostgreSQL. So it
+// returns nil, and rolls back otherwise, even if ctx is already cancelled. It runs fn again
+// after a deadlock, a serialization failure, or the idle time-out of PostgreSQL. So fn
 // must not keep state across calls.
 //
 // fn must not call another service: the transaction would hold its row locks until that
