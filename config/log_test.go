@@ -19,8 +19,8 @@ const (
 	maskedID = "****de11"
 )
 
-// logged writes one line by write and returns it, as text and read.
-func logged(t *testing.T, write func(*slog.Logger)) (string, map[string]any) {
+// logLine returns the line that write logs, as text and decoded.
+func logLine(t *testing.T, write func(*slog.Logger)) (string, map[string]any) {
 	t.Helper()
 	var out bytes.Buffer
 	write(config.Log{Level: "debug"}.New(&out, "circulation"))
@@ -63,7 +63,7 @@ func TestLog_MasksIDsInTexts(t *testing.T) {
 				"as a LogValuer":   func(l *slog.Logger) { l.Info("m", tt.attr.Key, valuer{tt.attr.Value}) },
 				"within the group": func(l *slog.Logger) { l.Info("m", slog.GroupAttrs("g", tt.attr)) },
 			} {
-				_, line := logged(t, write)
+				_, line := logLine(t, write)
 				if g, ok := line["g"].(map[string]any); ok {
 					line = g
 				}
@@ -82,7 +82,7 @@ func (v valuer) LogValue() slog.Value { return v.value }
 
 func TestLog_MasksIDsInMessages(t *testing.T) {
 	t.Parallel()
-	if text, line := logged(t, func(l *slog.Logger) { l.Info("patron " + patronID) }); line["msg"] != "patron "+maskedID {
+	if text, line := logLine(t, func(l *slog.Logger) { l.Info("patron " + patronID) }); line["msg"] != "patron "+maskedID {
 		t.Errorf("logged %s", text)
 	}
 }
@@ -101,7 +101,7 @@ func TestLog_BoundsEveryValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, line := logged(t, func(l *slog.Logger) { l.LogAttrs(context.Background(), slog.LevelInfo, "m", attr) })
+			text, line := logLine(t, func(l *slog.Logger) { l.LogAttrs(context.Background(), slog.LevelInfo, "m", attr) })
 			if len(text) > most {
 				t.Errorf("the line has %d bytes", len(text))
 			}
@@ -110,7 +110,7 @@ func TestLog_BoundsEveryValue(t *testing.T) {
 			}
 		})
 	}
-	if text, _ := logged(t, func(l *slog.Logger) { l.Info(huge) }); len(text) > most {
+	if text, _ := logLine(t, func(l *slog.Logger) { l.Info(huge) }); len(text) > most {
 		t.Errorf("the line of a huge message has %d bytes", len(text))
 	}
 }
@@ -118,14 +118,14 @@ func TestLog_BoundsEveryValue(t *testing.T) {
 func TestLog_KeepsStacksLongEnough(t *testing.T) {
 	t.Parallel()
 	stack := strings.Repeat("x", 4<<10)
-	if _, line := logged(t, func(l *slog.Logger) { l.Error("panic", "stack", stack) }); line["stack"] != stack {
+	if _, line := logLine(t, func(l *slog.Logger) { l.Error("panic", "stack", stack) }); line["stack"] != stack {
 		t.Errorf("a stack of %d bytes was cut", len(stack))
 	}
 }
 
 func TestLog_KeepsOtherValues(t *testing.T) {
 	t.Parallel()
-	text, line := logged(t, func(l *slog.Logger) { l.Warn("m", "n", 7, "on", true, "none", nil, "list", []int{1, 2}) })
+	text, line := logLine(t, func(l *slog.Logger) { l.Warn("m", "n", 7, "on", true, "none", nil, "list", []int{1, 2}) })
 	if line["level"] != "WARN" || line["n"] != 7.0 || line["on"] != true || line["none"] != nil || !strings.Contains(text, `"list":[1,2]`) {
 		t.Errorf("logged %s", text)
 	}

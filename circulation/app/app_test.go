@@ -47,7 +47,7 @@ func startWith(t *testing.T, storage http.Handler, environ []string, opts ...app
 	return a.URL()
 }
 
-// send returns status and body of an answer.
+// send returns the status and body of the answer.
 func send(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -84,7 +84,7 @@ func empty(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outcomes notes how check-outs ended.
+// outcomes records the outcomes of check-outs.
 type outcomes struct {
 	app.NoObserver
 	last atomic.Value
@@ -102,7 +102,7 @@ func TestApp_ReportsCheckOutsToMetricsAndObservers(t *testing.T) {
 		t.Errorf("got %d %s", status, body)
 	}
 	if got := seen.last.Load(); got != "refused" {
-		t.Errorf("the observer was told %v, want refused", got)
+		t.Errorf("the observer received %v, want refused", got)
 	}
 	_, metrics := send(t, "GET", url+"/metrics", "")
 	for _, want := range []string{

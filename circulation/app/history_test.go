@@ -11,10 +11,10 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// recording is an empty storage that keeps the history, and counts what is asked.
+// recording is an empty storage that keeps the history and counts calls.
 type recording struct {
 	mu    sync.Mutex
-	told  []schemas.PastCheckOut
+	past  []schemas.PastCheckOut
 	from  []string       // tenants and instances
 	calls map[string]int // by path
 }
@@ -32,7 +32,7 @@ func (s *recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	s.told = append(s.told, report.CheckOuts...)
+	s.past = append(s.past, report.CheckOuts...)
 	s.from = append(s.from, r.Header.Get(okapi.TenantHeader)+" "+r.Header.Get(schemas.HolderHeader))
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -53,12 +53,12 @@ func TestApp_ReportsTheHistoryBeforeTheStop(t *testing.T) {
 	})
 	storage.mu.Lock()
 	defer storage.mu.Unlock()
-	if len(storage.told) != 1 || !strings.HasPrefix(storage.from[0], "diku ") || len(storage.from[0]) == len("diku ") {
-		t.Fatalf("told %+v from %q", storage.told, storage.from)
+	if len(storage.past) != 1 || !strings.HasPrefix(storage.from[0], "diku ") || len(storage.from[0]) == len("diku ") {
+		t.Fatalf("reported %+v from %q", storage.past, storage.from)
 	}
-	if got := storage.told[0]; got.Outcome != "refused" || got.Code != "USER_BARCODE_NOT_FOUND" || got.ItemBarcode != "1" || got.UserBarcode != "2" ||
+	if got := storage.past[0]; got.Outcome != "refused" || got.Code != "USER_BARCODE_NOT_FOUND" || got.ItemBarcode != "1" || got.UserBarcode != "2" ||
 		got.Reason != "Could not find user with matching barcode; No item with barcode 1 could be found" || got.RequestID == "" {
-		t.Errorf("told %+v", got)
+		t.Errorf("reported %+v", got)
 	}
 	for path, n := range storage.calls {
 		if n != 1 {

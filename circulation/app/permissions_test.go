@@ -13,7 +13,7 @@ import (
 
 const overrideLimit = "circulation.override-item-limit-block.post"
 
-// sentPermissions are the permissions that a storage without records was sent.
+// sentPermissions is an empty storage that records the permissions of calls.
 type sentPermissions struct {
 	mu   sync.Mutex
 	seen []string

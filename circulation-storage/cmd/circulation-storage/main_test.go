@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// locksCommand runs the command for a tenant and returns what it printed.
-func locksCommand(ctx context.Context, t *testing.T, id okapi.Tenant, args ...string) (string, error) {
+// runLocks runs the command for a tenant and returns its output.
+func runLocks(ctx context.Context, t *testing.T, id okapi.Tenant, args ...string) (string, error) {
 	var out strings.Builder
 	args = append([]string{"locks", "-tenant", id.String()}, args...)
 	err := run(ctx, args, []string{"DATABASE_URL=" + pgtest.URL(t)}, &out, io.Discard)
@@ -43,7 +43,7 @@ func TestLocks_ListsEachLockWithItsCheckOut(t *testing.T) {
 		}
 	}
 	for user, want := range want {
-		out, err := locksCommand(ctx, t, id, "-user", user.String())
+		out, err := runLocks(ctx, t, id, "-user", user.String())
 		lines := strings.Split(out, "\n")
 		if err != nil || len(lines) < 2 || !strings.HasSuffix(strings.Join(strings.Fields(lines[1]), " "), " "+want) {
 			t.Errorf("got %s, %v, want a line that ends in %q", out, err, want)
@@ -60,7 +60,7 @@ func TestLocks_ReleasesWithAReasonOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks := func(args ...string) (string, error) { return locksCommand(ctx, t, id, args...) }
+	locks := func(args ...string) (string, error) { return runLocks(ctx, t, id, args...) }
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -71,7 +71,7 @@ func TestLocks_ReleasesWithAReasonOnly(t *testing.T) {
 		"a reason without lock": {[]string{"-reason", "stuck"}, "-reason goes with -release ID"},
 		"a reason in no quotes": {[]string{"-release", l.ID.String(), "-reason", "it", "hangs"}, `got ["hangs"]`},
 		"no lock's id":          {[]string{"-release", "7", "-reason", "stuck"}, "-release must be a lock's UUID"},
-		"nobody's lock":         {[]string{"-release", uuid.NewString(), "-reason", "stuck"}, "Lock not found"},
+		"unknown lock":          {[]string{"-release", uuid.NewString(), "-reason", "stuck"}, "Lock not found"},
 	} {
 		if out, err := locks(tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) || out != "" {
 			t.Errorf("%s: %q, %v, want an error with %q", name, out, err, tt.want)

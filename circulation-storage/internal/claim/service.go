@@ -11,8 +11,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Pauses between two looks of a caller that waits. A check-out takes some
-// twenty milliseconds, or seconds when it waits for the patron's lock.
+// Pauses between two polls of a waiting caller. A check-out takes some twenty
+// milliseconds, or seconds if it waits for the patron's lock.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 160 * time.Millisecond
@@ -26,8 +26,8 @@ type Service struct {
 // NewService returns a Service on store.
 func NewService(store Store) *Service { return &Service{store: store} }
 
-// Claim is Store.Claim that waits for req.Wait while somebody else has the claim.
-// A caller that waits holds no connection.
+// Claim is Store.Claim that waits for req.Wait while another caller has the claim. It
+// holds no connection while it waits.
 func (s *Service) Claim(ctx context.Context, req Request) (Claim, error) {
 	end := time.Now().Add(req.Wait)
 	pause := firstPause
@@ -36,14 +36,16 @@ func (s *Service) Claim(ctx context.Context, req Request) (Claim, error) {
 		if !fault.Is(err, fault.RequestRunning) {
 			return claim, err
 		}
-		for running := true; running; pause = min(2*pause, longestPause) {
+		running := true
+		for running {
 			rest := time.Until(end)
 			if rest <= 0 {
 				return Claim{}, err
 			}
-			if err := wait(ctx, min(rest, randomly(pause))); err != nil {
+			if err := sleep(ctx, min(rest, randomPause(pause))); err != nil {
 				return Claim{}, err
 			}
+			pause = min(2*pause, longestPause)
 			var failed error
 			if running, failed = s.store.Running(ctx, req); failed != nil {
 				return Claim{}, failed
@@ -62,12 +64,12 @@ func (s *Service) Finish(ctx context.Context, claimID uuid.UUID, answer json.Raw
 	return s.store.Finish(ctx, claimID, answer)
 }
 
-// randomly keeps callers that wait for the same claim from asking together.
-func randomly(pause time.Duration) time.Duration {
-	return pause/2 + rand.N(pause/2) //nolint:gosec // nobody gains by guessing a pause
+// randomPause spreads the polls of callers that wait for the same claim.
+func randomPause(pause time.Duration) time.Duration {
+	return pause/2 + rand.N(pause/2) //nolint:gosec // spreads load, guards nothing
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -13,15 +13,14 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// busy is a key that somebody works on until a moment, and longer if others are
-// quicker then.
+// busy is a key that another caller has until a given time, and longer if taken is set.
 type busy struct {
 	claim.Store
 	until  time.Time
 	taken  int // by others, at so many tries
 	looks  int
 	tries  int
-	broken error // of looks
+	broken error // of Running
 }
 
 func (b *busy) Claim(context.Context, claim.Request) (claim.Claim, error) {
@@ -41,15 +40,15 @@ func TestClaim_WaitsForTheHolder(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		store busy
-		work  time.Duration // of the other
+		work  time.Duration // of the other caller
 		wait  time.Duration
 		code  fault.Code // "" is claimed
 		took  time.Duration
 	}{
-		"nobody":                    {busy{}, 0, 0, "", 0},
-		"somebody, no wait":         {busy{}, time.Second, 0, fault.RequestRunning, 0},
-		"somebody who ends":         {busy{}, 300 * time.Millisecond, time.Second, "", 480 * time.Millisecond},
-		"somebody who does not":     {busy{}, time.Hour, time.Second, fault.RequestRunning, time.Second},
+		"no other caller":           {busy{}, 0, 0, "", 0},
+		"another caller, no wait":   {busy{}, time.Second, 0, fault.RequestRunning, 0},
+		"another caller that ends":  {busy{}, 300 * time.Millisecond, time.Second, "", 480 * time.Millisecond},
+		"another caller that stays": {busy{}, time.Hour, time.Second, fault.RequestRunning, time.Second},
 		"others who are quicker":    {busy{taken: 3}, 0, time.Second, "", 200 * time.Millisecond},
 		"a database that goes away": {busy{broken: errors.New("down")}, time.Hour, time.Second, fault.Internal, 20 * time.Millisecond},
 	}

@@ -1,5 +1,5 @@
-// Package readiness knows which tenants this build can serve, by the migrations
-// that their database schemas have.
+// Package readiness decides which tenants this build can serve, by the migrations of their
+// database schemas.
 package readiness
 
 import (
@@ -9,7 +9,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// State is how a tenant's schema stands to the migrations of this build.
+// State compares a tenant's schema with the migrations of this build.
 type State string
 
 // The states of a schema.
@@ -20,25 +20,22 @@ const (
 	NotInstalled State = "not_installed"
 )
 
-// installedStates returns the states that a schema with our table of versions has.
+// installedStates returns the states of schemas with our table of versions.
 func installedStates() []State { return []State{Current, Behind, Dirty} }
 
-// Schema is what one tenant's database schema has.
+// Schema is the state of one tenant's database schema.
 type Schema struct {
 	Tenant okapi.Tenant
-	// Installed says that the schema has our table of versions. An empty schema has
-	// none, and neither has the schema that another module keeps under this name.
+	// Installed means that the schema has our table of versions. An empty schema and that
+	// of another module have none.
 	Installed bool
-	// Version is the last migration that ran; 0 is none.
-	Version uint
-	// Dirty says that this migration did not end.
-	Dirty bool
-	// Needed is the version that this build needs.
-	Needed uint
+	Version   uint // the last migration that ran; 0 is none
+	Dirty     bool // the last migration did not end
+	Needed    uint // the version that this build needs
 }
 
-// State judges the schema. A schema of a newer build is current, because
-// migrations leave working what older builds use.
+// State judges the schema. A schema of a newer build is current, because migrations do not
+// break older builds.
 func (s Schema) State() State {
 	switch {
 	case !s.Installed:
@@ -51,8 +48,8 @@ func (s Schema) State() State {
 	return Current
 }
 
-// Problem says why the tenant is not served and which command helps; "" for a
-// schema that is current.
+// Problem returns why the tenant is not served and which command helps, "" for a current
+// schema.
 func (s Schema) Problem() string {
 	switch s.State() {
 	case NotInstalled:
@@ -68,8 +65,7 @@ func (s Schema) Problem() string {
 	return ""
 }
 
-// Fault returns the fault for requests of the tenant, nil for a schema that is
-// current.
+// Fault returns the fault for requests of the tenant, nil for a current schema.
 func (s Schema) Fault() error {
 	switch s.State() {
 	case NotInstalled:

@@ -11,17 +11,17 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// Schemas reads what the tenants' schemas have.
+// Schemas reads the states of the tenants' schemas.
 type Schemas interface {
-	// Schemas returns all schemas that have our table of versions.
+	// Schemas returns all schemas with our table of versions.
 	Schemas(ctx context.Context) ([]Schema, error)
-	// Schema returns that of the tenant in ctx, installed or not.
+	// Schema returns the schema of the tenant in ctx, installed or not.
 	Schema(ctx context.Context) (Schema, error)
 }
 
-// Watch looks at the tenants' schemas in the background. It remembers those that
-// cannot be served, so that a request of any other tenant costs no query. It is
-// safe for concurrent use.
+// Watch polls the tenants' schemas in the background. It remembers the tenants that cannot
+// be served, so that requests of other tenants need no query. It is safe for concurrent
+// use.
 type Watch struct {
 	schemas  Schemas
 	interval time.Duration
@@ -32,18 +32,18 @@ type Watch struct {
 	unfit map[okapi.Tenant]State
 }
 
-// NewWatch returns a Watch that looks each interval, which must be positive.
-// observe gets the number of tenants in each state, after each look.
+// NewWatch returns a Watch that polls each interval, which must be positive. observe
+// receives the number of tenants in each state, after each poll.
 func NewWatch(schemas Schemas, interval time.Duration, observe func(State, int), log *slog.Logger) *Watch {
 	return &Watch{schemas: schemas, interval: interval, observe: observe, log: log, unfit: map[okapi.Tenant]State{}}
 }
 
-// Run looks at once and then each interval, until ctx is done.
+// Run polls at once and then each interval, until ctx is done.
 func (w *Watch) Run(ctx context.Context) {
 	ticker := time.NewTicker(w.interval)
 	defer ticker.Stop()
 	for {
-		w.look(ctx)
+		w.pollSchemas(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -52,9 +52,9 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// look reads all schemas, counts their states and logs what changed. An outage is
-// logged by the database's own watch, so it is silent here.
-func (w *Watch) look(ctx context.Context) {
+// pollSchemas reads all schemas, counts their states and logs changes. It does not log an
+// outage, because the connection watch does.
+func (w *Watch) pollSchemas(ctx context.Context) {
 	schemas, err := w.schemas.Schemas(ctx)
 	if err != nil {
 		if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.Timeout) {
@@ -78,7 +78,7 @@ func (w *Watch) look(ctx context.Context) {
 	w.unfit = unfit
 }
 
-// logChange writes one line when the tenant's state is another one than before.
+// logChange logs a change of the tenant's state.
 func (w *Watch) logChange(ctx context.Context, s Schema) {
 	w.mu.Lock()
 	before, known := w.unfit[s.Tenant]
@@ -92,8 +92,8 @@ func (w *Watch) logChange(ctx context.Context, s Schema) {
 	}
 }
 
-// Check returns why the tenant in ctx is not served, nil when it is. It reads the
-// schema only if the last look found fault with it, so an upgrade counts at once.
+// Check returns why the tenant in ctx is not served, nil if it is. It reads the schema
+// only if the last poll found a problem, so an upgrade counts at once.
 func (w *Watch) Check(ctx context.Context) error {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
@@ -112,8 +112,8 @@ func (w *Watch) Check(ctx context.Context) error {
 	return s.Fault()
 }
 
-// Explain returns the error of a request that met a schema without something that
-// this build needs. It reads the schema to say what that is; other errors stay.
+// Explain adds the problem of the schema to the error of a request that failed because of
+// it. It returns other errors unchanged.
 func (w *Watch) Explain(ctx context.Context, err error) error {
 	code := fault.CodeOf(err)
 	if code != fault.UnknownTenant && code != fault.TenantNotReady {

@@ -84,7 +84,7 @@ func inTenant(t *testing.T, name string) context.Context {
 	return okapi.WithTenant(t.Context(), parse(name))
 }
 
-// bench is a Watch that looks each minute, what it counted, and its log.
+// bench is a Watch that polls each minute, its counts and its log.
 type bench struct {
 	*database
 	watch *readiness.Watch
@@ -112,8 +112,8 @@ func watchInBubble(t *testing.T) *bench {
 	return b
 }
 
-// nextLook waits until the next look is over.
-func nextLook() {
+// nextPoll waits until the next poll is over.
+func nextPoll() {
 	<-time.After(time.Minute)
 	synctest.Wait()
 }
@@ -126,7 +126,7 @@ func TestWatch_RefusesSingleTenants(t *testing.T) {
 		b.set("newer", 18, false)
 		b.set("old", 14, false)
 		b.set("torn", 17, true)
-		nextLook()
+		nextPoll()
 		for name, want := range map[string]fault.Code{
 			"fine": "", "newer": "", "unseen": "", "old": fault.TenantNotReady, "torn": fault.TenantNotReady,
 		} {
@@ -152,7 +152,7 @@ func TestWatch_ServesATenantAsSoonAsItIsUpgraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := watchInBubble(t)
 		b.set("old", 14, false)
-		nextLook()
+		nextPoll()
 		b.set("old", 17, false)
 		if err := b.watch.Check(inTenant(t, "old")); err != nil {
 			t.Errorf("got %v before the next look, want it served", err)
@@ -166,14 +166,14 @@ func TestWatch_LogsChangesOnce(t *testing.T) {
 		b := watchInBubble(t)
 		b.set("fine", 17, false)
 		b.set("old", 14, false)
-		nextLook()
-		nextLook()
+		nextPoll()
+		nextPoll()
 		b.set("old", 15, true)
-		nextLook()
-		nextLook()
+		nextPoll()
+		nextPoll()
 		b.set("old", 17, false)
-		nextLook()
-		nextLook()
+		nextPoll()
+		nextPoll()
 		lines := strings.Split(strings.TrimSpace(b.log.String()), "\n")
 		want := []string{"state=lacks_migrations", "state=dirty", "the tenant is served again"}
 		if len(lines) != len(want) {
@@ -195,10 +195,10 @@ func TestWatch_KeepsItsStateWhenTheDatabaseFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := watchInBubble(t)
 		b.set("old", 14, false)
-		nextLook()
+		nextPoll()
 		before := b.log.Len()
 		b.fail(fault.New(fault.Unavailable, "gone"))
-		nextLook()
+		nextPoll()
 		if b.log.Len() != before {
 			t.Errorf("an outage was logged: %s", b.log)
 		}
@@ -206,7 +206,7 @@ func TestWatch_KeepsItsStateWhenTheDatabaseFails(t *testing.T) {
 			t.Errorf("got %v, want the outage", err)
 		}
 		b.fail(errors.New("permission denied"))
-		nextLook()
+		nextPoll()
 		if !strings.Contains(b.log.String(), "permission denied") {
 			t.Errorf("logged %s, want the failure", b.log)
 		}

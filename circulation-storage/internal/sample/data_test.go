@@ -12,7 +12,7 @@ import (
 	"checkoutlock/circulation-storage/internal/records"
 )
 
-// library is what the files hold: the records of each table, in order.
+// library has the records of the files by table, in order.
 type library map[string][]records.Record
 
 // readLibrary parses every record, which checks it against its schema.
@@ -20,7 +20,7 @@ func readLibrary(t *testing.T) library {
 	t.Helper()
 	lib := library{}
 	for _, f := range slices.Concat(referenceFiles(), sampleFiles()) {
-		docs, err := f.docs()
+		docs, err := f.readRecords()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,14 +32,14 @@ func readLibrary(t *testing.T) library {
 			if err := json.Unmarshal(doc, &plain); err != nil {
 				t.Fatalf("record %d of %s: %v", i+1, f.name, err)
 			}
-			r, err := f.of.Parse(doc, "")
+			r, err := f.recordType.Parse(doc, "")
 			if err != nil {
 				t.Fatalf("record %d of %s: %v", i+1, f.name, err)
 			}
 			if r.ID() != plain.ID {
 				t.Errorf("record %d of %s: id in the file is %q; without one it would be another at each load", i+1, f.name, plain.ID)
 			}
-			lib[f.of.Table] = append(lib[f.of.Table], r)
+			lib[f.recordType.Table] = append(lib[f.recordType.Table], r)
 		}
 	}
 	return lib
@@ -49,8 +49,8 @@ func (l library) has(table, id string) bool {
 	return slices.ContainsFunc(l[table], func(r records.Record) bool { return r.ID() == id })
 }
 
-// named returns the id of the record with that value in a field.
-func (l library) named(t *testing.T, table, field, value string) string {
+// findID returns the id of the record with that value in a field.
+func (l library) findID(t *testing.T, table, field, value string) string {
 	t.Helper()
 	for _, r := range l[table] {
 		if r.Text(field) == value {
@@ -83,8 +83,8 @@ func TestData_ReferencesNameExistingRecords(t *testing.T) {
 	lib := readLibrary(t)
 	checked := 0
 	for _, f := range slices.Concat(referenceFiles(), sampleFiles()) {
-		refs := f.of.References
-		switch f.name { // what the database does not check
+		refs := f.recordType.References
+		switch f.name { // references that the database does not check
 		case "locations.json":
 			refs = append(refs, records.Reference{Field: "primaryServicePoint", To: "service_point"},
 				records.Reference{Field: "institutionId", To: "locinstitution"},
@@ -94,7 +94,7 @@ func TestData_ReferencesNameExistingRecords(t *testing.T) {
 		case "items.json":
 			refs = append(refs, records.Reference{Field: "inTransitDestinationServicePointId", To: "service_point"})
 		}
-		for _, r := range lib[f.of.Table] {
+		for _, r := range lib[f.recordType.Table] {
 			for _, ref := range refs {
 				id := r.Text(ref.Field)
 				if id == "" {
@@ -112,8 +112,7 @@ func TestData_ReferencesNameExistingRecords(t *testing.T) {
 	}
 }
 
-// TestData_DatesDoNotDependOnToday keeps the library the same for years: memberships
-// last until 2039 or ended in 2021.
+// The library stays the same for years: memberships last until 2039 or ended in 2021.
 func TestData_DatesDoNotDependOnToday(t *testing.T) {
 	t.Parallel()
 	ends := map[string]int{}
@@ -126,7 +125,7 @@ func TestData_DatesDoNotDependOnToday(t *testing.T) {
 	}
 }
 
-// rule is what a line of the rules text says, as far as it names records here.
+// rule is one line of the rules text, as far as it names records of the library.
 var (
 	ruleLoanPolicy    = regexp.MustCompile(`\bl ([0-9a-f-]{36})\b`)
 	ruleRequestPolicy = regexp.MustCompile(`\br ([0-9a-f-]{36})\b`)
@@ -177,7 +176,7 @@ func TestData_RulesNameExistingRecords(t *testing.T) {
 	}
 }
 
-// TestData_HasMoreBooksThanTheLimit keeps what the demonstrations rely on.
+// The demonstrations rely on it.
 func TestData_HasMoreBooksThanTheLimit(t *testing.T) {
 	t.Parallel()
 	lib := readLibrary(t)
@@ -188,8 +187,8 @@ func TestData_HasMoreBooksThanTheLimit(t *testing.T) {
 		{"book", "Books, at most 15", "15", 25},
 		{"DVD", "DVDs, at most 3", "3", 5},
 	} {
-		id := lib.named(t, "material_type", "name", tt.materialType)
-		policy := lib.named(t, "loan_policy", "name", tt.policy)
+		id := lib.findID(t, "material_type", "name", tt.materialType)
+		policy := lib.findID(t, "loan_policy", "name", tt.policy)
 		if rule := "m " + id + ": l " + policy + " "; !strings.Contains(readRules(t), "\n"+rule) {
 			t.Errorf("the rules have no line that starts %q: without the material type in it the limit would not count", rule)
 		}
@@ -198,7 +197,7 @@ func TestData_HasMoreBooksThanTheLimit(t *testing.T) {
 				t.Errorf("%s: got itemLimit %v, want %s", tt.policy, got, tt.limit)
 			}
 		}
-		circulates := lib.named(t, "loan_type", "name", "Can circulate")
+		circulates := lib.findID(t, "loan_type", "name", "Can circulate")
 		lendable := 0
 		for _, i := range lib["item"] {
 			if i.Text("materialTypeId") == id && i.Text("permanentLoanTypeId") == circulates && i.Text("status.name") == "Available" {

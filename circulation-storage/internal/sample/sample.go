@@ -1,7 +1,6 @@
-// Package sample holds a small library that comes with the service: reference
-// records, without which nothing can be lent, and patrons and items to try it
-// with. All names are invented. The records are files in FOLIO's shapes, under
-// data, with fixed ids, so that they can be named in examples.
+// Package sample holds a small demo library: reference records, which check-outs need, and
+// patrons and items. All names are invented. The records are files in FOLIO's formats
+// under data, with fixed ids for examples.
 package sample
 
 import (
@@ -22,7 +21,7 @@ var data embed.FS
 // rulesFile is the text of the circulation rules.
 const rulesFile = "data/rules.txt"
 
-// Store is what the loader needs of records.Store.
+// Store is the part of records.Store that the loader uses.
 type Store interface {
 	Create(ctx context.Context, t records.Type, r records.Record) (json.RawMessage, error)
 	Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error)
@@ -34,46 +33,44 @@ type RulesStore interface {
 	SetRules(ctx context.Context, text string) error
 }
 
-// Loader writes the library for the tenant in ctx. Loading again, or from
-// several instances at once, adds what is missing and changes nothing.
+// Loader writes the library for the tenant in ctx. A repeated or concurrent load adds what
+// is missing and changes nothing.
 type Loader struct {
 	store Store
 	rules RulesStore
 }
 
-// New returns a loader that writes through store and rules, so that records obey
-// what all records obey.
+// New returns a loader that writes through store and rules, so that the rules of records
+// hold.
 func New(store Store, rules RulesStore) *Loader {
 	return &Loader{store: store, rules: rules}
 }
 
-// LoadReference writes patron groups, material types, loan types, service points,
-// locations and what they belong to, schedules, policies and circulation settings,
-// then the circulation rules if the tenant has none.
-// A record whose id exists stays as it is. Faults: Invalid for a tenant that has
-// another record with one of the names, those of the stores. What was written
-// before the fault stays.
+// LoadReference writes the reference records, then the circulation rules if the tenant has
+// none. It skips records whose ids exist. Faults: Invalid for a tenant that has another
+// record with one of the names; those of the stores. Records written before the fault
+// stay.
 func (l *Loader) LoadReference(ctx context.Context) error {
-	if err := l.load(ctx, referenceFiles()); err != nil {
+	if err := l.loadFiles(ctx, referenceFiles()); err != nil {
 		return err
 	}
 	return l.loadRules(ctx)
 }
 
-// LoadSample writes patrons, instances, holdings and items, nothing of it on
-// loan. It needs the reference records. A record whose id exists stays as it is.
-// Faults: those of LoadReference, Invalid without reference records.
+// LoadSample writes patrons, instances, holdings and available items. It needs the
+// reference records, and skips records whose ids exist. Faults: those of LoadReference,
+// Invalid without reference records.
 func (l *Loader) LoadSample(ctx context.Context) error {
-	return l.load(ctx, sampleFiles())
+	return l.loadFiles(ctx, sampleFiles())
 }
 
 // file is a list of records of one type.
 type file struct {
-	name string
-	of   records.Type
+	name       string
+	recordType records.Type
 }
 
-// referenceFiles and sampleFiles come after those that they refer to.
+// referenceFiles lists each file after those that it refers to.
 func referenceFiles() []file {
 	return []file{
 		{"groups.json", records.Usergroup()},
@@ -100,8 +97,8 @@ func sampleFiles() []file {
 	}
 }
 
-// docs reads the file's records as they are written in it.
-func (f file) docs() ([]json.RawMessage, error) {
+// readRecords returns the file's records as JSON.
+func (f file) readRecords() ([]json.RawMessage, error) {
 	raw, err := data.ReadFile("data/" + f.name)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", f.name, err)
@@ -113,14 +110,14 @@ func (f file) docs() ([]json.RawMessage, error) {
 	return docs, nil
 }
 
-func (l *Loader) load(ctx context.Context, files []file) error {
+func (l *Loader) loadFiles(ctx context.Context, files []file) error {
 	for _, f := range files {
-		docs, err := f.docs()
+		docs, err := f.readRecords()
 		if err != nil {
 			return err
 		}
 		for i, doc := range docs {
-			if err := l.add(ctx, f.of, doc); err != nil {
+			if err := l.addRecord(ctx, f.recordType, doc); err != nil {
 				return fmt.Errorf("record %d of %s: %w", i+1, f.name, err)
 			}
 		}
@@ -128,8 +125,8 @@ func (l *Loader) load(ctx context.Context, files []file) error {
 	return nil
 }
 
-// add creates the record unless its id exists.
-func (l *Loader) add(ctx context.Context, t records.Type, doc json.RawMessage) error {
+// addRecord creates the record unless its id exists.
+func (l *Loader) addRecord(ctx context.Context, t records.Type, doc json.RawMessage) error {
 	r, err := t.Parse(doc, "")
 	if err != nil {
 		return err

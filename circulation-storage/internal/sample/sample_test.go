@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// fixture is a loader for a tenant of the test's own.
+// fixture is a loader with a tenant of its own.
 type fixture struct {
 	*Loader
 	records *postgres.RecordStore
@@ -38,8 +38,8 @@ func newFixture(t *testing.T) (context.Context, fixture) {
 	return okapi.WithTenant(t.Context(), id), f
 }
 
-// all returns everything that is stored, by table, and the rules.
-func (f fixture) all(ctx context.Context, t *testing.T) map[string][]string {
+// readAll returns all stored records by table, and the rules.
+func (f fixture) readAll(ctx context.Context, t *testing.T) map[string][]string {
 	t.Helper()
 	stored := map[string][]string{}
 	for _, typ := range records.Types() {
@@ -72,7 +72,7 @@ func TestLoader_SecondLoadChangesNothing(t *testing.T) {
 	if err := f.loadAll(ctx); err != nil {
 		t.Fatal(err)
 	}
-	first := f.all(ctx, t)
+	first := f.readAll(ctx, t)
 	for table, list := range readLibrary(t) {
 		if got := len(first[table]); got != len(list) {
 			t.Errorf("got %d records in %s, want the %d of the files", got, table, len(list))
@@ -84,7 +84,7 @@ func TestLoader_SecondLoadChangesNothing(t *testing.T) {
 	if err := f.loadAll(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if second := f.all(ctx, t); !reflect.DeepEqual(second, first) {
+	if second := f.readAll(ctx, t); !reflect.DeepEqual(second, first) {
 		t.Errorf("loading again changed the library: got %v, want %v", second, first)
 	}
 }
@@ -99,7 +99,7 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 	if err := f.LoadReference(ctx); err != nil {
 		t.Fatal(err)
 	}
-	staff := readLibrary(t).named(t, "usergroup", "group", "staff")
+	staff := readLibrary(t).findID(t, "usergroup", "group", "staff")
 	group, err := records.Usergroup().Parse([]byte(`{"group":"staff","desc":"Colleagues"}`), staff)
 	if err != nil {
 		t.Fatal(err)
@@ -107,11 +107,11 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 	if err := f.records.Update(ctx, records.Usergroup(), group); err != nil {
 		t.Fatal(err)
 	}
-	before := f.all(ctx, t)
+	before := f.readAll(ctx, t)
 	if err := f.LoadReference(ctx); err != nil {
 		t.Fatal(err)
 	}
-	after := f.all(ctx, t)
+	after := f.readAll(ctx, t)
 	if !reflect.DeepEqual(after, before) {
 		t.Errorf("got %v, want %v", after, before)
 	}
@@ -135,7 +135,7 @@ func TestLoader_InstancesMayLoadAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	stored := f.all(ctx, t)
+	stored := f.readAll(ctx, t)
 	for table, list := range readLibrary(t) {
 		if got := len(stored[table]); got != len(list) {
 			t.Errorf("got %d records in %s, want %d", got, table, len(list))
@@ -166,7 +166,7 @@ func TestLoader_RefusesAnotherRecordWithTheName(t *testing.T) {
 	}
 }
 
-// broken is a database that is out of order.
+// broken is a store during an outage.
 type broken struct{ Store }
 
 var errBroken = errors.New("out of order")

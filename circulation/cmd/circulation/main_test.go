@@ -19,7 +19,7 @@ func TestCommands(t *testing.T) {
 		"a typo":               {[]string{"serv"}, nil, `there is no command "serv"`},
 		"too much":             {[]string{"serve", "now"}, nil, `serve takes no arguments, but got ["now"]`},
 		"settings that are no": {nil, []string{"STORAGE_URL=x", "LOCK_TTL_MS=0"}, "LOCK_TTL_MS is 0"},
-		"nobody to be healthy": {[]string{"--healthcheck"}, []string{"PORT=1"}, "refused"},
+		"no healthy service":   {[]string{"--healthcheck"}, []string{"PORT=1"}, "refused"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestRun_WarnsOfVariablesThatResembleSettings(t *testing.T) {
 	var log bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = run(ctx, nil, []string{"PORT=0", "LOCK_TTLMS=5"}, &log) // how it ends is not what this is about
+	_ = run(ctx, nil, []string{"PORT=0", "LOCK_TTLMS=5"}, &log)
 	line, _, _ := strings.Cut(log.String(), "\n")
 	for _, want := range []string{`"level":"WARN"`, `"variable":"LOCK_TTLMS"`, `"resembles":"LOCK_TTL_MS"`} {
 		if !strings.Contains(line, want) {

@@ -1,0 +1,93 @@
+// Package claim keeps the Idempotency-Keys of check-outs: the caller that works on the
+// check-out, the id of its loan, and the answer.
+//
+// One caller at a time has the claim on a key. A claim that is not renewed within its
+// lease equals no claim, and the next caller takes it over. Only the store's clock judges
+// that. Every claim has an id of its own, which the commit of the check-out shows. So a
+// caller whose claim was taken over commits nothing.
+package claim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas/fault"
+)
+
+// Hash is the SHA-256 of a check-out's canonical body.
+type Hash [sha256.Size]byte
+
+// Request is a request for the claim on a key.
+type Request struct {
+	Key      string
+	BodyHash Hash
+	// ClaimID is new for each claim. A repeat with the same one renews the claim.
+	ClaimID uuid.UUID
+	// Lease is how long the claim lives unless it is renewed, in whole milliseconds.
+	Lease time.Duration
+	// Holder names the calling instance; may be empty.
+	Holder string
+	// Wait is how long to wait while another caller has the claim; 0 does not wait.
+	Wait time.Duration
+}
+
+// Claim is a key that the caller works on, or a finished one.
+type Claim struct {
+	// LoanID was chosen with the first claim.
+	LoanID uuid.UUID
+	// Taken means that the key was claimed before, so the loan may exist. A read of the
+	// loan that begins after this answer is final: no earlier claim can commit any more.
+	Taken bool
+	// Answer is the answer of a finished check-out. nil means that the caller has to
+	// finish it.
+	Answer json.RawMessage
+}
+
+// Store keeps the keys of the tenant in ctx. A key expires a day after it was last claimed
+// or finished.
+type Store interface {
+	// Claim atomically gives the caller the claim on a new or expired key, and on one
+	// whose claim is outdated or the same. For a finished key it returns the answer.
+	// Faults: RequestRunning while another caller has the claim, KeyReused for another
+	// body, Invalid for the ClaimID of another key.
+	Claim(ctx context.Context, req Request) (Claim, error)
+
+	// Running reports whether Claim would return RequestRunning. It neither writes nor
+	// blocks others.
+	Running(ctx context.Context, req Request) (bool, error)
+
+	// Renew extends the claim to lease from now on; 0 gives it up. Fault: ClaimLost if
+	// another caller has taken it, or the check-out is finished.
+	Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error
+
+	// Finish sets the answer. A repeat with the same answer is no error. Fault:
+	// ClaimLost.
+	Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error
+
+	// Sweep deletes at most limit expired keys, and returns how many. It skips keys in
+	// use.
+	Sweep(ctx context.Context, limit int) (int, error)
+}
+
+// ErrRunning is the fault for a key that another caller works on.
+func ErrRunning() error {
+	return &fault.Error{
+		Code: fault.RequestRunning, RetryAfter: time.Second,
+		Msg: "Another request with this key is still running",
+	}
+}
+
+// ErrReused is the fault for a key that was used for another body.
+func ErrReused() error {
+	return fault.New(fault.KeyReused, "This key was used for a request with another body")
+}
+
+// ErrClaimLost is the fault for a claim that an unfinished key does not have, or no
+// longer.
+func ErrClaimLost() error {
+	return fault.New(fault.ClaimLost, "The claim was taken over, or the request is finished")
+}
