@@ -17,22 +17,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Route is one endpoint: a service's routes stand in one table.
-type Route struct {
-	Method  string
-	Path    string
-	Handler echo.HandlerFunc
-	// Permission is the name that a gateway asks for; empty for platform
-	// endpoints.
-	Permission string
-	// NoTenant is for platform endpoints, which serve no tenant's records.
-	NoTenant bool
-	// Uncompressed is for answers that stream, and for pages that show a secret
-	// beside what a caller sent: the size of the compressed page would give the
-	// secret away (the attack BREACH).
-	Uncompressed bool
-}
-
 // Options configure New. All fields are required.
 type Options struct {
 	Log      *slog.Logger
@@ -75,16 +59,16 @@ func New(o Options, routes []Route) http.Handler {
 	)
 	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})
 	routes = append(routes,
-		Route{Method: http.MethodGet, Path: "/admin/health", Handler: alive, NoTenant: true, Uncompressed: true},
-		Route{Method: http.MethodGet, Path: "/admin/health/ready", Handler: newReadiness(o).answer, NoTenant: true, Uncompressed: true},
-		Route{Method: http.MethodGet, Path: "/metrics", Handler: echo.WrapHandler(metrics), NoTenant: true, Uncompressed: true}, // it compresses by itself
+		Route{Method: http.MethodGet, Path: "/admin/health", Endpoint: JSON(http.StatusOK, alive), NoTenant: true, Uncompressed: true},
+		Route{Method: http.MethodGet, Path: "/admin/health/ready", Endpoint: Handle(newReadiness(o).answer), NoTenant: true, Uncompressed: true},
+		Route{Method: http.MethodGet, Path: "/metrics", Endpoint: Handle(echo.WrapHandler(metrics)), NoTenant: true, Uncompressed: true}, // it compresses by itself
 	)
 	addRoutes(e, routes)
 	return e
 }
 
 // alive answers as FOLIO's RMB modules do: the JSON string "OK".
-func alive(c echo.Context) error { return c.JSON(http.StatusOK, "OK") }
+func alive(echo.Context) (string, error) { return "OK", nil }
 
 // limitBody refuses a body above the limit: at once when its length is
 // announced, otherwise while it is read (see ReadBody).

@@ -32,7 +32,7 @@ func service(handler echo.HandlerFunc, change func(*web.Options)) http.Handler {
 	if change != nil {
 		change(&o)
 	}
-	return web.New(o, []web.Route{{Method: http.MethodPost, Path: "/thing/:id", Handler: handler}})
+	return web.New(o, []web.Route{{Method: http.MethodPost, Path: "/thing/:id", Endpoint: web.Handle(handler)}})
 }
 
 // post sends body for tenant diku.

@@ -1,8 +1,9 @@
 package web_test
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,79 +12,95 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
-// query returns the parameters of a request with that query string.
-func query(text string) *web.Parameters {
-	r := httptest.NewRequest(http.MethodGet, "/?"+text, nil)
-	return web.QueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
-}
-
-func TestEverythingWrongInAQueryIsToldAtOnceAndOncePerParameter(t *testing.T) {
-	t.Parallel()
-	q := query("name=&flag=yes&number=1e3&when=2026-08-22")
-	q.Text("name", 10)
-	q.Wrong("name", "is nobody's")
-	q.Boolean("flag")
-	q.Integer("number", 5, 1, 10)
-	q.Time("when")
-	var f *fault.Error
-	if err := q.Err(); !errors.As(err, &f) || f.Code != fault.Invalid {
-		t.Fatalf("got %v, want INVALID", err)
-	}
-	want := []string{
-		"name must have 1 to 10 characters", "flag must be true or false", "number must be an integer from 1 to 10",
-		"when must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z",
-	}
-	for i, d := range f.Details {
-		if i >= len(want) || d.Message != want[i] {
-			t.Errorf("detail %d is %q, want %q", i, d.Message, want)
-		}
-	}
-	if len(f.Details) != len(want) || *f.Details[2].Parameters[0].Value != "1e3" {
-		t.Errorf("got %+v", f.Details)
-	}
-}
-
-func TestParametersThatAreAbsentOrRight(t *testing.T) {
-	t.Parallel()
-	q := query("")
-	if q.Text("a", 1) != "" || q.Integer("a", 7, 1, 3) != 7 || q.Boolean("a") != nil || !q.Time("a").IsZero() || q.Err() != nil {
-		t.Errorf("absent parameters: %v", q.Err())
-	}
-	q = query("a=%C3%A9&n=3&b=false&t=2026-08-22T10:11:12%2B02:00")
-	if q.Text("a", 1) != "é" || q.Integer("n", 7, 1, 3) != 3 || *q.Boolean("b") ||
-		!q.Time("t").Equal(time.Date(2026, 8, 22, 8, 11, 12, 0, time.UTC)) || q.Err() != nil {
-		t.Errorf("right parameters: %v", q.Err())
-	}
-	for name, text := range map[string]string{"no UTF-8": "a=%ff", "NUL": "a=%00", "too long": "a=xy"} {
-		if q := query(text); q.Text("a", 1) == "" || q.Err() == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-// refused are the messages of what is wrong.
-func refused(t *testing.T, err error) []string {
+// askQuery sends a query string to a route that declares query. It returns the messages of
+// what is refused; read gets the values otherwise.
+func askQuery(t *testing.T, query web.Query, text string, read func(*web.Values)) []string {
 	t.Helper()
-	var f *fault.Error
-	if !errors.As(err, &f) {
+	h := web.New(web.Options{
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100,
+	}, []web.Route{{Method: http.MethodGet, Path: "/", NoTenant: true, Query: query, Endpoint: web.Handle(func(c echo.Context) error {
+		if read != nil {
+			read(web.QueryOf(c))
+		}
+		return c.NoContent(http.StatusNoContent)
+	})}})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?"+text, nil))
+	switch w.Code {
+	case http.StatusNoContent:
 		return nil
+	case http.StatusUnprocessableEntity:
+	default:
+		return []string{fmt.Sprint(w.Code), w.Body.String()}
 	}
-	if f.Code != fault.Invalid {
-		t.Errorf("got %v, want %s", err, fault.Invalid)
+	var got web.Errors
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
 	}
-	messages := make([]string, len(f.Details))
-	for i, d := range f.Details {
+	messages := make([]string, len(got.Errors))
+	for i, d := range got.Errors {
 		messages[i] = d.Message
 	}
 	return messages
 }
 
-func TestParameters_RefuseWhatIsUnknownOrRepeated(t *testing.T) {
+var all = []web.Parameter{
+	{Name: "name", Most: 10},
+	{Name: "minutes", Type: web.Integer, Default: 60, Least: 1, Most: 60},
+	{Name: "on", Type: web.Boolean},
+	{Name: "from", Type: web.Time},
+	{Name: "id", Type: web.UUID},
+}
+
+func TestQuery_NamesEverythingWrongOncePerParameter(t *testing.T) {
+	t.Parallel()
+	query := web.Query{Parameters: all, Check: func(q *web.Values) {
+		q.Wrong("name", "is taken")
+		q.Wrong("until", "is missing")
+	}}
+	want := []string{
+		"name must have 1 to 10 characters", "minutes must be an integer from 1 to 60", "on must be true or false",
+		"from must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z", "id must be a UUID", "until is missing",
+	}
+	if got := askQuery(t, query, "name=&on=yes&minutes=1e3&from=2026-08-22&id=1", nil); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	query := web.Strict(all...)
+	got := askQuery(t, query, "", func(q *web.Values) {
+		if q.Text("name") != "" || q.Integer("minutes") != 60 || q.Boolean("on") != nil || !q.Time("from").IsZero() || q.Count("id") != 0 {
+			t.Error("absent parameters have values")
+		}
+	})
+	if got != nil {
+		t.Errorf("absent parameters are refused: %q", got)
+	}
+	const id = "77477611-ab44-4a36-9d41-2f6ffb9e6e41"
+	got = askQuery(t, query, "name=%C3%A9&minutes=3&on=false&from=2026-08-22T10:11:12%2B02:00&id="+id, func(q *web.Values) {
+		if q.Text("name") != "é" || q.Integer("minutes") != 3 || *q.Boolean("on") || q.UUID("id").String() != id ||
+			!q.Time("from").Equal(time.Date(2026, 8, 22, 8, 11, 12, 0, time.UTC)) {
+			t.Error("parameters have other values")
+		}
+	})
+	if got != nil {
+		t.Errorf("right parameters are refused: %q", got)
+	}
+	for name, text := range map[string]string{"no UTF-8": "name=%ff", "NUL": "name=%00", "too long": "name=12345678901"} {
+		if askQuery(t, query, text, nil) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestQuery_RefusesUnknownAndRepeatedParametersIfStrict(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, query string
@@ -104,53 +121,49 @@ func TestParameters_RefuseWhatIsUnknownOrRepeated(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			q := query(tt.query)
-			q.Text("name", 10)
-			q.Integer("minutes", 60, 1, 60)
-			q.Boolean("on")
-			q.Time("from")
-			for range 2 { // a second look finds the same
-				if got := refused(t, q.Err()); !slices.Equal(got, tt.want) {
-					t.Errorf("got %q, want %q", got, tt.want)
-				}
+			if got := askQuery(t, web.Strict(all[:4]...), tt.query, nil); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
 }
 
-func TestParameters_NameOnlySomeOfManyThatAreUnknown(t *testing.T) {
+func TestQuery_NamesOnlySomeOfManyUnknownParameters(t *testing.T) {
 	t.Parallel()
 	var many []string
 	for i := range 1000 {
 		many = append(many, fmt.Sprintf("p%d=%s", i, strings.Repeat("x", 1000)))
 	}
-	if got := refused(t, query(strings.Join(many, "&")).Err()); len(got) != 10 || got[0] != "p0 is unknown; no parameters are allowed" {
+	if got := askQuery(t, web.Strict(), strings.Join(many, "&"), nil); len(got) != 10 || got[0] != "p0 is unknown; no parameters are allowed" {
 		t.Errorf("got %q, want the first ten", got)
 	}
 }
 
-func TestParameters_OfFolioTolerateWhatTheyDoNotKnow(t *testing.T) {
+func TestQuery_IgnoresUnknownAndRepeatedParametersUnlessStrict(t *testing.T) {
 	t.Parallel()
-	r := httptest.NewRequest(http.MethodGet, "/?lang=en&limit=5&limit=6&offset=x", nil)
-	q := web.FolioQueryOf(echo.New().NewContext(r, httptest.NewRecorder()))
-	if got := q.Integer("limit", 10, 0, 100); got != 5 {
-		t.Errorf("limit is %d, want the first, 5", got)
-	}
-	q.Integer("offset", 0, 0, 100)
-	if got := refused(t, q.Err()); !slices.Equal(got, []string{"offset must be an integer from 0 to 100"}) {
+	query := web.Query{Parameters: []web.Parameter{web.Limit(10, 0, 100), web.Offset(100)}}
+	askQuery(t, query, "lang=en&limit=5&limit=6", func(q *web.Values) {
+		if got := q.Integer("limit"); got != 5 {
+			t.Errorf("limit is %d, want the first, 5", got)
+		}
+	})
+	if got := askQuery(t, query, "lang=en&limit=5&limit=6&offset=x", nil); !slices.Equal(got, []string{"offset must be an integer from 0 to 100"}) {
 		t.Errorf("got %q, want the wrong offset alone", got)
 	}
 }
 
-func TestNoParameters(t *testing.T) {
+func TestFolioPage(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][]string{"": nil, "force=true": {"force is unknown; no parameters are allowed"}} {
-		r := httptest.NewRequest(http.MethodGet, "/?"+text, nil)
-		called := false
-		h := web.NoParameters(func(echo.Context) error { called = true; return nil })
-		err := h(echo.New().NewContext(r, httptest.NewRecorder()))
-		if got := refused(t, err); !slices.Equal(got, want) || called != (want == nil) {
-			t.Errorf("%q: got %q and called %t, want %q", text, got, called, want)
+	query := web.FolioPage(web.Parameter{Name: "totalRecords", Allowed: []string{"exact", "none"}})
+	tests := map[string][]string{
+		"query=&totalRecords=&lang=en": nil,
+		"limit=ten&offset=-1":          {"400", `Parameter offset is "-1", allowed are integers from 0 to 2147483647`},
+		"limit=":                       {"400", `Parameter limit is "", allowed are integers from 0 to 2147483647`},
+		"totalRecords=all":             {"400", `Parameter totalRecords is "all", allowed are exact, none`},
+	}
+	for text, want := range tests {
+		if got := askQuery(t, query, text, nil); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -144,17 +143,4 @@ func jsonType(kind string) string {
 		return "array"
 	}
 	return kind
-}
-
-// QueryInt reads an integer query parameter between least and most; absent means
-// missing. Out of range or not a number is Malformed and says what is allowed.
-func QueryInt(c echo.Context, name string, missing, least, most int) (int, error) {
-	if !c.QueryParams().Has(name) {
-		return missing, nil
-	}
-	n, err := strconv.Atoi(c.QueryParam(name))
-	if err != nil || n < least || n > most {
-		return 0, fault.New(fault.Malformed, "Parameter %s is %q, allowed are integers from %d to %d", name, c.QueryParam(name), least, most)
-	}
-	return n, nil
 }

@@ -1,43 +1,14 @@
 package web
 
 import (
-	"compress/gzip"
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
-	"github.com/labstack/echo/v4/middleware"
 
 	"checkoutlock/schemas/fault"
 )
-
-// minCompressed is the least size in bytes of an answer that is compressed. A
-// smaller one fits in one packet anyway.
-const minCompressed = 1400
-
-// addRoutes adds the routes, each GET also as HEAD. net/http drops the body of an
-// answer to HEAD. Only GET is compressed: other answers are small, and Echo holds the
-// buffers of a compression, a megabyte, for as long as a check-out waits for its lock.
-func addRoutes(e *echo.Echo, routes []Route) {
-	compress := middleware.GzipWithConfig(middleware.GzipConfig{
-		Skipper: refusesGzip, Level: gzip.BestSpeed, MinLength: minCompressed,
-	})
-	for _, r := range routes {
-		h := r.Handler
-		if !r.NoTenant {
-			h = needTenant(h)
-		}
-		if r.Method == http.MethodGet {
-			if !r.Uncompressed {
-				h = compress(h)
-			}
-			e.Add(http.MethodHead, r.Path, h)
-		}
-		e.Add(r.Method, r.Path, h)
-	}
-}
 
 // refusesGzip reads Accept-Encoding, of which the middleware sees only whether gzip
 // is named, and not that "gzip;q=0" refuses it.

@@ -40,14 +40,14 @@ func serveRoutes(t *testing.T, jsonFaults bool) *httptest.Server {
 		Log: slog.New(slog.DiscardHandler), Registry: registry, RequestTimeout: time.Minute, BodyLimit: 100, JSONFaults: jsonFaults,
 		Ready: func(context.Context) error { return nil },
 	}, []web.Route{
-		{Method: http.MethodGet, Path: "/text/:size", Handler: text, NoTenant: true},
-		{Method: http.MethodGet, Path: "/raw/:size", Handler: text, NoTenant: true, Uncompressed: true},
-		{Method: http.MethodGet, Path: "/refused", Handler: func(echo.Context) error {
+		{Method: http.MethodGet, Path: "/text/:size", Endpoint: web.Handle(text), NoTenant: true},
+		{Method: http.MethodGet, Path: "/raw/:size", Endpoint: web.Handle(text), NoTenant: true, Uncompressed: true},
+		{Method: http.MethodGet, Path: "/refused", Endpoint: web.Handle(func(echo.Context) error {
 			return fault.New(fault.NotFound, "%s", strings.Repeat("no ", 1000))
-		}, NoTenant: true},
-		{Method: http.MethodGet, Path: "/tenants", Handler: text},
-		{Method: http.MethodPost, Path: "/text/:size", Handler: text, NoTenant: true},
-		{Method: http.MethodPut, Path: "/put", Handler: text, NoTenant: true},
+		}), NoTenant: true},
+		{Method: http.MethodGet, Path: "/tenants", Endpoint: web.Handle(text)},
+		{Method: http.MethodPost, Path: "/text/:size", Endpoint: web.Handle(text), NoTenant: true},
+		{Method: http.MethodPut, Path: "/put", Endpoint: web.Handle(text), NoTenant: true},
 	}))
 	t.Cleanup(s.Close)
 	return s
@@ -202,12 +202,12 @@ func TestNew_BreaksOffACompressedAnswerThatFailsHalfWay(t *testing.T) {
 	s := httptest.NewUnstartedServer(web.New(web.Options{
 		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100,
 		Ready: func(context.Context) error { return nil },
-	}, []web.Route{{Method: http.MethodGet, Path: "/half", NoTenant: true, Handler: func(c echo.Context) error {
+	}, []web.Route{{Method: http.MethodGet, Path: "/half", NoTenant: true, Endpoint: web.Handle(func(c echo.Context) error {
 		if _, err := c.Response().Write([]byte(strings.Repeat("x", 5000))); err != nil {
 			return err
 		}
 		panic(http.ErrAbortHandler)
-	}}}))
+	})}}))
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	s.Start()
 	t.Cleanup(s.Close)

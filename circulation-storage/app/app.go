@@ -143,15 +143,13 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 	return slices.Concat(
 		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
-		httpapi.CheckOutRoutes(commit.NewService(commits, m)),
-		httpapi.RenewalRoutes(commits),
+		httpapi.CommitRoutes(commit.NewService(commits, m), commits, commits),
 		httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewClaimStore(db))),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),
 		httpapi.TenantRoutes(db, sample.New(records, rules)),
 		httpapi.RecordRoutes(records),
 		httpapi.RequestBatchRoutes(records),
-		httpapi.PlacementRoutes(commits),
 		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db)),
 		httpapi.HistoryRoutes(postgres.NewHistoryStore(db)),
 	)

@@ -42,8 +42,9 @@ func newCommitAPI(t *testing.T) commitAPI {
 }
 
 func commitRoutes(db *postgres.DB) []web.Route {
+	store := postgres.NewCommitStore(db)
 	return slices.Concat(
-		httpapi.CheckOutRoutes(commit.NewService(postgres.NewCommitStore(db), silent{})),
+		httpapi.CommitRoutes(commit.NewService(store, silent{}), store, store),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
 	)
@@ -194,6 +195,8 @@ func TestEveryRouteNamesItsPermission(t *testing.T) {
 		"POST /loan-storage/check-outs":           "circulation-storage.check-outs.item.post",
 		"GET /loan-storage/check-outs/:id":        "circulation-storage.check-outs.item.get",
 		"POST /loan-storage/check-ins":            "circulation-storage.check-ins.item.post",
+		"POST /loan-storage/renewals":             "circulation-storage.renewals.item.post",
+		"POST /request-storage/placements":        "circulation-storage.request-placements.item.post",
 		"GET /loan-storage/open-loan-count":       "circulation-storage.loans.open-count.get",
 		"GET /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.get",
 		"PUT /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.put",

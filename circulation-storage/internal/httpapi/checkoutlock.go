@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -35,37 +34,77 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 	const path, permission = "/check-out-lock-storage", "checkout-lock-storage.checkout-locks"
 	h := lockHandlers{locks: locks, defaultTTL: defaultTTL}
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Handler: h.list, Permission: permission + ".collection.get"},
-		{Method: http.MethodPost, Path: path, Handler: h.create, Permission: permission + ".item.post"},
-		{Method: http.MethodGet, Path: path + "/:lockId", Handler: h.get, Permission: permission + ".item.get"},
-		{Method: http.MethodDelete, Path: path + "/:lockId", Handler: h.delete, Permission: permission + ".item.delete"},
-		{Method: http.MethodDelete, Path: path, Handler: h.deleteOfRequest, Permission: permission + ".item.delete"},
 		{
-			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Handler: web.NoParameters(h.forceRelease),
-			Permission: permission + ".item.forced-release.post",
+			Method: http.MethodGet, Path: path, Permission: permission + ".collection.get",
+			Query: web.Query{Parameters: lockFilters, Refuse: refuseLockFilter}, Endpoint: web.JSON(http.StatusOK, h.list),
+		},
+		{Method: http.MethodPost, Path: path, Permission: permission + ".item.post", Endpoint: web.JSON(http.StatusCreated, h.create)},
+		{Method: http.MethodGet, Path: path + "/:lockId", Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get)},
+		{
+			Method: http.MethodDelete, Path: path + "/:lockId", Permission: permission + ".item.delete",
+			Query: web.Query{Parameters: []web.Parameter{
+				{Name: "durable", Meaning: "whether a crash of PostgreSQL must not undo the answer", Type: web.Boolean},
+			}},
+			Endpoint: web.Empty(http.StatusNoContent, h.delete),
+		},
+		{
+			Method: http.MethodDelete, Path: path, Permission: permission + ".item.delete",
+			Query: web.Query{Strict: true, Refuse: web.RefuseAsFolio, Parameters: []web.Parameter{
+				{Name: "userId", Meaning: "the patron's id", Type: web.UUID, Required: true},
+				{Name: "requestId", Meaning: "the requestId of the lock, not the nil UUID", Type: web.UUID, Required: true},
+			}},
+			Endpoint: web.Empty(http.StatusNoContent, h.deleteOfRequest),
+		},
+		{
+			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Permission: permission + ".item.forced-release.post",
+			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.forceRelease),
 		},
 	}
 }
 
+// lockFilters are the parameters of GET /check-out-lock-storage.
+var lockFilters = []web.Parameter{
+	{Name: "userId", Meaning: "the patron's id", Check: func(value string) string {
+		if _, ok := folioID(value); !ok {
+			return "must match " + schemas.FolioUUID
+		}
+		return ""
+	}},
+	{Name: "holder", Meaning: "the instance that holds the lock", Check: func(value string) string {
+		if holder(value) == "" {
+			return fmt.Sprintf("must have 1 to %d printable characters", schemas.MaxInstanceName)
+		}
+		return ""
+	}},
+	{Name: "outdated", Meaning: "whether the lock outlived its time to live", Type: web.Boolean},
+	web.Offset(math.MaxInt32),
+	web.Limit(defaultListLimit, 0, schemas.MaxLockPage),
+}
+
+// refuseLockFilter answers as FOLIO does here: 422 with a text.
+func refuseLockFilter(p web.Parameter, value string) error {
+	if p.Type == web.Integer {
+		return fault.New(fault.Invalid, "Invalid Parameters: %s", web.ToFault(web.RefuseAsFolio(p, value)).Msg)
+	}
+	return fault.New(fault.Invalid, "Invalid Parameters: %s is %s, but %s", p.Name, fault.Shown(value), p.Rule(value))
+}
+
 // create handles POST /check-out-lock-storage: 201 with the lock, 503 when
 // somebody else has it, 429 when too many wait for it already.
-func (h lockHandlers) create(c echo.Context) error {
+func (h lockHandlers) create(c echo.Context) (schemas.CheckoutLock, error) {
 	var body schemas.CheckoutLockRequest
 	if err := web.Decode(c, &body); err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
 	req, err := h.request(body)
 	if err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
 	ctx := c.Request().Context()
 	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
 	req.OkapiRequestID = okapi.FromContext(ctx).RequestID
 	l, err := h.locks.Acquire(ctx, req)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusCreated, lockToWire(l))
+	return lockToWire(l), err
 }
 
 // request checks the body, and names everything that is wrong with it at once.
@@ -133,16 +172,13 @@ func holder(s string) string {
 
 // get handles GET /check-out-lock-storage/{lockId}: 200 with the lock, outdated
 // or not.
-func (h lockHandlers) get(c echo.Context) error {
+func (h lockHandlers) get(c echo.Context) (schemas.CheckoutLock, error) {
 	id, err := lockID(c)
 	if err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
 	l, err := h.locks.Get(c.Request().Context(), id)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, lockToWire(l))
+	return lockToWire(l), err
 }
 
 // delete handles DELETE /check-out-lock-storage/{lockId}?durable=: 204, or 404 when
@@ -153,44 +189,22 @@ func (h lockHandlers) delete(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q := web.FolioQueryOf(c)
-	durable := q.Boolean("durable")
-	if err := q.Err(); err != nil {
-		return err
-	}
 	release := h.locks.Release
-	if durable != nil && *durable {
+	if durable := web.QueryOf(c).Boolean("durable"); durable != nil && *durable {
 		release = h.locks.ReleaseDurably
 	}
-	if err := release(c.Request().Context(), id); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return release(c.Request().Context(), id)
 }
 
 // deleteOfRequest handles DELETE /check-out-lock-storage?userId=&requestId= (ours): 204
 // when the request has no lock any more, also when it had none.
 func (h lockHandlers) deleteOfRequest(c echo.Context) error {
 	q := web.QueryOf(c)
-	q.Declare("userId", "requestId")
-	if err := q.Err(); err != nil {
-		return err
-	}
-	user, err := queryID(c, "userId", true)
-	if err != nil {
-		return err
-	}
-	request, err := queryID(c, "requestId", true)
-	if err != nil {
-		return err
-	}
+	request := q.UUID("requestId")
 	if request == uuid.Nil {
 		return fault.New(fault.Malformed, "Parameter requestId must not be the nil UUID")
 	}
-	if err := h.locks.ReleaseRequest(c.Request().Context(), user, request); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.locks.ReleaseRequest(c.Request().Context(), q.UUID("userId"), request)
 }
 
 func lockID(c echo.Context) (uuid.UUID, error) {
@@ -203,50 +217,16 @@ func lockID(c echo.Context) (uuid.UUID, error) {
 
 // list handles GET /check-out-lock-storage?userId=&holder=&outdated=&offset=&limit=:
 // 200 with a page of locks, oldest first, and the number of all that match.
-func (h lockHandlers) list(c echo.Context) error {
-	f, err := lockFilter(c)
-	if err != nil {
-		var why *fault.Error
-		errors.As(err, &why)
-		return fault.New(fault.Invalid, "Invalid Parameters: %s", why.Msg)
-	}
+func (h lockHandlers) list(c echo.Context) (schemas.CheckoutLocks, error) {
+	q := web.QueryOf(c)
+	f := lock.Filter{Holder: q.Text("holder"), Outdated: q.Boolean("outdated"), Offset: q.Integer("offset"), Limit: q.Integer("limit")}
+	f.UserID, _ = folioID(q.Text("userId"))
 	locks, total, err := h.locks.List(c.Request().Context(), f)
-	if err != nil {
-		return err
-	}
 	page := schemas.CheckoutLocks{CheckoutLocks: make([]schemas.CheckoutLock, len(locks)), TotalRecords: total}
 	for i, l := range locks {
 		page.CheckoutLocks[i] = lockToWire(l)
 	}
-	return c.JSON(http.StatusOK, page)
-}
-
-func lockFilter(c echo.Context) (f lock.Filter, err error) {
-	if c.QueryParams().Has("userId") {
-		id, ok := folioID(c.QueryParam("userId"))
-		if !ok {
-			return f, fault.New(fault.Malformed, "userId is %s, but must match %s", fault.Shown(c.QueryParam("userId")), schemas.FolioUUID)
-		}
-		f.UserID = id
-	}
-	if c.QueryParams().Has("holder") {
-		if f.Holder = holder(c.QueryParam("holder")); f.Holder == "" {
-			return f, fault.New(fault.Malformed, "holder is %s, but must have 1 to %d printable characters", fault.Shown(c.QueryParam("holder")), schemas.MaxInstanceName)
-		}
-	}
-	if c.QueryParams().Has("outdated") {
-		value := c.QueryParam("outdated")
-		outdated := value == "true"
-		if !outdated && value != "false" {
-			return f, fault.New(fault.Malformed, "outdated is %s, but must be true or false", fault.Shown(value))
-		}
-		f.Outdated = &outdated
-	}
-	if f.Offset, err = web.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
-		return f, err
-	}
-	f.Limit, err = web.QueryInt(c, "limit", defaultListLimit, 0, schemas.MaxLockPage)
-	return f, err
+	return page, err
 }
 
 // lockToWire is the only place where a lock becomes JSON.

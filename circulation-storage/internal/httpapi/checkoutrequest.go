@@ -35,8 +35,14 @@ func CheckOutRequestRoutes(requests CheckOutRequests) []web.Route {
 	const path, permission = "/check-out-request-storage", "circulation-storage.check-out-requests.item"
 	h := checkOutRequestHandlers{requests: requests}
 	return []web.Route{
-		{Method: http.MethodPost, Path: path, Handler: h.claim, Permission: permission + ".post"},
-		{Method: http.MethodPut, Path: path + "/:claimId", Handler: h.change, Permission: permission + ".put"},
+		{
+			Method: http.MethodPost, Path: path, Permission: permission + ".post",
+			Endpoint: web.Handle(h.claim, web.Answer{Status: http.StatusCreated, Body: schemas.CheckOutClaim{}}, web.Answer{Status: http.StatusOK, Body: schemas.CheckOutClaim{}}),
+		},
+		{
+			Method: http.MethodPut, Path: path + "/:claimId", Permission: permission + ".put",
+			Endpoint: web.Empty(http.StatusNoContent, h.change),
+		},
 	}
 }
 
@@ -112,10 +118,7 @@ func (h checkOutRequestHandlers) change(c echo.Context) error {
 	if err := web.Decode(c, &body); err != nil {
 		return err
 	}
-	if err := h.apply(c.Request().Context(), id, body); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.apply(c.Request().Context(), id, body)
 }
 
 func (h checkOutRequestHandlers) apply(ctx context.Context, id uuid.UUID, change schemas.CheckOutClaimChange) error {

@@ -24,9 +24,45 @@ func HistoryRoutes(store history.Store) []web.Route {
 	const path, permission = "/check-out-history-storage", "circulation-storage.check-out-"
 	h := historyHandlers{store: store}
 	return []web.Route{
-		{Method: http.MethodPost, Path: path + "/check-outs", Handler: web.NoParameters(h.add), Permission: permission + "history.collection.post"},
-		{Method: http.MethodGet, Path: path + "/check-outs", Handler: h.list, Permission: permission + "history.collection.get"},
-		{Method: http.MethodGet, Path: path + "/figures", Handler: h.figures, Permission: permission + "figures.get"},
+		{
+			Method: http.MethodPost, Path: path + "/check-outs", Permission: permission + "history.collection.post",
+			Query: web.Strict(), Endpoint: web.Empty(http.StatusNoContent, h.add),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/check-outs", Permission: permission + "history.collection.get",
+			Query: web.Query{Strict: true, Parameters: historyFilters, Check: checkTimes}, Endpoint: web.JSON(http.StatusOK, h.list),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/figures", Permission: permission + "figures.get",
+			Query: web.Strict(web.Parameter{
+				Name: "minutes", Meaning: "minutes that the figures are made of", Type: web.Integer,
+				Default: defaultFigureMinutes, Least: 1, Most: schemas.MaxFigureMinutes,
+			}),
+			Endpoint: web.JSON(http.StatusOK, h.figures),
+		},
+	}
+}
+
+// historyFilters are the parameters of GET /check-out-history-storage/check-outs.
+var historyFilters = []web.Parameter{
+	{Name: "userBarcode", Meaning: "the patron's barcode", Most: schemas.MaxHistoryText},
+	{Name: "itemBarcode", Meaning: "the item's barcode", Most: schemas.MaxHistoryText},
+	{Name: "servicePointId", Meaning: "the service point's id", Most: schemas.MaxHistoryText, Check: func(value string) string {
+		if !schemas.IsUUID(value) {
+			return "must be a UUID"
+		}
+		return ""
+	}},
+	{Name: "outcome", Meaning: "how the check-out ended", Most: schemas.MaxHistoryText, Check: history.CheckOutcome},
+	{Name: "from", Meaning: "the earliest end of the check-out", Type: web.Time},
+	{Name: "until", Meaning: "the latest end of the check-out", Type: web.Time},
+	web.Offset(schemas.MaxHistoryOffset),
+	web.Limit(defaultHistoryPage, 1, schemas.MaxHistoryPage),
+}
+
+func checkTimes(q *web.Values) {
+	if from, until := q.Time("from"), q.Time("until"); !from.IsZero() && !until.IsZero() && from.After(until) {
+		q.Wrong("from", "must not be after until")
 	}
 }
 
@@ -49,62 +85,22 @@ func (h historyHandlers) add(c echo.Context) error {
 		return err
 	}
 	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
-	if err := h.store.Add(c.Request().Context(), instance, report); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.store.Add(c.Request().Context(), instance, report)
 }
 
 // list handles GET /check-out-history-storage/check-outs?userBarcode=&itemBarcode=
 // &servicePointId=&outcome=&from=&until=&offset=&limit=: 200 with a page, newest first; 422 naming
 // all parameters that are wrong.
-func (h historyHandlers) list(c echo.Context) error {
-	f, err := historyFilter(c)
-	if err != nil {
-		return err
-	}
-	page, err := h.store.List(c.Request().Context(), f)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, page)
-}
-
-func historyFilter(c echo.Context) (history.Filter, error) {
+func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 	q := web.QueryOf(c)
-	f := history.Filter{
-		UserBarcode:    q.Text("userBarcode", schemas.MaxHistoryText),
-		ItemBarcode:    q.Text("itemBarcode", schemas.MaxHistoryText),
-		ServicePointID: q.Text("servicePointId", schemas.MaxHistoryText),
-		Outcome:        q.Text("outcome", schemas.MaxHistoryText),
-		From:           q.Time("from"),
-		Until:          q.Time("until"),
-		Offset:         q.Integer("offset", 0, 0, schemas.MaxHistoryOffset),
-		Limit:          q.Integer("limit", defaultHistoryPage, 1, schemas.MaxHistoryPage),
-	}
-	if f.ServicePointID != "" && !schemas.IsUUID(f.ServicePointID) {
-		q.Wrong("servicePointId", "must be a UUID")
-	}
-	if rule := history.CheckOutcome(f.Outcome); f.Outcome != "" && rule != "" {
-		q.Wrong("outcome", rule)
-	}
-	if !f.From.IsZero() && !f.Until.IsZero() && f.From.After(f.Until) {
-		q.Wrong("from", "must not be after until")
-	}
-	return f, q.Err()
+	return h.store.List(c.Request().Context(), history.Filter{
+		UserBarcode: q.Text("userBarcode"), ItemBarcode: q.Text("itemBarcode"), ServicePointID: q.Text("servicePointId"),
+		Outcome: q.Text("outcome"), From: q.Time("from"), Until: q.Time("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
+	})
 }
 
 // figures handles GET /check-out-history-storage/figures?minutes=60: 200, or 422
 // for a number that is none or out of range.
-func (h historyHandlers) figures(c echo.Context) error {
-	q := web.QueryOf(c)
-	minutes := q.Integer("minutes", defaultFigureMinutes, 1, schemas.MaxFigureMinutes)
-	if err := q.Err(); err != nil {
-		return err
-	}
-	f, err := h.store.Figures(c.Request().Context(), minutes)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, f)
+func (h historyHandlers) figures(c echo.Context) (schemas.Figures, error) {
+	return h.store.Figures(c.Request().Context(), web.QueryOf(c).Integer("minutes"))
 }

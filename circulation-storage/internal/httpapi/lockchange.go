@@ -30,34 +30,29 @@ type lockChangeHandlers struct{ changes LockChanges }
 func LockChangeRoutes(changes LockChanges) []web.Route {
 	h := lockChangeHandlers{changes: changes}
 	return []web.Route{{
-		Method: http.MethodGet, Path: "/check-out-lock-changes-storage", Handler: h.list,
-		Permission: "circulation-storage.check-out-lock-changes.collection.get",
+		Method: http.MethodGet, Path: "/check-out-lock-changes-storage", Permission: "circulation-storage.check-out-lock-changes.collection.get",
+		Query: web.Strict(
+			web.Parameter{
+				Name: "kind", Meaning: "what was changed", Most: schemas.MaxHistoryText,
+				Allowed: []string{schemas.ChangeSettings, schemas.ChangeRelease},
+			},
+			web.Offset(math.MaxInt32), web.Limit(defaultChangesPage, 1, schemas.MaxChangePage),
+		),
+		Endpoint: web.JSON(http.StatusOK, h.list),
 	}}
 }
 
 // list handles GET /check-out-lock-changes-storage?kind=&offset=&limit=: 200 with a
 // page, newest first, and the number of all that match; 422 naming all parameters
 // that are wrong.
-func (h lockChangeHandlers) list(c echo.Context) error {
+func (h lockChangeHandlers) list(c echo.Context) (schemas.LockChanges, error) {
 	q := web.QueryOf(c)
-	kind := q.Text("kind", schemas.MaxHistoryText)
-	if kind != "" && kind != schemas.ChangeSettings && kind != schemas.ChangeRelease {
-		q.Wrong("kind", "must be "+schemas.ChangeSettings+" or "+schemas.ChangeRelease)
-	}
-	offset := q.Integer("offset", 0, 0, math.MaxInt32)
-	limit := q.Integer("limit", defaultChangesPage, 1, schemas.MaxChangePage)
-	if err := q.Err(); err != nil {
-		return err
-	}
-	changes, total, err := h.changes.List(c.Request().Context(), kind, offset, limit)
-	if err != nil {
-		return err
-	}
+	changes, total, err := h.changes.List(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
 	page := schemas.LockChanges{Changes: make([]schemas.LockChange, len(changes)), TotalRecords: total}
 	for i, change := range changes {
 		page.Changes[i] = changeToWire(change)
 	}
-	return c.JSON(http.StatusOK, page)
+	return page, err
 }
 
 func changeToWire(c lock.Change) schemas.LockChange {
@@ -84,25 +79,22 @@ func idToWire(id uuid.UUID) string {
 // forceRelease handles POST /check-out-lock-storage/{lockId}/forced-release (ours):
 // 200 with the lock as it was, outdated or not; 404 when there is no such lock, 422
 // without a good reason.
-func (h lockHandlers) forceRelease(c echo.Context) error {
+func (h lockHandlers) forceRelease(c echo.Context) (schemas.CheckoutLock, error) {
 	id, err := lockID(c)
 	if err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
 	raw, err := web.ReadBody(c)
 	if err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
 	if _, err := jsonschema.Decode(raw); err != nil { // half a character would be replaced without a word
-		return err
+		return schemas.CheckoutLock{}, err
 	}
 	var body schemas.ForcedRelease
 	if err := web.Unmarshal(raw, &body); err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
 	l, err := h.locks.ForceRelease(c.Request().Context(), id, lock.NewNote(body.Reason, body.ByName))
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, lockToWire(l))
+	return lockToWire(l), err
 }

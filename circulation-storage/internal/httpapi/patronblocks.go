@@ -31,8 +31,8 @@ func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	const path, permission = "/automated-patron-blocks/:id", "automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
-		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
+		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, h.get)},
+		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Endpoint: web.Empty(http.StatusNoContent, h.put)},
 	}
 }
 
@@ -41,19 +41,16 @@ const noBlocks = `{"automatedPatronBlocks":[]}`
 
 // get handles GET /automated-patron-blocks/{userId}: 200. A patron without blocks
 // has an empty list, and so has any id that is no patron's, as in mod-patron-blocks.
-func (h patronBlockHandlers) get(c echo.Context) error {
+func (h patronBlockHandlers) get(c echo.Context) (json.RawMessage, error) {
 	id, err := pathID(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	doc, stored, err := fault.Found(h.store.PatronBlocks(c.Request().Context(), id))
-	if err != nil {
-		return err
-	}
 	if !stored {
 		doc = json.RawMessage(noBlocks)
 	}
-	return c.JSON(http.StatusOK, doc)
+	return doc, err
 }
 
 // put handles PUT /automated-patron-blocks/{userId}: 204. An empty list lifts the
@@ -77,8 +74,5 @@ func (h patronBlockHandlers) put(c echo.Context) error {
 	if body, err = json.Marshal(doc); err != nil { // without what is null
 		return fmt.Errorf("writing JSON: %w", err)
 	}
-	if err := h.store.SetPatronBlocks(c.Request().Context(), id, body); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.store.SetPatronBlocks(c.Request().Context(), id, body)
 }

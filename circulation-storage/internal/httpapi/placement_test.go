@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/httpapi"
-	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -18,7 +16,7 @@ import (
 func TestPlacingARequest(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
-	a := commitAPI{newAPI(t, httpapi.PlacementRoutes(postgres.NewCommitStore(db))), t, db, id}
+	a := commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
 	title, wish := uuid.New(), uuid.New()
 	a.add(`INSERT INTO S.instance (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid))`, title)
 	body := func(instance uuid.UUID, more string) string {

@@ -1,10 +1,10 @@
 package httpapi
 
 import (
+	"context"
+	"encoding/json"
 	"io"
-	"math"
 	"net/http"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -13,8 +13,6 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
-
-const defaultLimit = 10 // RMB's
 
 // recordHandlers serves one type of records.
 type recordHandlers struct {
@@ -29,32 +27,50 @@ func deletedByQuery() []records.Type { return []records.Type{records.Loan()} }
 // RecordRoutes are the endpoints of all types: a collection with GET and POST, a
 // record with GET, PUT and DELETE; and DELETE of the collections in deletedByQuery.
 func RecordRoutes(store records.Store) []web.Route {
+	page := web.FolioPage(web.Parameter{
+		Name: "totalRecords", Meaning: "how to count all that match; auto is estimated", Allowed: []string{"exact", "estimated", "none", "auto"},
+	})
 	var routes []web.Route
 	for _, t := range records.Types() {
 		h := recordHandlers{store: store, t: t}
-		one := t.Path + "/:id"
+		one, schema := t.Path+"/:id", web.Schema(t.Schema)
+		create := web.JSON(http.StatusCreated, h.create).Of(schema)
+		if h.isSettings() {
+			create = web.Empty(http.StatusNoContent, func(c echo.Context) error { _, err := h.create(c); return err })
+		}
 		routes = append(routes,
-			web.Route{Method: http.MethodGet, Path: t.Path, Handler: h.list, Permission: t.Permission + ".collection.get"},
-			web.Route{Method: http.MethodPost, Path: t.Path, Handler: h.create, Permission: t.Permission + ".item.post"},
-			web.Route{Method: http.MethodGet, Path: one, Handler: h.get, Permission: t.Permission + ".item.get"},
-			web.Route{Method: http.MethodPut, Path: one, Handler: h.update, Permission: t.Permission + ".item.put"},
-			web.Route{Method: http.MethodDelete, Path: one, Handler: h.delete, Permission: t.Permission + ".item.delete"},
+			web.Route{
+				Method: http.MethodGet, Path: t.Path, Permission: t.Permission + ".collection.get", Query: page,
+				Endpoint: web.Handle(h.list, web.Answer{Status: http.StatusOK, Body: []web.Schema{schema}}),
+			},
+			web.Route{Method: http.MethodPost, Path: t.Path, Permission: t.Permission + ".item.post", Body: schema, Endpoint: create},
+			web.Route{Method: http.MethodGet, Path: one, Permission: t.Permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get).Of(schema)},
+			web.Route{
+				Method: http.MethodPut, Path: one, Permission: t.Permission + ".item.put", Body: schema,
+				Endpoint: web.Empty(http.StatusNoContent, h.update),
+			},
+			web.Route{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
 		)
 	}
 	for _, t := range deletedByQuery() {
 		h := recordHandlers{store: store, t: t}
 		routes = append(routes, web.Route{
-			Method: http.MethodDelete, Path: t.Path, Handler: h.deleteMatching, Permission: t.Permission + ".collection.delete",
+			Method: http.MethodDelete, Path: t.Path, Permission: t.Permission + ".collection.delete",
+			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the records to delete match"}}},
+			Endpoint: web.Empty(http.StatusNoContent, h.deleteMatching),
 		})
 	}
 	return routes
 }
 
+// totals are the values of totalRecords that mean more than records.TotalEstimated.
+var totals = map[string]records.Total{"exact": records.TotalExact, "none": records.TotalNone}
+
 // list handles GET of a collection: 200 with a page of it.
 func (h recordHandlers) list(c echo.Context) error {
-	p, err := readPage(c)
-	if err != nil {
-		return err
+	q := web.QueryOf(c)
+	p := records.Page{
+		Query: q.Text("query"), Offset: q.Integer("offset"), Limit: q.Integer("limit"), Total: totals[q.Text("totalRecords")],
 	}
 	return web.StreamJSON(c, func(w io.Writer) error {
 		out := &collectionWriter{w: w, settings: h.isSettings(), key: h.t.Collection, noTotal: p.Total == records.TotalNone}
@@ -65,60 +81,31 @@ func (h recordHandlers) list(c echo.Context) error {
 	})
 }
 
-// readPage reads RMB's four query parameters of collections.
-func readPage(c echo.Context) (records.Page, error) {
-	p := records.Page{Query: c.QueryParam("query")}
-	var err error
-	if p.Offset, err = web.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
-		return p, err
-	}
-	if p.Limit, err = web.QueryInt(c, "limit", defaultLimit, 0, math.MaxInt32); err != nil {
-		return p, err
-	}
-	switch mode := c.QueryParam("totalRecords"); mode {
-	case "", "auto", "estimated":
-	case "exact":
-		p.Total = records.TotalExact
-	case "none":
-		p.Total = records.TotalNone
-	default:
-		return p, fault.New(fault.Malformed, "Parameter totalRecords is %q, allowed are exact, estimated, none, auto", mode)
-	}
-	return p, nil
-}
-
 // isSettings tells the one type whose module is not built on RMB: its envelope
 // and its POST are its own.
 func (h recordHandlers) isSettings() bool { return h.t.Path == records.SettingsEntry().Path }
 
 // create handles POST to a collection: 201 with the record, for settings 204.
-func (h recordHandlers) create(c echo.Context) error {
+func (h recordHandlers) create(c echo.Context) (json.RawMessage, error) {
 	r, err := h.read(c, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stored, err := h.store.Create(c.Request().Context(), h.t, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.Response().Header().Set(echo.HeaderLocation, h.t.Path+"/"+r.ID())
-	if h.isSettings() {
-		return c.NoContent(http.StatusNoContent)
-	}
-	return c.JSON(http.StatusCreated, stored)
+	return stored, nil
 }
 
 // get handles GET of a record: 200.
-func (h recordHandlers) get(c echo.Context) error {
+func (h recordHandlers) get(c echo.Context) (json.RawMessage, error) {
 	id, err := pathID(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	doc, err := h.store.Get(c.Request().Context(), h.t, id)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, doc)
+	return h.store.Get(c.Request().Context(), h.t, id)
 }
 
 // update handles PUT of a record: 204.
@@ -131,10 +118,7 @@ func (h recordHandlers) update(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.store.Update(c.Request().Context(), h.t, r); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.store.Update(c.Request().Context(), h.t, r)
 }
 
 // delete handles DELETE of a record: 204.
@@ -143,23 +127,17 @@ func (h recordHandlers) delete(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.store.Delete(c.Request().Context(), h.t, id); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.store.Delete(c.Request().Context(), h.t, id)
 }
 
 // deleteMatching handles DELETE of a collection: 204. Of two queries it would be
 // unclear which one names what to delete.
 func (h recordHandlers) deleteMatching(c echo.Context) error {
-	queries := c.QueryParams()["query"]
-	if len(queries) > 1 {
-		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", len(queries))
+	q := web.QueryOf(c)
+	if n := q.Count("query"); n > 1 {
+		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
 	}
-	if err := h.store.DeleteMatching(c.Request().Context(), h.t, strings.Join(queries, "")); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.store.DeleteMatching(c.Request().Context(), h.t, q.Text("query"))
 }
 
 // read reads a record from the body; id is the one in the path, if any.
@@ -178,4 +156,30 @@ func pathID(c echo.Context) (string, error) {
 		return "", fault.New(fault.Malformed, "%q in the path is no UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378", id)
 	}
 	return id, nil
+}
+
+// RequestBatchStore writes requests of the tenant in ctx together.
+type RequestBatchStore interface {
+	// PutRequests replaces or creates all of them or none.
+	PutRequests(ctx context.Context, requests []records.Record) error
+}
+
+// RequestBatchRoutes are FOLIO's /request-storage-batch/requests, by which a queue
+// is put into another order at once: 201 without a body.
+func RequestBatchRoutes(store RequestBatchStore) []web.Route {
+	return []web.Route{{
+		Method: http.MethodPost, Path: "/request-storage-batch/requests", Permission: "circulation-storage.request-batch.item.post",
+		Body: web.Schema(records.RequestBatchSchema),
+		Endpoint: web.Empty(http.StatusCreated, func(c echo.Context) error {
+			body, err := web.ReadBody(c)
+			if err != nil {
+				return err
+			}
+			requests, err := records.ParseRequestBatch(body)
+			if err != nil {
+				return err
+			}
+			return store.PutRequests(c.Request().Context(), requests)
+		}),
+	}}
 }

@@ -25,18 +25,14 @@ func RulesRoutes(store RulesStore) []web.Route {
 	const path, permission = "/circulation-rules-storage", "circulation-storage.circulation-rules"
 	h := rulesHandlers{store: store}
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Handler: h.get, Permission: permission + ".get"},
-		{Method: http.MethodPut, Path: path, Handler: h.put, Permission: permission + ".put"},
+		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, h.get)},
+		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Endpoint: web.Empty(http.StatusNoContent, h.put)},
 	}
 }
 
 // get handles GET /circulation-rules-storage: 200 with the text.
-func (h rulesHandlers) get(c echo.Context) error {
-	r, err := h.store.Rules(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, r)
+func (h rulesHandlers) get(c echo.Context) (schemas.CirculationRules, error) {
+	return h.store.Rules(c.Request().Context())
 }
 
 // put handles PUT /circulation-rules-storage: 204.
@@ -52,8 +48,5 @@ func (h rulesHandlers) put(c echo.Context) error {
 	if err := web.Unmarshal(body, &r); err != nil {
 		return err
 	}
-	if err := h.store.SetRules(c.Request().Context(), r.RulesAsText); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.store.SetRules(c.Request().Context(), r.RulesAsText)
 }

@@ -20,25 +20,21 @@ type Refuser interface {
 // ForServedTenants returns the routes with a check of the tenant around each that
 // needs one.
 func ForServedTenants(r Refuser, routes []web.Route) []web.Route {
-	checked := make([]web.Route, len(routes))
-	for i, route := range routes {
-		if !route.NoTenant {
-			route.Handler = ifServed(r, route.Handler)
+	return web.WithGuard(routes, func(route web.Route) echo.MiddlewareFunc {
+		return func(next echo.HandlerFunc) echo.HandlerFunc {
+			if route.NoTenant {
+				return next
+			}
+			return func(c echo.Context) error {
+				ctx := c.Request().Context()
+				if err := r.Check(ctx); err != nil {
+					return err
+				}
+				if err := next(c); err != nil {
+					return r.Explain(ctx, err)
+				}
+				return nil
+			}
 		}
-		checked[i] = route
-	}
-	return checked
-}
-
-func ifServed(r Refuser, next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		ctx := c.Request().Context()
-		if err := r.Check(ctx); err != nil {
-			return err
-		}
-		if err := next(c); err != nil {
-			return r.Explain(ctx, err)
-		}
-		return nil
-	}
+	})
 }

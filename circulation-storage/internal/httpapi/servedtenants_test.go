@@ -43,7 +43,7 @@ func TestForServedTenants(t *testing.T) {
 				}
 				return c.NoContent(http.StatusNoContent)
 			}
-			routes := []web.Route{{Method: http.MethodGet, Path: "/thing", Handler: handler, NoTenant: tt.noTenant}}
+			routes := []web.Route{{Method: http.MethodGet, Path: "/thing", Endpoint: web.Handle(handler), NoTenant: tt.noTenant}}
 			got := newAPI(t, httpapi.ForServedTenants(tt.refuser, routes)).call(http.MethodGet, "/thing", "", nil)
 			if got.Code != tt.want {
 				t.Errorf("got %d %s, want %d", got.Code, got.Body, tt.want)

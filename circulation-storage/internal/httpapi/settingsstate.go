@@ -38,82 +38,74 @@ func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 	const path, permission = "/check-out-lock-settings-storage", "circulation-storage.check-out-lock-settings.item"
 	h := lockSettingsHandlers{store: store}
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Handler: web.NoParameters(h.get), Permission: permission + ".get"},
-		{Method: http.MethodPut, Path: path, Handler: web.NoParameters(h.put), Permission: permission + ".put"},
-		{Method: http.MethodDelete, Path: path, Handler: web.NoParameters(h.delete), Permission: permission + ".delete"},
+		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.get)},
+		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.put)},
 		{
-			Method: http.MethodPost, Path: path + "/environment", Handler: web.NoParameters(h.announce),
-			Permission: "circulation-storage.check-out-lock-settings.environment.post",
+			Method: http.MethodDelete, Path: path, Permission: permission + ".delete", Query: web.Strict(),
+			Endpoint: web.Empty(http.StatusNoContent, h.delete),
+		},
+		{
+			Method: http.MethodPost, Path: path + "/environment", Permission: "circulation-storage.check-out-lock-settings.environment.post",
+			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.announce),
 		},
 	}
 }
 
 // get handles GET /check-out-lock-settings-storage: 200, without entry if there
 // is none.
-func (h lockSettingsHandlers) get(c echo.Context) error {
-	state, err := h.store.State(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, state)
+func (h lockSettingsHandlers) get(c echo.Context) (schemas.LockSettingsState, error) {
+	return h.store.State(c.Request().Context())
 }
 
 // put handles PUT /check-out-lock-settings-storage: 200 with the new state, 422
 // for a value, reason or name that cannot be used, 409 for a version that is no
 // longer stored.
-func (h lockSettingsHandlers) put(c echo.Context) error {
+func (h lockSettingsHandlers) put(c echo.Context) (schemas.LockSettingsState, error) {
 	body, err := web.ReadBody(c)
 	if err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	if _, err := jsonschema.Decode(body); err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	var change schemas.LockSettingsChange
 	if err := web.Unmarshal(body, &change); err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	if _, err := schemas.ParseLockSettings(change.Value); err != nil {
-		return fault.StorageRefusal(err.Error(), fault.Param("value", fmt.Sprintf("%.100s", change.Value)))
+		return schemas.LockSettingsState{}, fault.StorageRefusal(err.Error(), fault.Param("value", fmt.Sprintf("%.100s", change.Value)))
 	}
 	note := lock.NewNote(change.Reason, change.ByName)
 	if err := note.Check(); err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	change.Reason, change.ByName = note.Reason, note.By
-	state, err := h.store.Change(c.Request().Context(), change)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, state)
+	return h.store.Change(c.Request().Context(), change)
 }
 
 // delete handles DELETE /check-out-lock-settings-storage: 204, also when there
 // was no entry.
 func (h lockSettingsHandlers) delete(c echo.Context) error {
-	if err := h.store.Remove(c.Request().Context()); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.store.Remove(c.Request().Context())
 }
 
 // announce handles POST /check-out-lock-settings-storage/environment: 200 with the
 // state that follows, 409 when the settings have another version than the one read,
 // 422 for a body that does not say what it must.
-func (h lockSettingsHandlers) announce(c echo.Context) error {
+func (h lockSettingsHandlers) announce(c echo.Context) (schemas.LockSettingsState, error) {
 	raw, err := web.ReadBody(c)
 	if err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	if _, err := jsonschema.Decode(raw); err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	body := struct {
 		Enabled *bool  `json:"enabled"`
 		Version string `json:"version"`
 	}{}
 	if err := web.Unmarshal(raw, &body); err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	var wrong fault.List
 	if body.Enabled == nil {
@@ -123,12 +115,8 @@ func (h lockSettingsHandlers) announce(c echo.Context) error {
 		wrong.Add("version", "must be the version that was read, a string", "")
 	}
 	if err := wrong.Err(); err != nil {
-		return err
+		return schemas.LockSettingsState{}, err
 	}
 	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
-	state, err := h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, instance)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, state)
+	return h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, instance)
 }

@@ -59,9 +59,9 @@ type tenantHandlers struct {
 func TenantRoutes(tenants Tenants, loader Loader) []web.Route {
 	h := tenantHandlers{tenants: tenants, loader: loader}
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/_/tenant", Handler: h.post, NoTenant: true},
-		{Method: http.MethodGet, Path: "/_/tenant/:id", Handler: h.noJob, NoTenant: true},
-		{Method: http.MethodDelete, Path: "/_/tenant/:id", Handler: h.noJob, NoTenant: true},
+		{Method: http.MethodPost, Path: "/_/tenant", Endpoint: web.Empty(http.StatusNoContent, h.post), NoTenant: true},
+		{Method: http.MethodGet, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
+		{Method: http.MethodDelete, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
 	}
 }
 
@@ -75,10 +75,7 @@ func (h tenantHandlers) post(c echo.Context) error {
 	if err := web.Decode(c, &a); err != nil {
 		return err
 	}
-	if err := h.apply(okapi.WithTenant(c.Request().Context(), id), id, a); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+	return h.apply(okapi.WithTenant(c.Request().Context(), id), id, a)
 }
 
 func (h tenantHandlers) apply(ctx context.Context, id okapi.Tenant, a tenantAttributes) error {

@@ -74,6 +74,9 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 	return wrong.Err()
 }
 
+// RequestBatchSchema is the JSON Schema of what ParseRequestBatch reads.
+const RequestBatchSchema = "request-batch"
+
 // ParseRequestBatch reads {"requests":[…]} and sets missing ids as Parse does. Fault:
 // Invalid, also for an id that occurs twice; it names the request.
 func ParseRequestBatch(body []byte) ([]Record, error) {
@@ -81,7 +84,7 @@ func ParseRequestBatch(body []byte) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := jsonschema.Check("request-batch", map[string]any(doc)); err != nil {
+	if err := jsonschema.Check(RequestBatchSchema, map[string]any(doc)); err != nil {
 		return nil, err
 	}
 	list, _ := doc["requests"].([]any)

@@ -64,12 +64,9 @@ func (g *Guard) Wrap(permission string, h echo.HandlerFunc) echo.HandlerFunc {
 
 // Routes returns the routes, each guarded by its own Permission.
 func (g *Guard) Routes(routes []web.Route) []web.Route {
-	guarded := make([]web.Route, len(routes))
-	for i, r := range routes {
-		r.Handler = g.Wrap(r.Permission, r.Handler)
-		guarded[i] = r
-	}
-	return guarded
+	return web.WithGuard(routes, func(r web.Route) echo.MiddlewareFunc {
+		return func(next echo.HandlerFunc) echo.HandlerFunc { return g.Wrap(r.Permission, next) }
+	})
 }
 
 // Grant returns routes whose handlers check permissions themselves. With Basic, the password
@@ -79,12 +76,7 @@ func (g *Guard) Grant(routes []web.Route) []web.Route {
 	if g.mode != Basic {
 		return routes
 	}
-	granted := make([]web.Route, len(routes))
-	for i, r := range routes {
-		r.Handler = g.grantPermissions(r.Handler)
-		granted[i] = r
-	}
-	return granted
+	return web.WithGuard(routes, func(web.Route) echo.MiddlewareFunc { return g.grantPermissions })
 }
 
 func (g *Guard) grantPermissions(h echo.HandlerFunc) echo.HandlerFunc {

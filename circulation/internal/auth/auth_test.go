@@ -50,8 +50,8 @@ func newDoor(mode auth.Mode) *door {
 		BelievePermissions: mode == auth.Gateway,
 		Ready:              func(context.Context) error { return nil },
 	}, g.Routes([]web.Route{
-		{Method: http.MethodGet, Path: "/x", Handler: handle, Permission: maySee, NoTenant: true},
-		{Method: http.MethodPut, Path: "/x", Handler: handle, Permission: mayPut, NoTenant: true},
+		{Method: http.MethodGet, Path: "/x", Endpoint: web.Handle(handle), Permission: maySee, NoTenant: true},
+		{Method: http.MethodPut, Path: "/x", Endpoint: web.Handle(handle), Permission: mayPut, NoTenant: true},
 	}))
 	return d
 }

@@ -37,7 +37,7 @@ func (d *desk) post(mode auth.Mode, header http.Header) *httptest.ResponseRecord
 	handler := web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10, JSONFaults: true,
 		BelievePermissions: mode == auth.Gateway, Ready: func(context.Context) error { return nil },
-	}, auth.NewGuard(mode, password, log).Grant([]web.Route{{Method: http.MethodPost, Path: "/x", Handler: handle, NoTenant: true}}))
+	}, auth.NewGuard(mode, password, log).Grant([]web.Route{{Method: http.MethodPost, Path: "/x", Endpoint: web.Handle(handle), NoTenant: true}}))
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/x", http.NoBody)
 	r.Header = header
 	w := httptest.NewRecorder()

@@ -56,154 +56,158 @@ func adminRoutes(o Admin, g Guard) []web.Route {
 	)
 	h := adminHandlers{o}
 	return g.Routes([]web.Route{
-		{Method: http.MethodGet, Path: settingsPath, Handler: web.NoParameters(h.settings), Permission: admin.MaySeeSettings},
-		{Method: http.MethodPut, Path: settingsPath, Handler: web.NoParameters(h.changeSettings), Permission: admin.MayChangeSettings},
-		{Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Handler: h.changes, Permission: admin.MaySeeChanges},
-		{Method: http.MethodGet, Path: locksPath, Handler: h.locks, Permission: admin.MaySeeLocks},
-		{Method: http.MethodPost, Path: locksPath + "/:id/release", Handler: web.NoParameters(h.release), Permission: admin.MayReleaseLocks},
-		{Method: http.MethodGet, Path: "/circulation/check-out-history", Handler: h.checkOuts, Permission: admin.MaySeeCheckOuts},
-		{Method: http.MethodGet, Path: "/circulation/check-out-figures", Handler: h.figures, Permission: admin.MaySeeFigures},
-		{Method: http.MethodPost, Path: "/circulation/check-out-explanation", Handler: web.NoParameters(h.explain), Permission: admin.MayExplain},
+		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.getSettings)},
+		{
+			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings,
+			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.changeSettings),
+		},
+		{
+			Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Permission: admin.MaySeeChanges,
+			Query:    web.Strict(text("kind", "what was changed"), web.Offset(math.MaxInt32), web.Limit(defaultChanges, 1, schemas.MaxChangePage)),
+			Endpoint: web.JSON(http.StatusOK, h.listChanges),
+		},
+		{
+			Method: http.MethodGet, Path: locksPath, Permission: admin.MaySeeLocks,
+			Query: web.Query{Strict: true, Parameters: lockFilters, Check: checkLockPatron}, Endpoint: web.JSON(http.StatusOK, h.listLocks),
+		},
+		{
+			Method: http.MethodPost, Path: locksPath + "/:id/release", Permission: admin.MayReleaseLocks,
+			Query: web.Strict(), Body: release{}, Endpoint: web.JSON(http.StatusOK, h.releaseLock),
+		},
+		{
+			Method: http.MethodGet, Path: "/circulation/check-out-history", Permission: admin.MaySeeCheckOuts,
+			Query: web.Strict( // storage says what all must be
+				text("userBarcode", "the patron's barcode"), text("itemBarcode", "the item's barcode"),
+				text("servicePointId", "the service point's id"), text("outcome", "how the check-out ended"),
+				text("from", "the earliest end of the check-out"), text("until", "the latest end of the check-out"),
+				web.Offset(schemas.MaxHistoryOffset), web.Limit(defaultCheckOuts, 1, schemas.MaxHistoryPage),
+			),
+			Endpoint: web.JSON(http.StatusOK, h.listCheckOuts),
+		},
+		{
+			Method: http.MethodGet, Path: "/circulation/check-out-figures", Permission: admin.MaySeeFigures,
+			Query: web.Strict(web.Parameter{
+				Name: "minutes", Meaning: "minutes that the figures are made of", Type: web.Integer,
+				Default: defaultMinutes, Least: 1, Most: schemas.MaxFigureMinutes,
+			}),
+			Endpoint: web.JSON(http.StatusOK, h.readFigures),
+		},
+		{
+			Method: http.MethodPost, Path: "/circulation/check-out-explanation", Permission: admin.MayExplain,
+			Query: web.Strict(), Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusOK, h.explain),
+		},
 	})
 }
 
-// settings handles GET /circulation/check-out-lock-settings: 200.
-func (h adminHandlers) settings(c echo.Context) error {
-	view, err := h.admin.Settings(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, view)
+func text(name, meaning string) web.Parameter {
+	return web.Parameter{Name: name, Meaning: meaning, Most: schemas.MaxHistoryText}
 }
 
-// changeSettings handles PUT /circulation/check-out-lock-settings: the tenant's
-// settings are replaced, and what the body leaves out is the environment's again.
-// The answer of GET is such a body too. 200 with the settings now in force.
-func (h adminHandlers) changeSettings(c echo.Context) error {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return err
-	}
-	view, err := h.admin.ChangeSettings(c.Request().Context(), body)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, view)
+// lockFilters are the parameters of GET /circulation/check-out-locks.
+var lockFilters = []web.Parameter{
+	{Name: "userId", Meaning: "the patron's id", Most: schemas.MaxHistoryText, Check: func(value string) string {
+		if !schemas.IsFolioUUID(value) {
+			return "must be a UUID, of the versions 1 to 5 as all of FOLIO's"
+		}
+		return ""
+	}},
+	text("holder", "the instance that holds the lock"),
+	{Name: "outdated", Meaning: "whether the lock outlived its time to live", Type: web.Boolean},
+	web.Offset(math.MaxInt32),
+	web.Limit(defaultLocks, 1, schemas.MaxLockPage),
+	text("userBarcode", "the patron's barcode, in place of userId"),
 }
 
-// changes handles GET /circulation/check-out-lock-changes?kind=&offset=&limit=: 200
-// with a page, newest first.
-func (h adminHandlers) changes(c echo.Context) error {
-	q := web.QueryOf(c)
-	kind, offset, limit := q.Text("kind", schemas.MaxHistoryText), q.Integer("offset", 0, 0, math.MaxInt32), q.Integer("limit", defaultChanges, 1, schemas.MaxChangePage)
-	if err := q.Err(); err != nil {
-		return err
-	}
-	page, err := h.admin.Changes(c.Request().Context(), kind, offset, limit)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, page)
-}
-
-// locks handles GET /circulation/check-out-locks?userId=&userBarcode=&holder=
-// &outdated=&offset=&limit=: 200 with a page, oldest first.
-func (h adminHandlers) locks(c echo.Context) error {
-	q := web.QueryOf(c)
-	f := admin.LockFilter{
-		UserID: q.Text("userId", schemas.MaxHistoryText), Holder: q.Text("holder", schemas.MaxHistoryText), Outdated: q.Boolean("outdated"),
-		Offset: q.Integer("offset", 0, 0, math.MaxInt32), Limit: q.Integer("limit", defaultLocks, 1, schemas.MaxLockPage),
-	}
-	if f.UserID != "" && !schemas.IsFolioUUID(f.UserID) {
-		q.Wrong("userId", "must be a UUID, of the versions 1 to 5 as all of FOLIO's")
-	}
-	barcode := q.Text("userBarcode", schemas.MaxHistoryText)
-	if barcode != "" && f.UserID != "" {
+func checkLockPatron(q *web.Values) {
+	if q.Text("userBarcode") != "" && q.Text("userId") != "" {
 		q.Wrong("userBarcode", "must not be given together with userId")
 	}
-	if err := q.Err(); err != nil {
-		return err
+}
+
+// getSettings handles GET /circulation/check-out-lock-settings: 200.
+func (h adminHandlers) getSettings(c echo.Context) (settings.View, error) {
+	return h.admin.Settings(c.Request().Context())
+}
+
+// changeSettings handles PUT /circulation/check-out-lock-settings: it replaces the
+// tenant's settings; what the body leaves out is the environment's again. The answer of
+// GET is such a body too. 200 with the settings now in force.
+func (h adminHandlers) changeSettings(c echo.Context) (settings.View, error) {
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return settings.View{}, err
 	}
-	ctx := c.Request().Context()
-	if barcode != "" {
+	return h.admin.ChangeSettings(c.Request().Context(), body)
+}
+
+// listChanges handles GET /circulation/check-out-lock-changes: 200 with a page, newest
+// first.
+func (h adminHandlers) listChanges(c echo.Context) (schemas.LockChanges, error) {
+	q := web.QueryOf(c)
+	return h.admin.Changes(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
+}
+
+// listLocks handles GET /circulation/check-out-locks: 200 with a page, oldest first.
+func (h adminHandlers) listLocks(c echo.Context) (schemas.CheckoutLocks, error) {
+	q, ctx := web.QueryOf(c), c.Request().Context()
+	f := admin.LockFilter{
+		UserID: q.Text("userId"), Holder: q.Text("holder"), Outdated: q.Boolean("outdated"),
+		Offset: q.Integer("offset"), Limit: q.Integer("limit"),
+	}
+	if barcode := q.Text("userBarcode"); barcode != "" {
 		id, exists, err := fault.Found(h.admin.PatronID(ctx, barcode))
 		if err != nil {
-			return err
+			return schemas.CheckoutLocks{}, err
 		}
 		if !exists {
 			q.Wrong("userBarcode", "is no patron's barcode")
-			return q.Err()
+			return schemas.CheckoutLocks{}, q.Err()
 		}
 		f.UserID = id
 	}
-	page, err := h.admin.Locks(ctx, f)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, page)
+	return h.admin.Locks(ctx, f)
 }
 
-// release handles POST /circulation/check-out-locks/{id}/release: 200 with the lock
+// release is the body of POST /circulation/check-out-locks/{id}/release.
+type release struct {
+	Reason string `json:"reason"`
+}
+
+// releaseLock handles POST /circulation/check-out-locks/{id}/release: 200 with the lock
 // as it was, outdated or not.
-func (h adminHandlers) release(c echo.Context) error {
+func (h adminHandlers) releaseLock(c echo.Context) (schemas.CheckoutLock, error) {
 	id, err := pathID(c, "lock")
 	if err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
-	var body struct {
-		Reason string `json:"reason"`
-	}
+	var body release
 	if err := web.DecodeExact(c, &body); err != nil {
-		return err
+		return schemas.CheckoutLock{}, err
 	}
-	lock, err := h.admin.Release(c.Request().Context(), id, body.Reason)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, lock)
+	return h.admin.Release(c.Request().Context(), id, body.Reason)
 }
 
-// checkOuts handles GET /circulation/check-out-history?userBarcode=&itemBarcode=
-// &servicePointId=&outcome=&from=&until=&offset=&limit=: 200 with a page, newest first.
-func (h adminHandlers) checkOuts(c echo.Context) error {
-	const most = schemas.MaxHistoryText
+// listCheckOuts handles GET /circulation/check-out-history: 200 with a page, newest
+// first.
+func (h adminHandlers) listCheckOuts(c echo.Context) (schemas.PastCheckOuts, error) {
 	q := web.QueryOf(c)
-	f := schemas.HistoryFilter{
-		UserBarcode: q.Text("userBarcode", most), ItemBarcode: q.Text("itemBarcode", most),
-		ServicePointID: q.Text("servicePointId", most), Outcome: q.Text("outcome", most),
-		From: q.Text("from", most), Until: q.Text("until", most), // storage says what all must be
-		Offset: q.Integer("offset", 0, 0, schemas.MaxHistoryOffset), Limit: q.Integer("limit", defaultCheckOuts, 1, schemas.MaxHistoryPage),
-	}
-	if err := q.Err(); err != nil {
-		return err
-	}
-	page, err := h.admin.CheckOuts(c.Request().Context(), f)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, page)
+	return h.admin.CheckOuts(c.Request().Context(), schemas.HistoryFilter{
+		UserBarcode: q.Text("userBarcode"), ItemBarcode: q.Text("itemBarcode"), ServicePointID: q.Text("servicePointId"),
+		Outcome: q.Text("outcome"), From: q.Text("from"), Until: q.Text("until"), Offset: q.Integer("offset"), Limit: q.Integer("limit"),
+	})
 }
 
-// figures handles GET /circulation/check-out-figures?minutes=60: 200.
-func (h adminHandlers) figures(c echo.Context) error {
-	q := web.QueryOf(c)
-	minutes := q.Integer("minutes", defaultMinutes, 1, schemas.MaxFigureMinutes)
-	if err := q.Err(); err != nil {
-		return err
-	}
-	figures, err := h.admin.Figures(c.Request().Context(), minutes)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, figures)
+// readFigures handles GET /circulation/check-out-figures: 200.
+func (h adminHandlers) readFigures(c echo.Context) (schemas.Figures, error) {
+	return h.admin.Figures(c.Request().Context(), web.QueryOf(c).Integer("minutes"))
 }
 
 // explain handles POST /circulation/check-out-explanation: 200, also when the
-// check-out would be refused; 422 when it is not said of what.
-func (h adminHandlers) explain(c echo.Context) error {
+// check-out would be refused; 422 if itemBarcode or userBarcode is missing.
+func (h adminHandlers) explain(c echo.Context) (checkout.Explanation, error) {
 	var req checkout.DryRunRequest
 	if err := web.DecodeExact(c, &req); err != nil {
-		return err
+		return checkout.Explanation{}, err
 	}
 	var missing fault.List
 	for _, p := range []fault.Parameter{fault.Param("itemBarcode", req.ItemBarcode), fault.Param("userBarcode", req.UserBarcode)} {
@@ -212,18 +216,15 @@ func (h adminHandlers) explain(c echo.Context) error {
 		}
 	}
 	if err := missing.Err(); err != nil {
-		return err
+		return checkout.Explanation{}, err
 	}
 	found, err := h.admin.Explain(c.Request().Context(), req)
-	if err != nil {
-		return err
-	}
-	found.Errors = listed(found.Errors)
-	return c.JSON(http.StatusOK, found)
+	found.Errors = listDetails(found.Errors)
+	return found, err
 }
 
-// listed returns details as lists in JSON, also where there is nothing in them.
-func listed(details []fault.Detail) []fault.Detail {
+// listDetails returns details that JSON shows as lists, also where they are empty.
+func listDetails(details []fault.Detail) []fault.Detail {
 	list := append([]fault.Detail{}, details...)
 	for i := range list {
 		list[i].Parameters = append([]fault.Parameter{}, list[i].Parameters...)

@@ -3,17 +3,18 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/checkin"
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
-// circulation has the handlers of check-outs, check-ins and loans.
+// circulation has the handlers of check-outs, check-ins, loans and sessions.
 type circulation struct{ Deps }
 
 // checkedIn is the answer to a check-in.
@@ -25,15 +26,15 @@ type checkedIn struct {
 }
 
 // checkIn handles POST /circulation/check-in-by-barcode.
-func (h circulation) checkIn(c echo.Context) error {
+func (h circulation) checkIn(c echo.Context) (checkedIn, error) {
 	var req checkin.Request
 	if err := web.DecodeExact(c, &req); err != nil {
-		return err
+		return checkedIn{}, err
 	}
 	ctx := c.Request().Context()
 	in, err := h.CheckIns.CheckIn(ctx, req)
 	if err != nil {
-		return err
+		return checkedIn{}, err
 	}
 	known := loanview.Known{Copy: in.Copy, Destination: in.Destination}
 	answer := checkedIn{Item: loanview.DescribeItem(known), InHouseUse: in.InHouseUse}
@@ -43,11 +44,11 @@ func (h circulation) checkIn(c echo.Context) error {
 		if answer.Loan, err = loanview.One(ctx, h.Loans, in.Loan); err != nil {
 			h.Log.WarnContext(ctx, "checked in, but the loan cannot be described in full", "err", err)
 			if answer.Loan, err = loanview.Render(in.Loan, known); err != nil {
-				return fmt.Errorf("the item was checked in, but: %w", err)
+				return checkedIn{}, fmt.Errorf("the item was checked in, but: %w", err)
 			}
 		}
 	}
-	return c.JSON(http.StatusOK, answer)
+	return answer, nil
 }
 
 // loanPage is the answer of GET /circulation/loans.
@@ -58,38 +59,79 @@ type loanPage struct {
 
 // listLoans handles GET /circulation/loans. Query, offset and limit mean what
 // they mean to storage.
-func (h circulation) listLoans(c echo.Context) error {
-	ctx := c.Request().Context()
-	stored, total, err := listPage(c, func(offset, limit int) ([]json.RawMessage, int, error) {
-		return h.Loans.Loans(ctx, c.QueryParam("query"), offset, limit)
-	})
+func (h circulation) listLoans(c echo.Context) (loanPage, error) {
+	stored, total, err := listPage(c, h.Loans.Loans)
 	if err != nil {
-		return err
+		return loanPage{}, err
 	}
-	views, err := loanview.Page(ctx, h.Loans, stored)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, loanPage{Loans: views, TotalRecords: total})
+	views, err := loanview.Page(c.Request().Context(), h.Loans, stored)
+	return loanPage{Loans: views, TotalRecords: total}, err
 }
 
 // getLoan handles GET /circulation/loans/{id}.
-func (h circulation) getLoan(c echo.Context) error {
+func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 	id, err := pathID(c, "loan")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx := c.Request().Context()
 	stored, err := h.Loans.Loan(ctx, id)
 	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(err, fault.NotFound, "There is no loan with the id %s", id)
+		return nil, fault.Wrap(err, fault.NotFound, "There is no loan with the id %s", id)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return loanview.One(ctx, h.Loans, stored)
+}
+
+// renew handles POST /circulation/renew-by-barcode: 200 with the loan.
+func (h circulation) renew(c echo.Context) (json.RawMessage, error) {
+	var req renewal.Request
+	if err := web.DecodeExact(c, &req); err != nil {
+		return nil, err
+	}
+	ctx := c.Request().Context()
+	stored, err := h.Renewals.Renew(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	// The loan is renewed whatever happens now: what cannot be found out about its
+	// surroundings is left out.
 	view, err := loanview.One(ctx, h.Loans, stored)
 	if err != nil {
+		h.Log.WarnContext(ctx, "renewed, but the loan cannot be described in full", "err", err)
+		if view, err = loanview.Render(stored, loanview.Known{}); err != nil {
+			return nil, fmt.Errorf("the loan was renewed, but: %w", err)
+		}
+	}
+	return view, nil
+}
+
+// dryRunAnswer is checkout.DryRun as FOLIO's clients read it.
+type dryRunAnswer struct {
+	LoanPolicyID         string `json:"loanPolicyId"`
+	OverdueFinePolicyID  string `json:"overdueFinePolicyId"`
+	LostItemPolicyID     string `json:"lostItemPolicyId"`
+	PatronNoticePolicyID string `json:"patronNoticePolicyId"`
+}
+
+// dryRun handles POST /circulation/check-out-by-barcode-dry-run: 201 with the
+// policies, although nothing is created: that is FOLIO's status.
+func (h circulation) dryRun(c echo.Context) (dryRunAnswer, error) {
+	var req checkout.DryRunRequest
+	if err := web.DecodeExact(c, &req); err != nil {
+		return dryRunAnswer{}, err
+	}
+	found, err := h.DryRuns.DryRun(c.Request().Context(), req)
+	return dryRunAnswer(found), err
+}
+
+// endSessions handles POST /circulation/end-patron-action-session: 204.
+func (h circulation) endSessions(c echo.Context) error {
+	var req checkin.EndSessionsRequest
+	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, view)
+	return h.Sessions.End(c.Request().Context(), req)
 }

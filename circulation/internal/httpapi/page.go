@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"math"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -15,27 +17,15 @@ import (
 // FOLIO's clients send any limit, so what counts is how many there are.
 const maxListed = 10_000
 
-// pageOf reads which part of a list is asked for: the first 10 by default, as in
-// FOLIO.
-func pageOf(c echo.Context) (offset, limit int, err error) {
-	if offset, err = web.QueryInt(c, "offset", 0, 0, math.MaxInt32); err != nil {
-		return 0, 0, err
-	}
-	limit, err = web.QueryInt(c, "limit", 10, 0, math.MaxInt32)
-	return offset, limit, err
-}
-
 // listFunc returns a page of stored records, and how many match in all.
-type listFunc func(offset, limit int) (found []json.RawMessage, total int, err error)
+type listFunc func(ctx context.Context, query string, offset, limit int) (found []json.RawMessage, total int, err error)
 
-// listPage returns the part of a list that is asked for. Fault: Invalid when that
-// has more than maxListed records.
+// listPage returns the part of a list that web.FolioPage asks for. Fault: Invalid when
+// that has more than maxListed records.
 func listPage(c echo.Context, list listFunc) ([]json.RawMessage, int, error) {
-	offset, limit, err := pageOf(c)
-	if err != nil {
-		return nil, 0, err
-	}
-	found, total, err := list(offset, min(limit, maxListed+1))
+	q := web.QueryOf(c)
+	limit := q.Integer("limit")
+	found, total, err := list(c.Request().Context(), q.Text("query"), q.Integer("offset"), min(limit, maxListed+1))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -45,4 +35,13 @@ func listPage(c echo.Context, list listFunc) ([]json.RawMessage, int, error) {
 			fault.Param("limit", fmt.Sprint(limit))))
 	}
 	return found, total, nil
+}
+
+// pathID returns the path's id in lower case. It must be a UUID in its usual form.
+func pathID(c echo.Context, of string) (string, error) {
+	id := c.Param("id")
+	if !schemas.IsUUID(id) {
+		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)
+	}
+	return strings.ToLower(id), nil
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -44,32 +42,47 @@ func requestRoutes(p Placing, q Queues) []web.Route {
 	const path = "/circulation/requests"
 	h := requestHandlers{p, q}
 	return []web.Route{
-		{Method: http.MethodPost, Path: path, Handler: h.create, Permission: "circulation.requests.item.post"},
-		{Method: http.MethodGet, Path: path, Handler: h.list, Permission: "circulation.requests.collection.get"},
-		{Method: http.MethodGet, Path: path + "/:id", Handler: h.get, Permission: "circulation.requests.item.get"},
-		{Method: http.MethodGet, Path: path + "/queue/item/:id", Handler: h.queueOf(q.ItemQueue), Permission: "circulation.requests.queue-item.collection.get"},
-		{Method: http.MethodGet, Path: path + "/queue/instance/:id", Handler: h.queueOf(q.TitleQueue), Permission: "circulation.requests.queue-instance.collection.get"},
+		{
+			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post",
+			Body: web.Schema("request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request"),
+		},
+		{
+			Method: http.MethodGet, Path: path, Permission: "circulation.requests.collection.get",
+			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/:id", Permission: "circulation.requests.item.get",
+			Endpoint: web.JSON(http.StatusOK, h.get).Of("request"),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get",
+			Endpoint: web.JSON(http.StatusOK, readQueue(q.ItemQueue)),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/queue/instance/:id", Permission: "circulation.requests.queue-instance.collection.get",
+			Endpoint: web.JSON(http.StatusOK, readQueue(q.TitleQueue)),
+		},
 	}
 }
 
 // create handles POST /circulation/requests: 201 with the request.
-func (h requestHandlers) create(c echo.Context) error {
+func (h requestHandlers) create(c echo.Context) (json.RawMessage, error) {
 	body, err := web.ReadUnique(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request, err := h.placing.Create(c.Request().Context(), body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var stored struct {
 		ID string `json:"id"`
 	}
 	if err := json.Unmarshal(request, &stored); err != nil {
-		return fmt.Errorf("the request was placed, but storage's answer cannot be read: %w", err)
+		return nil, fmt.Errorf("the request was placed, but storage's answer cannot be read: %w", err)
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/circulation/requests/"+stored.ID)
-	return c.JSON(http.StatusCreated, request)
+	return request, nil
 }
 
 // requestPage is a list of requests.
@@ -80,56 +93,36 @@ type requestPage struct {
 
 // list handles GET /circulation/requests. Query, offset and limit mean what they
 // mean to storage.
-func (h requestHandlers) list(c echo.Context) error {
-	found, total, err := listPage(c, func(offset, limit int) ([]json.RawMessage, int, error) {
-		return h.queues.Requests(c.Request().Context(), c.QueryParam("query"), offset, limit)
-	})
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, requestPage{Requests: found, TotalRecords: total})
+func (h requestHandlers) list(c echo.Context) (requestPage, error) {
+	found, total, err := listPage(c, h.queues.Requests)
+	return requestPage{Requests: found, TotalRecords: total}, err
 }
 
 // get handles GET /circulation/requests/{id}.
-func (h requestHandlers) get(c echo.Context) error {
+func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
 	id, err := pathID(c, "request")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request, err := h.queues.Request(c.Request().Context(), id)
 	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(err, fault.NotFound, "There is no request with the id %s", id)
+		return nil, fault.Wrap(err, fault.NotFound, "There is no request with the id %s", id)
 	}
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, request)
+	return request, err
 }
 
-// queueOf handles GET /circulation/requests/queue/{item,instance}/{id}: all open
+// readQueue handles GET /circulation/requests/queue/{item,instance}/{id}: all open
 // requests. What does not exist has none.
-func (h requestHandlers) queueOf(read func(context.Context, string) ([]json.RawMessage, error)) echo.HandlerFunc {
-	return func(c echo.Context) error {
+func readQueue(read func(context.Context, string) ([]json.RawMessage, error)) func(echo.Context) (requestPage, error) {
+	return func(c echo.Context) (requestPage, error) {
 		id, err := pathID(c, "item or instance")
 		if err != nil {
-			return err
+			return requestPage{}, err
 		}
 		queue, err := read(c.Request().Context(), id)
-		if err != nil {
-			return err
-		}
 		if queue == nil {
 			queue = []json.RawMessage{}
 		}
-		return c.JSON(http.StatusOK, requestPage{Requests: queue, TotalRecords: len(queue)})
+		return requestPage{Requests: queue, TotalRecords: len(queue)}, err
 	}
-}
-
-// pathID is the path's id in lower case. It must be a UUID in its usual form.
-func pathID(c echo.Context, of string) (string, error) {
-	id := c.Param("id")
-	if !schemas.IsUUID(id) {
-		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)
-	}
-	return strings.ToLower(id), nil
 }

@@ -10,8 +10,10 @@ import (
 	"slices"
 
 	"checkoutlock/circulation/internal/checkin"
+	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
 )
@@ -41,6 +43,22 @@ type Rules interface {
 	RequestPolicies(ctx context.Context, ids []string) ([]string, error)
 }
 
+// DryRuns judges check-outs that do not happen.
+type DryRuns interface {
+	DryRun(ctx context.Context, req checkout.DryRunRequest) (checkout.DryRun, error)
+}
+
+// Sessions ends the sessions of patrons at a desk.
+type Sessions interface {
+	End(ctx context.Context, req checkin.EndSessionsRequest) error
+}
+
+// Renewals extends loans.
+type Renewals interface {
+	// Renew returns the stored loan.
+	Renew(ctx context.Context, req renewal.Request) (json.RawMessage, error)
+}
+
 // Deps is what the handlers work with. All fields are required.
 type Deps struct {
 	CheckOuts keyed.CheckOuts
@@ -68,13 +86,37 @@ func Routes(d Deps) []web.Route {
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules}
-	folio := slices.Concat(rulePolicyRoutes(d.Matching), dryRunRoutes(d.DryRuns), sessionRoutes(d.Sessions), renewalRoutes(d), requestRoutes(d.Placing, d.Queues), []web.Route{
-		{Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Handler: circ.checkOut, Permission: "circulation.check-out-by-barcode.post"},
-		{Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Handler: circ.checkIn, Permission: "circulation.check-in-by-barcode.post"},
-		{Method: http.MethodGet, Path: loanPath, Handler: circ.listLoans, Permission: "circulation.loans.collection.get"},
-		{Method: http.MethodGet, Path: loanPath + "/:id", Handler: circ.getLoan, Permission: "circulation.loans.item.get"},
-		{Method: http.MethodGet, Path: rulesPath, Handler: rules.get, Permission: "circulation.rules.get"},
-		{Method: http.MethodPut, Path: rulesPath, Handler: rules.put, Permission: "circulation.rules.put"},
+	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d.Placing, d.Queues), []web.Route{
+		{
+			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
+			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),
+		},
+		{
+			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post",
+			Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusCreated, circ.dryRun),
+		},
+		{
+			Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Permission: "circulation.check-in-by-barcode.post",
+			Body: checkin.Request{}, Endpoint: web.JSON(http.StatusOK, circ.checkIn),
+		},
+		{
+			Method: http.MethodPost, Path: "/circulation/end-patron-action-session", Permission: "circulation.end-patron-action-session.post",
+			Body: checkin.EndSessionsRequest{}, Endpoint: web.Empty(http.StatusNoContent, circ.endSessions),
+		},
+		{
+			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post",
+			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, circ.renew).Of("loan"),
+		},
+		{
+			Method: http.MethodGet, Path: loanPath, Permission: "circulation.loans.collection.get",
+			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
+		},
+		{Method: http.MethodGet, Path: loanPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
+		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Endpoint: web.JSON(http.StatusOK, rules.get)},
+		{
+			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put",
+			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}),
+		},
 	})
 	return append(d.Guard.Grant(folio), adminRoutes(d.Admin, d.Guard)...)
 }

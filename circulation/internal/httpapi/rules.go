@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -17,12 +18,8 @@ import (
 type rulesHandlers struct{ rules Rules }
 
 // get handles GET /circulation/rules.
-func (h rulesHandlers) get(c echo.Context) error {
-	stored, err := h.rules.StoredRules(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, stored)
+func (h rulesHandlers) get(c echo.Context) (schemas.CirculationRules, error) {
+	return h.rules.StoredRules(c.Request().Context())
 }
 
 // refusedRules is how FOLIO answers rules that cannot be used: 422 with no list

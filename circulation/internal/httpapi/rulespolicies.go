@@ -41,12 +41,49 @@ func rulePolicyRoutes(m RuleMatching) []web.Route {
 	for _, k := range policyKinds {
 		h := rulePolicyHandlers{matching: m, kind: k.kind, key: k.key}
 		path, permission := "/circulation/rules/"+k.name+"-policy", "circulation.rules."+k.name+"-policy"
+		query := web.Query{Parameters: criteria, Refuse: refuseCriterion}
 		routes = append(routes,
-			web.Route{Method: http.MethodGet, Path: path, Handler: h.one, Permission: permission + ".get"},
-			web.Route{Method: http.MethodGet, Path: path + "-all", Handler: h.all, Permission: permission + "-all.get"},
+			web.Route{Method: http.MethodGet, Path: path, Permission: permission + ".get", Query: query, Endpoint: web.JSON(http.StatusOK, h.match)},
+			web.Route{Method: http.MethodGet, Path: path + "-all", Permission: permission + "-all.get", Query: query, Endpoint: web.JSON(http.StatusOK, h.matchAll)},
 		)
 	}
-	return routes
+	return web.WithGuard(routes, func(web.Route) echo.MiddlewareFunc { return refuseAsText })
+}
+
+// criteria are the parameters that all of these endpoints require.
+var criteria = []web.Parameter{
+	criterion("item_type_id", "the item's material type"), criterion("loan_type_id", "the item's loan type"),
+	criterion("patron_type_id", "the patron group"), criterion("location_id", "the item's location"),
+}
+
+func criterion(name, meaning string) web.Parameter {
+	return web.Parameter{Name: name, Meaning: meaning, Required: true, Check: func(value string) string {
+		if !schemas.IsFolioUUID(value) {
+			return "must match " + schemas.FolioUUID
+		}
+		return ""
+	}}
+}
+
+// refuseCriterion refuses with FOLIO's texts.
+func refuseCriterion(p web.Parameter, value string) error {
+	if value == "" {
+		return fault.New(fault.Malformed, "required query parameter missing: %s", p.Name)
+	}
+	return fault.New(fault.Malformed, "invalid uuid format of %s, expecting %s but it is %.100s", p.Name, schemas.FolioUUID,
+		strings.ToValidUTF8(value, "\uFFFD"))
+}
+
+// refuseAsText answers a bad parameter as FOLIO does here, that is as text.
+func refuseAsText(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		err := next(c)
+		if !fault.Is(err, fault.Malformed) {
+			return err
+		}
+		c.Response().Header().Set(fault.Header, string(fault.Malformed))
+		return c.String(http.StatusBadRequest, web.ToFault(err).Msg)
+	}
 }
 
 // rulePolicyHandlers answer for one kind of policy.
@@ -63,62 +100,37 @@ type appliedRule struct {
 	PatronGroup  bool `json:"patronGroupMatch"`
 }
 
-// one handles GET /circulation/rules/{kind}-policy: 200 with the policy of the
+// match handles GET /circulation/rules/{kind}-policy: 200 with the policy of the
 // rule that applies, and which criteria that rule names.
-func (h rulePolicyHandlers) one(c echo.Context) error {
-	rules, criteria, err := h.rulesFor(c)
+func (h rulePolicyHandlers) match(c echo.Context) (map[string]any, error) {
+	rules, criteria, err := h.readRules(c)
 	if err != nil {
-		return refuseQuestion(c, err)
+		return nil, err
 	}
 	m := rules.Match(h.kind, criteria)
-	return c.JSON(http.StatusOK, map[string]any{h.key: m.PolicyID, "appliedRuleConditions": appliedRule(m.Conditions)})
+	return map[string]any{h.key: m.PolicyID, "appliedRuleConditions": appliedRule(m.Conditions)}, nil
 }
 
-// all handles GET /circulation/rules/{kind}-policy-all: 200 with every rule that
+// matchAll handles GET /circulation/rules/{kind}-policy-all: 200 with every rule that
 // applies, the one that decides first. Lines count from 1. The key
 // circulationRuleMatches is what FOLIO sends, whatever its RAML says.
-func (h rulePolicyHandlers) all(c echo.Context) error {
-	rules, criteria, err := h.rulesFor(c)
+func (h rulePolicyHandlers) matchAll(c echo.Context) (map[string]any, error) {
+	rules, criteria, err := h.readRules(c)
 	if err != nil {
-		return refuseQuestion(c, err)
+		return nil, err
 	}
 	matches := []map[string]any{}
 	for _, m := range rules.MatchAll(h.kind, criteria) {
 		matches = append(matches, map[string]any{h.key: m.PolicyID, "circulationRuleLine": m.Line})
 	}
-	return c.JSON(http.StatusOK, map[string]any{"circulationRuleMatches": matches})
+	return map[string]any{"circulationRuleMatches": matches}, nil
 }
 
-// rulesFor reads the four parameters, all of them required, and returns what
-// they are compared with. The texts of refusals are FOLIO's.
-func (h rulePolicyHandlers) rulesFor(c echo.Context) (*policy.Rules, policy.Criteria, error) {
-	var criteria policy.Criteria
-	for _, p := range []struct {
-		name  string
-		value *string
-	}{
-		{"item_type_id", &criteria.MaterialType},
-		{"loan_type_id", &criteria.LoanType},
-		{"patron_type_id", &criteria.PatronGroup},
-		{"location_id", &criteria.Location},
-	} {
-		*p.value = c.QueryParam(p.name)
-		switch {
-		case *p.value == "":
-			return nil, criteria, fault.New(fault.Malformed, "required query parameter missing: %s", p.name)
-		case !schemas.IsFolioUUID(*p.value):
-			return nil, criteria, fault.New(fault.Malformed, "invalid uuid format of %s, expecting %s but it is %.100s", p.name, schemas.FolioUUID,
-				strings.ToValidUTF8(*p.value, "\uFFFD"))
-		}
-	}
-	return h.matching.RulesFor(c.Request().Context(), criteria)
-}
-
-// refuseQuestion answers a bad parameter as FOLIO does here, that is as text.
-func refuseQuestion(c echo.Context, err error) error {
-	if !fault.Is(err, fault.Malformed) {
-		return err
-	}
-	c.Response().Header().Set(fault.Header, string(fault.Malformed))
-	return c.String(http.StatusBadRequest, publicMessage(err))
+// readRules returns the rules, and what they are compared with.
+func (h rulePolicyHandlers) readRules(c echo.Context) (*policy.Rules, policy.Criteria, error) {
+	q := web.QueryOf(c)
+	return h.matching.RulesFor(c.Request().Context(), policy.Criteria{
+		MaterialType: q.Text("item_type_id"), LoanType: q.Text("loan_type_id"),
+		PatronGroup: q.Text("patron_type_id"), Location: q.Text("location_id"),
+	})
 }

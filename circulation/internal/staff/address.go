@@ -7,6 +7,7 @@ import (
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // Addresses of pages, and the parameters that all lists share.
@@ -29,7 +30,7 @@ func (v *visit) pathOf(page string, edit func(url.Values)) string {
 }
 
 // showsPatrons reports whether the address asks for the patrons.
-func (v *visit) showsPatrons() bool { return v.c.QueryParam(patronsParam) == patronsShown }
+func (v *visit) showsPatrons() bool { return web.QueryOf(v.c).Text(patronsParam) == patronsShown }
 
 // toggleShown is the address of the same page with the patrons masked or shown, the
 // opposite of now.
@@ -60,17 +61,21 @@ func (v *visit) redirectDone(page, note string) error {
 	return v.c.Redirect(http.StatusSeeOther, v.path(page)+"?"+q.Encode())
 }
 
-// readOffset reads how many entries a list skips. Fault: Invalid.
-func (v *visit) readOffset() (int, error) {
-	text := v.c.QueryParam("offset")
-	if text == "" {
-		return 0, nil
+// pageParameters are those of all pages.
+var pageParameters = []web.Parameter{
+	{Name: "done", Meaning: "a key of notes"}, {Name: patronsParam, Meaning: "whether to show patrons"},
+}
+
+// refuseParameter refuses what no page links to; what people type is a problem of its
+// field. An empty parameter counts as absent.
+func refuseParameter(p web.Parameter, value string) error {
+	switch {
+	case value == "":
+		return nil
+	case p.Type == web.Integer:
+		return fault.New(fault.Invalid, "%s is %s, allowed are %d to %d", p.Name, fault.Shown(value), p.Least, p.Most)
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > schemas.MaxHistoryOffset {
-		return 0, fault.New(fault.Invalid, "offset is %s, allowed are 0 to %d", fault.Shown(text), schemas.MaxHistoryOffset)
-	}
-	return n, nil
+	return fault.New(fault.Malformed, "Locks are held or outdated, not %s", fault.Shown(value))
 }
 
 // linkNeighbours returns the addresses of the pages before and after, with the same

@@ -3,7 +3,6 @@ package staff
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -44,11 +43,8 @@ type pastCheckOut struct {
 
 // showCheckOuts handles GET /staff/{tenant}/check-outs.
 func (p *Pages) showCheckOuts(v *visit) error {
-	offset, err := v.readOffset()
-	if err != nil {
-		return err
-	}
-	form, filter := readCheckOutsForm(v.c.QueryParams())
+	offset := web.QueryOf(v.c).Integer("offset")
+	form, filter := readCheckOutsForm(web.QueryOf(v.c))
 	page := checkOutsPage{
 		Form: form, Action: v.path("/check-outs"), All: v.keepShown("/check-outs"),
 		Problems: findProblems(form.Patron, form.Item, form.Outcome, form.From, form.Until),
@@ -102,14 +98,14 @@ type checkOutsForm struct {
 
 // readCheckOutsForm reads the form and makes the filter. The filter counts only if no
 // field is wrong.
-func readCheckOutsForm(q url.Values) (checkOutsForm, schemas.HistoryFilter) {
+func readCheckOutsForm(q *web.Values) (checkOutsForm, schemas.HistoryFilter) {
 	zone := nameZone(time.Local, time.Now().Year())
 	f := checkOutsForm{
 		Patron:  readBarcode(q, "patron", "Patron's barcode"),
 		Item:    readBarcode(q, "item", "Item's barcode"),
-		Outcome: field{Name: "outcome", Label: "Outcome", Value: strings.TrimSpace(q.Get("outcome"))},
-		From:    field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Get("from"))},
-		Until:   field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Get("until"))},
+		Outcome: field{Name: "outcome", Label: "Outcome", Value: strings.TrimSpace(q.Text("outcome"))},
+		From:    field{Name: "from", Label: "From (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("from"))},
+		Until:   field{Name: "until", Label: "Until (" + zone + ")", Type: "datetime-local", Value: strings.TrimSpace(q.Text("until"))},
 	}
 	known := func(o outcome) bool { return o.Name == f.Outcome.Value }
 	if f.Outcome.Value != "" && !slices.ContainsFunc(outcomes, known) {

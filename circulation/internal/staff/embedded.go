@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 //go:embed assets templates
@@ -58,7 +59,7 @@ func (p *Pages) serveAsset(c echo.Context) error {
 		return fault.New(fault.NotFound, "There is no such file")
 	}
 	setHeaders(c.Response().Header())
-	if c.QueryParam("v") == a.version {
+	if web.QueryOf(c).Text("v") == a.version {
 		c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	return c.Blob(http.StatusOK, a.kind, a.content)

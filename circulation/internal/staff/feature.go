@@ -9,6 +9,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // The page Feature: whether the lock is on, who changed that, and the switch.
@@ -48,10 +49,7 @@ func (p *Pages) showFeature(v *visit) error {
 		}
 	}
 	if page.MaySeeChanges {
-		offset, err := v.readOffset()
-		if err != nil {
-			return err
-		}
+		offset := web.QueryOf(v.c).Integer("offset")
 		list, err := p.admin.Changes(v.ctx(), "", offset, changesShown)
 		if err != nil {
 			p.log.WarnContext(v.ctx(), "page shown without changes", "err", err)
@@ -95,7 +93,7 @@ type switchPage struct {
 
 // askSwitch handles GET /staff/{tenant}/switch?to=: what would change, and why.
 func (p *Pages) askSwitch(v *visit) error {
-	return p.showSwitch(v, http.StatusOK, v.c.QueryParam("to"), "", reasonField{})
+	return p.showSwitch(v, http.StatusOK, web.QueryOf(v.c).Text("to"), "", reasonField{})
 }
 
 // showSwitch asks for confirmation. version is the version that the visitor saw first,

@@ -2,11 +2,11 @@ package staff
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
 	"checkoutlock/schemas"
+	"checkoutlock/web"
 )
 
 // field is a field of a form, for the template "field". Its name is also its id in the
@@ -31,8 +31,8 @@ func findProblems(fields ...field) []field {
 	return wrong
 }
 
-func readBarcode(q url.Values, name, label string) field {
-	f := field{Name: name, Label: label, Value: strings.TrimSpace(q.Get(name))}
+func readBarcode(q *web.Values, name, label string) field {
+	f := field{Name: name, Label: label, Value: strings.TrimSpace(q.Text(name))}
 	switch n := utf8.RuneCountInString(f.Value); {
 	case n > schemas.MaxHistoryText:
 		f.Wrong = fmt.Sprintf("The barcode has %d characters; at most %d are possible.", n, schemas.MaxHistoryText)

@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/web"
 )
 
 // What all pages share: headers, the tenant, the visitor's name, and error pages.
@@ -90,7 +91,7 @@ func (v *visit) show(status int, name, page, title string, body any) error {
 	if v.pages.guard.Mode() != auth.None { // there a header's user is not trusted
 		f.Who = v.pages.admin.ViewerName(v.ctx())
 	}
-	f.Note = notes[v.c.QueryParam("done")]
+	f.Note = notes[web.QueryOf(v.c).Text("done")]
 	f.Nav = v.listPages(page)
 	return v.pages.writePage(v.c, status, name, f)
 }
@@ -136,32 +137,44 @@ func (p *Pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// withTenant serves a page of the tenant in the path to visitors with the permission.
+// withTenant admits visitors with the permission to pages of the tenant in the path.
 // Behind a gateway the tenant must be the one whose permissions the gateway sent.
-func (p *Pages) withTenant(permission string, h func(*visit) error) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		id, err := okapi.ParseTenant(c.Param("tenant"))
-		if err != nil {
-			return fault.New(fault.NotFound, "There is no such tenant: %v", err)
-		}
-		if p.guard.Mode() == auth.Gateway {
-			switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
-			case id.String():
-			case "":
-				return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
-					"Without a gateway, set STAFF_AUTH to basic or none.", okapi.TenantHeader)
-			default:
-				return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", fault.Shown(sent), id)
-			}
-		}
-		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
-		return p.guard.Wrap(permission, func(c echo.Context) error {
-			token, err := checkToken(c)
+func (p *Pages) withTenant(permission string) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		admitted := p.guard.Wrap(permission, next)
+		return func(c echo.Context) error {
+			id, err := okapi.ParseTenant(c.Param("tenant"))
 			if err != nil {
-				return err
+				return fault.New(fault.NotFound, "There is no such tenant: %v", err)
 			}
-			return h(&visit{c: c, pages: p, tenant: id, csrf: token})
-		})(c)
+			if p.guard.Mode() == auth.Gateway {
+				switch sent := c.Request().Header.Get(okapi.TenantHeader); sent {
+				case id.String():
+				case "":
+					return fault.New(fault.Forbidden, "The gateway in front sent no %s, so your permissions are not known. "+
+						"Without a gateway, set STAFF_AUTH to basic or none.", okapi.TenantHeader)
+				default:
+					return fault.New(fault.Forbidden, "You are signed in to the tenant %s, not to %s", fault.Shown(sent), id)
+				}
+			}
+			c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
+			return admitted(c)
+		}
+	}
+}
+
+// withVisit serves a page after withTenant.
+func (p *Pages) withVisit(h func(*visit) error) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		id, err := okapi.TenantFrom(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		token, err := checkToken(c)
+		if err != nil {
+			return err
+		}
+		return h(&visit{c: c, pages: p, tenant: id, csrf: token})
 	}
 }
 
@@ -170,7 +183,7 @@ func refusePath(echo.Context) error { return fault.New(fault.NotFound, "There is
 // chooseTenant handles GET /staff/ and /staff/{tenant}: it redirects to the tenant in
 // the path, the gateway's header or the form.
 func (p *Pages) chooseTenant(c echo.Context) error {
-	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(okapi.TenantHeader), c.QueryParam("tenant"))
+	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(okapi.TenantHeader), web.QueryOf(c).Text("tenant"))
 	status, wrong := http.StatusOK, ""
 	if name != "" {
 		id, err := okapi.ParseTenant(name)

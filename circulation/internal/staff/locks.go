@@ -14,6 +14,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
+	"checkoutlock/web"
 )
 
 // The page Live locks: which locks are held, by which instance, and for how long.
@@ -115,11 +116,11 @@ func (p *Pages) streamLocks(v *visit) error {
 
 // readLockFilter reads the query. The patron's id is missing: only storage knows it.
 func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
-	q := v.c.QueryParams()
+	q := web.QueryOf(v.c)
 	page := locksPage{
-		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Get("patron"))},
-		Holder: field{Name: "holder", Label: "Held by (an instance)", Value: strings.TrimSpace(q.Get("holder"))},
-		State:  q.Get("state"), ShowPatrons: v.showsPatrons(), Action: v.path("/locks"), All: v.keepShown("/locks"),
+		Patron: field{Name: "patron", Label: "Patron's barcode or id", Value: strings.TrimSpace(q.Text("patron"))},
+		Holder: field{Name: "holder", Label: "Held by (an instance)", Value: strings.TrimSpace(q.Text("holder"))},
+		State:  q.Text("state"), ShowPatrons: v.showsPatrons(), Action: v.path("/locks"), All: v.keepShown("/locks"),
 	}
 	filter := admin.LockFilter{Holder: page.Holder.Value, Limit: locksShown}
 	switch page.State {

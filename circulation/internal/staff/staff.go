@@ -9,7 +9,10 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
+
+	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/auth"
@@ -77,34 +80,60 @@ const assetPath = "/staff/-/:asset"
 // browser sends no X-Okapi-Tenant.
 func (p *Pages) Routes() []web.Route {
 	routes := []web.Route{
-		{Method: http.MethodGet, Path: "/staff", Handler: p.withErrorPage(p.chooseTenant)},
-		{Method: http.MethodGet, Path: "/staff/", Handler: p.withErrorPage(p.chooseTenant)},
-		{Method: http.MethodGet, Path: "/staff/:tenant", Handler: p.withErrorPage(p.chooseTenant)}, // as people type it
-		{Method: http.MethodGet, Path: assetPath, Handler: p.serveAsset},
-		{Method: http.MethodGet, Path: "/staff/*", Handler: p.withErrorPage(refusePath)},
+		{Method: http.MethodGet, Path: "/staff/*", Endpoint: web.Handle(refusePath), Guards: []echo.MiddlewareFunc{p.withErrorPage}},
+		{
+			Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.serveAsset),
+			Query: web.Query{Parameters: []web.Parameter{{Name: "v", Meaning: "the file's version"}}},
+		},
+	}
+	for _, path := range []string{"/staff", "/staff/", "/staff/:tenant"} { // as people type it
+		routes = append(routes, web.Route{
+			Method: http.MethodGet, Path: path, Endpoint: web.Handle(p.chooseTenant), Guards: []echo.MiddlewareFunc{p.withErrorPage},
+			Query: web.Query{Parameters: []web.Parameter{{Name: "tenant", Meaning: "the tenant"}}},
+		})
+	}
+	const barcode = "a barcode"
+	offset := web.Offset(schemas.MaxHistoryOffset)
+	filters := []web.Parameter{
+		{Name: "patron", Meaning: "a barcode or an id"},
+		{Name: "holder", Meaning: "an instance"},
+		{Name: "state", Meaning: "which locks", Allowed: []string{"held", "outdated"}},
 	}
 	for _, r := range []struct {
 		method, path, permission string
 		handler                  func(*visit) error
+		parameters               []web.Parameter
 	}{
-		{http.MethodGet, "/", admin.MaySeeSettings, p.showFeature},
-		{http.MethodGet, "/switch", admin.MayChangeSettings, p.askSwitch},
-		{http.MethodPost, "/switch", admin.MayChangeSettings, p.turnSwitch},
-		{http.MethodGet, "/timing", admin.MaySeeSettings, p.showTiming},
-		{http.MethodPost, "/timing", admin.MayChangeSettings, p.saveTiming},
-		{http.MethodGet, "/timing/sums", admin.MaySeeSettings, p.showSums},
-		{http.MethodGet, "/locks", admin.MaySeeLocks, p.showLocks},
-		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.streamLocks},
-		{http.MethodGet, "/locks/:lock/release", admin.MayReleaseLocks, p.askRelease},
-		{http.MethodPost, "/locks/:lock/release", admin.MayReleaseLocks, p.releaseLock},
-		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.showCheckOuts},
-		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention},
-		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention},
-		{http.MethodGet, "/try", admin.MayExplain, p.showTrial},
+		{http.MethodGet, "/", admin.MaySeeSettings, p.showFeature, []web.Parameter{offset}},
+		{http.MethodGet, "/switch", admin.MayChangeSettings, p.askSwitch, []web.Parameter{{Name: "to", Meaning: "on, off or default"}}},
+		{http.MethodPost, "/switch", admin.MayChangeSettings, p.turnSwitch, nil},
+		{http.MethodGet, "/timing", admin.MaySeeSettings, p.showTiming, nil},
+		{http.MethodPost, "/timing", admin.MayChangeSettings, p.saveTiming, nil},
+		{http.MethodGet, "/timing/sums", admin.MaySeeSettings, p.showSums, []web.Parameter{
+			{Name: ttlField, Meaning: "the time to live as typed"}, {Name: waitsField, Meaning: "the waits as typed"},
+		}},
+		{http.MethodGet, "/locks", admin.MaySeeLocks, p.showLocks, filters},
+		{http.MethodGet, "/locks/live", admin.MaySeeLocks, p.streamLocks, filters},
+		{http.MethodGet, "/locks/:lock/release", admin.MayReleaseLocks, p.askRelease, nil},
+		{http.MethodPost, "/locks/:lock/release", admin.MayReleaseLocks, p.releaseLock, nil},
+		{http.MethodGet, "/check-outs", admin.MaySeeCheckOuts, p.showCheckOuts, []web.Parameter{
+			offset,
+			{Name: "patron", Meaning: barcode},
+			{Name: "item", Meaning: barcode},
+			{Name: "outcome", Meaning: "how check-outs ended"},
+			{Name: "from", Meaning: "the earliest end, in local time"},
+			{Name: "until", Meaning: "the latest end, in local time"},
+		}},
+		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention, nil},
+		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, nil},
+		{http.MethodGet, "/try", admin.MayExplain, p.showTrial, []web.Parameter{
+			{Name: "itemBarcode", Meaning: barcode}, {Name: "userBarcode", Meaning: barcode}, {Name: "proxyUserBarcode", Meaning: barcode},
+		}},
 	} {
 		routes = append(routes, web.Route{
-			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission,
-			Handler: p.withErrorPage(p.withTenant(r.permission, r.handler)),
+			Method: r.method, Path: "/staff/:tenant" + r.path, Permission: r.permission, Endpoint: web.Handle(p.withVisit(r.handler)),
+			Query:  web.Query{Parameters: slices.Concat(pageParameters, r.parameters), Refuse: refuseParameter},
+			Guards: []echo.MiddlewareFunc{p.withErrorPage, p.withTenant(r.permission)},
 		})
 	}
 	for i := range routes {

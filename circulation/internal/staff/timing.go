@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // The page Timing: how long the lock lives and how long machines wait for it.
@@ -125,7 +126,7 @@ func (p *Pages) saveTiming(v *visit) error {
 // showSums handles GET /staff/{tenant}/timing/sums: the part of the page that says what
 // the typed times would mean.
 func (p *Pages) showSums(v *visit) error {
-	t := times{v.c.QueryParam(ttlField), v.c.QueryParam(waitsField)}
+	t := times{web.QueryOf(v.c).Text(ttlField), web.QueryOf(v.c).Text(waitsField)}
 	part, err := p.templates.render("timing.html", "sums", p.computeSums(t))
 	if err != nil {
 		return err

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // The page Try a check-out: what a check-out would end in.
@@ -52,7 +52,7 @@ func (r trialResult) Unlimited() bool {
 
 // showTrial handles GET /staff/{tenant}/try.
 func (p *Pages) showTrial(v *visit) error {
-	page := readTrialForm(v.c.QueryParams())
+	page := readTrialForm(web.QueryOf(v.c))
 	page.Action = v.path("/try")
 	show := func(status int) error { return v.show(status, "trial.html", "/try", "Try a check-out", page) }
 	switch {
@@ -85,14 +85,14 @@ func (p *Pages) showTrial(v *visit) error {
 }
 
 // readTrialForm reads the form. One that is not filled in yet has no problems.
-func readTrialForm(q url.Values) trialPage {
+func readTrialForm(q *web.Values) trialPage {
 	page := trialPage{
 		Item:   readBarcode(q, "itemBarcode", "Item's barcode"),
 		Patron: readBarcode(q, "userBarcode", "Patron's barcode"),
 		Other:  readBarcode(q, "proxyUserBarcode", "Proxy's barcode, if another person borrows for the patron"),
 	}
 	page.Item.Required, page.Patron.Required = true, true
-	if q.Has(page.Item.Name) || q.Has(page.Patron.Name) {
+	if q.Count(page.Item.Name)+q.Count(page.Patron.Name) > 0 {
 		if page.Item.Value == "" {
 			page.Item.Wrong = "Type or scan the item's barcode."
 		}

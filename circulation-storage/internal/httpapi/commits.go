@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas"
+	"checkoutlock/web"
+)
+
+// Commits commits check-outs and check-ins of the tenant in ctx and counts its
+// open loans.
+type Commits interface {
+	// CheckOut returns the id of the loan with the answer.
+	CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error)
+	CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error)
+	CountOpenLoans(ctx context.Context, o commit.OpenLoans) (int, error)
+	// DurableLoan returns a loan that no crash can lose. Fault: NotFound.
+	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+}
+
+// Renewals commits renewals of the tenant in ctx.
+type Renewals interface {
+	Renew(ctx context.Context, r commit.Renewal) (schemas.RenewalResult, error)
+}
+
+type commitHandlers struct {
+	commits    Commits
+	renewals   Renewals
+	placements commit.Placements
+}
+
+// CommitRoutes are the all-or-nothing commits of check-outs, check-ins, renewals and
+// new requests, and the count that a check-out needs (all ours).
+func CommitRoutes(commits Commits, renewals Renewals, placements commit.Placements) []web.Route {
+	h := commitHandlers{commits, renewals, placements}
+	return []web.Route{
+		{
+			Method: http.MethodPost, Path: "/loan-storage/check-outs", Permission: "circulation-storage.check-outs.item.post",
+			Body: web.Schema("check-out"), Endpoint: web.JSON(http.StatusCreated, h.checkOut),
+		},
+		{
+			Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Permission: "circulation-storage.check-outs.item.get",
+			Endpoint: web.JSON(http.StatusOK, h.getDurableLoan).Of("loan"),
+		},
+		{
+			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post",
+			Body: web.Schema("check-in"), Endpoint: web.JSON(http.StatusOK, h.checkIn),
+		},
+		{
+			Method: http.MethodPost, Path: "/loan-storage/renewals", Permission: "circulation-storage.renewals.item.post",
+			Body: web.Schema("renewal"), Endpoint: web.JSON(http.StatusOK, h.renew),
+		},
+		{
+			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post",
+			Body: web.Schema("placement"), Endpoint: web.JSON(http.StatusCreated, h.place),
+		},
+		{
+			Method: http.MethodGet, Path: "/loan-storage/open-loan-count", Permission: "circulation-storage.loans.open-count.get",
+			Query: web.Query{Strict: true, Refuse: web.RefuseAsFolio, Parameters: []web.Parameter{
+				{Name: "userId", Meaning: "the patron's id", Type: web.UUID, Required: true},
+				{Name: "materialTypeId", Meaning: "the material type that counts; absent for all", Type: web.UUID},
+				{Name: "loanTypeId", Meaning: "the loan type that counts; absent for all", Type: web.UUID},
+				{Name: "lockId", Meaning: "the patron's lock, which must be held", Type: web.UUID},
+			}},
+			Endpoint: web.JSON(http.StatusOK, h.countOpenLoans),
+		},
+	}
+}
+
+// checkOut handles POST /loan-storage/check-outs: 201 with loan and item, for a
+// repeat too; 409 when lock, settings or item changed meanwhile; 422 for what
+// never succeeds as sent.
+func (h commitHandlers) checkOut(c echo.Context) (schemas.CheckOutResult, error) {
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return schemas.CheckOutResult{}, err
+	}
+	id, result, err := h.commits.CheckOut(c.Request().Context(), body)
+	if err == nil {
+		c.Response().Header().Set(echo.HeaderLocation, "/loan-storage/loans/"+id.String())
+	}
+	return result, err
+}
+
+// getDurableLoan handles GET /loan-storage/check-outs/{loanId}: 200 with the stored
+// loan, 404 when there is none, 504 while a synchronous standby does not confirm
+// it. Unlike GET /loan-storage/loans/{id}, it never answers with a loan that a
+// crash or a failover could lose.
+func (h commitHandlers) getDurableLoan(c echo.Context) (json.RawMessage, error) {
+	id, err := pathID(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.commits.DurableLoan(c.Request().Context(), uuid.MustParse(id))
+}
+
+// checkIn handles POST /loan-storage/check-ins: 200 with the item, and with the
+// loan if the item was on loan; 409 when the item changed meanwhile.
+func (h commitHandlers) checkIn(c echo.Context) (schemas.CheckInResult, error) {
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return schemas.CheckInResult{}, err
+	}
+	return h.commits.CheckIn(c.Request().Context(), body)
+}
+
+// renew handles POST /loan-storage/renewals: 200 with the loan; 409 when loan or
+// item changed meanwhile; 422 for what never succeeds as sent.
+func (h commitHandlers) renew(c echo.Context) (schemas.RenewalResult, error) {
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return schemas.RenewalResult{}, err
+	}
+	r, err := commit.ParseRenewal(body)
+	if err != nil {
+		return schemas.RenewalResult{}, err
+	}
+	return h.renewals.Renew(c.Request().Context(), r)
+}
+
+// place handles POST /request-storage/placements: 201 with the request and its
+// item, for a repeat too; 409 when item or queue changed meanwhile; 422 for what
+// never succeeds as sent.
+func (h commitHandlers) place(c echo.Context) (schemas.PlacedRequest, error) {
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return schemas.PlacedRequest{}, err
+	}
+	p, err := commit.ParsePlacement(body)
+	if err != nil {
+		return schemas.PlacedRequest{}, err
+	}
+	placed, err := h.placements.Place(c.Request().Context(), p)
+	if err == nil {
+		c.Response().Header().Set(echo.HeaderLocation, "/request-storage/requests/"+p.RequestID.String())
+	}
+	return placed, err
+}
+
+// countOpenLoans handles GET /loan-storage/open-loan-count: 200, or 409 LOCK_LOST
+// when lockId is not the patron's lock any more.
+func (h commitHandlers) countOpenLoans(c echo.Context) (schemas.OpenLoanCount, error) {
+	q := web.QueryOf(c)
+	n, err := h.commits.CountOpenLoans(c.Request().Context(), commit.OpenLoans{
+		UserID: q.UUID("userId"), MaterialTypeID: q.UUID("materialTypeId"), LoanTypeID: q.UUID("loanTypeId"), LockID: q.UUID("lockId"),
+	})
+	return schemas.OpenLoanCount{Count: n}, err
+}

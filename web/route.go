@@ -1,0 +1,120 @@
+package web
+
+import (
+	"compress/gzip"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+)
+
+// Route is one endpoint: a service's routes stand in one table, which describes them
+// for programs too.
+type Route struct {
+	Method string
+	Path   string
+	// Permission is the name that a gateway asks for; empty for platform
+	// endpoints.
+	Permission string
+	// Query declares the parameters of the query string.
+	Query Query
+	// Body is what the request's body must be: a Schema, or a value of the Go type that
+	// it is read into; nil for none.
+	Body     any
+	Endpoint Endpoint
+	// Guards run before the parameters and the body are read, the first one outermost.
+	Guards []echo.MiddlewareFunc
+	// NoTenant is for platform endpoints, which serve no tenant's records.
+	NoTenant bool
+	// Uncompressed is for answers that stream, and for pages that show a secret
+	// beside what a caller sent: the size of the compressed page would give the
+	// secret away (the attack BREACH).
+	Uncompressed bool
+}
+
+// WithGuard returns the routes with a guard around each.
+func WithGuard(routes []Route, guard func(Route) echo.MiddlewareFunc) []Route {
+	guarded := slices.Clone(routes)
+	for i, r := range routes {
+		guarded[i].Guards = slices.Insert(slices.Clone(r.Guards), 0, guard(r))
+	}
+	return guarded
+}
+
+// Endpoint is what a route does, and what it answers unless it fails.
+type Endpoint struct {
+	Answers []Answer
+	handle  echo.HandlerFunc
+}
+
+// Schema is the name of a JSON Schema (jsonschema.Names). A slice of one stands for a
+// collection of such records.
+type Schema string
+
+// Answer is a status and what its body is: a Schema, or a value of the Go type that
+// is written; nil for none.
+type Answer struct {
+	Status int
+	Body   any
+}
+
+// JSON answers with what h returns.
+func JSON[T any](status int, h func(echo.Context) (T, error)) Endpoint {
+	var body T
+	return Endpoint{[]Answer{{status, body}}, func(c echo.Context) error {
+		v, err := h(c)
+		if err != nil {
+			return err
+		}
+		return c.JSON(status, v)
+	}}
+}
+
+// Of returns e for a JSON body that keeps to a schema.
+func (e Endpoint) Of(schema Schema) Endpoint {
+	e.Answers[0].Body = schema
+	return e
+}
+
+// Empty answers without a body.
+func Empty(status int, h echo.HandlerFunc) Endpoint {
+	return Endpoint{[]Answer{{Status: status}}, func(c echo.Context) error {
+		if err := h(c); err != nil {
+			return err
+		}
+		return c.NoContent(status)
+	}}
+}
+
+// Handle answers by itself, with one of the answers.
+func Handle(h echo.HandlerFunc, answers ...Answer) Endpoint { return Endpoint{answers, h} }
+
+// minCompressed is the least size in bytes of an answer that is compressed. A
+// smaller one fits in one packet anyway.
+const minCompressed = 1400
+
+// addRoutes adds the routes, each GET also as HEAD. net/http drops the body of an
+// answer to HEAD. Only GET is compressed: other answers are small, and Echo holds the
+// buffers of a compression, a megabyte, for as long as a check-out waits for its lock.
+func addRoutes(e *echo.Echo, routes []Route) {
+	compress := middleware.GzipWithConfig(middleware.GzipConfig{
+		Skipper: refusesGzip, Level: gzip.BestSpeed, MinLength: minCompressed,
+	})
+	for _, r := range routes {
+		h := r.Query.read(r.Endpoint.handle)
+		for _, guard := range slices.Backward(r.Guards) {
+			h = guard(h)
+		}
+		if !r.NoTenant {
+			h = needTenant(h)
+		}
+		if r.Method == http.MethodGet {
+			if !r.Uncompressed {
+				h = compress(h)
+			}
+			e.Add(http.MethodHead, r.Path, h)
+		}
+		e.Add(r.Method, r.Path, h)
+	}
+}
