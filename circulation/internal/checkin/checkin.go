@@ -68,12 +68,14 @@ type Service struct {
 	Log      *slog.Logger
 }
 
-// CheckIn takes an item back. The first request that the item can fill gets it: the item waits on the
-// hold shelf or goes In transit to the pickup service point. Without a request it becomes Available
-// at a service point that serves its location, else In transit to the location's primary one.
+// CheckIn takes an item back. The first request that the item can fill gets it: the item waits on
+// the hold shelf or goes In transit to the pickup service point. Without a request it becomes
+// Available at a service point that serves its location, else In transit to the location's primary
+// one.
 //
 // Faults: Invalid with FOLIO's messages; ItemChanged and RequestChanged if the item or its queue
-// keeps changing; any other answer of storage. A check-in whose outcome is unknown may be sent again.
+// keeps changing; any other answer of storage. A check-in whose outcome is unknown may be sent
+// again.
 func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 	date, err := req.check(okapi.FromContext(ctx).UserID)
 	if err != nil {

@@ -50,8 +50,8 @@ func (s *Service) fillRequest(ctx context.Context, first schemas.QueuedRequest, 
 	return nil
 }
 
-// setExpiration says how long the item waits on the shelf. A repeated check-in of an item that waits
-// does not extend that.
+// setExpiration says how long the item waits on the shelf. A repeated check-in of an item that
+// waits does not extend that.
 func (s *Service) setExpiration(ctx context.Context, first schemas.QueuedRequest, commit *schemas.CheckIn) error {
 	commit.HoldShelfExpirationDate = first.HoldShelfExpirationDate
 	if commit.HoldShelfExpirationDate != "" {

@@ -10,8 +10,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// EndSession names a session: all check-outs, or all check-ins, of a patron at a desk since the last
-// session ended.
+// EndSession names a session: all check-outs, or all check-ins, of a patron at a desk since the
+// last session ended.
 type EndSession struct {
 	ActionType string `json:"actionType"` // Check-out or Check-in
 	PatronID   string `json:"patronId"`

@@ -12,8 +12,8 @@ import (
 	"checkoutlock/schemas/redact"
 )
 
-// waits has the configured waits of one check-out, one per try. A repeated acquisition goes on where
-// the last one stopped, so that the budget holds. It implements backoff.BackOff.
+// waits has the configured waits of one check-out, one per try. A repeated acquisition goes on
+// where the last one stopped, so that the budget holds. It implements backoff.BackOff.
 type waits struct {
 	remaining []time.Duration
 	current   time.Duration // the wait of the try under way
@@ -21,8 +21,8 @@ type waits struct {
 	last      bool
 }
 
-// beginTry starts a try and returns how long storage may wait for the lock: the next wait, or 0 at the
-// last try.
+// beginTry starts a try and returns how long storage may wait for the lock: the next wait, or 0 at
+// the last try.
 func (w *waits) beginTry(now time.Time) time.Duration {
 	w.tried = now
 	if len(w.remaining) == 0 {
@@ -33,8 +33,8 @@ func (w *waits) beginTry(now time.Time) time.Duration {
 	return w.current
 }
 
-// NextBackOff implements backoff.BackOff: the rest of the try's wait, because storage may have waited
-// for all or part of it.
+// NextBackOff implements backoff.BackOff: the rest of the try's wait, because storage may have
+// waited for all or part of it.
 func (w *waits) NextBackOff() time.Duration {
 	if w.last {
 		return backoff.Stop
@@ -46,9 +46,9 @@ func (w *waits) NextBackOff() time.Duration {
 func (w *waits) Reset() {}
 
 // acquireLock tries for the patron's lock once per configured wait, and a last time. It tries again
-// for a held lock and a full queue. It repeats a lost answer at once with the same request id, which
-// gets the same lock. Anything else ends it, because retries of an outage make each check-out hang. A
-// lock that may have been granted without an answer is given back.
+// for a held lock and a full queue. It repeats a lost answer at once with the same request id,
+// which gets the same lock. Anything else ends it, because retries of an outage make each check-out
+// hang. A lock that may have been granted without an answer is given back.
 //
 // Faults: LockNotAcquired, and those of Locker.Acquire except the three above.
 func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
@@ -84,8 +84,8 @@ func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
 	return id, unwrapPermanent(err)
 }
 
-// releaseRequest gives back the lock of an acquisition that ended without a known answer, on a context
-// of its own because the machine may have left.
+// releaseRequest gives back the lock of an acquisition that ended without a known answer, on a
+// context of its own because the machine may have left.
 func (a *attempt) releaseRequest(ctx context.Context, req LockRequest) {
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
@@ -110,8 +110,8 @@ func isHeldByAnother(err error) bool {
 	return code == fault.LockHeld || code == fault.LockQueueFull
 }
 
-// mayBeGranted reports whether a failed try may have got the lock: its answer was lost, came too late,
-// or is a failure that can follow the grant.
+// mayBeGranted reports whether a failed try may have got the lock: its answer was lost, came too
+// late, or is a failure that can follow the grant.
 func mayBeGranted(err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.LockHeld, fault.LockQueueFull, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound,

@@ -26,8 +26,8 @@ type Service struct {
 	Settings  Settings
 	Observer  Observer
 	Log       *slog.Logger
-	// Now is the time for loan dates and by which a patron's expiration is judged. No lock is judged
-	// by it.
+	// Now is the time for loan dates and by which a patron's expiration is judged. No lock is
+	// judged by it.
 	Now func() time.Time
 }
 
@@ -46,13 +46,13 @@ type Lent struct {
 
 // CheckOut lends an item to a patron. It first waits for a place, unless the request was admitted.
 //
-// Faults: Overloaded; Invalid with FOLIO's list of everything that is wrong, the item limit included;
-// LockNotAcquired; ClaimLost if another request with its Idempotency-Key took it over;
+// Faults: Overloaded; Invalid with FOLIO's list of everything that is wrong, the item limit
+// included; LockNotAcquired; ClaimLost if another request with its Idempotency-Key took it over;
 // OutcomeUnknown if storage was lost and the loan may exist; Internal for faults of stored
 // configuration; any other answer of storage.
 //
-// Nothing is written before the lock is held. Everything is written in one transaction that the lock
-// fences (POST /loan-storage/check-outs).
+// Nothing is written before the lock is held. Everything is written in one transaction that the
+// lock fences (POST /loan-storage/check-outs).
 func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
 	start := time.Now()
 	if !req.Admitted {
@@ -109,8 +109,8 @@ func (a *attempt) countRepeat(err error) {
 }
 
 // lend takes the lock, lends and releases. It repeats that if the lock was lost or the settings
-// changed under it, while the wait budget lasts. It follows the first change of settings also without
-// a budget.
+// changed under it, while the wait budget lasts. It follows the first change of settings also
+// without a budget.
 func (a *attempt) lend(ctx context.Context) (Lent, error) {
 	start, w, refreshed := time.Now(), &waits{remaining: a.settings.Waits}, false
 	for {
@@ -138,8 +138,8 @@ func (a *attempt) lend(ctx context.Context) (Lent, error) {
 	}
 }
 
-// lendOnce is the part between acquire and release. The second count begins after the grant, and the
-// commit after the count: only then does the count see every loan made under earlier locks.
+// lendOnce is the part between acquire and release. The second count begins after the grant, and
+// the commit after the count: only then does the count see every loan made under earlier locks.
 func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 	if a.settings.Enabled {
 		id, err := a.acquireLock(ctx, w)
@@ -187,8 +187,8 @@ func (a *attempt) releaseLock(ctx context.Context) {
 	a.steps.markReached(ctx, Released)
 }
 
-// newLent returns the check-out with what storage answered. It cannot fail, because the item is lent
-// by now.
+// newLent returns the check-out with what storage answered. It cannot fail, because the item is
+// lent by now.
 func (p *plan) newLent(ctx context.Context, result schemas.CheckOutResult, log *slog.Logger) Lent {
 	lent := Lent{Loan: result.Loan, Copy: p.facts.Copy, User: p.facts.User, Group: p.facts.Group, Policy: p.policy}
 	if len(result.Item) > 0 {

@@ -67,8 +67,8 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 	return nil
 }
 
-// sendPlan sends the commit, and repeats it while its outcome is unknown. It settles an outcome that
-// stays unknown.
+// sendPlan sends the commit, and repeats it while its outcome is unknown. It settles an outcome
+// that stays unknown.
 func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) {
 	p := a.plan
 	if err := ctx.Err(); err != nil {
@@ -99,10 +99,10 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	return result, err
 }
 
-// settleOutcome finds out whether the loan exists. The release waits for a commit in flight and fences
-// off any later one, so after it the loan exists or never will. The release has to survive a crash of
-// the database, because a lock that comes back does not fence. Without a lock a late commit stays
-// possible, so a missing loan proves nothing.
+// settleOutcome finds out whether the loan exists. The release waits for a commit in flight and
+// fences off any later one, so after it the loan exists or never will. The release has to survive a
+// crash of the database, because a lock that comes back does not fence. Without a lock a late
+// commit stays possible, so a missing loan proves nothing.
 func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
 	fenced, loanID := false, a.plan.loan.ID
 	if a.lockID != "" {
@@ -127,8 +127,8 @@ func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.Check
 	return schemas.CheckOutResult{}, newOutcomeUnknown(loanID, errors.Join(cause, err))
 }
 
-// chooseNotLentCode returns the code of a check-out that storage certainly did not commit. A repeat may
-// outlast an outage; anything else is a defect.
+// chooseNotLentCode returns the code of a check-out that storage certainly did not commit. A repeat
+// may outlast an outage; anything else is a defect.
 func chooseNotLentCode(cause error) fault.Code {
 	code := fault.CodeOf(cause)
 	if code == fault.Unavailable || code == fault.Timeout || errors.Is(cause, context.DeadlineExceeded) {
@@ -149,9 +149,10 @@ func newOutcomeUnknown(loanID string, cause error) error {
 	}
 }
 
-// Committed returns the check-out whose loan has the request's LoanID, as CheckOut would have answered
-// it; false if there is no such loan. The records around the loan are those of now. They are empty if
-// the request's barcodes no longer name them. Fault: OutcomeUnknown if the loan may exist.
+// Committed returns the check-out whose loan has the request's LoanID, as CheckOut would have
+// answered it; false if there is no such loan. The records around the loan are those of now. They
+// are empty if the request's barcodes no longer name them. Fault: OutcomeUnknown if the loan may
+// exist.
 func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error) {
 	rctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
 	defer cancel()

@@ -26,12 +26,13 @@ const (
 	Released  Step = "released"  // the lock was given back
 )
 
-// Observer watches check-outs. Its methods are called from many goroutines, and the check-out goes on
-// when they return.
+// Observer watches check-outs. Its methods are called from many goroutines, and the check-out goes
+// on when they return.
 type Observer interface {
 	// Reached is called at each step, with the time since the one before.
 	Reached(ctx context.Context, step Step, took time.Duration)
-	// Waiting is called with 1 when a check-out begins to try for the lock, and with -1 when it stops.
+	// Waiting is called with 1 when a check-out begins to try for the lock, and with -1 when it
+	// stops.
 	Waiting(ctx context.Context, delta int)
 	// Waited is called with the time from the first try for the lock to the last, and whether the
 	// lock was acquired.
@@ -84,12 +85,12 @@ func Outcomes() []string {
 // Ending is how a check-out ended. It has the request's texts unchanged.
 type Ending struct {
 	Outcome string // one of the constants
-	// Code is that of the first error with a code or a cause. Outcome is that of the same error. Code
-	// is empty for a loan, and for refusals that have neither.
+	// Code is that of the first error with a code or a cause. Outcome is that of the same error.
+	// Code is empty for a loan, and for refusals that have neither.
 	Code string
-	// Reason has all messages of the answer; empty for a loan. For a lock that was not acquired it may
-	// say more than the answer. Staff may see it: it has neither causes for the log nor the patron's
-	// name, which no list of check-outs shows.
+	// Reason has all messages of the answer; empty for a loan. For a lock that was not acquired it
+	// may say more than the answer. Staff may see it: it has neither causes for the log nor the
+	// patron's name, which no list of check-outs shows.
 	Reason string
 
 	UserBarcode, ItemBarcode, ServicePointID string
@@ -129,9 +130,9 @@ func (a *attempt) describeEnding(ctx context.Context, err error, took time.Durat
 	return e
 }
 
-// logEnding writes the one line of a check-out. For a refusal it logs the ending's reason, which leaves
-// out the patron's name. For any other error it logs err, because the reason leaves out its cause. The
-// barcodes of patron and proxy are masked in all of it.
+// logEnding writes the one line of a check-out. For a refusal it logs the ending's reason, which
+// leaves out the patron's name. For any other error it logs err, because the reason leaves out its
+// cause. The barcodes of patron and proxy are masked in all of it.
 func (s *Service) logEnding(ctx context.Context, req Request, e Ending, err error) {
 	mask := func(text string) string { return library.MaskBarcodes(text, req.UserBarcode, req.ProxyUserBarcode) }
 	attrs := []slog.Attr{
@@ -197,8 +198,8 @@ func describeAnswer(err error) (code, reason string) {
 	return findCause(f), strings.Join(messages, "; ") + explainLock(f)
 }
 
-// findCause returns the code or cause of the first error that has one. Later errors do not count, so
-// that outcome and code name the same error.
+// findCause returns the code or cause of the first error that has one. Later errors do not count,
+// so that outcome and code name the same error.
 func findCause(f *fault.Error) string {
 	for _, d := range f.Details {
 		if cause := cmp.Or(d.Code, d.Cause); cause != "" {
@@ -208,8 +209,8 @@ func findCause(f *fault.Error) string {
 	return ""
 }
 
-// explainLock adds to FOLIO's answer why a lock was not acquired although no other check-out took too
-// long. It is empty for any other fault.
+// explainLock adds to FOLIO's answer why a lock was not acquired although no other check-out took
+// too long. It is empty for any other fault.
 func explainLock(f *fault.Error) string {
 	if f.Code != fault.LockNotAcquired {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// DryRunRequest is the body of POST /circulation/check-out-by-barcode-dry-run. Unknown properties are
-// ignored.
+// DryRunRequest is the body of POST /circulation/check-out-by-barcode-dry-run. Unknown properties
+// are ignored.
 type DryRunRequest struct {
 	ItemBarcode      string         `json:"itemBarcode"`
 	UserBarcode      string         `json:"userBarcode"`
@@ -35,10 +35,10 @@ type DryRun struct {
 	PatronNoticePolicyID string
 }
 
-// DryRun makes all checks that CheckOut makes before it takes the patron's lock, and stops there. It
-// takes no lock, reads no lock settings and writes nothing. It promises nothing, because others lend
-// meanwhile. It takes a place like a check-out, because it costs nearly as much. Faults: Overloaded;
-// those of CheckOut's checks.
+// DryRun makes all checks that CheckOut makes before it takes the patron's lock, and stops there.
+// It takes no lock, reads no lock settings and writes nothing. It promises nothing, because others
+// lend meanwhile. It takes a place like a check-out, because it costs nearly as much. Faults:
+// Overloaded; those of CheckOut's checks.
 func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error) {
 	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
 	if err != nil {
@@ -84,8 +84,8 @@ type AppliedRule struct {
 	Line     int    `json:"line"` // counted from 1
 	Text     string `json:"text"` // without white space at its ends
 	Fallback bool   `json:"fallback"`
-	// Names lists which of materialType, loanType and patronGroup the rule names. Without one of the
-	// first two no limit applies (FOLIO).
+	// Names lists which of materialType, loanType and patronGroup the rule names. Without one of
+	// the first two no limit applies (FOLIO).
 	Names []string `json:"names"`
 	// Terms are the ids in Text whose records the check-out read.
 	Terms []RuleTerm `json:"terms"`

@@ -13,8 +13,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// plan is a check-out as its checks found it: what will be written if they pass, and what the recount
-// under the lock needs.
+// plan is a check-out as its checks found it: what will be written if they pass, and what the
+// recount under the lock needs.
 type plan struct {
 	req      Request
 	facts    library.Facts
@@ -83,8 +83,9 @@ func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found
 	return p, found, err
 }
 
-// readRecords reads everything that does not depend on the loan policy: first what the barcodes name,
-// then what belongs to it, each in parallel calls. If it fails, p has what was found until then.
+// readRecords reads everything that does not depend on the loan policy: first what the barcodes
+// name, then what belongs to it, each in parallel calls. If it fails, p has what was found until
+// then.
 func (s *Service) readRecords(ctx context.Context, p *plan) error {
 	if err := s.readNamed(ctx, p); err != nil {
 		return err
@@ -135,8 +136,8 @@ func (s *Service) readItem(ctx context.Context, p *plan) error {
 	return g.Wait()
 }
 
-// reloadItem reads the item by its id, and everything that belongs to it as it is now. What the item
-// no longer has is empty then.
+// reloadItem reads the item by its id, and everything that belongs to it as it is now. What the
+// item no longer has is empty then.
 func (s *Service) reloadItem(ctx context.Context, p *plan) error {
 	item, err := s.Library.Item(ctx, p.facts.Copy.Item.ID)
 	if err != nil {

@@ -18,8 +18,8 @@ type Library interface {
 	// LoanPolicy may be two seconds old.
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 
-	// ProxyRelations returns the relations by which the proxy may borrow for the sponsor, also those
-	// that ended. It is never cached.
+	// ProxyRelations returns the relations by which the proxy may borrow for the sponsor, also
+	// those that ended. It is never cached.
 	ProxyRelations(ctx context.Context, proxyID, sponsorID string) ([]library.ProxyRelation, error)
 
 	// HasOpenLoan reports whether the item is on loan.
@@ -48,8 +48,8 @@ type Admission interface {
 
 // Locker is the patron's lock.
 type Locker interface {
-	// Acquire makes one try. Faults: LockHeld, LockQueueFull; Unavailable if the answer was lost, so
-	// that the lock may have been granted.
+	// Acquire makes one try. Faults: LockHeld, LockQueueFull; Unavailable if the answer was lost,
+	// so that the lock may have been granted.
 	Acquire(ctx context.Context, req LockRequest) (lockID string, err error)
 
 	// Release gives the lock back, after any commit that is under way with it. A lock that is gone
@@ -76,8 +76,8 @@ type LockRequest struct {
 // Committer writes a check-out wholly or not at all.
 type Committer interface {
 	// CheckOut commits. Faults that say it did not happen: ClaimLost, LockLost, SettingsChanged,
-	// ItemChanged, RequestChanged, Invalid, Malformed, TooLarge, Forbidden, NotFound, UnknownTenant.
-	// After any other error the outcome is unknown.
+	// ItemChanged, RequestChanged, Invalid, Malformed, TooLarge, Forbidden, NotFound,
+	// UnknownTenant. After any other error the outcome is unknown.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
 
 	// CommittedLoan returns the loan of a check-out that no crash and no failover can undo. Fault:

@@ -17,8 +17,8 @@ type Request struct {
 	ServicePointID string          `json:"servicePointId"`
 	LoanDate       library.Instant `json:"loanDate"` // zero means now
 
-	// LoanID is the loan's id, a UUID, for callers that repeat a check-out: the same one never lends
-	// twice. Empty means a new id. It is not part of the body.
+	// LoanID is the loan's id, a UUID, for callers that repeat a check-out: the same one never
+	// lends twice. Empty means a new id. It is not part of the body.
 	LoanID string `json:"-"`
 
 	// ClaimID is the claim on the request's Idempotency-Key; empty if the request has no key. It is
@@ -94,7 +94,8 @@ func (o OverrideBlocks) isNamed(b block) bool {
 	return false
 }
 
-// describe returns the block as an error names it, with the permission that the caller lacks for it.
+// describe returns the block as an error names it, with the permission that the caller lacks for
+// it.
 func (b block) describe(ctx context.Context) *fault.OverridableBlock {
 	named := &fault.OverridableBlock{Name: b.name, MissingPermissions: []string{}}
 	if !okapi.FromContext(ctx).HasPermission(b.permission) {
@@ -128,8 +129,8 @@ func (p *plan) liftBlock(ctx context.Context, b block) (lifted bool, found fault
 	return true, nil
 }
 
-// checkOverride refuses an override without a comment, once for all blocks that it lifts. An override
-// that is not allowed gets no second refusal.
+// checkOverride refuses an override without a comment, once for all blocks that it lifts. An
+// override that is not allowed gets no second refusal.
 func (p *plan) checkOverride() fault.List {
 	if p.overridden && strings.TrimSpace(p.req.OverrideBlocks.Comment) == "" {
 		return fault.List{fault.Refusal("", "Override should be performed with the comment specified", fault.Parameter{Key: "comment"})}

@@ -58,8 +58,8 @@ func (s *Service) choosePolicy(ctx context.Context, p *plan) (policy.Conditions,
 	return p.match.Conditions, nil, err
 }
 
-// findForcedPolicy finds the policy that the request names. It needs the permission to lift the item
-// limit, because a policy without a rule has no item limit.
+// findForcedPolicy finds the policy that the request names. It needs the permission to lift the
+// item limit, because a policy without a rule has no item limit.
 func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, error) {
 	id := p.req.ForceLoanPolicyID
 	named := fault.Param("forceLoanPolicyId", id)
@@ -77,9 +77,9 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 	return fault.List{library.NewCausedDetail(library.CausePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
 }
 
-// checkLimit counts the patron's loans that the limit is about. Before the lock it is a first check.
-// With the id of the lock that is held it decides. Fault: LockLost if that is no longer the patron's
-// lock.
+// checkLimit counts the patron's loans that the limit is about. Before the lock it is a first
+// check. With the id of the lock that is held it decides. Fault: LockLost if that is no longer the
+// patron's lock.
 func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (*fault.Detail, error) {
 	if !p.limited {
 		return nil, nil //nolint:nilnil // nothing wrong, nothing failed
@@ -95,7 +95,7 @@ func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (*faul
 	if err != nil {
 		return nil, err
 	}
-	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.Reached(n), Message: p.limit.Message}
+	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.IsReached(n), Message: p.limit.Message}
 	if !p.standing.Reached {
 		return nil, nil //nolint:nilnil // nothing wrong, nothing failed
 	}
@@ -105,8 +105,8 @@ func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (*faul
 	return &d, nil
 }
 
-// chooseDueDate returns the date that staff chose for an item that is not loanable, else the policy's.
-// The details say why the policy has none.
+// chooseDueDate returns the date that staff chose for an item that is not loanable, else the
+// policy's. The details say why the policy has none.
 func (s *Service) chooseDueDate(ctx context.Context, p *plan) (library.Instant, fault.List, error) {
 	if chosen := p.req.OverrideBlocks.ItemNotLoanableBlock; chosen != nil {
 		return chosen.DueDate, nil, nil
@@ -131,8 +131,8 @@ func (p *plan) namePolicy() []fault.Parameter {
 	return []fault.Parameter{fault.Param("loanPolicyId", p.policy.ID), fault.Param("loanPolicyName", p.policy.Name)}
 }
 
-// makeLoan computes the due date and the loan as it will be stored. It chooses the loan's id once, so
-// that a repeated commit is recognised. The details say why there is no due date.
+// makeLoan computes the due date and the loan as it will be stored. It chooses the loan's id once,
+// so that a repeated commit is recognised. The details say why there is no due date.
 func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 	due, found, err := s.chooseDueDate(ctx, p)
 	if err != nil || len(found) > 0 {
@@ -161,8 +161,8 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 	return nil, nil
 }
 
-// keepUUID returns an id that a record can have, else "". Rules may name fine policies with any text,
-// because no check reads those.
+// keepUUID returns an id that a record can have, else "". Rules may name fine policies with any
+// text, because no check reads those.
 func keepUUID(id string) string {
 	if !schemas.IsUUID(id) {
 		return ""

@@ -84,7 +84,7 @@ func (h rulesHandlers) check(c echo.Context, text string) error {
 		}
 		for _, ref := range named {
 			if !slices.Contains(existing, ref.ID) {
-				return ref.NotFound()
+				return ref.NewNotFound()
 			}
 		}
 	}

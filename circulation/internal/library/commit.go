@@ -54,8 +54,8 @@ func SendCommit[T any](ctx context.Context, send func(context.Context) (T, error
 	return send(ctx)
 }
 
-// IsUnknown reports whether a failed commit may have happened. Only the codes that the ports name as
-// refusals exclude that.
+// IsUnknown reports whether a failed commit may have happened. Only the codes that the ports name
+// as refusals exclude that.
 func IsUnknown(err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.Invalid,

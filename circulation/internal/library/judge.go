@@ -10,8 +10,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// The causes of refusals that have no code in FOLIO and whose messages name a title, a barcode or an
-// id. The history has them as the code, so that such refusals count as one cause. No answer has them.
+// The causes of refusals that have no code in FOLIO and whose messages name a title, a barcode or
+// an id. The history has them as the code, so that such refusals count as one cause. No answer has
+// them.
 const (
 	// CauseItemNotFound is FOLIO's code for the same at a check-in.
 	CauseItemNotFound   = "ITEM_BARCODE_NOT_FOUND"
@@ -66,8 +67,8 @@ func (u User) CheckActive(now time.Time, whenUnknown, whenInactive string, about
 	return nil
 }
 
-// ListBlocks returns one detail for all manual blocks of the action, as FOLIO does, and one for each
-// automated block.
+// ListBlocks returns one detail for all manual blocks of the action, as FOLIO does, and one for
+// each automated block.
 func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock) bool, automated func(AutomatedBlock) bool) fault.List {
 	var found fault.List
 	var reasons []string
@@ -87,8 +88,8 @@ func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock
 	return found
 }
 
-// Criteria returns what the circulation rules are asked about. Fault: Internal, in FOLIO's words, if
-// the library's records lack one of them.
+// Criteria returns what the circulation rules are asked about. Fault: Internal, in FOLIO's words,
+// if the library's records lack one of them.
 func (f *Facts) Criteria() (policy.Criteria, error) {
 	item, missing := f.Copy.Item, ""
 	switch {

@@ -63,8 +63,8 @@ type AutomatedBlock struct {
 	Message        string `json:"message"`
 }
 
-// ProxyRelation lets one patron, the proxy, borrow for another, the sponsor (mod-users). Lock, limit
-// and loan are the sponsor's.
+// ProxyRelation lets one patron, the proxy, borrow for another, the sponsor (mod-users). Lock,
+// limit and loan are the sponsor's.
 type ProxyRelation struct {
 	Status         string  `json:"status"`
 	ExpirationDate Instant `json:"expirationDate"` // zero if it does not expire

@@ -5,93 +5,93 @@ import (
 	"strings"
 )
 
-// rulesText reads everything: the priority line, the rules and the fallback,
-// which stands after the rules for `priority: first-line` and else before them.
-// As in FOLIO's grammar the line end after the priority may be left out.
-func (p *parser) rulesText() {
+// parseText reads everything: the priority line, the rules and the fallback. The fallback stands
+// after the rules for `priority: first-line`, else before them. As in FOLIO's grammar the line end
+// after the priority is optional.
+func (p *parser) parseText() {
 	p.expect("priority")
 	p.expect(":")
 	if p.accept("first-line") {
 		p.out.priority.firstLine = true
 		p.skipNewline()
-		p.statements(0)
-		if !p.peek().is("fallback-policy") {
-			p.unexpected(wantCriterion, wantFallback)
+		p.parseStatements(0)
+		if !p.peek().isKeyword("fallback-policy") {
+			p.failUnexpected(wantCriterion, wantFallback)
 		}
-		p.fallback()
+		p.parseFallback()
 		if p.peek().kind == tokenLetter {
 			p.fail(p.peek(), "For 'priority: first-line' the fallback-policy must be after the last rule.")
 		}
 	} else {
-		p.priority()
-		if !p.peek().is("fallback-policy") && p.peek().kind != tokenNewline {
-			p.unexpected(wantLineEnd, wantFallback)
+		p.parsePriority()
+		if !p.peek().isKeyword("fallback-policy") && p.peek().kind != tokenNewline {
+			p.failUnexpected(wantLineEnd, wantFallback)
 		}
 		p.skipNewline()
-		if !p.peek().is("fallback-policy") {
-			p.unexpected(wantFallback)
+		if !p.peek().isKeyword("fallback-policy") {
+			p.failUnexpected(wantFallback)
 		}
-		p.fallback()
-		p.statements(0)
+		p.parseFallback()
+		p.parseStatements(0)
 	}
 	if p.peek().kind != tokenEnd {
-		p.unexpected(wantCriterion, "end of text")
+		p.failUnexpected(wantCriterion, "end of text")
 	}
 }
 
-// statements reads lines of one level, whose parents name the given letters,
-// and whatever is nested in them.
-func (p *parser) statements(inherited letterSet) {
+// parseStatements reads lines of one level, whose parents name the given letters, and everything
+// that is nested in them.
+func (p *parser) parseStatements(inherited letterSet) {
 	for p.peek().kind == tokenLetter {
 		s := &statement{line: p.peek().line, named: inherited}
-		p.criterion(s)
+		p.parseCriterion(s)
 		for p.accept("+") {
-			p.criterion(s)
+			p.parseCriterion(s)
 		}
 		switch {
-		case p.peek().is(":"):
-			s.policies = p.policies(p.peek(), "Only one policy of type %s allowed",
+		case p.peek().isKeyword(":"):
+			s.policies = p.parsePolicies(p.peek(), "Only one policy of type %s allowed",
 				"Must contain one of each policy type, missing type %s")
 		case p.peek().kind != tokenNewline:
-			p.unexpected("'+'", "':'", wantLineEnd)
+			p.failUnexpected("'+'", "':'", wantLineEnd)
 		}
 		p.expectNewline()
 		p.out.statements = append(p.out.statements, s)
 
 		if p.peek().kind == tokenIndent {
 			p.advance()
-			p.nested(s)
+			p.parseNested(s)
 		}
 		s.end = len(p.out.statements)
 	}
 }
 
-// nested reads the lines nested in s, of which the indentation is read already.
-func (p *parser) nested(s *statement) {
+// parseNested reads the lines nested in s, after their indentation.
+func (p *parser) parseNested(s *statement) {
 	if p.peek().kind != tokenLetter {
-		p.unexpected(wantCriterion)
+		p.failUnexpected(wantCriterion)
 	}
-	p.statements(s.named)
+	p.parseStatements(s.named)
 	if p.peek().kind != tokenDedent {
-		p.unexpected(wantCriterion)
+		p.failUnexpected(wantCriterion)
 	}
 	p.advance()
 }
 
-// criterion reads a letter and `all`, names, or names with a `!` each.
-func (p *parser) criterion(s *statement) {
+// parseCriterion reads a letter and `all`, names, or names with a `!` each.
+func (p *parser) parseCriterion(s *statement) {
 	if p.peek().kind != tokenLetter {
-		p.unexpected(wantCriterion)
+		p.failUnexpected(wantCriterion)
 		return
 	}
 	c := criterion{field: strings.Index(criteriaLetters, p.advance().text)}
 	s.named |= 1 << c.field
 	if p.accept("all") {
-		return // counts as named, and holds always
+		return // counts as named, and always holds
 	}
-	c.not = p.peek().is("!")
-	for p.peek().kind == tokenName || p.peek().is("!") {
-		if p.peek().is("!") != c.not {
+	c.not = p.peek().isKeyword("!")
+	for p.peek().kind == tokenName || p.peek().isKeyword("!") {
+		if p.peek().isKeyword("!") != c.not {
 			p.fail(p.peek(), "A '!' must precede each name or no name.")
 			return
 		}
@@ -108,36 +108,36 @@ func (p *parser) criterion(s *statement) {
 	s.criteria = append(s.criteria, c)
 }
 
-// fallback reads the line of policies for whatever no rule applies to.
-func (p *parser) fallback() {
+// parseFallback reads the line of policies that apply if no rule does.
+func (p *parser) parseFallback() {
 	at := p.peek()
 	p.expect("fallback-policy")
 	switch {
-	case p.peek().is(":"):
+	case p.peek().isKeyword(":"):
 		p.out.statements = append(p.out.statements, &statement{
 			line:     at.line,
 			fallback: true,
 			end:      len(p.out.statements) + 1,
-			policies: p.policies(at, "Only one fallback policy of type %s is allowed",
+			policies: p.parsePolicies(at, "Only one fallback policy of type %s is allowed",
 				"Must have a fallback policy of type %s"),
 		})
 	case p.peek().kind == tokenNewline:
 		p.fail(p.peek(), "Policy missing")
 	default:
-		p.unexpected("':'")
+		p.failUnexpected("':'")
 	}
 	p.expectNewline()
 }
 
-// policies reads a colon and one policy of each kind, in any order. Too many or
-// too few are reported at the given token with these messages, %s being the kind.
-func (p *parser) policies(at token, repeated, missing string) []Reference {
+// parsePolicies reads a colon and one policy of each kind, in any order. It reports too many or too
+// few at the given token with these messages; %s is the kind.
+func (p *parser) parsePolicies(at token, repeated, missing string) []Reference {
 	p.expect(":")
 	if p.peek().kind == tokenNewline {
 		p.fail(p.peek(), "Policy missing after ':'")
 	}
 	if p.peek().kind != tokenPolicyType {
-		p.unexpected(wantPolicyType)
+		p.failUnexpected(wantPolicyType)
 	}
 	var count [len(kindLetters)]int
 	refs := make([]Reference, len(kindLetters))
@@ -152,7 +152,7 @@ func (p *parser) policies(at token, repeated, missing string) []Reference {
 		refs[kind.index()] = Reference{Kind: kind, ID: name.text, Line: name.line, Column: name.column}
 	}
 	if p.peek().kind != tokenNewline {
-		p.unexpected(wantPolicyType, wantLineEnd)
+		p.failUnexpected(wantPolicyType, wantLineEnd)
 	}
 	for i, n := range count {
 		switch kind := kindLetters[i : i+1]; {

@@ -64,7 +64,7 @@ func TestItemLimit_Reached(t *testing.T) {
 	t.Parallel()
 	limit := policy.ItemLimit{Max: 1}
 	for loans, want := range map[int]bool{0: false, 1: true, 2: true} {
-		if got := limit.Reached(loans); got != want {
+		if got := limit.IsReached(loans); got != want {
 			t.Errorf("%d loans of 1: got reached %t, want %t", loans, got, want)
 		}
 	}

@@ -26,8 +26,8 @@ type token struct {
 	line, column int
 }
 
-// is reports whether t is the given reserved word or sign.
-func (t token) is(keyword string) bool { return t.kind == tokenKeyword && t.text == keyword }
+// isKeyword reports whether t is the given reserved word or sign.
+func (t token) isKeyword(keyword string) bool { return t.kind == tokenKeyword && t.text == keyword }
 
 // String describes the token in an error message.
 func (t token) String() string {
@@ -45,13 +45,13 @@ func (t token) String() string {
 	}
 }
 
-// lexer splits a text into tokens. Lines without a token (blank ones, comments)
-// leave no trace, their indentation means nothing.
+// lexer splits a text into tokens. It ignores lines without a token (blank ones, comments) and
+// their indentation.
 type lexer struct {
 	tokens  []token
-	indents []int // indentation of the open levels, outermost first; level 0 is not in it
+	indents []int // indentation of the open levels, outermost first, without level 0
 	line    int
-	rest    string // what is left of the current line
+	rest    string // the rest of the current line
 	column  int    // where rest begins, in characters
 }
 
@@ -69,8 +69,8 @@ func lex(text string) []token {
 	return l.tokens
 }
 
-// cutLine splits a text after its first line, which ends with \n, \r\n or \r.
-// more is false when there was no line end.
+// cutLine splits a text after its first line, which ends with \n, \r\n or \r. more is false if
+// there is no line end.
 func cutLine(text string) (line, rest string, more bool) {
 	i := strings.IndexAny(text, "\r\n")
 	if i < 0 {
@@ -105,7 +105,7 @@ func (l *lexer) lexLine() bool {
 			}
 			return true
 		}
-		if message := invalid(l.rest); message != "" {
+		if message := describeInvalid(l.rest); message != "" {
 			l.emit(tokenInvalid, message)
 			return false
 		}
@@ -119,10 +119,10 @@ func (l *lexer) lexLine() bool {
 
 const signs = ":,()+!"
 
-// invalid says what is wrong with the first character of the rest of a line, or
-// nothing. FOLIO drops a character it does not know without a word, so that a
-// typing error in a name names something else; the message is ANTLR's.
-func invalid(rest string) string {
+// describeInvalid says what is wrong with the first character of the rest of a line, or returns "".
+// FOLIO drops an unknown character silently, so that a typing error in a name makes another name.
+// The message is ANTLR's.
+func describeInvalid(rest string) string {
 	switch {
 	case isWordByte(rest[0]), strings.IndexByte(signs, rest[0]) >= 0:
 		return ""
@@ -140,7 +140,7 @@ func (l *lexer) lexToken() {
 		n++
 	}
 	if n > 0 {
-		l.emit(wordKind(l.rest[:n]), l.rest[:n])
+		l.emit(classifyWord(l.rest[:n]), l.rest[:n])
 	} else {
 		n = 1
 		l.emit(tokenKeyword, l.rest[:n])
@@ -152,15 +152,14 @@ func (l *lexer) emit(kind tokenKind, text string) {
 	l.tokens = append(l.tokens, token{kind: kind, text: text, line: l.line, column: l.column})
 }
 
-// skip passes over the next n bytes of the line.
+// skip skips the next n bytes of the line.
 func (l *lexer) skip(n int) {
 	l.column += utf8.RuneCountInString(l.rest[:n])
 	l.rest = l.rest[n:]
 }
 
-// indentTo opens or closes levels until the innermost one has the given
-// indentation. A line that ends up between two levels gets both an end and a
-// beginning of indentation, which no statement allows.
+// indentTo opens or closes levels until the innermost one has the given indentation. A line between
+// two levels gets both an end and a beginning of indentation, which no statement allows.
 func (l *lexer) indentTo(indent int) {
 	for len(l.indents) > 0 && l.indents[len(l.indents)-1] > indent {
 		l.indents = l.indents[:len(l.indents)-1]
@@ -176,7 +175,7 @@ func (l *lexer) indentTo(indent int) {
 	}
 }
 
-func wordKind(word string) tokenKind {
+func classifyWord(word string) tokenKind {
 	switch word {
 	case "priority", "first-line", "last-line", "criterium", "number-of-criteria", "all", "fallback-policy":
 		return tokenKeyword

@@ -1,83 +1,93 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 )
 
 // maxItemLimit is the largest item limit that FOLIO's schema of loan policies allows.
 const maxItemLimit = 9999
 
-// LoanPolicy is what a check-out needs of a stored loan policy.
+// LoanPolicy is what check-outs and renewals need of a stored loan policy.
 type LoanPolicy struct {
 	ID        string
 	Name      string
 	Loanable  bool
 	ItemLimit int // 1 to 9999; 0 is unlimited. See ItemLimitFor for when it counts
 
-	// ScheduleID names the fixed due date schedule that DueDate needs: the due
-	// dates of the profile Fixed, the limit of the profile Rolling. Empty is none.
+	// ScheduleID names the fixed due date schedule that DueDate needs: the due dates of the profile
+	// Fixed, the limit of the profile Rolling. It is empty if there is none.
 	ScheduleID string
+	// RenewalScheduleID names the schedule that Renew needs: the one for renewals if the policy has
+	// one, else that of its loans.
+	RenewalScheduleID string
 
 	profile   string
 	period    period
-	alternate *period // the one while a hold waits; nil for the usual one
+	alternate *period // the period while a hold waits; nil for the usual one
+	renewals  renewals
 }
 
-// period is the time a rolling loan lasts. duration is nil and interval empty
-// where the policy leaves them out.
-type period struct {
-	duration *int
-	interval string
+// renewals are the terms of a policy's renewals.
+type renewals struct {
+	allowed    bool
+	unlimited  bool
+	max        int  // of one loan, unless unlimited
+	withHolds  bool // a waiting hold does not prevent a renewal
+	origin     string
+	separate   *period // the renewals' own period; nil if they have that of the loans
+	whileHolds *period // the period while a hold waits; nil for the usual one
 }
 
-// UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
-func (p *period) UnmarshalJSON(raw []byte) error {
-	var record struct {
-		Duration   *wholeNumber `json:"duration"`
-		IntervalID string       `json:"intervalId"`
-	}
-	err := json.Unmarshal(raw, &record)
-	*p = period{duration: (*int)(record.Duration), interval: record.IntervalID}
-	return err
-}
-
-// ParseLoanPolicy reads a record of FOLIO's /loan-policy-storage/loan-policies.
-// Null counts as absent, unknown fields are passed over. The error says which
-// field has a value of the wrong type or is out of range. A period that makes
-// no sense is not an error here but one of DueDate's, so that a check-out can
-// still report everything else.
+// ParseLoanPolicy reads a record of FOLIO's /loan-policy-storage/loan-policies. Null counts as
+// absent, and unknown fields are ignored. The error names the field that has a value of the wrong
+// type or is out of range. An invalid period is not an error here but one of DueDate and Renew, so
+// that a check-out can report everything else.
 func ParseLoanPolicy(raw []byte) (LoanPolicy, error) {
 	var record struct {
 		ID          string `json:"id"`
 		Name        string `json:"name"`
 		Loanable    bool   `json:"loanable"`
+		Renewable   bool   `json:"renewable"`
 		LoansPolicy struct {
 			ProfileID              string       `json:"profileId"`
 			Period                 period       `json:"period"`
 			FixedDueDateScheduleID string       `json:"fixedDueDateScheduleId"`
 			ItemLimit              *wholeNumber `json:"itemLimit"`
 		} `json:"loansPolicy"`
+		RenewalsPolicy struct {
+			Unlimited                       bool        `json:"unlimited"`
+			NumberAllowed                   wholeNumber `json:"numberAllowed"`
+			RenewFromID                     string      `json:"renewFromId"`
+			DifferentPeriod                 bool        `json:"differentPeriod"`
+			Period                          *period     `json:"period"`
+			AlternateFixedDueDateScheduleID string      `json:"alternateFixedDueDateScheduleId"`
+		} `json:"renewalsPolicy"`
 		RequestManagement struct {
 			Holds struct {
 				AlternateCheckoutLoanPeriod *period `json:"alternateCheckoutLoanPeriod"`
+				AlternateRenewalLoanPeriod  *period `json:"alternateRenewalLoanPeriod"`
+				RenewItemsWithRequest       bool    `json:"renewItemsWithRequest"`
 			} `json:"holds"`
 		} `json:"requestManagement"`
 	}
 	if err := json.Unmarshal(raw, &record); err != nil {
 		return LoanPolicy{}, fmt.Errorf("read loan policy: %w", err)
 	}
-	loans := record.LoansPolicy
+	loans, renewed, holds := record.LoansPolicy, record.RenewalsPolicy, record.RequestManagement.Holds
 	p := LoanPolicy{
-		ID:         record.ID,
-		Name:       record.Name,
-		Loanable:   record.Loanable,
-		ScheduleID: loans.FixedDueDateScheduleID,
-		profile:    loans.ProfileID,
-		period:     loans.Period,
-		alternate:  record.RequestManagement.Holds.AlternateCheckoutLoanPeriod,
+		ID: record.ID, Name: record.Name, Loanable: record.Loanable,
+		ScheduleID: loans.FixedDueDateScheduleID, RenewalScheduleID: loans.FixedDueDateScheduleID,
+		profile: loans.ProfileID, period: loans.Period, alternate: holds.AlternateCheckoutLoanPeriod,
+		renewals: renewals{
+			allowed: record.Renewable, unlimited: renewed.Unlimited, max: int(renewed.NumberAllowed), origin: renewed.RenewFromID,
+			withHolds: holds.RenewItemsWithRequest, whileHolds: holds.AlternateRenewalLoanPeriod,
+		},
+	}
+	if renewed.DifferentPeriod {
+		p.renewals.separate = cmp.Or(renewed.Period, &period{})
+		p.RenewalScheduleID = cmp.Or(renewed.AlternateFixedDueDateScheduleID, p.ScheduleID)
 	}
 	if limit := loans.ItemLimit; limit != nil {
 		if *limit < 1 || *limit > maxItemLimit {
@@ -88,19 +98,51 @@ func ParseLoanPolicy(raw []byte) (LoanPolicy, error) {
 	return p, nil
 }
 
-// wholeNumber is a JSON number without a fraction. Unlike an int it may be
-// written 5.0, which JSON Schema calls an integer too.
-type wholeNumber int
+// ItemLimit is the number of items of some type that a patron may have on loan at once.
+type ItemLimit struct {
+	Max            int  // 1 to 9999
+	ByMaterialType bool // only items of the same material type count
+	ByLoanType     bool // only items of the same effective loan type count
+	// Message and Code are FOLIO's for a check-out that would exceed the limit.
+	Message string
+	Code    string
+}
 
-// UnmarshalJSON reads a number of at most 32 bits, as in FOLIO.
-func (n *wholeNumber) UnmarshalJSON(raw []byte) error {
-	var f float64
-	if err := json.Unmarshal(raw, &f); err != nil {
-		return err
+// IsReached reports whether a patron with so many of the counted items may borrow no other.
+func (l ItemLimit) IsReached(openLoans int) bool { return openLoans >= l.Max }
+
+// ItemLimitFor returns the limit of the policy under the rule that chose it. It is false if the
+// policy has no limit, or if the rule names neither a material type nor a loan type. The patron
+// group is in message and code but narrows nothing, because all counted loans are one patron's.
+//
+// Source: FOLIO's ItemLimitValidator. It too ignores the limit if the fallback, or a rule by patron
+// group or location alone, chose the policy.
+func (p LoanPolicy) ItemLimitFor(c Conditions) (ItemLimit, bool) {
+	if p.ItemLimit == 0 {
+		return ItemLimit{}, false
 	}
-	if f != math.Trunc(f) || f < math.MinInt32 || f > math.MaxInt32 {
-		return errors.New("not a whole number of 32 bits: " + string(raw))
+	var suffix, code string
+	switch c {
+	case Conditions{PatronGroup: true, MaterialType: true, LoanType: true}:
+		suffix, code = "combination of patron group, material type and loan type", "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"
+	case Conditions{PatronGroup: true, MaterialType: true}:
+		suffix, code = "combination of patron group and material type", "PATRON_GROUP_MATERIAL_TYPE"
+	case Conditions{PatronGroup: true, LoanType: true}:
+		suffix, code = "combination of patron group and loan type", "PATRON_GROUP_LOAN_TYPE"
+	case Conditions{MaterialType: true, LoanType: true}:
+		suffix, code = "combination of material type and loan type", "MATERIAL_TYPE_LOAN_TYPE"
+	case Conditions{MaterialType: true}:
+		suffix, code = "material type", "MATERIAL_TYPE"
+	case Conditions{LoanType: true}:
+		suffix, code = "loan type", "LOAN_TYPE"
+	default:
+		return ItemLimit{}, false
 	}
-	*n = wholeNumber(f)
-	return nil
+	return ItemLimit{
+		Max:            p.ItemLimit,
+		ByMaterialType: c.MaterialType,
+		ByLoanType:     c.LoanType,
+		Message:        fmt.Sprintf("Patron has reached maximum limit of %d items for %s", p.ItemLimit, suffix),
+		Code:           "ITEM_LIMIT_" + code,
+	}, true
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Words of error messages for what may stand somewhere.
+// The parts of error messages that name what may stand in a place.
 const (
 	wantCriterion  = "a criterium letter (t, a, b, c, s, m, g)"
 	wantPolicyType = "a policy type (l, r, n, o, i)"
@@ -19,7 +19,7 @@ type rulesText struct {
 	statements []*statement // in the order of the text, the fallback included
 }
 
-// statement is one line of criteria, or the fallback, which has none.
+// statement is one line of criteria, or the fallback without criteria.
 type statement struct {
 	line     int
 	criteria []criterion
@@ -29,7 +29,7 @@ type statement struct {
 	end      int // place in statements of the first one that is not nested in it
 }
 
-// criterion is one letter with its names. Letters with `all` leave none.
+// criterion is one letter with its names. A letter with `all` makes no criterion.
 type criterion struct {
 	field int  // place in criteriaLetters and in values
 	not   bool // none of the names may match; else one must
@@ -40,9 +40,9 @@ func (c *criterion) holds(v *values) bool {
 	return slices.Contains(c.names, v[c.field]) != c.not
 }
 
-// parser is a recursive descent over the tokens, one method per piece of the
-// grammar that FOLIO's CirculationRules.g4 describes. The first fault is kept
-// and moves the parser to the end of the text, where every loop ends.
+// parser is a recursive descent over the tokens. It has one method for each part of the grammar in
+// FOLIO's CirculationRules.g4. It keeps the first fault and moves to the end of the text, where
+// every loop ends.
 type parser struct {
 	tokens []token
 	next   int // of tokens; never passes the last one
@@ -52,7 +52,7 @@ type parser struct {
 
 func parse(text string) (*rulesText, error) {
 	p := &parser{tokens: lex(text)}
-	p.rulesText()
+	p.parseText()
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -67,9 +67,9 @@ func (p *parser) advance() token {
 	return t
 }
 
-// accept passes over the given reserved word or sign if it comes next.
+// accept skips the given reserved word or sign if it comes next.
 func (p *parser) accept(keyword string) bool {
-	if !p.peek().is(keyword) {
+	if !p.peek().isKeyword(keyword) {
 		return false
 	}
 	p.advance()
@@ -78,13 +78,13 @@ func (p *parser) accept(keyword string) bool {
 
 func (p *parser) expect(keyword string) {
 	if !p.accept(keyword) {
-		p.unexpected("'" + keyword + "'")
+		p.failUnexpected("'" + keyword + "'")
 	}
 }
 
 func (p *parser) expectNewline() {
 	if p.peek().kind != tokenNewline {
-		p.unexpected(wantLineEnd)
+		p.failUnexpected(wantLineEnd)
 		return
 	}
 	p.advance()
@@ -107,8 +107,8 @@ func (p *parser) fail(t token, message string) {
 	p.next = len(p.tokens) - 1
 }
 
-// unexpected reports the next token where one of the others should stand.
-func (p *parser) unexpected(wanted ...string) {
+// failUnexpected reports the next token, where one of the wanted ones should stand.
+func (p *parser) failUnexpected(wanted ...string) {
 	list := wanted[0]
 	if last := len(wanted) - 1; last > 0 {
 		list = strings.Join(wanted[:last], ", ") + " or " + wanted[last]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// measure is what a priority line compares rules by before it looks at their
-// lines, as the text writes it.
+// measure is what a priority line compares rules by, before it compares their lines. It is written
+// as in the text.
 type measure string
 
 // The measures. A criterion counts by the place of its letter in criterium(…).
@@ -20,69 +20,69 @@ const (
 type priority struct {
 	first, second measure
 	firstLine     bool
-	// weights holds 7 for the first letter of criterium(…) down to 1 for the
-	// last, by place in criteriaLetters.
+	// weights holds 7 for the first letter of criterium(…) down to 1 for the last, by place in
+	// criteriaLetters.
 	weights [len(criteriaLetters)]int
 }
 
-// priority reads what follows `priority:`, except `first-line` alone.
-func (p *parser) priority() {
+// parsePriority reads what follows `priority:`, except `first-line` alone.
+func (p *parser) parsePriority() {
 	out := &p.out.priority
 	switch {
 	case p.accept("last-line"):
 		return
 	case p.peek().kind == tokenLetter:
 		out.first, out.second = measureCriterion, measureNumber
-		p.sevenLetters()
+		p.parseLetters()
 		return
 	}
-	out.second = p.measure("'first-line'", "'last-line'", wantCriterion)
+	out.second = p.parseMeasure("'first-line'", "'last-line'", wantCriterion)
 	p.expect(",")
-	if p.linePriority() {
+	if p.acceptLinePriority() {
 		return
 	}
-	if p.peek().is(string(out.second)) {
+	if p.peek().isKeyword(string(out.second)) {
 		p.fail(p.peek(), "Duplicate priority type")
 	}
 	out.first = out.second
-	out.second = p.measure("'first-line'", "'last-line'")
+	out.second = p.parseMeasure("'first-line'", "'last-line'")
 	p.expect(",")
-	if !p.linePriority() {
-		p.unexpected("'first-line'", "'last-line'")
+	if !p.acceptLinePriority() {
+		p.failUnexpected("'first-line'", "'last-line'")
 	}
 }
 
-// linePriority reports whether first-line or last-line came next.
-func (p *parser) linePriority() bool {
+// acceptLinePriority reports whether first-line or last-line came next.
+func (p *parser) acceptLinePriority() bool {
 	p.out.priority.firstLine = p.accept("first-line")
 	return p.out.priority.firstLine || p.accept("last-line")
 }
 
-// measure reads criterium(…) or number-of-criteria. The message of a fault also
-// names the alternatives that the caller would have taken.
-func (p *parser) measure(alternatives ...string) measure {
+// parseMeasure reads criterium(…) or number-of-criteria. The message of a fault also names the
+// caller's alternatives.
+func (p *parser) parseMeasure(alternatives ...string) measure {
 	switch {
 	case p.accept(string(measureNumber)):
 		return measureNumber
 	case p.accept(string(measureCriterion)):
 		p.expect("(")
-		p.sevenLetters()
+		p.parseLetters()
 		p.expect(")")
 		return measureCriterion
 	default:
-		p.unexpected(append([]string{"'criterium'", "'number-of-criteria'"}, alternatives...)...)
+		p.failUnexpected(append([]string{"'criterium'", "'number-of-criteria'"}, alternatives...)...)
 		return measureNothing
 	}
 }
 
-// sevenLetters reads each criterion letter once, with commas between them or
-// without, and weighs them from 7 down to 1.
-func (p *parser) sevenLetters() {
+// parseLetters reads each criterion letter once, with or without commas, and gives them the weights
+// 7 to 1.
+func (p *parser) parseLetters() {
 	first := p.peek()
 	var letters []token
 	for more := true; more; more = p.accept(",") || p.peek().kind == tokenLetter {
 		if p.peek().kind != tokenLetter {
-			p.unexpected(wantCriterion)
+			p.failUnexpected(wantCriterion)
 			return
 		}
 		letters = append(letters, p.advance())

@@ -9,7 +9,7 @@ import (
 // letterSet is a set of criterion letters: bit i is the i-th of criteriaLetters.
 type letterSet uint8
 
-func setOf(letters string) letterSet {
+func newLetterSet(letters string) letterSet {
 	var s letterSet
 	for i := range letters {
 		s |= 1 << strings.IndexByte(criteriaLetters, letters[i])
@@ -17,12 +17,12 @@ func setOf(letters string) letterSet {
 	return s
 }
 
-func (s letterSet) hasAny(letters string) bool { return s&setOf(letters) != 0 }
+func (s letterSet) hasAny(letters string) bool { return s&newLetterSet(letters) != 0 }
 
-// number counts the letters. Those of the location hierarchy count as one together.
-func (s letterSet) number() int {
+// count returns the number of letters. Those of the location hierarchy count as one together.
+func (s letterSet) count() int {
 	const locations = "abcs"
-	n := bits.OnesCount8(uint8(s &^ setOf(locations)))
+	n := bits.OnesCount8(uint8(s &^ newLetterSet(locations)))
 	if s.hasAny(locations) {
 		n++
 	}
@@ -31,10 +31,10 @@ func (s letterSet) number() int {
 
 // rank orders rules: first, second and line are compared in turn, higher wins.
 //
-// Source: FOLIO adds line + second*10^7 + first*10^8 (line counted down for
-// first-line), which is the same order for fewer than ten million lines. It
-// puts the fallback last in every valid text: the fallback has no criteria, and
-// where only the line counts it must stand at the losing end.
+// Source: FOLIO adds line + second*10^7 + first*10^8, with negative lines for first-line. That is
+// the same order for fewer than ten million lines. It puts the fallback last in every valid text:
+// the fallback has no criteria, and where only the line counts the grammar puts it at the end that
+// loses.
 type rank struct{ first, second, line int }
 
 func (r rank) compare(other rank) int {
@@ -45,16 +45,16 @@ func (r rank) compare(other rank) int {
 	)
 }
 
-// rank returns the rank of the rule in the given line that names these letters,
+// rankLine returns the rank of the rule in the given line that names these letters,
 // inherited ones included.
-func (p priority) rank(named letterSet, line int) rank {
+func (p priority) rankLine(named letterSet, line int) rank {
 	if p.firstLine {
 		line = -line
 	}
-	return rank{first: p.value(p.first, named), second: p.value(p.second, named), line: line}
+	return rank{first: p.weigh(p.first, named), second: p.weigh(p.second, named), line: line}
 }
 
-func (p priority) value(m measure, named letterSet) int {
+func (p priority) weigh(m measure, named letterSet) int {
 	switch m {
 	case measureCriterion:
 		highest := 0
@@ -65,7 +65,7 @@ func (p priority) value(m measure, named letterSet) int {
 		}
 		return highest
 	case measureNumber:
-		return named.number()
+		return named.count()
 	default:
 		return 0
 	}

@@ -1,32 +1,6 @@
 package policy
 
-import (
-	"encoding/json"
-	"fmt"
-	"time"
-)
-
-// RenewalPolicy is what a renewal needs of a stored loan policy.
-type RenewalPolicy struct {
-	ID   string
-	Name string
-
-	// ScheduleID names the fixed due date schedule that DueDate needs: the one for
-	// renewals if the policy has one, else that of its loans. Empty is none.
-	ScheduleID string
-
-	loanable  bool
-	renewable bool
-	unlimited bool
-	allowed   int  // renewals of one loan, unless unlimited
-	withHolds bool // a waiting hold does not keep the loan from being renewed
-
-	profile   string
-	period    period
-	different *period // as the policy's renewals have it; nil when they follow the loans
-	alternate *period // the one while a hold waits; nil for the usual one
-	from      string  // what the new due date counts from
-}
+import "time"
 
 // What a renewal of the profile Rolling counts from.
 const (
@@ -34,148 +8,95 @@ const (
 	fromDueDate    = "CURRENT_DUE_DATE"
 )
 
-// ParseRenewalPolicy reads a record of FOLIO's /loan-policy-storage/loan-policies
-// as ParseLoanPolicy does. What makes no sense is not an error here but one of
-// DueDate's.
-func ParseRenewalPolicy(raw []byte) (RenewalPolicy, error) {
-	var record struct {
-		ID          string `json:"id"`
-		Name        string `json:"name"`
-		Loanable    bool   `json:"loanable"`
-		Renewable   bool   `json:"renewable"`
-		LoansPolicy struct {
-			ProfileID              string `json:"profileId"`
-			Period                 period `json:"period"`
-			FixedDueDateScheduleID string `json:"fixedDueDateScheduleId"`
-		} `json:"loansPolicy"`
-		RenewalsPolicy struct {
-			Unlimited                       bool        `json:"unlimited"`
-			NumberAllowed                   wholeNumber `json:"numberAllowed"`
-			RenewFromID                     string      `json:"renewFromId"`
-			DifferentPeriod                 bool        `json:"differentPeriod"`
-			Period                          *period     `json:"period"`
-			AlternateFixedDueDateScheduleID string      `json:"alternateFixedDueDateScheduleId"`
-		} `json:"renewalsPolicy"`
-		RequestManagement struct {
-			Holds struct {
-				RenewItemsWithRequest      bool    `json:"renewItemsWithRequest"`
-				AlternateRenewalLoanPeriod *period `json:"alternateRenewalLoanPeriod"`
-			} `json:"holds"`
-		} `json:"requestManagement"`
-	}
-	if err := json.Unmarshal(raw, &record); err != nil {
-		return RenewalPolicy{}, fmt.Errorf("read loan policy: %w", err)
-	}
-	loans, renewals, holds := record.LoansPolicy, record.RenewalsPolicy, record.RequestManagement.Holds
-	p := RenewalPolicy{
-		ID: record.ID, Name: record.Name, loanable: record.Loanable, renewable: record.Renewable,
-		ScheduleID: loans.FixedDueDateScheduleID,
-		unlimited:  renewals.Unlimited, allowed: int(renewals.NumberAllowed), from: renewals.RenewFromID,
-		profile: loans.ProfileID, period: loans.Period,
-		withHolds: holds.RenewItemsWithRequest, alternate: holds.AlternateRenewalLoanPeriod,
-	}
-	if renewals.DifferentPeriod {
-		if p.different = renewals.Period; p.different == nil {
-			p.different = &period{}
-		}
-		if renewals.AlternateFixedDueDateScheduleID != "" {
-			p.ScheduleID = renewals.AlternateFixedDueDateScheduleID
-		}
-	}
-	return p, nil
-}
-
 // RenewalTerms are what a renewal depends on besides the policy.
 type RenewalTerms struct {
 	Now time.Time
-	// DueDate is when the loan is due now; zero for a loan without one.
+	// DueDate is when the loan is due now; zero for a loan without a due date.
 	DueDate time.Time
 	// Renewals is how often the loan was renewed.
 	Renewals int
-	// PatronExpires is when the patron's card does; zero for never.
+	// PatronExpires is the end of the patron's card; zero if it has none.
 	PatronExpires time.Time
-	// Schedule is the record that the policy's ScheduleID names.
+	// Schedule is the record that the policy's RenewalScheduleID names.
 	Schedule FixedSchedule
-	// Recalled says that an open recall names the item, HoldWaits that a hold which
-	// no item is set aside for yet waits for it.
+	// Recalled says that an open recall names the item, and HoldWaits that a hold without an item
+	// waits for it.
 	Recalled, HoldWaits bool
 }
 
-// Renew returns when a renewed loan is due, or every reason why it cannot be
-// renewed: the policy does not lend or not renew, an open recall, a waiting hold
-// that the policy does not renew with, the number of renewals, a due date that
-// would not move forward, or one that cannot be computed.
+// Renew returns when a renewed loan is due, or every reason why it cannot be renewed: the policy
+// does not lend or not renew, an open recall, a waiting hold, the number of renewals, a due date
+// that would not move forward, or one that cannot be computed.
 //
-// The wording is FOLIO's (mod-circulation, RegularRenewalStrategy). Libraries
-// count as always open.
-func (p RenewalPolicy) Renew(t RenewalTerms) (due time.Time, refusals []string) {
-	refuse := func(when bool, why string) {
-		if when {
-			refusals = append(refusals, why)
+// The wording is FOLIO's (mod-circulation, RegularRenewalStrategy). Libraries count as always open.
+func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []string) {
+	refuseIf := func(refused bool, message string) {
+		if refused {
+			refusals = append(refusals, message)
 		}
 	}
-	refuse(t.Recalled, "items cannot be renewed when there is an active recall request")
-	if !p.loanable || !p.renewable { // then its other terms mean nothing
-		refuse(!p.loanable, "item is not loanable")
-		refuse(p.loanable, "loan is not renewable")
+	refuseIf(t.Recalled, "items cannot be renewed when there is an active recall request")
+	if !p.Loanable || !p.renewals.allowed { // the policy's other terms have no meaning then
+		refuseIf(!p.Loanable, "item is not loanable")
+		refuseIf(p.Loanable, "loan is not renewable")
 		return time.Time{}, refusals
 	}
-	refuse(t.HoldWaits && !p.withHolds, "items with this loan policy cannot be renewed when there is an active, pending hold request")
-	due, err := p.dueDate(t)
+	refuseIf(t.HoldWaits && !p.renewals.withHolds, "items with this loan policy cannot be renewed when there is an active, pending hold request")
+	due, err := p.computeRenewed(t)
 	if err != nil {
 		refusals = append(refusals, err.Error())
 	} else {
-		refuse(!due.After(t.DueDate), "renewal would not change the due date")
+		refuseIf(!due.After(t.DueDate), "renewal would not change the due date")
 	}
-	refuse(!p.unlimited && t.Renewals >= p.allowed, "loan at maximum renewal number")
+	refuseIf(!p.renewals.unlimited && t.Renewals >= p.renewals.max, "loan at maximum renewal number")
 	return due, refusals
 }
 
-// dueDate is the date of the schedule (profile Fixed), or the end of a period
-// (Rolling) no later than the schedule allows, and never later than the patron's
-// expiration. Its error is a *DueDateError.
-func (p RenewalPolicy) dueDate(t RenewalTerms) (time.Time, error) {
-	return byProfile(p.profile, func() (time.Time, error) { return p.fixed(t) }, func() (time.Time, error) { return p.rolling(t) },
+// computeRenewed returns the date of the schedule (profile Fixed), or the end of a period (Rolling)
+// no later than the schedule allows, and never later than the patron's expiration. Its error is a
+// *DueDateError.
+func (p LoanPolicy) computeRenewed(t RenewalTerms) (time.Time, error) {
+	return p.computeByProfile(func() (time.Time, error) { return p.renewFixed(t) }, func() (time.Time, error) { return p.renewRolling(t) },
 		t.PatronExpires)
 }
 
-func (p RenewalPolicy) fixed(t RenewalTerms) (time.Time, error) {
+func (p LoanPolicy) renewFixed(t RenewalTerms) (time.Time, error) {
 	switch {
-	case p.different != nil && *p.different != (period{}):
+	case p.renewals.separate != nil && *p.renewals.separate != (period{}):
 		return time.Time{}, &DueDateError{"Item's loan policy has fixed profile but renewal period is specified"}
-	case t.HoldWaits && p.alternate != nil:
+	case t.HoldWaits && p.renewals.whileHolds != nil:
 		return time.Time{}, &DueDateError{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}
 	}
-	return p.scheduled(t)
+	return t.readSchedule()
 }
 
-func (p RenewalPolicy) rolling(t RenewalTerms) (time.Time, error) {
+func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 	var start time.Time
-	switch {
-	case p.from == fromSystemDate, p.from == fromDueDate && t.DueDate.IsZero():
+	switch origin := p.renewals.origin; {
+	case origin == fromSystemDate, origin == fromDueDate && t.DueDate.IsZero():
 		start = t.Now
-	case p.from == fromDueDate:
+	case origin == fromDueDate:
 		start = t.DueDate.In(t.Now.Location())
 	default:
 		return time.Time{}, &DueDateError{"cannot determine when to renew from"}
 	}
 	span := p.period
-	if p.different != nil {
-		span = *p.different
+	if p.renewals.separate != nil {
+		span = *p.renewals.separate
 	}
-	if t.HoldWaits && p.alternate != nil {
-		span = *p.alternate
+	if t.HoldWaits && p.renewals.whileHolds != nil {
+		span = *p.renewals.whileHolds
 	}
-	due, err := span.after(start)
-	if err != nil || p.ScheduleID == "" {
+	due, err := span.computeEnd(start)
+	if err != nil || p.RenewalScheduleID == "" {
 		return due, err
 	}
-	return noLater(due, func() (time.Time, error) { return p.scheduled(t) })
+	return limitDate(due, t.readSchedule)
 }
 
-// scheduled is the schedule's date for what is renewed now.
-func (p RenewalPolicy) scheduled(t RenewalTerms) (time.Time, error) {
-	due, found := t.Schedule.dueFor(t.Now)
+// readSchedule returns the schedule's date for what is renewed now.
+func (t RenewalTerms) readSchedule() (time.Time, error) {
+	due, found := t.Schedule.findDueDate(t.Now)
 	if !found {
 		return time.Time{}, &DueDateError{"renewal date falls outside of date ranges in the loan policy"}
 	}

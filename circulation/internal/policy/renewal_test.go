@@ -10,9 +10,9 @@ import (
 )
 
 // renewalPolicy is a loan policy with these parts beside what every one has.
-func renewalPolicy(t *testing.T, parts string) policy.RenewalPolicy {
+func renewalPolicy(t *testing.T, parts string) policy.LoanPolicy {
 	t.Helper()
-	p, err := policy.ParseRenewalPolicy([]byte(`{"id":"p","name":"Weeks","loanable":true,"renewable":true,` + parts + `}`))
+	p, err := policy.ParseLoanPolicy([]byte(`{"id":"p","name":"Weeks","loanable":true,"renewable":true,` + parts + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +140,11 @@ func TestWhichScheduleARenewalNeeds(t *testing.T) {
 		fixed + `,"renewalsPolicy":{"differentPeriod":true,"alternateFixedDueDateScheduleId":"r"}`:  "r",
 		fixed + `,"renewalsPolicy":{"differentPeriod":false,"alternateFixedDueDateScheduleId":"r"}`: "s",
 	} {
-		if got := renewalPolicy(t, parts).ScheduleID; got != want {
+		if got := renewalPolicy(t, parts).RenewalScheduleID; got != want {
 			t.Errorf("%s: got %q, want %q", parts, got, want)
 		}
 	}
-	if _, err := policy.ParseRenewalPolicy([]byte(`{"renewalsPolicy":{"numberAllowed":"3"}}`)); err == nil {
+	if _, err := policy.ParseLoanPolicy([]byte(`{"renewalsPolicy":{"numberAllowed":"3"}}`)); err == nil {
 		t.Error("a number in words was read")
 	}
 }

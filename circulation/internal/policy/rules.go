@@ -1,21 +1,20 @@
-// Package policy decides which loan policy applies to a check-out, when the
-// loan is due and how many items the policy allows.
+// Package policy decides which loan policy applies to a check-out, when the loan is due, whether it
+// can be renewed, and how many items the policy allows.
 //
-// Its three parts are the circulation rules (Compile, Rules), the loan policy
-// with its due dates (ParseLoanPolicy, LoanPolicy) and the item limit
-// (LoanPolicy.ItemLimitFor). Language, messages and rank are those of FOLIO's
-// mod-circulation. The package is pure: it reads no clock, no record and no
-// setting.
+// Its parts are the circulation rules (Compile, Rules) and the loan policy (ParseLoanPolicy,
+// LoanPolicy) with its due dates, renewals and item limit. Language, messages and rank are those of
+// FOLIO's mod-circulation. The package is pure: it reads no clock, no record and no setting.
 package policy
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
 )
 
-// Kind is one of the five sorts of policy that a rule names, written as its
-// letter in the rules text. Only the constants below are kinds.
+// Kind is one of the five kinds of policies that a rule names, written as its letter in the rules
+// text. Only the constants below are kinds.
 type Kind byte
 
 // The kinds of policy. Every rule and the fallback name exactly one of each.
@@ -35,9 +34,8 @@ func (k Kind) String() string { return string(rune(k)) }
 
 func (k Kind) index() int { return strings.IndexByte(kindLetters, byte(k)) }
 
-// Criteria says what is lent to whom: the ids that rules are compared with,
-// exactly and case-sensitively. An empty id equals no name, so that only `all`
-// and `!name` match it.
+// Criteria has the ids of an item and a patron that rules are compared with, exactly and
+// case-sensitively. An empty id equals no name, so that only `all` and `!name` match it.
 type Criteria struct {
 	MaterialType string // m
 	LoanType     string // t: the item's temporary loan type, else its permanent one
@@ -48,18 +46,18 @@ type Criteria struct {
 	Institution  string // a
 }
 
-// criteriaLetters holds the criterion letters. A letter's place in it is the
-// place of its value in values.
+// criteriaLetters holds the criterion letters. A letter's place in it is the place of its value in
+// values.
 const criteriaLetters = "tabcsmg"
 
 type values [len(criteriaLetters)]string
 
-func (c Criteria) values() values {
+func (c Criteria) listValues() values {
 	return values{c.LoanType, c.Institution, c.Campus, c.Library, c.Location, c.MaterialType, c.PatronGroup}
 }
 
-// Conditions says which criteria a rule names, in its own line or in the lines
-// it is nested in. `all` and `!` count as naming. The item limit depends on it.
+// Conditions says which criteria a rule names, in its own line or in the lines it is nested in.
+// `all` and `!` count as naming. The item limit depends on it.
 type Conditions struct {
 	MaterialType bool
 	LoanType     bool
@@ -82,23 +80,22 @@ type Reference struct {
 	Column int // of the name, counted from 0
 }
 
-// NotFound is the error for a policy that has no record. Source: FOLIO's
-// `The policy l does not exist`; since that does not say which one, line and
-// column are those of the name.
-func (p Reference) NotFound() *SyntaxError {
+// NewNotFound returns the error for a policy that has no record. The message is FOLIO's, which
+// names only the kind. Line and column are those of the name.
+func (p Reference) NewNotFound() *SyntaxError {
 	return &SyntaxError{Message: "The policy " + p.Kind.String() + " does not exist", Line: p.Line, Column: p.Column}
 }
 
-// Rules is a compiled rules text. It never changes and may be used by many
-// goroutines at once. Only Compile makes one.
+// Rules is a compiled rules text. It never changes, and many goroutines may use it at once. Only
+// Compile makes one.
 type Rules struct {
 	lines []line
-	text  []string                      // lines of the text, for people
+	text  []string                      // lines of the text, for display
 	refs  [len(kindLetters)][]Reference // in order of appearance
 }
 
-// line is a line of the text with its own criteria. It applies if they hold and
-// the line it is nested in applies. It is a rule if it names policies.
+// line is a line of the text with its own criteria. It applies if they hold and the line it is
+// nested in applies. It is a rule if it names policies.
 type line struct {
 	criteria   []criterion
 	end        int // place in Rules.lines of the first one that is not nested in this one
@@ -110,9 +107,8 @@ type line struct {
 	conditions Conditions
 }
 
-// Compile reads a rules text. Its error is always a *SyntaxError, and ErrBlank
-// for a text of nothing but white space. Whether the named policies exist is
-// not asked here, see PolicyIDs.
+// Compile reads a rules text. Its error is always a *SyntaxError, and ErrBlank for a text of white
+// space only. It does not check whether the named policies exist, see PolicyIDs.
 func Compile(text string) (*Rules, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, ErrBlank
@@ -141,7 +137,7 @@ func newLine(s *statement, p priority) line {
 		end:      s.end,
 		number:   s.line,
 		isRule:   s.policies != nil, isFallback: s.fallback,
-		rank: p.rank(s.named, s.line),
+		rank: p.rankLine(s.named, s.line),
 		conditions: Conditions{
 			MaterialType: s.named.hasAny("m"),
 			LoanType:     s.named.hasAny("t"),
@@ -154,12 +150,11 @@ func newLine(s *statement, p priority) line {
 	return l
 }
 
-// Match returns the rule of the highest rank that applies to c. There always
-// is one, since the fallback applies to everything. It panics if k is not one
-// of the constants.
+// Match returns the rule of the highest rank that applies to c. It always exists, because the
+// fallback applies to everything. Match panics if k is not one of the constants.
 func (r *Rules) Match(k Kind, c Criteria) Match {
 	var best *line
-	for l := range r.applying(c) {
+	for l := range r.selectLines(c) {
 		if best == nil || l.rank.compare(best.rank) > 0 {
 			best = l
 		}
@@ -167,10 +162,10 @@ func (r *Rules) Match(k Kind, c Criteria) Match {
 	return best.match(k)
 }
 
-// MatchAll returns every rule that applies to c, highest rank first. The last
-// is the fallback. It panics if k is not one of the constants.
+// MatchAll returns every rule that applies to c, highest rank first. The last is the fallback.
+// MatchAll panics if k is not one of the constants.
 func (r *Rules) MatchAll(k Kind, c Criteria) []Match {
-	lines := slices.SortedFunc(r.applying(c), func(a, b *line) int { return b.rank.compare(a.rank) })
+	lines := slices.SortedFunc(r.selectLines(c), func(a, b *line) int { return b.rank.compare(a.rank) })
 	all := make([]Match, len(lines))
 	for i, l := range lines {
 		all[i] = l.match(k)
@@ -178,11 +173,11 @@ func (r *Rules) MatchAll(k Kind, c Criteria) []Match {
 	return all
 }
 
-// applying yields the rules that apply to c in the order of the text. What is
-// nested in a line that does not apply is passed over.
-func (r *Rules) applying(c Criteria) iter.Seq[*line] {
+// selectLines yields the rules that apply to c in the order of the text. It skips what is nested in
+// a line that does not apply.
+func (r *Rules) selectLines(c Criteria) iter.Seq[*line] {
 	return func(yield func(*line) bool) {
-		v := c.values()
+		v := c.listValues()
 		for i := 0; i < len(r.lines); {
 			l := &r.lines[i]
 			if !l.holds(&v) {
@@ -210,8 +205,8 @@ func (l *line) match(k Kind) Match {
 	return Match{PolicyID: l.policies[k.index()], Line: l.number, Conditions: l.conditions, Fallback: l.isFallback}
 }
 
-// Line returns a line of the text as it stands, but for white space around it.
-// Lines are counted from 1, as in Match; what is no line is "".
+// Line returns a line of the text without white space at its ends. Lines are counted from 1, as in
+// Match. Any other number returns "".
 func (r *Rules) Line(number int) string {
 	if number < 1 || number > len(r.text) {
 		return ""
@@ -219,9 +214,26 @@ func (r *Rules) Line(number int) string {
 	return strings.TrimSpace(r.text[number-1])
 }
 
-// PolicyIDs returns the distinct policies of kind k that the text names, each
-// with the place where it stands first, in that order. It panics if k is not
-// one of the constants.
+// PolicyIDs returns the distinct policies of kind k that the text names, each with its first place,
+// in the order of these places. It panics if k is not one of the constants.
 func (r *Rules) PolicyIDs(k Kind) []Reference {
 	return slices.Clone(r.refs[k.index()])
 }
+
+// SyntaxError is the first fault of a rules text, with its place.
+type SyntaxError struct {
+	Message string // in FOLIO's words
+	Line    int    // counted from 1
+	// Column is counted from 0 in characters, as ANTLR does. FOLIO's answer has this number for
+	// missing and repeated policies, and one more for everything else.
+	Column int
+}
+
+// Error returns the message with its line and column, counted as in the fields.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
+}
+
+// ErrBlank is Compile's *SyntaxError for a text of white space only. The message is FOLIO's for a
+// check-out under blank rules.
+var ErrBlank error = &SyntaxError{Message: "Cannot apply blank circulation rules", Line: 1}

@@ -187,7 +187,7 @@ func TestPolicyIDs(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
-	if got, want := got[1].NotFound().Error(), "line 3, column 16: The policy r does not exist"; got != want {
+	if got, want := got[1].NewNotFound().Error(), "line 3, column 16: The policy r does not exist"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	got[0].ID = "changed"

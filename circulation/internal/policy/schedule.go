@@ -8,17 +8,16 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// FixedSchedule is a stored fixed due date schedule: for each range of loan dates
-// the one date when everything lent in it is due. The zero FixedSchedule has no
-// range.
+// FixedSchedule is a stored fixed due date schedule: for each range of loan dates the one date on
+// which everything lent in it is due. The zero FixedSchedule has no range.
 type FixedSchedule struct{ ranges []dateRange }
 
 // dateRange holds for loan dates from one instant to another, both included.
 type dateRange struct{ from, to, due time.Time }
 
 // ParseFixedSchedule reads a record of FOLIO's
-// /fixed-due-date-schedule-storage/fixed-due-date-schedules. Unknown fields are
-// passed over. The error says which date is missing or no date.
+// /fixed-due-date-schedule-storage/fixed-due-date-schedules. Unknown fields are ignored. The error
+// names the date that is missing or no date.
 func ParseFixedSchedule(raw []byte) (FixedSchedule, error) {
 	var record struct {
 		ID        string `json:"id"`
@@ -47,9 +46,9 @@ func ParseFixedSchedule(raw []byte) (FixedSchedule, error) {
 	return s, nil
 }
 
-// dueFor returns when an item lent at loanDate is due. It is false when no range
-// has the date; the first one counts if several have.
-func (s FixedSchedule) dueFor(loanDate time.Time) (time.Time, bool) {
+// findDueDate returns when an item lent at loanDate is due: the due date of the first range that
+// has the loan date; false if no range has it.
+func (s FixedSchedule) findDueDate(loanDate time.Time) (time.Time, bool) {
 	for _, r := range s.ranges {
 		if !loanDate.Before(r.from) && !loanDate.After(r.to) {
 			return r.due.In(loanDate.Location()), true

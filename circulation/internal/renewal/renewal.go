@@ -35,7 +35,7 @@ type Renewer interface {
 	// OpenLoan returns the item's open loan. Fault: NotFound.
 	OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error)
 	// RenewalPolicy returns the terms of a loan policy. Fault: NotFound.
-	RenewalPolicy(ctx context.Context, id string) (policy.RenewalPolicy, error)
+	RenewalPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 	// Renew commits and returns the loan. Faults that say it did not happen: LoanChanged,
 	// ItemChanged, Invalid.
 	Renew(ctx context.Context, r schemas.Renewal) (json.RawMessage, error)
@@ -59,11 +59,11 @@ type storedLoan struct {
 	RenewalCount int             `json:"renewalCount"`
 }
 
-// Renew extends the patron's loan of the item by the policy that the circulation rules choose today,
-// and returns the stored loan.
+// Renew extends the patron's loan of the item by the policy that the circulation rules choose
+// today, and returns the stored loan.
 //
-// Faults: Invalid with FOLIO's messages for everything that is wrong; LoanChanged and ItemChanged if
-// loan or item keeps changing; Internal for faults of stored configuration; any other answer of
+// Faults: Invalid with FOLIO's messages for everything that is wrong; LoanChanged and ItemChanged
+// if loan or item keeps changing; Internal for faults of stored configuration; any other answer of
 // storage. A renewal whose answer was lost may have happened; the loan shows that.
 func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, error) {
 	start := time.Now()
@@ -168,7 +168,7 @@ func (s *Service) judgeRenewal(ctx context.Context, req Request, facts *library.
 		Now: now.UTC(), DueDate: loan.DueDate.Time, Renewals: loan.RenewalCount, PatronExpires: facts.User.ExpirationDate.Time,
 		Recalled: isRecalled(facts), HoldWaits: facts.Queue.HasHold(facts.Copy, ""),
 	}
-	if t.Schedule, err = library.ReadSchedule(ctx, s.Library, terms.ScheduleID, terms.ID); err != nil {
+	if t.Schedule, err = library.ReadSchedule(ctx, s.Library, terms.RenewalScheduleID, terms.ID); err != nil {
 		return schemas.Renewal{}, err
 	}
 	due, refusals := terms.Renew(t)
@@ -212,10 +212,10 @@ func isRecalled(facts *library.Facts) bool {
 
 // findPolicy finds the loan policy that the rules choose now. FOLIO renews by today's rules and not
 // by those of the check-out.
-func (s *Service) findPolicy(ctx context.Context, facts *library.Facts) (policy.RenewalPolicy, error) {
+func (s *Service) findPolicy(ctx context.Context, facts *library.Facts) (policy.LoanPolicy, error) {
 	criteria, err := facts.Criteria()
 	if err != nil {
-		return policy.RenewalPolicy{}, err
+		return policy.LoanPolicy{}, err
 	}
 	id := facts.Rules.Match(policy.KindLoan, criteria).PolicyID
 	terms, err := s.Renewer.RenewalPolicy(ctx, id)

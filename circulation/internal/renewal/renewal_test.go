@@ -42,11 +42,11 @@ func (r *renewals) OpenLoan(_ context.Context, itemID string) (json.RawMessage, 
 	return json.RawMessage(r.loan), nil
 }
 
-func (r *renewals) RenewalPolicy(context.Context, string) (policy.RenewalPolicy, error) {
+func (r *renewals) RenewalPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	if r.NoPolicy {
-		return policy.RenewalPolicy{}, librarytest.ErrNone
+		return policy.LoanPolicy{}, librarytest.ErrNone
 	}
-	return policy.ParseRenewalPolicy([]byte(r.Policy))
+	return policy.ParseLoanPolicy([]byte(r.Policy))
 }
 
 func (r *renewals) Renew(_ context.Context, renewal schemas.Renewal) (json.RawMessage, error) {

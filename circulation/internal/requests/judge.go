@@ -18,7 +18,6 @@ import (
 
 const (
 	page      = "Page"
-	available = "Available"
 	holdShelf = "Hold Shelf"
 )
 
@@ -26,7 +25,7 @@ const (
 type facts struct {
 	user      library.User
 	userFound bool
-	item      library.Item // the one that is asked for, or that a page for a title takes
+	item      library.Item // the requested one, or the copy that a page for a title takes
 	itemFound bool
 	holdings  library.Holdings
 	instance  library.Instance
@@ -36,35 +35,37 @@ type facts struct {
 	borrows   bool // the patron has the item
 }
 
-func (s *Service) gather(ctx context.Context, w wish) (f facts, err error) {
+// readFacts reads what the request is judged by, in parallel calls.
+func (s *Service) readFacts(ctx context.Context, w wish) (f facts, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		f.user, f.userFound, err = fault.Found(s.Library.User(ctx, w.RequesterID))
+		f.user, f.userFound, err = fault.Found(s.Library.User(ctx, w.record.RequesterID))
 		return err
 	})
 	g.Go(func() (err error) {
-		f.instance, f.titled, err = fault.Found(s.Library.Instance(ctx, w.InstanceID))
+		f.instance, f.titled, err = fault.Found(s.Library.Instance(ctx, w.record.InstanceID))
 		return err
 	})
-	if w.PickupServicePointID != "" {
+	if w.record.PickupServicePointID != "" {
 		g.Go(func() (err error) {
-			f.pickup, f.pickable, err = fault.Found(s.Library.PickupPoint(ctx, w.PickupServicePointID))
+			f.pickup, f.pickable, err = fault.Found(s.Library.PickupPoint(ctx, w.record.PickupServicePointID))
 			return err
 		})
 	}
-	g.Go(func() error { return s.gatherItem(ctx, w, &f) })
+	g.Go(func() error { return s.readItem(ctx, w, &f) })
 	if err := g.Wait(); err != nil {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
 	}
 	return f, nil
 }
 
-func (s *Service) gatherItem(ctx context.Context, w wish, f *facts) (err error) {
+// readItem reads the item and what belongs to it.
+func (s *Service) readItem(ctx context.Context, w wish, f *facts) (err error) {
 	switch {
-	case w.ItemID != "":
-		f.item, f.itemFound, err = fault.Found(s.Library.Item(ctx, w.ItemID))
-	case w.RequestType == page:
-		f.item, f.itemFound, err = fault.Found(s.Library.FreeCopy(ctx, w.InstanceID))
+	case w.record.ItemID != "":
+		f.item, f.itemFound, err = fault.Found(s.Library.Item(ctx, w.record.ItemID))
+	case w.record.RequestType == page:
+		f.item, f.itemFound, err = fault.Found(s.Library.FreeCopy(ctx, w.record.InstanceID))
 	}
 	if err != nil || !f.itemFound {
 		return err
@@ -72,24 +73,24 @@ func (s *Service) gatherItem(ctx context.Context, w wish, f *facts) (err error) 
 	if f.holdings, _, err = fault.Found(s.Library.Holdings(ctx, f.item.HoldingsRecordID)); err != nil {
 		return err
 	}
-	f.borrows, err = s.Library.Borrows(ctx, w.RequesterID, f.item.ID)
+	f.borrows, err = s.Library.Borrows(ctx, w.record.RequesterID, f.item.ID)
 	return err
 }
 
-// requestable are the item statuses of each type of request (mod-circulation,
+// listStatuses returns the item statuses that a type of request allows (mod-circulation,
 // RequestTypeItemStatusWhiteList).
-func requestable(requestType string) []string {
-	onItsWay := []string{"Checked out", "Awaiting pickup", "Awaiting delivery", "In transit", "Paged", "On order", "In process", "Restricted"}
+func listStatuses(requestType string) []string {
+	onLoanOrMoving := []string{"Checked out", "Awaiting pickup", "Awaiting delivery", "In transit", "Paged", "On order", "In process", "Restricted"}
 	switch requestType {
 	case page:
-		return []string{available, "Restricted"}
+		return []string{library.StatusAvailable, "Restricted"}
 	case "Hold":
-		return append(onItsWay, "Missing")
+		return append(onLoanOrMoving, "Missing")
 	}
-	return onItsWay
+	return onLoanOrMoving
 }
 
-// judge lists everything that is wrong.
+// judge returns everything that is wrong.
 func (w wish) judge(f facts) fault.List {
 	return slices.Concat(w.judgeUser(f), w.judgeItem(f), w.judgePickup(f))
 }
@@ -97,11 +98,11 @@ func (w wish) judge(f facts) fault.List {
 func (w wish) judgeUser(f facts) fault.List {
 	switch {
 	case !f.userFound:
-		return fault.List{fault.Refusal("", "A valid user and patron group are required. User is null", value("userId", w.RequesterID))}
+		return fault.List{fault.Refusal("", "A valid user and patron group are required. User is null", newParameter("userId", w.record.RequesterID))}
 	case f.user.PatronGroup == "":
-		return fault.List{fault.Refusal("", "A valid patron group is required. PatronGroup ID is null", value("PatronGroupId", ""))}
+		return fault.List{fault.Refusal("", "A valid patron group is required. PatronGroup ID is null", newParameter("PatronGroupId", ""))}
 	case f.user.IsInactive(time.Now()):
-		return fault.List{fault.Refusal("", "Inactive users cannot make requests", value("requesterId", w.RequesterID))}
+		return fault.List{fault.Refusal("", "Inactive users cannot make requests", newParameter("requesterId", w.record.RequesterID))}
 	}
 	return nil
 }
@@ -109,44 +110,44 @@ func (w wish) judgeUser(f facts) fault.List {
 func (w wish) judgeItem(f facts) fault.List {
 	switch {
 	case !f.titled:
-		return fault.List{fault.Refusal("", "Instance does not exist", value("instanceId", w.InstanceID))}
-	case w.ItemID != "" && !f.itemFound:
-		return fault.List{fault.Refusal("", "Item does not exist", value("itemId", w.ItemID))}
-	case w.RequestType == page && !f.itemFound:
-		return fault.List{fault.Refusal("", "Cannot create page TLR for this instance ID - no available items found", value("instanceId", w.InstanceID))}
+		return fault.List{fault.Refusal("", "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
+	case w.record.ItemID != "" && !f.itemFound:
+		return fault.List{fault.Refusal("", "Item does not exist", newParameter("itemId", w.record.ItemID))}
+	case w.record.RequestType == page && !f.itemFound:
+		return fault.List{fault.Refusal("", "Cannot create page TLR for this instance ID - no available items found", newParameter("instanceId", w.record.InstanceID))}
 	case !f.itemFound:
 		return nil
-	case !strings.EqualFold(f.holdings.InstanceID, w.InstanceID):
-		return fault.List{fault.Refusal("", "The item is not one of the instance", value("itemId", w.ItemID), value("instanceId", w.InstanceID))}
+	case !strings.EqualFold(f.holdings.InstanceID, w.record.InstanceID):
+		return fault.List{fault.Refusal("", "The item is not one of the instance", newParameter("itemId", w.record.ItemID), newParameter("instanceId", w.record.InstanceID))}
 	case f.borrows:
-		return fault.List{fault.Refusal("", "This requester already has this item on loan", value("itemId", f.item.ID), value("userId", w.RequesterID))}
-	case !slices.Contains(requestable(w.RequestType), f.item.Status.Name):
-		return fault.List{fault.Refusal("", fmt.Sprintf("%s requests are not allowed for %s item status combination", w.RequestType, f.item.Status.Name),
-			value(w.RequestType, f.item.ID))}
+		return fault.List{fault.Refusal("", "This requester already has this item on loan", newParameter("itemId", f.item.ID), newParameter("userId", w.record.RequesterID))}
+	case !slices.Contains(listStatuses(w.record.RequestType), f.item.Status.Name):
+		return fault.List{fault.Refusal("", fmt.Sprintf("%s requests are not allowed for %s item status combination", w.record.RequestType, f.item.Status.Name),
+			newParameter(w.record.RequestType, f.item.ID))}
 	}
 	return nil
 }
 
 func (w wish) judgePickup(f facts) fault.List {
 	switch {
-	case w.PickupServicePointID == "" && w.FulfillmentPreference == holdShelf:
+	case w.record.PickupServicePointID == "" && w.record.FulfillmentPreference == holdShelf:
 		return fault.List{fault.Refusal("HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT",
-			"Hold shelf fulfillment requests require a Pickup service point", value("id", w.ID))}
-	case w.PickupServicePointID == "":
+			"Hold shelf fulfillment requests require a Pickup service point", newParameter("id", w.record.ID))}
+	case w.record.PickupServicePointID == "":
 		return nil
 	case !f.pickable:
-		return fault.List{fault.Refusal("", "Pickup service point does not exist", value("pickupServicePointId", w.PickupServicePointID))}
+		return fault.List{fault.Refusal("", "Pickup service point does not exist", newParameter("pickupServicePointId", w.record.PickupServicePointID))}
 	case !f.pickup.PickupLocation:
-		return fault.List{fault.Refusal("", "Service point is not a pickup location", value("pickupServicePointId", w.PickupServicePointID))}
+		return fault.List{fault.Refusal("", "Service point is not a pickup location", newParameter("pickupServicePointId", w.record.PickupServicePointID))}
 	}
 	return nil
 }
 
-// placement is the request as it is stored, with copies of what lists of requests
-// show and are searched by.
-func (w wish) placement(f facts) (schemas.Placement, error) {
+// makePlacement returns the request as it is stored. It has copies of the fields by which lists of
+// requests are shown and searched.
+func (w wish) makePlacement(f facts) (schemas.Placement, error) {
 	doc := maps.Clone(w.doc)
-	doc["requester"] = person(f.user)
+	doc["requester"] = copyPatron(f.user)
 	doc["instance"] = map[string]any{"title": f.instance.Title}
 	p := schemas.Placement{TitleLevel: w.titleLevel}
 	delete(doc, "holdingsRecordId")
@@ -162,7 +163,8 @@ func (w wish) placement(f facts) (schemas.Placement, error) {
 	return p, nil
 }
 
-func person(u library.User) map[string]any {
+// copyPatron returns the fields of a patron that a request has copies of.
+func copyPatron(u library.User) map[string]any {
 	copied := map[string]any{"lastName": u.Personal.LastName, "firstName": u.Personal.FirstName, "barcode": u.Barcode}
 	maps.DeleteFunc(copied, func(_ string, v any) bool { return v == "" })
 	return copied

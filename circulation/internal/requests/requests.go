@@ -1,5 +1,5 @@
-// Package requests places patrons' requests for items and titles, as far as
-// check-outs and check-ins need them.
+// Package requests places patrons' requests for items and titles, as far as check-outs and
+// check-ins need them.
 package requests
 
 import (
@@ -17,8 +17,7 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// Library finds records. Every method returns a fault with code NotFound when
-// there is no such record.
+// Library is what requests read.
 type Library interface {
 	TitleLevelRequests(ctx context.Context) (bool, error)
 	User(ctx context.Context, id string) (library.User, error)
@@ -28,53 +27,52 @@ type Library interface {
 	PickupPoint(ctx context.Context, id string) (library.PickupPoint, error)
 	// FreeCopy returns an item of the instance that is Available.
 	FreeCopy(ctx context.Context, instanceID string) (library.Item, error)
-	// Borrows tells whether the patron has an open loan of the item.
+	// Borrows reports whether the patron has an open loan of the item.
 	Borrows(ctx context.Context, userID, itemID string) (bool, error)
 }
 
-// Placer puts a request at the end of its queue, with what it makes of its item,
-// wholly or not at all. A repeat with the same id is answered again. Faults:
-// ItemChanged, RequestChanged, Invalid.
+// Placer puts a request at the end of its queue and changes the item's status with it, wholly or
+// not at all. A repeat with the same id gets the same answer. Faults: ItemChanged, RequestChanged,
+// Invalid.
 type Placer interface {
 	Place(ctx context.Context, p schemas.Placement) (schemas.PlacedRequest, error)
 }
 
-// Service places requests. All fields are required. It is safe for concurrent
-// use.
+// Service places requests. All fields are required. It is safe for concurrent use.
 type Service struct {
 	Library Library
 	Placer  Placer
 }
 
-// Create places the request in the body of POST /circulation/requests and returns
-// it as stored: open, not yet filled, at the end of its queue. A page of an
-// available item makes it Paged; a page for a title takes any available copy. Which
-// types of requests a patron may place is not asked of the circulation rules.
+// Create places the request in the body of POST /circulation/requests and returns it as stored:
+// open, not yet filled, at the end of its queue. A page of an available item makes it Paged. A page
+// for a title takes any available copy. The circulation rules do not restrict the types of
+// requests.
 //
-// Faults: Malformed for what is no JSON; Invalid with FOLIO's messages;
-// ItemChanged when the item keeps being changed by others.
+// Faults: Malformed for a body that is no JSON; Invalid with FOLIO's messages; ItemChanged if the
+// item keeps changing.
 func (s *Service) Create(ctx context.Context, body []byte) (json.RawMessage, error) {
-	w, err := s.parse(ctx, body)
+	w, err := s.parseWish(ctx, body)
 	if err != nil {
 		return nil, err
 	}
-	placed, err := s.once(ctx, w)
+	placed, err := s.place(ctx, w)
 	if fault.Is(err, fault.ItemChanged) {
-		placed, err = s.once(ctx, w)
+		placed, err = s.place(ctx, w)
 	}
 	return placed.Request, err
 }
 
-// once judges the request by what storage has now, and places it.
-func (s *Service) once(ctx context.Context, w wish) (schemas.PlacedRequest, error) {
-	f, err := s.gather(ctx, w)
+// place judges the request by what storage has now, and places it.
+func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, error) {
+	f, err := s.readFacts(ctx, w)
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
 	if err := w.judge(f).Err(); err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	placement, err := w.placement(f)
+	placement, err := w.makePlacement(f)
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
@@ -83,17 +81,17 @@ func (s *Service) once(ctx context.Context, w wish) (schemas.PlacedRequest, erro
 
 // wish is a new request as the client asked for it.
 type wish struct {
-	schemas.QueuedRequest
+	doc        map[string]any // with every property that the client sent
+	record     schemas.QueuedRequest
 	titleLevel bool // requests for titles are switched on
-	doc        map[string]any
 }
 
-// copies are what FOLIO's clients send along and storage keeps copies of its own
-// of, or nothing.
+// copies are the properties that FOLIO's clients send as copies of other records. Storage makes its
+// own copies, or keeps none.
 var copies = [...]string{"item", "instance", "requester", "proxy", "loan", "pickupServicePoint", "deliveryAddress", "position", "metadata"}
 
-// parse reads a request and refuses what is wrong with it by itself.
-func (s *Service) parse(ctx context.Context, body []byte) (wish, error) {
+// parseWish reads a request and refuses what is wrong with it by itself.
+func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 	v, err := jsonschema.Decode(body)
 	if err != nil {
 		return wish{}, err
@@ -126,14 +124,14 @@ func (s *Service) parse(ctx context.Context, body []byte) (wish, error) {
 	if err != nil {
 		return wish{}, fmt.Errorf("writing the request: %w", err)
 	}
-	if err := jsonschema.UnmarshalExact(raw, &w.QueuedRequest); err != nil {
+	if err := jsonschema.UnmarshalExact(raw, &w.record); err != nil {
 		return wish{}, fmt.Errorf("reading the request: %w", err)
 	}
 	return w, nil
 }
 
-// checkLevel says in FOLIO's words what the schema would say in its own
-// (mod-circulation, RequestFromRepresentationService).
+// checkLevel refuses in FOLIO's words what the schema would refuse in others (mod-circulation,
+// RequestFromRepresentationService).
 func (w wish) checkLevel() error {
 	level, _ := w.doc["requestLevel"].(string)
 	allowed := []string{`"Item"`}
@@ -142,17 +140,17 @@ func (w wish) checkLevel() error {
 	}
 	switch {
 	case level != "Item" && (level != "Title" || !w.titleLevel):
-		return fault.Validation(fault.Refusal("", "requestLevel must be one of the following: "+strings.Join(allowed, ", "), value("requestLevel", level)))
+		return fault.Validation(fault.Refusal("", "requestLevel must be one of the following: "+strings.Join(allowed, ", "), newParameter("requestLevel", level)))
 	case w.doc["instanceId"] == nil:
-		return fault.Validation(fault.Refusal("", "Cannot create a request with no instance ID", value("instanceId", "")))
+		return fault.Validation(fault.Refusal("", "Cannot create a request with no instance ID", newParameter("instanceId", "")))
 	case level == "Item" && w.doc["itemId"] == nil:
-		return fault.Validation(fault.Refusal("", "Cannot create a request with no item ID", value("itemId", "")))
+		return fault.Validation(fault.Refusal("", "Cannot create a request with no item ID", newParameter("itemId", "")))
 	}
 	return nil
 }
 
-// value is a parameter, null when there is nothing.
-func value(key, v string) fault.Parameter {
+// newParameter returns a parameter, which is null for an empty value.
+func newParameter(key, v string) fault.Parameter {
 	if v == "" {
 		return fault.Parameter{Key: key}
 	}

@@ -83,10 +83,9 @@ func (c *Client) LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, 
 	return keepRecord(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
 }
 
-// RenewalPolicy implements renewal.Renewer. It reads the policy on each call: the cache
-// keeps what check-outs need of the same records.
-func (c *Client) RenewalPolicy(ctx context.Context, id string) (policy.RenewalPolicy, error) {
-	return fetchRecord(ctx, c, loanPolicies, id, policy.ParseRenewalPolicy)
+// RenewalPolicy implements renewal.Renewer. It reads the policy on each call, without the cache.
+func (c *Client) RenewalPolicy(ctx context.Context, id string) (policy.LoanPolicy, error) {
+	return fetchRecord(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
 }
 
 // FixedSchedule implements library.Schedules.

@@ -1,0 +1,117 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// lastYear is the last year that a date-time in JSON (RFC 3339) can have.
+const lastYear = 9999
+
+// period is a time such as that of a rolling loan. duration is nil and interval empty if the policy
+// leaves them out.
+type period struct {
+	duration *int
+	interval string
+}
+
+// UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
+func (p *period) UnmarshalJSON(raw []byte) error {
+	var record struct {
+		Duration   *wholeNumber `json:"duration"`
+		IntervalID string       `json:"intervalId"`
+	}
+	err := json.Unmarshal(raw, &record)
+	*p = period{duration: (*int)(record.Duration), interval: record.IntervalID}
+	return err
+}
+
+// computeEnd returns the end of a period that begins at start. Its error is a *DueDateError.
+func (p period) computeEnd(start time.Time) (time.Time, error) {
+	if p.interval == "" || p.duration == nil {
+		return time.Time{}, &DueDateError{"the loan period in the loan policy is not recognised"}
+	}
+	n := *p.duration
+	invalid := &DueDateError{fmt.Sprintf("the duration \"%d\" in the loan policy is invalid", n)}
+	if n <= 0 {
+		return time.Time{}, invalid
+	}
+	var end time.Time
+	switch p.interval {
+	case "Minutes":
+		end = addMinutes(start, n)
+	case "Hours":
+		end = addMinutes(start, 60*n)
+	case "Days":
+		end = start.AddDate(0, 0, n)
+	case "Weeks":
+		end = start.AddDate(0, 0, 7*n)
+	case "Months":
+		end = addMonths(start, n)
+	default:
+		return time.Time{}, &DueDateError{fmt.Sprintf("the interval \"%s\" in the loan policy is not recognised", p.interval)}
+	}
+	if end.UTC().Year() > lastYear || end.Year() > lastYear {
+		return time.Time{}, invalid
+	}
+	return end, nil
+}
+
+// addMinutes adds minutes of elapsed time, also across a change of the clocks in t's zone. It takes
+// more than the 292 years of a time.Duration.
+func addMinutes(t time.Time, n int) time.Time {
+	const perDay = 24 * 60
+	return t.UTC().AddDate(0, 0, n/perDay).Add(time.Duration(n%perDay) * time.Minute).In(t.Location())
+}
+
+// addMonths adds calendar months. A day that the month lacks becomes its last day, as in java.time:
+// 31 January and one month is 28 or 29 February. time.AddDate would return a day in March.
+func addMonths(t time.Time, n int) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
+	lastDay := first.AddDate(0, 1, -1).Day()
+	return time.Date(first.Year(), first.Month(), min(t.Day(), lastDay),
+		t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
+}
+
+// HoldShelfPeriod is how long a service point keeps an item for the patron who requested it. The
+// zero value has no end.
+type HoldShelfPeriod struct{ period period }
+
+// UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
+func (p *HoldShelfPeriod) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &p.period) }
+
+// Until returns the end of the period for an item that is put on the shelf now; false if it has no
+// end. An invalid period has no end, because the item is back and has to wait in some place. A
+// period of days or more lasts to the end of its last day (mod-circulation, UpdateRequestQueue), in
+// the time zone of now. Libraries count as always open.
+func (p HoldShelfPeriod) Until(now time.Time) (time.Time, bool) {
+	end, err := p.period.computeEnd(now)
+	if err != nil {
+		return time.Time{}, false
+	}
+	switch p.period.interval {
+	case "Minutes", "Hours":
+		return end, true
+	}
+	return time.Date(end.Year(), end.Month(), end.Day(), 23, 59, 59, 0, end.Location()), true
+}
+
+// wholeNumber is a JSON number without a fraction. It may be written 5.0, which JSON Schema calls
+// an integer too.
+type wholeNumber int
+
+// UnmarshalJSON reads a number of at most 32 bits, as in FOLIO.
+func (n *wholeNumber) UnmarshalJSON(raw []byte) error {
+	var f float64
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return err
+	}
+	if f != math.Trunc(f) || f < math.MinInt32 || f > math.MaxInt32 {
+		return errors.New("not a whole number of 32 bits: " + string(raw))
+	}
+	*n = wholeNumber(f)
+	return nil
+}
