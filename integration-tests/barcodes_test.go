@@ -10,8 +10,8 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// oddBarcodes returns new barcodes by what they contain: characters with a meaning in
-// CQL, JSON, SQL or a URL, or as many characters as can be stored.
+// oddBarcodes returns new barcodes by name. They contain characters with a meaning in CQL,
+// JSON, SQL or a URL, or have the largest length that can be stored.
 func oddBarcodes() map[string]string {
 	return map[string]string{
 		"the replacement character": uuid.NewString() + "\ufffd",

@@ -46,7 +46,7 @@ func TestCheckOut_AnswersAsFOLIO(t *testing.T) {
 			desk := p.machines[0]
 			desk.Header = http.Header{okapi.UserIDHeader: {staff}}
 
-			a := callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", record{
+			a := callEndpoint(t, desk, http.MethodPost, checkOutPath, record{
 				"itemBarcode": barcode, "userBarcode": patron, "servicePointId": p.ServicePointID, "loanDate": "2026-03-18T11:43:54.000Z",
 				"somethingUnknown": true,
 			})
@@ -140,7 +140,7 @@ func TestCheckOut_RollingDueDates(t *testing.T) {
 	}
 	p.storeRules(t, p.formatRules(rules...))
 	for i, tt := range tests {
-		loan := readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", record{
+		loan := readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, checkOutPath, record{
 			"itemBarcode": items[i], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID, "loanDate": "2026-01-31T10:00:00.000Z",
 		}), http.StatusCreated)
 		checkTime(t, loan, "dueDate", tt.want)

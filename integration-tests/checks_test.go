@@ -17,7 +17,7 @@ func (p *pair) sendCheckOut(t *testing.T, book, patron string, more record, perm
 		desk.Header = http.Header{"X-Okapi-Permissions": {`["` + strings.Join(permissions, `","`) + `"]`}}
 	}
 	body := setFields(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, more)
-	return callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
+	return callEndpoint(t, desk, http.MethodPost, checkOutPath, body)
 }
 
 // lendAs sends a check-out that must succeed and returns the loan.

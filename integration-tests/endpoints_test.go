@@ -56,57 +56,57 @@ func (p *pair) collections(t *testing.T) []collection {
 	institution := p.findOrAddRecord(t, "/location-units/institutions", "locinsts", record{"name": id()})
 	campus := p.findOrAddRecord(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
 	return []collection{
-		{"/groups", "usergroups", "group", record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, []string{"group", "desc"}},
-		{"/users", "users", "username", record{
+		{path: "/groups", key: "usergroups", index: "group", body: record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, texts: []string{"group", "desc"}},
+		{path: "/users", key: "users", index: "username", body: record{
 			"username": "new " + id(), "barcode": id(), "active": true, "patronGroup": p.GroupID, "expirationDate": "2030-01-01T00:00:00Z",
 			"personal": record{"lastName": "New"},
-		}, []string{"username", "barcode"}},
-		{"/material-types", "mtypes", "name", record{"name": "new " + id(), "source": "local"}, []string{"name", "source"}},
-		{"/loan-types", "loantypes", "name", record{"name": "new " + id()}, []string{"name"}},
-		{"/service-points", "servicepoints", "name", record{
+		}, texts: []string{"username", "barcode"}},
+		{path: "/material-types", key: "mtypes", index: "name", body: record{"name": "new " + id(), "source": "local"}, texts: []string{"name", "source"}},
+		{path: "/loan-types", key: "loantypes", index: "name", body: record{"name": "new " + id()}, texts: []string{"name"}},
+		{path: "/service-points", key: "servicepoints", index: "name", body: record{
 			"name": "new " + id(), "code": id(), "discoveryDisplayName": "New", "pickupLocation": false,
-		}, []string{"name", "code", "discoveryDisplayName"}},
-		{"/locations", "locations", "name", record{
+		}, texts: []string{"name", "code", "discoveryDisplayName"}},
+		{path: "/locations", key: "locations", index: "name", body: record{
 			"name": "new " + id(), "code": id(), "institutionId": id(), "campusId": id(), "libraryId": id(),
 			"primaryServicePoint": p.ServicePointID, "servicePointIds": []any{p.ServicePointID}, "isActive": true,
-		}, []string{"name", "code"}},
-		{"/instance-storage/instances", "instances", "title", record{
+		}, texts: []string{"name", "code"}},
+		{path: "/instance-storage/instances", key: "instances", index: "title", body: record{
 			"title": "New", "source": "local", "instanceTypeId": id(), "contributors": []any{},
-		}, []string{"title", "source"}},
-		{"/holdings-storage/holdings", "holdingsRecords", "callNumber", record{
+		}, texts: []string{"title", "source"}},
+		{path: "/holdings-storage/holdings", key: "holdingsRecords", index: "callNumber", body: record{
 			"instanceId": p.readInstanceID(t), "permanentLocationId": p.LocationID, "sourceId": id(), "callNumber": "A 1",
-		}, []string{"callNumber"}},
-		{"/item-storage/items", "items", "barcode", record{
+		}, texts: []string{"callNumber"}},
+		{path: "/item-storage/items", key: "items", index: "barcode", body: record{
 			"barcode": id(), "holdingsRecordId": p.HoldingsID, "materialTypeId": p.MaterialTypeID, "permanentLoanTypeId": p.LoanTypeID,
 			"status": record{"name": "Available"},
-		}, []string{"barcode"}},
-		{"/loan-policy-storage/loan-policies", "loanPolicies", "name", record{
+		}, texts: []string{"barcode"}},
+		{path: "/loan-policy-storage/loan-policies", key: "loanPolicies", index: "name", body: record{
 			"name": "new " + id(), "loanable": true, "renewable": false,
 			"loansPolicy": record{"profileId": "Rolling", "itemLimit": 3, "period": record{"duration": 1, "intervalId": "Days"}},
-		}, []string{"name"}},
-		{"/loan-storage/loans", "loans", "action", record{
+		}, texts: []string{"name"}},
+		{path: "/loan-storage/loans", key: "loans", index: "action", body: record{
 			"userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "dueDate": "2026-04-01T10:00:00Z", "action": "checkedout",
 			"status": record{"name": "Closed"}, "renewalCount": 1, "isDcb": false,
-		}, []string{"action"}},
-		{"/location-units/institutions", "locinsts", "name", record{"name": "new " + id(), "code": "I"}, []string{"name", "code"}},
-		{"/location-units/campuses", "loccamps", "name", record{"name": "new " + id(), "code": "C", "institutionId": institution}, []string{"name", "code"}},
-		{"/location-units/libraries", "loclibs", "name", record{"name": "new " + id(), "code": "L", "campusId": campus}, []string{"name", "code"}},
-		{"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "fixedDueDateSchedules", "name", record{
+		}, texts: []string{"action"}},
+		{path: "/location-units/institutions", key: "locinsts", index: "name", body: record{"name": "new " + id(), "code": "I"}, texts: []string{"name", "code"}},
+		{path: "/location-units/campuses", key: "loccamps", index: "name", body: record{"name": "new " + id(), "code": "C", "institutionId": institution}, texts: []string{"name", "code"}},
+		{path: "/location-units/libraries", key: "loclibs", index: "name", body: record{"name": "new " + id(), "code": "L", "campusId": campus}, texts: []string{"name", "code"}},
+		{path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", key: "fixedDueDateSchedules", index: "name", body: record{
 			"name": "new " + id(), "schedules": []any{record{"from": "2026-01-01", "to": "2026-02-01", "due": "2026-03-01"}},
-		}, []string{"name"}},
-		{"/request-policy-storage/request-policies", "requestPolicies", "name", record{"name": "new " + id(), "requestTypes": []any{"Hold"}}, []string{"name"}},
-		{"/circulation-settings-storage/circulation-settings", "circulationSettings", "name", record{
+		}, texts: []string{"name"}},
+		{path: "/request-policy-storage/request-policies", key: "requestPolicies", index: "name", body: record{"name": "new " + id(), "requestTypes": []any{"Hold"}}, texts: []string{"name"}},
+		{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings", index: "name", body: record{
 			"name": "new " + id(), "value": record{"titleLevelRequestsFeatureEnabled": false},
-		}, []string{"name"}},
-		{"/proxiesfor", "proxiesFor", "status", record{
+		}, texts: []string{"name"}},
+		{path: "/proxiesfor", key: "proxiesFor", index: "status", body: record{
 			"userId": id(), "proxyUserId": id(), "status": "Active", "expirationDate": "2030-01-01T00:00:00Z",
-		}, []string{"status"}},
-		{"/manualblocks", "manualblocks", "desc", record{"userId": id(), "desc": "New", "borrowing": true}, []string{"desc"}},
-		{"/request-storage/requests", "requests", "patronComments", newRequest(), []string{"patronComments"}},
-		{"/patron-action-session-storage/patron-action-sessions", "patronActionSessions", "actionType", record{
+		}, texts: []string{"status"}},
+		{path: "/manualblocks", key: "manualblocks", index: "desc", body: record{"userId": id(), "desc": "New", "borrowing": true}, texts: []string{"desc"}},
+		{path: "/request-storage/requests", key: "requests", index: "patronComments", body: newRequest(), texts: []string{"patronComments"}},
+		{path: "/patron-action-session-storage/patron-action-sessions", key: "patronActionSessions", index: "actionType", body: record{
 			"patronId": id(), "loanId": id(), "actionType": "Check-in",
-		}, []string{}},
-		{"/settings/entries", "items", "scope", record{"scope": "new", "key": id(), "userId": id()}, []string{"scope", "key"}},
+		}, texts: []string{}},
+		{path: "/settings/entries", key: "items", index: "scope", body: record{"scope": "new", "key": id(), "userId": id()}, texts: []string{"scope", "key"}},
 	}
 }
 
@@ -184,7 +184,7 @@ func historyParameters() []string {
 
 // storageEndpoints returns circulation-storage's other routes.
 func storageEndpoints() []endpoint {
-	const locks, settings, rules = "/check-out-lock-storage", "/check-out-lock-settings-storage", "/circulation-rules-storage"
+	const locks, settings, rules = acquirePath, "/check-out-lock-settings-storage", "/circulation-rules-storage"
 	id := uuid.NewString
 	return []endpoint{
 		{method: http.MethodDelete, path: "/loan-storage/loans", query: []string{"query"}},
@@ -247,7 +247,7 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 	t.Helper()
 	id := uuid.NewString
 	all := []endpoint{
-		{method: http.MethodPost, path: "/circulation/check-out-by-barcode", body: record{
+		{method: http.MethodPost, path: checkOutPath, body: record{
 			"itemBarcode": p.addBooks(t, 1)[0], "userBarcode": p.addUser(t), "servicePointId": p.ServicePointID, "loanDate": "2026-03-01T10:00:00Z",
 			"forceLoanPolicyId": p.PolicyID, "overrideBlocks": record{},
 		}, texts: []string{"forceLoanPolicyId"}}, // an empty id means no policy

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// shortWait makes tests fail that leave a lock behind or wait for one: a lock lives for a
-// minute, and a check-out waits 200 ms for it.
+// shortWait are settings with which a lock lives for a minute, and a check-out waits 200 ms.
+// A test fails with them if it leaves a lock behind or needs a held one.
 var shortWait = enableLock("LOCK_TTL_MS=60000", "RETRY_INTERVAL_MS=200")
 
 func TestLinkFaults(t *testing.T) {

@@ -48,8 +48,8 @@ type linkFault struct {
 	handle       faultHandler
 }
 
-// faultHandler answers a call instead of storage, or does not answer it. forward makes the
-// call and drops its answer, also after the caller has hung up.
+// faultHandler answers a call instead of storage, or does not answer it. The function forward
+// makes the call and drops its answer, also after the caller has hung up.
 type faultHandler func(w http.ResponseWriter, r *http.Request, forward func())
 
 // startPairWithLinks starts a pair with a link between each circulation instance and its

@@ -247,13 +247,13 @@ func (p *pair) searchPatron(t *testing.T, userID, barcode string) {
 	body := record{"itemBarcode": "no such book", "userBarcode": barcode}
 	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode-dry-run", body)
 	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-explanation", body)
-	callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", []byte(`{"userBarcode":`+barcode+`}`))
+	callEndpoint(t, p.machines[0], http.MethodPost, checkOutPath, []byte(`{"userBarcode":`+barcode+`}`))
 	callEndpoint(t, p.Storage, http.MethodPost, "/users", record{"barcode": barcode, "patronGroup": p.GroupID, "active": true})
 	callEndpoint(t, p.Storage, http.MethodDelete, "/users/"+userID, nil) // has loans
 }
 
-// sendNameEverywhere sends a patron's id or barcode in each part of each endpoint's input:
-// the path, each parameter and each property of the body, as text and as other types.
+// sendNameEverywhere sends a patron's id or barcode in each part of each endpoint's input.
+// These are the path, the parameters and the body's properties, also with other types.
 func (p *pair) sendNameEverywhere(t *testing.T, name string) {
 	t.Helper()
 	for _, e := range p.endpoints(t) {

@@ -180,7 +180,7 @@ func (p *pair) newCheckOut(book, patron string) stack.CheckOut {
 // lendBook checks one book out on instance i.
 func (p *pair) lendBook(t testing.TB, i int, book, patron string) stack.Answer {
 	t.Helper()
-	return callEndpoint(t, p.machines[i], http.MethodPost, "/circulation/check-out-by-barcode", p.newCheckOut(book, patron))
+	return callEndpoint(t, p.machines[i], http.MethodPost, checkOutPath, p.newCheckOut(book, patron))
 }
 
 // callEndpoint sends a request and fails the test if no answer comes.

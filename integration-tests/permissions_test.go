@@ -54,7 +54,7 @@ func TestOverrides_NeedAGatewayOrThePassword(t *testing.T) {
 			if dry.Status != tt.status || !strings.Contains(string(dry.Body), dryWant) {
 				t.Errorf("the dry run got %d %s, want %d with %s", dry.Status, dry.Body, tt.status, dryWant)
 			}
-			a := callEndpoint(t, desk, http.MethodPost, "/circulation/check-out-by-barcode", body)
+			a := callEndpoint(t, desk, http.MethodPost, checkOutPath, body)
 			if a.Status != tt.status || !strings.Contains(string(a.Body), want) {
 				t.Errorf("got %d %s, want %d with %s", a.Status, a.Body, tt.status, want)
 			}

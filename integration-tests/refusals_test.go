@@ -54,7 +54,7 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			body := setFields(record{"itemBarcode": book, "userBarcode": patron, "servicePointId": p.ServicePointID}, tt.body)
-			a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-out-by-barcode", body)
+			a := callEndpoint(t, p.machines[0], http.MethodPost, checkOutPath, body)
 			if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}

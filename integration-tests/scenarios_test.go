@@ -30,8 +30,8 @@ import (
 //	record of the session cannot be saved:      TestScenarios_FailedWrites
 //	  nothing is lent, where FOLIO answers 200
 //
-// Loans of other systems (DCB) and of other tenants (ECS), due dates by opening hours and
-// notices do not exist here, so their scenarios have no test.
+// These scenarios have no test, because their features do not exist here: loans of other
+// systems (DCB) and of other tenants (ECS), due dates by opening hours, and notices.
 
 // scenario is one check-out of a patron and an item of their own.
 type scenario struct {

@@ -12,8 +12,7 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// A link on another site opens a page without the session's cookie. The token of a form in
-// another tab must stay valid.
+// A link on another site must not invalidate a form that is open in another tab.
 func TestStaffForm_AfterALinkFromAnotherSite(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: disableLock()}, 1)

@@ -43,9 +43,9 @@ func startVenues(t *testing.T) []venue {
 	gated.Storage.Tenant = busy.Storage.Tenant
 	may := `["circulation.check-out-lock-settings.item.get","circulation.check-out-locks.collection.get"]`
 	return []venue{
-		{quiet, signedIn, quietScenes()},
-		{busy, signedIn, slices.Concat(settingsScenes(), lockScenes(), pastScenes(), tryScenes(), otherScenes())},
-		{gated, gatewayOptions(busy.Storage.Tenant, may), readerScenes()},
+		{pair: quiet, options: signedIn, scenes: quietScenes()},
+		{pair: busy, options: signedIn, scenes: slices.Concat(settingsScenes(), lockScenes(), pastScenes(), tryScenes(), otherScenes())},
+		{pair: gated, options: gatewayOptions(busy.Storage.Tenant, may), scenes: readerScenes()},
 	}
 }
 

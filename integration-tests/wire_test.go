@@ -25,7 +25,7 @@ type wire struct {
 }
 
 // newWire returns a wire to the server of databaseURL, and the database's address through
-// the wire. startup, unless nil, changes the first message of each connection.
+// the wire. If startup is set, it changes the first message of each connection.
 func newWire(t *testing.T, databaseURL string, startup func(message []byte) []byte) (*wire, string) {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
