@@ -25,6 +25,8 @@ var (
 	heading    = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	fence      = regexp.MustCompile("(?ms)^```.*?^```")
 	listItem   = regexp.MustCompile(`^\s*([*-]|\d+\.) `)
+	envTag     = regexp.MustCompile(`env:"([A-Z_]+)[",]`)
+	envRow     = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|")
 	sentence   = regexp.MustCompile("[.!?][\"”)*_]*\\s+([A-Z`*“\"(…])")
 )
 
@@ -142,6 +144,31 @@ func findParagraphs(text string) [][]string {
 		}
 	}
 	return all
+}
+
+func TestSettings_AreDocumented(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	for _, m := range envRow.FindAllStringSubmatch(read(t, "docs/settings.md"), -1) {
+		documented[m[1]] = true
+	}
+	used := map[string]bool{}
+	for _, file := range append(findFiles(t, ".go"), "docker-compose.yml") {
+		text := read(t, file)
+		for name := range documented {
+			used[name] = used[name] || !strings.HasSuffix(file, "_test.go") && strings.Contains(text, name)
+		}
+		for _, m := range envTag.FindAllStringSubmatch(text, -1) {
+			if !documented[m[1]] && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("docs/settings.md lacks %s of %s", m[1], file)
+			}
+		}
+	}
+	for name := range documented {
+		if !used[name] {
+			t.Errorf("docs/settings.md has %s, which nothing uses", name)
+		}
+	}
 }
 
 // hasHeading reports whether a document has a heading with the anchor that GitHub makes.
