@@ -41,7 +41,7 @@ func (h circulation) checkIn(c echo.Context) (checkedIn, error) {
 	if len(in.Loan) > 0 {
 		// The item is back whatever happens now: what cannot be found out about
 		// the loan's surroundings is left out.
-		if answer.Loan, err = loanview.One(ctx, h.Loans, in.Loan); err != nil {
+		if answer.Loan, err = loanview.RenderOne(ctx, h.Loans, in.Loan); err != nil {
 			h.Log.WarnContext(ctx, "checked in, but the loan cannot be described in full", "err", err)
 			if answer.Loan, err = loanview.Render(in.Loan, known); err != nil {
 				return checkedIn{}, fmt.Errorf("the item was checked in, but: %w", err)
@@ -64,7 +64,7 @@ func (h circulation) listLoans(c echo.Context) (loanPage, error) {
 	if err != nil {
 		return loanPage{}, err
 	}
-	views, err := loanview.Page(c.Request().Context(), h.Loans, stored)
+	views, err := loanview.RenderPage(c.Request().Context(), h.Loans, stored)
 	return loanPage{Loans: views, TotalRecords: total}, err
 }
 
@@ -82,7 +82,7 @@ func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loanview.One(ctx, h.Loans, stored)
+	return loanview.RenderOne(ctx, h.Loans, stored)
 }
 
 // renew handles POST /circulation/renew-by-barcode: 200 with the loan.
@@ -98,7 +98,7 @@ func (h circulation) renew(c echo.Context) (json.RawMessage, error) {
 	}
 	// The loan is renewed whatever happens now: what cannot be found out about its
 	// surroundings is left out.
-	view, err := loanview.One(ctx, h.Loans, stored)
+	view, err := loanview.RenderOne(ctx, h.Loans, stored)
 	if err != nil {
 		h.Log.WarnContext(ctx, "renewed, but the loan cannot be described in full", "err", err)
 		if view, err = loanview.Render(stored, loanview.Known{}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// storedLoan has fields that this version does not know, which go out all the same.
+// storedLoan has fields that this version does not know, which the view keeps.
 const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
 	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","checkoutServicePointId":"desk1",
 	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"}}`
@@ -90,7 +90,7 @@ func parsedPolicy(t *testing.T) policy.LoanPolicy {
 	return p
 }
 
-func TestALoanIsShownWithEverythingAroundIt(t *testing.T) {
+func TestRender(t *testing.T) {
 	t.Parallel()
 	got, err := loanview.Render(json.RawMessage(storedLoan), loanview.Known{
 		Copy: library.Copy{
@@ -107,7 +107,7 @@ func TestALoanIsShownWithEverythingAroundIt(t *testing.T) {
 	same(t, got, fullLoan)
 }
 
-func TestWhatIsGoneIsLeftOut(t *testing.T) {
+func TestRender_LeavesOutMissingRecords(t *testing.T) {
 	t.Parallel()
 	got, err := loanview.Render(json.RawMessage(storedLoan), loanview.Known{})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestWhatIsGoneIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAnItemsOwnCopyNumberWins(t *testing.T) {
+func TestDescribeItem_PrefersTheItemsCopyNumber(t *testing.T) {
 	t.Parallel()
 	item := someItem
 	item.CopyNumber = "c1"
@@ -200,11 +200,11 @@ func (l *fakeRecords) LoanPolicy(_ context.Context, id string) (policy.LoanPolic
 	return single(l, "policy", id, parsedPolicy(l.t))
 }
 
-func TestAPageIsDescribedWithOneQuestionForEachKindOfRecord(t *testing.T) {
+func TestRenderPage_ReadsEachKindOfRecordOnce(t *testing.T) {
 	t.Parallel()
 	l := &fakeRecords{t: t}
 	other := `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1","checkoutServicePointId":"desk1"}`
-	views, err := loanview.Page(t.Context(), l, []json.RawMessage{json.RawMessage(storedLoan), json.RawMessage(other), json.RawMessage(storedLoan)})
+	views, err := loanview.RenderPage(t.Context(), l, []json.RawMessage{json.RawMessage(storedLoan), json.RawMessage(other), json.RawMessage(storedLoan)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,27 +223,27 @@ func TestAPageIsDescribedWithOneQuestionForEachKindOfRecord(t *testing.T) {
 	}
 }
 
-func TestALoanWhoseSurroundingsAreGoneIsShownAllTheSame(t *testing.T) {
+func TestRenderOne_LeavesOutMissingRecords(t *testing.T) {
 	t.Parallel()
-	got, err := loanview.One(t.Context(), &fakeRecords{t: t, gone: true}, json.RawMessage(storedLoan))
+	got, err := loanview.RenderOne(t.Context(), &fakeRecords{t: t, gone: true}, json.RawMessage(storedLoan))
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, got, bareLoan)
 }
 
-func TestAFailureToAskIsNoAbsence(t *testing.T) {
+func TestRenderOne_FailsIfRecordsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
-	if _, err := loanview.One(t.Context(), &fakeRecords{t: t, err: down}, json.RawMessage(storedLoan)); !errors.Is(err, down) {
+	if _, err := loanview.RenderOne(t.Context(), &fakeRecords{t: t, err: down}, json.RawMessage(storedLoan)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
 	}
 }
 
-func TestNoLoansAskForNothing(t *testing.T) {
+func TestRenderPage_ReadsNothingForNoLoans(t *testing.T) {
 	t.Parallel()
 	l := &fakeRecords{t: t}
-	views, err := loanview.Page(t.Context(), l, nil)
+	views, err := loanview.RenderPage(t.Context(), l, nil)
 	if err != nil || views == nil || len(views) != 0 || len(l.asked) != 0 {
 		t.Errorf("got %v, %v, asked %v; want an empty list", views, err, l.asked)
 	}

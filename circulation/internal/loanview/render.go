@@ -1,5 +1,5 @@
-// Package loanview makes the loan that FOLIO's clients are shown out of the
-// stored one: the same with its item, borrower, policy and places described.
+// Package loanview makes the loan that FOLIO's clients get from the stored one: it adds
+// descriptions of the item, borrower, policy and places.
 package loanview
 
 import (
@@ -11,8 +11,8 @@ import (
 	"checkoutlock/circulation/internal/policy"
 )
 
-// Known are the records around a loan. A zero record is one that does not exist,
-// or no longer; its part of the loan is left out.
+// Known are the records that a loan refers to. A zero record is a missing one; the view leaves its
+// part out.
 type Known struct {
 	Copy         library.Copy
 	Destination  library.Named // where the item is in transit to
@@ -22,7 +22,7 @@ type Known struct {
 	ServicePoint library.Named // where it was lent
 }
 
-// KnownOf are the records that a check-out has at hand.
+// KnownOf returns the records that a check-out has read.
 func KnownOf(lent checkout.Lent) Known {
 	return Known{Copy: lent.Copy, User: lent.User, Group: lent.Group, Policy: lent.Policy}
 }
@@ -57,14 +57,14 @@ type name struct {
 	Name string `json:"name"`
 }
 
-func named(n string) *name {
+func describeName(n string) *name {
 	if n == "" {
 		return nil
 	}
 	return &name{n}
 }
 
-// borrower is the patron as FOLIO describes them within a loan.
+// borrower is the patron as FOLIO describes one within a loan.
 type borrower struct {
 	FirstName          string `json:"firstName,omitempty"`
 	LastName           string `json:"lastName,omitempty"`
@@ -80,16 +80,16 @@ type group struct {
 	Name string `json:"name"`
 }
 
-// fees is what is to be paid for a loan. This version knows no fees.
+// fees is the sum to pay for a loan. This version has no fees.
 type fees struct {
 	AmountRemainingToPay float64 `json:"amountRemainingToPay"`
 }
 
-// hidden are the fields of the stored loan that FOLIO does not show.
+// hidden are the fields of the stored loan that clients do not get.
 var hidden = [...]string{"itemStatus", "patronGroupIdAtCheckout"}
 
-// Render returns the loan with what is known around it. Every other stored field
-// goes out as it is. Source: folio.md 3.9, mod-circulation's LoanRepresentation.
+// Render returns the loan with descriptions of the known records. It copies every other
+// stored field. Source: mod-circulation's LoanRepresentation.
 func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	if err := json.Unmarshal(loan, &out); err != nil || out == nil {
@@ -137,7 +137,7 @@ func DescribeItem(k Known) Item {
 		Enumeration: k.Copy.Item.Enumeration, Chronology: k.Copy.Item.Chronology, DisplaySummary: k.Copy.Item.DisplaySummary,
 		CallNumber: k.Copy.Item.CallNumber.CallNumber, Status: k.Copy.Item.Status,
 		InTransitTo: k.Copy.Item.InTransitDestinationServicePointID,
-		Location:    named(k.Copy.Location.Name), MaterialType: named(k.Copy.Material.Name),
+		Location:    describeName(k.Copy.Location.Name), MaterialType: describeName(k.Copy.Material.Name),
 	}
 	if i.CopyNumber == "" {
 		i.CopyNumber = k.Copy.Holdings.CopyNumber

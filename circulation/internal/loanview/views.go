@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -12,8 +14,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Records finds the records around loans. The methods with many ids return those
-// that exist; the others a NotFound fault for a record that does not.
+// Records reads the records that loans refer to. The methods with many ids return the existing
+// ones; the others return a NotFound fault for a missing record.
 type Records interface {
 	Users(ctx context.Context, ids []string) ([]library.User, error)
 	Items(ctx context.Context, ids []string) ([]library.Item, error)
@@ -39,23 +41,23 @@ type links struct {
 	GroupID        string `json:"patronGroupIdAtCheckout"`
 }
 
-// Page returns the loans as clients are shown them, in the same order. It asks
-// for the records around them in bulk; one that is gone leaves its part out. A
-// fault is one of records other than NotFound.
-func Page(ctx context.Context, records Records, loans []json.RawMessage) ([]json.RawMessage, error) {
+// RenderPage returns the loans as clients get them, in the same order. It fetches the records
+// that they refer to in bulk, and leaves out the part of a missing one. Faults are those of
+// records except NotFound.
+func RenderPage(ctx context.Context, records Records, loans []json.RawMessage) ([]json.RawMessage, error) {
 	all := make([]links, len(loans))
 	for i, loan := range loans {
 		if err := json.Unmarshal(loan, &all[i]); err != nil {
 			return nil, fmt.Errorf("a stored loan cannot be read: %w", err)
 		}
 	}
-	s := &surroundings{}
-	if err := s.fetch(ctx, records, all); err != nil {
+	s := &related{}
+	if err := s.fetchAll(ctx, records, all); err != nil {
 		return nil, err
 	}
 	views := make([]json.RawMessage, len(loans))
 	for i, loan := range loans {
-		view, err := Render(loan, s.known(all[i]))
+		view, err := Render(loan, s.pickKnown(all[i]))
 		if err != nil {
 			return nil, err
 		}
@@ -64,17 +66,17 @@ func Page(ctx context.Context, records Records, loans []json.RawMessage) ([]json
 	return views, nil
 }
 
-// One is Page for one loan.
-func One(ctx context.Context, records Records, loan json.RawMessage) (json.RawMessage, error) {
-	views, err := Page(ctx, records, []json.RawMessage{loan})
+// RenderOne is RenderPage for one loan.
+func RenderOne(ctx context.Context, records Records, loan json.RawMessage) (json.RawMessage, error) {
+	views, err := RenderPage(ctx, records, []json.RawMessage{loan})
 	if err != nil {
 		return nil, err
 	}
 	return views[0], nil
 }
 
-// surroundings are the records around the loans of a page, by id.
-type surroundings struct {
+// related are the records that the loans of a page refer to, by id.
+type related struct {
 	users     map[string]library.User
 	items     map[string]library.Item
 	holdings  map[string]library.Holdings
@@ -87,8 +89,8 @@ type surroundings struct {
 	policies      map[string]policy.LoanPolicy
 }
 
-// known picks what is around one loan.
-func (s *surroundings) known(l links) Known {
+// pickKnown picks the records of one loan.
+func (s *related) pickKnown(l links) Known {
 	item := s.items[l.ItemID]
 	holdings := s.holdings[item.HoldingsRecordID]
 	return Known{
@@ -102,70 +104,63 @@ func (s *surroundings) known(l links) Known {
 	}
 }
 
-// fetch gets everything in three rounds: patrons and items, then holdings, then
+// fetchAll fetches everything in three rounds: patrons and items, then holdings, then
 // instances and reference records.
-func (s *surroundings) fetch(ctx context.Context, r Records, loans []links) (err error) {
+func (s *related) fetchAll(ctx context.Context, r Records, loans []links) (err error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.users, err = byID(gctx, r.Users, ids(loans, func(l links) string { return l.UserID }), func(u library.User) string { return u.ID })
+		s.users, err = fetchByID(gctx, r.Users, collectIDs(loans, func(l links) string { return l.UserID }), func(u library.User) string { return u.ID })
 		return err
 	})
 	g.Go(func() (err error) {
-		s.items, err = byID(gctx, r.Items, ids(loans, func(l links) string { return l.ItemID }), func(i library.Item) string { return i.ID })
+		s.items, err = fetchByID(gctx, r.Items, collectIDs(loans, func(l links) string { return l.ItemID }), func(i library.Item) string { return i.ID })
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	holdingsIDs := ids(values(s.items), func(i library.Item) string { return i.HoldingsRecordID })
-	s.holdings, err = byID(ctx, r.HoldingsRecords, holdingsIDs, func(h library.Holdings) string { return h.ID })
+	items := slices.Collect(maps.Values(s.items))
+	holdingsIDs := collectIDs(items, func(i library.Item) string { return i.HoldingsRecordID })
+	s.holdings, err = fetchByID(ctx, r.HoldingsRecords, holdingsIDs, func(h library.Holdings) string { return h.ID })
 	if err != nil {
 		return err
 	}
-	instanceIDs := ids(values(s.holdings), func(h library.Holdings) string { return h.InstanceID })
-	s.instances, err = byID(ctx, r.Instances, instanceIDs, func(i library.Instance) string { return i.ID })
+	instanceIDs := collectIDs(slices.Collect(maps.Values(s.holdings)), func(h library.Holdings) string { return h.InstanceID })
+	s.instances, err = fetchByID(ctx, r.Instances, instanceIDs, func(i library.Instance) string { return i.ID })
 	if err != nil {
 		return err
 	}
-	return s.fetchReferences(ctx, r, loans)
+	return s.fetchReferences(ctx, r, loans, items)
 }
 
-func (s *surroundings) fetchReferences(ctx context.Context, r Records, loans []links) (err error) {
-	items := values(s.items)
+func (s *related) fetchReferences(ctx context.Context, r Records, loans []links, items []library.Item) error {
 	points := append(
-		ids(loans, func(l links) string { return l.ServicePointID }),
-		ids(items, func(i library.Item) string { return i.InTransitDestinationServicePointID })...,
+		collectIDs(loans, func(l links) string { return l.ServicePointID }),
+		collectIDs(items, func(i library.Item) string { return i.InTransitDestinationServicePointID })...,
 	)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		s.locations, err = each(ctx, r.Location, ids(items, func(i library.Item) string { return i.EffectiveLocationID }))
-		return err
-	})
-	g.Go(func() (err error) {
-		s.materials, err = each(ctx, r.MaterialType, ids(items, func(i library.Item) string { return i.MaterialTypeID }))
-		return err
-	})
-	g.Go(func() (err error) {
-		s.servicePoints, err = each(ctx, r.ServicePoint, points)
-		return err
-	})
-	g.Go(func() (err error) {
-		s.groups, err = each(ctx, r.Group, ids(loans, func(l links) string { return l.GroupID }))
-		return err
-	})
-	g.Go(func() (err error) {
-		s.policies, err = each(ctx, r.LoanPolicy, ids(loans, func(l links) string { return l.LoanPolicyID }))
-		return err
-	})
+	startFetch(ctx, g, &s.locations, r.Location, collectIDs(items, func(i library.Item) string { return i.EffectiveLocationID }))
+	startFetch(ctx, g, &s.materials, r.MaterialType, collectIDs(items, func(i library.Item) string { return i.MaterialTypeID }))
+	startFetch(ctx, g, &s.servicePoints, r.ServicePoint, points)
+	startFetch(ctx, g, &s.groups, r.Group, collectIDs(loans, func(l links) string { return l.GroupID }))
+	startFetch(ctx, g, &s.policies, r.LoanPolicy, collectIDs(loans, func(l links) string { return l.LoanPolicyID }))
 	return g.Wait()
 }
 
-// ids returns the distinct ids that of finds in list, without "".
-func ids[T any](list []T, of func(T) string) []string {
+// startFetch starts to fetch reference records, of which a page names few.
+func startFetch[T any](ctx context.Context, g *errgroup.Group, into *map[string]T, fetch func(context.Context, string) (T, error), ids []string) {
+	g.Go(func() (err error) {
+		*into, err = fetchEach(ctx, fetch, ids)
+		return err
+	})
+}
+
+// collectIDs returns the distinct ids of the records, without "".
+func collectIDs[T any](records []T, idOf func(T) string) []string {
 	seen := map[string]bool{"": true}
 	var found []string
-	for _, record := range list {
-		if id := of(record); !seen[id] {
+	for _, record := range records {
+		if id := idOf(record); !seen[id] {
 			seen[id] = true
 			found = append(found, id)
 		}
@@ -173,16 +168,8 @@ func ids[T any](list []T, of func(T) string) []string {
 	return found
 }
 
-func values[T any](m map[string]T) []T {
-	list := make([]T, 0, len(m))
-	for _, v := range m {
-		list = append(list, v)
-	}
-	return list
-}
-
-// byID fetches records in bulk.
-func byID[T any](ctx context.Context, fetch func(context.Context, []string) ([]T, error), ids []string, idOf func(T) string) (map[string]T, error) {
+// fetchByID fetches records in bulk.
+func fetchByID[T any](ctx context.Context, fetch func(context.Context, []string) ([]T, error), ids []string, idOf func(T) string) (map[string]T, error) {
 	if len(ids) == 0 {
 		return nil, nil //nolint:nilnil // a nil map has no records
 	}
@@ -197,8 +184,8 @@ func byID[T any](ctx context.Context, fetch func(context.Context, []string) ([]T
 	return found, nil
 }
 
-// each fetches reference records, of which a page names few.
-func each[T any](ctx context.Context, fetch func(context.Context, string) (T, error), ids []string) (map[string]T, error) {
+// fetchEach fetches records one by one and leaves out missing ones.
+func fetchEach[T any](ctx context.Context, fetch func(context.Context, string) (T, error), ids []string) (map[string]T, error) {
 	records, exists := make([]T, len(ids)), make([]bool, len(ids))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(referencesAtOnce)

@@ -11,28 +11,28 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// For a tenant whose entry does not decide whether the lock is on, the environments
-// of all instances count, and the stricter one wins. An instance whose environment
-// turns the lock on announces that to storage before it lends, and again from time
-// to time. An instance whose environment turns it off follows while an announcement
-// is stored, and ends one that has lapsed. Storage raises the version of the settings
-// when an announcement begins or ends. Every commit under such settings shows the
-// version, so one that acted on what was before is refused.
+// A tenant's entry may leave open whether the lock is on. Then the environments of all
+// instances count, and the stricter one wins. An instance whose environment turns the lock
+// on announces that to storage before it lends, and renews the announcement. An instance
+// whose environment turns it off follows while an announcement is stored, and ends one that
+// has lapsed. Storage raises the version of the settings when an announcement begins or
+// ends. Every commit under such settings shows the version, so storage refuses a commit
+// that acted on the state before.
 
 const (
-	// renewBelowMs is how long an announcement is heard when it is renewed.
+	// renewBelowMs is the remaining time below which an announcement is renewed.
 	renewBelowMs = schemas.LockEnvironmentLeaseMs / 2
-	// announceTimeout bounds announcing while none is stored. It is as long as for any
+	// announceTimeout bounds an announcement while none is stored. It is as long as for any
 	// other call, since storage first waits for the commits that are under way.
 	announceTimeout = 10 * time.Second
 	// announceTries is how often the settings may change while an instance announces.
 	announceTries = 3
 )
 
-var errChangesAllTheTime = errors.New("the settings change all the time")
+var errKeepsChanging = errors.New("the settings keep changing")
 
-// under applies an announcement to what the tenant and the environment say.
-func (s Settings) under(state schemas.LockSettingsState) Settings {
+// withAnnouncement applies a stored announcement to the settings of tenant and environment.
+func (s Settings) withAnnouncement(state schemas.LockSettingsState) Settings {
 	s.Version = state.Version
 	if state.EnvironmentOnMs == nil {
 		return s
@@ -44,8 +44,8 @@ func (s Settings) under(state schemas.LockSettingsState) Settings {
 	return s
 }
 
-// mustAnnounce reports whether storage has to hear what the environment says before
-// own, the settings of tenant and environment, may be acted on.
+// mustAnnounce reports whether the environment's switch must be announced to storage before
+// check-outs may use own, the settings of tenant and environment.
 func mustAnnounce(own Settings, state schemas.LockSettingsState) bool {
 	left := state.EnvironmentOnMs
 	if own.Enabled {
@@ -54,10 +54,9 @@ func mustAnnounce(own Settings, state schemas.LockSettingsState) bool {
 	return left != nil && *left == 0
 }
 
-// announce sends the environment's switch to storage if that is needed, and returns
-// the state that follows. After an error the state is the one before, which may still
-// be used: a lock is taken, and only the check-outs of other instances may be
-// without.
+// announce sends the environment's switch to storage if needed, and returns the new state.
+// After an error it returns the old one, which check-outs may use: they acquire the lock.
+// Only the check-outs of other instances may lend without it.
 func (s *Store) announce(ctx context.Context, state schemas.LockSettingsState) (schemas.LockSettingsState, error) {
 	timeout := announceTimeout
 	if state.EnvironmentOnMs != nil {
@@ -66,7 +65,7 @@ func (s *Store) announce(ctx context.Context, state schemas.LockSettingsState) (
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	for range announceTries {
-		entry, _ := s.entry(ctx, state)
+		entry, _ := s.readEntry(ctx, state)
 		own := s.env.merge(entry)
 		if !mustAnnounce(own, state) {
 			return state, nil
@@ -80,23 +79,23 @@ func (s *Store) announce(ctx context.Context, state schemas.LockSettingsState) (
 		}
 		state = next
 	}
-	return state, errChangesAllTheTime
+	return state, errKeepsChanging
 }
 
-// entry reads the tenant's entry. problem says why the last good one is returned in
-// place of the stored one.
-func (s *Store) entry(ctx context.Context, state schemas.LockSettingsState) (entry schemas.LockSettings, problem error) {
+// readEntry reads the tenant's entry. problem is why it returns the last good one in place of
+// the stored one.
+func (s *Store) readEntry(ctx context.Context, state schemas.LockSettingsState) (entry schemas.LockSettings, problem error) {
 	if entry, problem = parseEntry(state.Entry); problem == nil {
 		return entry, nil
 	}
 	id, _ := okapi.TenantFrom(ctx) // without a tenant nothing is stored
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.of(id).entry, problem
+	return s.getKnown(id).entry, problem
 }
 
-// follow counts and logs that another instance's environment decides. s.mu is held.
-func (s *Store) follow(ctx context.Context, k *known) {
+// noteOtherInstance counts and logs that another instance's environment decides. s.mu is held.
+func (s *Store) noteOtherInstance(ctx context.Context, k *known) {
 	s.report(ReasonEnvironmentDiffers)
 	if time.Since(k.differed) < logEvery {
 		return

@@ -28,7 +28,7 @@ func newInstances(value string) instances {
 	return instances{storage: s, on: s.bench(turnsOn), off: s.bench(environment)}
 }
 
-// decision is what matters of settings here.
+// decision is the part of the settings that these tests check.
 type decision struct {
 	enabled   bool
 	source    settings.Source
@@ -55,10 +55,10 @@ func (s *storage) wantAnnounced(t *testing.T, what string, want ...string) {
 	}
 }
 
-// aged passes the time after which settings are read again.
-func aged() { <-time.After(1100 * time.Millisecond) }
+// waitUntilAged waits for the time after which settings are read again.
+func waitUntilAged() { <-time.After(1100 * time.Millisecond) }
 
-func TestStore_TheStricterEnvironmentWins(t *testing.T) {
+func TestStore_FollowsTheStricterEnvironment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newInstances("")
@@ -67,7 +67,7 @@ func TestStore_TheStricterEnvironmentWins(t *testing.T) {
 		p.storage.wantAnnounced(t, "off alone")
 		p.on.want(ctx, t, "announces", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "2"})
 		p.storage.wantAnnounced(t, "on", "true 1")
-		aged()
+		waitUntilAged()
 		followed := decision{enabled: true, source: settings.FromOtherInstance, announced: true, version: "2"}
 		p.off.want(ctx, t, "follows", followed)
 		if s := p.off.Current(ctx); s.TTL != environment.TTL || s.TTLSource != settings.FromEnvironment {
@@ -75,7 +75,7 @@ func TestStore_TheStricterEnvironmentWins(t *testing.T) {
 		}
 
 		for range 300 { // 5.5 minutes
-			aged()
+			waitUntilAged()
 			p.on.want(ctx, t, "keeps announcing", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "2"})
 			p.off.want(ctx, t, "keeps following", followed)
 		}
@@ -94,7 +94,7 @@ func TestStore_TheStricterEnvironmentWins(t *testing.T) {
 	})
 }
 
-func TestStore_AnAnnouncementLapses(t *testing.T) {
+func TestStore_EndsAnAnnouncementThatLapsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newInstances("")
@@ -103,15 +103,15 @@ func TestStore_AnAnnouncementLapses(t *testing.T) {
 		p.storage.announcements()
 		<-time.After(59 * time.Second)
 		p.off.want(ctx, t, "59 s later", decision{enabled: true, source: settings.FromOtherInstance, announced: true, version: "2"})
-		aged()
+		waitUntilAged()
 		off := decision{source: settings.FromEnvironment, version: "3"}
 		p.off.want(ctx, t, "lapsed", off)
 		p.storage.wantAnnounced(t, "lapsed", "false 2")
 		for range 100 {
-			aged()
+			waitUntilAged()
 			p.off.want(ctx, t, "stays off", off)
 		}
-		p.storage.wantAnnounced(t, "nothing is left to end")
+		p.storage.wantAnnounced(t, "no announcement remains")
 
 		p.on.want(ctx, t, "lends after a long pause", decision{enabled: true, source: settings.FromEnvironment, announced: true, version: "4"})
 		<-time.After(2 * time.Minute)
@@ -151,7 +151,7 @@ func TestStore_AnnouncesOnlyWhatMatters(t *testing.T) {
 	}
 }
 
-func TestStore_ManyCheckOutsAnnounceOnce(t *testing.T) {
+func TestStore_AnnouncesOnceForManyCheckOuts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newInstances("")
@@ -166,7 +166,7 @@ func TestStore_ManyCheckOutsAnnounceOnce(t *testing.T) {
 	})
 }
 
-func TestStore_AnAnnouncementThatFails(t *testing.T) {
+func TestStore_KeepsTheLockAfterAFailedAnnouncement(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newInstances("")
@@ -174,7 +174,7 @@ func TestStore_AnAnnouncementThatFails(t *testing.T) {
 		p.storage.announceErr = errors.New("no such endpoint")
 		for range 20 {
 			p.on.want(ctx, t, "nothing is announced", decision{enabled: true, source: settings.FromEnvironment, version: "1"})
-			aged()
+			waitUntilAged()
 		}
 		if n := strings.Count(p.on.log.String(), "level=ERROR"); n < 2 || n > 3 || p.on.fallbacks[settings.ReasonNotAnnounced] != 20 {
 			t.Errorf("logged %d times in 22 s, counted %v:\n%s", n, p.on.fallbacks, p.on.log)
@@ -225,7 +225,7 @@ func TestStore_WaitsForASlowAnnouncement(t *testing.T) {
 	}
 }
 
-func TestStore_SettingsThatChangeWhileItAnnounces(t *testing.T) {
+func TestStore_AnnouncesAgainAfterAChange(t *testing.T) {
 	t.Parallel()
 	t.Run("once", func(t *testing.T) {
 		t.Parallel()
@@ -278,7 +278,7 @@ func TestStore_SettingsThatChangeWhileItAnnounces(t *testing.T) {
 	})
 }
 
-func TestStore_UpdateThatLeavesItToTheEnvironmentAnnounces(t *testing.T) {
+func TestStore_AnnouncesAfterAnUpdate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newInstances(on)
@@ -294,13 +294,13 @@ func TestStore_UpdateThatLeavesItToTheEnvironmentAnnounces(t *testing.T) {
 		if _, err := p.off.Update(ctx, settings.Change{LockSettings: schemas.LockSettings{Enabled: &enabled}}); err != nil {
 			t.Fatal(err)
 		}
-		aged()
+		waitUntilAged()
 		p.on.want(ctx, t, "the tenant decides again", decision{source: settings.FromTenant, version: "4"})
 		p.storage.wantAnnounced(t, "the tenant decides again")
 	})
 }
 
-func TestStore_AnOutageLeavesWhatWasAnnounced(t *testing.T) {
+func TestStore_KeepsAnnouncementsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newInstances("")
@@ -326,11 +326,11 @@ func TestView_OfAnotherInstanceCanBeSentBack(t *testing.T) {
 		}
 		change, err := environment.ParseChange(raw)
 		if err != nil || change.Enabled != nil {
-			t.Errorf("sent back: got %s, %v, want no setting of the tenant's own", told(change.LockSettings), err)
+			t.Errorf("sent back: got %s, %v, want no setting of the tenant's own", describeChange(change.LockSettings), err)
 		}
 		change, err = environment.ParseChange([]byte(strings.Replace(string(raw), "true", "false", 1)))
 		if err != nil || change.Enabled == nil || *change.Enabled {
-			t.Errorf("turned off: got %s, %v, want the tenant's own off", told(change.LockSettings), err)
+			t.Errorf("turned off: got %s, %v, want the tenant's own off", describeChange(change.LockSettings), err)
 		}
 	})
 }

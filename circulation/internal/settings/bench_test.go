@@ -18,7 +18,7 @@ import (
 
 var environment = settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
 
-// storage is a hand-made Storage for one tenant.
+// storage is a fake Storage for one tenant.
 type storage struct {
 	mu      sync.Mutex
 	value   string // of the entry; "" is no entry
@@ -89,7 +89,7 @@ func (s *storage) Announce(ctx context.Context, e schemas.LockEnvironment) (sche
 	return s.state(), nil
 }
 
-// announcements returns what was announced since it was last asked.
+// announcements returns the announcements since its last call.
 func (s *storage) announcements() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *storage) Put(_ context.Context, change schemas.LockSettingsChange) (sch
 	return s.state(), s.err
 }
 
-// set changes the entry behind the store's back, as another instance does.
+// set changes the entry without the store, as another instance does.
 func (s *storage) set(value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *storage) timesRead() int {
 	return s.reads
 }
 
-// bench is a store with everything around it.
+// bench is a store with its storage, log and counters.
 type bench struct {
 	*settings.Store
 	storage   *storage

@@ -12,21 +12,21 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// View is how the settings are shown: each value, where it comes from, and what
-// follows from them.
+// View is how the settings are shown: each value with its source, and the results
+// of the values.
 type View struct {
 	Enabled          Field[bool]  `json:"enabled"`
 	LockTTLMs        Field[int]   `json:"lockTtlMs"`
 	RetryIntervalsMs Field[[]int] `json:"retryIntervalsMs"`
-	// Version is that of the tenant's entry; a change may show which one it is
+	// Version is that of the tenant's entry; a change may name the version that it is
 	// based on.
 	Version string `json:"version"`
-	// LongestWaitMs is how long a check-out waits for the lock at most.
+	// LongestWaitMs is the longest time that a check-out waits for the lock.
 	LongestWaitMs int `json:"longestWaitMs"`
-	// MachinePatienceMs is how long the library's machines wait for an answer: one
-	// that waits for the lock longer shows an error while its check-out goes on.
+	// MachinePatienceMs is how long the library's machines wait for an answer. If the
+	// lock takes longer, the machine shows an error while its check-out goes on.
 	MachinePatienceMs int `json:"machinePatienceMs"`
-	// Problem says why the tenant's stored entry is not in force, if so.
+	// Problem is why the tenant's stored entry is not in force; empty if it is.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -74,7 +74,7 @@ var (
 		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
 )
 
-// The fields that a change may have; those that View shows besides are passed over.
+// The fields that a change may have. A change may repeat the other fields of View, which are ignored.
 var (
 	fieldNames  = []string{"enabled", "lockTtlMs", "retryIntervalsMs", "version", "reason"}
 	shownFields = []string{"longestWaitMs", "machinePatienceMs", "problem"}
@@ -83,67 +83,70 @@ var (
 // ParseChange reads a change of the tenant's settings: a JSON object with
 // enabled, lockTtlMs, retryIntervalsMs, version and reason. A setting that is absent or
 // null falls back to the environment's. A setting may also be an object
-// {value, source} as View shows it, so that a View that was read, changed and
-// sent back does what was meant: a value that came from the environment and is
-// still the environment's stays the environment's.
+// {value, source} as View shows it, so a client may read a View, change it and send it
+// back. A value that came from the environment and equals the environment's stays the
+// environment's.
 //
-// Its error is an Invalid fault that lists everything that is wrong.
+// Its error is an Invalid fault that lists every invalid field.
 func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
+	r := changeReader{}
+	if err := json.Unmarshal(body, &r.fields); err != nil || r.fields == nil {
 		return Change{}, fault.Validation(fault.Refusal("", "The body must be a JSON object"))
 	}
-	var wrong fault.List
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
 		if !slices.Contains(fieldNames, name) && !slices.Contains(shownFields, name) {
-			wrong = append(wrong, *violation(name, fields[name], "is no setting; allowed are "+strings.Join(fieldNames, ", ")))
+			r.refuse(name, "is no setting; allowed are "+strings.Join(fieldNames, ", "))
 		}
 	}
-	note := func(d *fault.Detail) {
-		if d != nil {
-			wrong = append(wrong, *d)
-		}
-	}
-	var change Change
-	var ttl *int
-	var waits *[]int
 	defaults := e.Settings().View(nil)
-	note(readField(fields, "enabled", "true or false", map[Source]bool{FromEnvironment: e.Enabled, FromOtherInstance: true}, &change.Enabled))
-	note(readField(fields, "lockTtlMs", ttlAllowed, map[Source]int{FromEnvironment: defaults.LockTTLMs.Value}, &ttl))
-	note(readField(fields, "retryIntervalsMs", waitsAllowed, map[Source][]int{FromEnvironment: defaults.RetryIntervalsMs.Value}, &waits))
-	note(readVersion(fields["version"], &change.Version))
-	note(readReason(fields["reason"], &change.Reason))
+	enabled := readField(&r, "enabled", "true or false", map[Source]bool{FromEnvironment: e.Enabled, FromOtherInstance: true})
+	ttl := readField(&r, "lockTtlMs", ttlAllowed, map[Source]int{FromEnvironment: defaults.LockTTLMs.Value})
+	waits := readField(&r, "retryIntervalsMs", waitsAllowed, map[Source][]int{FromEnvironment: defaults.RetryIntervalsMs.Value})
+	change := Change{Version: r.readVersion(), Reason: r.readReason()}
+	change.Enabled = enabled
 	if ttl != nil {
 		d := time.Duration(*ttl) * time.Millisecond
 		if *ttl < schemas.MinLockTTLMs || *ttl > schemas.MaxLockTTLMs {
-			note(violation("lockTtlMs", fields["lockTtlMs"], "must be "+ttlAllowed))
+			r.refuse("lockTtlMs", "must be "+ttlAllowed)
 		}
 		change.TTL = &d
 	}
 	if waits != nil {
 		var ok bool
-		if change.Waits, ok = durations(*waits); !ok {
-			note(violation("retryIntervalsMs", fields["retryIntervalsMs"], "must be "+waitsAllowed))
+		if change.Waits, ok = parseWaits(*waits); !ok {
+			r.refuse("retryIntervalsMs", "must be "+waitsAllowed)
 		}
 	}
-	if err := wrong.Err(); err != nil {
+	if err := r.faults.Err(); err != nil {
 		return Change{}, err
 	}
 	return change, nil
 }
 
-// readField reads one setting into *to, which stays nil when no value of the tenant's
-// own is wanted: there is none, or it is an inherited one that was shown with its
-// source.
-func readField[T any](fields map[string]json.RawMessage, name, allowed string, inherited map[Source]T, to **T) *fault.Detail {
-	raw := fields[name]
+// changeReader reads the fields of a change and gathers the faults.
+type changeReader struct {
+	fields map[string]json.RawMessage
+	faults fault.List
+}
+
+// refuse adds the fault that a field breaks a rule.
+func (r *changeReader) refuse(name, rule string) {
+	key := fault.Shown(name)
+	r.faults = append(r.faults, fault.Refusal(string(fault.Invalid), key+" "+rule, fault.Param(key, fault.Shown(string(r.fields[name])))))
+}
+
+// readField reads one setting. It returns nil if the tenant wants no value of its own: the setting
+// is absent, or it is an inherited one that was shown with its source.
+func readField[T any](r *changeReader, name, allowed string, inherited map[Source]T) *T {
+	raw := r.fields[name]
 	var shown struct {
 		Value  json.RawMessage `json:"value"`
 		Source Source          `json:"source"`
 	}
 	if len(raw) > 0 && raw[0] == '{' {
 		if err := json.Unmarshal(raw, &shown); err != nil || len(shown.Value) == 0 {
-			return violation(name, raw, "must be "+allowed+", or {value, source}")
+			r.refuse(name, "must be "+allowed+", or {value, source}")
+			return nil
 		}
 		raw = shown.Value
 	}
@@ -152,48 +155,51 @@ func readField[T any](fields map[string]json.RawMessage, name, allowed string, i
 	}
 	var value T
 	if err := json.Unmarshal(raw, &value); err != nil || hasNull(raw) {
-		return violation(name, raw, "must be "+allowed)
+		r.refuse(name, "must be "+allowed)
+		return nil
 	}
 	if from, ok := inherited[shown.Source]; ok && fmt.Sprint(value) == fmt.Sprint(from) {
 		return nil
 	}
-	*to = &value
-	return nil
+	return &value
 }
 
-// hasNull tells whether a list has a null in it, which would pass for 0.
+// hasNull reports whether a list has a null in it, which would count as 0.
 func hasNull(raw json.RawMessage) bool {
 	var list []*json.RawMessage
 	return json.Unmarshal(raw, &list) == nil && slices.Contains(list, nil)
 }
 
-func readVersion(raw json.RawMessage, to *string) *fault.Detail {
+func (r *changeReader) readVersion() (version string) {
+	raw := r.fields["version"]
 	if isNull(raw) {
-		return nil
+		return ""
 	}
-	if err := json.Unmarshal(raw, to); err != nil || *to == "" {
-		return violation("version", raw, "must be the version that was read, a string")
+	if err := json.Unmarshal(raw, &version); err != nil || version == "" {
+		r.refuse("version", "must be the version that was read, a string")
 	}
-	return nil
+	return version
 }
 
-func readReason(raw json.RawMessage, to *string) *fault.Detail {
+func (r *changeReader) readReason() string {
+	raw := r.fields["reason"]
 	if isNull(raw) {
-		return nil
+		return ""
 	}
-	var reason string
-	if err := json.Unmarshal(raw, &reason); err != nil {
-		return violation("reason", raw, "must be a text")
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		r.refuse("reason", "must be a text")
+		return ""
 	}
-	var err error
-	if *to, err = schemas.ParseChangeReason(reason); err != nil {
-		return violation("reason", raw, err.Error())
+	reason, err := schemas.ParseChangeReason(text)
+	if err != nil {
+		r.refuse("reason", err.Error())
 	}
-	return nil
+	return reason
 }
 
-// durations converts milliseconds; false when they are not allowed.
-func durations(list []int) ([]time.Duration, bool) {
+// parseWaits converts milliseconds; it returns false if they are not allowed.
+func parseWaits(list []int) ([]time.Duration, bool) {
 	waits := make([]time.Duration, len(list))
 	for i, ms := range list {
 		if ms < 0 || ms > schemas.MaxLockWaitMs {
@@ -202,10 +208,4 @@ func durations(list []int) ([]time.Duration, bool) {
 		waits[i] = time.Duration(ms) * time.Millisecond
 	}
 	return waits, schemas.ValidateLockWaits(waits) == nil
-}
-
-func violation(name string, value json.RawMessage, what string) *fault.Detail {
-	key := fault.Shown(name)
-	d := fault.Refusal(string(fault.Invalid), key+" "+what, fault.Param(key, fault.Shown(string(value))))
-	return &d
 }

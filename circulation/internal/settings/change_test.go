@@ -13,8 +13,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// told says what a change sets.
-func told(s schemas.LockSettings) string {
+// describeChange describes the settings that a change sets.
+func describeChange(s schemas.LockSettings) string {
 	enabled, ttl, waits := "-", "-", "-"
 	if s.Enabled != nil {
 		enabled = fmt.Sprint(*s.Enabled)
@@ -28,7 +28,7 @@ func told(s schemas.LockSettings) string {
 	return enabled + " " + ttl + " " + waits
 }
 
-func TestAChangeSetsWhatItNames(t *testing.T) {
+func TestParseChange(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ body, want, version string }{
 		"everything":         {`{"enabled":true,"lockTtlMs":2500,"retryIntervalsMs":[500,0]}`, "true 2.5s [500ms 0s]", ""},
@@ -45,14 +45,14 @@ func TestAChangeSetsWhatItNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			change, err := environment.ParseChange(json.RawMessage(tt.body))
-			if err != nil || told(change.LockSettings) != tt.want || change.Version != tt.version {
-				t.Errorf("got %s, version %q, %v; want %s, version %q", told(change.LockSettings), change.Version, err, tt.want, tt.version)
+			if err != nil || describeChange(change.LockSettings) != tt.want || change.Version != tt.version {
+				t.Errorf("got %s, version %q, %v; want %s, version %q", describeChange(change.LockSettings), change.Version, err, tt.want, tt.version)
 			}
 		})
 	}
 }
 
-func TestAChangeKeepsItsReason(t *testing.T) {
+func TestParseChange_Reason(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"reason":" exams\nuntil May "}`:               "exams\nuntil May",
@@ -66,7 +66,7 @@ func TestAChangeKeepsItsReason(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownCanBeSentBackUnchanged(t *testing.T) {
+func TestParseChange_AcceptsAViewThatIsSentBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(`{"checkOutLockFeatureEnabled":true,"retryIntervals":[1,2]}`)
 	ctx := inTenant(t, "diku")
@@ -88,13 +88,13 @@ func TestWhatIsShownCanBeSentBackUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := s.View(nil)
-	before.Version = after.Version // it is a change all the same
+	before.Version = after.Version // a change without new values is one too
 	if fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("got  %v\nwant %v", after, before)
 	}
 }
 
-func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
+func TestParseChange_NamesWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	const (
 		ttl   = "lockTtlMs must be an integer from 250 to 600000"
@@ -141,7 +141,7 @@ func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
 			change, err := environment.ParseChange(json.RawMessage(tt.body))
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid {
-				t.Fatalf("got %s, %v, want it refused", told(change.LockSettings), err)
+				t.Fatalf("got %s, %v, want it refused", describeChange(change.LockSettings), err)
 			}
 			var got []string
 			for _, d := range f.Details {
@@ -154,7 +154,7 @@ func TestAWrongChangeIsToldWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestAViewTellsTheLongestWait(t *testing.T) {
+func TestSettings_View(t *testing.T) {
 	t.Parallel()
 	v := environment.Settings().View(errors.New("no good"))
 	if v.LongestWaitMs != 1500 || v.Problem != "no good" || v.LockTTLMs.Value != 3000 || v.Enabled.Source != settings.FromEnvironment {

@@ -1,13 +1,17 @@
-// Package settings knows the check-out lock's settings: the environment's, the
-// tenant's on top of them, and which of the two decides each. Whether the lock is on
-// may also be decided by the environment of another instance.
+// Package settings keeps the check-out lock's settings. The tenant's override the
+// environment's, field by field. The environment of another instance may turn the lock on too.
 package settings
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
+
+	"checkoutlock/schemas"
 )
 
-// Source says where a value comes from.
+// Source is where a value comes from.
 type Source string
 
 // The sources of a setting.
@@ -19,27 +23,27 @@ const (
 	FromOtherInstance Source = "otherInstance"
 )
 
-// Settings are the lock settings in force for a tenant. They are values: nobody
-// may change Waits.
+// Settings are the lock settings in force for a tenant. Callers share Waits, so no caller
+// may change it.
 type Settings struct {
-	// Enabled tells whether check-outs take the patron's lock.
+	// Enabled means that check-outs acquire the patron's lock.
 	Enabled bool
-	// TTL is how long the lock lives when its holder dies.
+	// TTL is how long the lock outlives a dead holder.
 	TTL time.Duration
 	// Waits are the waits between tries, in order: tries = len(Waits)+1.
 	Waits []time.Duration
 
-	// Where each of the three comes from.
+	// The sources of the three values above.
 	EnabledSource, TTLSource, WaitsSource Source
 
 	// MachinePatience is the environment's.
 	MachinePatience time.Duration
 
 	// Version is storage's version of the settings; a commit without a lock shows it.
-	// Empty when storage could not be asked yet.
+	// It is empty until storage was read.
 	Version string
-	// Announced means that the lock is on because storage heard it from an instance's
-	// environment. That can end, so a commit under the lock shows Version too.
+	// Announced means that the lock is on because an instance announced its environment to
+	// storage. That can end, so a commit under the lock shows Version too.
 	Announced bool
 }
 
@@ -51,3 +55,58 @@ func (s Settings) WaitBudget() time.Duration {
 	}
 	return sum
 }
+
+// Environment holds the settings of a tenant that has set none of its own.
+type Environment struct {
+	Enabled bool
+	TTL     time.Duration
+	Waits   []time.Duration
+	// MachinePatience is how long self-check machines wait for an answer. It changes no
+	// behaviour: it helps staff to choose the other settings.
+	MachinePatience time.Duration
+}
+
+// Settings returns the environment's settings as those in force.
+func (e Environment) Settings() Settings { return e.merge(schemas.LockSettings{}) }
+
+// merge puts the tenant's settings over the environment's, field by field.
+func (e Environment) merge(own schemas.LockSettings) Settings {
+	s := Settings{
+		Enabled: e.Enabled, EnabledSource: FromEnvironment,
+		TTL: e.TTL, TTLSource: FromEnvironment,
+		Waits: slices.Clone(e.Waits), WaitsSource: FromEnvironment,
+		MachinePatience: e.MachinePatience,
+	}
+	if own.Enabled != nil {
+		s.Enabled, s.EnabledSource = *own.Enabled, FromTenant
+	}
+	if own.TTL != nil {
+		s.TTL, s.TTLSource = *own.TTL, FromTenant
+	}
+	if own.Waits != nil {
+		s.Waits, s.WaitsSource = own.Waits, FromTenant
+	}
+	return s
+}
+
+// parseEntry reads the tenant's entry. No entry, or one without a value, sets
+// nothing.
+func parseEntry(entry json.RawMessage) (schemas.LockSettings, error) {
+	if isNull(entry) {
+		return schemas.LockSettings{}, nil
+	}
+	var e struct {
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(entry, &e); err != nil {
+		return schemas.LockSettings{}, fmt.Errorf("the settings entry cannot be read: %w", err)
+	}
+	own, err := schemas.ParseLockSettings(e.Value)
+	if err != nil {
+		return schemas.LockSettings{}, fmt.Errorf("the settings entry %s/%s cannot be used: %w",
+			schemas.LockSettingsScope, schemas.LockSettingsKey, err)
+	}
+	return own, nil
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

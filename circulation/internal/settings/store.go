@@ -16,12 +16,12 @@ const (
 	// maxAge is how old the settings that Current returns may be: half of the two
 	// seconds within which a change is in force everywhere.
 	maxAge = time.Second
-	// readTimeout bounds one reading of the settings when good ones are known, which
-	// are used instead. A check-out waits for it.
+	// readTimeout bounds one reading of the settings if good ones are known, which
+	// replace it. A check-out waits for it.
 	readTimeout = 2 * time.Second
-	// firstReadTimeout bounds a reading while nothing good is known of the tenant. It
-	// is that of any other call to storage: a check-out that gave up earlier could
-	// only fail, since the environment's settings alone have no version.
+	// firstReadTimeout bounds a reading while no good settings of the tenant are known.
+	// It is that of any other call to storage: a check-out that stopped waiting earlier
+	// would fail, since the environment's settings alone have no version.
 	firstReadTimeout = 10 * time.Second
 	// logEvery is how often the log repeats that a tenant's settings are unusable.
 	logEvery = 10 * time.Second
@@ -32,15 +32,15 @@ const (
 // Storage keeps each tenant's settings entry; the tenant is in the context.
 type Storage interface {
 	State(ctx context.Context) (schemas.LockSettingsState, error)
-	// Put replaces the entry's value, and keeps who did it and why. A version other
+	// Put replaces the entry's value, and keeps the user and the reason. A version other
 	// than "" that is not the stored one is a Conflict.
 	Put(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error)
-	// Announce says what this instance's environment says, and returns the state that
-	// follows. "On" that is based on another version than the stored one is a Conflict.
+	// Announce stores this instance's environment and returns the new state. "On" that is
+	// based on another version than the stored one is a Conflict.
 	Announce(ctx context.Context, e schemas.LockEnvironment) (schemas.LockSettingsState, error)
 }
 
-// Reasons why other settings are in force than those configured, as the metrics count
+// Reasons why settings other than the configured ones are in force, as the metrics count
 // them.
 const (
 	ReasonUnreadable         = "storage_unreadable"
@@ -54,11 +54,11 @@ func Reasons() []string {
 	return []string{ReasonUnreadable, ReasonMalformed, ReasonNotAnnounced, ReasonEnvironmentDiffers}
 }
 
-// Store knows the settings in force for each tenant.
+// Store keeps the settings in force for each tenant.
 //
-// When storage cannot be read, or holds an entry that makes no sense, the last
-// good values stay in force, else the environment's; that is logged as an error
-// and counted. So a failure never switches the feature off by itself.
+// If storage cannot be read, or its entry is invalid, the last good values stay in force,
+// else the environment's. The store logs that as an error and counts it. So a failure alone
+// never switches the feature off.
 type Store struct {
 	storage Storage
 	env     Environment
@@ -70,26 +70,26 @@ type Store struct {
 	readings uint64
 }
 
-// known is what is remembered of a tenant.
+// known is the store's state of a tenant.
 type known struct {
 	settings Settings
-	entry    schemas.LockSettings // of the tenant's own, as last read well
-	reading  uint64               // the number of the reading that the settings come from
-	begun    time.Time            // when that began
+	entry    schemas.LockSettings // the tenant's own, from the last good reading
+	reading  uint64               // the number of the reading that gave the settings
+	begun    time.Time            // when that reading began
 	good     bool                 // false until the tenant's own settings were read
 	logged   time.Time            // when a failure was last logged
 	differed time.Time            // when another instance's environment was last logged
 	underway *reading             // nil while Current starts no reading
 }
 
-// reading is one under way, for those who wait for it.
+// reading is a reading under way that callers wait for.
 type reading struct {
 	done   chan struct{}
 	result Settings
 }
 
-// NewStore returns the settings of all tenants. report is called with a reason for
-// each reading after which other settings are in force than those configured.
+// NewStore returns a store for all tenants. It calls report with a reason for each reading
+// after which settings other than the configured ones are in force.
 func NewStore(storage Storage, env Environment, log *slog.Logger, report func(reason string)) *Store {
 	return &Store{storage: storage, env: env, log: log, report: report, tenants: map[okapi.Tenant]*known{}}
 }
@@ -103,8 +103,8 @@ func (s *Store) Current(ctx context.Context) Settings {
 		return s.env.Settings()
 	}
 	s.mu.Lock()
-	k := s.of(id)
-	// Settings without a version cannot be acted on, so they do not count as known.
+	k := s.getKnown(id)
+	// A commit needs a version, so settings without one do not count as known.
 	if k.settings.Version != "" && time.Since(k.begun) < maxAge {
 		defer s.mu.Unlock()
 		return k.settings
@@ -132,23 +132,16 @@ func (s *Store) Current(ctx context.Context) Settings {
 	}
 }
 
-// Refresh asks storage and returns the settings of the tenant in ctx.
+// Refresh reads storage and returns the settings of the tenant in ctx.
 func (s *Store) Refresh(ctx context.Context) Settings {
-	settings, _, err := s.read(ctx)
+	settings, _, err := s.Read(ctx)
 	if err != nil {
-		id, _ := okapi.TenantFrom(ctx) // no tenant: settings of nobody
+		id, _ := okapi.TenantFrom(ctx) // the zero tenant has no settings
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.lastGood(s.of(id))
+		return s.lastGood(s.getKnown(id))
 	}
 	return settings
-}
-
-// Read is Refresh for whoever wants to know: it fails when storage cannot be
-// read, and returns as problem why the tenant's entry is not in force, nil when
-// it is.
-func (s *Store) Read(ctx context.Context) (settings Settings, problem, err error) {
-	return s.read(ctx)
 }
 
 // Update replaces the tenant's own settings. Fields that change leaves nil fall
@@ -166,39 +159,40 @@ func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
 	if err != nil {
 		return Settings{}, fmt.Errorf("storing the lock settings: %w", err)
 	}
-	// Numbered now: a reading that began before the change must not undo it.
-	settings, _, err := s.learn(ctx, state, s.number(), time.Now())
+	// The number is taken now: a reading that began before the change must not undo it.
+	settings, _, err := s.applyState(ctx, state, s.nextNumber(), time.Now())
 	return settings, err
 }
 
-// read asks storage and remembers the answer. It does not end with the caller,
-// whose leaving says nothing about storage.
-func (s *Store) read(ctx context.Context) (settings Settings, problem, err error) {
-	begun, number := time.Now(), s.number()
-	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience(ctx))
+// Read is Refresh with errors: it fails if storage cannot be read, and returns as problem why
+// the tenant's entry is not in force, nil if it is. It does not end with the caller, so the
+// failure of a reading is always storage's.
+func (s *Store) Read(ctx context.Context) (settings Settings, problem, err error) {
+	begun, number := time.Now(), s.nextNumber()
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.chooseTimeout(ctx))
 	defer cancel()
 	state, err := s.storage.State(rctx)
 	if err == nil {
-		return s.learn(ctx, state, number, begun)
+		return s.applyState(ctx, state, number, begun)
 	}
-	if fault.Is(err, fault.UnknownTenant) { // a caller's mistake and no outage
+	if fault.Is(err, fault.UnknownTenant) { // a caller's mistake, not an outage
 		return Settings{}, nil, err
 	}
-	id, _ := okapi.TenantFrom(ctx) // no tenant: nobody's settings
+	id, _ := okapi.TenantFrom(ctx) // the zero tenant has no settings
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.of(id)
+	k := s.getKnown(id)
 	if number > k.reading {
-		// What is known counts as fresh, so that an outage costs one reading a
+		// The known settings count as fresh, so that an outage costs one reading a
 		// second and not one for each check-out.
 		k.reading, k.begun = number, begun
 	}
-	s.complain(ctx, k, ReasonUnreadable, unusable, err)
+	s.noteFallback(ctx, k, ReasonUnreadable, unusable, err)
 	return Settings{}, nil, fmt.Errorf("reading the lock settings: %w", err)
 }
 
-// patience is how long a reading for the tenant in ctx may take.
-func (s *Store) patience(ctx context.Context) time.Duration {
+// chooseTimeout returns how long a reading for the tenant in ctx may take.
+func (s *Store) chooseTimeout(ctx context.Context) time.Duration {
 	id, _ := okapi.TenantFrom(ctx) // without a tenant nothing is known
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,28 +202,27 @@ func (s *Store) patience(ctx context.Context) time.Duration {
 	return firstReadTimeout
 }
 
-// learn makes the settings out of what storage answered and remembers them,
-// unless a later reading was faster. Storage hears first what the environment says
-// if that matters.
-func (s *Store) learn(ctx context.Context, state schemas.LockSettingsState, number uint64, begun time.Time) (settings Settings, problem, err error) {
+// applyState makes the settings from storage's answer and keeps them, unless a later reading was
+// faster. First it announces the environment to storage if needed.
+func (s *Store) applyState(ctx context.Context, state schemas.LockSettingsState, number uint64, begun time.Time) (settings Settings, problem, err error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return Settings{}, nil, err
 	}
-	state, unheard := s.announce(ctx, state)
-	entry, problem := s.entry(ctx, state)
-	settings = s.env.merge(entry).under(state)
+	state, announceErr := s.announce(ctx, state)
+	entry, problem := s.readEntry(ctx, state)
+	settings = s.env.merge(entry).withAnnouncement(state)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.of(id)
+	k := s.getKnown(id)
 	if problem != nil {
-		s.complain(ctx, k, ReasonMalformed, unusable, problem)
+		s.noteFallback(ctx, k, ReasonMalformed, unusable, problem)
 	}
 	switch {
 	case settings.EnabledSource == FromOtherInstance:
-		s.follow(ctx, k)
-	case unheard != nil && settings.Enabled && !settings.Announced:
-		s.complain(ctx, k, ReasonNotAnnounced, unannounced, unheard)
+		s.noteOtherInstance(ctx, k)
+	case announceErr != nil && settings.Enabled && !settings.Announced:
+		s.noteFallback(ctx, k, ReasonNotAnnounced, unannounced, announceErr)
 	}
 	if number > k.reading {
 		k.settings, k.entry, k.reading, k.begun = settings, entry, number, begun
@@ -238,15 +231,15 @@ func (s *Store) learn(ctx context.Context, state schemas.LockSettingsState, numb
 	return settings, problem, nil
 }
 
-// What complain logs.
+// The messages of noteFallback.
 const (
 	unusable    = "the tenant's check-out lock settings cannot be used"
 	unannounced = "storage does not know that this instance's environment turns the check-out lock on: " +
 		"an instance whose environment turns it off lends without the lock"
 )
 
-// complain counts and logs that settings cannot be used as configured. s.mu is held.
-func (s *Store) complain(ctx context.Context, k *known, reason, what string, cause error) {
+// noteFallback counts and logs that settings cannot be used as configured. s.mu is held.
+func (s *Store) noteFallback(ctx context.Context, k *known, reason, what string, cause error) {
 	s.report(reason)
 	if time.Since(k.logged) < logEvery {
 		return
@@ -263,15 +256,15 @@ func (s *Store) complain(ctx context.Context, k *known, reason, what string, cau
 	s.log.Log(ctx, level, what, "reason", reason, "using", using, "enabled", s.lastGood(k).Enabled, "err", cause)
 }
 
-// number counts the readings in the order in which they begin.
-func (s *Store) number() uint64 {
+// nextNumber numbers the readings in the order in which they begin.
+func (s *Store) nextNumber() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readings++
 	return s.readings
 }
 
-// lastGood returns the settings to use in want of better. s.mu is held.
+// lastGood returns the last good settings, else the environment's. s.mu is held.
 func (s *Store) lastGood(k *known) Settings {
 	if k.settings.Version != "" {
 		return k.settings
@@ -279,12 +272,12 @@ func (s *Store) lastGood(k *known) Settings {
 	return s.env.Settings()
 }
 
-// of returns what is known of the tenant. s.mu is held.
-func (s *Store) of(id okapi.Tenant) *known {
+// getKnown returns the state of the tenant. s.mu is held.
+func (s *Store) getKnown(id okapi.Tenant) *known {
 	k, ok := s.tenants[id]
 	if !ok {
 		if len(s.tenants) >= maxTenants {
-			s.forgetOne()
+			s.dropOne()
 		}
 		k = &known{}
 		s.tenants[id] = k
@@ -292,9 +285,9 @@ func (s *Store) of(id okapi.Tenant) *known {
 	return k
 }
 
-// forgetOne makes room: it drops a tenant of which nothing good is known (the
-// name may be anybody's invention), else the one read longest ago.
-func (s *Store) forgetOne() {
+// dropOne drops a tenant without good settings, whose name may be invented, else the one
+// read longest ago. s.mu is held.
+func (s *Store) dropOne() {
 	var victim okapi.Tenant
 	var oldest *known
 	for id, k := range s.tenants {

@@ -17,7 +17,7 @@ import (
 
 const on = `{"checkOutLockFeatureEnabled":true}`
 
-func TestATenantOverridesFieldByField(t *testing.T) {
+func TestStore_OverridesTheEnvironmentFieldByField(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		value string
@@ -50,7 +50,7 @@ func TestATenantOverridesFieldByField(t *testing.T) {
 	}
 }
 
-func TestAChangeElsewhereIsInForceWithinTwoSeconds(t *testing.T) {
+func TestStore_AppliesAChangeElsewhereWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench("")
@@ -75,7 +75,7 @@ func TestAChangeElsewhereIsInForceWithinTwoSeconds(t *testing.T) {
 	})
 }
 
-func TestManyCheckOutsShareOneReading(t *testing.T) {
+func TestStore_SharesOneReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(on)
@@ -95,7 +95,7 @@ func TestManyCheckOutsShareOneReading(t *testing.T) {
 	})
 }
 
-func TestAnOutageNeverSwitchesTheFeatureOff(t *testing.T) {
+func TestStore_StaysOnDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(on)
@@ -128,7 +128,7 @@ func TestAnOutageNeverSwitchesTheFeatureOff(t *testing.T) {
 	})
 }
 
-func TestAMalformedEntryLeavesTheLastGoodValuesAndItsVersionCounts(t *testing.T) {
+func TestStore_KeepsGoodValuesUnderAMalformedEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(on)
@@ -143,12 +143,12 @@ func TestAMalformedEntryLeavesTheLastGoodValuesAndItsVersionCounts(t *testing.T)
 			t.Errorf("got %+v, want the last good values with the stored version", s)
 		}
 		if b.fallbacks[settings.ReasonMalformed] == 0 || !strings.Contains(b.log.String(), `using="last good"`) {
-			t.Errorf("not told: %v %s", b.fallbacks, b.log)
+			t.Errorf("not noted: %v %s", b.fallbacks, b.log)
 		}
 	})
 }
 
-func TestWithoutAnythingGoodTheEnvironmentIsInForce(t *testing.T) {
+func TestStore_UsesTheEnvironmentWithoutGoodValues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(`17`)
@@ -168,14 +168,14 @@ func TestWithoutAnythingGoodTheEnvironmentIsInForce(t *testing.T) {
 	})
 }
 
-func TestAnUpdateIsInForceHereAtOnceAndNoOlderReadingUndoesIt(t *testing.T) {
+func TestStore_AppliesAnUpdateAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench("")
 		b.storage.delay = 500 * time.Millisecond
 		ctx := inTenant(t, "diku")
 		var wg sync.WaitGroup
-		wg.Go(func() { b.Refresh(ctx) }) // has read "off" and is on its way
+		wg.Go(func() { b.Refresh(ctx) }) // has read "off" and has not returned
 		synctest.Wait()
 		enabled := true
 		s, err := b.Update(ctx, settings.Change{
@@ -185,7 +185,7 @@ func TestAnUpdateIsInForceHereAtOnceAndNoOlderReadingUndoesIt(t *testing.T) {
 			t.Fatalf("got %+v, %v", s, err)
 		}
 		if got := b.storage.changed; got.Reason != "exams" || got.ByName != "Ann" {
-			t.Errorf("storage was told %+v, want who and why", got)
+			t.Errorf("storage got %+v, want the name and the reason", got)
 		}
 		if !b.Current(ctx).Enabled {
 			t.Error("not in force at once")
@@ -200,7 +200,7 @@ func TestAnUpdateIsInForceHereAtOnceAndNoOlderReadingUndoesIt(t *testing.T) {
 	})
 }
 
-func TestRefreshDoesNotSettleForAReadingUnderWay(t *testing.T) {
+func TestStore_RefreshBeginsAReadingOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench("")
@@ -217,7 +217,7 @@ func TestRefreshDoesNotSettleForAReadingUnderWay(t *testing.T) {
 	})
 }
 
-func TestACallerThatLeavesIsNoOutage(t *testing.T) {
+func TestStore_TakesACallerThatLeavesForNoOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(on)
@@ -276,7 +276,7 @@ func TestStore_WaitsForASlowStorage(t *testing.T) {
 	}
 }
 
-func TestTenantsDoNotShareSettings(t *testing.T) {
+func TestStore_KeepsSettingsByTenant(t *testing.T) {
 	t.Parallel()
 	b := newBench(on)
 	if !b.Current(inTenant(t, "diku")).Enabled {
@@ -288,11 +288,11 @@ func TestTenantsDoNotShareSettings(t *testing.T) {
 	}
 }
 
-func TestAnUnknownTenantIsNoOutage(t *testing.T) {
+func TestStore_TakesAnUnknownTenantForNoOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench("")
 	b.storage.fail(fault.New(fault.UnknownTenant, "Unknown tenant"))
-	ctx := inTenant(t, "nobody")
+	ctx := inTenant(t, "unknown")
 	if _, _, err := b.Read(ctx); !fault.Is(err, fault.UnknownTenant) {
 		t.Errorf("got %v, want %s", err, fault.UnknownTenant)
 	}
@@ -325,7 +325,7 @@ func TestStore_TakesThe400OfAGatewayForAnOutage(t *testing.T) {
 	}
 }
 
-func TestInventedTenantsPushNoRealOneOut(t *testing.T) {
+func TestStore_DropsInventedTenantsFirst(t *testing.T) {
 	t.Parallel()
 	b := newBench(on)
 	b.Current(inTenant(t, "diku"))
@@ -337,6 +337,6 @@ func TestInventedTenantsPushNoRealOneOut(t *testing.T) {
 		t.Errorf("%d tenants are remembered, want at most 1000", n)
 	}
 	if !b.Refresh(inTenant(t, "diku")).Enabled {
-		t.Error("the last good values of a real tenant were forgotten")
+		t.Error("the last good values of a real tenant were dropped")
 	}
 }
