@@ -75,7 +75,7 @@ func TestStaffAccess_ByGateway(t *testing.T) {
 	turnLock(changer, "on", "The new self-checks open today")
 
 	refused(p.openStaffPage(t, 0, gatewayOptions("elsewhere", "["+see+"]")...), "/", "You are signed in to the tenant elsewhere, not to "+own)
-	refused(p.openStaffPage(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so nobody is known to be allowed here.")
+	refused(p.openStaffPage(t, 0), "/", "The gateway in front sent no X-Okapi-Tenant, so your permissions are not known.")
 }
 
 // On plain HTTP, a browser sends Sec-Fetch-Site only to the machine on which it runs.
