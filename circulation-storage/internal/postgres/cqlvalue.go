@@ -110,14 +110,14 @@ func (f field) parseTerm(term string) (v any, sqlType string, err error) {
 		}
 		return id.String(), "text", nil
 	case records.Boolean:
-		switch b := strings.ToLower(term); b {
-		case "true", "false":
-			if f.column != "" {
-				return b == "true", "boolean", nil
-			}
-			return b, "text", nil
+		b := strings.ToLower(term)
+		switch {
+		case b != "true" && b != "false":
+			return nil, "", badCQL("index %q is compared with %q; allowed are true and false", f.name, term)
+		case f.column != "":
+			return b == "true", "boolean", nil
 		}
-		return nil, "", badCQL("index %q is compared with %q; allowed are true and false", f.name, term)
+		return b, "text", nil
 	case records.Number:
 		if !numberPattern.MatchString(term) {
 			return nil, "", badCQL("index %q is compared with %q; a number is expected", f.name, term)

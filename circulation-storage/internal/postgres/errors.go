@@ -121,7 +121,8 @@ func toFault(op string, err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return fault.Wrap(err, fault.NotFound, "Not found")
 	}
-	switch code, _ := sqlState(err); code {
+	code, _ := sqlState(err)
+	switch code {
 	case undefinedTable, invalidSchemaName:
 		return fault.Wrap(err, fault.UnknownTenant, "Unknown tenant: install it with POST /_/tenant")
 	case undefinedColumn:

@@ -21,8 +21,8 @@ func ListStatement(ctx context.Context, t records.Type, p records.Page) (string,
 	if err != nil {
 		return "", nil, err
 	}
-	err = q.nameTable(ctx, t.Table)
-	return q.page, q.args, err
+	statement, err := nameSchema(ctx, q.page)
+	return statement, q.args, err
 }
 
 // HistoryStatement returns the statement of HistoryStore.List.

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -154,9 +155,7 @@ func TestHistory_AcceptsTheSameEntriesFromManyAtOnce(t *testing.T) {
 			for round := range 5 {
 				mine := append(append([]schemas.PastCheckOut(nil), reports[(reporter*37+round)%entries:]...), reports[:(reporter*37+round)%entries]...)
 				if reporter%2 == 0 {
-					for i, j := 0, len(mine)-1; i < j; i, j = i+1, j-1 {
-						mine[i], mine[j] = mine[j], mine[i]
-					}
+					slices.Reverse(mine)
 				}
 				if round > 0 { // so that every round has entries to race for
 					for i := range mine {

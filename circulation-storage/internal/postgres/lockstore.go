@@ -79,7 +79,8 @@ func NewLockStore(db *DB) *LockStore { return &LockStore{db: db} }
 // Acquire implements lock.Store.
 func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
 	l, outcome, err := s.acquire(ctx, req)
-	switch code, _ := sqlState(err); {
+	code, _ := sqlState(err)
+	switch {
 	case errors.Is(err, pgx.ErrNoRows), code == lockNotAvailable:
 		return lock.Lock{}, "", lock.ErrHeld()
 	case err != nil:

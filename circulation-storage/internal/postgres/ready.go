@@ -114,7 +114,8 @@ func (db *DB) Await(ctx context.Context, patience time.Duration) error {
 			return fmt.Errorf("%w (waited for %s)", err, patience)
 		case <-tick.C:
 		}
-		if err = db.Ready(ctx, nil); err == nil || isPermanent(err) {
+		err = db.Ready(ctx, nil)
+		if err == nil || isPermanent(err) {
 			return err
 		}
 	}

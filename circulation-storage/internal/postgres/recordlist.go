@@ -36,7 +36,8 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	if err != nil {
 		return err
 	}
-	if err := q.nameTable(ctx, t.Table); err != nil {
+	statement, err := nameSchema(ctx, q.page)
+	if err != nil {
 		return err
 	}
 	l := &listing{out: out, long: s.longLists, page: p}
@@ -45,7 +46,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	var broken error // after a part was given to out, the query must not run again
 	err = s.db.read(ctx, func() error {
 		err := l.readRows(ctx, func(ctx context.Context) pgx.Rows {
-			rows, _ := s.db.pool.Query(ctx, q.page, q.args...) // a Query error surfaces in ForEachRow
+			rows, _ := s.db.pool.Query(ctx, statement, q.args...) // a Query error surfaces in ForEachRow
 			return rows
 		})
 		if l.begun {
@@ -111,7 +112,8 @@ func (l *listing) addRecord(ctx context.Context, doc json.RawMessage) error {
 		return l.out.Record(doc)
 	}
 	l.held = append(l.held, doc)
-	if l.size += len(doc); l.size < heldBytes {
+	l.size += len(doc)
+	if l.size < heldBytes {
 		return nil
 	}
 	select {
@@ -174,7 +176,7 @@ type listQuery struct {
 	estimateArgs   int
 }
 
-// writeListQuery writes the statements for a page, with marks for schema and table.
+// writeListQuery writes the statements for a page, with the mark for the schema.
 func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 	sel, err := parseCQL(t, p.Query)
 	if err != nil {
@@ -192,19 +194,10 @@ func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 	page := strings.NewReplacer("{total}", total, "{order}", sel.order,
 		"{offset}", w.bind(p.Offset, "bigint"), "{limit}", w.bind(p.Limit, "bigint")).Replace(listRecordsSQL)
 	return listQuery{
-		page:     strings.ReplaceAll(page, "{where}", sel.where),
-		estimate: strings.ReplaceAll(estimateRecordsSQL, "{where}", sel.where),
+		page:     nameTable(strings.ReplaceAll(page, "{where}", sel.where), t.Table),
+		estimate: nameTable(strings.ReplaceAll(estimateRecordsSQL, "{where}", sel.where), t.Table),
 		args:     w.args, estimateArgs: len(sel.args),
 	}, nil
-}
-
-// nameTable puts schema and table into the statements.
-func (q *listQuery) nameTable(ctx context.Context, table string) (err error) {
-	if q.page, err = nameSchema(ctx, nameTable(q.page, table)); err != nil {
-		return err
-	}
-	q.estimate, err = nameSchema(ctx, nameTable(q.estimate, table))
-	return err
 }
 
 // estimateTotal returns how many records PostgreSQL expects to match.
@@ -214,7 +207,7 @@ func (s *RecordStore) estimateTotal(ctx context.Context, q listQuery) (int, erro
 			Rows float64 `json:"Plan Rows"`
 		}
 	}
-	err := s.db.pool.QueryRow(ctx, q.estimate, q.args[:q.estimateArgs]...).Scan(&plans)
+	err := scanRow(ctx, s.db.pool, q.estimate, q.args[:q.estimateArgs], &plans)
 	if err != nil || len(plans) == 0 {
 		return 0, err
 	}

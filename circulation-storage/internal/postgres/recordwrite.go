@@ -84,11 +84,12 @@ func (v violation) Unwrap() []error { return []error{v.fault, v.cause} }
 
 // explainViolation explains a broken constraint; other errors pass.
 func (w *recordWrite) explainViolation(err error, r records.Record) error {
-	switch code, constraint := sqlState(err); code {
-	case uniqueViolation, foreignKeyViolation:
-		if f := w.t.Violation(constraint, r); f != nil {
-			return violation{fault: f, cause: err}
-		}
+	code, constraint := sqlState(err)
+	if code != uniqueViolation && code != foreignKeyViolation {
+		return err
+	}
+	if f := w.t.Violation(constraint, r); f != nil {
+		return violation{fault: f, cause: err}
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/golang-migrate/migrate/v4"
 )
@@ -51,11 +52,8 @@ func (db *DB) migrationFile(version int, direction string) (string, error) {
 // alreadyThere reports whether a statement failed because its name is taken.
 func alreadyThere(err error) bool {
 	const duplicateTable, duplicateColumn, duplicateObject, duplicateFunction = "42P07", "42701", "42710", "42723"
-	switch code, _ := sqlState(err); code {
-	case duplicateTable, duplicateColumn, duplicateObject, duplicateFunction:
-		return true
-	}
-	return false
+	code, _ := sqlState(err)
+	return slices.Contains([]string{duplicateTable, duplicateColumn, duplicateObject, duplicateFunction}, code)
 }
 
 // tryFile returns the error with which a file fails, and rolls its work back.

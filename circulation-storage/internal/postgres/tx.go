@@ -75,7 +75,8 @@ func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error 
 func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, op string, fn func(pgx.Tx) error) error {
 	var err error
 	for range commitAttempts {
-		if err = db.tryTx(ctx, pool, b, fn); err == nil || !retryable(err) || ctx.Err() != nil {
+		err = db.tryTx(ctx, pool, b, fn)
+		if err == nil || !retryable(err) || ctx.Err() != nil {
 			break
 		}
 		db.log.DebugContext(ctx, "transaction runs again", "op", op, "err", err)
