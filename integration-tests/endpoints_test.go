@@ -227,6 +227,9 @@ func storageEndpoints() []endpoint {
 			"key": id(), "bodyHash": strings.Repeat("0a", 32), "claimId": id(), "leaseMs": 1000, "waitMs": 1,
 		}, texts: []string{"key"}},
 		{method: http.MethodPut, path: keysPath + "/:id", body: record{"answer": record{"status": 201, "body": record{}}}},
+		{method: http.MethodPost, path: "/loan-storage/check-out-facts", body: record{
+			"userBarcode": "P-1", "proxyUserBarcode": "P-2", "itemBarcode": "B-1", "titleLevel": true,
+		}, texts: []string{"userBarcode", "proxyUserBarcode", "itemBarcode"}},
 		{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
 		{method: http.MethodGet, path: settings},
 		{method: http.MethodPut, path: settings, body: record{

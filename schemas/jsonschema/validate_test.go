@@ -44,6 +44,7 @@ func valid() map[string]string {
 		"circulation-rules":       `{"rulesAsText":""}`,
 		"checkout-lock-request":   `{"userId":"ID"}`,
 		"check-out":               `{"loan":` + loan + `,"itemVersion":1}`,
+		"check-out-subjects":      `{}`,
 		"check-in":                `{"itemId":"ID","servicePointId":"ID","checkInDate":"2026-08-22T10:11:12Z","itemVersion":1,"itemStatus":"Available"}`,
 		"placement":               `{"request":{"id":"ID","instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Open - Not yet filled"}}`,
 		"renewal":                 `{"loanId":"ID","itemId":"ID","itemVersion":1,"judgedRenewalCount":0,"dueDate":"2026-08-22T10:11:12Z","loanPolicyId":"ID"}`,

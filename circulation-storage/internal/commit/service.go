@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // Outcome is how a commit ended.
@@ -66,6 +67,10 @@ type Store interface {
 	// at the time of the count.
 	CountOpenLoans(ctx context.Context, o OpenLoans) (int, error)
 
+	// ReadCheckOutFacts reads what a check-out is judged by, as of one moment. It locks
+	// nothing.
+	ReadCheckOutFacts(ctx context.Context, subjects schemas.CheckOutSubjects) (schemas.CheckOutFacts, error)
+
 	// DurableLoan returns a stored loan that no crash and no failover to a synchronous
 	// standby can lose. Faults: NotFound; Timeout while that is unknown.
 	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
@@ -112,6 +117,19 @@ func (s *Service) CheckIn(ctx context.Context, body []byte) (schemas.CheckInResu
 // DurableLoan is Store.DurableLoan.
 func (s *Service) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
 	return s.store.DurableLoan(ctx, id)
+}
+
+// ReadCheckOutFacts reads the facts for the body of POST /loan-storage/check-out-facts.
+// Faults: Malformed and Invalid for a bad body.
+func (s *Service) ReadCheckOutFacts(ctx context.Context, body []byte) (schemas.CheckOutFacts, error) {
+	if err := jsonschema.Validate("check-out-subjects", body); err != nil {
+		return schemas.CheckOutFacts{}, err
+	}
+	var subjects schemas.CheckOutSubjects
+	if err := json.Unmarshal(body, &subjects); err != nil {
+		return schemas.CheckOutFacts{}, fault.Wrap(err, fault.Malformed, "The body cannot be read: %v", err)
+	}
+	return s.store.ReadCheckOutFacts(ctx, subjects)
 }
 
 // CountOpenLoans is Store.CountOpenLoans.

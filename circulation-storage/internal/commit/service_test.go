@@ -35,6 +35,10 @@ func (s fixedStore) DurableLoan(context.Context, uuid.UUID) (json.RawMessage, er
 	return nil, s.err
 }
 
+func (s fixedStore) ReadCheckOutFacts(context.Context, schemas.CheckOutSubjects) (schemas.CheckOutFacts, error) {
+	return schemas.CheckOutFacts{OnLoan: true}, s.err
+}
+
 func (s fixedStore) CountOpenLoans(context.Context, commit.OpenLoans) (int, error) {
 	return 7, s.err
 }

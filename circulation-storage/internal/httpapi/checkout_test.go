@@ -197,6 +197,7 @@ func TestEveryRouteNamesItsPermission(t *testing.T) {
 		"POST /loan-storage/check-ins":            "circulation-storage.check-ins.item.post",
 		"POST /loan-storage/renewals":             "circulation-storage.renewals.item.post",
 		"POST /request-storage/placements":        "circulation-storage.request-placements.item.post",
+		"POST /loan-storage/check-out-facts":      "circulation-storage.check-out-facts.post",
 		"GET /loan-storage/open-loan-count":       "circulation-storage.loans.open-count.get",
 		"GET /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.get",
 		"PUT /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.put",

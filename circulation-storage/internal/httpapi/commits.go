@@ -19,6 +19,7 @@ type Commits interface {
 	// CheckOut returns the id of the loan with the answer.
 	CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error)
 	CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error)
+	ReadCheckOutFacts(ctx context.Context, body []byte) (schemas.CheckOutFacts, error)
 	CountOpenLoans(ctx context.Context, o commit.OpenLoans) (int, error)
 	// DurableLoan returns a loan that no crash can lose. Fault: NotFound.
 	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
@@ -59,6 +60,10 @@ func CommitRoutes(commits Commits, renewals Renewals, placements commit.Placemen
 		{
 			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post",
 			Body: web.Schema("placement"), Endpoint: web.JSON(http.StatusCreated, h.place),
+		},
+		{
+			Method: http.MethodPost, Path: "/loan-storage/check-out-facts", Permission: "circulation-storage.check-out-facts.post",
+			Body: web.Schema("check-out-subjects"), Endpoint: web.JSON(http.StatusOK, h.readCheckOutFacts),
 		},
 		{
 			Method: http.MethodGet, Path: "/loan-storage/open-loan-count", Permission: "circulation-storage.loans.open-count.get",
@@ -108,6 +113,15 @@ func (h commitHandlers) checkIn(c echo.Context) (schemas.CheckInResult, error) {
 		return schemas.CheckInResult{}, err
 	}
 	return h.commits.CheckIn(c.Request().Context(), body)
+}
+
+// readCheckOutFacts handles POST /loan-storage/check-out-facts: 200 with what exists.
+func (h commitHandlers) readCheckOutFacts(c echo.Context) (schemas.CheckOutFacts, error) {
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return schemas.CheckOutFacts{}, err
+	}
+	return h.commits.ReadCheckOutFacts(c.Request().Context(), body)
 }
 
 // renew handles POST /loan-storage/renewals: 200 with the loan; 409 when loan or

@@ -121,6 +121,9 @@ func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMe
 	return loan, err
 }
 
+// countedByLimit is the condition by which FOLIO's item limit counts the loan of item i.
+const countedByLimit = `i.jsonb->'status'->>'name' <> 'Claimed returned'`
+
 // FOLIO's item limit asks neither for the loan's policy nor for the patron's group
 // or location; a loan type counts when it is the one in force for the item.
 //
@@ -131,7 +134,7 @@ SELECT count(*),
        $4::uuid IS NULL OR EXISTS (SELECT FROM {schema}.check_out_lock k WHERE k.id = $4::uuid AND k.user_id = $1::uuid)
   FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id
  WHERE l.is_open AND l.user_id = $1::uuid
-   AND i.jsonb->'status'->>'name' <> 'Claimed returned'
+   AND ` + countedByLimit + `
    AND ($2::uuid IS NULL OR i.material_type_id = $2::uuid)
    AND ($3::uuid IS NULL OR coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id) = $3::uuid)`
 

@@ -72,3 +72,6 @@ const (
 	SettingsStateSQL = settingsStateSQL
 	LockVersionSQL   = lockVersionSQL
 )
+
+// CheckOutFactsSQL is the statement of CommitStore.ReadCheckOutFacts, for EXPLAIN.
+const CheckOutFactsSQL = checkOutFactsSQL

@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"checkoutlock/schemas"
+)
+
+// checkOutFactsSQL reads all facts from one snapshot. Each part is a look-up by a unique
+// index, or by the index of the user, item or instance, so its time does not grow with
+// the library. $1 is the user's barcode, $2 the proxy's, $3 the item's, $4 the item's id,
+// and $5 says whether requests for titles count.
+//
+// It has no row locks: the commit judges again what can change until then.
+const checkOutFactsSQL = `
+WITH patron AS (SELECT id, jsonb FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($1::text) LIMIT 1),
+     proxy  AS (SELECT id, jsonb FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($2::text) LIMIT 1),
+     item   AS (SELECT * FROM (
+                  SELECT id, jsonb, holdings_record_id FROM {schema}.item WHERE id = $4::uuid
+                  UNION ALL
+                  SELECT id, jsonb, holdings_record_id FROM {schema}.item WHERE $4::uuid IS NULL AND lower(jsonb->>'barcode') = lower($3::text)
+                ) AS named LIMIT 1),
+     shelf  AS (SELECT h.jsonb, h.instance_id FROM {schema}.holdings_record h JOIN item ON h.id = item.holdings_record_id),
+     queue  AS (SELECT r.jsonb, r.position, r.id FROM {schema}.request r
+                 WHERE r.is_open AND r.item_id = (SELECT id FROM item) AND NOT ($5::boolean AND EXISTS (SELECT FROM shelf WHERE instance_id IS NOT NULL))
+                UNION ALL
+                SELECT r.jsonb, r.position, r.id FROM {schema}.request r
+                 WHERE r.is_open AND $5::boolean AND r.instance_id = (SELECT instance_id FROM shelf))
+SELECT (SELECT jsonb FROM patron),
+       (SELECT jsonb FROM proxy),
+       (SELECT json_agg(p.jsonb) FROM {schema}.proxyfor p WHERE p.user_id = (SELECT id FROM patron) AND p.proxy_user_id = (SELECT id FROM proxy)),
+       (SELECT json_agg(b.jsonb) FROM {schema}.manualblocks b WHERE b.user_id = (SELECT id FROM patron)),
+       (SELECT b.jsonb FROM {schema}.automated_patron_blocks b WHERE b.user_id = (SELECT id FROM patron)),
+       (SELECT jsonb FROM item),
+       (SELECT jsonb FROM shelf),
+       (SELECT n.jsonb FROM {schema}.instance n WHERE n.id = (SELECT instance_id FROM shelf)),
+       EXISTS (SELECT FROM {schema}.loan l WHERE l.is_open AND l.item_id = (SELECT id FROM item)),
+       (SELECT json_agg(o.jsonb ORDER BY o.position, o.id) FROM (SELECT * FROM queue ORDER BY position, id LIMIT $6::bigint) AS o),
+       (SELECT json_agg(json_build_object('materialTypeId', c.material_type_id, 'loanTypeId', c.loan_type_id, 'count', c.count))
+          FROM (SELECT i.material_type_id, coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id) AS loan_type_id, count(*)
+                  FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id
+                 WHERE l.is_open AND l.user_id = (SELECT id FROM patron) AND ` + countedByLimit + `
+                 GROUP BY 1, 2) AS c)`
+
+// ReadCheckOutFacts implements commit.Store.
+func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.CheckOutSubjects) (schemas.CheckOutFacts, error) {
+	var facts schemas.CheckOutFacts
+	var relations, blocks, requests, loans json.RawMessage
+	err := s.db.readRow(ctx, s.db.pool, "reading the facts of a check-out", checkOutFactsSQL,
+		[]any{
+			nullIfEmpty(subjects.UserBarcode), nullIfEmpty(subjects.ProxyUserBarcode), nullIfEmpty(subjects.ItemBarcode),
+			nullIfEmpty(subjects.ItemID), subjects.TitleLevel, schemas.MaxQueue,
+		},
+		&facts.User, &facts.ProxyUser, &relations, &blocks, &facts.AutomatedBlocks,
+		&facts.Item, &facts.Holdings, &facts.Instance, &facts.OnLoan, &requests, &loans)
+	if err != nil {
+		return schemas.CheckOutFacts{}, err
+	}
+	err = errors.Join(
+		decodeList(relations, &facts.ProxyRelations), decodeList(blocks, &facts.ManualBlocks),
+		decodeList(requests, &facts.Requests), decodeList(loans, &facts.OpenLoans),
+	)
+	if err != nil {
+		return schemas.CheckOutFacts{}, fmt.Errorf("reading the facts of a check-out: %w", err)
+	}
+	return facts, nil
+}
+
+// nullIfEmpty returns SQL's NULL, which nothing is equal to, for an empty text.
+func nullIfEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// decodeList reads a JSON list; SQL's NULL is an empty one.
+func decodeList[T any](list json.RawMessage, into *[]T) error {
+	if list == nil {
+		return nil
+	}
+	return json.Unmarshal(list, into)
+}

@@ -1,0 +1,161 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/schemas"
+)
+
+// addUser stores a patron.
+func (l desk) addUser(barcode string) uuid.UUID {
+	l.t.Helper()
+	id := uuid.New()
+	l.exec(`INSERT INTO {schema}.users (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid, 'username', $2::text, 'barcode', $2::text))`, id, barcode)
+	return id
+}
+
+func (l desk) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
+	l.t.Helper()
+	facts, err := l.commits.ReadCheckOutFacts(l.ctx(), s)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return facts
+}
+
+// idOf returns the id of a record, "" of none.
+func idOf(t *testing.T, record json.RawMessage) string {
+	t.Helper()
+	var r struct{ ID string }
+	if record == nil {
+		return ""
+	}
+	if err := json.Unmarshal(record, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.ID
+}
+
+func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	book := l.addNamed("material_type")
+	day := l.addNamed("loan_type")
+	patron, proxy, other := l.addUser("P-1"), l.addUser("p-2"), l.addUser("p-3")
+	v := l.addTitle(1)
+	item := l.addItem("Available", fmt.Sprintf(`,"barcode":"B-1","holdingsRecordId":%q,"materialTypeId":%q,"permanentLoanTypeId":%q`, v.holdings, book, day))
+	byItem := l.queue(v, item, other)
+	byTitle := l.queue(v, uuid.Nil, patron)
+	l.exec(`INSERT INTO {schema}.proxyfor (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', $1::uuid, 'proxyUserId', $2::uuid))`, patron, proxy)
+	l.exec(`INSERT INTO {schema}.manualblocks (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('userId', $1::uuid, 'desc', 'lost card'))`, patron)
+	l.exec(`INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, '{"automatedPatronBlocks":[{"message":"fees"}]}')`, patron)
+	l.addLoan(patron, "Open", "Checked out", fmt.Sprintf(`,"materialTypeId":%q,"permanentLoanTypeId":%q`, book, day))
+	l.addLoan(patron, "Open", "Checked out", fmt.Sprintf(`,"materialTypeId":%q,"permanentLoanTypeId":%q`, book, day))
+	l.addLoan(patron, "Open", "Claimed returned", fmt.Sprintf(`,"materialTypeId":%q,"permanentLoanTypeId":%q`, book, day))
+	l.addLoan(patron, "Closed", "Available", "")
+
+	facts := l.readFacts(schemas.CheckOutSubjects{UserBarcode: "p-1", ProxyUserBarcode: "P-2", ItemBarcode: "b-1"})
+	for _, r := range []struct {
+		name   string
+		record json.RawMessage
+		want   uuid.UUID
+	}{
+		{name: "user", record: facts.User, want: patron},
+		{name: "proxy", record: facts.ProxyUser, want: proxy},
+		{name: "item", record: facts.Item, want: item},
+		{name: "holdings", record: facts.Holdings, want: v.holdings},
+		{name: "instance", record: facts.Instance, want: v.instance},
+	} {
+		if got := idOf(t, r.record); got != r.want.String() {
+			t.Errorf("%s: got %q, want %s", r.name, got, r.want)
+		}
+	}
+	if len(facts.ProxyRelations) != 1 || len(facts.ManualBlocks) != 1 || !strings.Contains(string(facts.AutomatedBlocks), "fees") {
+		t.Errorf("got %s, %s and %s, want one relation and the blocks of both kinds", facts.ProxyRelations, facts.ManualBlocks, facts.AutomatedBlocks)
+	}
+	want := []schemas.OpenLoans{{MaterialTypeID: book.String(), LoanTypeID: day.String(), Count: 2}}
+	if !slices.Equal(facts.OpenLoans, want) {
+		t.Errorf("got open loans %+v, want %+v", facts.OpenLoans, want)
+	}
+	if facts.OnLoan || len(facts.Requests) != 1 || idOf(t, facts.Requests[0]) != byItem[0].id.String() {
+		t.Errorf("got on loan %t and queue %s, want the item's own request", facts.OnLoan, facts.Requests)
+	}
+
+	titles := l.readFacts(schemas.CheckOutSubjects{ItemID: item.String(), TitleLevel: true})
+	if len(titles.Requests) != 2 || !slices.ContainsFunc(titles.Requests, func(r json.RawMessage) bool { return idOf(t, r) == byTitle[0].id.String() }) {
+		t.Errorf("got queue %s, want the requests for title and item", titles.Requests)
+	}
+	if idOf(t, titles.Item) != item.String() || titles.User != nil {
+		t.Errorf("got item %s and user %s, want the item by its id and no user", titles.Item, titles.User)
+	}
+
+	l.lend(l.withoutLock(l.addItem("Available", `,"barcode":"B-2"`)))
+	if !l.readFacts(schemas.CheckOutSubjects{ItemBarcode: "B-2"}).OnLoan {
+		t.Error("the item's open loan was not found")
+	}
+}
+
+func TestCommitStore_ReadCheckOutFacts_OfNothing(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	l.exec(`INSERT INTO {schema}.users (id, jsonb) VALUES (gen_random_uuid(), '{"username":"u","barcode":""}')`)
+	for name, s := range map[string]schemas.CheckOutSubjects{
+		"no names":         {},
+		"unknown barcodes": {UserBarcode: "x", ProxyUserBarcode: "y", ItemBarcode: "z", TitleLevel: true},
+		"an unknown item":  {ItemID: uuid.NewString()},
+	} {
+		if got, err := json.Marshal(l.readFacts(s)); err != nil || string(got) != `{"onLoan":false}` {
+			t.Errorf("%s: got %s %v, want nothing", name, got, err)
+		}
+	}
+}
+
+// An item without an instance has a queue of its own, also with requests for titles.
+func TestCommitStore_ReadCheckOutFacts_OfAnItemWithoutAnInstance(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	item := l.addItem("Available", `,"barcode":"B-1"`)
+	l.queue(title{}, item, uuid.New())
+	if got := l.readFacts(schemas.CheckOutSubjects{ItemBarcode: "B-1", TitleLevel: true}); len(got.Requests) != 1 {
+		t.Errorf("got queue %s, want the item's request", got.Requests)
+	}
+}
+
+// Without statistics PostgreSQL must not take the statement for one that is worth
+// compiling; with many rows it must read no whole table.
+func TestCommitStore_ReadCheckOutFacts_PlanIsCheap(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	args := []any{"p", "q", "i", nil, true, schemas.MaxQueue}
+	explain := func(settings string) string {
+		t.Helper()
+		tx := l.begin(`SELECT set_config('enable_seqscan', $1, true)`, settings)
+		defer func() { _ = tx.Rollback(l.ctx()) }()
+		var plan string
+		if err := tx.QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(postgres.CheckOutFactsSQL), args...).Scan(&plan); err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	var plans []struct {
+		Plan struct {
+			Cost float64 `json:"Total Cost"`
+		}
+	}
+	if err := json.Unmarshal([]byte(explain("on")), &plans); err != nil {
+		t.Fatal(err)
+	}
+	if cost := plans[0].Plan.Cost; cost > 10_000 {
+		t.Errorf("the statement costs %.0f, want at most 10000", cost)
+	}
+	if plan := explain("off"); strings.Contains(plan, `"Seq Scan"`) {
+		t.Errorf("the plan reads a whole table:\n%s", plan)
+	}
+}
