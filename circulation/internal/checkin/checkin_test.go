@@ -107,7 +107,7 @@ func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInR
 	return schemas.CheckInResult{Loan: d.loan, Item: json.RawMessage(item)}, nil
 }
 
-func TestABookComesBack(t *testing.T) {
+func TestCheckIn(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.Book.InTransitDestinationServicePointID = homeID // from before; storage takes it out
@@ -131,7 +131,7 @@ func TestABookComesBack(t *testing.T) {
 	}
 }
 
-func TestWhereABookGoesFromHere(t *testing.T) {
+func TestCheckIn_Destinations(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		at       string
@@ -164,18 +164,18 @@ func TestWhereABookGoesFromHere(t *testing.T) {
 	}
 }
 
-func TestABookThatWasNotOnLoan(t *testing.T) {
+func TestCheckIn_OfABookWithoutALoan(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status, at string
 		loan       string
 		want       bool
 	}{
-		"used in the house":       {"Available", librarytest.DeskID, "", true},
-		"null is no loan":         {"Available", librarytest.DeskID, "null", true},
-		"found in another branch": {"Available", branchID, "", false},
-		"back from transit":       {"In transit", librarytest.DeskID, "", false},
-		"on loan all the same":    {"Available", librarytest.DeskID, `{"id":"loan"}`, false},
+		"used in the house":          {"Available", librarytest.DeskID, "", true},
+		"null is no loan":            {"Available", librarytest.DeskID, "null", true},
+		"found in another branch":    {"Available", branchID, "", false},
+		"back from transit":          {"In transit", librarytest.DeskID, "", false},
+		"on loan although Available": {"Available", librarytest.DeskID, `{"id":"loan"}`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestABookThatWasNotOnLoan(t *testing.T) {
 	}
 }
 
-func TestCheckInsThatAreRefused(t *testing.T) {
+func TestCheckIn_Refusals(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(d *desk, r *checkin.Request)
@@ -233,7 +233,7 @@ func TestCheckInsThatAreRefused(t *testing.T) {
 			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Intellectual item" },
 			[]string{"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked in||itemBarcode=book"},
 		},
-		"claimed returned, and nobody says how it ended": {
+		"claimed returned without a resolution": {
 			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Claimed returned" },
 			[]string{"Item is claimed returned, a resolution is required to check in||itemBarcode=book"},
 		},
@@ -267,7 +267,7 @@ func TestCheckInsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestNobodyLoggedInChecksNothingIn(t *testing.T) {
+func TestCheckIn_NeedsALogin(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
@@ -277,7 +277,7 @@ func TestNobodyLoggedInChecksNothingIn(t *testing.T) {
 	}
 }
 
-func TestAClaimedReturnIsResolved(t *testing.T) {
+func TestCheckIn_ResolvesAClaimedReturn(t *testing.T) {
 	t.Parallel()
 	for resolution, want := range map[string]string{
 		"Found by library": "checkedInFoundByLibrary", "Returned by patron": "checkedInReturnedByPatron",
@@ -295,7 +295,7 @@ func TestAClaimedReturnIsResolved(t *testing.T) {
 	}
 }
 
-func TestAReturnedItemThatChangedIsReadAgainOnce(t *testing.T) {
+func TestCheckIn_ReadsAChangedItemOnce(t *testing.T) {
 	t.Parallel()
 	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.ItemChanged} {
 		d := newDesk()
@@ -312,7 +312,7 @@ func TestAReturnedItemThatChangedIsReadAgainOnce(t *testing.T) {
 	}
 }
 
-func TestAReturnedItemThatChangedIsJudgedAgain(t *testing.T) {
+func TestCheckIn_JudgesAChangedItem(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	claimed := d.Book
@@ -323,7 +323,7 @@ func TestAReturnedItemThatChangedIsJudgedAgain(t *testing.T) {
 	}
 }
 
-func TestAMachineThatLeavesDoesNotStopTheCommit(t *testing.T) {
+func TestCheckIn_CommitsForAMachineThatLeft(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.leaves = true

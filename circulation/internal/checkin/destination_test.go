@@ -21,7 +21,7 @@ func (d *desk) PickupPoint(_ context.Context, id string) (library.PickupPoint, e
 	return point, json.Unmarshal([]byte(d.shelf), &point.HoldShelf)
 }
 
-func TestARequestedBookGoesToWhoWaits(t *testing.T) {
+func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	const days = `{"duration":3,"intervalId":"Days"}`
 	first := func(change func(*schemas.QueuedRequest)) []schemas.QueuedRequest {
@@ -41,7 +41,7 @@ func TestARequestedBookGoesToWhoWaits(t *testing.T) {
 		shelf  string
 		want   string // item status, request, its status, destination, hold shelf
 	}{
-		"nobody waits":       {queue: nil, want: "Available||||"},
+		"no request":         {queue: nil, want: "Available||||"},
 		"fetched here":       {queue: first(nil), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
 		"upper case is here": {queue: first(func(r *schemas.QueuedRequest) { r.PickupServicePointID = strings.ToUpper(librarytest.DeskID) }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
 		"for hours":          {queue: first(nil), shelf: `{"duration":5,"intervalId":"Hours"}`, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-01T05:00:00.000Z"},
@@ -83,7 +83,7 @@ func TestARequestedBookGoesToWhoWaits(t *testing.T) {
 	}
 }
 
-func TestARequestThatNamesNoPickupPointStopsTheCheckIn(t *testing.T) {
+func TestCheckIn_NeedsAPickupPoint(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.Queue = []schemas.QueuedRequest{{ID: "r1", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1}}
@@ -93,7 +93,7 @@ func TestARequestThatNamesNoPickupPointStopsTheCheckIn(t *testing.T) {
 	}
 }
 
-func TestAReturnToAQueueThatChangedIsJudgedAgainOnce(t *testing.T) {
+func TestCheckIn_JudgesAChangedQueueOnce(t *testing.T) {
 	t.Parallel()
 	changed := fault.New(fault.RequestChanged, "changed")
 	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.RequestChanged} {
@@ -113,7 +113,7 @@ func TestAReturnToAQueueThatChangedIsJudgedAgainOnce(t *testing.T) {
 	}
 }
 
-func TestASessionIsHandedOn(t *testing.T) {
+func TestCheckIn_HasItsSession(t *testing.T) {
 	t.Parallel()
 	d, req := newDesk(), back()
 	req.SessionID = librarytest.OtherID

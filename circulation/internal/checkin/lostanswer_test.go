@@ -66,7 +66,7 @@ func asleep(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func TestACheckInWhoseAnswerIsLostIsFoundOut(t *testing.T) {
+func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		script []func(context.Context) error
@@ -115,7 +115,7 @@ func TestACheckInWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 	}
 }
 
-func TestACheckInOfAMachineThatLeftIsSettledOnce(t *testing.T) {
+func TestCheckIn_SettlesOnceForAMachineThatLeft(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.leaves = true // while storage commits

@@ -25,7 +25,7 @@ func (s *sessionStore) DeleteSessions(_ context.Context, patronID, actionType st
 	return nil
 }
 
-func TestSessionsEndPerPatronAndAction(t *testing.T) {
+func TestSessions_EndPerPatronAndAction(t *testing.T) {
 	t.Parallel()
 	var store sessionStore
 	err := checkin.Sessions{Store: &store}.End(t.Context(), checkin.EndSessionsRequest{EndSessions: []checkin.EndSession{
@@ -45,7 +45,7 @@ func TestSessionsEndPerPatronAndAction(t *testing.T) {
 	}
 }
 
-func TestASessionThatCannotEndLeavesTheOthersAlone(t *testing.T) {
+func TestSessions_RefusedEndDeletesNone(t *testing.T) {
 	t.Parallel()
 	good := checkin.EndSession{ActionType: "Check-out", PatronID: librarytest.AnnID}
 	tests := map[string]struct {
@@ -69,7 +69,7 @@ func TestASessionThatCannotEndLeavesTheOthersAlone(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if store.deleted != nil {
-				t.Errorf("deleted %q all the same", store.deleted)
+				t.Errorf("deleted %q, want nothing deleted", store.deleted)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestService_TakesUpAPlaceAndGivesItBack(t *testing.T) {
+func TestService_TakesAPlaceAndGivesItBack(t *testing.T) {
 	t.Parallel()
 	dry := checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
 	for name, f := range map[string]func(ctx context.Context, s *checkout.Service) error{
@@ -45,7 +45,7 @@ func TestService_TakesUpAPlaceAndGivesItBack(t *testing.T) {
 	}
 }
 
-func TestService_DoesNotWaitAgainForARequestThatIsAdmitted(t *testing.T) {
+func TestService_AdmitsARequestOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.overloaded = fault.New(fault.Overloaded, "too many")

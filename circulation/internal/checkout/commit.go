@@ -141,9 +141,9 @@ func chooseNotLentCode(cause error) fault.Code {
 func newOutcomeUnknown(loanID string, cause error) error {
 	return &fault.Error{
 		Code: fault.OutcomeUnknown,
-		Msg:  "Storage was lost: nobody can say yet whether the item was lent",
+		Msg:  "Storage was lost: it is not known yet whether the item was lent",
 		Details: fault.List{fault.Refusal(string(fault.OutcomeUnknown),
-			"Storage was lost: nobody can say yet whether the item was lent. The loan, if there is one, has this id",
+			"Storage was lost: it is not known yet whether the item was lent. The loan, if there is one, has this id",
 			fault.Param("loanId", loanID))},
 		Err: cause,
 	}

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-func TestWhatAnEndingTells(t *testing.T) {
+func TestEnding(t *testing.T) {
 	t.Parallel()
 	off := settings.Settings{Version: "7"}
 	const none, limit = "none", "Patron has reached maximum limit of 3 items for material type"
@@ -90,7 +91,7 @@ func TestWhatAnEndingTells(t *testing.T) {
 				start := time.Now()
 				_, _ = w.checkOut(t)
 				if len(w.endings) != 1 {
-					t.Fatalf("told %d endings", len(w.endings))
+					t.Fatalf("observed %d endings", len(w.endings))
 				}
 				e := w.endings[0]
 				wait := none
@@ -105,14 +106,14 @@ func TestWhatAnEndingTells(t *testing.T) {
 					t.Errorf("got %+v", e)
 				}
 				if e.Repeats != len(w.again) {
-					t.Errorf("%d repeats, but observers were told %v", e.Repeats, w.again)
+					t.Errorf("%d repeats, but %v were observed", e.Repeats, w.again)
 				}
 			})
 		})
 	}
 }
 
-func TestAnUnknownOutcomeNamesTheLoanThatMayExist(t *testing.T) {
+func TestEnding_UnknownOutcomeNamesTheLoan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -125,7 +126,7 @@ func TestAnUnknownOutcomeNamesTheLoanThatMayExist(t *testing.T) {
 	})
 }
 
-func TestEveryWaitForTheLockEnds(t *testing.T) {
+func TestObserver_EveryWaitEnds(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*world){
 		"got":           func(w *world) { w.held = 1 },
@@ -142,11 +143,11 @@ func TestEveryWaitForTheLockEnds(t *testing.T) {
 				waiting := 0
 				for _, delta := range w.waiting {
 					if waiting += delta; waiting < 0 || waiting > 1 {
-						t.Errorf("told %v", w.waiting)
+						t.Errorf("observed %v", w.waiting)
 					}
 				}
 				if waiting != 0 || len(w.waiting) == 0 {
-					t.Errorf("told %v, want as many ends as beginnings", w.waiting)
+					t.Errorf("observed %v, want as many ends as beginnings", w.waiting)
 				}
 			})
 		})
@@ -154,7 +155,7 @@ func TestEveryWaitForTheLockEnds(t *testing.T) {
 	w := newWorld()
 	w.set = settings.Settings{Version: "7"}
 	if _, err := w.checkOut(t); err != nil || len(w.waiting) != 0 {
-		t.Errorf("with the feature off, told %v, %v", w.waiting, err)
+		t.Errorf("with the feature off, observed %v, %v", w.waiting, err)
 	}
 }
 
@@ -179,7 +180,7 @@ func (w *world) loanID(t *testing.T) string {
 	return loan.ID
 }
 
-func TestTheLogLineOfARefusalNamesNobody(t *testing.T) {
+func TestCheckOutLine_NamesNoPatron(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	w := newWorld()
@@ -192,5 +193,130 @@ func TestTheLogLineOfARefusalNamesNobody(t *testing.T) {
 	}
 	if line := log.String(); !strings.Contains(line, "cannot be checked out to user … because") || strings.Contains(line, "Reader") {
 		t.Errorf("logged %s", line)
+	}
+}
+
+func TestEnding_CountsRefusalsByCause(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		prepare func(*world, *checkout.Request)
+		want    string // the history's code
+		answer  string // the errors without their parameters
+	}{
+		"no such item": {
+			func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" },
+			"ITEM_BARCODE_NOT_FOUND", `[{"message":"No item with barcode x could be found"}]`,
+		},
+		"a lost item": {
+			func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
+			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost and cannot be checked out"}]`,
+		},
+		"requested by another": {
+			func(w *world, _ *checkout.Request) {
+				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
+			},
+			"ITEM_REQUESTED", `[{"message":"` + refused + `"}]`,
+		},
+		"no such policy": {
+			func(w *world, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
+			"LOAN_POLICY_NOT_FOUND", `[{"message":"Loan policy ` + librarytest.OtherID + ` could not be found"}]`,
+		},
+		"two of them: the first counts": {
+			func(w *world, _ *checkout.Request) {
+				w.Book.Status.Name, w.Queue = "Declared lost", []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
+			},
+			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},{"message":"` + refused + `"}]`,
+		},
+		"a cause before a code counts": {
+			func(w *world, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
+			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out"},` +
+				`{"message":"Cannot check out item that already has an open loan","code":"ITEM_HAS_OPEN_LOAN"}]`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
+			tt.prepare(w, &r)
+			_, err := w.service().CheckOut(asStaff(t, mayLimit), r) // for the forced policies
+			if e := w.endings[0]; e.Outcome != checkout.OutcomeRefused || e.Code != tt.want {
+				t.Errorf("the history has %s %q, want refused %q", e.Outcome, e.Code, tt.want)
+			}
+			if got := withoutParameters(t, err); got != tt.answer {
+				t.Errorf("answered %s\nwant     %s", got, tt.answer)
+			}
+		})
+	}
+}
+
+// withoutParameters returns the JSON of a refusal's errors without their parameters.
+func withoutParameters(t *testing.T, err error) string {
+	t.Helper()
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+	answered, err := json.Marshal(f.Details)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		Message string          `json:"message"`
+		Code    json.RawMessage `json:"code,omitempty"`
+		Cause   json.RawMessage `json:"cause,omitempty"` // whatever its case
+	}
+	if err := json.Unmarshal(answered, &list); err != nil {
+		t.Fatal(err)
+	}
+	if answered, err = json.Marshal(list); err != nil {
+		t.Fatal(err)
+	}
+	return string(answered)
+}
+
+func TestCheckOutLine_MasksTheBarcodesOfPatronAndProxy(t *testing.T) {
+	t.Parallel()
+	const card, proxy, book = "21234567890123", "29876543210987", "31111111111111"
+	tests := []struct {
+		name   string
+		world  func(w *world)
+		item   string
+		wanted []string
+	}{
+		{name: "a loan", item: book, wanted: []string{"outcome=lent", "patron=****0123", "item=" + book}},
+		{name: "a card in place of the book", item: card, wanted: []string{"item=****0123", `why="No item with barcode ****0123 could be found"`}},
+		{name: "a message of a block", item: book, wanted: []string{"Card ****0123 is blocked", "item=" + book}, world: func(w *world) {
+			w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "Card " + card + " is blocked"}}
+		}},
+		{name: "a failure that quotes the proxy", item: book, wanted: []string{"no proxy ****0987 here"}, world: func(w *world) {
+			w.acquire = []error{errors.New("no proxy " + proxy + " here")}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			w := newWorld()
+			w.Patron.Barcode, w.Book.Barcode = card, book
+			carl := w.Patron
+			carl.ID = librarytest.CarlID
+			w.Others = map[string]library.User{proxy: carl}
+			w.proxies = []library.ProxyRelation{{Status: "Active"}}
+			if tt.world != nil {
+				tt.world(w)
+			}
+			s := w.service()
+			s.Log = slog.New(slog.NewTextHandler(&log, nil))
+			_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: tt.item, UserBarcode: card, ProxyUserBarcode: proxy, ServicePointID: librarytest.DeskID})
+			for _, want := range tt.wanted {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("logged %s (%v), want %s", log.String(), err, want)
+				}
+			}
+			if line := log.String(); strings.Contains(line, card) || strings.Contains(line, proxy) {
+				t.Errorf("logged %s, which names a patron", line)
+			}
+		})
 	}
 }

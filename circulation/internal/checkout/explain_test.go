@@ -33,7 +33,7 @@ type explained struct {
 	Item       json.RawMessage `json:"item"`
 }
 
-func TestAnExplanationNamesWhatDecides(t *testing.T) {
+func TestExplain_NamesWhatDecides(t *testing.T) {
 	t.Parallel()
 	standing := func(open, reached string) string {
 		return `{"max":3,"open":` + open + `,"reached":` + reached + `,"message":"` + limitMessage + `"}`
@@ -121,7 +121,7 @@ func TestAnExplanationNamesWhatDecides(t *testing.T) {
 	}
 }
 
-func TestAnExplanationNamesTheRecordsInTheRule(t *testing.T) {
+func TestExplain_NamesTheRecordsInTheRule(t *testing.T) {
 	t.Parallel()
 	const policies = ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1"
 	const policyTerm = " loanPolicy Three"
@@ -152,7 +152,7 @@ func TestAnExplanationNamesTheRecordsInTheRule(t *testing.T) {
 }
 
 // What an explanation says is what a check-out is refused with.
-func TestAnExplanationSaysWhatADryRunSays(t *testing.T) {
+func TestExplain_AgreesWithADryRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.open, w.onLoan, w.Book.Status.Name = []int{3}, true, "Checked out"
@@ -167,7 +167,7 @@ func TestAnExplanationSaysWhatADryRunSays(t *testing.T) {
 	}
 }
 
-func TestConfigurationThatCannotBeUsedIsNoExplanation(t *testing.T) {
+func TestExplain_FailsForUnusableConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*world){
 		"rules that do not compile":  func(w *world) { w.RulesText = "priority: x" },
@@ -180,6 +180,63 @@ func TestConfigurationThatCannotBeUsedIsNoExplanation(t *testing.T) {
 			prepare(w)
 			if e, err := w.service().Explain(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}); !fault.Is(err, fault.Internal) {
 				t.Errorf("got %+v, %v, want %s", e, err, fault.Internal)
+			}
+		})
+	}
+}
+
+func TestDryRun_NamesThePoliciesAndLendsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	service := w.service()
+	service.Locker, service.Committer, service.Settings, service.Observer = nil, nil, nil, nil // would panic
+	got, err := service.DryRun(t.Context(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"})
+	want := checkout.DryRun{LoanPolicyID: librarytest.ThreeID, OverdueFinePolicyID: "o1", LostItemPolicyID: "i1", PatronNoticePolicyID: "n1"}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestDryRun_IsRefusedLikeACheckOut(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		prepare func(*world, *checkout.DryRunRequest)
+		want    []string
+	}{
+		"nothing is known": {
+			func(_ *world, r *checkout.DryRunRequest) {
+				*r = checkout.DryRunRequest{ItemBarcode: "x", UserBarcode: "x"}
+			},
+			[]string{"Could not find user with matching barcode", "No item with barcode x could be found"},
+		},
+		"limit reached": {
+			func(w *world, _ *checkout.DryRunRequest) { w.open = []int{3} },
+			[]string{"Patron has reached maximum limit of 3 items for material type"},
+		},
+		"a proxy that is unknown": {
+			func(_ *world, r *checkout.DryRunRequest) { r.ProxyUserBarcode = "x" },
+			[]string{"Could not find user with matching barcode"},
+		},
+		"an override without permission": {
+			func(_ *world, r *checkout.DryRunRequest) { r.OverrideBlocks.PatronBlock = &struct{}{} },
+			[]string{"Insufficient override permissions"},
+		},
+		"no due date": {
+			func(w *world, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
+			[]string{`the interval "Years" in the loan policy is not recognised`},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, req := newWorld(), checkout.DryRunRequest{ItemBarcode: "book", UserBarcode: "ann"}
+			tt.prepare(w, &req)
+			_, err := w.service().DryRun(t.Context(), req)
+			if got := librarytest.Messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if len(w.commits)+len(w.requests) > 0 {
+				t.Errorf("locked %v and wrote %v", w.requests, w.commits)
 			}
 		})
 	}

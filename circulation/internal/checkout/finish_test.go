@@ -89,7 +89,7 @@ func (s *stuck) AnswerClaim(ctx context.Context, _ string, _ keyed.Answer) error
 	return s.take(ctx, "a change of the claim", time.Hour)
 }
 
-func TestACheckOutEndsWithinTheFinishMarginHoweverSlowStorageIs(t *testing.T) {
+func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		commits []answerAfter
@@ -156,7 +156,7 @@ func (s *stuck) lend(ctx context.Context, withKey bool) error {
 	return err
 }
 
-func TestACommitWhoseReleaseHangsIsAnsweredAsLent(t *testing.T) {
+func TestCheckOut_IsLentIfTheReleaseHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuck{world: newWorld(), t: t, commits: []answerAfter{{0, nil}}}
@@ -167,7 +167,7 @@ func TestACommitWhoseReleaseHangsIsAnsweredAsLent(t *testing.T) {
 	})
 }
 
-func TestAChangedItemWithoutTimeLeftIsNotCommittedAgain(t *testing.T) {
+func TestCheckOut_RepeatsNoCommitWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuck{world: newWorld(), t: t, commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}}

@@ -55,7 +55,7 @@ func (c *changing) lend(t *testing.T) (checkout.Lent, error) {
 	return s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 }
 
-func TestAChangedItemIsJudgedByTheLimitOfItsNewType(t *testing.T) {
+func TestChangedItem_HasTheLimitOfItsNewType(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]settings.Settings{
 		"with the lock":    newWorld().set,
@@ -83,7 +83,7 @@ func TestAChangedItemIsJudgedByTheLimitOfItsNewType(t *testing.T) {
 	}
 }
 
-func TestAChangedItemGetsThePolicyOfItsNewType(t *testing.T) {
+func TestChangedItem_HasThePolicyOfItsNewType(t *testing.T) {
 	t.Parallel()
 	c := &changing{world: newWorld(), change: func(w *world) { w.Book.MaterialTypeID = dvdTypeID }}
 	c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o " + librarytest.OtherID + " i i1\n"
@@ -95,7 +95,7 @@ func TestAChangedItemGetsThePolicyOfItsNewType(t *testing.T) {
 	}
 }
 
-func TestAChangedItemKeepsNothingThatItNoLongerHas(t *testing.T) {
+func TestChangedItem_KeepsNothingOld(t *testing.T) {
 	t.Parallel()
 	t.Run("location, holdings and instance", func(t *testing.T) {
 		t.Parallel()
@@ -121,7 +121,7 @@ func TestAChangedItemKeepsNothingThatItNoLongerHas(t *testing.T) {
 	})
 }
 
-func TestAChangedItemIsJudgedByTheQueueThatCountsNow(t *testing.T) {
+func TestChangedItem_HasItsNewQueue(t *testing.T) {
 	t.Parallel()
 	c := &changing{world: newWorld(), change: func(w *world) {
 		w.Titles, w.Queue = true, []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)}

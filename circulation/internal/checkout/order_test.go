@@ -68,7 +68,7 @@ var (
 	givenBack  = []string{"release begins", "release is answered"}
 )
 
-func TestTheCountBeginsAfterTheGrantAndTheCommitAfterTheCount(t *testing.T) {
+func TestOrder_GrantThenCountThenCommit(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prepare func(*world)
@@ -111,7 +111,7 @@ func TestTheCountBeginsAfterTheGrantAndTheCommitAfterTheCount(t *testing.T) {
 	}
 }
 
-func TestTheCountThatDecidesNamesTheLockOfTheCommit(t *testing.T) {
+func TestOrder_CountAndCommitNameOneLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.count = []error{nil, errLost}
@@ -125,7 +125,7 @@ func TestTheCountThatDecidesNamesTheLockOfTheCommit(t *testing.T) {
 	}
 }
 
-func TestALockThatEveryCountFindsGoneEndsWithTheBudget(t *testing.T) {
+func TestOrder_LostLocksEndWithTheBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

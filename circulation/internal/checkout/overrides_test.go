@@ -21,7 +21,7 @@ const (
 	mayLoanable = "circulation.override-item-not-loanable-block.post"
 )
 
-// asStaff returns the context of a call by somebody with these permissions.
+// asStaff returns the context of a call with these permissions.
 func asStaff(t *testing.T, permissions ...string) context.Context {
 	t.Helper()
 	return okapi.NewContext(t.Context(), okapi.Call{Permissions: permissions})
@@ -45,9 +45,9 @@ func (w *world) blockAll() {
 	w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
 }
 
-// told are the details in short: message, or message with the block and what
+// describeDetails returns the details in short: message, or message with the block and what
 // the caller lacks for it.
-func told(err error) []string {
+func describeDetails(err error) []string {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		return nil
@@ -85,7 +85,7 @@ func TestOverrides(t *testing.T) {
 		"none asked for": {`{}`, everything, []string{
 			manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
 		}},
-		"none is null, nobody may": {`null`, nil, []string{
+		"none is null, without a permission": {`null`, nil, []string{
 			manually + " [patronBlock " + mayPatron + "]", "too many [patronBlock " + mayPatron + "]",
 			reached + " [itemLimitBlock " + mayLimit + "]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
@@ -120,15 +120,15 @@ func TestOverrides(t *testing.T) {
 			w := newWorld()
 			w.blockAll()
 			_, err := w.service().CheckOut(asStaff(t, tt.granted...), overriding(t, tt.blocks))
-			if got := told(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
+			if got := describeDetails(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
 				t.Errorf("got  %q (%v)\nwant %q", got, err, tt.want)
 			}
 		})
 	}
 }
 
-// An override that was not needed is one all the same.
-func TestALoanByOverride(t *testing.T) {
+// An override that was not needed counts as one.
+func TestOverrides_OfALoan(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ blocks, action, comment, due string }{
 		"plain":              {`{"comment":"unused"}`, "checkedout", "", "2026-03-15T10:00:00.000Z"},
@@ -158,7 +158,7 @@ func TestALoanByOverride(t *testing.T) {
 	}
 }
 
-func TestAnOverriddenLimitIsNotCountedUnderTheLockEither(t *testing.T) {
+func TestOverrides_OfTheLimitHoldUnderTheLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.open = []int{3}
@@ -171,13 +171,13 @@ func TestAnOverriddenLimitIsNotCountedUnderTheLockEither(t *testing.T) {
 	}
 }
 
-func TestAnOverrideLiftsNothingElse(t *testing.T) {
+func TestOverrides_LiftNothingElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.Book.Status.Name = "Checked out"
 	_, err := w.service().CheckOut(t.Context(), overriding(t, `{"patronBlock":{},"comment":"c"}`))
 	want := []string{"Insufficient override permissions [patronBlock " + mayPatron + "]", "Item is already checked out"}
-	if got := told(err); !slices.Equal(got, want) {
+	if got := describeDetails(err); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -18,7 +18,7 @@ const (
 	refused = "Moby Dick (Barcode: book) cannot be checked out to user Reader, Ann because it has been requested by another patron"
 )
 
-func TestTheQueueDecidesWhoGetsTheBook(t *testing.T) {
+func TestQueue(t *testing.T) {
 	t.Parallel()
 	elsewhere := librarytest.NewRequest("1", librarytest.CarlID, "Page", "Title", open, 1)
 	elsewhere.ItemID = librarytest.OtherID
@@ -32,11 +32,11 @@ func TestTheQueueDecidesWhoGetsTheBook(t *testing.T) {
 		fills  string
 		want   []string
 	}{
-		"nobody waits":                          {},
+		"no request":                            {},
 		"Ann is first":                          {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Page", "Item", open, 1), librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, fills: "1"},
 		"Ann's book awaits her":                 {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, fills: "1"},
 		"Ann is second":                         {queue: []schemas.QueuedRequest{librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2), librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}, want: []string{refused}},
-		"it awaits somebody else":               {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, want: []string{refused}},
+		"it awaits another patron":              {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}, want: []string{refused}},
 		"it is on its way to them":              {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Recall", "Item", schemas.RequestInTransit, 1)}, want: []string{refused}},
 		"theirs is closed":                      {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", "Closed - Filled", 1)}},
 		"a title's, switched off":               {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)}},
@@ -62,7 +62,7 @@ func TestTheQueueDecidesWhoGetsTheBook(t *testing.T) {
 	}
 }
 
-func TestAPatronWithoutFirstNameIsRefusedByTheLastOne(t *testing.T) {
+func TestQueue_RefusesAPatronWithoutAFirstName(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.Patron.Personal.FirstName = ""
@@ -73,7 +73,7 @@ func TestAPatronWithoutFirstNameIsRefusedByTheLastOne(t *testing.T) {
 	}
 }
 
-func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
+func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	t.Parallel()
 	change := func(w *world, queue ...schemas.QueuedRequest) {
 		w.onStep = func(s checkout.Step) {
@@ -103,7 +103,7 @@ func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
 			t.Errorf("got %v, committed %+v", err, w.commits)
 		}
 	})
-	t.Run("somebody else asked for it", func(t *testing.T) {
+	t.Run("another patron asked for it", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld()
 		w.commit = []error{errQueue}
@@ -123,7 +123,7 @@ func TestAQueueThatChangedIsReadAgainOnce(t *testing.T) {
 	})
 }
 
-func TestALoanIsShorterWhileAHoldWaits(t *testing.T) {
+func TestQueue_ShortensALoanWhileAHoldWaits(t *testing.T) {
 	t.Parallel()
 	const usual, alternate = `"dueDate":"2026-03-15T10:00:00.000Z"`, `"dueDate":"2026-03-03T10:00:00.000Z"`
 	own := librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1)
@@ -131,7 +131,7 @@ func TestALoanIsShorterWhileAHoldWaits(t *testing.T) {
 		queue []schemas.QueuedRequest
 		want  string
 	}{
-		"nobody waits":            {nil, usual},
+		"no request":              {nil, usual},
 		"only Ann waited":         {[]schemas.QueuedRequest{own}, usual},
 		"a hold waits behind her": {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, alternate},
 		"a recall behind her":     {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2)}, usual},

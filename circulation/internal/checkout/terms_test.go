@@ -11,10 +11,10 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// contains tells whether the first commit's loan has this part.
+// contains reports whether the first commit's loan has this part.
 func contains(w *world, part string) bool { return strings.Contains(string(w.commits[0].Loan), part) }
 
-func TestAPolicyNamedByTheRequestIsUsedWithoutRules(t *testing.T) {
+func TestForcedPolicy_NeedsNoRules(t *testing.T) {
 	t.Parallel()
 	ask := func(id string) checkout.Request {
 		return checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: id}
@@ -38,7 +38,7 @@ func TestAPolicyNamedByTheRequestIsUsedWithoutRules(t *testing.T) {
 	}
 }
 
-func TestAPolicyNamedByTheRequestNeedsThePermissionToLiftTheItemLimit(t *testing.T) {
+func TestForcedPolicy_NeedsThePermissionForTheLimit(t *testing.T) {
 	t.Parallel()
 	for name, permissions := range map[string][]string{"none": nil, "of another block": {mayPatron, mayLoanable}} {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestAPolicyNamedByTheRequestNeedsThePermissionToLiftTheItemLimit(t *testing
 			_, err := w.service().CheckOut(asStaff(t, permissions...), checkout.Request{
 				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ForceLoanPolicyID: librarytest.ThreeID,
 			})
-			if want := []string{"Insufficient override permissions [itemLimitBlock " + mayLimit + "]"}; !slices.Equal(told(err), want) {
-				t.Fatalf("got %q (%v), want %q", told(err), err, want)
+			if want := []string{"Insufficient override permissions [itemLimitBlock " + mayLimit + "]"}; !slices.Equal(describeDetails(err), want) {
+				t.Fatalf("got %q (%v), want %q", describeDetails(err), err, want)
 			}
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid || f.Details[0].Code != "INSUFFICIENT_OVERRIDE_PERMISSIONS" ||
@@ -63,7 +63,7 @@ func TestAPolicyNamedByTheRequestNeedsThePermissionToLiftTheItemLimit(t *testing
 	}
 }
 
-func TestTheOtherPoliciesOfTheRuleGoWithTheLoan(t *testing.T) {
+func TestTerms_HaveAllPoliciesOfTheRule(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.RulesText = strings.Replace(w.RulesText, "o o1 i i1\nm", "o o2 i i2\nm", 1)
@@ -80,7 +80,7 @@ func TestTheOtherPoliciesOfTheRuleGoWithTheLoan(t *testing.T) {
 	}
 }
 
-func TestTheScheduleOfAPolicyDecidesTheDueDate(t *testing.T) {
+func TestTerms_FollowTheSchedule(t *testing.T) {
 	t.Parallel()
 	const term = `{"schedules":[{"from":"2026-01-01T00:00:00Z","to":"2026-06-30T00:00:00Z","due":"2026-03-05T00:00:00Z"}]}`
 	const past = `{"schedules":[{"from":"2025-01-01T00:00:00Z","to":"2025-06-30T00:00:00Z","due":"2025-07-05T00:00:00Z"}]}`
@@ -111,7 +111,7 @@ func TestTheScheduleOfAPolicyDecidesTheDueDate(t *testing.T) {
 	}
 }
 
-func TestALoanIDChosenByTheCallerIsUsedAlsoWhenTheItemIsReadAgain(t *testing.T) {
+func TestTerms_KeepTheCallersLoanID(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.commit = []error{errChanged}

@@ -39,7 +39,7 @@ const (
 	march        = `{"id":"s","schedules":[{"from":"2026-03-01","to":"2026-03-31T23:59:59Z","due":"2026-04-05T23:59:59Z"}]}`
 )
 
-func TestWhenARenewedLoanIsDue(t *testing.T) {
+func TestRenew_DueDates(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		policy string
@@ -86,7 +86,7 @@ func renewalTerms(t *testing.T, change func(*policy.RenewalTerms)) policy.Renewa
 	return r
 }
 
-func TestWhyALoanIsNotRenewed(t *testing.T) {
+func TestRenew_Refusals(t *testing.T) {
 	t.Parallel()
 	const (
 		recalled = "items cannot be renewed when there is an active recall request"
@@ -119,8 +119,8 @@ func TestWhyALoanIsNotRenewed(t *testing.T) {
 		"a period with fixed dates":    {fixed + `,` + threeDays, nil, []string{"Item's loan policy has fixed profile but renewal period is specified"}},
 		"holds with fixed dates":       {fixed + `,"renewalsPolicy":{"unlimited":true},` + holdsDay, waits, []string{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}},
 		"another period that is none":  {weeks + `,"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true}`, nil, []string{"the loan period in the loan policy is not recognised"}},
-		"an interval nobody knows":     {strings.Replace(weeks, "Weeks", "Years", 1) + `,` + fromNow, nil, []string{`the interval "Years" in the loan policy is not recognised`}},
-		"a profile nobody knows":       {strings.Replace(weeks, "Rolling", "Round", 1) + `,` + fromNow, nil, []string{`profile "Round" in the loan policy is not recognised`}},
+		"an unknown interval":          {strings.Replace(weeks, "Weeks", "Years", 1) + `,` + fromNow, nil, []string{`the interval "Years" in the loan policy is not recognised`}},
+		"an unknown profile":           {strings.Replace(weeks, "Rolling", "Round", 1) + `,` + fromNow, nil, []string{`profile "Round" in the loan policy is not recognised`}},
 		"a duration that makes no end": {strings.Replace(weeks, ":2,", ":0,", 1) + `,` + fromNow, nil, []string{`the duration "0" in the loan policy is invalid`}},
 	}
 	for name, tt := range tests {
@@ -133,7 +133,7 @@ func TestWhyALoanIsNotRenewed(t *testing.T) {
 	}
 }
 
-func TestWhichScheduleARenewalNeeds(t *testing.T) {
+func TestParseLoanPolicy_RenewalSchedule(t *testing.T) {
 	t.Parallel()
 	for parts, want := range map[string]string{
 		weeks: "", fixed: "s",

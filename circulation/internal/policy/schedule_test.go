@@ -77,7 +77,7 @@ func TestDueDate_WhileAHoldWaits(t *testing.T) {
 		waits                 bool
 		want                  string
 	}{
-		"nobody waits":             {rolling, alternate, false, "2026-03-22T10:00:00Z"},
+		"no hold":                  {rolling, alternate, false, "2026-03-22T10:00:00Z"},
 		"a hold waits":             {rolling, alternate, true, "2026-03-03T10:00:00Z"},
 		"no alternate period":      {rolling, `{"holds":{}}`, true, "2026-03-22T10:00:00Z"},
 		"the alternate one is nil": {rolling, `{"holds":{"alternateCheckoutLoanPeriod":null}}`, true, "2026-03-22T10:00:00Z"},

@@ -79,7 +79,7 @@ func (r *renewals) send(t *testing.T, req renewal.Request) (json.RawMessage, err
 	return r.service().Renew(t.Context(), req)
 }
 
-func TestARenewalMovesTheDueDateOfTheLoanThatWasJudged(t *testing.T) {
+func TestRenew_MovesTheDueDateOfTheJudgedLoan(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
 	loan, err := r.renew(t)
@@ -98,7 +98,7 @@ func TestARenewalMovesTheDueDateOfTheLoanThatWasJudged(t *testing.T) {
 	}
 }
 
-func TestWhatARenewalIsRefusedFor(t *testing.T) {
+func TestRenew_Refusals(t *testing.T) {
 	t.Parallel()
 	request := func(kind, item string) []schemas.QueuedRequest {
 		return []schemas.QueuedRequest{{ID: "q", RequestType: kind, RequestLevel: "Item", ItemID: item, Status: schemas.RequestNotYetFilled, Position: 1}}
@@ -160,13 +160,13 @@ func TestWhatARenewalIsRefusedFor(t *testing.T) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
 			if r.renewed != nil {
-				t.Errorf("renewed all the same: %+v", r.renewed)
+				t.Errorf("renewed %+v, want nothing renewed", r.renewed)
 			}
 		})
 	}
 }
 
-func TestARefusedRenewalNamesThePolicyThatRefuses(t *testing.T) {
+func TestRenew_RefusalsNameThePolicy(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
 	r.Policy = strings.Replace(r.Policy, `"renewable":true`, `"renewable":false`, 1)
@@ -178,7 +178,7 @@ func TestARefusedRenewalNamesThePolicyThatRefuses(t *testing.T) {
 	}
 }
 
-func TestARecallOfAnotherCopyDoesNotHinder(t *testing.T) {
+func TestRenew_IgnoresARecallOfAnotherCopy(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
 	r.Titles = true
@@ -190,14 +190,14 @@ func TestARecallOfAnotherCopyDoesNotHinder(t *testing.T) {
 	}
 }
 
-func TestALoanThatChangedIsJudgedAgainOnce(t *testing.T) {
+func TestRenew_JudgesAChangedLoanOnce(t *testing.T) {
 	t.Parallel()
 	changed := fault.New(fault.LoanChanged, "renewed meanwhile")
 	r := newRenewals()
 	r.answers = []error{changed}
 	r.onRenew = func() { r.loan = strings.Replace(r.loan, `"renewalCount":2`, `"renewalCount":3`, 1) }
 	if _, err := r.renew(t); !slices.Equal(librarytest.Messages(err), []string{"loan at maximum renewal number"}) || len(r.renewed) != 1 {
-		t.Errorf("got %v after %d tries, want the number reached by somebody else", err, len(r.renewed))
+		t.Errorf("got %v after %d tries, want the number that another renewal reached", err, len(r.renewed))
 	}
 	for name, answer := range map[string]error{"loan": changed, "item": fault.New(fault.ItemChanged, "changed")} {
 		r = newRenewals()
@@ -213,7 +213,7 @@ func TestALoanThatChangedIsJudgedAgainOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLongerKnownAboutARenewalIsNotTriedAgain(t *testing.T) {
+func TestRenew_DoesNotRepeatAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	r := newRenewals()
 	r.answers = []error{fault.New(fault.Timeout, "no answer")}

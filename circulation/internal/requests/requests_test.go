@@ -134,7 +134,7 @@ func forTitle(requestType string) map[string]any {
 	return map[string]any{"requestLevel": "Title", "itemId": nil, "requestType": requestType}
 }
 
-func TestARequestIsPlaced(t *testing.T) {
+func TestCreate_PlacesTheRequest(t *testing.T) {
 	t.Parallel()
 	const (
 		common = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","fulfillmentPreference":"Hold Shelf",
@@ -212,7 +212,7 @@ func canonical(t *testing.T, doc []byte) string {
 	return string(raw)
 }
 
-func TestRequestsThatAreRefused(t *testing.T) {
+func TestCreate_Refusals(t *testing.T) {
 	t.Parallel()
 	inactive := false
 	tests := map[string]struct {
@@ -281,7 +281,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNoRequest(t *testing.T) {
+func TestCreate_OfABodyThatIsNoRequest(t *testing.T) {
 	t.Parallel()
 	l := newLibrary()
 	for _, doc := range []string{"[]", "7", `{"a":`, "null"} {
@@ -292,7 +292,7 @@ func TestABodyThatIsNoRequest(t *testing.T) {
 	}
 }
 
-func TestARequestedItemThatChangedIsReadAgainOnce(t *testing.T) {
+func TestCreate_ReadsAChangedItemOnce(t *testing.T) {
 	t.Parallel()
 	changed := fault.New(fault.ItemChanged, "changed")
 	for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.ItemChanged} {

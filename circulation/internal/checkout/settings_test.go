@@ -8,7 +8,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestChangedSettingsRefuseNobodyWhoDoesNotWaitForALock(t *testing.T) {
+func TestSettings_OneChangeNeedsNoBudget(t *testing.T) {
 	t.Parallel()
 	for name, enabled := range map[string]bool{"the feature stays off": false, "it is switched on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCommit_ShowsTheVersionOfSettingsThatCanEnd(t *testing.T) {
 	}
 }
 
-func TestCommit_AnnouncementThatEndedUnderTheLock(t *testing.T) {
+func TestCommit_AfterAnAnnouncementEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.set.Version, w.set.Announced = "7", true

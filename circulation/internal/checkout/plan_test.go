@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestWhatACheckOutIsRefusedFor(t *testing.T) {
+func TestPlan_Refusals(t *testing.T) {
 	t.Parallel()
 	inactive := false
 	limit := "Patron has reached maximum limit of 3 items for material type"
@@ -89,9 +90,9 @@ func TestWhatACheckOutIsRefusedFor(t *testing.T) {
 	}
 }
 
-// What is wrong is told in the order of FOLIO's checks, each skipped only when
+// What is wrong is reported in the order of FOLIO's checks, each skipped only when
 // what it is about was not found.
-func TestEverythingThatIsWrongIsToldAtOnceAndInOrder(t *testing.T) {
+func TestPlan_ReportsEverythingInOrder(t *testing.T) {
 	t.Parallel()
 	inactive := false
 	w := newWorld()
@@ -116,7 +117,7 @@ func TestEverythingThatIsWrongIsToldAtOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func TestFaultsOfStoredConfigurationNameTheirCause(t *testing.T) {
+func TestPlan_ConfigurationFaultsNameTheirCause(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prepare func(*world)
@@ -149,7 +150,7 @@ func TestFaultsOfStoredConfigurationNameTheirCause(t *testing.T) {
 	}
 }
 
-func TestTheLimitCountsWhatItsRuleNames(t *testing.T) {
+func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 	t.Parallel()
 	const rest = " r r1 n n1 o o1 i i1\n"
 	tests := map[string]struct {
@@ -176,7 +177,7 @@ func TestTheLimitCountsWhatItsRuleNames(t *testing.T) {
 	}
 }
 
-func TestStaffLearnWhichPermissionWouldLiftTheLimit(t *testing.T) {
+func TestPlan_LimitNamesThePermissionThatLiftsIt(t *testing.T) {
 	t.Parallel()
 	for granted, want := range map[string][]string{
 		"": {"circulation.override-item-limit-block.post"},
@@ -193,7 +194,7 @@ func TestStaffLearnWhichPermissionWouldLiftTheLimit(t *testing.T) {
 	}
 }
 
-func TestALoanEndsWithThePatronsExpiration(t *testing.T) {
+func TestPlan_LoanEndsWithThePatronsExpiration(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 0, 3)
@@ -202,5 +203,118 @@ func TestALoanEndsWithThePatronsExpiration(t *testing.T) {
 	}
 	if !strings.Contains(string(w.commits[0].Loan), `"dueDate":"2026-03-04T10:00:00.000Z"`) {
 		t.Errorf("lent %s", w.commits[0].Loan)
+	}
+}
+
+// until is a date so long after now.
+func until(d time.Duration) library.Instant { return library.Instant{Time: librarytest.Today.Add(d)} }
+
+func TestPlan_BlocksOfAPatron(t *testing.T) {
+	t.Parallel()
+	manually := fault.Detail{
+		Message: "Patron blocked from borrowing", Code: "USER_IS_BLOCKED_MANUALLY",
+		Parameters:       []fault.Parameter{fault.Param("reason", "owes books;was loud")},
+		OverridableBlock: &fault.OverridableBlock{Name: "patronBlock", MissingPermissions: []string{mayPatron}},
+	}
+	automatic := func(message string) fault.Detail {
+		return fault.Detail{
+			Message: message, Code: "USER_IS_BLOCKED_AUTOMATICALLY",
+			OverridableBlock: &fault.OverridableBlock{Name: "patronBlock", MissingPermissions: []string{mayPatron}},
+		}
+	}
+	tests := map[string]struct {
+		manual []library.ManualBlock
+		auto   []library.AutomatedBlock
+		want   []fault.Detail
+	}{
+		"none": {},
+		"two by staff": {
+			manual: []library.ManualBlock{{Desc: "owes books", Borrowing: true}, {Desc: "was loud", Borrowing: true, ExpirationDate: until(time.Second)}},
+			want:   []fault.Detail{manually},
+		},
+		"of other things": {
+			manual: []library.ManualBlock{{Desc: "no renewals"}},
+			auto:   []library.AutomatedBlock{{Message: "no requests"}},
+		},
+		"expired": {manual: []library.ManualBlock{
+			{Desc: "a second ago", Borrowing: true, ExpirationDate: until(-time.Second)}, {Desc: "now", Borrowing: true, ExpirationDate: until(0)},
+		}},
+		"by conditions, one error each": {
+			auto: []library.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}, {Message: "unused"}, {BlockBorrowing: true, Message: "too late"}},
+			want: []fault.Detail{automatic("too many"), automatic("too late")},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.Manual, w.Automated = tt.manual, tt.auto
+			_, err := w.checkOut(t)
+			var f *fault.Error
+			var got []fault.Detail
+			if errors.As(err, &f) {
+				got = f.Details
+			}
+			if !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got  %+v (%v)\nwant %+v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPlan_Proxies(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	const noRelation = "Cannot check out item via proxy when relationship is invalid"
+	related := []library.ProxyRelation{{Status: "Active", ExpirationDate: until(time.Second)}}
+	tests := map[string]struct {
+		carl    library.User
+		proxies []library.ProxyRelation
+		by      string
+		want    []string
+	}{
+		"allowed":                   {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: related},
+		"allowed, for ever":         {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active"}}},
+		"unknown":                   {by: "dora", proxies: related, want: []string{"Could not find user with matching barcode"}},
+		"no relation":               {carl: library.User{ID: librarytest.CarlID, Active: &yes}, want: []string{noRelation}},
+		"inactive relation":         {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Inactive"}}, want: []string{noRelation}},
+		"expired relation":          {carl: library.User{ID: librarytest.CarlID, Active: &yes}, proxies: []library.ProxyRelation{{Status: "Active", ExpirationDate: until(-time.Second)}}, want: []string{noRelation}},
+		"activity unknown":          {carl: library.User{ID: librarytest.CarlID}, proxies: related, want: []string{"Cannot determine if proxying user is active or not"}},
+		"inactive":                  {carl: library.User{ID: librarytest.CarlID, Active: &no}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
+		"expired":                   {carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)}, proxies: related, want: []string{"Cannot check out via inactive proxying user"}},
+		"expired, without relation": {carl: library.User{ID: librarytest.CarlID, Active: &yes, ExpirationDate: until(-time.Second)}, want: []string{"Cannot check out via inactive proxying user", noRelation}},
+		"for themselves":            {by: "ann", proxies: related, want: []string{"User cannot be proxy for themselves"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.Others, w.proxies = map[string]library.User{"carl": tt.carl}, tt.proxies
+			if tt.by == "" {
+				tt.by = "carl"
+			}
+			_, err := w.service().CheckOut(t.Context(), checkout.Request{
+				ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, ProxyUserBarcode: tt.by,
+			})
+			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
+				t.Errorf("got %q (%v), want %q", got, err, tt.want)
+			}
+			if err == nil && (w.requests[0].UserID != librarytest.AnnID || w.counted[0][:36] != librarytest.AnnID || !contains(w, `"userId":"`+librarytest.AnnID+`","proxyUserId":"`+librarytest.CarlID+`"`)) {
+				t.Errorf("locked %+v, counted %v, lent %s; all must be the sponsor's", w.requests[0], w.counted, w.commits[0].Loan)
+			}
+		})
+	}
+}
+
+func TestPlan_ChecksTheProxyOfAnUnknownPatron(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.Others = map[string]library.User{"carl": {ID: librarytest.CarlID}}
+	_, err := w.service().CheckOut(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "bob", ServicePointID: librarytest.DeskID, ProxyUserBarcode: "carl",
+	})
+	want := []string{"Could not find user with matching barcode", "Cannot determine if proxying user is active or not"}
+	if got := librarytest.Messages(err); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -24,7 +24,7 @@ var (
 	errChanged = fault.New(fault.ItemChanged, "item has another version")
 )
 
-func TestALoanIsLentUnderTheLockAndTheLockIsReleased(t *testing.T) {
+func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.Book.InTransitDestinationServicePointID = librarytest.OtherID // storage takes it out
@@ -63,7 +63,7 @@ func TestALoanIsLentUnderTheLockAndTheLockIsReleased(t *testing.T) {
 	}
 }
 
-func TestWithTheFeatureOffNoLockIsTakenAndTheCommitShowsTheSettingsVersion(t *testing.T) {
+func TestCheckOut_TakesNoLockWithTheFeatureOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.set = settings.Settings{Version: "7"}
@@ -75,7 +75,7 @@ func TestWithTheFeatureOffNoLockIsTakenAndTheCommitShowsTheSettingsVersion(t *te
 	}
 }
 
-func TestWithTheFeatureOffAndSettingsThatWereNeverReadNothingIsLent(t *testing.T) {
+func TestCheckOut_LendsNothingUnderUnreadSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.set = settings.Settings{}
@@ -84,7 +84,7 @@ func TestWithTheFeatureOffAndSettingsThatWereNeverReadNothingIsLent(t *testing.T
 	}
 }
 
-func TestALimitReachedWhileWaitingForTheLockRefuses(t *testing.T) {
+func TestCheckOut_RefusesALimitReachedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.open = []int{2, 3} // validation sees 2, the recount 3
@@ -101,7 +101,7 @@ func TestALimitReachedWhileWaitingForTheLockRefuses(t *testing.T) {
 	}
 }
 
-func TestWaitingForTheLock(t *testing.T) {
+func TestAcquire(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		held    int
@@ -152,7 +152,7 @@ func TestWaitingForTheLock(t *testing.T) {
 	}
 }
 
-func TestALockThatIsNotObtainedIsAnsweredInFoliosWords(t *testing.T) {
+func TestAcquire_RefusesInFoliosWords(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.held, w.set.Waits = 9, nil
@@ -163,7 +163,7 @@ func TestALockThatIsNotObtainedIsAnsweredInFoliosWords(t *testing.T) {
 	}
 }
 
-func TestALostLockIsTakenAnewWithTheSameLoan(t *testing.T) {
+func TestCheckOut_TakesALostLockAgainForTheSameLoan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -183,7 +183,7 @@ func TestALostLockIsTakenAnewWithTheSameLoan(t *testing.T) {
 	})
 }
 
-func TestALockLostAgainAndAgainEndsWithTheBudget(t *testing.T) {
+func TestCheckOut_EndsWithTheBudgetOfALostLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -202,7 +202,7 @@ func TestALockLostAgainAndAgainEndsWithTheBudget(t *testing.T) {
 	})
 }
 
-func TestSwitchingTheFeatureOnReachesACheckOutUnderWay(t *testing.T) {
+func TestCheckOut_FollowsASwitchUnderWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	on := w.set
@@ -217,7 +217,7 @@ func TestSwitchingTheFeatureOnReachesACheckOutUnderWay(t *testing.T) {
 	}
 }
 
-func TestAnItemThatChangedIsReadAgainOnce(t *testing.T) {
+func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("still there", func(t *testing.T) {
 		t.Parallel()
@@ -232,7 +232,7 @@ func TestAnItemThatChangedIsReadAgainOnce(t *testing.T) {
 			t.Errorf("got %v, committed %+v", err, w.commits)
 		}
 	})
-	t.Run("lent to somebody else", func(t *testing.T) {
+	t.Run("lent to another patron", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld()
 		w.commit = []error{errChanged}
@@ -259,7 +259,7 @@ func TestAnItemThatChangedIsReadAgainOnce(t *testing.T) {
 	})
 }
 
-func TestAMachineThatLeaves(t *testing.T) {
+func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 	t.Parallel()
 	leaveAt := func(t *testing.T, at checkout.Step) (*world, error) {
 		t.Helper()
