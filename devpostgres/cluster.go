@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -99,6 +100,9 @@ func initCluster(ctx context.Context, bin binaries, dir string) error {
 	cmd := exec.CommandContext(ctx, bin.initdb(), "-D", made, "-U", superuser, //nolint:gosec // the binary was found by the search
 		"--auth=scram-sha-256", "--pwfile="+pw, "--locale=C", "--lc-ctype="+ctype, "--encoding=UTF8")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", serverEnv(), processAttributes(acc)
+	// Another server's supervise may otherwise get this thread and end it, which signals initdb.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		text := strings.TrimSpace(string(out))
 		return fmt.Errorf("initdb: %w%s\n%s", err, acc.explainFailure(err.Error()+text), text)
