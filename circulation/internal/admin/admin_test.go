@@ -39,7 +39,7 @@ func TestService_Settings(t *testing.T) {
 	}
 	ctx := okapi.NewContext(t.Context(), okapi.Call{UserName: "ann"})
 	view, err = b.service().ChangeSettings(ctx, json.RawMessage(`{"enabled":true,"version":"7","reason":"exams"}`))
-	if err != nil || view.Version != "8" || !*b.change.Enabled || b.change.Version != "7" || b.asked[1] != `update: "exams" by "ann"` {
+	if err != nil || view.Version != "8" || !*b.change.Own.Enabled || b.change.Version != "7" || b.asked[1] != `update: "exams" by "ann"` {
 		t.Errorf("got %+v, %v, changed to %+v, asked %q", view, err, b.change, b.asked)
 	}
 	_, err = b.service().ChangeSettings(ctx, json.RawMessage(`{"enabled":1}`))

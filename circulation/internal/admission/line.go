@@ -126,7 +126,8 @@ func (l *Line) joinLine(key patronKey) (*waiter, error) {
 	}
 	w := &waiter{admitted: make(chan struct{})}
 	l.patrons[key] = p
-	if p.waiting = append(p.waiting, w); len(p.waiting) == 1 {
+	p.waiting = append(p.waiting, w)
+	if len(p.waiting) == 1 {
 		l.turns = append(l.turns, p)
 	}
 	l.waiting++

@@ -40,22 +40,18 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// signIn admits callers who know the password, under any name.
-func (g *Guard) signIn(c echo.Context) error {
+// signIn admits callers who know the password, under any name. It puts the name, the user id and
+// all permissions into the request's context.
+func (g *Guard) signIn(c echo.Context, userID string) error {
 	name, err := g.checkSignIn(c)
 	if err != nil {
 		return err
 	}
-	setCaller(c, name, "") // without a gateway, a user id is not authenticated
-	return nil
-}
-
-// setCaller puts the user who signed in into the request's context, with all permissions.
-func setCaller(c echo.Context, name, userID string) {
 	ctx := c.Request().Context()
 	info := okapi.FromContext(ctx)
 	info.UserName, info.UserID, info.Permissions = name, userID, checkout.OverridePermissions()
 	c.SetRequest(c.Request().WithContext(okapi.NewContext(ctx, info)))
+	return nil
 }
 
 // checkSignIn returns the name that was sent with the password, or an Unauthorized
@@ -63,8 +59,9 @@ func setCaller(c echo.Context, name, userID string) {
 func (g *Guard) checkSignIn(c echo.Context) (string, error) {
 	r := c.Request()
 	name, password, sent := r.BasicAuth()
+	hashed := sha256.Sum256([]byte(password))
 	var refused *fault.Error
-	switch hashed := sha256.Sum256([]byte(password)); {
+	switch {
 	case !sent:
 		refused = fault.New(fault.Unauthorized, "Sign in with your name and the password of the staff pages (HTTP Basic authentication)")
 	case !isUsableName(name):

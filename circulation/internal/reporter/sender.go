@@ -58,7 +58,8 @@ func (s *sender) sendReports(ctx context.Context, b *backlog) {
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
 	}
-	for more := true; more; {
+	more := true
+	for more {
 		more = s.sendReport(ctx, b)
 	}
 }

@@ -291,7 +291,7 @@ func TestStore_AnnouncesAfterAnUpdate(t *testing.T) {
 		}
 		p.storage.wantAnnounced(t, "the environment decides", "true 2")
 		enabled := false
-		if _, err := p.off.Update(ctx, settings.Change{LockSettings: schemas.LockSettings{Enabled: &enabled}}); err != nil {
+		if _, err := p.off.Update(ctx, settings.Change{Own: schemas.LockSettings{Enabled: &enabled}}); err != nil {
 			t.Fatal(err)
 		}
 		waitUntilAged()
@@ -325,12 +325,12 @@ func TestView_OfAnotherInstanceCanBeSentBack(t *testing.T) {
 			t.Fatalf("shown as %s, %v", raw, err)
 		}
 		change, err := environment.ParseChange(raw)
-		if err != nil || change.Enabled != nil {
-			t.Errorf("sent back: got %s, %v, want no setting of the tenant's own", describeChange(change.LockSettings), err)
+		if err != nil || change.Own.Enabled != nil {
+			t.Errorf("sent back: got %s, %v, want no setting of the tenant's own", describeChange(change.Own), err)
 		}
 		change, err = environment.ParseChange([]byte(strings.Replace(string(raw), "true", "false", 1)))
-		if err != nil || change.Enabled == nil || *change.Enabled {
-			t.Errorf("turned off: got %s, %v, want the tenant's own off", describeChange(change.LockSettings), err)
+		if err != nil || change.Own.Enabled == nil || *change.Own.Enabled {
+			t.Errorf("turned off: got %s, %v, want the tenant's own off", describeChange(change.Own), err)
 		}
 	})
 }

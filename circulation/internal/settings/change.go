@@ -59,7 +59,7 @@ func (s Settings) View(problem error) View {
 
 // Change is a change of a tenant's settings.
 type Change struct {
-	schemas.LockSettings
+	Own schemas.LockSettings // the tenant's own settings
 	// Version is the version that the change is based on; empty means any.
 	Version string
 	// Reason and ByName go into the history of changes; both may be empty.
@@ -103,17 +103,17 @@ func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	ttl := readField(&r, "lockTtlMs", ttlAllowed, map[Source]int{FromEnvironment: defaults.LockTTLMs.Value})
 	waits := readField(&r, "retryIntervalsMs", waitsAllowed, map[Source][]int{FromEnvironment: defaults.RetryIntervalsMs.Value})
 	change := Change{Version: r.readVersion(), Reason: r.readReason()}
-	change.Enabled = enabled
+	change.Own.Enabled = enabled
 	if ttl != nil {
 		d := time.Duration(*ttl) * time.Millisecond
 		if *ttl < schemas.MinLockTTLMs || *ttl > schemas.MaxLockTTLMs {
 			r.refuse("lockTtlMs", "must be "+ttlAllowed)
 		}
-		change.TTL = &d
+		change.Own.TTL = &d
 	}
 	if waits != nil {
 		var ok bool
-		if change.Waits, ok = parseWaits(*waits); !ok {
+		if change.Own.Waits, ok = parseWaits(*waits); !ok {
 			r.refuse("retryIntervalsMs", "must be "+waitsAllowed)
 		}
 	}

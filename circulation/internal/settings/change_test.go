@@ -45,8 +45,8 @@ func TestParseChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			change, err := environment.ParseChange(json.RawMessage(tt.body))
-			if err != nil || describeChange(change.LockSettings) != tt.want || change.Version != tt.version {
-				t.Errorf("got %s, version %q, %v; want %s, version %q", describeChange(change.LockSettings), change.Version, err, tt.want, tt.version)
+			if err != nil || describeChange(change.Own) != tt.want || change.Version != tt.version {
+				t.Errorf("got %s, version %q, %v; want %s, version %q", describeChange(change.Own), change.Version, err, tt.want, tt.version)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestParseChange_NamesWhatIsAllowed(t *testing.T) {
 			change, err := environment.ParseChange(json.RawMessage(tt.body))
 			var f *fault.Error
 			if !errors.As(err, &f) || f.Code != fault.Invalid {
-				t.Fatalf("got %s, %v, want it refused", describeChange(change.LockSettings), err)
+				t.Fatalf("got %s, %v, want it refused", describeChange(change.Own), err)
 			}
 			var got []string
 			for _, d := range f.Details {

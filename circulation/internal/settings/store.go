@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -64,10 +65,12 @@ type Store struct {
 	env     Environment
 	log     *slog.Logger
 	report  func(reason string)
+	// readings are the readings under way, which callers of Current share.
+	readings *cache.Cache[okapi.Tenant, Settings]
 
 	mu       sync.Mutex
 	tenants  map[okapi.Tenant]*known
-	readings uint64
+	numbered uint64 // readings so far
 }
 
 // known is the store's state of a tenant.
@@ -79,19 +82,15 @@ type known struct {
 	good     bool                 // false until the tenant's own settings were read
 	logged   time.Time            // when a failure was last logged
 	differed time.Time            // when another instance's environment was last logged
-	underway *reading             // nil while Current starts no reading
-}
-
-// reading is a reading under way that callers wait for.
-type reading struct {
-	done   chan struct{}
-	result Settings
 }
 
 // NewStore returns a store for all tenants. It calls report with a reason for each reading
 // after which settings other than the configured ones are in force.
 func NewStore(storage Storage, env Environment, log *slog.Logger, report func(reason string)) *Store {
-	return &Store{storage: storage, env: env, log: log, report: report, tenants: map[okapi.Tenant]*known{}}
+	return &Store{
+		storage: storage, env: env, log: log, report: report,
+		readings: cache.New[okapi.Tenant, Settings](0, maxTenants), tenants: map[okapi.Tenant]*known{},
+	}
 }
 
 // Current returns the settings of the tenant in ctx, at most a second old.
@@ -102,34 +101,30 @@ func (s *Store) Current(ctx context.Context) Settings {
 	if err != nil {
 		return s.env.Settings()
 	}
-	s.mu.Lock()
-	k := s.getKnown(id)
-	// A commit needs a version, so settings without one do not count as known.
-	if k.settings.Version != "" && time.Since(k.begun) < maxAge {
-		defer s.mu.Unlock()
-		return k.settings
+	if current, ok := s.getFresh(id); ok {
+		return current
 	}
-	r := k.underway
-	if r == nil {
-		r = &reading{done: make(chan struct{})}
-		k.underway = r
-		go func() {
-			defer close(r.done)
-			r.result = s.Refresh(ctx)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			k.underway = nil
-		}()
-	}
-	s.mu.Unlock()
-	select {
-	case <-r.done:
-		return r.result
-	case <-ctx.Done():
+	current, err := s.readings.Get(ctx, id, func(ctx context.Context, _ Settings) (Settings, error) {
+		if current, ok := s.getFresh(id); ok { // another reading has just ended
+			return current, nil
+		}
+		return s.Refresh(ctx), nil
+	})
+	if err != nil { // the caller left
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.lastGood(k)
+		return s.lastGood(s.getKnown(id))
 	}
+	return current
+}
+
+// getFresh returns the settings of the tenant; false if they must be read.
+func (s *Store) getFresh(id okapi.Tenant) (Settings, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.getKnown(id)
+	// A commit needs a version, so settings without one do not count as known.
+	return k.settings, k.settings.Version != "" && time.Since(k.begun) < maxAge
 }
 
 // Refresh reads storage and returns the settings of the tenant in ctx.
@@ -149,7 +144,7 @@ func (s *Store) Refresh(ctx context.Context) Settings {
 // a Conflict. The result is in force in this process when Update returns, and
 // everywhere else within two seconds.
 func (s *Store) Update(ctx context.Context, change Change) (Settings, error) {
-	value, err := change.Value()
+	value, err := change.Own.Value()
 	if err != nil {
 		return Settings{}, err
 	}
@@ -260,8 +255,8 @@ func (s *Store) noteFallback(ctx context.Context, k *known, reason, what string,
 func (s *Store) nextNumber() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readings++
-	return s.readings
+	s.numbered++
+	return s.numbered
 }
 
 // lastGood returns the last good settings, else the environment's. s.mu is held.

@@ -179,7 +179,7 @@ func TestStore_AppliesAnUpdateAtOnce(t *testing.T) {
 		synctest.Wait()
 		enabled := true
 		s, err := b.Update(ctx, settings.Change{
-			LockSettings: schemas.LockSettings{Enabled: &enabled}, Version: "1", Reason: "exams", ByName: "Ann",
+			Own: schemas.LockSettings{Enabled: &enabled}, Version: "1", Reason: "exams", ByName: "Ann",
 		})
 		if err != nil || !s.Enabled || s.EnabledSource != settings.FromTenant || s.Version != "2" {
 			t.Fatalf("got %+v, %v", s, err)

@@ -83,8 +83,8 @@ func TestSwitch_TurnsTheLockOnAndOff(t *testing.T) {
 				t.Fatalf("changed %d times, want once", len(l.changed))
 			}
 			got := l.changed[0]
-			if !equal(got.Enabled, tt.enabled) || !equal(got.TTL, &ttl) || len(got.Waits) != 1 || got.Reason != "exams\nuntil May" {
-				t.Errorf("changed to %+v, reason %q", got.LockSettings, got.Reason)
+			if !equal(got.Own.Enabled, tt.enabled) || !equal(got.Own.TTL, &ttl) || len(got.Own.Waits) != 1 || got.Reason != "exams\nuntil May" {
+				t.Errorf("changed to %+v, reason %q", got.Own, got.Reason)
 			}
 			v.get(t, p.header.Get("Location")).want(t, 200, tt.note)
 		})

@@ -61,5 +61,5 @@ func (p *Pages) isInForce(v *visit, wanted settings.Change) bool {
 		return false
 	}
 	_, now, err := p.parseProposal(newProposal(view))
-	return err == nil && reflect.DeepEqual(now.LockSettings, wanted.LockSettings)
+	return err == nil && reflect.DeepEqual(now.Own, wanted.Own)
 }

@@ -60,11 +60,11 @@ func TestTimingPage_SaysThatStoredSettingsAreNotInForce(t *testing.T) {
 // summarize writes what a change sets.
 func summarize(c settings.Change) string {
 	ttl, waits := "-", "-"
-	if c.TTL != nil {
-		ttl = c.TTL.String()
+	if c.Own.TTL != nil {
+		ttl = c.Own.TTL.String()
 	}
-	if c.Waits != nil {
-		waits = fmt.Sprint(c.Waits)
+	if c.Own.Waits != nil {
+		waits = fmt.Sprint(c.Own.Waits)
 	}
 	return ttl + " " + waits
 }
@@ -91,8 +91,8 @@ func TestTimingPage_SavesTheTypedTimes(t *testing.T) {
 				t.Fatalf("changed %d times, want once", len(l.changed))
 			}
 			c := l.changed[0]
-			if got := summarize(c); got != tt.want || c.Reason != "slow gates" || c.Enabled == nil || !*c.Enabled {
-				t.Errorf("got %s, reason %q, enabled %v; want %s and that it stays on", got, c.Reason, c.Enabled, tt.want)
+			if got := summarize(c); got != tt.want || c.Reason != "slow gates" || c.Own.Enabled == nil || !*c.Own.Enabled {
+				t.Errorf("got %s, reason %q, enabled %v; want %s and that it stays on", got, c.Reason, c.Own.Enabled, tt.want)
 			}
 			v.get(t, p.header.Get("Location")).want(t, 200, "The new times are saved.")
 		})
@@ -103,7 +103,7 @@ func TestTimingPage_KeepsTheSwitch(t *testing.T) {
 	t.Parallel()
 	l := &library{view: following()}
 	visit(t, l).post(t, "/staff/diku/timing", url.Values{"lockTtlMs": {"4000"}, "reason": {"x"}}).want(t, 303)
-	if len(l.changed) != 1 || l.changed[0].Enabled != nil {
+	if len(l.changed) != 1 || l.changed[0].Own.Enabled != nil {
 		t.Errorf("got %+v, want a change that does not set whether the lock is on", l.changed)
 	}
 }

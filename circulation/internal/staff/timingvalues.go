@@ -127,11 +127,11 @@ func (p *Pages) computeSums(t times) sums {
 		return sums{Wrong: nameUnusable(err)}
 	}
 	inForce := p.admin.Environment().Settings()
-	if change.TTL != nil {
-		inForce.TTL = *change.TTL
+	if change.Own.TTL != nil {
+		inForce.TTL = *change.Own.TTL
 	}
-	if change.Waits != nil {
-		inForce.Waits = change.Waits
+	if change.Own.Waits != nil {
+		inForce.Waits = change.Own.Waits
 	}
 	s := sums{Tries: len(inForce.Waits) + 1, Longest: inForce.WaitBudget(), TTL: inForce.TTL}
 	if s.Longest > s.TTL {

@@ -21,8 +21,9 @@ const maxQuoted = 1000
 // caller's context, without the call's own time-out. The error leaves out the URL,
 // since its query may name a patron.
 func lostAnswer(ctx context.Context, r request, err error) error {
-	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
 	}
 	err = fmt.Errorf("%s %s: %w", r.method, r.route, err)
 	switch {
