@@ -25,7 +25,7 @@ func NewClaimStore(db *DB) *ClaimStore { return &ClaimStore{db: db} }
 // back makes it last that much longer, but not for ever.
 const forgotten = `r.claimed_date NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp() + interval '1 day'`
 
-// claimable is when the claim on r equals none: its lease is over, or its date lies so
+// claimable is when the claim on r equals none. Its lease is over, or its date lies so
 // far ahead that the clock was set back.
 const claimable = `(r.claimed_date + r.lease_ms * interval '1 ms' < clock_timestamp()
     OR r.claimed_date > clock_timestamp() + interval '5 s')`

@@ -136,7 +136,7 @@ func TestCheckOut_CommitsThoughItsRequestEnds(t *testing.T) {
 }
 
 // A primary that was cut off from its standby does not know what its successor
-// committed, so it must not say that there is no loan.
+// committed. So it must not deny a loan.
 func TestDurableLoan_IsUnknownWithoutALoanWhileTheSynchronousStandbyIsGone(t *testing.T) {
 	t.Parallel()
 	l, _ := newDeskOnOwnServer(t, nil)

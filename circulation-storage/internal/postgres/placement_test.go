@@ -144,7 +144,7 @@ func TestPlace_BesideACheckOut(t *testing.T) {
 }
 
 // The first patron of the queue borrows the copy while others join the end of the
-// queue: no request is lost and no position is left out.
+// queue. No request is lost and no position is left out.
 func TestPlace_WhileTheQueueMoves(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
