@@ -1,8 +1,9 @@
-// Package config holds the settings that both services share, and the way
-// settings are read: from the environment, checked all at once.
+// Package config reads the settings of the services from the environment and checks them
+// all at once. It holds the settings that the services share, and the log.
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,40 +15,34 @@ import (
 
 // HTTP configures a service's listener. Durations are Go durations ("250ms").
 type HTTP struct {
-	// Port is the TCP port; 0 picks a free one. The default is the service's.
+	// Port is the TCP port; 0 selects a free one. Each service has its own default.
 	Port int `env:"PORT"`
-	// Addr is the address to listen on; empty means 127.0.0.1, because FOLIO's
-	// headers are only as good as the gateway in front.
+	// Addr is the address to listen on. Empty means 127.0.0.1, because the service trusts
+	// FOLIO's headers, which a gateway must check.
 	Addr string `env:"HTTP_ADDR"`
 	// RequestTimeout bounds the work for one request.
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"30s"`
-	// DrainDelay is how long readiness answers no before the listener closes,
-	// so that a load balancer notices. 0 closes at once.
+	// DrainDelay is how long readiness reports "not ready" before the listener closes, so
+	// that a load balancer notices. 0 closes at once.
 	DrainDelay time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
-	// ShutdownTimeout bounds how long running requests may take once the
-	// listener is closed.
+	// ShutdownTimeout bounds the running requests after the listener has closed.
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"45s"`
 }
 
-// FinishMargin is how long a request may go on past its time-out to finish what
-// must not be left half-known, such as a commit that was sent.
+// FinishMargin is how long a request may continue after its time-out, to learn the result
+// of a commit that was sent.
 const FinishMargin = 12 * time.Second
 
-// maxRequestTimeout keeps a request from outliving every proxy in front.
+// maxRequestTimeout is longer than the time-outs of usual proxies.
 const maxRequestTimeout = 5 * time.Minute
 
-// Validate checks the ranges. least is the shortest RequestTimeout with which
-// the service's own time-outs nest.
+// Validate checks the ranges. least is the shortest RequestTimeout that exceeds the
+// service's own time-outs.
 func (c HTTP) Validate(least time.Duration) error {
-	var errs []error
-	if c.Port < 0 || c.Port > 65535 {
-		errs = append(errs, OutOfRange("PORT", c.Port, "0 to 65535"))
-	}
-	if c.RequestTimeout < least || c.RequestTimeout > maxRequestTimeout {
-		errs = append(errs, OutOfRange("REQUEST_TIMEOUT", c.RequestTimeout, fmt.Sprintf("%s to %s", least, maxRequestTimeout)))
-	}
-	if c.DrainDelay < 0 || c.DrainDelay > time.Minute {
-		errs = append(errs, OutOfRange("DRAIN_DELAY", c.DrainDelay, "0s to 1m"))
+	errs := []error{
+		CheckRange("PORT", c.Port, 0, 65535),
+		CheckRange("REQUEST_TIMEOUT", c.RequestTimeout, least, maxRequestTimeout),
+		CheckRange("DRAIN_DELAY", c.DrainDelay, 0, time.Minute, "0s to 1m"),
 	}
 	if c.ShutdownTimeout < c.RequestTimeout+FinishMargin {
 		errs = append(errs, OutOfRange("SHUTDOWN_TIMEOUT", c.ShutdownTimeout,
@@ -65,7 +60,20 @@ func (c HTTP) Listen() string {
 	return net.JoinHostPort(host, strconv.Itoa(c.Port))
 }
 
-// OutOfRange is the message for a setting with a value that is not allowed.
+// CheckRange returns an OutOfRange error unless value is from low to high. allowed replaces
+// the text "low to high".
+func CheckRange[T cmp.Ordered](name string, value, low, high T, allowed ...string) error {
+	if low <= value && value <= high {
+		return nil
+	}
+	text := fmt.Sprintf("%v to %v", low, high)
+	if len(allowed) > 0 {
+		text = allowed[0]
+	}
+	return OutOfRange(name, value, text)
+}
+
+// OutOfRange is the error for a setting whose value is not allowed.
 func OutOfRange(name string, value any, allowed string) error {
 	return fmt.Errorf("%s is %v, allowed: %s", name, value, allowed)
 }
@@ -90,9 +98,9 @@ func (c Log) level() (slog.Level, error) {
 	return l, err
 }
 
-// New returns a JSON logger that adds service, unless empty, to every line, and
-// request id and tenant to those of a call. Its lines have bounded values and show
-// no UUID that may be a patron's.
+// New returns a JSON logger. It adds service, unless empty, to every line, and request id
+// and tenant to the lines of a call. It bounds values and masks UUIDs that may be a
+// patron's.
 func (c Log) New(w io.Writer, service string) *slog.Logger {
 	level, err := c.level()
 	if err != nil {

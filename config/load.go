@@ -12,19 +12,18 @@ import (
 	"github.com/caarlos0/env/v10"
 )
 
-// Validator is a set of settings that can check itself.
+// Validator is a set of settings that checks itself.
 type Validator interface{ Validate() error }
 
-// Load reads cfg, a pointer to a struct, from environ (in the form of
-// os.Environ), then checks it. The error lists every bad setting, a line each,
-// with variable, value and what is allowed. Fields set before the call are the
-// defaults of settings whose tag has none.
+// Load reads cfg, a pointer to a struct, from environ (as os.Environ), and then checks it.
+// The error has a line for each bad setting, with variable, value and allowed values.
+// Fields set before the call are defaults of settings without a default in the tag.
 func Load(cfg Validator, environ []string) error {
 	values := env.ToMap(environ)
-	errs := parse(cfg, values)
+	errs := parseValues(cfg, values)
 	if len(errs) > 0 {
-		// What cannot be read is reported once: Validate gets its default instead.
-		errs = append(errs, parse(cfg, values)...)
+		// Validate gets the defaults of unreadable values, so that each is reported once.
+		errs = append(errs, parseValues(cfg, values)...)
 	}
 	errs = append(errs, cfg.Validate())
 	err := errors.Join(errs...)
@@ -34,9 +33,9 @@ func Load(cfg Validator, environ []string) error {
 	return errors.New("these settings cannot be used:\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 
-// parse reads values into cfg, and removes those that cannot be read. Its errors
-// name the variable and its value, where the library's name Go fields.
-func parse(cfg any, values map[string]string) []error {
+// parseValues reads values into cfg, and removes unreadable ones. Its errors name variables
+// and values; those of the library name Go fields.
+func parseValues(cfg any, values map[string]string) []error {
 	err := env.ParseWithOptions(cfg, env.Options{Environment: values})
 	if err == nil {
 		return nil
@@ -58,14 +57,13 @@ func parse(cfg any, values map[string]string) []error {
 	return list
 }
 
-// setting is one field that is read from the environment.
+// setting is a field that is read from the environment.
 type setting struct {
 	variable string
-	kind     string // what it takes, in words
+	kind     string // the allowed values, in words
 }
 
-// settingsOf returns the settings of t, nested structs included, by the names of
-// their fields.
+// settingsOf returns the settings of t and its nested structs by field name.
 func settingsOf(t reflect.Type) map[string]setting {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -86,7 +84,7 @@ func settingsOf(t reflect.Type) map[string]setting {
 	return found
 }
 
-// kindOf says in words what a setting of type t takes.
+// kindOf describes the allowed values of type t in words.
 func kindOf(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():

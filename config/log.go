@@ -35,15 +35,15 @@ func (h callHandler) WithGroup(name string) slog.Handler {
 	return callHandler{h.Handler.WithGroup(name)}
 }
 
-// Bounds of one logged value, in characters. Callers choose the length of
-// barcodes and of much that errors quote; they do not choose that of a trace.
+// Bounds of one logged value, in characters. Clients choose the length of barcodes and of
+// quoted input, but not of traces.
 const (
 	maxValue = 1000
 	maxTrace = 8000
 )
 
-// guardAttr is a slog.HandlerOptions.ReplaceAttr. It bounds each value and hides
-// what may name a patron, so that no caller of the log has to.
+// guardAttr is a slog.HandlerOptions.ReplaceAttr. It bounds each value and masks what may
+// identify a patron, so that no caller of the log has to.
 func guardAttr(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:
@@ -94,7 +94,7 @@ func longest(key string) int {
 	return maxValue
 }
 
-// namesRecord reports whether the value of key is an id or a barcode, but not a
+// namesRecord reports whether the value of key is an id or a barcode that is not a
 // patron's.
 func namesRecord(key string) bool {
 	switch key {
@@ -104,8 +104,7 @@ func namesRecord(key string) bool {
 	return false
 }
 
-// cut returns the first most characters of text, and the length of a text that has
-// more.
+// cut returns the first most characters of text, and the length of a longer text.
 func cut(text string, most int) (head string, length int) {
 	if len(text) <= most {
 		return text, 0
@@ -129,8 +128,8 @@ var (
 	queryPattern = regexp.MustCompile(`\?\S*=\S*`)
 )
 
-// hidePatrons masks every UUID, since a text does not say whose it is, and drops
-// the query string of a URL, which may name a patron by barcode.
+// hidePatrons masks every UUID, because any may be a patron's, and drops the query string of
+// a URL, which may have a patron's barcode.
 func hidePatrons(text string) string {
 	text = queryPattern.ReplaceAllString(text, "?…")
 	return idPattern.ReplaceAllStringFunc(text, redact.Mask)

@@ -11,16 +11,15 @@ import (
 	"github.com/caarlos0/env/v10"
 )
 
-// Misspelling is a variable that no setting has, and the setting that it resembles.
+// Misspelling is a variable without a setting, and the setting that it resembles.
 type Misspelling struct{ Variable, Meant string }
 
 // wellKnown are variables of other programs that resemble a setting.
 var wellKnown = []string{"TENANT"} // make run's
 
-// Misspelt returns the variables of environ that resemble a setting of cfg, a
-// pointer to a struct, without being one: their values are not used. Values are
-// never returned, since they may be passwords.
-func Misspelt(cfg any, environ []string) []Misspelling {
+// FindMisspelt returns the variables of environ that resemble a setting of cfg, a pointer to
+// a struct, and are none. It returns no values, because they may be passwords.
+func FindMisspelt(cfg any, environ []string) []Misspelling {
 	var known []string
 	for _, s := range settingsOf(reflect.TypeOf(cfg)) {
 		known = append(known, s.variable)
@@ -39,16 +38,16 @@ func Misspelt(cfg any, environ []string) []Misspelling {
 	return found
 }
 
-// WarnOfMisspelt logs a line for each variable that Misspelt finds.
+// WarnOfMisspelt logs a line for each variable that FindMisspelt finds.
 func WarnOfMisspelt(ctx context.Context, log *slog.Logger, cfg any, environ []string) {
-	for _, m := range Misspelt(cfg, environ) {
+	for _, m := range FindMisspelt(cfg, environ) {
 		log.WarnContext(ctx, "this variable is no setting and is not used", "variable", m.Variable, "resembles", m.Meant)
 	}
 }
 
-// resembles reports whether name differs from the setting in case or underscores
-// alone, or in at most two letters. A short setting allows fewer, because many
-// variables of other programs are near it: HOST and PORT differ in two.
+// resembles reports whether name differs from the setting only in case, underscores or at
+// most two letters. Short settings allow fewer letters, because variables of other programs
+// resemble them: HOST and PORT differ in two.
 func resembles(name, setting string) bool {
 	name = strings.ToUpper(name)
 	if strings.ReplaceAll(name, "_", "") == strings.ReplaceAll(setting, "_", "") {
@@ -57,9 +56,9 @@ func resembles(name, setting string) bool {
 	return distance(name, setting) <= min(2, len(setting)/4)
 }
 
-// distance is how many letters must be added, removed or changed to make b of a.
+// distance returns how many letters to add, remove or change in a to get b.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of a's beginning to each beginning of b
+	row := make([]int, len(b)+1) // distances of a prefix of a to each prefix of b
 	for j := range row {
 		row[j] = j
 	}

@@ -47,7 +47,7 @@ func TestMisspelt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := config.Misspelt(&manySettings{}, tt.environ); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+			if got := config.FindMisspelt(&manySettings{}, tt.environ); fmt.Sprint(got) != fmt.Sprint(tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

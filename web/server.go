@@ -54,12 +54,14 @@ func (s *Server) Listen(ctx context.Context) error {
 // URL is the address to reach the server at.
 func (s *Server) URL() string { return "http://" + s.ln.Addr().String() }
 
-// Draining returns an error once the server stops, for readiness.
-func (s *Server) Draining() error {
-	if s.draining.Load() {
-		return errDraining
+// Ready returns a readiness check that fails once the server drains, and else calls check.
+func (s *Server) Ready(check func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if s.draining.Load() {
+			return errDraining
+		}
+		return check(ctx)
 	}
-	return nil
 }
 
 // Serve implements Front. Requests have contexts of their own.

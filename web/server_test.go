@@ -49,7 +49,7 @@ func TestRunAll_AnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 		answer <- string(body)
 	}()
 	<-started
-	if s.Draining() != nil {
+	if !isReady(t, s) {
 		t.Error("draining before the stop")
 	}
 	stop()
@@ -59,7 +59,7 @@ func TestRunAll_AnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("the stop failed: %v", err)
 	}
-	if s.Draining() == nil {
+	if isReady(t, s) {
 		t.Error("ready after the stop")
 	}
 	if !worker.ended.Load() {
@@ -75,6 +75,11 @@ func (w *aliveWorker) Run(ctx context.Context) {
 	w.ended.Store(true)
 }
 
+func isReady(t *testing.T, s *web.Server) bool {
+	t.Helper()
+	return s.Ready(func(context.Context) error { return nil })(t.Context()) == nil
+}
+
 func TestRunAll_StopsAllWhenAFrontFails(t *testing.T) {
 	t.Parallel()
 	s := web.NewServer(config.HTTP{ShutdownTimeout: time.Second}, slog.New(slog.DiscardHandler))
@@ -83,7 +88,7 @@ func TestRunAll_StopsAllWhenAFrontFails(t *testing.T) {
 	}
 	var worker aliveWorker
 	err := web.RunAll(t.Context(), []web.Front{brokenFront{}, s}, []web.Worker{&worker})
-	if !errors.Is(err, errBroken) || !worker.ended.Load() || s.Draining() == nil {
+	if !errors.Is(err, errBroken) || !worker.ended.Load() || isReady(t, s) {
 		t.Errorf("got %v, worker ended %t, want %v and all stopped", err, worker.ended.Load(), errBroken)
 	}
 }

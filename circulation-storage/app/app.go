@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -22,14 +21,14 @@ import (
 	"checkoutlock/web"
 )
 
-// bodyLimit is the largest request body in bytes; FOLIO's largest records are
-// instances of some ten kilobytes.
+// bodyLimit is the largest request body in bytes. FOLIO's largest records are instances of
+// some ten kilobytes.
 const bodyLimit = 1 << 20
 
-// tenantInterval is how often the tenants' schemas are looked at.
+// tenantInterval is how often the versions of the tenants' schemas are read.
 const tenantInterval = 30 * time.Second
 
-// App is one instance of the service: it listens, but does not serve yet.
+// App is one instance of the service. It listens and does not serve yet.
 type App struct {
 	db      *postgres.DB
 	server  *web.Server
@@ -37,10 +36,10 @@ type App struct {
 	workers []web.Worker
 }
 
-// New opens the port and the connection pool and installs the configured tenants,
-// so that every reason not to start shows up here. On error nothing is left open.
+// New opens the connection pool, installs the configured tenants and opens the addresses.
+// So it returns every reason not to start.
 func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
-	db, err := open(ctx, cfg, log)
+	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -49,15 +48,17 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 			db.Close()
 		}
 	}()
-	if err := await(ctx, db, cfg.Wait); err != nil {
+	if err := awaitDatabase(ctx, db, cfg.Database.Wait); err != nil {
 		return nil, err
 	}
-	ids, err := cfg.tenants()
+	ids, err := parseTenants(cfg.Tenants...)
 	if err != nil {
 		return nil, err
 	}
-	if err := install(ctx, db, ids, nil); err != nil {
-		return nil, err
+	for _, id := range ids {
+		if err := db.Install(ctx, id); err != nil {
+			return nil, err
+		}
 	}
 	a := wire(cfg, log, db, ids)
 	for _, f := range a.fronts {
@@ -72,7 +73,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 func wire(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) *App {
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
-	watch := readiness.NewWatch(db, tenantInterval, m.tenantsSeen, log)
+	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
 	store := postgres.NewLockStore(db)
 	reg.MustRegister(newHeldCollector(countHeld(db, store)))
 	locks := lock.NewService(store, m, log)
@@ -80,12 +81,8 @@ func wire(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant)
 	server.BeforeClose = locks.Stop
 	server.Handler = web.New(web.Options{
 		Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
-		Ready: func(ctx context.Context) error {
-			if err := server.Draining(); err != nil {
-				return err
-			}
-			return db.Ready(ctx, tenants) // a tenant outside TENANTS is refused by itself
-		},
+		// Requests of a tenant outside TENANTS are refused one by one.
+		Ready: server.Ready(func(ctx context.Context) error { return db.Ready(ctx, tenants) }),
 	}, httpapi.ForServedTenants(watch, routes(cfg, db, locks, m)))
 	workers := []web.Worker{watch}
 	for _, rows := range sweptRows(db, cfg.HistoryRetention, m) {
@@ -94,45 +91,14 @@ func wire(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant)
 	return &App{db: db, server: server, fronts: []web.Front{server}, workers: workers}
 }
 
-func open(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
-	return postgres.Open(ctx, postgres.Config{
-		URL: cfg.URL, MigrateURL: cfg.MigrateURL, MaxConns: cfg.MaxConns, StatementTimeout: cfg.HTTP.RequestTimeout,
-	}, log)
-}
-
-// await waits for the database.
-func await(ctx context.Context, db *postgres.DB, patience time.Duration) error {
-	if err := db.Await(ctx, patience); err != nil {
-		return fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
-	}
-	return nil
-}
-
-// install installs or upgrades the tenants, and does more for each if there is
-// more to do.
-func install(ctx context.Context, db *postgres.DB, ids []okapi.Tenant, more func(context.Context) error) error {
-	for _, id := range ids {
-		if err := db.Install(ctx, id); err != nil {
-			return err
-		}
-		if more == nil {
-			continue
-		}
-		if err := more(okapi.WithTenant(ctx, id)); err != nil {
-			return fmt.Errorf("tenant %s: %w", id, err)
-		}
-	}
-	return nil
-}
-
-// URL is the address to reach the instance at.
+// URL is the base URL of the instance.
 func (a *App) URL() string { return a.server.URL() }
 
-// Run serves until ctx is done, then stops in order: readiness says no, waiters
-// for locks are answered, running requests finish, the pool is closed. It returns
-// nil after an orderly stop.
+// Run serves until ctx is done, then stops in order: it reports "not ready", answers
+// waiters for locks, lets running requests finish and closes the pool. It returns nil
+// after an orderly stop.
 func (a *App) Run(ctx context.Context) error {
-	defer a.db.Close() // last: requests still use it while they finish
+	defer a.db.Close() // last, because running requests use it
 	return web.RunAll(ctx, a.fronts, a.workers)
 }
 
@@ -155,7 +121,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 	)
 }
 
-// countHeld counts the live locks of all tenants that are served.
+// countHeld counts the live locks of all served tenants.
 func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		ids, err := db.Tenants(ctx)

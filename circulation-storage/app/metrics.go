@@ -6,14 +6,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/readiness"
 )
 
-// metrics counts what the domain packages report. Labels are bounded: they are
-// outcomes, never tenants or patrons.
+// metrics counts what the domain packages report. Labels are bounded: they are outcomes,
+// never tenants or patrons.
 type metrics struct {
 	acquires   *prometheus.CounterVec
 	wait       *prometheus.HistogramVec
@@ -29,31 +30,36 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	counter := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
+	register := promauto.With(reg)
+	counter := func(name, help string) prometheus.Counter {
+		return register.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
 	m := &metrics{
-		acquires: prometheus.NewCounterVec(counter("checkout_lock_acquires_total", "Acquires answered, by outcome."), []string{"outcome"}),
-		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		acquires: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "checkout_lock_acquires_total", Help: "Answered acquires, by outcome.",
+		}, []string{"outcome"}),
+		wait: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "checkout_lock_acquire_duration_seconds", Help: "Time from an acquire's arrival to its answer, waiting included.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"outcome"}),
-		waiting:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "checkout_lock_waiting", Help: "Callers that wait for a lock in this process."}),
-		released: prometheus.NewCounter(counter("checkout_lock_releases_total", "Live locks released by their holders.")),
-		swept:    prometheus.NewCounter(counter("checkout_lock_swept_total", "Locks deleted long after they were outdated.")),
-		commits: prometheus.NewCounterVec(counter("checkout_commits_total",
-			"Commits of check-outs and check-ins, by outcome; lock_lost is the fence refusing."), []string{"kind", "outcome"}),
-		commitTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		waiting:  register.NewGauge(prometheus.GaugeOpts{Name: "checkout_lock_waiting", Help: "Callers that wait for a lock in this process."}),
+		released: counter("checkout_lock_releases_total", "Live locks released by their holders."),
+		swept:    counter("checkout_lock_swept_total", "Locks deleted long after they were outdated."),
+		commits: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "checkout_commits_total", Help: "Commits of check-outs and check-ins, by outcome; the fence refuses with lock_lost.",
+		}, []string{"kind", "outcome"}),
+		commitTime: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "checkout_commit_duration_seconds", Help: "Time for one commit, refused ones too.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}, []string{"kind"}),
-		unfenced:  prometheus.NewCounter(counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints.")),
-		forgotten: prometheus.NewCounter(counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after they were used.")),
-		aged:      prometheus.NewCounter(counter("checkout_history_swept_total", "Past check-outs deleted when they were older than HISTORY_RETENTION.")),
-		tenants: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "storage_tenants", Help: "Installed tenants by the state of their schema; all but current are not served.",
+		unfenced:  counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints."),
+		forgotten: counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after their use."),
+		aged:      counter("checkout_history_swept_total", "Past check-outs deleted because they were older than HISTORY_RETENTION."),
+		tenants: register.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "storage_tenants", Help: "Installed tenants by the state of their schema; only current ones are served.",
 		}, []string{"state"}),
 	}
-	reg.MustRegister(m.acquires, m.wait, m.waiting, m.released, m.swept, m.commits, m.commitTime, m.unfenced, m.forgotten, m.aged, m.tenants,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, o := range lock.Outcomes() { // so that a rate exists before the first event
 		m.acquires.WithLabelValues(string(o))
 	}
@@ -75,20 +81,22 @@ func (m *metrics) Waiting(delta int) { m.waiting.Add(float64(delta)) }
 // Released implements lock.Observer.
 func (m *metrics) Released() { m.released.Inc() }
 
-// tenantsSeen is what readiness.NewWatch reports to.
-func (m *metrics) tenantsSeen(state readiness.State, n int) {
+// setTenants is for readiness.NewWatch.
+func (m *metrics) setTenants(state readiness.State, n int) {
 	m.tenants.WithLabelValues(string(state)).Set(float64(n))
 }
 
 // CheckedOut implements commit.Observer.
 func (m *metrics) CheckedOut(o commit.Outcome, took time.Duration) {
-	m.committed("check-out", o, took)
+	m.observeCommit("check-out", o, took)
 }
 
 // CheckedIn implements commit.Observer.
-func (m *metrics) CheckedIn(o commit.Outcome, took time.Duration) { m.committed("check-in", o, took) }
+func (m *metrics) CheckedIn(o commit.Outcome, took time.Duration) {
+	m.observeCommit("check-in", o, took)
+}
 
-func (m *metrics) committed(kind string, o commit.Outcome, took time.Duration) {
+func (m *metrics) observeCommit(kind string, o commit.Outcome, took time.Duration) {
 	m.commits.WithLabelValues(kind, string(o)).Inc()
 	m.commitTime.WithLabelValues(kind).Observe(took.Seconds())
 }
@@ -112,7 +120,7 @@ func newHeldCollector(count func(context.Context) (int, error)) heldCollector {
 // Describe implements prometheus.Collector.
 func (c heldCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
 
-// Collect implements prometheus.Collector. Without a database there is no value.
+// Collect implements prometheus.Collector. It sends no value during an outage.
 func (c heldCollector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), heldTimeout)
 	defer cancel()

@@ -18,61 +18,48 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// Migrate installs or upgrades the configured tenants, and loads the demo library
-// into them if withSample is set.
+// Migrate installs or upgrades the configured tenants, and loads the demo library into them
+// if withSample is set.
 func Migrate(ctx context.Context, cfg Config, withSample bool, log *slog.Logger) error {
-	ids, err := cfg.tenants()
-	if err != nil {
-		return err
-	}
-	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
-		if err := await(ctx, db, cfg.Wait); err != nil {
+	return withTenants(ctx, cfg, log, func(ctx context.Context, db *postgres.DB, id okapi.Tenant) error {
+		if err := db.Install(ctx, id); err != nil {
 			return err
 		}
-		load := func(ctx context.Context) error {
-			log.InfoContext(ctx, "tenant is up to date")
-			if !withSample {
-				return nil
-			}
-			loader := sample.New(postgres.NewRecordStore(db, func() {}), postgres.NewRulesStore(db))
-			if err := loader.LoadReference(ctx); err != nil {
-				return err
-			}
-			return loader.LoadSample(ctx)
+		log.InfoContext(ctx, "tenant is up to date")
+		if !withSample {
+			return nil
 		}
-		return install(ctx, db, ids, load)
-	})
-}
-
-// Repair completes the migrations that left the tenants' schemas dirty, and upgrades
-// them.
-func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
-	ids, err := cfg.tenants()
-	if err != nil {
-		return err
-	}
-	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
-		if err := await(ctx, db, cfg.Wait); err != nil {
-			return err
+		loader := sample.New(postgres.NewRecordStore(db, func() {}), postgres.NewRulesStore(db))
+		err := loader.LoadReference(ctx)
+		if err == nil {
+			err = loader.LoadSample(ctx)
 		}
-		for _, id := range ids {
-			if err := db.Repair(ctx, id); err != nil {
-				return err
-			}
-			log.InfoContext(okapi.WithTenant(ctx, id), "tenant is up to date")
+		if err != nil {
+			return fmt.Errorf("tenant %s: %w", id, err)
 		}
 		return nil
 	})
 }
 
-// MigrateDown undoes all migrations of the tenants: their records are lost.
+// Repair completes the migrations that left the tenants' schemas dirty, and upgrades them.
+func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
+	return withTenants(ctx, cfg, log, func(ctx context.Context, db *postgres.DB, id okapi.Tenant) error {
+		if err := db.Repair(ctx, id); err != nil {
+			return err
+		}
+		log.InfoContext(ctx, "tenant is up to date")
+		return nil
+	})
+}
+
+// MigrateDown undoes all migrations of the tenants. Their records are lost.
 func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logger) error {
+	ids, err := parseTenants(names...)
+	if err != nil {
+		return err
+	}
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
-		for _, name := range names {
-			id, err := okapi.ParseTenant(name)
-			if err != nil {
-				return fmt.Errorf("tenant %q: %w", name, err)
-			}
+		for _, id := range ids {
 			if err := db.MigrateDown(ctx, id); err != nil {
 				return err
 			}
@@ -81,13 +68,13 @@ func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logg
 	})
 }
 
-// listed is how many locks ListLocks shows at most.
-const listed = 1000
+// maxListed is how many locks ListLocks prints at most.
+const maxListed = 1000
 
-// ListLocks prints the tenant's locks, oldest first; user narrows them to one
-// patron, "" does not.
+// ListLocks prints the tenant's locks, oldest first. user selects those of one patron; ""
+// selects all.
 func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.Writer) error {
-	filter := lock.Filter{Limit: listed}
+	filter := lock.Filter{Limit: maxListed}
 	if user != "" {
 		id, err := uuid.Parse(user)
 		if err != nil {
@@ -115,9 +102,9 @@ func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.
 	})
 }
 
-// ReleaseLock releases a lock by its id, outdated or not, and keeps the reason,
-// which must not be blank, with the name of who did it. That is safe at any time:
-// the commit of whoever held it is refused.
+// ReleaseLock releases a lock by its id, outdated or not, and stores the name and the
+// reason, which must not be blank. That is safe at any time, because the commit of the
+// holder is refused.
 func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by string, out io.Writer) error {
 	lockID, err := uuid.Parse(id)
 	if err != nil {
@@ -144,20 +131,65 @@ func withLocks(ctx context.Context, cfg Config, tenantName string, f func(contex
 	if tenantName == "" {
 		return errors.New("name a tenant with -tenant")
 	}
-	id, err := okapi.ParseTenant(tenantName)
+	ids, err := parseTenants(tenantName)
 	if err != nil {
-		return fmt.Errorf("tenant %q: %w", tenantName, err)
+		return err
 	}
 	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
-		return f(okapi.WithTenant(ctx, id), postgres.NewLockStore(db))
+		return f(okapi.WithTenant(ctx, ids[0]), postgres.NewLockStore(db))
+	})
+}
+
+// withTenants waits for the database and calls f for each configured tenant.
+func withTenants(ctx context.Context, cfg Config, log *slog.Logger, f func(context.Context, *postgres.DB, okapi.Tenant) error) error {
+	ids, err := parseTenants(cfg.Tenants...)
+	if err != nil {
+		return err
+	}
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
+		if err := awaitDatabase(ctx, db, cfg.Database.Wait); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := f(okapi.WithTenant(ctx, id), db, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
 func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*postgres.DB) error) error {
-	db, err := open(ctx, cfg, log)
+	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	return f(db)
+}
+
+func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
+	return postgres.Open(ctx, postgres.Config{
+		URL: cfg.Database.URL, MigrateURL: cfg.Database.MigrateURL, MaxConns: cfg.Database.MaxConns,
+		StatementTimeout: cfg.HTTP.RequestTimeout,
+	}, log)
+}
+
+func awaitDatabase(ctx context.Context, db *postgres.DB, patience time.Duration) error {
+	if err := db.Await(ctx, patience); err != nil {
+		return fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
+	}
+	return nil
+}
+
+func parseTenants(names ...string) ([]okapi.Tenant, error) {
+	ids := make([]okapi.Tenant, len(names))
+	for i, name := range names {
+		id, err := okapi.ParseTenant(name)
+		if err != nil {
+			return nil, fmt.Errorf("tenant %q: %w", name, err)
+		}
+		ids[i] = id
+	}
+	return ids, nil
 }

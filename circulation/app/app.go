@@ -27,7 +27,7 @@ import (
 // bodyLimit is the largest request body: circulation rules of thousands of lines.
 const bodyLimit = 1 << 20
 
-// App is the service, listening but not yet serving.
+// App is one instance of the service. It listens and does not serve yet.
 type App struct {
 	server  *web.Server
 	storage *storageclient.Client
@@ -35,22 +35,42 @@ type App struct {
 	workers []web.Worker
 }
 
+// Observer watches check-outs; see WithObserver.
+type Observer = checkout.Observer
+
+// NoObserver does nothing. An observer of some events embeds it.
+type NoObserver = checkout.NoObserver
+
+// Step is a point between two parts of a check-out.
+type Step = checkout.Step
+
+// The steps of a check-out, in order.
+const (
+	Validated = checkout.Validated
+	Locked    = checkout.Locked
+	Recounted = checkout.Recounted
+	Committed = checkout.Committed
+	Released  = checkout.Released
+)
+
+// Ending is how a check-out ended.
+type Ending = checkout.Ending
+
 // Option changes New.
 type Option func(*options)
 
 type options struct{ observers observers }
 
-// WithObserver adds an observer of check-outs; it is told after the metrics and
-// the history are.
-// A check-out goes on when its observers return, so one that waits makes it
-// pause between two steps.
+// WithObserver adds an observer of check-outs, after the metrics and the history. A
+// check-out continues after its observers have returned, so a test can pause it between
+// two steps.
 func WithObserver(o Observer) Option {
 	return func(opts *options) { opts.observers = append(opts.observers, o) }
 }
 
-// New opens the listener and wires the service, so that every reason not to
-// start shows up here. Storage need not be up: the service is ready when storage
-// is. cfg must be valid.
+// New connects the parts of the service and opens its addresses. So it returns every
+// reason not to start. Storage need not run: the service is ready when storage is. cfg
+// must be valid.
 func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*App, error) {
 	storageURL, err := cfg.storageURL()
 	if err != nil {
@@ -62,49 +82,44 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
-	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Refused: m.notAdmitted})
-	m.admission(registry, line)
+	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Refused: m.countRefused})
+	m.registerAdmission(registry, line)
 	storage := storageclient.New(storageclient.Options{
 		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant,
-		CheckOuts: cfg.CheckOutConcurrency, Observe: m.storageCall,
+		CheckOuts: cfg.CheckOutConcurrency, Observe: m.observeCall,
 	})
-	recorder := reporter.NewRecorder(storage, m.historyDropped, log)
+	recorder := reporter.NewRecorder(storage, m.countDropped, log)
 	o := options{observers: observers{m, recorder}}
 	for _, opt := range opts {
 		opt(&o)
 	}
 	env := cfg.environment()
-	store := settings.NewStore(storage, env, log, m.settingsFallback)
+	store := settings.NewStore(storage, env, log, m.countFallback)
 	checkOuts := &checkout.Service{
 		Admission: line, Library: storage, Locker: storage, Committer: storage,
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
 	}
-	overseen := admin.NewService(storage, store, env, checkOuts, log)
+	locks := admin.NewService(storage, store, env, checkOuts, log)
 	guard := auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log)
-	pages, err := staff.New(overseen, guard, log)
+	pages, err := staff.New(locks, guard, log)
 	if err != nil {
 		return nil, err
 	}
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
-		Keyed:     &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.keyed, Log: log},
+		Keyed:     &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
 		CheckIns:  &checkin.Service{Library: storage, Returner: storage, Log: log},
 		Loans:     storage, Rules: storage, Matching: library.Matching{Locations: storage, Rules: storage}, DryRuns: checkOuts, Sessions: checkin.Sessions{Store: storage},
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage,
-		Admin: overseen, Guard: guard, Log: log,
+		Admin: locks, Guard: guard, Log: log,
 	})
 	server := web.NewServer(cfg.HTTP, log)
 	server.BeforeClose = pages.Stop
 	server.Handler = web.New(web.Options{
 		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
 		BelievePermissions: guard.Mode() == auth.Gateway,
-		Ready: func(ctx context.Context) error {
-			if err := server.Draining(); err != nil {
-				return err
-			}
-			return storage.Ready(ctx)
-		},
+		Ready:              server.Ready(storage.Ready),
 	}, append(routes, pages.Routes()...))
 	a := &App{server: server, storage: storage, fronts: []web.Front{server}, workers: []web.Worker{recorder}}
 	for _, f := range a.fronts {
@@ -115,7 +130,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	return a, nil
 }
 
-// URL is the address at which the service is reached.
+// URL is the base URL of the service.
 func (a *App) URL() string { return a.server.URL() }
 
 // Run serves until ctx is done, then stops in order: running check-outs end and

@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-// run is main without the process: tests call it with an environment of their own.
+// run is main without the process, so that tests can call it.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	command := "serve"
 	if len(args) > 0 {
@@ -91,15 +91,15 @@ func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger)
 	return a.Run(ctx)
 }
 
-// flags returns a flag set that leaves messages to run.
-func flags(command string) *flag.FlagSet {
+// newFlags returns a flag set that prints nothing.
+func newFlags(command string) *flag.FlagSet {
 	fs := flag.NewFlagSet(command, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	return fs
 }
 
 func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
-	fs := flags("migrate")
+	fs := newFlags("migrate")
 	var named []string
 	fs.Func("tenant", "", func(name string) error {
 		named = append(named, name)
@@ -131,17 +131,17 @@ func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logge
 }
 
 func locks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
-	fs := flags("locks")
+	fs := newFlags("locks")
 	tenant, patron := fs.String("tenant", "", ""), fs.String("user", "", "")
 	release, reason := fs.String("release", "", ""), fs.String("reason", "", "")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if fs.NArg() > 0 { // a reason without quotes, of which all but the first word would be lost
+	if fs.NArg() > 0 { // without quotes, only the first word of a reason would be stored
 		return fmt.Errorf("locks takes flags alone, but got %q as well; quote a -reason of several words", fs.Args())
 	}
 	if *release != "" {
-		return app.ReleaseLock(ctx, cfg, *tenant, *release, *reason, whoRuns(), stdout)
+		return app.ReleaseLock(ctx, cfg, *tenant, *release, *reason, userName(), stdout)
 	}
 	if *reason != "" {
 		return errors.New("-reason goes with -release ID")
@@ -149,8 +149,8 @@ func locks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer)
 	return app.ListLocks(ctx, cfg, *tenant, *patron, stdout)
 }
 
-// whoRuns is the name of who runs the command on this machine.
-func whoRuns() string {
+// userName returns the name of the user of this machine.
+func userName() string {
 	u, err := user.Current()
 	if err != nil || u.Username == "" {
 		return "unknown"

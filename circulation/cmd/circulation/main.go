@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // the staff pages show times by TZ, also in an image without files
+	_ "time/tzdata" // the staff pages show times by TZ, also in an image without zone files
 
 	"checkoutlock/circulation/app"
 	"checkoutlock/config"
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// run is main without the process: tests call it with an environment of their own.
+// run is main without the process, so that tests can call it.
 func run(ctx context.Context, args, environ []string, stderr io.Writer) error {
 	command := "serve"
 	if len(args) > 0 {
