@@ -58,10 +58,10 @@ type PastCheckOut struct {
 // CheckOutReport is the body of POST /check-out-history-storage/check-outs: what
 // one instance of circulation has to tell of one tenant.
 type CheckOutReport struct {
-	CheckOuts []PastCheckOut `json:"checkOuts"` // at most MaxHistoryBatch
 	// Waiting is how many of its check-outs wait for a patron's lock now. A report
 	// counts for 5 s.
-	Waiting int `json:"waiting"`
+	Waiting   int            `json:"waiting"`
+	CheckOuts []PastCheckOut `json:"checkOuts"` // at most MaxHistoryBatch
 }
 
 // PastCheckOuts is a page of the history, newest first.

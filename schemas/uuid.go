@@ -10,6 +10,8 @@ import (
 // uuid.schema): versions 1 to 5.
 const FolioUUID = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$`
 
+const uuidLength = 36
+
 var folioUUID = regexp.MustCompile(FolioUUID)
 
 // IsFolioUUID tells whether id matches FolioUUID, as a patron's and a lock's must.
@@ -20,5 +22,5 @@ func IsFolioUUID(id string) bool { return folioUUID.MatchString(id) }
 // braces, a prefix and a form without hyphens, too, and none of them fits into a
 // path or a query.
 func IsUUID(id string) bool {
-	return len(id) == len(uuid.UUID{}.String()) && uuid.Validate(id) == nil
+	return len(id) == uuidLength && uuid.Validate(id) == nil
 }

@@ -20,6 +20,33 @@ func DecodeExact(c echo.Context, v any) error {
 	return UnmarshalExact(body, v)
 }
 
+// DecodeChecked reads the request's JSON body into T and checks it against the schema.
+func DecodeChecked[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error) {
+	var v T
+	if err := Decode(c, &v); err != nil {
+		return v, err
+	}
+	return v, schema.Check(&v)
+}
+
+// DecodeStorable is DecodeChecked for texts that PostgreSQL stores. It refuses what
+// jsonschema.Decode refuses, half of a surrogate pair for one, which encoding/json
+// would replace silently.
+func DecodeStorable[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error) {
+	var v T
+	body, err := ReadBody(c)
+	if err != nil {
+		return v, err
+	}
+	if _, err := jsonschema.Decode(body); err != nil {
+		return v, err
+	}
+	if err := Unmarshal(body, &v); err != nil {
+		return v, err
+	}
+	return v, schema.Check(&v)
+}
+
 // ReadUnique is ReadBody for a body in which no object has a property twice. A
 // repeat is Malformed and named, because programs differ in which one they take.
 func ReadUnique(c echo.Context) (json.RawMessage, error) {

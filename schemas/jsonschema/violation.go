@@ -60,9 +60,6 @@ func rule(k santhosh.ErrorKind) string {
 		}
 		return "must be one of: " + strings.Join(allowed, ", ")
 	case *kind.Format:
-		if k.Want == "uuid" {
-			return "must be a UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
-		}
 		return k.Err.Error()
 	case *kind.MinLength:
 		return fmt.Sprintf("must have %d or more characters", k.Want)

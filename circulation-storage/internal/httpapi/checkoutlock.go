@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -16,11 +15,17 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
 )
 
 const defaultListLimit = 10
+
+var (
+	lockRequest   = jsonschema.For[schemas.CheckoutLockRequest]("checkout-lock-request")
+	forcedRelease = jsonschema.For[schemas.ForcedRelease]("forced-release")
+)
 
 type lockHandlers struct {
 	locks      *lock.Service
@@ -38,7 +43,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 			Method: http.MethodGet, Path: path, Permission: permission + ".collection.get",
 			Query: web.Query{Parameters: lockFilters, Refuse: refuseLockFilter}, Endpoint: web.JSON(http.StatusOK, h.list),
 		},
-		{Method: http.MethodPost, Path: path, Permission: permission + ".item.post", Endpoint: web.JSON(http.StatusCreated, h.create)},
+		{Method: http.MethodPost, Path: path, Permission: permission + ".item.post", Body: web.Schema(lockRequest.Name), Endpoint: web.JSON(http.StatusCreated, h.create)},
 		{Method: http.MethodGet, Path: path + "/:lockId", Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get)},
 		{
 			Method: http.MethodDelete, Path: path + "/:lockId", Permission: permission + ".item.delete",
@@ -57,7 +62,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Permission: permission + ".item.forced-release.post",
-			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.forceRelease),
+			Query: web.Strict(), Body: web.Schema(forcedRelease.Name), Endpoint: web.JSON(http.StatusOK, h.forceRelease),
 		},
 	}
 }
@@ -92,13 +97,15 @@ func refuseLockFilter(p web.Parameter, value string) error {
 // create handles POST /check-out-lock-storage: 201 with the lock, 503 when
 // somebody else has it, 429 when too many wait for it already.
 func (h lockHandlers) create(c echo.Context) (schemas.CheckoutLock, error) {
-	var body schemas.CheckoutLockRequest
-	if err := web.Decode(c, &body); err != nil {
-		return schemas.CheckoutLock{}, err
-	}
-	req, err := h.request(body)
+	body, err := web.DecodeChecked(c, lockRequest)
 	if err != nil {
 		return schemas.CheckoutLock{}, err
+	}
+	req := lock.Request{TTL: h.defaultTTL, Wait: time.Duration(body.WaitMs) * time.Millisecond}
+	req.UserID, _ = folioID(body.UserID)
+	req.RequestID, _ = uuid.Parse(body.RequestID) // Nil for none
+	if body.TTLMs != nil {
+		req.TTL = time.Duration(*body.TTLMs) * time.Millisecond
 	}
 	ctx := c.Request().Context()
 	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
@@ -107,57 +114,12 @@ func (h lockHandlers) create(c echo.Context) (schemas.CheckoutLock, error) {
 	return lockToWire(l), err
 }
 
-// request checks the body, and names everything that is wrong with it at once.
-func (h lockHandlers) request(body schemas.CheckoutLockRequest) (lock.Request, error) {
-	var wrong fault.List
-	ttl := h.defaultTTL
-	if body.TTLMs != nil {
-		checkRange(&wrong, "ttlMs", *body.TTLMs, schemas.MaxLockTTLMs)
-		ttl = time.Duration(*body.TTLMs) * time.Millisecond
-	}
-	checkRange(&wrong, "waitMs", body.WaitMs, schemas.MaxLockWaitMs)
-	user, ok := folioID(body.UserID)
-	if !ok {
-		wrong = append(wrong, fault.Detail{
-			Message: fmt.Sprintf("must match %q", schemas.FolioUUID), Type: "1",
-			Code:       "jakarta.validation.constraints.Pattern.message", // FOLIO's
-			Parameters: []fault.Parameter{fault.Param("userId", fault.Shown(body.UserID))},
-		})
-	}
-	request, ok := requestID(body.RequestID)
-	if !ok {
-		wrong.Add("requestId", "must be a UUID and not the nil one", body.RequestID)
-	}
-	if err := wrong.Err(); err != nil {
-		return lock.Request{}, err
-	}
-	return lock.Request{
-		UserID: user, TTL: ttl, RequestID: request,
-		Wait: time.Duration(body.WaitMs) * time.Millisecond,
-	}, nil
-}
-
-func checkRange(wrong *fault.List, key string, value, most int) {
-	if value < 0 || value > most {
-		wrong.Add(key, fmt.Sprintf("must be from 0 to %d milliseconds", most), strconv.Itoa(value))
-	}
-}
-
 func folioID(s string) (uuid.UUID, bool) {
 	if !schemas.IsFolioUUID(s) {
 		return uuid.Nil, false
 	}
 	id, err := uuid.Parse(s)
 	return id, err == nil
-}
-
-// requestID reads a UUID of any version in its usual form. Empty is none.
-func requestID(s string) (uuid.UUID, bool) {
-	if s == "" {
-		return uuid.Nil, true
-	}
-	id, err := uuid.Parse(s)
-	return id, err == nil && id != uuid.Nil && strings.EqualFold(s, id.String())
 }
 
 // holder is the name of the asking instance, which is only for people to read:

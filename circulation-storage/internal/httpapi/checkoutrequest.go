@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +26,11 @@ type CheckOutRequests interface {
 	Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error
 }
 
+var (
+	checkOutClaim       = jsonschema.For[schemas.CheckOutRequest]("check-out-claim")
+	checkOutClaimChange = jsonschema.For[schemas.CheckOutClaimChange]("check-out-claim-change")
+)
+
 type checkOutRequestHandlers struct{ requests CheckOutRequests }
 
 // CheckOutRequestRoutes are /check-out-request-storage (ours): who works on the
@@ -36,11 +40,11 @@ func CheckOutRequestRoutes(requests CheckOutRequests) []web.Route {
 	h := checkOutRequestHandlers{requests: requests}
 	return []web.Route{
 		{
-			Method: http.MethodPost, Path: path, Permission: permission + ".post",
+			Method: http.MethodPost, Path: path, Permission: permission + ".post", Body: web.Schema(checkOutClaim.Name),
 			Endpoint: web.Handle(h.claim, web.Answer{Status: http.StatusCreated, Body: schemas.CheckOutClaim{}}, web.Answer{Status: http.StatusOK, Body: schemas.CheckOutClaim{}}),
 		},
 		{
-			Method: http.MethodPut, Path: path + "/:claimId", Permission: permission + ".put",
+			Method: http.MethodPut, Path: path + "/:claimId", Permission: permission + ".put", Body: web.Schema(checkOutClaimChange.Name),
 			Endpoint: web.Empty(http.StatusNoContent, h.change),
 		},
 	}
@@ -50,20 +54,18 @@ func CheckOutRequestRoutes(requests CheckOutRequests) []web.Route {
 // answer of a check-out that is finished, 409 while somebody else works on it, 422
 // for a key that was used with another body.
 func (h checkOutRequestHandlers) claim(c echo.Context) error {
-	raw, err := web.ReadBody(c)
+	body, err := web.DecodeStorable(c, checkOutClaim)
 	if err != nil {
 		return err
 	}
-	if _, err := jsonschema.Decode(raw); err != nil { // half a character would be replaced without a word
-		return err
+	req := claim.Request{
+		Key: body.Key, Lease: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
 	}
-	var body schemas.CheckOutRequest
-	if err := web.Unmarshal(raw, &body); err != nil {
-		return err
+	if req.ClaimID, err = uuid.Parse(body.ClaimID); err != nil {
+		return fmt.Errorf("reading a checked claimId: %w", err)
 	}
-	req, err := claimRequest(body)
-	if err != nil {
-		return err
+	if _, err := hex.Decode(req.BodyHash[:], []byte(body.BodyHash)); err != nil {
+		return fmt.Errorf("reading a checked bodyHash: %w", err)
 	}
 	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
 	got, err := h.requests.Claim(c.Request().Context(), req)
@@ -80,63 +82,24 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// claimRequest checks the body, and names everything that is wrong with it at
-// once.
-func claimRequest(body schemas.CheckOutRequest) (claim.Request, error) {
-	var wrong fault.List
-	if !schemas.IsIdempotencyKey(body.Key) {
-		wrong.Add("key", "must have 1 to "+strconv.Itoa(schemas.MaxIdempotencyKey)+" printable characters", body.Key)
-	}
-	req := claim.Request{
-		Key: body.Key, Lease: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
-	}
-	hash, err := hex.DecodeString(body.BodyHash)
-	if err != nil || len(hash) != len(req.BodyHash) {
-		wrong.Add("bodyHash", "must be a SHA-256 of 64 hexadecimal digits", body.BodyHash)
-	}
-	copy(req.BodyHash[:], hash)
-	id, ok := requestID(body.ClaimID)
-	if !ok || id == uuid.Nil {
-		wrong.Add("claimId", "must be a UUID and not the nil one", body.ClaimID)
-	}
-	req.ClaimID = id
-	if body.LeaseMs < schemas.MinClaimLeaseMs || body.LeaseMs > schemas.MaxClaimLeaseMs {
-		wrong.Add("leaseMs", fmt.Sprintf("must be from %d to %d milliseconds", schemas.MinClaimLeaseMs, schemas.MaxClaimLeaseMs), strconv.Itoa(body.LeaseMs))
-	}
-	checkRange(&wrong, "waitMs", body.WaitMs, schemas.MaxClaimWaitMs)
-	return req, wrong.Err()
-}
-
 // change handles PUT /check-out-request-storage/{claimId}: 204, or 409 when the
 // claim is no longer the caller's.
 func (h checkOutRequestHandlers) change(c echo.Context) error {
-	id, ok := requestID(c.Param("claimId"))
-	if !ok || id == uuid.Nil {
+	id, err := uuid.Parse(c.Param("claimId"))
+	if err != nil || id == uuid.Nil || !schemas.IsUUID(c.Param("claimId")) {
 		return fault.New(fault.Malformed, "The claim's id must be a UUID, not %s", fault.Shown(c.Param("claimId")))
 	}
-	var body schemas.CheckOutClaimChange
-	if err := web.Decode(c, &body); err != nil {
+	change, err := web.DecodeChecked(c, checkOutClaimChange)
+	if err != nil {
 		return err
 	}
-	return h.apply(c.Request().Context(), id, body)
-}
-
-func (h checkOutRequestHandlers) apply(ctx context.Context, id uuid.UUID, change schemas.CheckOutClaimChange) error {
-	var wrong fault.List
+	ctx := c.Request().Context()
 	switch {
 	case (change.LeaseMs == nil) == (change.Answer == nil):
+		var wrong fault.List
 		wrong.Add("leaseMs", "or answer is required, and not both", "")
+		return wrong.Err()
 	case change.LeaseMs != nil:
-		checkRange(&wrong, "leaseMs", *change.LeaseMs, schemas.MaxClaimLeaseMs)
-	case change.Answer.Status < http.StatusOK || change.Answer.Status >= http.StatusInternalServerError:
-		wrong.Add("answer.status", "must be from 200 to 499", strconv.Itoa(change.Answer.Status))
-	case len(change.Answer.Body) == 0:
-		wrong.Add("answer.body", "is required", "")
-	}
-	if err := wrong.Err(); err != nil {
-		return err
-	}
-	if change.LeaseMs != nil {
 		return h.requests.Renew(ctx, id, time.Duration(*change.LeaseMs)*time.Millisecond)
 	}
 	answer, err := json.Marshal(change.Answer)

@@ -7,7 +7,6 @@ import (
 
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -26,7 +25,7 @@ func HistoryRoutes(store history.Store) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path + "/check-outs", Permission: permission + "history.collection.post",
-			Query: web.Strict(), Endpoint: web.Empty(http.StatusNoContent, h.add),
+			Query: web.Strict(), Body: web.Schema(history.Report.Name), Endpoint: web.Empty(http.StatusNoContent, h.add),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/check-outs", Permission: permission + "history.collection.get",
@@ -70,18 +69,8 @@ func checkTimes(q *web.Values) {
 // also those that were before; 422 naming all that is wrong, and none is kept. The
 // instance is that of X-Lock-Holder.
 func (h historyHandlers) add(c echo.Context) error {
-	raw, err := web.ReadBody(c)
+	report, err := web.DecodeStorable(c, history.Report)
 	if err != nil {
-		return err
-	}
-	if _, err := jsonschema.Decode(raw); err != nil { // for characters that PostgreSQL cannot store
-		return err
-	}
-	var report schemas.CheckOutReport
-	if err := web.Unmarshal(raw, &report); err != nil {
-		return err
-	}
-	if err := history.Check(report); err != nil {
 		return err
 	}
 	instance := holder(c.Request().Header.Get(schemas.HolderHeader))

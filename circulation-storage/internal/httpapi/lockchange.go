@@ -10,7 +10,6 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
 
@@ -84,15 +83,8 @@ func (h lockHandlers) forceRelease(c echo.Context) (schemas.CheckoutLock, error)
 	if err != nil {
 		return schemas.CheckoutLock{}, err
 	}
-	raw, err := web.ReadBody(c)
+	body, err := web.DecodeStorable(c, forcedRelease)
 	if err != nil {
-		return schemas.CheckoutLock{}, err
-	}
-	if _, err := jsonschema.Decode(raw); err != nil { // half a character would be replaced without a word
-		return schemas.CheckoutLock{}, err
-	}
-	var body schemas.ForcedRelease
-	if err := web.Unmarshal(raw, &body); err != nil {
 		return schemas.CheckoutLock{}, err
 	}
 	l, err := h.locks.ForceRelease(c.Request().Context(), id, lock.NewNote(body.Reason, body.ByName))

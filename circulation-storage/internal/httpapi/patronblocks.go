@@ -31,8 +31,8 @@ func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	const path, permission = "/automated-patron-blocks/:id", "automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, h.get)},
-		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Endpoint: web.Empty(http.StatusNoContent, h.put)},
+		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, h.get).Of("automated-patron-blocks")},
+		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("automated-patron-blocks"), Endpoint: web.Empty(http.StatusNoContent, h.put)},
 	}
 }
 

@@ -26,7 +26,7 @@ func RulesRoutes(store RulesStore) []web.Route {
 	h := rulesHandlers{store: store}
 	return []web.Route{
 		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, h.get)},
-		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Endpoint: web.Empty(http.StatusNoContent, h.put)},
+		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("circulation-rules"), Endpoint: web.Empty(http.StatusNoContent, h.put)},
 	}
 }
 

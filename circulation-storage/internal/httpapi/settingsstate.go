@@ -29,6 +29,17 @@ type LockSettingsStore interface {
 	Announce(ctx context.Context, e schemas.LockEnvironment, instance string) (schemas.LockSettingsState, error)
 }
 
+// announcement is schemas.LockEnvironment with an Enabled that may be absent.
+type announcement struct {
+	Enabled *bool  `json:"enabled"`
+	Version string `json:"version"`
+}
+
+var (
+	lockSettingsChange = jsonschema.For[schemas.LockSettingsChange]("lock-settings-change")
+	lockEnvironment    = jsonschema.For[announcement]("lock-environment")
+)
+
 type lockSettingsHandlers struct{ store LockSettingsStore }
 
 // LockSettingsRoutes are /check-out-lock-settings-storage (ours): the entry as
@@ -39,14 +50,17 @@ func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 	h := lockSettingsHandlers{store: store}
 	return []web.Route{
 		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.get)},
-		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.put)},
+		{
+			Method: http.MethodPut, Path: path, Permission: permission + ".put", Query: web.Strict(),
+			Body: web.Schema(lockSettingsChange.Name), Endpoint: web.JSON(http.StatusOK, h.put),
+		},
 		{
 			Method: http.MethodDelete, Path: path, Permission: permission + ".delete", Query: web.Strict(),
 			Endpoint: web.Empty(http.StatusNoContent, h.delete),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/environment", Permission: "circulation-storage.check-out-lock-settings.environment.post",
-			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.announce),
+			Query: web.Strict(), Body: web.Schema(lockEnvironment.Name), Endpoint: web.JSON(http.StatusOK, h.announce),
 		},
 	}
 }
@@ -61,15 +75,8 @@ func (h lockSettingsHandlers) get(c echo.Context) (schemas.LockSettingsState, er
 // for a value, reason or name that cannot be used, 409 for a version that is no
 // longer stored.
 func (h lockSettingsHandlers) put(c echo.Context) (schemas.LockSettingsState, error) {
-	body, err := web.ReadBody(c)
+	change, err := web.DecodeStorable(c, lockSettingsChange)
 	if err != nil {
-		return schemas.LockSettingsState{}, err
-	}
-	if _, err := jsonschema.Decode(body); err != nil {
-		return schemas.LockSettingsState{}, err
-	}
-	var change schemas.LockSettingsChange
-	if err := web.Unmarshal(body, &change); err != nil {
 		return schemas.LockSettingsState{}, err
 	}
 	if _, err := schemas.ParseLockSettings(change.Value); err != nil {
@@ -93,29 +100,14 @@ func (h lockSettingsHandlers) delete(c echo.Context) error {
 // state that follows, 409 when the settings have another version than the one read,
 // 422 for a body that does not say what it must.
 func (h lockSettingsHandlers) announce(c echo.Context) (schemas.LockSettingsState, error) {
-	raw, err := web.ReadBody(c)
+	body, err := web.DecodeStorable(c, lockEnvironment)
 	if err != nil {
 		return schemas.LockSettingsState{}, err
 	}
-	if _, err := jsonschema.Decode(raw); err != nil {
-		return schemas.LockSettingsState{}, err
-	}
-	body := struct {
-		Enabled *bool  `json:"enabled"`
-		Version string `json:"version"`
-	}{}
-	if err := web.Unmarshal(raw, &body); err != nil {
-		return schemas.LockSettingsState{}, err
-	}
-	var wrong fault.List
-	if body.Enabled == nil {
-		wrong.Add("enabled", "must be true or false", "")
-	}
-	if body.Enabled != nil && *body.Enabled && body.Version == "" {
+	if *body.Enabled && body.Version == "" {
+		var wrong fault.List
 		wrong.Add("version", "must be the version that was read, a string", "")
-	}
-	if err := wrong.Err(); err != nil {
-		return schemas.LockSettingsState{}, err
+		return schemas.LockSettingsState{}, wrong.Err()
 	}
 	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
 	return h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, instance)

@@ -59,7 +59,7 @@ type tenantHandlers struct {
 func TenantRoutes(tenants Tenants, loader Loader) []web.Route {
 	h := tenantHandlers{tenants: tenants, loader: loader}
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/_/tenant", Endpoint: web.Empty(http.StatusNoContent, h.post), NoTenant: true},
+		{Method: http.MethodPost, Path: "/_/tenant", Body: tenantAttributes{}, Endpoint: web.Empty(http.StatusNoContent, h.post), NoTenant: true},
 		{Method: http.MethodGet, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
 		{Method: http.MethodDelete, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
 	}
