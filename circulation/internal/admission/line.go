@@ -18,8 +18,8 @@ import (
 const (
 	// lineLength is the length of the line, as a multiple of the number of places.
 	lineLength = 8
-	// placeShare and lineShare bound the places and the part of the line that one
-	// patron may occupy: one in so many. The lock lets only one check-out of a
+	// placeShare and lineShare divide the places and the line: one patron may occupy
+	// one such part of each. The lock lets only one check-out of a
 	// patron proceed, so more places would only wait. But a pile of books must
 	// find room in line.
 	placeShare = 8

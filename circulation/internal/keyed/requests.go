@@ -38,7 +38,7 @@ type Storage interface {
 	// ClaimCheckOut gives the caller the claim, or the answer of a finished check-out.
 	// Faults: RequestRunning, KeyReused.
 	ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (Claimed, error)
-	// RenewClaim keeps a claim for so long; 0 gives it up. Fault: ClaimLost.
+	// RenewClaim renews a claim for the lease; 0 gives it up. Fault: ClaimLost.
 	RenewClaim(ctx context.Context, claimID string, lease time.Duration) error
 	// AnswerClaim ends a claim: repeats get the answer. Fault: ClaimLost.
 	AnswerClaim(ctx context.Context, claimID string, a Answer) error
@@ -101,7 +101,7 @@ const (
 	TakenOver Outcome = "taken_over" // worked on what another request had begun
 	Repeated  Outcome = "repeated"   // answered like the first one
 	Reused    Outcome = "reused"     // refused: the key is that of another body
-	Waited    Outcome = "waited"     // in vain, while another request worked
+	Waited    Outcome = "waited"     // until the time-out, while another request worked
 	Refused   Outcome = "refused"    // not begun, as it was not admitted
 	Failed    Outcome = "failed"     // storage did not answer
 )

@@ -31,7 +31,7 @@ func describeEnding(e checkout.Ending) schemas.PastCheckOut {
 	return past
 }
 
-// cutText cuts a text to so many characters, and removes what PostgreSQL cannot keep. It copies the
+// cutText cuts a text to a number of characters, and removes what PostgreSQL cannot keep. It copies the
 // beginning of a cut text, so that a barcode of a megabyte does not stay in memory.
 func cutText(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")

@@ -74,7 +74,8 @@ var (
 		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
 )
 
-// The fields that a change may have. A change may repeat the other fields of View, which are ignored.
+// The fields that a change may have. A change may repeat the other fields of View, which are
+// ignored.
 var (
 	fieldNames  = []string{"enabled", "lockTtlMs", "retryIntervalsMs", "version", "reason"}
 	shownFields = []string{"longestWaitMs", "machinePatienceMs", "problem"}

@@ -97,13 +97,14 @@ func setUnlessEmpty(query url.Values, name, value string) {
 	}
 }
 
-// readRecord returns a record by id. Rules and records may name it by any text; only a UUID is the id of
-// a record.
+// readRecord returns a record by id. Rules and records may name it by any text; only a UUID is the
+// id of a record.
 func readRecord[T any](ctx context.Context, c *Client, from collection, id string) (T, error) {
 	return fetchRecord(ctx, c, from, id, parseRecord[T])
 }
 
-// keepRecord is readRecord for reference records, which change rarely. The client keeps them for a second.
+// keepRecord is readRecord for reference records, which change rarely. The client keeps them for a
+// second.
 func keepRecord[T any](ctx context.Context, c *Client, from collection, id string, parse func([]byte) (T, error)) (T, error) {
 	return getCached(ctx, c, from.path+"/"+id, func(ctx context.Context, _ any) (T, error) {
 		return fetchRecord(ctx, c, from, id, parse)

@@ -23,8 +23,8 @@ import (
 // for the renewals of claims. All other calls, which mostly read, share a bounded
 // group and queue for its connections.
 const (
-	renewalShare = 4 // one connection more for so many check-outs
-	readShare    = 2 // one connection for so many check-outs, for all other calls
+	renewalShare = 4 // check-outs for each additional connection of the first group
+	readShare    = 2 // check-outs for each connection of the second group
 	leastReads   = 4
 )
 
@@ -42,9 +42,8 @@ func settleConnections(n int) int { return n + max(1, n/renewalShare) }
 // readConnections is the size of the second one.
 func readConnections(n int) int { return max(leastReads, n/readShare) }
 
-// newHTTPClient returns a client with at most so many connections to storage. All
-// of them are kept while they are idle: under load, none is closed to be made
-// again.
+// newHTTPClient returns a client with a bounded number of connections to storage. It keeps all
+// idle ones: under load, none is closed to be opened again.
 //
 // Go's transport sends a request again by itself only over a kept connection
 // that turned out dead: a GET, or a DELETE (see setHeaders), and any other method only

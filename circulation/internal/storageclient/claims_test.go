@@ -24,13 +24,14 @@ func TestClient_ClaimCheckOut(t *testing.T) {
 		want     fault.Code // "" for none
 		answered bool
 	}{
-		"granted":             {201, "", `{"loanId":"` + someID + `"}`, "", false},
-		"finished":            {200, "", `{"loanId":"` + someID + `","taken":true,"answer":{"status":201,"body":{"a":1}}}`, "", true},
-		"running":             {409, fault.RequestRunning, "running", fault.RequestRunning, false},
-		"another body":        {422, fault.KeyReused, "reused", fault.KeyReused, false},
-		"no loan id":          {201, "", `{}`, fault.Internal, false},
-		"a storage before it": {404, "", "Not Found", fault.Unavailable, false},
-		"a proxy's 409":       {409, "", "", fault.Conflict, false},
+		"granted":                  {201, "", `{"loanId":"` + someID + `"}`, "", false},
+		"finished":                 {200, "", `{"loanId":"` + someID + `","taken":true,"answer":{"status":201,"body":{"a":1}}}`, "", true},
+		"a refusal without errors": {200, "", `{"loanId":"` + someID + `","answer":{"status":422,"body":{}}}`, fault.Internal, false},
+		"running":                  {409, fault.RequestRunning, "running", fault.RequestRunning, false},
+		"another body":             {422, fault.KeyReused, "reused", fault.KeyReused, false},
+		"no loan id":               {201, "", `{}`, fault.Internal, false},
+		"a storage before it":      {404, "", "Not Found", fault.Unavailable, false},
+		"a proxy's 409":            {409, "", "", fault.Conflict, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
