@@ -118,7 +118,7 @@ func (s *Service) Patrons(ctx context.Context, ids []string) (map[string]library
 
 // PatronID returns the id of the patron with the barcode. Fault: NotFound.
 func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) {
-	if !library.IsPossibleBarcode(barcode) {
+	if library.KeepBarcode(barcode) == "" {
 		return "", fault.New(fault.NotFound, "No patron can have the barcode %s", fault.Shown(barcode))
 	}
 	u, err := s.storage.UserByBarcode(ctx, barcode)

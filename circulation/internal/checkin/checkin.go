@@ -137,8 +137,11 @@ func (r Request) check(userID string) (library.Instant, error) {
 	return date, nil
 }
 
-func (s *Service) findItem(ctx context.Context, barcode string) (library.Item, error) {
-	item, exists, err := library.FindByBarcode(ctx, barcode, s.Library.ItemByBarcode)
+func (s *Service) findItem(ctx context.Context, barcode string) (item library.Item, err error) {
+	exists := false
+	if library.KeepBarcode(barcode) != "" {
+		item, exists, err = fault.Found(s.Library.ItemByBarcode(ctx, barcode))
+	}
 	if err != nil {
 		return library.Item{}, fmt.Errorf("finding the item: %w", err)
 	}

@@ -36,7 +36,7 @@ type desk struct {
 	loan     json.RawMessage // what the check-in closes
 	answers  []error         // of CheckIn; afterwards it succeeds
 	checkIns []schemas.CheckIn
-	later    *library.Item // what the item has become when it is read again
+	later    *library.Item // the item when it is read again
 	leaves   bool          // the machine leaves while storage commits
 	left     context.CancelFunc
 
@@ -53,8 +53,8 @@ func newDesk() *desk {
 	return d
 }
 
-// back is the request that brings the book back to the desk.
-func back() checkin.Request {
+// newReturn returns the request that brings the book back to the desk.
+func newReturn() checkin.Request {
 	return checkin.Request{ItemBarcode: "book", ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T09:00:00.000+01:00"}
 }
 
@@ -111,7 +111,7 @@ func TestCheckIn(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.Book.InTransitDestinationServicePointID = homeID // from before; storage takes it out
-	in, err := d.checkIn(t, back())
+	in, err := d.checkIn(t, newReturn())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,18 +139,18 @@ func TestCheckIn_Destinations(t *testing.T) {
 		status   string
 		to       string
 	}{
-		"at a desk of its location": {librarytest.DeskID, library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, "Available", ""},
-		"at its primary desk":       {homeID, library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, "Available", ""},
-		"upper case is the same":    {strings.ToUpper(homeID), library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, "Available", ""},
-		"elsewhere":                 {branchID, library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, "In transit", homeID},
-		"its location is gone":      {branchID, library.Location{}, "Available", ""},
+		"at a desk of its location": {at: librarytest.DeskID, location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, status: "Available"},
+		"at its primary desk":       {at: homeID, location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, status: "Available"},
+		"upper case is the same":    {at: strings.ToUpper(homeID), location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID}, status: "Available"},
+		"elsewhere":                 {at: branchID, location: library.Location{ID: librarytest.MainID, PrimaryServicePoint: homeID, ServicePointIDs: []string{librarytest.DeskID}}, status: "In transit", to: homeID},
+		"its location is gone":      {at: branchID, location: library.Location{}, status: "Available"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk()
 			d.location = tt.location
-			req := back()
+			req := newReturn()
 			req.ServicePointID = tt.at
 			in, err := d.checkIn(t, req)
 			if err != nil {
@@ -171,18 +171,18 @@ func TestCheckIn_OfABookWithoutALoan(t *testing.T) {
 		loan       string
 		want       bool
 	}{
-		"used in the house":          {"Available", librarytest.DeskID, "", true},
-		"null is no loan":            {"Available", librarytest.DeskID, "null", true},
-		"found in another branch":    {"Available", branchID, "", false},
-		"back from transit":          {"In transit", librarytest.DeskID, "", false},
-		"on loan although Available": {"Available", librarytest.DeskID, `{"id":"loan"}`, false},
+		"used in the house":          {status: "Available", at: librarytest.DeskID, want: true},
+		"null is no loan":            {status: "Available", at: librarytest.DeskID, loan: "null", want: true},
+		"found in another branch":    {status: "Available", at: branchID},
+		"back from transit":          {status: "In transit", at: librarytest.DeskID},
+		"on loan although Available": {status: "Available", at: librarytest.DeskID, loan: `{"id":"loan"}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk()
 			d.Book.Status.Name, d.loan = tt.status, json.RawMessage(tt.loan)
-			req := back()
+			req := newReturn()
 			req.ServicePointID = tt.at
 			in, err := d.checkIn(t, req)
 			if err != nil || in.InHouseUse != tt.want {
@@ -241,7 +241,7 @@ func TestCheckIn_Refusals(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, req := newDesk(), back()
+			d, req := newDesk(), newReturn()
 			tt.change(d, &req)
 			_, err := d.checkIn(t, req)
 			var f *fault.Error
@@ -271,7 +271,7 @@ func TestCheckIn_NeedsALogin(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	s := &checkin.Service{Library: d, Returner: d, Log: slog.New(slog.DiscardHandler)}
-	_, err := s.CheckIn(t.Context(), back())
+	_, err := s.CheckIn(t.Context(), newReturn())
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "No logged-in user present") || len(d.checkIns) != 0 {
 		t.Errorf("got %v and %d commits", err, len(d.checkIns))
 	}
@@ -282,13 +282,13 @@ func TestCheckIn_ResolvesAClaimedReturn(t *testing.T) {
 	for resolution, want := range map[string]string{
 		"Found by library": "checkedInFoundByLibrary", "Returned by patron": "checkedInReturnedByPatron",
 	} {
-		d, req := newDesk(), back()
+		d, req := newDesk(), newReturn()
 		d.Book.Status.Name, req.ClaimedReturnedResolution = "Claimed returned", resolution
 		if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].LoanAction != want {
 			t.Errorf("%s: got %+v, %v, want action %s", resolution, d.checkIns, err, want)
 		}
 	}
-	d, req := newDesk(), back() // not claimed returned: the resolution resolves nothing
+	d, req := newDesk(), newReturn() // not claimed returned: the resolution resolves nothing
 	req.ClaimedReturnedResolution = "Found by library"
 	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].LoanAction != "" {
 		t.Errorf("got %+v, %v, want an ordinary check-in", d.checkIns, err)
@@ -305,7 +305,7 @@ func TestCheckIn_ReadsAChangedItemOnce(t *testing.T) {
 		for range refusals {
 			d.answers = append(d.answers, errChanged)
 		}
-		_, err := d.checkIn(t, back())
+		_, err := d.checkIn(t, newReturn())
 		if fault.CodeOf(err) != wanted || len(d.checkIns) != 2 || d.checkIns[1].ItemVersion != 5 {
 			t.Errorf("changed %d times: got %v, committed %+v; want %q after 2 commits", refusals, err, d.checkIns, wanted)
 		}
@@ -318,7 +318,7 @@ func TestCheckIn_JudgesAChangedItem(t *testing.T) {
 	claimed := d.Book
 	claimed.Version, claimed.Status.Name = 5, "Claimed returned"
 	d.later, d.answers = &claimed, []error{errChanged}
-	if _, err := d.checkIn(t, back()); !fault.Is(err, fault.Invalid) || len(d.checkIns) != 1 {
+	if _, err := d.checkIn(t, newReturn()); !fault.Is(err, fault.Invalid) || len(d.checkIns) != 1 {
 		t.Errorf("got %v after %d commits, want it refused after 1", err, len(d.checkIns))
 	}
 }
@@ -327,7 +327,7 @@ func TestCheckIn_CommitsForAMachineThatLeft(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.leaves = true
-	if in, err := d.checkIn(t, back()); err != nil || len(in.Loan) == 0 {
+	if in, err := d.checkIn(t, newReturn()); err != nil || len(in.Loan) == 0 {
 		t.Errorf("got %+v, %v, want the book checked in", in, err)
 	}
 }

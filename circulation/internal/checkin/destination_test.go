@@ -63,7 +63,7 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 				d := newDesk()
 				d.Titles, d.Queue, d.shelf, d.loan = tt.titles, tt.queue, tt.shelf, nil
 				d.Book.Status.Name = "Available"
-				in, err := d.checkIn(t, back())
+				in, err := d.checkIn(t, newReturn())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,7 +87,7 @@ func TestCheckIn_NeedsAPickupPoint(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.Queue = []schemas.QueuedRequest{{ID: "r1", ItemID: librarytest.BookItemID, RequestLevel: "Item", Status: schemas.RequestNotYetFilled, Position: 1}}
-	_, err := d.checkIn(t, back())
+	_, err := d.checkIn(t, newReturn())
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "missing a pickup service point") || len(d.checkIns) != 0 {
 		t.Errorf("got %v after %d commits, want it refused", err, len(d.checkIns))
 	}
@@ -106,7 +106,7 @@ func TestCheckIn_JudgesAChangedQueueOnce(t *testing.T) {
 		for range refusals {
 			d.answers = append(d.answers, changed)
 		}
-		_, err := d.checkIn(t, back())
+		_, err := d.checkIn(t, newReturn())
 		if fault.CodeOf(err) != wanted || len(d.checkIns) != 2 || d.checkIns[0].RequestID != "" || d.checkIns[1].RequestID != "late" {
 			t.Errorf("changed %d times: got %v, committed %+v; want %q after 2 commits", refusals, err, d.checkIns, wanted)
 		}
@@ -115,7 +115,7 @@ func TestCheckIn_JudgesAChangedQueueOnce(t *testing.T) {
 
 func TestCheckIn_HasItsSession(t *testing.T) {
 	t.Parallel()
-	d, req := newDesk(), back()
+	d, req := newDesk(), newReturn()
 	req.SessionID = librarytest.OtherID
 	if _, err := d.checkIn(t, req); err != nil || d.checkIns[0].SessionID != librarytest.OtherID {
 		t.Errorf("got %+v, %v", d.checkIns, err)

@@ -16,8 +16,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// forgetful is a storage that keeps each check-in by its id and loses answers. Its
-// answers are lost in the order of the script; nil is one that arrives.
+// forgetful is a storage that keeps each check-in by its id and loses answers by its script. nil is
+// an answer that arrives.
 type forgetful struct {
 	*desk
 	t      *testing.T
@@ -49,19 +49,19 @@ func (f *forgetful) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.Che
 	return answer, nil
 }
 
-// lost loses the answer at once.
-func lost(err error) func(context.Context) error {
+// loseAnswer loses the answer at once.
+func loseAnswer(err error) func(context.Context) error {
 	return func(context.Context) error { return err }
 }
 
-// late lets the call's time run out.
-func late(ctx context.Context) error {
+// answerLate lets the call's time run out.
+func answerLate(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// asleep is a process that is stopped until long after all of its time-outs.
-func asleep(ctx context.Context) error {
+// sleepLong stops the process until long after all of its time-outs.
+func sleepLong(ctx context.Context) error {
 	<-time.After(time.Minute)
 	return ctx.Err()
 }
@@ -75,13 +75,13 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 		ids    int // different ones, of the check-ins that were sent
 		done   int // check-ins that were kept
 	}{
-		"the answer was lost":             {script: []func(context.Context) error{lost(errGone)}, ids: 1, done: 1},
-		"the answer came too late":        {script: []func(context.Context) error{late}, ids: 1, done: 1},
-		"storage failed after the commit": {script: []func(context.Context) error{lost(errDown), lost(errGone)}, ids: 1, done: 1},
-		"the process slept":               {script: []func(context.Context) error{asleep}, ids: 1, done: 1},
+		"the answer was lost":             {script: []func(context.Context) error{loseAnswer(errGone)}, ids: 1, done: 1},
+		"the answer came too late":        {script: []func(context.Context) error{answerLate}, ids: 1, done: 1},
+		"storage failed after the commit": {script: []func(context.Context) error{loseAnswer(errDown), loseAnswer(errGone)}, ids: 1, done: 1},
+		"the process slept":               {script: []func(context.Context) error{sleepLong}, ids: 1, done: 1},
 		"it was lost before the commit":   {answer: []error{errGone}, ids: 1, done: 1},
 		"it was lost, then refused":       {answer: []error{errGone, errChanged, errChanged}, code: fault.ItemChanged, ids: 1},
-		"no answer ever comes":            {script: slices.Repeat([]func(context.Context) error{late}, 99), code: fault.Internal, ids: 1, done: 1},
+		"no answer ever comes":            {script: slices.Repeat([]func(context.Context) error{answerLate}, 99), code: fault.Internal, ids: 1, done: 1},
 		"a refusal is not sent again":     {answer: []error{fault.New(fault.Forbidden, "no")}, code: fault.Forbidden, ids: 1},
 	}
 	for name, tt := range tests {
@@ -93,7 +93,7 @@ func TestCheckIn_SettlesALostAnswer(t *testing.T) {
 				f := &forgetful{desk: d, t: t, script: tt.script, kept: map[string]schemas.CheckInResult{}}
 				r := &checkin.Service{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
 				start := time.Now()
-				in, err := r.CheckIn(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), back())
+				in, err := r.CheckIn(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}), newReturn())
 				if fault.CodeOf(err) != tt.code {
 					t.Fatalf("got %v, want %q", err, tt.code)
 				}
@@ -119,12 +119,12 @@ func TestCheckIn_SettlesOnceForAMachineThatLeft(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	d.leaves = true // while storage commits
-	f := &forgetful{desk: d, t: t, script: []func(context.Context) error{lost(errGone)}, kept: map[string]schemas.CheckInResult{}}
+	f := &forgetful{desk: d, t: t, script: []func(context.Context) error{loseAnswer(errGone)}, kept: map[string]schemas.CheckInResult{}}
 	ctx, cancel := context.WithCancel(okapi.NewContext(t.Context(), okapi.Call{UserID: staffID}))
 	defer cancel()
 	d.left = cancel
 	r := &checkin.Service{Library: d, Returner: f, Log: slog.New(slog.DiscardHandler)}
-	if _, err := r.CheckIn(ctx, back()); err != nil || len(f.kept) != 1 || !errors.Is(ctx.Err(), context.Canceled) {
+	if _, err := r.CheckIn(ctx, newReturn()); err != nil || len(f.kept) != 1 || !errors.Is(ctx.Err(), context.Canceled) {
 		t.Errorf("got %v, kept %d check-ins", err, len(f.kept))
 	}
 }

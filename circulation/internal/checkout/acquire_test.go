@@ -32,17 +32,17 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 		held    int
 		want    bool
 	}{
-		"the answer took too long":               {[]error{late}, 0, true},
-		"the answer was lost twice":              {[]error{errGone, errGone}, 0, true},
-		"storage failed, maybe after the grant":  {[]error{errDown}, 0, true},
-		"an error without a code":                {[]error{errors.New("boom")}, 0, true},
-		"the answer was lost, then it was held":  {[]error{errGone}, 99, true},
-		"the answer was lost, then it came":      {[]error{errGone}, 0, false},
-		"held by another check-out":              {nil, 99, false},
-		"too many wait":                          {[]error{errFull, errFull, errFull, errFull}, 0, false},
-		"refused":                                {[]error{fault.New(fault.Invalid, "no")}, 0, false},
-		"not begun for too much work in storage": {[]error{fault.New(fault.Overloaded, "busy")}, 0, false},
-		"granted at once":                        {nil, 0, false},
+		"the answer took too long":               {acquire: []error{late}, held: 0, want: true},
+		"the answer was lost twice":              {acquire: []error{errGone, errGone}, held: 0, want: true},
+		"storage failed, maybe after the grant":  {acquire: []error{errDown}, held: 0, want: true},
+		"an error without a code":                {acquire: []error{errors.New("boom")}, held: 0, want: true},
+		"the answer was lost, then it was held":  {acquire: []error{errGone}, held: 99, want: true},
+		"the answer was lost, then it came":      {acquire: []error{errGone}, held: 0},
+		"held by another check-out":              {held: 99},
+		"too many wait":                          {acquire: []error{errFull, errFull, errFull, errFull}, held: 0},
+		"refused":                                {acquire: []error{fault.New(fault.Invalid, "no")}, held: 0},
+		"not begun for too much work in storage": {acquire: []error{fault.New(fault.Overloaded, "busy")}, held: 0},
+		"granted at once":                        {held: 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

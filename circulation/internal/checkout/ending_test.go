@@ -98,8 +98,8 @@ func TestEnding(t *testing.T) {
 				if e.Wait != nil {
 					wait = e.Wait.String()
 				}
-				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason, called(e.UserID, librarytest.AnnID, "ann"),
-					called(e.LoanID, w.loanID(t), "loan"), wait, e.Repeats); got != tt.want {
+				if got := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d", e.Outcome, e.Code, e.Reason, nameID(e.UserID, librarytest.AnnID, "ann"),
+					nameID(e.LoanID, w.loanID(t), "loan"), wait, e.Repeats); got != tt.want {
 					t.Errorf("got  %s\nwant %s", got, tt.want)
 				}
 				if e.UserBarcode != "ann" || e.ItemBarcode != "book" || e.ServicePointID != librarytest.DeskID || e.Took != time.Since(start) {
@@ -159,15 +159,15 @@ func TestObserver_EveryWaitEnds(t *testing.T) {
 	}
 }
 
-// called puts a name for an id.
-func called(id, known, name string) string {
+// nameID returns name for the known id, and the id otherwise.
+func nameID(id, known, name string) string {
 	if id == known && id != "" {
 		return name
 	}
 	return id
 }
 
-// loanID is the id of the loan that was to be written last; "" for none.
+// loanID returns the id of the loan in the last commit; "" for none.
 func (w *world) loanID(t *testing.T) string {
 	t.Helper()
 	if len(w.commits) == 0 {
@@ -204,32 +204,32 @@ func TestEnding_CountsRefusalsByCause(t *testing.T) {
 		answer  string // the errors without their parameters
 	}{
 		"no such item": {
-			func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" },
-			"ITEM_BARCODE_NOT_FOUND", `[{"message":"No item with barcode x could be found"}]`,
+			prepare: func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" },
+			want:    "ITEM_BARCODE_NOT_FOUND", answer: `[{"message":"No item with barcode x could be found"}]`,
 		},
 		"a lost item": {
-			func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
-			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost and cannot be checked out"}]`,
+			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
+			want:    "ITEM_STATUS", answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost and cannot be checked out"}]`,
 		},
 		"requested by another": {
-			func(w *world, _ *checkout.Request) {
+			prepare: func(w *world, _ *checkout.Request) {
 				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
-			"ITEM_REQUESTED", `[{"message":"` + refused + `"}]`,
+			want: "ITEM_REQUESTED", answer: `[{"message":"` + refused + `"}]`,
 		},
 		"no such policy": {
-			func(w *world, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
-			"LOAN_POLICY_NOT_FOUND", `[{"message":"Loan policy ` + librarytest.OtherID + ` could not be found"}]`,
+			prepare: func(w *world, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
+			want:    "LOAN_POLICY_NOT_FOUND", answer: `[{"message":"Loan policy ` + librarytest.OtherID + ` could not be found"}]`,
 		},
 		"two of them: the first counts": {
-			func(w *world, _ *checkout.Request) {
+			prepare: func(w *world, _ *checkout.Request) {
 				w.Book.Status.Name, w.Queue = "Declared lost", []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
-			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},{"message":"` + refused + `"}]`,
+			want: "ITEM_STATUS", answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},{"message":"` + refused + `"}]`,
 		},
 		"a cause before a code counts": {
-			func(w *world, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
-			"ITEM_STATUS", `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out"},` +
+			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
+			want:    "ITEM_STATUS", answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out"},` +
 				`{"message":"Cannot check out item that already has an open loan","code":"ITEM_HAS_OPEN_LOAN"}]`,
 		},
 	}

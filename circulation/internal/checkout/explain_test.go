@@ -44,44 +44,44 @@ func TestExplain_NamesWhatDecides(t *testing.T) {
 		rule, policy, limit, due, patron, item string
 	}{
 		"it would lend": {
-			func(w *world, _ *checkout.DryRunRequest) { w.open = []int{2} },
-			nil, bookRule, threePolicy, standing("2", "false"), "2026-03-15T10:00:00.000Z", ann, book,
+			prepare: func(w *world, _ *checkout.DryRunRequest) { w.open = []int{2} },
+			errs:    nil, rule: bookRule, policy: threePolicy, limit: standing("2", "false"), due: "2026-03-15T10:00:00.000Z", patron: ann, item: book,
 		},
 		"limit reached": {
-			func(w *world, _ *checkout.DryRunRequest) { w.open = []int{4} },
-			[]string{limitMessage},
-			bookRule, threePolicy, standing("4", "true"), "", ann, book,
+			prepare: func(w *world, _ *checkout.DryRunRequest) { w.open = []int{4} },
+			errs:    []string{limitMessage},
+			rule:    bookRule, policy: threePolicy, limit: standing("4", "true"), due: "", patron: ann, item: book,
 		},
 		"blocked, and the limit reached": {
-			func(w *world, _ *checkout.DryRunRequest) {
+			prepare: func(w *world, _ *checkout.DryRunRequest) {
 				w.open, w.Manual = []int{3}, []library.ManualBlock{{Borrowing: true, Desc: "fees"}}
 			},
-			[]string{"Patron blocked from borrowing", limitMessage},
-			bookRule, threePolicy, standing("3", "true"), "", ann, book,
+			errs: []string{"Patron blocked from borrowing", limitMessage},
+			rule: bookRule, policy: threePolicy, limit: standing("3", "true"), due: "", patron: ann, item: book,
 		},
 		"the fallback, without a limit": {
-			func(w *world, _ *checkout.DryRunRequest) { w.Book.MaterialTypeID = librarytest.OtherID },
-			nil, fallbackRule, threePolicy, "", "2026-03-15T10:00:00.000Z", ann, book,
+			prepare: func(w *world, _ *checkout.DryRunRequest) { w.Book.MaterialTypeID = librarytest.OtherID },
+			errs:    nil, rule: fallbackRule, policy: threePolicy, limit: "", due: "2026-03-15T10:00:00.000Z", patron: ann, item: book,
 		},
 		"no such patron": {
-			func(_ *world, r *checkout.DryRunRequest) { r.UserBarcode = "x" },
-			[]string{"Could not find user with matching barcode"},
-			"", "", "", "", "", book,
+			prepare: func(_ *world, r *checkout.DryRunRequest) { r.UserBarcode = "x" },
+			errs:    []string{"Could not find user with matching barcode"},
+			rule:    "", policy: "", limit: "", due: "", patron: "", item: book,
 		},
 		"no such item": {
-			func(_ *world, r *checkout.DryRunRequest) { r.ItemBarcode = "x" },
-			[]string{"No item with barcode x could be found"},
-			"", "", "", "", ann, "",
+			prepare: func(_ *world, r *checkout.DryRunRequest) { r.ItemBarcode = "x" },
+			errs:    []string{"No item with barcode x could be found"},
+			rule:    "", policy: "", limit: "", due: "", patron: ann, item: "",
 		},
 		"neither": {
-			func(_ *world, r *checkout.DryRunRequest) { *r = checkout.DryRunRequest{} },
-			[]string{"Could not find user with matching barcode", "No item with barcode  could be found"},
-			"", "", "", "", "", "",
+			prepare: func(_ *world, r *checkout.DryRunRequest) { *r = checkout.DryRunRequest{} },
+			errs:    []string{"Could not find user with matching barcode", "No item with barcode  could be found"},
+			rule:    "", policy: "", limit: "", due: "", patron: "", item: "",
 		},
 		"a policy that gives no due date": {
-			func(w *world, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
-			[]string{`the interval "Years" in the loan policy is not recognised`},
-			bookRule, threePolicy, standing("0", "false"), "", ann, book,
+			prepare: func(w *world, _ *checkout.DryRunRequest) { w.Policy = strings.Replace(w.Policy, "Weeks", "Years", 1) },
+			errs:    []string{`the interval "Years" in the loan policy is not recognised`},
+			rule:    bookRule, policy: threePolicy, limit: standing("0", "false"), due: "", patron: ann, item: book,
 		},
 	}
 	for name, tt := range tests {

@@ -17,23 +17,23 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// world is a library with one patron, one book and one storage, all in memory;
-// tests change what they are about.
+// world is a library with one patron, one book and one storage in memory. Tests change the fields
+// that they are about.
 type world struct {
 	*librarytest.Records
 	onLoan  bool
 	proxies []library.ProxyRelation
 
 	overloaded error    // of every check-out that wants a place
-	entered    []string // the patrons who got one
+	entered    []string // the patrons with a place
 	left       int      // places given back
 
 	mu       sync.Mutex
-	open     []int // answers of OpenLoans, the last one for ever
+	open     []int // answers of OpenLoans; the last one repeats
 	counted  []string
 	shown    []string // the locks that the counts named
 	count    []error  // answers of OpenLoans; afterwards it succeeds
-	held     int      // so many tries find the lock held
+	held     int      // this many tries find the lock held
 	acquire  []error  // answers of Acquire before that
 	requests []checkout.LockRequest
 	released []string

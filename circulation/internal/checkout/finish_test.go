@@ -18,8 +18,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// stuck is a storage whose calls of the last part take as long as they may, or as
-// long as the script says. A call on a context that has ended fails the test.
+// stuck is a storage whose last calls take as long as their time-outs, or as the script says. A
+// call on a context that has ended fails the test.
 type stuck struct {
 	*world
 	t        *testing.T
@@ -34,8 +34,8 @@ type answerAfter struct {
 	err  error
 }
 
-// take lets the call take so long.
-func (s *stuck) take(ctx context.Context, call string, wait time.Duration) error {
+// waitFor lets the call last for the wait.
+func (s *stuck) waitFor(ctx context.Context, call string, wait time.Duration) error {
 	if ctx.Err() != nil {
 		s.t.Errorf("%s was sent on a context that has ended", call)
 	}
@@ -53,14 +53,14 @@ func (s *stuck) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.Check
 		next = s.commits[s.sent]
 	}
 	s.sent++
-	if err := s.take(ctx, "a commit", next.wait); err != nil {
+	if err := s.waitFor(ctx, "a commit", next.wait); err != nil {
 		return schemas.CheckOutResult{}, err
 	}
 	return schemas.CheckOutResult{}, next.err
 }
 
 func (s *stuck) Item(ctx context.Context, id string) (library.Item, error) {
-	if err := s.take(ctx, "reading the item", s.reading); err != nil {
+	if err := s.waitFor(ctx, "reading the item", s.reading); err != nil {
 		return library.Item{}, err
 	}
 	return s.world.Item(ctx, id)
@@ -68,13 +68,13 @@ func (s *stuck) Item(ctx context.Context, id string) (library.Item, error) {
 
 func (s *stuck) Release(ctx context.Context, _ string) error {
 	s.releases++
-	return s.take(ctx, "a release", time.Hour)
+	return s.waitFor(ctx, "a release", time.Hour)
 }
 
 func (s *stuck) ReleaseDurably(ctx context.Context, id string) error { return s.Release(ctx, id) }
 
 func (s *stuck) CommittedLoan(ctx context.Context, _ string) (json.RawMessage, error) {
-	return nil, s.take(ctx, "reading the loan", time.Hour)
+	return nil, s.waitFor(ctx, "reading the loan", time.Hour)
 }
 
 func (s *stuck) ClaimCheckOut(context.Context, schemas.CheckOutRequest) (keyed.Claimed, error) {
@@ -82,11 +82,11 @@ func (s *stuck) ClaimCheckOut(context.Context, schemas.CheckOutRequest) (keyed.C
 }
 
 func (s *stuck) RenewClaim(ctx context.Context, _ string, _ time.Duration) error {
-	return s.take(ctx, "a change of the claim", time.Hour)
+	return s.waitFor(ctx, "a change of the claim", time.Hour)
 }
 
 func (s *stuck) AnswerClaim(ctx context.Context, _ string, _ keyed.Answer) error {
-	return s.take(ctx, "a change of the claim", time.Hour)
+	return s.waitFor(ctx, "a change of the claim", time.Hour)
 }
 
 func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
@@ -96,21 +96,21 @@ func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 		reading time.Duration
 		sent    int // commits
 	}{
-		"no commit is answered": {nil, 0, 2},
+		"no commit is answered": {reading: 0, sent: 2},
 		"commits fail at once": {
-			slices.Repeat([]answerAfter{{0, errGone}}, 99), 0, 0, // as many as the budget allows
+			commits: slices.Repeat([]answerAfter{{0, errGone}}, 99), reading: 0, sent: 0, // as many as the budget allows
 		},
 		"the item changed after a silence, and no other commit is answered": {
-			[]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, time.Second, 2 + 1,
+			commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, reading: time.Second, sent: 2 + 1,
 		},
 		"the item changed, and the other commits fail at once": {
-			append([]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}},
-				slices.Repeat([]answerAfter{{0, errGone}}, 99)...), 900 * time.Millisecond, 0,
+			commits: append([]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}},
+				slices.Repeat([]answerAfter{{0, errGone}}, 99)...), reading: 900 * time.Millisecond, sent: 0,
 		},
 		"the item changed, and reading it takes the rest of the time": {
-			[]answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, time.Hour, 2,
+			commits: []answerAfter{{2400 * time.Millisecond, errGone}, {2400 * time.Millisecond, errChanged}}, reading: time.Hour, sent: 2,
 		},
-		"the commit is done, and the release hangs": {[]answerAfter{{0, nil}}, 0, 1},
+		"the commit is done, and the release hangs": {commits: []answerAfter{{0, nil}}, reading: 0, sent: 1},
 	}
 	for name, tt := range tests {
 		for _, keyed := range []bool{false, true} {

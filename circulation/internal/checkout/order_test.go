@@ -13,8 +13,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// recorder is a world that takes a while for each call of the locked part, and
-// records when one begins and when it is answered.
+// recorder is a world that needs time for each call of the locked part. It records when a call
+// begins and when it is answered.
 type recorder struct {
 	*world
 	calls []string
@@ -75,23 +75,23 @@ func TestOrder_GrantThenCountThenCommit(t *testing.T) {
 		want    [][]string
 		code    fault.Code
 	}{
-		"lent":                      {func(*world) {}, [][]string{countFirst, grant, countAgain, committed, givenBack}, ""},
-		"granted at the second try": {func(w *world) { w.held = 1 }, [][]string{countFirst, grant, grant, countAgain, committed, givenBack}, ""},
-		"the count refuses":         {func(w *world) { w.open = []int{2, 3} }, [][]string{countFirst, grant, countAgain, givenBack}, fault.Invalid},
+		"lent":                      {prepare: func(*world) {}, want: [][]string{countFirst, grant, countAgain, committed, givenBack}},
+		"granted at the second try": {prepare: func(w *world) { w.held = 1 }, want: [][]string{countFirst, grant, grant, countAgain, committed, givenBack}},
+		"the count refuses":         {prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{countFirst, grant, countAgain, givenBack}, code: fault.Invalid},
 		"the count finds the lock gone": {
-			func(w *world) { w.count = []error{nil, errLost} },
-			[][]string{countFirst, grant, countAgain, givenBack, grant, countAgain, committed, givenBack},
-			"",
+			prepare: func(w *world) { w.count = []error{nil, errLost} },
+			want:    [][]string{countFirst, grant, countAgain, givenBack, grant, countAgain, committed, givenBack},
+			code:    "",
 		},
 		"the commit finds the lock gone": {
-			func(w *world) { w.commit = []error{errLost} },
-			[][]string{countFirst, grant, countAgain, committed, givenBack, grant, countAgain, committed, givenBack},
-			"",
+			prepare: func(w *world) { w.commit = []error{errLost} },
+			want:    [][]string{countFirst, grant, countAgain, committed, givenBack, grant, countAgain, committed, givenBack},
+			code:    "",
 		},
 		"the item changed": {
-			func(w *world) { w.commit = []error{errChanged} },
-			[][]string{countFirst, grant, countAgain, committed, countAgain, committed, givenBack},
-			"",
+			prepare: func(w *world) { w.commit = []error{errChanged} },
+			want:    [][]string{countFirst, grant, countAgain, committed, countAgain, committed, givenBack},
+			code:    "",
 		},
 	}
 	for name, tt := range tests {

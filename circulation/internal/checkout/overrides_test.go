@@ -27,8 +27,8 @@ func asStaff(t *testing.T, permissions ...string) context.Context {
 	return okapi.NewContext(t.Context(), okapi.Call{Permissions: permissions})
 }
 
-// overriding is the request to lend Ann the book with overrideBlocks as written.
-func overriding(t *testing.T, blocks string) checkout.Request {
+// newOverride returns the request to lend Ann the book with overrideBlocks as written.
+func newOverride(t *testing.T, blocks string) checkout.Request {
 	t.Helper()
 	r := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
 	if err := json.Unmarshal([]byte(`{"overrideBlocks":`+blocks+`}`), &r); err != nil {
@@ -37,7 +37,7 @@ func overriding(t *testing.T, blocks string) checkout.Request {
 	return r
 }
 
-// blockAll puts everything in Ann's way that staff may lift.
+// blockAll gives Ann every block that staff may lift.
 func (w *world) blockAll() {
 	w.Manual = []library.ManualBlock{{Desc: "owes books", Borrowing: true}}
 	w.Automated = []library.AutomatedBlock{{BlockBorrowing: true, Message: "too many"}}
@@ -45,8 +45,7 @@ func (w *world) blockAll() {
 	w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
 }
 
-// describeDetails returns the details in short: message, or message with the block and what
-// the caller lacks for it.
+// describeDetails returns each message, with the block and the missing permissions if it has one.
 func describeDetails(err error) []string {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -82,44 +81,44 @@ func TestOverrides(t *testing.T) {
 		granted []string
 		want    []string // nothing means that the book is lent
 	}{
-		"none asked for": {`{}`, everything, []string{
+		"none asked for": {blocks: `{}`, granted: everything, want: []string{
 			manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
 		}},
-		"none is null, without a permission": {`null`, nil, []string{
+		"none is null, without a permission": {blocks: `null`, want: []string{
 			manually + " [patronBlock " + mayPatron + "]", "too many [patronBlock " + mayPatron + "]",
 			reached + " [itemLimitBlock " + mayLimit + "]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
-		"a comment alone lifts nothing": {`{"comment":"c"}`, []string{mayPatron, mayLimit, mayLoanable}, []string{
+		"a comment alone lifts nothing": {blocks: `{"comment":"c"}`, granted: []string{mayPatron, mayLimit, mayLoanable}, want: []string{
 			manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
 		}},
-		"all":               {all, everything, nil},
-		"the patron's only": {patron, everything, []string{reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]"}},
-		"the limit only": {limit, everything, []string{
+		"all":               {blocks: all, granted: everything},
+		"the patron's only": {blocks: patron, granted: everything, want: []string{reached + " [itemLimitBlock ]", "Item is not loanable [itemNotLoanableBlock ]"}},
+		"the limit only": {blocks: limit, granted: everything, want: []string{
 			manually + " [patronBlock ]", "too many [patronBlock ]", "Item is not loanable [itemNotLoanableBlock ]",
 		}},
-		"not loanable only": {loanable, everything, []string{manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]"}},
-		"no permission": {all, nil, []string{
+		"not loanable only": {blocks: loanable, granted: everything, want: []string{manually + " [patronBlock ]", "too many [patronBlock ]", reached + " [itemLimitBlock ]"}},
+		"no permission": {blocks: all, want: []string{
 			denied + " [patronBlock " + mayPatron + "]", denied + " [itemLimitBlock " + mayLimit + "]", denied + " [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
-		"the wrong permissions": {all, []string{"circulation.override-renewal-block.post", mayLimit}, []string{
+		"the wrong permissions": {blocks: all, granted: []string{"circulation.override-renewal-block.post", mayLimit}, want: []string{
 			denied + " [patronBlock " + mayPatron + "]", denied + " [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
-		"without permission no word of the comment": {`{"patronBlock":{}}`, nil, []string{
+		"without permission no word of the comment": {blocks: `{"patronBlock":{}}`, want: []string{
 			denied + " [patronBlock " + mayPatron + "]", reached + " [itemLimitBlock " + mayLimit + "]", "Item is not loanable [itemNotLoanableBlock " + mayLoanable + "]",
 		}},
-		"no comment":            {strings.Replace(all, `"c"`, `" "`, 1), everything, []string{noComment}},
-		"comment is null":       {strings.Replace(all, `"c"`, `null`, 1), everything, []string{noComment}},
-		"no due date":           {strings.Replace(all, `{"dueDate":"2026-03-02T10:00:00Z"}`, `{}`, 1), everything, []string{"Override should be performed with due date specified"}},
-		"due before the loan":   {strings.Replace(all, "03-02T10", "03-01T09", 1), everything, []string{tooEarly}},
-		"due with the loan":     {strings.Replace(all, "03-02T10", "03-01T10", 1), everything, []string{tooEarly}},
-		"due at once, no words": {`{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-01T10:00:00Z"}}`, everything, []string{tooEarly, noComment}},
+		"no comment":            {blocks: strings.Replace(all, `"c"`, `" "`, 1), granted: everything, want: []string{noComment}},
+		"comment is null":       {blocks: strings.Replace(all, `"c"`, `null`, 1), granted: everything, want: []string{noComment}},
+		"no due date":           {blocks: strings.Replace(all, `{"dueDate":"2026-03-02T10:00:00Z"}`, `{}`, 1), granted: everything, want: []string{"Override should be performed with due date specified"}},
+		"due before the loan":   {blocks: strings.Replace(all, "03-02T10", "03-01T09", 1), granted: everything, want: []string{tooEarly}},
+		"due with the loan":     {blocks: strings.Replace(all, "03-02T10", "03-01T10", 1), granted: everything, want: []string{tooEarly}},
+		"due at once, no words": {blocks: `{"patronBlock":{},"itemLimitBlock":{},"itemNotLoanableBlock":{"dueDate":"2026-03-01T10:00:00Z"}}`, granted: everything, want: []string{tooEarly, noComment}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			w.blockAll()
-			_, err := w.service().CheckOut(asStaff(t, tt.granted...), overriding(t, tt.blocks))
+			_, err := w.service().CheckOut(asStaff(t, tt.granted...), newOverride(t, tt.blocks))
 			if got := describeDetails(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
 				t.Errorf("got  %q (%v)\nwant %q", got, err, tt.want)
 			}
@@ -131,19 +130,19 @@ func TestOverrides(t *testing.T) {
 func TestOverrides_OfALoan(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ blocks, action, comment, due string }{
-		"plain":              {`{"comment":"unused"}`, "checkedout", "", "2026-03-15T10:00:00.000Z"},
-		"patron block":       {`{"patronBlock":{},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-03-15T10:00:00.000Z"},
-		"item limit":         {`{"itemLimitBlock":{},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-03-15T10:00:00.000Z"},
-		"not loanable":       {`{"itemNotLoanableBlock":{"dueDate":"2026-03-02"},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-03-02T00:00:00.000Z"},
-		"renewal's block":    {`{"renewalBlock":{},"comment":"unused"}`, "checkedout", "", "2026-03-15T10:00:00.000Z"},
-		"a later expiration": {`{"itemNotLoanableBlock":{"dueDate":"2026-05-02"},"comment":"known"}`, "checkedOutThroughOverride", "known", "2026-05-02T00:00:00.000Z"},
+		"plain":              {blocks: `{"comment":"unused"}`, action: "checkedout", due: "2026-03-15T10:00:00.000Z"},
+		"patron block":       {blocks: `{"patronBlock":{},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-03-15T10:00:00.000Z"},
+		"item limit":         {blocks: `{"itemLimitBlock":{},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-03-15T10:00:00.000Z"},
+		"not loanable":       {blocks: `{"itemNotLoanableBlock":{"dueDate":"2026-03-02"},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-03-02T00:00:00.000Z"},
+		"renewal's block":    {blocks: `{"renewalBlock":{},"comment":"unused"}`, action: "checkedout", due: "2026-03-15T10:00:00.000Z"},
+		"a later expiration": {blocks: `{"itemNotLoanableBlock":{"dueDate":"2026-05-02"},"comment":"known"}`, action: "checkedOutThroughOverride", comment: "known", due: "2026-05-02T00:00:00.000Z"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			w.Patron.ExpirationDate.Time = librarytest.Today.AddDate(0, 1, 0)
-			if _, err := w.service().CheckOut(asStaff(t, mayPatron, mayLimit, mayLoanable), overriding(t, tt.blocks)); err != nil {
+			if _, err := w.service().CheckOut(asStaff(t, mayPatron, mayLimit, mayLoanable), newOverride(t, tt.blocks)); err != nil {
 				t.Fatal(err)
 			}
 			var loan library.Loan
@@ -163,7 +162,7 @@ func TestOverrides_OfTheLimitHoldUnderTheLock(t *testing.T) {
 	w := newWorld()
 	w.open = []int{3}
 	w.commit = []error{errChanged} // the item is judged once more
-	if _, err := w.service().CheckOut(asStaff(t, mayLimit), overriding(t, `{"itemLimitBlock":{},"comment":"c"}`)); err != nil {
+	if _, err := w.service().CheckOut(asStaff(t, mayLimit), newOverride(t, `{"itemLimitBlock":{},"comment":"c"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.counted) != 0 || len(w.requests) != 1 || len(w.commits) != 2 {
@@ -175,7 +174,7 @@ func TestOverrides_LiftNothingElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.Book.Status.Name = "Checked out"
-	_, err := w.service().CheckOut(t.Context(), overriding(t, `{"patronBlock":{},"comment":"c"}`))
+	_, err := w.service().CheckOut(t.Context(), newOverride(t, `{"patronBlock":{},"comment":"c"}`))
 	want := []string{"Insufficient override permissions [patronBlock " + mayPatron + "]", "Item is already checked out"}
 	if got := describeDetails(err); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -117,21 +117,14 @@ func (s *Service) readRecords(ctx context.Context, p *plan) error {
 func (s *Service) readNamed(ctx context.Context, p *plan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.facts.ReadNamed(ctx, s.Library, p.req.UserBarcode, p.req.ItemBarcode) })
-	g.Go(func() (err error) {
-		p.proxy.user, p.proxy.found, err = library.FindByBarcode(ctx, p.req.ProxyUserBarcode, s.Library.UserByBarcode)
-		return err
-	})
+	library.FindInto(ctx, g, &p.proxy.user, &p.proxy.found, library.KeepBarcode(p.req.ProxyUserBarcode), s.Library.UserByBarcode)
 	return g.Wait()
 }
 
 // readItem reads what belongs to the item, and whether it is on loan.
 func (s *Service) readItem(ctx context.Context, p *plan) error {
-	itemID := p.facts.Copy.Item.ID
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		p.openLoan, err = s.Library.HasOpenLoan(ctx, itemID)
-		return err
-	})
+	library.ReadInto(ctx, g, &p.openLoan, p.facts.Copy.Item.ID, s.Library.HasOpenLoan)
 	g.Go(func() error { return p.facts.ReadCopy(ctx, s.Library) })
 	return g.Wait()
 }

@@ -90,8 +90,8 @@ func TestPlan_Refusals(t *testing.T) {
 	}
 }
 
-// What is wrong is reported in the order of FOLIO's checks, each skipped only when
-// what it is about was not found.
+// Refusals stand in the order of FOLIO's checks. A check is skipped only if its subject was not
+// found.
 func TestPlan_ReportsEverythingInOrder(t *testing.T) {
 	t.Parallel()
 	inactive := false
@@ -206,7 +206,7 @@ func TestPlan_LoanEndsWithThePatronsExpiration(t *testing.T) {
 	}
 }
 
-// until is a date so long after now.
+// until returns the time d after today.
 func until(d time.Duration) library.Instant { return library.Instant{Time: librarytest.Today.Add(d)} }
 
 func TestPlan_BlocksOfAPatron(t *testing.T) {

@@ -65,33 +65,32 @@ type NotLoanableOverride struct {
 	DueDate library.Instant `json:"dueDate"`
 }
 
-// block is a check that staff may lift: its name in FOLIO's errors and requests, and the permission
-// that it takes.
-type block struct{ name, permission string }
+// block is a check that staff may lift: its name in FOLIO's errors and requests, the permission
+// that it takes, and whether a request lifts it.
+type block struct {
+	name, permission string
+	isLifted         func(OverrideBlocks) bool
+}
 
 // The blocks of check-outs.
 var (
-	patronBlock      = block{"patronBlock", "circulation.override-patron-block.post"}
-	itemLimitBlock   = block{"itemLimitBlock", "circulation.override-item-limit-block.post"}
-	notLoanableBlock = block{"itemNotLoanableBlock", "circulation.override-item-not-loanable-block.post"}
+	patronBlock = block{
+		"patronBlock", "circulation.override-patron-block.post",
+		func(o OverrideBlocks) bool { return o.PatronBlock != nil },
+	}
+	itemLimitBlock = block{
+		"itemLimitBlock", "circulation.override-item-limit-block.post",
+		func(o OverrideBlocks) bool { return o.ItemLimitBlock != nil },
+	}
+	notLoanableBlock = block{
+		"itemNotLoanableBlock", "circulation.override-item-not-loanable-block.post",
+		func(o OverrideBlocks) bool { return o.ItemNotLoanableBlock != nil },
+	}
 )
 
 // OverridePermissions returns every permission that an override may take.
 func OverridePermissions() []string {
 	return []string{patronBlock.permission, itemLimitBlock.permission, notLoanableBlock.permission}
-}
-
-// isNamed reports whether the request lifts the block.
-func (o OverrideBlocks) isNamed(b block) bool {
-	switch b {
-	case patronBlock:
-		return o.PatronBlock != nil
-	case itemLimitBlock:
-		return o.ItemLimitBlock != nil
-	case notLoanableBlock:
-		return o.ItemNotLoanableBlock != nil
-	}
-	return false
 }
 
 // describe returns the block as an error names it, with the permission that the caller lacks for
@@ -119,7 +118,7 @@ func (b block) checkPermission(ctx context.Context, parameters ...fault.Paramete
 // liftBlock reports whether the request lifts the block. The block's check is then not made at all,
 // needed or not. The details are what the caller may not do.
 func (p *plan) liftBlock(ctx context.Context, b block) (lifted bool, found fault.List) {
-	if !p.req.OverrideBlocks.isNamed(b) {
+	if !b.isLifted(p.req.OverrideBlocks) {
 		return false, nil
 	}
 	if found := b.checkPermission(ctx); found != nil {

@@ -14,7 +14,7 @@ func TestSettings_OneChangeNeedsNoBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			w.set = settings.Settings{Version: "7"} // and no waits: the lock is tried for once
+			w.set = settings.Settings{Version: "7"} // without waits, so the lock is tried for once
 			w.fresh = &settings.Settings{Version: "8", Enabled: enabled, TTL: 3 * time.Second, Waits: []time.Duration{time.Millisecond}}
 			w.held = 1 // so that the wait of the new settings is needed
 			w.commit = []error{fault.New(fault.SettingsChanged, "settings have version 8")}

@@ -74,7 +74,7 @@ func TestTerms_HaveAllPoliciesOfTheRule(t *testing.T) {
 	if !contains(w, `"overdueFinePolicyId":"`+librarytest.OtherID+`","lostItemPolicyId":"`+librarytest.CarlID+`"`) {
 		t.Errorf("lent %s", w.commits[0].Loan)
 	}
-	w = newWorld() // whose rules name them with what is no id
+	w = newWorld() // its rules name them with texts that are no ids
 	if _, err := w.checkOut(t); err != nil || contains(w, "FinePolicyId") {
 		t.Errorf("got %v, lent %s", err, w.commits[0].Loan)
 	}
@@ -89,10 +89,10 @@ func TestTerms_FollowTheSchedule(t *testing.T) {
 		profile, schedule string
 		want              []string
 	}{
-		"fixed":                    {"Fixed", term, nil},
-		"rolling, limited":         {"Rolling", term, nil},
-		"fixed, out of range":      {"Fixed", past, []string{outside}},
-		"rolling out of its range": {"Rolling", past, []string{outside}},
+		"fixed":                    {profile: "Fixed", schedule: term},
+		"rolling, limited":         {profile: "Rolling", schedule: term},
+		"fixed, out of range":      {profile: "Fixed", schedule: past, want: []string{outside}},
+		"rolling out of its range": {profile: "Rolling", schedule: past, want: []string{outside}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

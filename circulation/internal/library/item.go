@@ -130,8 +130,10 @@ type PickupPoint struct {
 // maxBarcode is the number of characters of the longest barcode that storage accepts.
 const maxBarcode = 600
 
-// IsPossibleBarcode reports whether a record can have this barcode. A request with any other
-// barcode needs no call to storage.
-func IsPossibleBarcode(barcode string) bool {
-	return barcode != "" && utf8.RuneCountInString(barcode) <= maxBarcode && !strings.ContainsRune(barcode, 0)
+// KeepBarcode returns a barcode that a record can have, else "", which needs no call to storage.
+func KeepBarcode(barcode string) string {
+	if utf8.RuneCountInString(barcode) > maxBarcode || strings.ContainsRune(barcode, 0) {
+		return ""
+	}
+	return barcode
 }

@@ -39,14 +39,8 @@ type Queue struct {
 // fails, f has what was found until then.
 func (f *Facts) ReadNamed(ctx context.Context, records Records, userBarcode, itemBarcode string) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		f.User, f.UserFound, err = FindByBarcode(ctx, userBarcode, records.UserByBarcode)
-		return err
-	})
-	g.Go(func() (err error) {
-		f.Copy.Item, f.ItemFound, err = FindByBarcode(ctx, itemBarcode, records.ItemByBarcode)
-		return err
-	})
+	FindInto(ctx, g, &f.User, &f.UserFound, KeepBarcode(userBarcode), records.UserByBarcode)
+	FindInto(ctx, g, &f.Copy.Item, &f.ItemFound, KeepBarcode(itemBarcode), records.ItemByBarcode)
 	g.Go(func() (err error) {
 		f.Queue.TitleLevel, err = records.TitleLevelRequests(ctx)
 		return err
@@ -54,40 +48,33 @@ func (f *Facts) ReadNamed(ctx context.Context, records Records, userBarcode, ite
 	return g.Wait()
 }
 
-// FindByBarcode calls find for a barcode that a record can have.
-func FindByBarcode[T any](ctx context.Context, barcode string, find func(context.Context, string) (T, error)) (T, bool, error) {
-	if !IsPossibleBarcode(barcode) {
-		var none T
-		return none, false, nil
+// ReadInto adds a call to the group that reads what belongs to the record with the id.
+func ReadInto[T any](ctx context.Context, g *errgroup.Group, to *T, id string, read func(context.Context, string) (T, error)) {
+	g.Go(func() (err error) {
+		*to, err = read(ctx, id)
+		return err
+	})
+}
+
+// FindInto adds a call to the group that reads a record which need not exist. An empty id, or an
+// empty barcode, is that of no record.
+func FindInto[T any](ctx context.Context, g *errgroup.Group, to *T, found *bool, id string, find func(context.Context, string) (T, error)) {
+	if id == "" {
+		return
 	}
-	return fault.Found(find(ctx, barcode))
+	g.Go(func() (err error) {
+		*to, *found, err = fault.Found(find(ctx, id))
+		return err
+	})
 }
 
 // ReadPatron reads the group and the blocks of the patron.
 func (f *Facts) ReadPatron(ctx context.Context, patrons Patrons) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		f.Group, err = findNamed(ctx, f.User.PatronGroup, patrons.Group)
-		return err
-	})
-	g.Go(func() (err error) {
-		f.ManualBlocks, err = patrons.ManualBlocks(ctx, f.User.ID)
-		return err
-	})
-	g.Go(func() (err error) {
-		f.AutomatedBlocks, err = patrons.AutomatedBlocks(ctx, f.User.ID)
-		return err
-	})
+	FindInto(ctx, g, &f.Group, new(bool), f.User.PatronGroup, patrons.Group)
+	ReadInto(ctx, g, &f.ManualBlocks, f.User.ID, patrons.ManualBlocks)
+	ReadInto(ctx, g, &f.AutomatedBlocks, f.User.ID, patrons.AutomatedBlocks)
 	return g.Wait()
-}
-
-// findNamed returns the record that another one names with id; an empty id names none.
-func findNamed[T any](ctx context.Context, id string, find func(context.Context, string) (T, error)) (record T, err error) {
-	if id == "" {
-		return record, nil
-	}
-	record, _, err = fault.Found(find(ctx, id))
-	return record, err
 }
 
 // ReadCopy reads the records that the item belongs to, and its queue.
@@ -101,37 +88,24 @@ func (f *Facts) ReadCopy(ctx context.Context, copies Copies) (err error) {
 func ReadCopy(ctx context.Context, copies Copies, item Item, titleLevel bool) (Copy, Queue, error) {
 	c, q := Copy{Item: item}, Queue{TitleLevel: titleLevel}
 	g, ctx := errgroup.WithContext(ctx)
-	readItemQueue := func() (err error) {
-		q.Requests, err = copies.ItemRequests(ctx, item.ID)
-		return err
-	}
+	FindInto(ctx, g, &c.Location, new(bool), item.EffectiveLocationID, copies.Location)
+	FindInto(ctx, g, &c.Material, new(bool), item.MaterialTypeID, copies.MaterialType)
 	if !titleLevel {
-		g.Go(readItemQueue)
+		ReadInto(ctx, g, &q.Requests, item.ID, copies.ItemRequests)
 	}
 	g.Go(func() (err error) {
 		if c.Holdings, _, err = fault.Found(copies.Holdings(ctx, item.HoldingsRecordID)); err != nil {
 			return err
 		}
 		instanceID := c.Holdings.InstanceID
+		FindInto(ctx, g, &c.Instance, new(bool), instanceID, copies.Instance)
 		switch {
 		case titleLevel && instanceID == "":
-			g.Go(readItemQueue)
+			ReadInto(ctx, g, &q.Requests, item.ID, copies.ItemRequests)
 		case titleLevel:
-			g.Go(func() (err error) {
-				q.Requests, err = copies.TitleRequests(ctx, instanceID)
-				return err
-			})
+			ReadInto(ctx, g, &q.Requests, instanceID, copies.TitleRequests)
 		}
-		c.Instance, err = findNamed(ctx, instanceID, copies.Instance)
-		return err
-	})
-	g.Go(func() (err error) {
-		c.Location, err = findNamed(ctx, item.EffectiveLocationID, copies.Location)
-		return err
-	})
-	g.Go(func() (err error) {
-		c.Material, err = findNamed(ctx, item.MaterialTypeID, copies.MaterialType)
-		return err
+		return nil
 	})
 	err := g.Wait()
 	return c, q, err

@@ -30,19 +30,19 @@ func at(t *testing.T, s string) time.Time {
 func TestDueDate_Rolling(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ lent, duration, interval, want string }{
-		"minutes":                            {"2026-03-01T10:00:00.123Z", "90", "Minutes", "2026-03-01T11:30:00.123Z"},
-		"hours":                              {"2026-03-01T23:30:00Z", "1", "Hours", "2026-03-02T00:30:00Z"},
-		"days":                               {"2026-02-27T10:00:00Z", "3", "Days", "2026-03-02T10:00:00Z"},
-		"weeks":                              {"2026-12-24T10:00:00Z", "2", "Weeks", "2027-01-07T10:00:00Z"},
-		"months":                             {"2026-11-15T10:00:00Z", "3", "Months", "2027-02-15T10:00:00Z"},
-		"a month from the 31st":              {"2026-01-31T10:00:00Z", "1", "Months", "2026-02-28T10:00:00Z"},
-		"a month from the 31st in leap year": {"2028-01-31T10:00:00Z", "1", "Months", "2028-02-29T10:00:00Z"},
-		"to a month of 30 days":              {"2026-08-31T23:59:59Z", "3", "Months", "2026-11-30T23:59:59Z"},
-		"over December":                      {"2026-12-31T10:00:00Z", "2", "Months", "2027-02-28T10:00:00Z"},
-		"twelve months from leap day":        {"2028-02-29T10:00:00Z", "12", "Months", "2029-02-28T10:00:00Z"},
-		"the offset stays":                   {"2026-01-31T23:30:00-05:00", "1", "Months", "2026-02-28T23:30:00-05:00"},
-		"1000 years of hours":                {"2026-01-01T00:00:00Z", "8765820", "Hours", "3026-01-01T12:00:00Z"},
-		"duration written 2.0":               {"2026-03-01T10:00:00Z", "2.0", "Days", "2026-03-03T10:00:00Z"},
+		"minutes":                            {lent: "2026-03-01T10:00:00.123Z", duration: "90", interval: "Minutes", want: "2026-03-01T11:30:00.123Z"},
+		"hours":                              {lent: "2026-03-01T23:30:00Z", duration: "1", interval: "Hours", want: "2026-03-02T00:30:00Z"},
+		"days":                               {lent: "2026-02-27T10:00:00Z", duration: "3", interval: "Days", want: "2026-03-02T10:00:00Z"},
+		"weeks":                              {lent: "2026-12-24T10:00:00Z", duration: "2", interval: "Weeks", want: "2027-01-07T10:00:00Z"},
+		"months":                             {lent: "2026-11-15T10:00:00Z", duration: "3", interval: "Months", want: "2027-02-15T10:00:00Z"},
+		"a month from the 31st":              {lent: "2026-01-31T10:00:00Z", duration: "1", interval: "Months", want: "2026-02-28T10:00:00Z"},
+		"a month from the 31st in leap year": {lent: "2028-01-31T10:00:00Z", duration: "1", interval: "Months", want: "2028-02-29T10:00:00Z"},
+		"to a month of 30 days":              {lent: "2026-08-31T23:59:59Z", duration: "3", interval: "Months", want: "2026-11-30T23:59:59Z"},
+		"over December":                      {lent: "2026-12-31T10:00:00Z", duration: "2", interval: "Months", want: "2027-02-28T10:00:00Z"},
+		"twelve months from leap day":        {lent: "2028-02-29T10:00:00Z", duration: "12", interval: "Months", want: "2029-02-28T10:00:00Z"},
+		"the offset stays":                   {lent: "2026-01-31T23:30:00-05:00", duration: "1", interval: "Months", want: "2026-02-28T23:30:00-05:00"},
+		"1000 years of hours":                {lent: "2026-01-01T00:00:00Z", duration: "8765820", interval: "Hours", want: "3026-01-01T12:00:00Z"},
+		"duration written 2.0":               {lent: "2026-03-01T10:00:00Z", duration: "2.0", interval: "Days", want: "2026-03-03T10:00:00Z"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -38,18 +38,18 @@ func TestParseLoanPolicy_ItemLimit(t *testing.T) {
 		want        int
 		wantErr     string
 	}{
-		"absent":                {`{}`, 0, ""},
-		"null":                  {`{"itemLimit":null}`, 0, ""},
-		"no loans policy":       {`null`, 0, ""},
-		"smallest":              {`{"itemLimit":1}`, 1, ""},
-		"largest":               {`{"itemLimit":9999}`, 9999, ""},
-		"written with fraction": {`{"itemLimit":3.0}`, 3, ""},
-		"zero":                  {`{"itemLimit":0}`, 0, "itemLimit is 0, allowed are 1 to 9999"},
-		"negative":              {`{"itemLimit":-1}`, 0, "itemLimit is -1, allowed are 1 to 9999"},
-		"too large":             {`{"itemLimit":10000}`, 0, "itemLimit is 10000, allowed are 1 to 9999"},
-		"huge":                  {`{"itemLimit":1e300}`, 0, "not a whole number of 32 bits: 1e300"},
-		"not whole":             {`{"itemLimit":1.5}`, 0, "not a whole number of 32 bits: 1.5"},
-		"text":                  {`{"itemLimit":"5"}`, 0, "cannot unmarshal string"},
+		"absent":                {loansPolicy: `{}`, want: 0},
+		"null":                  {loansPolicy: `{"itemLimit":null}`, want: 0},
+		"no loans policy":       {loansPolicy: `null`, want: 0},
+		"smallest":              {loansPolicy: `{"itemLimit":1}`, want: 1},
+		"largest":               {loansPolicy: `{"itemLimit":9999}`, want: 9999},
+		"written with fraction": {loansPolicy: `{"itemLimit":3.0}`, want: 3},
+		"zero":                  {loansPolicy: `{"itemLimit":0}`, want: 0, wantErr: "itemLimit is 0, allowed are 1 to 9999"},
+		"negative":              {loansPolicy: `{"itemLimit":-1}`, want: 0, wantErr: "itemLimit is -1, allowed are 1 to 9999"},
+		"too large":             {loansPolicy: `{"itemLimit":10000}`, want: 0, wantErr: "itemLimit is 10000, allowed are 1 to 9999"},
+		"huge":                  {loansPolicy: `{"itemLimit":1e300}`, want: 0, wantErr: "not a whole number of 32 bits: 1e300"},
+		"not whole":             {loansPolicy: `{"itemLimit":1.5}`, want: 0, wantErr: "not a whole number of 32 bits: 1.5"},
+		"text":                  {loansPolicy: `{"itemLimit":"5"}`, want: 0, wantErr: "cannot unmarshal string"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,29 +90,29 @@ func TestItemLimitFor(t *testing.T) {
 		limited       bool
 		message, code string
 	}{
-		"fallback or location": {policy.Conditions{}, false, "", ""},
-		"g":                    {policy.Conditions{PatronGroup: true}, false, "", ""},
-		"m":                    {policy.Conditions{MaterialType: true}, true, start + "material type", "ITEM_LIMIT_MATERIAL_TYPE"},
-		"t":                    {policy.Conditions{LoanType: true}, true, start + "loan type", "ITEM_LIMIT_LOAN_TYPE"},
+		"fallback or location": {rule: policy.Conditions{}},
+		"g":                    {rule: policy.Conditions{PatronGroup: true}},
+		"m":                    {rule: policy.Conditions{MaterialType: true}, limited: true, message: start + "material type", code: "ITEM_LIMIT_MATERIAL_TYPE"},
+		"t":                    {rule: policy.Conditions{LoanType: true}, limited: true, message: start + "loan type", code: "ITEM_LIMIT_LOAN_TYPE"},
 		"m+t": {
-			policy.Conditions{MaterialType: true, LoanType: true},
-			true,
-			start + "combination of material type and loan type", "ITEM_LIMIT_MATERIAL_TYPE_LOAN_TYPE",
+			rule:    policy.Conditions{MaterialType: true, LoanType: true},
+			limited: true,
+			message: start + "combination of material type and loan type", code: "ITEM_LIMIT_MATERIAL_TYPE_LOAN_TYPE",
 		},
 		"g+m": {
-			policy.Conditions{PatronGroup: true, MaterialType: true},
-			true,
-			start + "combination of patron group and material type", "ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE",
+			rule:    policy.Conditions{PatronGroup: true, MaterialType: true},
+			limited: true,
+			message: start + "combination of patron group and material type", code: "ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE",
 		},
 		"g+t": {
-			policy.Conditions{PatronGroup: true, LoanType: true},
-			true,
-			start + "combination of patron group and loan type", "ITEM_LIMIT_PATRON_GROUP_LOAN_TYPE",
+			rule:    policy.Conditions{PatronGroup: true, LoanType: true},
+			limited: true,
+			message: start + "combination of patron group and loan type", code: "ITEM_LIMIT_PATRON_GROUP_LOAN_TYPE",
 		},
 		"g+m+t": {
-			policy.Conditions{PatronGroup: true, MaterialType: true, LoanType: true},
-			true,
-			start + "combination of patron group, material type and loan type", "ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE",
+			rule:    policy.Conditions{PatronGroup: true, MaterialType: true, LoanType: true},
+			limited: true,
+			message: start + "combination of patron group, material type and loan type", code: "ITEM_LIMIT_PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE",
 		},
 	}
 	for name, tt := range tests {

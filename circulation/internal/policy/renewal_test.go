@@ -46,20 +46,20 @@ func TestRenew_DueDates(t *testing.T) {
 		change func(*policy.RenewalTerms)
 		want   string
 	}{
-		"counted from now":                  {weeks + `,` + fromNow, nil, "2026-03-24 10:00"},
-		"counted from the due date":         {weeks + `,` + fromDue, nil, "2026-03-26 18:00"},
-		"no due date to count from":         {weeks + `,` + fromDue, func(r *policy.RenewalTerms) { r.DueDate = time.Time{} }, "2026-03-24 10:00"},
-		"the last one allowed":              {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Renewals = 2 }, "2026-03-24 10:00"},
-		"unlimited":                         {weeks + `,` + fromDue, func(r *policy.RenewalTerms) { r.Renewals = 1000 }, "2026-03-26 18:00"},
-		"another period for renewals":       {weeks + `,` + threeDays, nil, "2026-03-13 10:00"},
-		"the card ends before":              {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.PatronExpires = clock(t, "2026-03-20 00:00") }, "2026-03-20 00:00"},
-		"a period for waiting holds":        {weeks + `,` + fromDue + `,` + holdsDay, func(r *policy.RenewalTerms) { r.HoldWaits = true }, "2026-03-14 18:00"},
-		"no hold waits":                     {weeks + `,` + fromDue + `,` + holdsDay, nil, "2026-03-26 18:00"},
-		"a schedule that does not limit":    {limitedWeeks + `,` + fromNow, nil, "2026-03-24 10:00"},
-		"a schedule that limits":            {limitedWeeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-03-30 10:00") }, "2026-04-05 23:59"},
-		"the date of the schedule":          {fixed + `,"renewalsPolicy":{"unlimited":true}`, nil, "2026-04-05 23:59"},
-		"the profile in small letters":      {strings.Replace(fixed, "Fixed", "fixed", 1) + `,"renewalsPolicy":{"unlimited":true}`, nil, "2026-04-05 23:59"},
-		"holds that the policy renews with": {fixed + `,"renewalsPolicy":{"unlimited":true},"requestManagement":{"holds":{"renewItemsWithRequest":true}}`, func(r *policy.RenewalTerms) { r.HoldWaits = true }, "2026-04-05 23:59"},
+		"counted from now":                  {policy: weeks + `,` + fromNow, want: "2026-03-24 10:00"},
+		"counted from the due date":         {policy: weeks + `,` + fromDue, want: "2026-03-26 18:00"},
+		"no due date to count from":         {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.DueDate = time.Time{} }, want: "2026-03-24 10:00"},
+		"the last one allowed":              {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Renewals = 2 }, want: "2026-03-24 10:00"},
+		"unlimited":                         {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.Renewals = 1000 }, want: "2026-03-26 18:00"},
+		"another period for renewals":       {policy: weeks + `,` + threeDays, want: "2026-03-13 10:00"},
+		"the card ends before":              {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.PatronExpires = clock(t, "2026-03-20 00:00") }, want: "2026-03-20 00:00"},
+		"a period for waiting holds":        {policy: weeks + `,` + fromDue + `,` + holdsDay, change: func(r *policy.RenewalTerms) { r.HoldWaits = true }, want: "2026-03-14 18:00"},
+		"no hold waits":                     {policy: weeks + `,` + fromDue + `,` + holdsDay, want: "2026-03-26 18:00"},
+		"a schedule that does not limit":    {policy: limitedWeeks + `,` + fromNow, want: "2026-03-24 10:00"},
+		"a schedule that limits":            {policy: limitedWeeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-03-30 10:00") }, want: "2026-04-05 23:59"},
+		"the date of the schedule":          {policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, want: "2026-04-05 23:59"},
+		"the profile in small letters":      {policy: strings.Replace(fixed, "Fixed", "fixed", 1) + `,"renewalsPolicy":{"unlimited":true}`, want: "2026-04-05 23:59"},
+		"holds that the policy renews with": {policy: fixed + `,"renewalsPolicy":{"unlimited":true},"requestManagement":{"holds":{"renewItemsWithRequest":true}}`, change: func(r *policy.RenewalTerms) { r.HoldWaits = true }, want: "2026-04-05 23:59"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,27 +101,27 @@ func TestRenew_Refusals(t *testing.T) {
 		change func(*policy.RenewalTerms)
 		want   []string
 	}{
-		"recalled":                      {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Recalled = true }, []string{recalled}},
-		"on hold":                       {weeks + `,` + fromNow, waits, []string{hold}},
-		"the number is reached":         {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Renewals = 3 }, []string{number}},
-		"no number at all":              {weeks + `,"renewalsPolicy":{"renewFromId":"SYSTEM_DATE"}`, nil, []string{number}},
-		"the same due date":             {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.DueDate = clock(t, "2026-03-24 10:00") }, []string{same}},
-		"an earlier due date":           {weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.DueDate = clock(t, "2026-05-01 10:00") }, []string{same}},
-		"the card ends at the due date": {weeks + `,` + fromDue, func(r *policy.RenewalTerms) { r.PatronExpires = r.DueDate }, []string{same}},
-		"everything at once": {weeks + `,` + fromNow, func(r *policy.RenewalTerms) {
+		"recalled":                      {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Recalled = true }, want: []string{recalled}},
+		"on hold":                       {policy: weeks + `,` + fromNow, change: waits, want: []string{hold}},
+		"the number is reached":         {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Renewals = 3 }, want: []string{number}},
+		"no number at all":              {policy: weeks + `,"renewalsPolicy":{"renewFromId":"SYSTEM_DATE"}`, want: []string{number}},
+		"the same due date":             {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.DueDate = clock(t, "2026-03-24 10:00") }, want: []string{same}},
+		"an earlier due date":           {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.DueDate = clock(t, "2026-05-01 10:00") }, want: []string{same}},
+		"the card ends at the due date": {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.PatronExpires = r.DueDate }, want: []string{same}},
+		"everything at once": {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) {
 			r.Recalled, r.HoldWaits, r.Renewals, r.DueDate = true, true, 9, clock(t, "2026-05-01 10:00")
-		}, []string{recalled, hold, same, number}},
-		"not renewable":                {`"renewable":false,` + weeks + `,` + fromNow, func(r *policy.RenewalTerms) { r.Recalled, r.Renewals = true, 9 }, []string{recalled, "loan is not renewable"}},
-		"not loanable":                 {`"loanable":false,` + weeks + `,` + fromNow, nil, []string{"item is not loanable"}},
-		"nothing to count from":        {weeks + `,"renewalsPolicy":{"unlimited":true}`, nil, []string{"cannot determine when to renew from"}},
-		"outside the schedule":         {fixed + `,"renewalsPolicy":{"unlimited":true}`, april, []string{"renewal date falls outside of date ranges in the loan policy"}},
-		"outside the limits":           {limitedWeeks + `,` + fromNow, april, []string{"renewal date falls outside of date ranges in the loan policy"}},
-		"a period with fixed dates":    {fixed + `,` + threeDays, nil, []string{"Item's loan policy has fixed profile but renewal period is specified"}},
-		"holds with fixed dates":       {fixed + `,"renewalsPolicy":{"unlimited":true},` + holdsDay, waits, []string{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}},
-		"another period that is none":  {weeks + `,"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true}`, nil, []string{"the loan period in the loan policy is not recognised"}},
-		"an unknown interval":          {strings.Replace(weeks, "Weeks", "Years", 1) + `,` + fromNow, nil, []string{`the interval "Years" in the loan policy is not recognised`}},
-		"an unknown profile":           {strings.Replace(weeks, "Rolling", "Round", 1) + `,` + fromNow, nil, []string{`profile "Round" in the loan policy is not recognised`}},
-		"a duration that makes no end": {strings.Replace(weeks, ":2,", ":0,", 1) + `,` + fromNow, nil, []string{`the duration "0" in the loan policy is invalid`}},
+		}, want: []string{recalled, hold, same, number}},
+		"not renewable":                {policy: `"renewable":false,` + weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Recalled, r.Renewals = true, 9 }, want: []string{recalled, "loan is not renewable"}},
+		"not loanable":                 {policy: `"loanable":false,` + weeks + `,` + fromNow, want: []string{"item is not loanable"}},
+		"nothing to count from":        {policy: weeks + `,"renewalsPolicy":{"unlimited":true}`, want: []string{"cannot determine when to renew from"}},
+		"outside the schedule":         {policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
+		"outside the limits":           {policy: limitedWeeks + `,` + fromNow, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
+		"a period with fixed dates":    {policy: fixed + `,` + threeDays, want: []string{"Item's loan policy has fixed profile but renewal period is specified"}},
+		"holds with fixed dates":       {policy: fixed + `,"renewalsPolicy":{"unlimited":true},` + holdsDay, change: waits, want: []string{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}},
+		"another period that is none":  {policy: weeks + `,"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true}`, want: []string{"the loan period in the loan policy is not recognised"}},
+		"an unknown interval":          {policy: strings.Replace(weeks, "Weeks", "Years", 1) + `,` + fromNow, want: []string{`the interval "Years" in the loan policy is not recognised`}},
+		"an unknown profile":           {policy: strings.Replace(weeks, "Rolling", "Round", 1) + `,` + fromNow, want: []string{`profile "Round" in the loan policy is not recognised`}},
+		"a duration that makes no end": {policy: strings.Replace(weeks, ":2,", ":0,", 1) + `,` + fromNow, want: []string{`the duration "0" in the loan policy is invalid`}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

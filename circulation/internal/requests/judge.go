@@ -38,20 +38,9 @@ type facts struct {
 // readFacts reads what the request is judged by, in parallel calls.
 func (s *Service) readFacts(ctx context.Context, w wish) (f facts, err error) {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		f.user, f.userFound, err = fault.Found(s.Library.User(ctx, w.record.RequesterID))
-		return err
-	})
-	g.Go(func() (err error) {
-		f.instance, f.titled, err = fault.Found(s.Library.Instance(ctx, w.record.InstanceID))
-		return err
-	})
-	if w.record.PickupServicePointID != "" {
-		g.Go(func() (err error) {
-			f.pickup, f.pickable, err = fault.Found(s.Library.PickupPoint(ctx, w.record.PickupServicePointID))
-			return err
-		})
-	}
+	library.FindInto(ctx, g, &f.user, &f.userFound, w.record.RequesterID, s.Library.User)
+	library.FindInto(ctx, g, &f.instance, &f.titled, w.record.InstanceID, s.Library.Instance)
+	library.FindInto(ctx, g, &f.pickup, &f.pickable, w.record.PickupServicePointID, s.Library.PickupPoint)
 	g.Go(func() error { return s.readItem(ctx, w, &f) })
 	if err := g.Wait(); err != nil {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
