@@ -19,13 +19,13 @@ type CheckOut struct {
 	// for.
 	SettingsVersion string `json:"settingsVersion,omitempty"`
 	// RequestID names the first open request that the item can fill, which is the
-	// borrower's: it is closed as filled and those behind it move up. It is absent
-	// when nobody waits for the item.
+	// borrower's: it is closed as filled, and the requests after it move up. It is absent
+	// when no request waits for the item.
 	RequestID string `json:"requestId,omitempty"`
 	// TitleLevel makes the requests of the item's instance the queue, not those of
 	// the item alone (FOLIO's title-level requests).
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
-	// SessionID names the session at the desk, for the record of it.
+	// SessionID names the session at the desk, which its record keeps.
 	SessionID string `json:"sessionId,omitempty"`
 	// ClaimID names the caller's claim on the Idempotency-Key of the check-out, if
 	// it has one: a second fence, see CheckOutRequest.
@@ -41,8 +41,8 @@ type CheckOutResult struct {
 // CheckIn is the body of POST /loan-storage/check-ins (ours), the twin of
 // CheckOut. It needs no lock: a check-in only lowers a patron's count.
 type CheckIn struct {
-	// ID is chosen by the caller: a repeat with the same id and item is answered like
-	// the first one, for a day. Without one a check-in is not recognised again.
+	// ID is chosen by the caller: a repeat with the same id and item gets the
+	// first answer, for a day. Without it a repeat is not recognised.
 	ID             string `json:"id,omitempty"`
 	ItemID         string `json:"itemId"`
 	ServicePointID string `json:"servicePointId"`
@@ -60,7 +60,7 @@ type CheckIn struct {
 	// checkedInFoundByLibrary); absent means checkedin.
 	LoanAction string `json:"loanAction,omitempty"`
 	// RequestID names the first open request that the item can fill: the item now
-	// serves it. It is absent when nobody waits for the item.
+	// serves it. It is absent when no request waits for the item.
 	RequestID string `json:"requestId,omitempty"`
 	// RequestStatus is the status which that request gets: Open - Awaiting pickup,
 	// Open - In transit or Open - Awaiting delivery.
@@ -70,7 +70,7 @@ type CheckIn struct {
 	HoldShelfExpirationDate string `json:"holdShelfExpirationDate,omitempty"`
 	// TitleLevel means what it does in CheckOut.
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
-	// SessionID names the session at the desk, for the record of it.
+	// SessionID names the session at the desk, which its record keeps.
 	SessionID string `json:"sessionId,omitempty"`
 }
 
@@ -79,6 +79,29 @@ type CheckIn struct {
 type CheckInResult struct {
 	Loan json.RawMessage `json:"loan,omitempty"`
 	Item json.RawMessage `json:"item"`
+}
+
+// Renewal is the body of POST /loan-storage/renewals (ours): an open loan gets a
+// later due date if it is still as the caller judged it.
+type Renewal struct {
+	LoanID string `json:"loanId"`
+	// ItemID is the loan's item and ItemVersion the _version that was judged.
+	ItemID      string `json:"itemId"`
+	ItemVersion int    `json:"itemVersion"`
+	// JudgedDueDate and JudgedRenewalCount are those of the loan that was judged;
+	// absent is a loan without a due date.
+	JudgedDueDate      string `json:"judgedDueDate,omitempty"`
+	JudgedRenewalCount int    `json:"judgedRenewalCount"`
+	// DueDate is the new one, later than the old. RFC 3339.
+	DueDate string `json:"dueDate"`
+	// LoanPolicyID is the policy that allowed the renewal; the loan is under it
+	// from now on.
+	LoanPolicyID string `json:"loanPolicyId"`
+}
+
+// RenewalResult is the answer to it: the loan as stored.
+type RenewalResult struct {
+	Loan json.RawMessage `json:"loan"`
 }
 
 // OpenLoanCount is the answer of GET /loan-storage/open-loan-count (ours): a
@@ -95,13 +118,13 @@ type LockSettingsState struct {
 	Version string          `json:"version"`
 	Entry   json.RawMessage `json:"entry,omitempty"` // FOLIO's settings entry
 	// EnvironmentOnMs is present while the lock is on because the environment of an
-	// instance says so: for how long that instance is still heard, by the database's
-	// clock. At 0 an instance whose environment says off may end it.
+	// instance says so: how long its announcement still counts, by the database's clock.
+	// At 0 an instance whose environment says off may end it.
 	EnvironmentOnMs *int64 `json:"environmentOnMs,omitempty"`
 }
 
-// LockEnvironmentLeaseMs is how long the word of an instance whose environment
-// turns the lock on is heard.
+// LockEnvironmentLeaseMs is how long an announcement counts that an environment turns
+// the lock on.
 const LockEnvironmentLeaseMs int64 = 60_000
 
 // LockEnvironment is the body of POST /check-out-lock-settings-storage/environment

@@ -15,7 +15,7 @@ const (
 	MaxClaimWaitMs    = 2_000   // waitMs: 0 to this
 )
 
-// IsIdempotencyKey tells whether key may be an Idempotency-Key: 1 to
+// IsIdempotencyKey reports whether key may be an Idempotency-Key: 1 to
 // MaxIdempotencyKey printable characters, spaces among them.
 func IsIdempotencyKey(key string) bool {
 	n := utf8.RuneCountInString(key)
@@ -24,8 +24,7 @@ func IsIdempotencyKey(key string) bool {
 }
 
 // CheckOutRequest is the body of POST /check-out-request-storage (ours): it
-// claims the check-out that an Idempotency-Key stands for, so that one at a time
-// works on it.
+// claims the check-out of an Idempotency-Key, so that one caller at a time works on it.
 type CheckOutRequest struct {
 	Key string `json:"key"`
 	// BodyHash is the SHA-256 of the check-out's canonical body, in hexadecimal:
@@ -36,22 +35,22 @@ type CheckOutRequest struct {
 	ClaimID string `json:"claimId"`
 	// LeaseMs is how long the claim lives unless it is renewed.
 	LeaseMs int `json:"leaseMs"`
-	// WaitMs is how long storage waits while somebody else has the claim.
+	// WaitMs is how long storage waits while another caller has the claim.
 	WaitMs int `json:"waitMs,omitempty"`
 }
 
 // CheckOutClaim is the answer to it: a claim, or the answer that was given.
 type CheckOutClaim struct {
-	// LoanID is the loan's id, chosen when the key was first seen: whoever finishes
-	// the check-out commits this loan.
+	// LoanID is the loan's id, chosen when the key was first seen. All claims of
+	// the key commit this loan.
 	LoanID string `json:"loanId"`
-	// Taken says that somebody claimed the key before, so that the loan may exist.
+	// Taken says that the key was claimed before, so the loan may exist.
 	Taken bool `json:"taken,omitempty"`
 	// Answer is given when the check-out is finished; then nothing was claimed.
 	Answer *CheckOutAnswer `json:"answer,omitempty"`
 }
 
-// CheckOutAnswer is what a check-out was answered, word for word.
+// CheckOutAnswer is the exact answer of a check-out.
 type CheckOutAnswer struct {
 	Status   int             `json:"status"`
 	Location string          `json:"location,omitempty"`

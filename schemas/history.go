@@ -55,8 +55,8 @@ type PastCheckOut struct {
 	Instance string `json:"instance,omitempty"`
 }
 
-// CheckOutReport is the body of POST /check-out-history-storage/check-outs: what
-// one instance of circulation has to tell of one tenant.
+// CheckOutReport is the body of POST /check-out-history-storage/check-outs: how
+// check-outs of one tenant ended in one instance of circulation.
 type CheckOutReport struct {
 	// Waiting is how many of its check-outs wait for a patron's lock now. A report
 	// counts for 5 s.
@@ -74,7 +74,7 @@ type PastCheckOuts struct {
 
 // HistoryFilter selects past check-outs; its zero value is the newest of all.
 type HistoryFilter struct {
-	UserBarcode string // exactly, but for case
+	UserBarcode string // equal, regardless of case
 	ItemBarcode string // likewise
 	// ServicePointID is a UUID.
 	ServicePointID string
@@ -84,8 +84,7 @@ type HistoryFilter struct {
 	Limit          int    // 1 to MaxHistoryPage
 }
 
-// Figures are what the history tells about the last minutes, by the database's
-// clock.
+// Figures are computed from the history of the last minutes, by the database's clock.
 type Figures struct {
 	Date    string `json:"date"`
 	Waiting int    `json:"waiting"` // check-outs that wait for a lock now, on all instances
@@ -116,9 +115,9 @@ type FigureMinute struct {
 	FigureTotal
 }
 
-// FigureCause is how often a cause occurred. Check-outs without a code are told
-// apart by their reason. The barcodes of patron and item are hidden in
-// reasons, as package call hides them.
+// FigureCause is how often a cause occurred. Check-outs without a code are
+// distinguished by their reason. Reasons hide the barcodes of patron and item, as package
+// redact does.
 type FigureCause struct {
 	Outcome string `json:"outcome,omitempty"`
 	Code    string `json:"code,omitempty"`

@@ -1,6 +1,13 @@
 package schemas
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Bounds of the changes that people make.
 const (
@@ -15,13 +22,12 @@ const (
 	ChangeRelease  = "release"  // a lock was released by force
 )
 
-// LockChange is something that somebody did to the check-out lock (ours): who,
-// when and why. It is written in the transaction of the change itself.
+// LockChange is a change of the check-out lock (ours): who made it, when and why. It is written in the transaction of the change itself.
 type LockChange struct {
 	ID   string `json:"id"`
 	Date string `json:"date"` // by the database's clock
 	Kind string `json:"kind"`
-	// By is who did it, as far as the call said.
+	// By is who did it; the call may not say.
 	By ChangedBy `json:"by"`
 	// Reason is theirs; empty for a change through an endpoint that asks for none.
 	Reason    string `json:"reason,omitempty"`
@@ -54,4 +60,19 @@ type LockChanges struct {
 type ForcedRelease struct {
 	Reason string `json:"reason"`           // 1 to MaxChangeReason characters
 	ByName string `json:"byName,omitempty"` // at most MaxChangeName characters
+}
+
+// ParseChangeReason reads the reason for a change as people write it: without the
+// white space around it, and with \n for each line break. It may be empty. The
+// error says what a reason must be, without naming it.
+func ParseChangeReason(s string) (string, error) {
+	s = strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
+	unfit := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	switch n := utf8.RuneCountInString(s); {
+	case n > MaxChangeReason:
+		return "", fmt.Errorf("must have at most %d characters, not %d", MaxChangeReason, n)
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, unfit):
+		return "", errors.New("must have no control characters but line breaks and tabs")
+	}
+	return s, nil
 }

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -20,9 +21,8 @@ func OpenRequestStatuses() []string {
 	return []string{RequestNotYetFilled, RequestAwaitingPickup, RequestInTransit, RequestAwaitingDelivery}
 }
 
-// QueuedRequest is what a queue is judged by: part of the stored request. Both
-// services judge, the caller of a commit before it and storage within it, so the
-// rule stands here.
+// QueuedRequest is the part of a stored request that a queue is judged by. Circulation
+// judges before a commit and storage within it, so the rule stands here.
 type QueuedRequest struct {
 	ID           string `json:"id"`
 	RequesterID  string `json:"requesterId"`
@@ -40,15 +40,15 @@ type QueuedRequest struct {
 	HoldShelfExpirationDate string `json:"holdShelfExpirationDate"`
 }
 
-// Open tells whether the request still waits for an item or the patron.
+// Open reports whether the request still waits for an item or the patron.
 func (r QueuedRequest) Open() bool { return slices.Contains(OpenRequestStatuses(), r.Status) }
 
-// FilledBy tells whether the request is open and the item, one of the instance,
+// FilledBy reports whether the request is open and the item, one of the instance,
 // may fill it. A request for the title is filled by any item until one is set
 // aside for it: a page names its item from the beginning, a hold or a recall when
 // the item is on its way (a recall that is not yet filled names the item that
 // was called back, and takes another too). Without titleLevel, which is FOLIO's
-// title-level requests switched off, requests for titles are passed over.
+// title-level requests switched off, requests for titles are skipped.
 //
 // Source: FOLIO's RequestQueue and Request.canBeFulfilledByItem.
 func (r QueuedRequest) FilledBy(itemID, instanceID string, titleLevel bool) bool {
@@ -72,13 +72,35 @@ func FirstFilledBy(queue []QueuedRequest, itemID, instanceID string, titleLevel 
 		return QueuedRequest{}, false
 	}
 	return slices.MinFunc(fitting, func(a, b QueuedRequest) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), strings.Compare(a.ID, b.ID))
 	}), true
 }
 
-func place(r QueuedRequest) int {
+func rankOf(r QueuedRequest) int {
 	if r.Position <= 0 {
 		return math.MaxInt
 	}
 	return r.Position
+}
+
+// Placement is the body of POST /request-storage/placements (ours): a new request
+// that goes to the end of its queue, and what it makes of its item, in one
+// transaction.
+type Placement struct {
+	// Request is the storage request, id chosen by the caller: a repeat with the
+	// same id, requester and item answers the same request again. Status and
+	// position are storage's to give.
+	Request json.RawMessage `json:"request"`
+	// ItemVersion is the _version of the request's item that the caller judged; it
+	// goes with a request that names an item, and is nil without one.
+	ItemVersion *int `json:"itemVersion,omitempty"`
+	// TitleLevel makes the requests of the instance the queue, not those of the
+	// item alone.
+	TitleLevel bool `json:"titleLevelRequests,omitempty"`
+}
+
+// PlacedRequest is the answer to it. Item is absent when the request names none.
+type PlacedRequest struct {
+	Request json.RawMessage `json:"request"`
+	Item    json.RawMessage `json:"item,omitempty"`
 }

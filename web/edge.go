@@ -1,6 +1,6 @@
-// Package web is the HTTP edge that both services share: Echo with limits, the
-// headers of a call, one log line and one measurement per request, and the only
-// place that chooses the status of an error.
+// Package web is the HTTP server that the services share: routes with declared
+// parameters, limits, the headers of a call, one log line and one measurement per
+// request. It alone chooses the status of an error.
 package web
 
 import (
@@ -31,7 +31,7 @@ type Options struct {
 	// BelievePermissions says that a gateway in front sends X-Okapi-Permissions.
 	// Otherwise the header is dropped, because any client can send it.
 	BelievePermissions bool
-	// Ready tells what keeps the service from working; nil is ready.
+	// Ready returns why the service cannot work; nil means ready.
 	Ready func(context.Context) error
 }
 
@@ -52,7 +52,7 @@ func New(o Options, routes []Route) http.Handler {
 			},
 		}),
 		o.checkHeaders,
-		needQuery,
+		checkQuery,
 		o.limitBody,
 		o.limitTime,
 		describeRouting,

@@ -15,7 +15,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// statusClientLeft is logged and counted for a client that left; nobody reads it.
+// statusClientLeft is logged and counted for a client that left; no client reads it.
 const statusClientLeft = 499
 
 func asFault(err error) (*fault.Error, bool) {
@@ -30,9 +30,9 @@ type Errors struct {
 	TotalRecords int            `json:"total_records,omitempty"`
 }
 
-// writeError is the only place that chooses the status of an error. Handlers
-// return errors as they got them. What went wrong inside is for the log alone;
-// a 500 carries the request id, by which the log line is found.
+// writeError alone chooses the status of an error. Handlers return errors as they got
+// them. Only the log has an error's cause; a 500 has the request id, which finds the log
+// line.
 func (o Options) writeError(err error, c echo.Context) {
 	f := ToFault(err)
 	status := statusOf(err, f)

@@ -48,7 +48,7 @@ func DecodeStorable[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error
 }
 
 // ReadUnique is ReadBody for a body in which no object has a property twice. A
-// repeat is Malformed and named, because programs differ in which one they take.
+// repeat is Malformed and named, because programs differ in which one they read.
 func ReadUnique(c echo.Context) (json.RawMessage, error) {
 	body, err := ReadBody(c)
 	if err != nil {
@@ -60,11 +60,11 @@ func ReadUnique(c echo.Context) (json.RawMessage, error) {
 	return body, nil
 }
 
-// checkRepeats reads one value.
+// checkRepeats reads one value and refuses a repeated property in it.
 func checkRepeats(dec *json.Decoder) error {
 	token, err := dec.Token()
 	if err != nil {
-		return notJSON(err)
+		return refuseJSON(err)
 	}
 	bracket, opens := token.(json.Delim)
 	if !opens {
@@ -75,7 +75,7 @@ func checkRepeats(dec *json.Decoder) error {
 		if bracket == '{' {
 			token, err := dec.Token()
 			if err != nil {
-				return notJSON(err)
+				return refuseJSON(err)
 			}
 			name, _ := token.(string)
 			if seen[name] {
@@ -88,16 +88,16 @@ func checkRepeats(dec *json.Decoder) error {
 		}
 	}
 	if _, err := dec.Token(); err != nil { // the closing bracket
-		return notJSON(err)
+		return refuseJSON(err)
 	}
 	return nil
 }
 
-func notJSON(err error) error {
+func refuseJSON(err error) error {
 	return fault.Wrap(err, fault.Malformed, "The body is not valid JSON: %v", err)
 }
 
-// UnmarshalExact is Unmarshal that takes a property only under its exact name.
+// UnmarshalExact is Unmarshal that reads a property only under its exact name.
 func UnmarshalExact(body []byte, v any) error {
-	return describeJSON(jsonschema.UnmarshalExact(body, v))
+	return describeJSONError(jsonschema.UnmarshalExact(body, v))
 }

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-// singleHeaders are the headers of a call that have one value. Which one of two
-// different values counts would depend on who reads them, a gateway or a service.
+// singleHeaders are the headers of a call that have one value. Of two different values,
+// a gateway and a service might read different ones.
 var singleHeaders = []string{
 	okapi.TenantHeader, okapi.UserIDHeader, okapi.RequestIDHeader, okapi.TokenHeader, okapi.PermissionsHeader,
 }

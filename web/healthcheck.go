@@ -20,9 +20,9 @@ type listener struct{ *config.HTTP }
 // Validate implements config.Validator; the service itself checks its settings.
 func (listener) Validate() error { return nil }
 
-// Healthcheck asks the service that runs on this machine with the settings in
-// environ, over those in cfg, whether it is ready: for containers without a
-// shell. nil means ready.
+// Healthcheck calls the readiness endpoint of the service on this machine, for
+// containers without a shell. The settings in environ override those in cfg. nil means
+// ready.
 func Healthcheck(ctx context.Context, cfg config.HTTP, environ []string) error {
 	if err := config.Load(&listener{&cfg}, environ); err != nil {
 		return err

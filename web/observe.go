@@ -34,7 +34,7 @@ func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
 }
 
 // observe puts the call into the context, and logs and measures the request when
-// it is answered. It is outermost, so an error is written before it looks at the
+// it is answered. It is outermost, so an error is written before it reads the
 // status.
 func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -98,15 +98,15 @@ func (o Options) logRequest(c echo.Context, route string, took time.Duration, er
 	o.Log.LogAttrs(c.Request().Context(), levelOf(route, status, code), "request", attrs...)
 }
 
-// levelOf is the level of a request's line. Debug has what is the normal work of
-// the pair, info the refusals that say that a caller is set up wrongly.
+// levelOf returns the level of a request's line: debug for the normal work of the pair,
+// info for refusals that indicate a caller with a wrong configuration.
 func levelOf(route string, status int, code fault.Code) slog.Level {
 	switch {
 	case strings.HasPrefix(route, "/admin/"), route == "/metrics":
 		return slog.LevelDebug
 	case route == unknownRoute && status >= http.StatusBadRequest:
 		return slog.LevelInfo
-	case status < http.StatusBadRequest, status == statusClientLeft, expected(code):
+	case status < http.StatusBadRequest, status == statusClientLeft, isExpected(code):
 		return slog.LevelDebug
 	case status < http.StatusInternalServerError:
 		return slog.LevelInfo
@@ -116,9 +116,9 @@ func levelOf(route string, status int, code fault.Code) slog.Level {
 	return slog.LevelError
 }
 
-// expected reports whether an answer with this code is part of the normal work of
-// the pair: the caller deals with it, and there is nothing to mend.
-func expected(code fault.Code) bool {
+// isExpected reports whether an answer with this code is part of the normal work of the
+// pair, so that operators need not act.
+func isExpected(code fault.Code) bool {
 	switch code {
 	case fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse,
 		fault.LockHeld, fault.LockQueueFull, fault.LockLost, fault.LockNotAcquired,

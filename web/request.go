@@ -23,8 +23,8 @@ import (
 // "123456/circulation;654321/loan-storage", too little to forge log lines.
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
 
-// readCall takes the call's data from its headers. A request id that is missing
-// or unusable is replaced. The permissions are checkHeaders' business.
+// readCall reads the call's data from its headers. It replaces a request id that is
+// missing or unusable. checkHeaders reads the permissions.
 func readCall(r *http.Request) okapi.Call {
 	info := okapi.Call{
 		RequestID: r.Header.Get(okapi.RequestIDHeader),
@@ -39,8 +39,8 @@ func readCall(r *http.Request) okapi.Call {
 	return info
 }
 
-// needTenant refuses a call without a usable tenant; there is no default.
-func needTenant(next echo.HandlerFunc) echo.HandlerFunc {
+// requireTenant refuses a call without a usable tenant; there is no default.
+func requireTenant(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		name := c.Request().Header.Get(okapi.TenantHeader)
 		if name == "" {
@@ -55,9 +55,9 @@ func needTenant(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// needQuery refuses a query string that is not well escaped. net/url drops such
-// parameters, so a list that was to be narrowed would be the whole one.
-func needQuery(next echo.HandlerFunc) echo.HandlerFunc {
+// checkQuery refuses a query string that is badly escaped. net/url drops such
+// parameters, so a filtered list would become the whole list.
+func checkQuery(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
 			return fault.Wrap(err, fault.Malformed, "The query string cannot be read: %v", err)
@@ -86,7 +86,7 @@ func ReadBody(c echo.Context) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, fault.New(fault.Malformed, "The body is empty; a JSON object is expected")
 	}
-	if !utf8.Valid(body) { // encoding/json would change it without a word
+	if !utf8.Valid(body) { // encoding/json would replace bytes silently
 		return nil, fault.New(fault.Malformed, "The body is not valid UTF-8")
 	}
 	if err := Unmarshal(body, new(json.RawMessage)); err != nil {
@@ -105,12 +105,12 @@ func Decode(c echo.Context, v any) error {
 	return Unmarshal(body, v)
 }
 
-// Unmarshal is json.Unmarshal with an error that tells the client where the
-// document is wrong and what was expected there.
-func Unmarshal(body []byte, v any) error { return describeJSON(json.Unmarshal(body, v)) }
+// Unmarshal is json.Unmarshal whose error says where the document is wrong and what was
+// expected there.
+func Unmarshal(body []byte, v any) error { return describeJSONError(json.Unmarshal(body, v)) }
 
-// describeJSON turns an error of encoding/json into one for the client.
-func describeJSON(err error) error {
+// describeJSONError turns an error of encoding/json into one for the client.
+func describeJSONError(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {

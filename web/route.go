@@ -107,7 +107,7 @@ func addRoutes(e *echo.Echo, routes []Route) {
 			h = guard(h)
 		}
 		if !r.NoTenant {
-			h = needTenant(h)
+			h = requireTenant(h)
 		}
 		if r.Method == http.MethodGet {
 			if !r.Uncompressed {

@@ -10,8 +10,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// refusesGzip reads Accept-Encoding, of which the middleware sees only whether gzip
-// is named, and not that "gzip;q=0" refuses it.
+// refusesGzip reads Accept-Encoding. The middleware only sees whether gzip is named, and
+// would compress for "gzip;q=0".
 func refusesGzip(c echo.Context) bool {
 	for _, part := range strings.Split(c.Request().Header.Get(echo.HeaderAcceptEncoding), ",") {
 		coding, weight, weighted := strings.Cut(part, ";")
@@ -24,7 +24,7 @@ func refusesGzip(c echo.Context) bool {
 	return true
 }
 
-// describeRouting turns what the router says of an unknown path or method into
+// describeRouting converts the router's errors for an unknown path or method into
 // faults that name it. Both services answer them as FOLIO's errors JSON.
 func describeRouting(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -32,17 +32,17 @@ func describeRouting(next echo.HandlerFunc) echo.HandlerFunc {
 		path := fault.Shown(c.Request().URL.Path)
 		switch {
 		case errors.Is(err, echo.ErrNotFound):
-			return listed(fault.New(fault.NotFound, "There is no endpoint with the path %s", path))
+			return addDetail(fault.New(fault.NotFound, "There is no endpoint with the path %s", path))
 		case errors.Is(err, echo.ErrMethodNotAllowed):
-			return listed(fault.New(fault.MethodNotAllowed, "The path %s does not take the method %s, allowed are %s",
+			return addDetail(fault.New(fault.MethodNotAllowed, "The path %s does not take the method %s, allowed are %s",
 				path, fault.Shown(c.Request().Method), c.Response().Header().Get(echo.HeaderAllow)))
 		}
 		return err
 	}
 }
 
-// listed is f with its message as FOLIO's list of errors.
-func listed(f *fault.Error) error {
+// addDetail makes f answer its message as FOLIO's list of errors.
+func addDetail(f *fault.Error) error {
 	f.Details = fault.List{fault.Refusal(string(f.Code), f.Msg)}
 	return f
 }

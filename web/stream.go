@@ -16,7 +16,7 @@ const streamBuffer = 32 << 10
 
 // StreamJSON answers 200 with the JSON that write writes, and sends it while it is
 // written. An error of write is answered as any other while nothing was sent. Later
-// it cuts the connection, so that the client takes no part for the whole.
+// it cuts the connection, so that the client does not mistake a part for the whole.
 func StreamJSON(c echo.Context, write func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(clientWriter{c.Response()}, streamBuffer)
 	err := write(buffer)
@@ -29,7 +29,7 @@ func StreamJSON(c echo.Context, write func(io.Writer) error) error {
 	return err
 }
 
-// clientWriter writes to a client. An error says that the client left, or reads too
+// clientWriter writes to a client. Its error means that the client left or reads too
 // slowly.
 type clientWriter struct{ response *echo.Response }
 

@@ -1,6 +1,6 @@
-// Package fault is the vocabulary of failures that one part of the pair must
-// tell apart from another's. A fault gets its code where it arises and its HTTP
-// status once, at the edge; everything between hands it on unchanged.
+// Package fault classifies failures by codes that both services share. A fault gets
+// its code where it arises and its HTTP status once, in package web. Everything between
+// passes it on unchanged.
 package fault
 
 import (
@@ -30,7 +30,7 @@ const (
 	NotFound Code = "NOT_FOUND"
 	// Conflict is a write against a version that is no longer the stored one.
 	Conflict Code = "VERSION_CONFLICT"
-	// Unauthorized is a caller who did not say who they are, or not truly.
+	// Unauthorized is a caller without valid credentials.
 	Unauthorized Code = "UNAUTHORIZED"
 	// Forbidden is a known caller without the permission.
 	Forbidden Code = "FORBIDDEN"
@@ -38,9 +38,9 @@ const (
 	TooLarge Code = "BODY_TOO_LARGE"
 	// Timeout is work that ran out of time in this service.
 	Timeout Code = "TIMEOUT"
-	// LockHeld is a patron's lock that somebody else holds, and nothing else.
+	// LockHeld is a patron's lock that another request holds, and nothing else.
 	LockHeld Code = "LOCK_HELD"
-	// LockQueueFull is a patron for whom too many callers wait already.
+	// LockQueueFull is a lock that too many callers wait for already.
 	LockQueueFull Code = "LOCK_QUEUE_FULL"
 	// LockLost is a commit whose lock was released or taken over meanwhile.
 	LockLost Code = "LOCK_LOST"
@@ -54,22 +54,22 @@ const (
 	// LoanChanged is a renewal that judged another state of the loan.
 	LoanChanged Code = "LOAN_CHANGED"
 	// ClaimLost is a commit or an answer of a check-out whose Idempotency-Key
-	// somebody else has taken up meanwhile.
+	// another caller has claimed meanwhile.
 	ClaimLost Code = "CLAIM_LOST"
 	// RequestRunning is a check-out that another request with the same
 	// Idempotency-Key is still working on.
 	RequestRunning Code = "REQUEST_RUNNING"
 	// KeyReused is an Idempotency-Key that was used for another body.
 	KeyReused Code = "IDEMPOTENCY_KEY_REUSED"
-	// LockNotAcquired is a check-out that waited for the patron's lock in vain.
+	// LockNotAcquired is a check-out that did not get the patron's lock in time.
 	LockNotAcquired Code = "LOCK_NOT_ACQUIRED"
-	// OutcomeUnknown is a check-out of which nobody can say whether it happened.
+	// OutcomeUnknown is a check-out that may or may not have happened.
 	OutcomeUnknown Code = "CHECK_OUT_OUTCOME_UNKNOWN"
-	// InUse is something that a running commit is using. A repeat succeeds when
-	// that commit has ended, after a few seconds at most.
+	// InUse is a record that a running commit uses. A repeat succeeds after that
+	// commit, which takes a few seconds at most.
 	InUse Code = "IN_USE"
-	// Overloaded is work that was not begun, because this process has as much as it
-	// can do in time.
+	// Overloaded is work that was not begun, because this process would not finish
+	// it in time.
 	Overloaded Code = "OVERLOADED"
 	// UnknownTenant is a tenant that is not installed.
 	UnknownTenant Code = "UNKNOWN_TENANT"
@@ -91,7 +91,7 @@ func Codes() []Code {
 	}
 }
 
-// Error is a failure that callers tell apart by Code.
+// Error is a failure that callers distinguish by Code.
 type Error struct {
 	Code       Code
 	Msg        string        // safe to show to the client
@@ -107,7 +107,7 @@ type Detail struct {
 	Code             string            `json:"code,omitempty"`
 	Parameters       []Parameter       `json:"parameters"`
 	OverridableBlock *OverridableBlock `json:"overridableBlock,omitempty"`
-	// Cause names what has no Code, for whoever counts failures; no answer has it.
+	// Cause classifies a Detail without Code in the history; no answer has it.
 	Cause string `json:"-"`
 }
 
@@ -117,8 +117,8 @@ type Parameter struct {
 	Value *string `json:"value"`
 }
 
-// OverridableBlock tells staff which block stands in the way and which
-// permissions would lift it (FOLIO's extended errors).
+// OverridableBlock names the block that refuses a check-out and the permissions that
+// override it (FOLIO's extended errors).
 type OverridableBlock struct {
 	Name               string   `json:"name"`
 	MissingPermissions []string `json:"missingPermissions"`

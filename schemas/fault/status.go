@@ -38,10 +38,10 @@ func Status(code Code) int {
 	return http.StatusInternalServerError
 }
 
-// CodeFromAnswer is the way back, for clients: the code of an error answer from
-// its status and its X-Fault-Code header. An answer without a known header came
-// from something in between, so a bare 503 is Unavailable, never LockHeld, and a
-// bare 401 is Forbidden: it is this service, not its caller, that was not let in.
+// CodeFromAnswer returns the code of an error answer from its status and its
+// X-Fault-Code header. An answer without a known header came from a proxy: a bare 503 is
+// Unavailable, never LockHeld. A bare 401 is Forbidden, because the proxy refused this
+// service and not its caller.
 func CodeFromAnswer(status int, header string) Code {
 	for _, c := range Codes() {
 		if string(c) == header && Status(c) == status {

@@ -43,15 +43,15 @@ func Decode(doc []byte) (any, error) {
 	if err := checkEscapes(doc); err != nil {
 		return nil, err
 	}
-	if err := storable(v, v, nil); err != nil {
+	if err := checkStorable(v, v, nil); err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
-// checkEscapes looks for the escapes that are valid JSON and no valid text. Go's
-// decoder would replace them silently, PostgreSQL refuses them. doc is valid
-// JSON, so a backslash is always inside a string and always followed.
+// checkEscapes refuses escapes that are valid JSON but no valid text. Go's decoder would
+// replace them silently, and PostgreSQL refuses them. doc is valid JSON, so a backslash
+// stands only in a string, and a character follows it.
 func checkEscapes(doc []byte) error {
 	for i := 0; i < len(doc); i++ {
 		if doc[i] != '\\' {
@@ -87,13 +87,13 @@ func codeUnit(digits []byte) uint64 {
 	return n
 }
 
-// storable drops what is null below v, which stands at path in doc, and refuses
-// what is too deep or too long a number.
-func storable(doc, v any, path []string) error {
+// checkStorable drops what is null below v, which stands at path in doc. It refuses
+// nesting that is too deep and numbers that are too long.
+func checkStorable(doc, v any, path []string) error {
 	switch v.(type) {
 	case map[string]any, []any:
 		if len(path) >= MaxDocumentDepth {
-			return refuse(doc, path, "depth", "is nested too deeply: %d levels of objects and arrays are allowed", MaxDocumentDepth)
+			return refuseAt(doc, path, "depth", "is nested too deeply: %d levels of objects and arrays are allowed", MaxDocumentDepth)
 		}
 	}
 	switch v := v.(type) {
@@ -103,25 +103,25 @@ func storable(doc, v any, path []string) error {
 				delete(v, key)
 				continue
 			}
-			if err := storable(doc, member, append(path, key)); err != nil {
+			if err := checkStorable(doc, member, append(path, key)); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for i, element := range v {
-			if err := storable(doc, element, append(path, strconv.Itoa(i))); err != nil {
+			if err := checkStorable(doc, element, append(path, strconv.Itoa(i))); err != nil {
 				return err
 			}
 		}
 	case json.Number:
 		if !fits(v.String()) {
-			return refuse(doc, path, "number", "is too long a number: %d digits are allowed, written out without exponent", MaxNumberDigits)
+			return refuseAt(doc, path, "number", "is too long a number: %d digits are allowed, written out without exponent", MaxNumberDigits)
 		}
 	}
 	return nil
 }
 
-func refuse(doc any, path []string, code, format string, args ...any) error {
+func refuseAt(doc any, path []string, code, format string, args ...any) error {
 	key := jsonPath(doc, path)
 	return fault.Validation(violated(code, key+" "+fmt.Sprintf(format, args...), fault.Param(key, fault.Shown(valueAt(doc, path)))))
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// UnmarshalExact is json.Unmarshal that takes a property only under its exact name,
-// as FOLIO does. encoding/json would also take one that differs by case, in place of
-// the exact one if it stands behind it.
+// UnmarshalExact is json.Unmarshal that reads a property only under its exact name, as
+// FOLIO does. encoding/json also reads one that differs by case, and prefers it to an
+// exact one that stands before it.
 func UnmarshalExact(body []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber() // a number keeps its digits

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// violations turns the leaves of a validation's tree of errors into Details.
+// violations converts the leaves of a validation's tree of errors into Details.
 func violations(doc any, root *santhosh.ValidationError) error {
 	var wrong fault.List
 	var walk func(*santhosh.ValidationError)
@@ -80,7 +80,7 @@ func rule(k santhosh.ErrorKind) string {
 func decimal(r *big.Rat) string { return r.FloatString(0) } // our bounds are integers
 
 // jsonPath writes a location with dots and [i]; "$" is the whole document. doc
-// tells an array's index from a property of the same name.
+// distinguishes an array's index from a property of the same name.
 func jsonPath(doc any, location []string) string {
 	var b strings.Builder
 	for _, token := range location {

@@ -1,0 +1,46 @@
+// Package schemas is the wire contract between circulation and
+// circulation-storage and with FOLIO's clients: Go structs, JSON Schemas and the
+// rules for values that both services must judge alike.
+package schemas
+
+import (
+	"regexp"
+
+	"github.com/google/uuid"
+)
+
+// Headers beside those of package okapi.
+const (
+	HolderHeader = "X-Lock-Holder" // ours: the instance that asks for a lock; operators see it
+
+	IdempotencyKeyHeader = "Idempotency-Key" // makes a check-out repeatable; draft-ietf-httpapi-idempotency-key-header
+)
+
+// MaxInstanceName is how many characters HolderHeader may have, all of them
+// printable.
+const MaxInstanceName = 100
+
+// CirculationRules is the body of GET and PUT /circulation-rules-storage: the
+// tenant's one text of rules (FOLIO's circulation-rules.json).
+type CirculationRules struct {
+	ID          string `json:"id,omitempty"` // of the record; ignored in a PUT
+	RulesAsText string `json:"rulesAsText"`
+}
+
+// FolioUUID is the strict pattern of FOLIO's ids (raml-util, uuid.schema): versions 1
+// to 5.
+const FolioUUID = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$`
+
+const uuidLength = 36
+
+var folioUUID = regexp.MustCompile(FolioUUID)
+
+// IsFolioUUID reports whether id matches FolioUUID, as a patron's and a lock's must.
+func IsFolioUUID(id string) bool { return folioUUID.MatchString(id) }
+
+// IsUUID reports whether id is a UUID of 36 characters with hyphens, in either case. All
+// ids on the wire are. uuid.Parse also accepts braces, a prefix and a form without
+// hyphens, which fit into no path or query.
+func IsUUID(id string) bool {
+	return len(id) == uuidLength && uuid.Validate(id) == nil
+}
