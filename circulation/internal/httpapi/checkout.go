@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -33,12 +34,7 @@ func (h circulation) checkOut(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var answer keyed.Answer
-	if key == "" {
-		answer, err = h.lend(c, req)
-	} else {
-		answer, err = h.lendByKey(c, key, body, req)
-	}
+	answer, err := h.lend(c.Request().Context(), key, body, req)
 	if err != nil {
 		return err
 	}
@@ -46,20 +42,20 @@ func (h circulation) checkOut(c echo.Context) error {
 	return c.JSON(http.StatusCreated, answer.Loan)
 }
 
-func (h circulation) lend(c echo.Context, req checkout.Request) (keyed.Answer, error) {
-	lent, err := h.CheckOuts.CheckOut(c.Request().Context(), req)
-	if err != nil {
-		return keyed.Answer{}, err
+// lend checks out, with the key unless it is empty.
+func (h circulation) lend(ctx context.Context, key string, body []byte, req checkout.Request) (keyed.Answer, error) {
+	if key == "" {
+		lent, err := h.CheckOuts.CheckOut(ctx, req)
+		if err != nil {
+			return keyed.Answer{}, err
+		}
+		return describeLent(lent)
 	}
-	return describeLent(lent)
-}
-
-func (h circulation) lendByKey(c echo.Context, key string, body []byte, req checkout.Request) (keyed.Answer, error) {
 	hash, err := hashBody(body)
 	if err != nil {
 		return keyed.Answer{}, err
 	}
-	return h.Keyed.CheckOut(c.Request().Context(), key, hash, req, describeLent)
+	return h.Keyed.CheckOut(ctx, key, hash, req, describeLent)
 }
 
 // idempotencyKey reads the header; "" means that there is none. More than one key, or one

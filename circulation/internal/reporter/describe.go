@@ -31,8 +31,8 @@ func describeEnding(e checkout.Ending) schemas.PastCheckOut {
 	return past
 }
 
-// cutText cuts a text to a number of characters, and removes what PostgreSQL cannot keep. It copies the
-// beginning of a cut text, so that a barcode of a megabyte does not stay in memory.
+// cutText cuts a text to a number of characters, and removes what PostgreSQL cannot keep. It
+// copies the beginning of a cut text, so that a barcode of a megabyte does not stay in memory.
 func cutText(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 	if len(s) <= most {

@@ -129,14 +129,14 @@ func (r *Recorder) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-ticker.C:
-			s.sendDue(sctx)
+			s.sendDue(sctx, false)
 		case <-ctx.Done():
 		}
 	}
 	giveUp := time.AfterFunc(flushTimeout, cancel)
 	defer giveUp.Stop()
 	s.sending.Wait()
-	s.sendAll(sctx)
+	s.sendDue(sctx, true)
 	s.sending.Wait()
 	if n := r.countEndings(); n > 0 {
 		r.dropped(n)

@@ -23,28 +23,17 @@ type sender struct {
 	slots    chan struct{}
 }
 
-// sendDue starts to send the reports of all tenants that have news and no pause.
-func (s *sender) sendDue(ctx context.Context) {
-	now := time.Now()
-	s.startSending(ctx, func(b *backlog) bool { return b.isDue(now) && !now.Before(b.pauseEnds) })
-}
-
-// sendAll is sendDue without regard to pauses.
-func (s *sender) sendAll(ctx context.Context) {
-	now := time.Now()
-	s.startSending(ctx, func(b *backlog) bool { return b.isDue(now) })
-}
-
-// startSending starts to send the reports of the tenants that are due, and drops idle ones.
-func (s *sender) startSending(ctx context.Context, isDue func(*backlog) bool) {
-	r := s.recorder
+// sendDue starts to send the reports of all tenants that are due, and drops idle ones. During a
+// pause a tenant is due only if the caller ignores pauses.
+func (s *sender) sendDue(ctx context.Context, ignorePauses bool) {
+	now, r := time.Now(), s.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, b := range r.tenants {
 		switch {
 		case b.isIdle():
 			delete(r.tenants, id)
-		case !b.sending && isDue(b):
+		case !b.sending && b.isDue(now) && (ignorePauses || !now.Before(b.pauseEnds)):
 			b.sending, b.batch = true, schemas.MaxHistoryBatch
 			s.sending.Go(func() { s.sendReports(ctx, b) })
 		}
