@@ -135,7 +135,7 @@ func TestApp_IsReadyWhenStorageIs(t *testing.T) {
 		t.Errorf("storage is not ready: got %d %s", status, body)
 	}
 	if status, _ := send(t, "GET", url+"/admin/health", ""); status != http.StatusOK {
-		t.Errorf("got %d, want it alive all the same", status)
+		t.Errorf("got %d, want it alive without storage", status)
 	}
 	up.Store(true)
 	if status, body := send(t, "GET", url+"/admin/health/ready", ""); status != http.StatusOK {

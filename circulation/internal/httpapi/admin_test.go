@@ -204,7 +204,7 @@ func TestWhatOversightRefusesIsNamedOnTheWire(t *testing.T) {
 		"settings, no object":    {"PUT", "lock-settings", `true`, "The body must be a JSON object"},
 		"too many changes":       {"GET", "lock-changes?limit=201", ``, "limit must be an integer from 1 to 200"},
 		"too many locks":         {"GET", "locks?limit=1001", ``, "limit must be an integer from 1 to 1000"},
-		"locks of nobody":        {"GET", "locks?userId=me", ``, "userId must be a UUID"},
+		"locks of no patron":     {"GET", "locks?userId=me", ``, "userId must be a UUID"},
 		"locks of a barcode":     {"GET", "locks?userBarcode=%00", ``, "userBarcode must be UTF-8 without NUL"},
 		"release, no reason":     {"POST", "locks/" + lockID + "/release", `{}`, "reason is required"},
 		"release, a blank one":   {"POST", "locks/" + lockID + "/release", `{"reason":" "}`, "reason is required"},
