@@ -74,7 +74,7 @@ func guardAny(a slog.Attr) slog.Attr {
 }
 
 func guardText(key, text string) string {
-	head, length := cut(text, longest(key))
+	head, length := cutText(text, maxLength(key))
 	if !namesRecord(key) {
 		if length > 0 {
 			head = cutIDPattern.ReplaceAllString(head, "")
@@ -87,7 +87,7 @@ func guardText(key, text string) string {
 	return head
 }
 
-func longest(key string) int {
+func maxLength(key string) int {
 	if key == "stack" || key == "output" {
 		return maxTrace
 	}
@@ -104,8 +104,8 @@ func namesRecord(key string) bool {
 	return false
 }
 
-// cut returns the first most characters of text, and the length of a longer text.
-func cut(text string, most int) (head string, length int) {
+// cutText returns the first most characters of text, and the length of a longer text.
+func cutText(text string, most int) (head string, length int) {
 	if len(text) <= most {
 		return text, 0
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/lock"
@@ -109,8 +108,8 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 	return slices.Concat(
 		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
-		httpapi.CommitRoutes(commit.NewService(commits, m), commits, commits),
-		httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewClaimStore(db))),
+		httpapi.CommitRoutes(commit.NewService(commits, m), commits),
+		httpapi.CheckOutRequestRoutes(postgres.NewClaimStore(db)),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),
 		httpapi.TenantRoutes(db, sample.New(records, rules)),

@@ -57,7 +57,7 @@ func TestApp_PassesOnTrustedPermissionsOnly(t *testing.T) {
 		{name: "a password is asked for and not sent", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password}, status: 422},
 		{name: "a wrong password", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password}, password: "correct horse", status: 401},
 		{name: "the password", environ: []string{"STAFF_AUTH=basic", "STAFF_PASSWORD=" + password}, password: password, status: 422, passedOn: true},
-		{name: "everybody on this machine", environ: []string{"STAFF_AUTH=none"}, status: 422},
+		{name: "all on this machine", environ: []string{"STAFF_AUTH=none"}, status: 422},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,4 +91,55 @@ func ErrReused() error {
 // longer.
 func ErrClaimLost() error {
 	return fault.New(fault.ClaimLost, "The claim was taken over, or the request is finished")
+}
+
+// Pauses between two polls of a waiting caller. A check-out takes some twenty
+// milliseconds, or seconds if it waits for the patron's lock.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 160 * time.Millisecond
+)
+
+// WaitFor is Store.Claim that waits for req.Wait while another caller has the claim. It
+// holds no connection while it waits.
+func WaitFor(ctx context.Context, store Store, req Request) (Claim, error) {
+	end := time.Now().Add(req.Wait)
+	pause := firstPause
+	for {
+		claim, err := store.Claim(ctx, req)
+		if !fault.Is(err, fault.RequestRunning) {
+			return claim, err
+		}
+		running := true
+		for running {
+			rest := time.Until(end)
+			if rest <= 0 {
+				return Claim{}, err
+			}
+			if err := sleep(ctx, min(rest, randomPause(pause))); err != nil {
+				return Claim{}, err
+			}
+			pause = min(2*pause, longestPause)
+			var failed error
+			if running, failed = store.Running(ctx, req); failed != nil {
+				return Claim{}, failed
+			}
+		}
+	}
+}
+
+// randomPause spreads the polls of callers that wait for the same claim.
+func randomPause(pause time.Duration) time.Duration {
+	return pause/2 + rand.N(pause/2) //nolint:gosec // spreads load, guards nothing
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

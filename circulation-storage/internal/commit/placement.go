@@ -170,11 +170,3 @@ func (p Placement) Violation(constraint string) error {
 	}
 	return nil
 }
-
-// Placements places requests for the tenant in ctx.
-type Placements interface {
-	// Place reads and locks what SeenQueue holds, lets p decide, and writes all that is
-	// Placed or nothing. Faults: those of Decide; RequestChanged if other transactions
-	// keep writing the same queue.
-	Place(ctx context.Context, p Placement) (schemas.PlacedRequest, error)
-}

@@ -58,6 +58,13 @@ type Store interface {
 	// CheckIn does the same for a check-in. It never touches the patron's lock.
 	CheckIn(ctx context.Context, c CheckIn) (schemas.CheckInResult, Outcome, error)
 
+	// Renew does the same for a renewal. Faults: those of Decide.
+	Renew(ctx context.Context, r Renewal) (schemas.RenewalResult, error)
+
+	// Place does the same for a new request. Faults: those of Decide; RequestChanged if
+	// other transactions keep writing the same queue.
+	Place(ctx context.Context, p Placement) (schemas.PlacedRequest, error)
+
 	// SweepCheckIns deletes at most limit check-ins that are a day old, and returns how
 	// many.
 	SweepCheckIns(ctx context.Context, limit int) (int, error)
@@ -114,11 +121,6 @@ func (s *Service) CheckIn(ctx context.Context, body []byte) (schemas.CheckInResu
 	return result, err
 }
 
-// DurableLoan is Store.DurableLoan.
-func (s *Service) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
-	return s.store.DurableLoan(ctx, id)
-}
-
 // ReadCheckOutFacts reads the facts for the body of POST /loan-storage/check-out-facts.
 // Faults: Malformed and Invalid for a bad body.
 func (s *Service) ReadCheckOutFacts(ctx context.Context, body []byte) (schemas.CheckOutFacts, error) {
@@ -132,29 +134,18 @@ func (s *Service) ReadCheckOutFacts(ctx context.Context, body []byte) (schemas.C
 	return s.store.ReadCheckOutFacts(ctx, subjects)
 }
 
-// CountOpenLoans is Store.CountOpenLoans.
-func (s *Service) CountOpenLoans(ctx context.Context, o OpenLoans) (int, error) {
-	return s.store.CountOpenLoans(ctx, o)
-}
-
 func outcomeOf(o Outcome, err error) Outcome {
 	if err == nil {
 		return o
 	}
-	switch fault.CodeOf(err) {
-	case fault.LockLost:
-		return LockLost
-	case fault.ClaimLost:
-		return ClaimLost
-	case fault.SettingsChanged:
-		return SettingsChanged
-	case fault.ItemChanged:
-		return ItemChanged
-	case fault.RequestChanged:
-		return RequestChanged
-	case fault.Invalid, fault.Malformed:
-		return Refused
-	default:
-		return Failed
+	if refused, ok := refusals[fault.CodeOf(err)]; ok {
+		return refused
 	}
+	return Failed
+}
+
+// refusals has the outcomes of faults that are the caller's.
+var refusals = map[fault.Code]Outcome{
+	fault.LockLost: LockLost, fault.ClaimLost: ClaimLost, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
+	fault.RequestChanged: RequestChanged, fault.Invalid: Refused, fault.Malformed: Refused,
 }

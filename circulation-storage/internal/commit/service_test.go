@@ -2,13 +2,10 @@ package commit_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
@@ -17,6 +14,7 @@ import (
 
 // fixedStore ends every commit the same way.
 type fixedStore struct {
+	commit.Store
 	outcome commit.Outcome
 	err     error
 }
@@ -27,20 +25,6 @@ func (s fixedStore) CheckOut(context.Context, commit.CheckOut) (schemas.CheckOut
 
 func (s fixedStore) CheckIn(context.Context, commit.CheckIn) (schemas.CheckInResult, commit.Outcome, error) {
 	return schemas.CheckInResult{}, s.outcome, s.err
-}
-
-func (s fixedStore) SweepCheckIns(context.Context, int) (int, error) { return 0, s.err }
-
-func (s fixedStore) DurableLoan(context.Context, uuid.UUID) (json.RawMessage, error) {
-	return nil, s.err
-}
-
-func (s fixedStore) ReadCheckOutFacts(context.Context, schemas.CheckOutSubjects) (schemas.CheckOutFacts, error) {
-	return schemas.CheckOutFacts{OnLoan: true}, s.err
-}
-
-func (s fixedStore) CountOpenLoans(context.Context, commit.OpenLoans) (int, error) {
-	return 7, s.err
 }
 
 type tally struct{ out, in []commit.Outcome }

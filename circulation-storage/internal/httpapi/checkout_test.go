@@ -44,7 +44,7 @@ func newCommitAPI(t *testing.T) commitAPI {
 func commitRoutes(db *postgres.DB) []web.Route {
 	store := postgres.NewCommitStore(db)
 	return slices.Concat(
-		httpapi.CommitRoutes(commit.NewService(store, silent{}), store, store),
+		httpapi.CommitRoutes(commit.NewService(store, silent{}), store),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
 	)

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -18,26 +17,18 @@ import (
 	"checkoutlock/web"
 )
 
-// CheckOutRequests keeps the Idempotency-Keys of the tenant in ctx; see
-// claim.Store.
-type CheckOutRequests interface {
-	Claim(ctx context.Context, req claim.Request) (claim.Claim, error)
-	Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error
-	Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error
-}
-
 var (
 	checkOutClaim       = jsonschema.For[schemas.CheckOutRequest]("check-out-claim")
 	checkOutClaimChange = jsonschema.For[schemas.CheckOutClaimChange]("check-out-claim-change")
 )
 
-type checkOutRequestHandlers struct{ requests CheckOutRequests }
+type checkOutRequestHandlers struct{ store claim.Store }
 
 // CheckOutRequestRoutes are /check-out-request-storage (ours): who works on the
 // check-out that an Idempotency-Key stands for, and what it was answered.
-func CheckOutRequestRoutes(requests CheckOutRequests) []web.Route {
+func CheckOutRequestRoutes(store claim.Store) []web.Route {
 	const path, permission = "/check-out-request-storage", "circulation-storage.check-out-requests.item"
-	h := checkOutRequestHandlers{requests: requests}
+	h := checkOutRequestHandlers{store: store}
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: permission + ".post", Body: web.Schema(checkOutClaim.Name),
@@ -68,7 +59,7 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 		return fmt.Errorf("reading a checked bodyHash: %w", err)
 	}
 	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
-	got, err := h.requests.Claim(c.Request().Context(), req)
+	got, err := claim.WaitFor(c.Request().Context(), h.store, req)
 	if err != nil {
 		return err
 	}
@@ -100,11 +91,11 @@ func (h checkOutRequestHandlers) change(c echo.Context) error {
 		wrong.Add("leaseMs", "or answer is required, and not both", "")
 		return wrong.Err()
 	case change.LeaseMs != nil:
-		return h.requests.Renew(ctx, id, time.Duration(*change.LeaseMs)*time.Millisecond)
+		return h.store.Renew(ctx, id, time.Duration(*change.LeaseMs)*time.Millisecond)
 	}
 	answer, err := json.Marshal(change.Answer)
 	if err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
-	return h.requests.Finish(ctx, id, answer)
+	return h.store.Finish(ctx, id, answer)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/claim"
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -23,7 +22,7 @@ const keysPath = "/check-out-request-storage"
 // keyAPI is the endpoint of a tenant of its own.
 func keyAPI(t *testing.T) (a api, headers map[string]string) {
 	db, id := pgtest.New(t)
-	a = newAPI(t, httpapi.CheckOutRequestRoutes(claim.NewService(postgres.NewClaimStore(db))))
+	a = newAPI(t, httpapi.CheckOutRequestRoutes(postgres.NewClaimStore(db)))
 	return a, map[string]string{okapi.TenantHeader: id.String()}
 }
 

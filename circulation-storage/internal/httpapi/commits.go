@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
@@ -13,33 +12,15 @@ import (
 	"checkoutlock/web"
 )
 
-// Commits commits check-outs and check-ins of the tenant in ctx and counts its
-// open loans.
-type Commits interface {
-	// CheckOut returns the id of the loan with the answer.
-	CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error)
-	CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error)
-	ReadCheckOutFacts(ctx context.Context, body []byte) (schemas.CheckOutFacts, error)
-	CountOpenLoans(ctx context.Context, o commit.OpenLoans) (int, error)
-	// DurableLoan returns a loan that no crash can lose. Fault: NotFound.
-	DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
-}
-
-// Renewals commits renewals of the tenant in ctx.
-type Renewals interface {
-	Renew(ctx context.Context, r commit.Renewal) (schemas.RenewalResult, error)
-}
-
 type commitHandlers struct {
-	commits    Commits
-	renewals   Renewals
-	placements commit.Placements
+	service *commit.Service
+	store   commit.Store
 }
 
 // CommitRoutes are the all-or-nothing commits of check-outs, check-ins, renewals and
 // new requests, and the count that a check-out needs (all ours).
-func CommitRoutes(commits Commits, renewals Renewals, placements commit.Placements) []web.Route {
-	h := commitHandlers{commits, renewals, placements}
+func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
+	h := commitHandlers{service, store}
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-outs", Permission: "circulation-storage.check-outs.item.post",
@@ -86,7 +67,7 @@ func (h commitHandlers) checkOut(c echo.Context) (schemas.CheckOutResult, error)
 	if err != nil {
 		return schemas.CheckOutResult{}, err
 	}
-	id, result, err := h.commits.CheckOut(c.Request().Context(), body)
+	id, result, err := h.service.CheckOut(c.Request().Context(), body)
 	if err == nil {
 		c.Response().Header().Set(echo.HeaderLocation, "/loan-storage/loans/"+id.String())
 	}
@@ -102,7 +83,7 @@ func (h commitHandlers) getDurableLoan(c echo.Context) (json.RawMessage, error) 
 	if err != nil {
 		return nil, err
 	}
-	return h.commits.DurableLoan(c.Request().Context(), uuid.MustParse(id))
+	return h.store.DurableLoan(c.Request().Context(), uuid.MustParse(id))
 }
 
 // checkIn handles POST /loan-storage/check-ins: 200 with the item, and with the
@@ -112,7 +93,7 @@ func (h commitHandlers) checkIn(c echo.Context) (schemas.CheckInResult, error) {
 	if err != nil {
 		return schemas.CheckInResult{}, err
 	}
-	return h.commits.CheckIn(c.Request().Context(), body)
+	return h.service.CheckIn(c.Request().Context(), body)
 }
 
 // readCheckOutFacts handles POST /loan-storage/check-out-facts: 200 with what exists.
@@ -121,7 +102,7 @@ func (h commitHandlers) readCheckOutFacts(c echo.Context) (schemas.CheckOutFacts
 	if err != nil {
 		return schemas.CheckOutFacts{}, err
 	}
-	return h.commits.ReadCheckOutFacts(c.Request().Context(), body)
+	return h.service.ReadCheckOutFacts(c.Request().Context(), body)
 }
 
 // renew handles POST /loan-storage/renewals: 200 with the loan; 409 when loan or
@@ -135,7 +116,7 @@ func (h commitHandlers) renew(c echo.Context) (schemas.RenewalResult, error) {
 	if err != nil {
 		return schemas.RenewalResult{}, err
 	}
-	return h.renewals.Renew(c.Request().Context(), r)
+	return h.store.Renew(c.Request().Context(), r)
 }
 
 // place handles POST /request-storage/placements: 201 with the request and its
@@ -150,7 +131,7 @@ func (h commitHandlers) place(c echo.Context) (schemas.PlacedRequest, error) {
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	placed, err := h.placements.Place(c.Request().Context(), p)
+	placed, err := h.store.Place(c.Request().Context(), p)
 	if err == nil {
 		c.Response().Header().Set(echo.HeaderLocation, "/request-storage/requests/"+p.RequestID.String())
 	}
@@ -161,7 +142,7 @@ func (h commitHandlers) place(c echo.Context) (schemas.PlacedRequest, error) {
 // when lockId is not the patron's lock any more.
 func (h commitHandlers) countOpenLoans(c echo.Context) (schemas.OpenLoanCount, error) {
 	q := web.QueryOf(c)
-	n, err := h.commits.CountOpenLoans(c.Request().Context(), commit.OpenLoans{
+	n, err := h.store.CountOpenLoans(c.Request().Context(), commit.OpenLoans{
 		UserID: q.UUID("userId"), MaterialTypeID: q.UUID("materialTypeId"), LoanTypeID: q.UUID("loanTypeId"), LockID: q.UUID("lockId"),
 	})
 	return schemas.OpenLoanCount{Count: n}, err

@@ -11,14 +11,12 @@ import (
 	"checkoutlock/schemas"
 )
 
-var _ commit.Placements = (*CommitStore)(nil)
-
 const (
 	placedRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
 	insertRequestSQL = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
 )
 
-// Place implements commit.Placements.
+// Place implements commit.Store.
 func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.PlacedRequest, error) {
 	var result schemas.PlacedRequest
 	err := s.db.inTx(ctx, "placing a request", func(tx pgx.Tx) error {

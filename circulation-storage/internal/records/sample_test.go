@@ -14,7 +14,7 @@ import (
 )
 
 // sampleDir is where FOLIO's own sample records are: one folder for each
-// endpoint. Not everybody has them.
+// endpoint. They may be missing.
 func sampleDir(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("FOLIO_SAMPLE_DIR")

@@ -36,7 +36,7 @@ func (b *busy) Running(context.Context, claim.Request) (bool, error) {
 	return time.Now().Before(b.until), b.broken
 }
 
-func TestClaim_WaitsForTheHolder(t *testing.T) {
+func TestWaitFor_WaitsForTheHolder(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		store busy
@@ -58,7 +58,7 @@ func TestClaim_WaitsForTheHolder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				tt.store.until = began.Add(tt.work)
-				c, err := claim.NewService(&tt.store).Claim(t.Context(), claim.Request{Wait: tt.wait})
+				c, err := claim.WaitFor(t.Context(), &tt.store, claim.Request{Wait: tt.wait})
 				if fault.CodeOf(err) != tt.code || (c.LoanID == uuid.Max) != (err == nil) {
 					t.Errorf("got %+v, %v, want %q", c, err, tt.code)
 				}
@@ -73,14 +73,14 @@ func TestClaim_WaitsForTheHolder(t *testing.T) {
 	}
 }
 
-func TestClaim_EndsWhenTheCallerLeaves(t *testing.T) {
+func TestWaitFor_EndsWhenTheCallerLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &busy{until: time.Now().Add(time.Hour)}
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, leave)
 		began := time.Now()
-		if _, err := claim.NewService(store).Claim(ctx, claim.Request{Wait: 2 * time.Second}); !errors.Is(err, context.Canceled) {
+		if _, err := claim.WaitFor(ctx, store, claim.Request{Wait: 2 * time.Second}); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
 		if took := time.Since(began); took != 100*time.Millisecond {
