@@ -162,8 +162,8 @@ func (s *Service) checkInItem(ctx context.Context, req Request, item library.Ite
 	if err != nil {
 		return Returned{}, fmt.Errorf("reading what the item belongs to: %w", err)
 	}
-	if refused := checkStatus(book, req); refused != nil {
-		return Returned{}, fault.Validation(*refused)
+	if err := checkStatus(book, req).Err(); err != nil {
+		return Returned{}, err
 	}
 	commit.ItemVersion = item.Version
 	if item.Status.Name == library.StatusClaimedReturned {
@@ -218,17 +218,14 @@ func (s *Service) sendCommit(ctx context.Context, c schemas.CheckIn) (schemas.Ch
 }
 
 // checkStatus refuses an item whose status excludes a check-in.
-func checkStatus(book library.Copy, req Request) *fault.Detail {
-	var d fault.Detail
-	barcode := fault.Param("itemBarcode", req.ItemBarcode)
-	switch status := book.Item.Status.Name; {
+func checkStatus(book library.Copy, req Request) fault.List {
+	status, barcode := book.Item.Status.Name, fault.Param("itemBarcode", req.ItemBarcode)
+	switch {
 	case status == library.StatusIntellectualItem:
-		d = fault.Refusal("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
-			book.Instance.Title, book.Material.Name, book.Item.Barcode, status), barcode)
+		return fault.List{fault.Refusal("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
+			book.Instance.Title, book.Material.Name, book.Item.Barcode, status), barcode)}
 	case status == library.StatusClaimedReturned && req.ClaimedReturnedResolution == "":
-		d = fault.Refusal("", "Item is claimed returned, a resolution is required to check in", barcode)
-	default:
-		return nil
+		return fault.List{fault.Refusal("", "Item is claimed returned, a resolution is required to check in", barcode)}
 	}
-	return &d
+	return nil
 }

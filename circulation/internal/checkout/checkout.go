@@ -153,8 +153,8 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		if err != nil {
 			return Lent{}, err
 		}
-		if reached != nil {
-			return Lent{}, fault.Validation(*reached)
+		if err := reached.Err(); err != nil {
+			return Lent{}, err
 		}
 		a.steps.markReached(ctx, Recounted)
 	} else if a.settings.Version == "" {

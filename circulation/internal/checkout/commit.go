@@ -54,7 +54,8 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if found = append(found, more...); len(found) == 0 {
+	found = append(found, more...)
+	if len(found) == 0 {
 		found, err = s.makeLoan(ctx, &p)
 	}
 	if err != nil {

@@ -77,7 +77,8 @@ func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found
 		}
 		found = append(found, more...)
 	}
-	if found = append(found, p.checkOverride()...); len(found) == 0 {
+	found = append(found, p.checkOverride()...)
+	if len(found) == 0 {
 		found, err = s.makeLoan(ctx, p)
 	}
 	return p, found, err
@@ -202,7 +203,8 @@ func (p *plan) checkItem() fault.List {
 	}
 	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
 	var found fault.List
-	switch book := p.facts.Copy; book.Item.Status.Name {
+	book := p.facts.Copy
+	switch book.Item.Status.Name {
 	case library.StatusCheckedOut:
 		found = append(found, fault.Refusal("", "Item is already checked out", barcode))
 	case library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusIntellectualItem, library.StatusAgedToLost:

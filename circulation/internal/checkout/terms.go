@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -31,10 +32,7 @@ func (s *Service) applyPolicy(ctx context.Context, p *plan, lockID string) (faul
 	if err != nil {
 		return nil, err
 	}
-	if reached != nil {
-		found = append(found, *reached)
-	}
-	return append(found, p.checkLoanable(ctx)...), nil
+	return slices.Concat(found, reached, p.checkLoanable(ctx)), nil
 }
 
 // choosePolicy finds the policy that the request names, else that of the rules. It returns which
@@ -80,9 +78,9 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 // checkLimit counts the patron's loans that the limit is about. Before the lock it is a first
 // check. With the id of the lock that is held it decides. Fault: LockLost if that is no longer the
 // patron's lock.
-func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (*fault.Detail, error) {
+func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (fault.List, error) {
 	if !p.limited {
-		return nil, nil //nolint:nilnil // nothing wrong, nothing failed
+		return nil, nil
 	}
 	counted := LoanCount{UserID: p.facts.User.ID, LockID: lockID}
 	if p.limit.ByMaterialType {
@@ -97,12 +95,12 @@ func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (*faul
 	}
 	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.IsReached(n), Message: p.limit.Message}
 	if !p.standing.Reached {
-		return nil, nil //nolint:nilnil // nothing wrong, nothing failed
+		return nil, nil
 	}
 	d := fault.Refusal(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
 		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
 	d.OverridableBlock = itemLimitBlock.describe(ctx)
-	return &d, nil
+	return fault.List{d}, nil
 }
 
 // chooseDueDate returns the date that staff chose for an item that is not loanable, else the

@@ -155,7 +155,8 @@ func (p *parser) parsePolicies(at token, repeated, missing string) []Reference {
 		p.failUnexpected(wantPolicyType, wantLineEnd)
 	}
 	for i, n := range count {
-		switch kind := kindLetters[i : i+1]; {
+		kind := kindLetters[i : i+1]
+		switch {
 		case n > 1:
 			p.fail(at, fmt.Sprintf(repeated, kind))
 		case n == 0:

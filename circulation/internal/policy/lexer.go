@@ -85,12 +85,14 @@ func cutLine(text string) (line, rest string, more bool) {
 
 // splitLines returns all lines of a text, also those without a token.
 func splitLines(text string) (lines []string) {
-	for more := true; more; {
-		var line string
-		line, text, more = cutLine(text)
+	for {
+		line, rest, more := cutLine(text)
 		lines = append(lines, line)
+		if !more {
+			return lines
+		}
+		text = rest
 	}
-	return lines
 }
 
 // lexLine reports whether the line could be read.

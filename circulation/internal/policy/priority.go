@@ -80,15 +80,18 @@ func (p *parser) parseMeasure(alternatives ...string) measure {
 func (p *parser) parseLetters() {
 	first := p.peek()
 	var letters []token
-	for more := true; more; more = p.accept(",") || p.peek().kind == tokenLetter {
+	for {
 		if p.peek().kind != tokenLetter {
 			p.failUnexpected(wantCriterion)
 			return
 		}
 		letters = append(letters, p.advance())
+		if !p.accept(",") && p.peek().kind != tokenLetter {
+			break
+		}
 	}
-	weights := &p.out.priority.weights
-	switch n := len(letters); {
+	weights, n := &p.out.priority.weights, len(letters)
+	switch {
 	case n < len(weights):
 		p.fail(first, "7 letters expected, found only "+strconv.Itoa(n))
 		return

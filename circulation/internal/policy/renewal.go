@@ -72,7 +72,8 @@ func (p LoanPolicy) renewFixed(t RenewalTerms) (time.Time, error) {
 
 func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 	var start time.Time
-	switch origin := p.renewals.origin; {
+	origin := p.renewals.origin
+	switch {
 	case origin == fromSystemDate, origin == fromDueDate && t.DueDate.IsZero():
 		start = t.Now
 	case origin == fromDueDate:

@@ -177,8 +177,8 @@ func (r *Rules) MatchAll(k Kind, c Criteria) []Match {
 // a line that does not apply.
 func (r *Rules) selectLines(c Criteria) iter.Seq[*line] {
 	return func(yield func(*line) bool) {
-		v := c.listValues()
-		for i := 0; i < len(r.lines); {
+		v, i := c.listValues(), 0
+		for i < len(r.lines) {
 			l := &r.lines[i]
 			if !l.holds(&v) {
 				i = l.end
