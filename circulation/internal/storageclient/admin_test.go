@@ -91,7 +91,7 @@ func TestClient_SendsWhatStaffAskFor(t *testing.T) {
 			func(ctx context.Context, c *Client) (any, error) {
 				return nil, c.Report(ctx, schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{{ID: "e", Outcome: "lent"}}, Waiting: 2})
 			},
-			`POST /check-out-history-storage/check-outs {"checkOuts":[{"id":"e","outcome":"lent","tookMs":0}],"waiting":2}`, 204, ``, `<nil>`,
+			`POST /check-out-history-storage/check-outs {"waiting":2,"checkOuts":[{"id":"e","outcome":"lent","tookMs":0}]}`, 204, ``, `<nil>`,
 		},
 	}
 	for name, tt := range tests {
