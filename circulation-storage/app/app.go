@@ -59,7 +59,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 			return nil, err
 		}
 	}
-	a := wire(cfg, log, db, ids)
+	a := connectParts(cfg, log, db, ids)
 	for _, f := range a.fronts {
 		if err := f.Listen(ctx); err != nil {
 			return nil, err
@@ -68,8 +68,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	return a, nil
 }
 
-// wire connects the parts of the service. tenants are those of TENANTS.
-func wire(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) *App {
+// connectParts connects the parts of the service. tenants are those of TENANTS.
+func connectParts(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) *App {
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
@@ -139,5 +139,39 @@ func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context)
 			sum += n
 		}
 		return sum, nil
+	}
+}
+
+// outdatedLocksKept is how long outdated locks stay, so that operators can see why a
+// check-out failed. An outdated lock blocks no caller.
+const outdatedLocksKept = 10 * time.Minute
+
+// sweptRows lists all rows that are deleted when they are old.
+func sweptRows(db *postgres.DB, retention time.Duration, m *metrics) []sweep.Rows {
+	return []sweep.Rows{
+		{
+			Name:    "outdated locks",
+			Delete:  sweep.OlderThan(outdatedLocksKept, postgres.NewLockStore(db).Sweep),
+			Deleted: func(n int) { m.swept.Add(float64(n)) },
+		},
+		{
+			Name:    "forgotten idempotency keys",
+			Delete:  postgres.NewClaimStore(db).Sweep,
+			Deleted: func(n int) { m.forgotten.Add(float64(n)) },
+		},
+		{
+			Name:   "check-ins a day old",
+			Delete: postgres.NewCommitStore(db).SweepCheckIns,
+		},
+		{
+			Name:    "past check-outs",
+			Delete:  sweep.OlderThan(retention, postgres.NewHistoryStore(db).Sweep),
+			Deleted: func(n int) { m.aged.Add(float64(n)) },
+		},
+		{
+			// Who released a lock, and why, stays.
+			Name:   "patrons of forced releases",
+			Delete: sweep.OlderThan(retention, postgres.NewLockChangeStore(db).BlankReleases),
+		},
 	}
 }

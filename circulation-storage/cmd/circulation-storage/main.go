@@ -75,7 +75,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	case "migrate":
 		return migrate(ctx, cfg, args, log)
 	case "locks":
-		return locks(ctx, cfg, args, stdout)
+		return manageLocks(ctx, cfg, args, stdout)
 	}
 	return fmt.Errorf("there is no command %q; circulation-storage help lists them", command)
 }
@@ -130,7 +130,7 @@ func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logge
 	return app.Migrate(ctx, cfg, *sample, log)
 }
 
-func locks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
+func manageLocks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
 	fs := newFlags("locks")
 	tenant, patron := fs.String("tenant", "", ""), fs.String("user", "", "")
 	release, reason := fs.String("release", "", ""), fs.String("reason", "", "")

@@ -11,7 +11,7 @@ func Instance() Type {
 	return Type{
 		Name: "instance", Path: "/instance-storage/instances", Collection: "instances", Table: "instance", Schema: "instance",
 		Permission: "inventory-storage.instances", Versioned: true,
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {
 				"hrid", "title", "indexTitle", "source", "languages", "contributors", "identifiers", "subjects", "tags.tagList",
 				"statisticalCodeIds", "catalogedDate",
@@ -28,7 +28,7 @@ func Holdings() Type {
 	return Type{
 		Name: "holdings record", Path: "/holdings-storage/holdings", Collection: "holdingsRecords", Table: holdingsTable, Schema: "holdings-record",
 		Permission: "inventory-storage.holdings", Versioned: true, Prepare: prepareHoldings,
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {
 				"hrid", "callNumber", "callNumberPrefix", "callNumberSuffix", "copyNumber", "shelvingTitle", "tags.tagList",
 				"statisticalCodeIds",
@@ -38,9 +38,9 @@ func Holdings() Type {
 		}, "instanceId", "permanentLocationId", "temporaryLocationId"),
 		Unique: uniqueFields(holdingsTable, "hrid"),
 		References: []Reference{
-			reference(holdingsTable, "instanceId", "instance"),
-			reference(holdingsTable, "permanentLocationId", "location"),
-			reference(holdingsTable, "temporaryLocationId", "location"),
+			newReference(holdingsTable, "instanceId", "instance"),
+			newReference(holdingsTable, "permanentLocationId", "location"),
+			newReference(holdingsTable, "temporaryLocationId", "location"),
 		},
 	}
 }
@@ -50,7 +50,7 @@ func Item() Type {
 	return Type{
 		Name: "item", Path: "/item-storage/items", Collection: "items", Table: "item", Schema: "item",
 		Permission: "inventory-storage.items", Versioned: true, Prepare: prepareItem,
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {
 				"hrid", "barcode", "accessionNumber", "status.name", "itemLevelCallNumber", "effectiveCallNumberComponents.callNumber",
 				"volume", "enumeration", "chronology", "copyNumber", "displaySummary", "itemIdentifier", "effectiveShelvingOrder",
@@ -63,12 +63,12 @@ func Item() Type {
 		}, "holdingsRecordId", "materialTypeId", "permanentLoanTypeId", "temporaryLoanTypeId", "permanentLocationId", "temporaryLocationId"),
 		Unique: uniqueFields("item", "barcode", "hrid"),
 		References: []Reference{
-			reference("item", "holdingsRecordId", holdingsTable),
-			reference("item", "materialTypeId", "material_type"),
-			reference("item", "permanentLoanTypeId", "loan_type"),
-			reference("item", "temporaryLoanTypeId", "loan_type"),
-			reference("item", "permanentLocationId", "location"),
-			reference("item", "temporaryLocationId", "location"),
+			newReference("item", "holdingsRecordId", holdingsTable),
+			newReference("item", "materialTypeId", "material_type"),
+			newReference("item", "permanentLoanTypeId", "loan_type"),
+			newReference("item", "temporaryLoanTypeId", "loan_type"),
+			newReference("item", "permanentLocationId", "location"),
+			newReference("item", "temporaryLocationId", "location"),
 		},
 	}
 }

@@ -12,7 +12,7 @@ func Loan() Type {
 	return Type{
 		Name: "loan", Path: "/loan-storage/loans", Collection: "loans", Table: "loan", Schema: "loan",
 		Permission: "circulation-storage.loans", Upsert: true, Prepare: prepareLoan,
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {"status.name", "action", "actionComment", "itemStatus", "forUseAtLocation.status"},
 			UUID: {
 				"proxyUserId", "loanPolicyId", "checkoutServicePointId", "checkinServicePointId", "patronGroupIdAtCheckout",
@@ -40,7 +40,7 @@ func PatronActionSession() Type {
 		Name: "patron action session", Path: "/patron-action-session-storage/patron-action-sessions", Collection: "patronActionSessions",
 		Table: "patron_action_session", Schema: "patron-action-session",
 		Permission: "patron-action-session-storage.patron-action-sessions",
-		Indexes: index(fields{Text: {"actionType"}, UUID: {"sessionId"}},
+		Indexes: newIndexes(fields{Text: {"actionType"}, UUID: {"sessionId"}},
 			"patronId", "loanId"),
 	}
 }

@@ -5,7 +5,7 @@ func Usergroup() Type {
 	return Type{
 		Name: "group", Path: "/groups", Collection: "usergroups", Table: "usergroup", Schema: "usergroup",
 		Permission: "usergroups",
-		Indexes:    index(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
+		Indexes:    newIndexes(fields{Text: {"group", "desc", "source"}, Number: {"expirationOffsetInDays"}}),
 		Unique:     uniqueFields("usergroup", "group"),
 	}
 }
@@ -15,7 +15,7 @@ func User() Type {
 	return Type{
 		Name: "user", Path: "/users", Collection: "users", Table: "users", Schema: "user",
 		Permission: "users",
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {
 				"username", "barcode", "externalSystemId", "type", "tags.tagList", "departments",
 				"personal.lastName", "personal.firstName", "personal.middleName", "personal.preferredFirstName", "personal.email",
@@ -25,7 +25,7 @@ func User() Type {
 			Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
 		}, "patronGroup"),
 		Unique:     uniqueFields("users", "username", "barcode", "externalSystemId"),
-		References: []Reference{reference("users", "patronGroup", "usergroup")},
+		References: []Reference{newReference("users", "patronGroup", "usergroup")},
 	}
 }
 
@@ -34,7 +34,7 @@ func ProxyFor() Type {
 	return Type{
 		Name: "proxy relationship", Path: "/proxiesfor", Collection: "proxiesFor", Table: "proxyfor", Schema: "proxyfor",
 		Permission: "proxiesfor",
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {"status", "requestForSponsor", "notificationsTo", "accrueTo"}, Time: {"expirationDate", "createdDate"},
 		}, "userId", "proxyUserId"),
 		Unique: []Unique{{
@@ -49,7 +49,7 @@ func ManualBlock() Type {
 	return Type{
 		Name: "manual block", Path: "/manualblocks", Collection: "manualblocks", Table: "manualblocks", Schema: "manualblock",
 		Permission: "manualblocks",
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {"type", "desc", "code", "staffInformation", "patronMessage"}, Boolean: {"borrowing", "renewals", "requests"},
 			Time: {"expirationDate"},
 		}, "userId"),

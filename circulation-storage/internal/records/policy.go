@@ -16,7 +16,7 @@ func LoanPolicy() Type {
 	return Type{
 		Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
 		Permission: "circulation-storage.loan-policies",
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
 			Number: {"loansPolicy.itemLimit"},
 			UUID:   {"loansPolicy.fixedDueDateScheduleId", "renewalsPolicy.alternateFixedDueDateScheduleId"},
@@ -30,7 +30,7 @@ func RequestPolicy() Type {
 	return Type{
 		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
 		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
-		Indexes: index(fields{Text: {"name", "description", "requestTypes"}}),
+		Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
 		Unique:  uniqueFields("request_policy", "name"),
 	}
 }
@@ -41,7 +41,7 @@ func CirculationSetting() Type {
 	return Type{
 		Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
 		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings",
-		Indexes: index(fields{Text: {"name"}}),
+		Indexes: newIndexes(fields{Text: {"name"}}),
 		Unique:  uniqueFields("circulation_settings", "name"),
 	}
 }
@@ -52,7 +52,7 @@ func FixedDueDateSchedule() Type {
 		Name: "fixed due date schedule", Path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", Collection: "fixedDueDateSchedules",
 		Table: "fixed_due_date_schedule", Schema: "fixed-due-date-schedule", Permission: "circulation-storage.fixed-due-date-schedules",
 		Prepare: prepareSchedule,
-		Indexes: index(fields{Text: {"name", "description"}}),
+		Indexes: newIndexes(fields{Text: {"name", "description"}}),
 		Unique:  uniqueFields("fixed_due_date_schedule", "name"),
 	}
 }

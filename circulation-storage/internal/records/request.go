@@ -18,7 +18,7 @@ func Request() Type {
 	return Type{
 		Name: "request", Path: "/request-storage/requests", Collection: "requests", Table: "request", Schema: "request",
 		Permission: "circulation-storage.requests", Upsert: true, Prepare: prepareRequest,
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {
 				"status", "requestType", "requestLevel", "fulfillmentPreference", "ecsRequestPhase", "patronComments", "tags.tagList",
 				"instance.title", "instance.identifiers", "item.barcode",

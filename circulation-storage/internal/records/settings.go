@@ -16,7 +16,7 @@ func SettingsEntry() Type {
 	return Type{
 		Name: "settings entry", Path: "/settings/entries", Collection: "items", Table: "settings_entry", Schema: "settings-entry",
 		Permission: "mod-settings.entries", Prepare: prepareSettingsEntry,
-		Indexes: index(fields{Text: {"scope", "key", "value"}, UUID: {"userId"}}),
+		Indexes: newIndexes(fields{Text: {"scope", "key", "value"}, UUID: {"userId"}}),
 		Unique: []Unique{
 			{
 				Constraint: "settings_entry_scope_key_user_id_key", Fields: []string{"scope", "key", "userId"}, Code: fault.Forbidden,

@@ -85,9 +85,9 @@ type fields map[Kind][]string
 // indexes is the value of Type.Indexes.
 type indexes map[string]Index
 
-// index returns the listed indexes and those that every record has. Each of ids is an
+// newIndexes returns the listed indexes and those that every record has. Each of ids is an
 // index with a generated column.
-func index(listed fields, ids ...string) indexes {
+func newIndexes(listed fields, ids ...string) indexes {
 	all := indexes{
 		"id":                       {Kind: UUID, Column: "id"},
 		"metadata.createdDate":     {Kind: Time},
@@ -123,8 +123,8 @@ func uniqueFields(table string, fields ...string) []Unique {
 	return list
 }
 
-// reference returns a Reference from the field of a table to another table.
-func reference(table, field, to string) Reference {
+// newReference returns a Reference from the field of a table to another table.
+func newReference(table, field, to string) Reference {
 	return Reference{Constraint: table + "_" + snakeCase(field) + "_fkey", Field: field, To: to}
 }
 

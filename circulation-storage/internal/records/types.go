@@ -15,7 +15,7 @@ func MaterialType() Type {
 	return Type{
 		Name: "material type", Path: "/material-types", Collection: "mtypes", Table: "material_type", Schema: "material-type",
 		Permission: "inventory-storage.material-types",
-		Indexes:    index(fields{Text: {"name", "source"}}),
+		Indexes:    newIndexes(fields{Text: {"name", "source"}}),
 		Unique:     uniqueFields("material_type", "name"),
 	}
 }
@@ -25,7 +25,7 @@ func LoanType() Type {
 	return Type{
 		Name: "loan type", Path: "/loan-types", Collection: "loantypes", Table: "loan_type", Schema: "loan-type",
 		Permission: "inventory-storage.loan-types",
-		Indexes:    index(fields{Text: {"name", "source"}}),
+		Indexes:    newIndexes(fields{Text: {"name", "source"}}),
 		Unique:     uniqueFields("loan_type", "name"),
 	}
 }
@@ -35,7 +35,7 @@ func ServicePoint() Type {
 	return Type{
 		Name: "service point", Path: "/service-points", Collection: "servicepoints", Table: "service_point", Schema: "service-point",
 		Permission: "inventory-storage.service-points",
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text: {"name", "code", "discoveryDisplayName", "description"}, Boolean: {"pickupLocation", "ecsRequestRouting"},
 			Number: {"shelvingLagTime"},
 		}),
@@ -48,7 +48,7 @@ func Institution() Type {
 	return Type{
 		Name: "institution", Path: "/location-units/institutions", Collection: "locinsts", Table: "locinstitution", Schema: "locinstitution",
 		Permission: "inventory-storage.location-units.institutions",
-		Indexes:    index(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}),
+		Indexes:    newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}),
 		Unique:     uniqueFields("locinstitution", "name"),
 	}
 }
@@ -58,9 +58,9 @@ func Campus() Type {
 	return Type{
 		Name: "campus", Path: "/location-units/campuses", Collection: "loccamps", Table: "loccampus", Schema: "loccampus",
 		Permission: "inventory-storage.location-units.campuses",
-		Indexes:    index(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}, "institutionId"),
+		Indexes:    newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}, "institutionId"),
 		Unique:     uniqueFields("loccampus", "name"),
-		References: []Reference{reference("loccampus", "institutionId", "locinstitution")},
+		References: []Reference{newReference("loccampus", "institutionId", "locinstitution")},
 	}
 }
 
@@ -69,9 +69,9 @@ func Library() Type {
 	return Type{
 		Name: "library", Path: "/location-units/libraries", Collection: "loclibs", Table: "loclibrary", Schema: "loclibrary",
 		Permission: "inventory-storage.location-units.libraries",
-		Indexes:    index(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}, "campusId"),
+		Indexes:    newIndexes(fields{Text: {"name", "code"}, Boolean: {"isShadow"}}, "campusId"),
 		Unique:     uniqueFields("loclibrary", "name"),
-		References: []Reference{reference("loclibrary", "campusId", "loccampus")},
+		References: []Reference{newReference("loclibrary", "campusId", "loccampus")},
 	}
 }
 
@@ -81,7 +81,7 @@ func Location() Type {
 	return Type{
 		Name: "location", Path: "/locations", Collection: "locations", Table: "location", Schema: "location",
 		Permission: "inventory-storage.locations",
-		Indexes: index(fields{
+		Indexes: newIndexes(fields{
 			Text:    {"name", "code", "description", "discoveryDisplayName", "servicePointIds"},
 			UUID:    {"institutionId", "campusId", "libraryId", "primaryServicePoint"},
 			Boolean: {"isActive", "isShadow", "isFloatingCollection"},
