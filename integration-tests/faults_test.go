@@ -101,15 +101,13 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 		settings = "GET /check-out-lock-settings-storage"
 		release  = "DELETE /check-out-lock-storage/{id}"
 	)
-	// These are all calls of a check-out by a proxy, of a requested book, with a fixed
-	// due date. Without the tenant's settings, the environment's count. A lock that is not
+	// These are all calls of the first check-out of an instance, by a proxy, of a requested
+	// book, with a fixed due date. Later ones find most records in the cache. Without the tenant's settings, the environment's count. A lock that is not
 	// released is outdated after its TTL.
 	calls := []string{
-		"GET /users", "GET /users", "GET /proxiesfor", "GET /manualblocks", "GET /automated-patron-blocks/{id}",
-		"GET /request-storage/requests", "GET /circulation-settings-storage/circulation-settings",
-		"GET /fixed-due-date-schedule-storage/fixed-due-date-schedules/{id}", "GET /groups/{id}", "GET /item-storage/items", "GET /loan-storage/loans", "GET /holdings-storage/holdings/{id}",
-		"GET /instance-storage/instances/{id}", "GET /locations/{id}", "GET /material-types/{id}", "GET /circulation-rules-storage",
-		"GET /loan-policy-storage/loan-policies/{id}", "GET /loan-storage/open-loan-count", settings,
+		"GET /circulation-settings-storage/circulation-settings", "POST " + factsPath, "GET /groups/{id}", "GET /locations/{id}",
+		"GET /material-types/{id}", "GET /circulation-rules-storage", "GET /loan-policy-storage/loan-policies/{id}",
+		"GET /fixed-due-date-schedule-storage/fixed-due-date-schedules/{id}", settings,
 		"POST " + acquirePath, "GET /loan-storage/open-loan-count", "POST " + commitPath, release,
 	}
 	p, links := startPairWithLinks(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: shortWait}, 1)

@@ -24,6 +24,7 @@ import (
 const (
 	acquirePath = "/check-out-lock-storage"
 	commitPath  = "/loan-storage/check-outs"
+	factsPath   = "/loan-storage/check-out-facts"
 )
 
 // always is more calls than any test makes.

@@ -192,11 +192,10 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 		keyed bool
 		fault linkFault
 	}{
-		{fault: linkFault{path: "/users", handle: quote(http.StatusBadGateway)}},
-		{fault: linkFault{path: "/users", handle: quote(http.StatusNotFound)}},
-		{fault: linkFault{path: "/users", handle: quote(http.StatusOK)}},
-		{fault: linkFault{path: "/manualblocks", handle: quote(http.StatusInternalServerError)}},
-		{fault: linkFault{path: "/automated-patron-blocks", handle: quote(http.StatusNotFound)}},
+		{fault: linkFault{path: factsPath, handle: quote(http.StatusBadGateway)}},
+		{fault: linkFault{path: factsPath, handle: quote(http.StatusNotFound)}},
+		{fault: linkFault{path: factsPath, handle: quote(http.StatusOK)}},
+		{fault: linkFault{path: factsPath, handle: quote(http.StatusInternalServerError)}},
 		{fault: linkFault{path: "/loan-storage/open-loan-count", handle: quote(http.StatusBadRequest)}},
 		{fault: linkFault{path: acquirePath, method: http.MethodPost, handle: quote(http.StatusServiceUnavailable)}},
 		{fault: linkFault{path: commitPath, handle: quote(http.StatusBadGateway)}},

@@ -149,7 +149,7 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		a.lockID = id
 		defer a.releaseLock(ctx)
 		a.steps.markReached(ctx, Locked)
-		reached, err := a.service.checkLimit(ctx, a.plan, id)
+		reached, err := a.plan.checkLimit(ctx, a.countNow)
 		if err != nil {
 			return Lent{}, err
 		}

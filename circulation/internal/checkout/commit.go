@@ -50,7 +50,7 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 		return err
 	}
 	found := slices.Concat(p.checkItem(), p.checkQueue())
-	more, err := s.applyPolicy(ctx, &p, a.lockID)
+	more, err := s.applyPolicy(ctx, &p, a.countNow)
 	if err != nil {
 		return err
 	}

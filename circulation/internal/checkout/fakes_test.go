@@ -29,7 +29,7 @@ type world struct {
 	left       int      // places given back
 
 	mu       sync.Mutex
-	open     []int // answers of OpenLoans; the last one repeats
+	open     []int // counts of the snapshot and of OpenLoans in turn; the last one repeats
 	counted  []string
 	shown    []string // the locks that the counts named
 	count    []error  // answers of OpenLoans; afterwards it succeeds
@@ -82,11 +82,43 @@ func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
 	return func() { w.left++ }, nil
 }
 
-func (w *world) ProxyRelations(_ context.Context, proxyID, sponsorID string) ([]library.ProxyRelation, error) {
-	if proxyID != librarytest.CarlID || sponsorID != librarytest.AnnID {
-		return nil, nil
+// Snapshot reads the records one by one. The next answer of open is its count.
+func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+	var seen library.Snapshot
+	if found, err := w.UserByBarcode(ctx, subjects.UserBarcode); err == nil {
+		seen.User = &found
 	}
-	return w.proxies, nil
+	if found, err := w.UserByBarcode(ctx, subjects.ProxyUserBarcode); err == nil {
+		seen.ProxyUser = &found
+	}
+	if seen.User != nil {
+		seen.ManualBlocks, seen.AutomatedBlocks = w.Manual, w.Automated
+		seen.OpenLoans = []schemas.OpenLoans{{MaterialTypeID: w.Book.MaterialTypeID, LoanTypeID: w.Book.LoanTypeID(), Count: w.nextOpen()}}
+	}
+	if seen.User != nil && seen.ProxyUser != nil && seen.User.ID == librarytest.AnnID && seen.ProxyUser.ID == librarytest.CarlID {
+		seen.ProxyRelations = w.proxies
+	}
+	if subjects.ItemID == w.Book.ID || !w.NoBook && subjects.ItemBarcode == w.Book.Barcode {
+		seen.Item, seen.OnLoan = &w.Book, w.onLoan
+		seen.Holdings, _ = w.Holdings(ctx, w.Book.HoldingsRecordID)
+		seen.Instance, _ = w.Instance(ctx, seen.Holdings.InstanceID)
+		if subjects.TitleLevel == w.Titles {
+			seen.Requests = w.Queue
+		}
+	}
+	return seen, nil
+}
+
+// nextOpen returns the next answer of open, the last one for ever.
+func (w *world) nextOpen() int {
+	if len(w.open) == 0 {
+		return 0
+	}
+	n := w.open[0]
+	if len(w.open) > 1 {
+		w.open = w.open[1:]
+	}
+	return n
 }
 
 func (w *world) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
@@ -95,8 +127,6 @@ func (w *world) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	}
 	return policy.ParseLoanPolicy([]byte(w.Policy))
 }
-
-func (w *world) HasOpenLoan(context.Context, string) (bool, error) { return w.onLoan, nil }
 
 func (w *world) OpenLoans(_ context.Context, c checkout.LoanCount) (int, error) {
 	w.mu.Lock()
@@ -110,14 +140,7 @@ func (w *world) OpenLoans(_ context.Context, c checkout.LoanCount) (int, error) 
 			return 0, err
 		}
 	}
-	if len(w.open) == 0 {
-		return 0, nil
-	}
-	n := w.open[0]
-	if len(w.open) > 1 {
-		w.open = w.open[1:]
-	}
-	return n, nil
+	return w.nextOpen(), nil
 }
 
 func (w *world) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {

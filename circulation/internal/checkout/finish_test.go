@@ -24,7 +24,7 @@ type stuck struct {
 	*world
 	t        *testing.T
 	commits  []answerAfter // of CheckOut; afterwards it hangs
-	reading  time.Duration // of Item
+	reading  time.Duration // of the changed item
 	sent     int
 	releases int
 }
@@ -59,11 +59,13 @@ func (s *stuck) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.Check
 	return schemas.CheckOutResult{}, next.err
 }
 
-func (s *stuck) Item(ctx context.Context, id string) (library.Item, error) {
-	if err := s.waitFor(ctx, "reading the item", s.reading); err != nil {
-		return library.Item{}, err
+func (s *stuck) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+	if subjects.ItemID != "" {
+		if err := s.waitFor(ctx, "reading the changed item", s.reading); err != nil {
+			return library.Snapshot{}, err
+		}
 	}
-	return s.world.Item(ctx, id)
+	return s.world.Snapshot(ctx, subjects)
 }
 
 func (s *stuck) Release(ctx context.Context, _ string) error {

@@ -33,11 +33,7 @@ func (r *recorder) Acquire(ctx context.Context, req checkout.LockRequest) (id st
 }
 
 func (r *recorder) OpenLoans(ctx context.Context, c checkout.LoanCount) (n int, err error) {
-	name := "count"
-	if c.LockID != "" {
-		name = "count under the lock"
-	}
-	r.during(name, func() { n, err = r.world.OpenLoans(ctx, c) })
+	r.during("count", func() { n, err = r.world.OpenLoans(ctx, c) })
 	return n, err
 }
 
@@ -61,11 +57,10 @@ func (r *recorder) lend(t *testing.T) error {
 }
 
 var (
-	countFirst = []string{"count begins", "count is answered"}
-	grant      = []string{"acquire begins", "acquire is answered"}
-	countAgain = []string{"count under the lock begins", "count under the lock is answered"}
-	committed  = []string{"commit begins", "commit is answered"}
-	givenBack  = []string{"release begins", "release is answered"}
+	grant     = []string{"acquire begins", "acquire is answered"}
+	count     = []string{"count begins", "count is answered"}
+	committed = []string{"commit begins", "commit is answered"}
+	givenBack = []string{"release begins", "release is answered"}
 )
 
 func TestOrder_GrantThenCountThenCommit(t *testing.T) {
@@ -75,22 +70,22 @@ func TestOrder_GrantThenCountThenCommit(t *testing.T) {
 		want    [][]string
 		code    fault.Code
 	}{
-		"lent":                      {prepare: func(*world) {}, want: [][]string{countFirst, grant, countAgain, committed, givenBack}},
-		"granted at the second try": {prepare: func(w *world) { w.held = 1 }, want: [][]string{countFirst, grant, grant, countAgain, committed, givenBack}},
-		"the count refuses":         {prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{countFirst, grant, countAgain, givenBack}, code: fault.Invalid},
+		"lent":                      {prepare: func(*world) {}, want: [][]string{grant, count, committed, givenBack}},
+		"granted at the second try": {prepare: func(w *world) { w.held = 1 }, want: [][]string{grant, grant, count, committed, givenBack}},
+		"the count refuses":         {prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{grant, count, givenBack}, code: fault.Invalid},
 		"the count finds the lock gone": {
-			prepare: func(w *world) { w.count = []error{nil, errLost} },
-			want:    [][]string{countFirst, grant, countAgain, givenBack, grant, countAgain, committed, givenBack},
+			prepare: func(w *world) { w.count = []error{errLost} },
+			want:    [][]string{grant, count, givenBack, grant, count, committed, givenBack},
 			code:    "",
 		},
 		"the commit finds the lock gone": {
 			prepare: func(w *world) { w.commit = []error{errLost} },
-			want:    [][]string{countFirst, grant, countAgain, committed, givenBack, grant, countAgain, committed, givenBack},
+			want:    [][]string{grant, count, committed, givenBack, grant, count, committed, givenBack},
 			code:    "",
 		},
 		"the item changed": {
 			prepare: func(w *world) { w.commit = []error{errChanged} },
-			want:    [][]string{countFirst, grant, countAgain, committed, countAgain, committed, givenBack},
+			want:    [][]string{grant, count, committed, count, committed, givenBack},
 			code:    "",
 		},
 	}
@@ -114,14 +109,14 @@ func TestOrder_GrantThenCountThenCommit(t *testing.T) {
 func TestOrder_CountAndCommitNameOneLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.count = []error{nil, errLost}
+	w.count = []error{errLost}
 	w.commit = []error{errChanged}
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
 	}
 	last := w.commits[len(w.commits)-1].LockID
-	if len(w.shown) != 4 || w.shown[0] != "" || w.shown[1] == "" || w.shown[1] == last || w.shown[2] != last || w.shown[3] != last {
-		t.Errorf("the counts named %q, the commit %s; want none, the lost lock, and the new one twice", w.shown, last)
+	if len(w.shown) != 3 || w.shown[0] == "" || w.shown[0] == last || w.shown[1] != last || w.shown[2] != last {
+		t.Errorf("the counts named %q, the commit %s; want the lost lock, and the new one twice", w.shown, last)
 	}
 }
 
@@ -129,7 +124,7 @@ func TestOrder_LostLocksEndWithTheBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		w.count = append([]error{nil}, slices.Repeat([]error{errLost}, 99)...)
+		w.count = slices.Repeat([]error{errLost}, 99)
 		w.onStep = func(s checkout.Step) {
 			if s == checkout.Locked {
 				<-time.After(700 * time.Millisecond)

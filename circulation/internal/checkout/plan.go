@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -20,6 +21,8 @@ type plan struct {
 	facts    library.Facts
 	proxy    proxy
 	openLoan bool // the item is on loan
+	// counted counts the patron's open loans as they were when the records were read.
+	counted  func(materialTypeID, loanTypeID string) int
 	loanDate library.Instant
 
 	policy policy.LoanPolicy
@@ -71,7 +74,7 @@ func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found
 		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
 	)
 	if p.facts.ItemFound && (p.facts.UserFound || req.ForceLoanPolicyID != "") { // a forced policy needs no patron
-		more, err := s.applyPolicy(ctx, p, "")
+		more, err := s.applyPolicy(ctx, p, p.countRead)
 		if err != nil {
 			return p, nil, err
 		}
@@ -84,65 +87,82 @@ func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found
 	return p, found, err
 }
 
-// readRecords reads everything that does not depend on the loan policy: first what the barcodes
-// name, then what belongs to it, each in parallel calls. If it fails, p has what was found until
-// then.
-func (s *Service) readRecords(ctx context.Context, p *plan) error {
-	if err := s.readNamed(ctx, p); err != nil {
+// readRecords reads everything that does not depend on the loan policy: in one call what the
+// barcodes name and what belongs to it, then the records that are cached. If it fails, p has what
+// was found until then.
+func (s *Service) readRecords(ctx context.Context, p *plan) (err error) {
+	if p.facts.Queue.TitleLevel, err = s.Library.TitleLevelRequests(ctx); err != nil {
 		return err
 	}
-	f := &p.facts
+	seen, err := s.Library.Snapshot(ctx, schemas.CheckOutSubjects{
+		UserBarcode: library.KeepBarcode(p.req.UserBarcode), ProxyUserBarcode: library.KeepBarcode(p.req.ProxyUserBarcode),
+		ItemBarcode: library.KeepBarcode(p.req.ItemBarcode), TitleLevel: p.facts.Queue.TitleLevel,
+	})
+	if err != nil {
+		return err
+	}
+	p.notePatrons(seen)
+	p.noteItem(seen)
 	g, ctx := errgroup.WithContext(ctx)
-	if f.UserFound {
-		g.Go(func() error { return f.ReadPatron(ctx, s.Library) })
-		if p.proxy.found && p.proxy.user.ID != f.User.ID {
-			g.Go(func() (err error) {
-				p.proxy.relations, err = s.Library.ProxyRelations(ctx, p.proxy.user.ID, f.User.ID)
-				return err
-			})
-		}
-	}
-	if f.ItemFound {
-		g.Go(func() error { return s.readItem(ctx, p) })
-	}
-	if f.UserFound && f.ItemFound && p.req.ForceLoanPolicyID == "" {
+	library.FindInto(ctx, g, &p.facts.Group, new(bool), p.facts.User.PatronGroup, s.Library.Group)
+	if p.facts.UserFound && p.facts.ItemFound && p.req.ForceLoanPolicyID == "" {
 		g.Go(func() (err error) {
-			f.Rules, err = library.ReadRules(ctx, s.Library)
+			p.facts.Rules, err = library.ReadRules(ctx, s.Library)
 			return err
 		})
 	}
+	s.readShelf(ctx, g, p)
 	return g.Wait()
 }
 
-// readNamed reads what the barcodes name.
-func (s *Service) readNamed(ctx context.Context, p *plan) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return p.facts.ReadNamed(ctx, s.Library, p.req.UserBarcode, p.req.ItemBarcode) })
-	library.FindInto(ctx, g, &p.proxy.user, &p.proxy.found, library.KeepBarcode(p.req.ProxyUserBarcode), s.Library.UserByBarcode)
-	return g.Wait()
-}
-
-// readItem reads what belongs to the item, and whether it is on loan.
-func (s *Service) readItem(ctx context.Context, p *plan) error {
-	g, ctx := errgroup.WithContext(ctx)
-	library.ReadInto(ctx, g, &p.openLoan, p.facts.Copy.Item.ID, s.Library.HasOpenLoan)
-	g.Go(func() error { return p.facts.ReadCopy(ctx, s.Library) })
-	return g.Wait()
-}
-
-// reloadItem reads the item by its id, and everything that belongs to it as it is now. What the
-// item no longer has is empty then.
-func (s *Service) reloadItem(ctx context.Context, p *plan) error {
-	item, err := s.Library.Item(ctx, p.facts.Copy.Item.ID)
-	if err != nil {
-		return fmt.Errorf("reading the changed item again: %w", err)
+// notePatrons takes over what belongs to the patron and the proxy.
+func (p *plan) notePatrons(seen library.Snapshot) {
+	if seen.User != nil {
+		p.facts.User, p.facts.UserFound = *seen.User, true
 	}
+	if seen.ProxyUser != nil {
+		p.proxy.user, p.proxy.found = *seen.ProxyUser, true
+	}
+	p.proxy.relations = seen.ProxyRelations
+	p.facts.ManualBlocks, p.facts.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks
+	p.counted = seen.CountOpenLoans
+}
+
+// noteItem takes over what belongs to the item. What the item no longer has is empty then.
+func (p *plan) noteItem(seen library.Snapshot) {
+	p.facts.Copy = library.Copy{Holdings: seen.Holdings, Instance: seen.Instance}
+	if seen.Item != nil {
+		p.facts.Copy.Item, p.facts.ItemFound = *seen.Item, true
+	}
+	p.openLoan, p.facts.Queue.Requests = seen.OnLoan, seen.Requests
+}
+
+// readShelf adds calls to the group that read location and material type of the item.
+func (s *Service) readShelf(ctx context.Context, g *errgroup.Group, p *plan) {
+	book := &p.facts.Copy
+	library.FindInto(ctx, g, &book.Location, new(bool), book.Item.EffectiveLocationID, s.Library.Location)
+	library.FindInto(ctx, g, &book.Material, new(bool), book.Item.MaterialTypeID, s.Library.MaterialType)
+}
+
+// reloadItem reads the item by its id, and everything that belongs to it as it is now.
+func (s *Service) reloadItem(ctx context.Context, p *plan) error {
+	id := p.facts.Copy.Item.ID
 	titleLevel, err := s.Library.TitleLevelRequests(ctx)
 	if err != nil {
 		return fmt.Errorf("reading again whether titles are requested: %w", err)
 	}
-	p.facts.Copy.Item, p.facts.Queue.TitleLevel = item, titleLevel
-	if err := s.readItem(ctx, p); err != nil {
+	seen, err := s.Library.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, TitleLevel: titleLevel})
+	if err == nil && seen.Item == nil {
+		err = fault.New(fault.NotFound, "No item has the id %s", id)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the changed item again: %w", err)
+	}
+	p.facts.Queue.TitleLevel = titleLevel
+	p.noteItem(seen)
+	g, ctx := errgroup.WithContext(ctx)
+	s.readShelf(ctx, g, p)
+	if err := g.Wait(); err != nil {
 		return fmt.Errorf("reading what belongs to the changed item: %w", err)
 	}
 	return nil

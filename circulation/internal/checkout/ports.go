@@ -13,17 +13,17 @@ import (
 
 // Library is what check-outs read.
 type Library interface {
-	library.Records
+	// Snapshot reads what storage has on the subjects, as of one moment. It is never cached.
+	Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error)
 
-	// LoanPolicy may be two seconds old.
+	// The other records may be two seconds old.
+	TitleLevelRequests(ctx context.Context) (bool, error)
+	Group(ctx context.Context, id string) (library.Group, error)
+	MaterialType(ctx context.Context, id string) (library.Named, error)
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
-
-	// ProxyRelations returns the relations by which the proxy may borrow for the sponsor, also
-	// those that ended. It is never cached.
-	ProxyRelations(ctx context.Context, proxyID, sponsorID string) ([]library.ProxyRelation, error)
-
-	// HasOpenLoan reports whether the item is on loan.
-	HasOpenLoan(ctx context.Context, itemID string) (bool, error)
+	library.Locations
+	library.Rules
+	library.Schedules
 
 	// OpenLoans counts a patron's open loans as FOLIO's item limit does. It is never cached. Fault:
 	// LockLost.

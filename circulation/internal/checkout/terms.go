@@ -16,9 +16,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// applyPolicy finds the loan policy and makes the checks that depend on it. lockID is that of
-// checkLimit.
-func (s *Service) applyPolicy(ctx context.Context, p *plan, lockID string) (fault.List, error) {
+// applyPolicy finds the loan policy and makes the checks that depend on it.
+func (s *Service) applyPolicy(ctx context.Context, p *plan, count countFunc) (fault.List, error) {
 	conditions, found, err := s.choosePolicy(ctx, p)
 	if len(found) > 0 || err != nil {
 		return found, err
@@ -28,7 +27,7 @@ func (s *Service) applyPolicy(ctx context.Context, p *plan, lockID string) (faul
 	if lifted {
 		p.limited = false // under the lock too
 	}
-	reached, err := s.checkLimit(ctx, p, lockID)
+	reached, err := p.checkLimit(ctx, count)
 	if err != nil {
 		return nil, err
 	}
@@ -75,21 +74,34 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 	return fault.List{library.NewCausedDetail(library.CausePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
 }
 
-// checkLimit counts the patron's loans that the limit is about. Before the lock it is a first
-// check. With the id of the lock that is held it decides. Fault: LockLost if that is no longer the
-// patron's lock.
-func (s *Service) checkLimit(ctx context.Context, p *plan, lockID string) (fault.List, error) {
+// countFunc counts a patron's open loans.
+type countFunc func(ctx context.Context, c LoanCount) (int, error)
+
+// countRead counts the open loans that were read with the patron. It is a first check, which saves
+// a patron at the limit the wait for the lock.
+func (p *plan) countRead(_ context.Context, c LoanCount) (int, error) {
+	return p.counted(c.MaterialTypeID, c.LoanTypeID), nil
+}
+
+// countNow asks storage, with the lock that is held. That count decides.
+func (a *attempt) countNow(ctx context.Context, c LoanCount) (int, error) {
+	c.LockID = a.lockID
+	return a.service.Library.OpenLoans(ctx, c)
+}
+
+// checkLimit counts the patron's loans that the limit is about. Fault: that of count.
+func (p *plan) checkLimit(ctx context.Context, count countFunc) (fault.List, error) {
 	if !p.limited {
 		return nil, nil
 	}
-	counted := LoanCount{UserID: p.facts.User.ID, LockID: lockID}
+	counted := LoanCount{UserID: p.facts.User.ID}
 	if p.limit.ByMaterialType {
 		counted.MaterialTypeID = p.facts.Copy.Item.MaterialTypeID
 	}
 	if p.limit.ByLoanType {
 		counted.LoanTypeID = p.facts.Copy.Item.LoanTypeID()
 	}
-	n, err := s.Library.OpenLoans(ctx, counted)
+	n, err := count(ctx, counted)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -25,6 +26,36 @@ func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas
 	r := send(http.MethodPost, checkOuts.path, commit, http.StatusCreated)
 	r.doing, r.settles = "committing the check-out", true
 	return call(ctx, c, r, "loan", func(result schemas.CheckOutResult) bool { return len(result.Loan) > 0 })
+}
+
+// Snapshot implements checkout.Library.
+func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+	r := send(http.MethodPost, "/loan-storage/check-out-facts", subjects, http.StatusOK)
+	r.doing = "reading the facts of a check-out"
+	type answer struct {
+		User            *library.User           `json:"user"`
+		ProxyUser       *library.User           `json:"proxyUser"`
+		ProxyRelations  []library.ProxyRelation `json:"proxyRelations"`
+		ManualBlocks    []library.ManualBlock   `json:"manualBlocks"`
+		AutomatedBlocks struct {
+			Blocks []library.AutomatedBlock `json:"automatedPatronBlocks"`
+		} `json:"automatedBlocks"`
+		Item      *library.Item           `json:"item"`
+		Holdings  library.Holdings        `json:"holdings"`
+		Instance  library.Instance        `json:"instance"`
+		OnLoan    *bool                   `json:"onLoan"`
+		Requests  []schemas.QueuedRequest `json:"requests"`
+		OpenLoans []schemas.OpenLoans     `json:"openLoans"`
+	}
+	a, err := call(ctx, c, r, "onLoan", func(a answer) bool { return a.OnLoan != nil })
+	if err != nil {
+		return library.Snapshot{}, err
+	}
+	return library.Snapshot{
+		User: a.User, ProxyUser: a.ProxyUser, ProxyRelations: a.ProxyRelations,
+		ManualBlocks: a.ManualBlocks, AutomatedBlocks: a.AutomatedBlocks.Blocks,
+		Item: a.Item, Holdings: a.Holdings, Instance: a.Instance, OnLoan: *a.OnLoan, Requests: a.Requests, OpenLoans: a.OpenLoans,
+	}, nil
 }
 
 // CommittedLoan implements checkout.Committer.
@@ -136,12 +167,6 @@ func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, 
 		return nil, fmt.Errorf("finding the item's open loan: %w", err)
 	}
 	return loan, nil
-}
-
-// HasOpenLoan implements checkout.Library.
-func (c *Client) HasOpenLoan(ctx context.Context, itemID string) (bool, error) {
-	found, err := listRecords[json.RawMessage](ctx, c, loans, openLoanOf(itemID), 1)
-	return len(found) > 0, err
 }
 
 // Borrows implements requests.Library.

@@ -9,17 +9,15 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// What may keep a patron from borrowing, what lets another one borrow for them, and their
-// sessions (FOLIO's paths and keys).
+// What may keep a patron from borrowing, and their sessions (FOLIO's paths and keys).
 var (
 	manualBlocks         = collection{path: "/manualblocks", key: "manualblocks"}
 	automatedBlocks      = collection{path: "/automated-patron-blocks", key: "automatedPatronBlocks"}
-	proxies              = collection{path: "/proxiesfor", key: "proxiesFor"}
 	patronActionSessions = collection{path: "/patron-action-session-storage/patron-action-sessions", key: "patronActionSessions"}
 )
 
 const (
-	// maxPerPatron bounds the blocks and the proxy relations of one patron that are read.
+	// maxPerPatron bounds the blocks of one patron that are read.
 	maxPerPatron = 1000
 	// sessionBatch is how many sessions are read at once to be deleted.
 	sessionBatch = 100
@@ -45,16 +43,6 @@ func (c *Client) AutomatedBlocks(ctx context.Context, userID string) ([]library.
 		return nil, fmt.Errorf("reading the patron's automated blocks: %w", err)
 	}
 	return stored.Blocks, nil
-}
-
-// ProxyRelations implements checkout.Library.
-func (c *Client) ProxyRelations(ctx context.Context, proxyID, sponsorID string) ([]library.ProxyRelation, error) {
-	query := equals("proxyUserId", proxyID) + " and " + equals("userId", sponsorID)
-	relations, err := listRecords[library.ProxyRelation](ctx, c, proxies, query, maxPerPatron)
-	if err != nil {
-		return nil, fmt.Errorf("reading the patron's proxy relations: %w", err)
-	}
-	return relations, nil
 }
 
 // DeleteSessions implements checkin.SessionStore. Sessions that are added while it

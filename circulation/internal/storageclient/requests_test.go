@@ -98,7 +98,7 @@ func TestClient_KeepsTheTitleLevelSetting(t *testing.T) {
 	}
 }
 
-func TestClient_ReadsBlocksAndProxies(t *testing.T) {
+func TestClient_ReadsBlocks(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		switch query := r.URL.Query().Get("query"); {
@@ -106,8 +106,6 @@ func TestClient_ReadsBlocksAndProxies(t *testing.T) {
 			answer(w, 200, "", `{"manualblocks":[{"desc":"owes","borrowing":true,"expirationDate":"2026-03-01T10:00:00.000+0000"},{"desc":"x"}]}`)
 		case r.URL.Path == "/automated-patron-blocks/"+someID:
 			answer(w, 200, "", `{"automatedPatronBlocks":[{"blockBorrowing":true,"message":"too many"}]}`)
-		case r.URL.Path == "/proxiesfor" && query == `proxyUserId=="`+anotherID+`" and userId=="`+someID+`"`:
-			answer(w, 200, "", `{"proxiesFor":[{"status":"Active","expirationDate":null}]}`)
 		default:
 			t.Errorf("asked %s for %s", r.URL.Path, query)
 			answer(w, 500, fault.Internal, "")
@@ -121,9 +119,6 @@ func TestClient_ReadsBlocksAndProxies(t *testing.T) {
 	}
 	if auto, err := c.AutomatedBlocks(ctx, someID); err != nil || len(auto) != 1 || auto[0] != (library.AutomatedBlock{BlockBorrowing: true, Message: "too many"}) {
 		t.Errorf("got %+v, %v", auto, err)
-	}
-	if related, err := c.ProxyRelations(ctx, anotherID, someID); err != nil || len(related) != 1 || related[0] != (library.ProxyRelation{Status: "Active"}) {
-		t.Errorf("got %+v, %v", related, err)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestClient_ReadsFreshRecordsFromStorage(t *testing.T) {
 		func(ctx context.Context) error { _, err := c.UserByBarcode(ctx, "1"); return err },
 		func(ctx context.Context) error { _, err := c.ItemByBarcode(ctx, "1"); return err },
 		func(ctx context.Context) error { _, err := c.Item(ctx, someID); return err },
-		func(ctx context.Context) error { _, err := c.HasOpenLoan(ctx, someID); return err },
+		func(ctx context.Context) error { _, err := c.Borrows(ctx, someID, anotherID); return err },
 		func(ctx context.Context) error {
 			_, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID})
 			return err

@@ -1,0 +1,56 @@
+package storageclient
+
+import (
+	"io"
+	"net/http"
+	"testing"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+func TestClient_Snapshot(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if r.URL.Path != "/loan-storage/check-out-facts" || r.URL.RawQuery != "" || err != nil || string(body) != `{"userBarcode":"p","itemBarcode":"b","titleLevel":true}` {
+			t.Errorf("got %s %s %v", r.URL, body, err)
+		}
+		answer(w, 200, "", `{"user":{"id":"u","active":true},"manualBlocks":[{"desc":"owes","borrowing":true}],
+			"automatedBlocks":{"automatedPatronBlocks":[{"blockBorrowing":true,"message":"too many"}]},
+			"proxyRelations":[{"status":"Active","expirationDate":null}],
+			"item":{"id":"i","_version":3},"holdings":{"id":"h","instanceId":"n"},"instance":{"id":"n","title":"Moby Dick"},
+			"onLoan":true,"requests":[{"id":"r","position":1}],"openLoans":[{"materialTypeId":"m","loanTypeId":"l","count":2}]}`)
+	})
+	seen, err := c.Snapshot(inTenant(t, "diku"), schemas.CheckOutSubjects{UserBarcode: "p", ItemBarcode: "b", TitleLevel: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen.User == nil || seen.User.ID != "u" || seen.ProxyUser != nil || len(seen.ProxyRelations) != 1 || seen.Item == nil || seen.Item.Version != 3 ||
+		len(seen.ManualBlocks) != 1 || len(seen.AutomatedBlocks) != 1 || seen.AutomatedBlocks[0].Message != "too many" ||
+		seen.Holdings.InstanceID != "n" || seen.Instance.Title != "Moby Dick" || !seen.OnLoan || len(seen.Requests) != 1 || seen.CountOpenLoans("m", "l") != 2 {
+		t.Errorf("got %+v", seen)
+	}
+}
+
+// An answer of something else must not pass for a patron without loans and blocks.
+func TestClient_Snapshot_NeedsAWholeAnswer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status int
+		body   string
+		want   fault.Code
+	}{
+		"an empty object":  {status: 200, body: `{}`, want: fault.Internal},
+		"no JSON":          {status: 200, body: `<html>`, want: fault.Internal},
+		"an older storage": {status: 404, body: `{"errors":[]}`, want: fault.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, tt.status, "", tt.body) })
+			if _, err := c.Snapshot(inTenant(t, "diku"), schemas.CheckOutSubjects{}); fault.CodeOf(err) != tt.want {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
