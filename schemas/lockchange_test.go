@@ -7,7 +7,7 @@ import (
 	"checkoutlock/schemas"
 )
 
-func TestAReasonForAChange(t *testing.T) {
+func TestParseChangeReason(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", schemas.MaxChangeReason)
 	tests := map[string]struct{ given, want, err string }{

@@ -57,7 +57,7 @@ func TestParseLockSettings_RefusesNumbersOutOfRangeAndNamesTheRange(t *testing.T
 	})
 }
 
-func TestParseLockSettings_TakesWhatIsInRange(t *testing.T) {
+func TestParseLockSettings_AcceptsNumbersInRange(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, value string

@@ -6,7 +6,7 @@ import (
 	"checkoutlock/schemas"
 )
 
-func TestTheFirstRequestThatAnItemFills(t *testing.T) {
+func TestFirstFilledBy(t *testing.T) {
 	t.Parallel()
 	const item, title = "aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000001"
 	request := func(id, level, kind, status, itemID string, position int) schemas.QueuedRequest {

@@ -6,7 +6,7 @@ import (
 	"checkoutlock/schemas"
 )
 
-func TestOnlyTheUsualFormIsAnID(t *testing.T) {
+func TestIsUUID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{
 		"0bab56e5-1ab6-4ac2-afdf-8b2df0434378":          true,
@@ -23,7 +23,7 @@ func TestOnlyTheUsualFormIsAnID(t *testing.T) {
 	}
 }
 
-func TestPatronsAndLocksHaveIDsOfTheVersionsOneToFive(t *testing.T) {
+func TestIsFolioUUID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{
 		"0bab56e5-1ab6-4ac2-afdf-8b2df0434378":  true,

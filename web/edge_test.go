@@ -60,7 +60,7 @@ func echoBody(c echo.Context) error {
 	return c.JSON(http.StatusOK, v)
 }
 
-func TestABodyThatCannotBeReadSaysWhereAndWhy(t *testing.T) {
+func TestDecode_DescribesABadBody(t *testing.T) {
 	t.Parallel()
 	h := service(echoBody, nil)
 	tests := map[string]struct {
@@ -95,7 +95,7 @@ func TestABodyThatCannotBeReadSaysWhereAndWhy(t *testing.T) {
 	}
 }
 
-func TestAHugeBodyOfUnknownLengthIsCutOff(t *testing.T) {
+func TestReadBody_RefusesAHugeBodyOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/thing/1", io.MultiReader(strings.NewReader(`{"s":"`), strings.NewReader(strings.Repeat("x", 1000))))
 	r.ContentLength = -1
@@ -107,7 +107,7 @@ func TestAHugeBodyOfUnknownLengthIsCutOff(t *testing.T) {
 	}
 }
 
-func TestAQueryStringThatCannotBeReadIsRefusedAndNotPassedOver(t *testing.T) {
+func TestNew_RefusesABadQueryString(t *testing.T) {
 	t.Parallel()
 	h := service(func(c echo.Context) error { return c.String(http.StatusOK, c.QueryParam("query")) }, nil)
 	for query, want := range map[string]int{
@@ -124,7 +124,7 @@ func TestAQueryStringThatCannotBeReadIsRefusedAndNotPassedOver(t *testing.T) {
 	}
 }
 
-func TestACallNeedsAUsableTenant(t *testing.T) {
+func TestNew_RequiresATenant(t *testing.T) {
 	t.Parallel()
 	h := service(func(c echo.Context) error {
 		id, err := okapi.TenantFrom(c.Request().Context())
@@ -140,7 +140,7 @@ func TestACallNeedsAUsableTenant(t *testing.T) {
 	}
 }
 
-func TestErrorsBecomeAnswersInOnePlace(t *testing.T) {
+func TestNew_AnswersErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		err    error
@@ -170,7 +170,7 @@ func TestErrorsBecomeAnswersInOnePlace(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
+func TestNew_RoundsRetryAfterUpToSeconds(t *testing.T) {
 	t.Parallel()
 	h := service(func(echo.Context) error {
 		return &fault.Error{Code: fault.LockHeld, Msg: "held", RetryAfter: 1100 * time.Millisecond}
@@ -180,7 +180,7 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 	}
 }
 
-func TestAPanicIsA500AndTheNextRequestIsServed(t *testing.T) {
+func TestNew_ServesRequestsAfterAPanic(t *testing.T) {
 	t.Parallel()
 	h := service(func(c echo.Context) error {
 		if c.Request().Header.Get("X-Panic") != "" {
@@ -196,7 +196,7 @@ func TestAPanicIsA500AndTheNextRequestIsServed(t *testing.T) {
 	}
 }
 
-func TestARequestThatTakesTooLongIsATimeOutNotAHeldLock(t *testing.T) {
+func TestNew_AnswersATimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := service(func(c echo.Context) error {
@@ -209,7 +209,7 @@ func TestARequestThatTakesTooLongIsATimeOutNotAHeldLock(t *testing.T) {
 	})
 }
 
-func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
+func TestNew_PassesHeadersToHandlerAndLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	var seen okapi.Call
@@ -230,7 +230,7 @@ func TestTheCallsHeadersReachTheHandlerAndTheLog(t *testing.T) {
 	}
 }
 
-func TestPermissionsWithoutAGatewayAreDropped(t *testing.T) {
+func TestNew_DropsPermissionsWithoutAGateway(t *testing.T) {
 	t.Parallel()
 	var seen okapi.Call
 	h := service(func(c echo.Context) error {
@@ -242,7 +242,7 @@ func TestPermissionsWithoutAGatewayAreDropped(t *testing.T) {
 	}
 }
 
-func TestPlatformEndpointsNeedNoTenant(t *testing.T) {
+func TestNew_ServesPlatformEndpointsWithoutATenant(t *testing.T) {
 	t.Parallel()
 	down := errors.New("PostgreSQL is away")
 	var broken error

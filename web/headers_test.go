@@ -60,7 +60,7 @@ func TestNew_RefusesAHeaderWithTwoValues(t *testing.T) {
 	}
 }
 
-func TestNew_TakesPermissionsAsAListOfStringsOnly(t *testing.T) {
+func TestNew_AcceptsPermissionsAsAListOfStrings(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, sent string

@@ -40,7 +40,7 @@ func requestLine(t *testing.T, err error) (line map[string]any) {
 	return line
 }
 
-func TestRequestLine_HasALevelByWhatCanBeDone(t *testing.T) {
+func TestRequestLine_HasALevelByCode(t *testing.T) {
 	t.Parallel()
 	levels := map[string][]fault.Code{
 		"DEBUG": {

@@ -104,7 +104,7 @@ func TestNew_AnswersHeadAsGetWithoutABody(t *testing.T) {
 	}
 }
 
-func TestNew_SaysWhichMethodsAPathTakes(t *testing.T) {
+func TestNew_NamesTheMethodsOfAPath(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ method, path, allow string }{
 		{"DELETE", "/text/10", "OPTIONS, GET, HEAD, POST"},
@@ -147,7 +147,7 @@ func TestNew_AnswersAnUnknownPathInOneForm(t *testing.T) {
 	}
 }
 
-func TestNew_CompressesWhatIsLargeForThoseWhoAcceptIt(t *testing.T) {
+func TestNew_CompressesLargeAnswersIfAccepted(t *testing.T) {
 	t.Parallel()
 	s := serveRoutes(t, true)
 	tests := []struct {

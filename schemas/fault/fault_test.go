@@ -10,7 +10,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestEveryCodeHasItsStatusAndComesBack(t *testing.T) {
+func TestStatus_IsReversedByCodeFromAnswer(t *testing.T) {
 	t.Parallel()
 	for _, code := range fault.Codes() {
 		status := fault.Status(code)
@@ -23,7 +23,7 @@ func TestEveryCodeHasItsStatusAndComesBack(t *testing.T) {
 	}
 }
 
-func TestAnAnswerFromSomethingInBetween(t *testing.T) {
+func TestCodeFromAnswer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status int

@@ -10,7 +10,7 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-func TestWhatIsNullIsAbsentAndNumbersKeepTheirValue(t *testing.T) {
+func TestDecode_DropsNullsAndKeepsNumbers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		`{"a":null,"b":{"c":null,"d":1}}`:   `{"b":{"d":1}}`,
@@ -32,7 +32,7 @@ func TestWhatIsNullIsAbsentAndNumbersKeepTheirValue(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStoredIsRefusedWithItsPlace(t *testing.T) {
+func TestDecode_RefusesWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	deep := func(levels int) string { return strings.Repeat(`[`, levels) + strings.Repeat(`]`, levels) }
 	tests := []struct {

@@ -7,7 +7,7 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-func TestUnmarshalExact_TakesNoNameOfAnotherCase(t *testing.T) {
+func TestUnmarshalExact_IgnoresNamesInAnotherCase(t *testing.T) {
 	t.Parallel()
 	var got schemas.QueuedRequest
 	err := jsonschema.UnmarshalExact([]byte(`{"requesterId":"ann","requesterid":"ben","ITEMID":"x","position":7,"more":[{}]}`), &got)

@@ -77,7 +77,7 @@ func TestTyped_AllocatesNothingForARightValue(t *testing.T) { //nolint:parallelt
 }
 
 // The services' constants serve senders; what is refused stands in the schemas.
-func TestBoundsOfSchemasAreThoseOfConstants(t *testing.T) {
+func TestTyped_HasTheBoundsOfTheConstants(t *testing.T) {
 	t.Parallel()
 	type schema struct {
 		Least int `json:"minimum"`

@@ -72,7 +72,7 @@ func with(name, member string) string {
 	return doc + member + "}"
 }
 
-func TestTheRequiredFieldsAreEnoughAndUnknownOnesAreAllowed(t *testing.T) {
+func TestValidate_AcceptsRequiredAndUnknownFields(t *testing.T) {
 	t.Parallel()
 	if got, want := len(jsonschema.Names()), len(valid()); got != want {
 		t.Errorf("there are %d schemas and %d valid documents: %v", got, want, jsonschema.Names())
@@ -88,7 +88,7 @@ func TestTheRequiredFieldsAreEnoughAndUnknownOnesAreAllowed(t *testing.T) {
 }
 
 // A field that is missed is one detail each, and null is missing too.
-func TestEachRequiredFieldIsMissed(t *testing.T) {
+func TestValidate_NamesEachMissingField(t *testing.T) {
 	t.Parallel()
 	required := map[string]string{
 		"usergroup": "group", "material-type": "name", "loan-type": "name", "service-point": "name code",
@@ -128,7 +128,7 @@ func detailsOf(err error) []fault.Detail {
 	return nil
 }
 
-func TestAViolationSaysWhereWhatAndWhatIsAllowed(t *testing.T) {
+func TestValidate_DescribesAViolation(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { return strings.Repeat("ü", n) }
 	tests := []struct {
@@ -208,7 +208,7 @@ func TestAViolationSaysWhereWhatAndWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestEveryViolationIsReportedAtOnce(t *testing.T) {
+func TestValidate_ReportsAllViolations(t *testing.T) {
 	t.Parallel()
 	err := jsonschema.Validate("item", []byte(`{"barcode":1,"status":{},"materialTypeId":"x"}`))
 	if got := len(detailsOf(err)); got != 5 { // two missing, barcode, status.name, materialTypeId
@@ -222,14 +222,14 @@ func TestEveryViolationIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnUnknownSchemaIsABugNotTheClientsFault(t *testing.T) {
+func TestValidate_FailsForAnUnknownSchema(t *testing.T) {
 	t.Parallel()
 	if err := jsonschema.Validate("nonsense", []byte(`{}`)); err == nil || !fault.Is(err, fault.Internal) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestValidateServesManyCallersAtOnce(t *testing.T) {
+func TestValidate_IsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var wg sync.WaitGroup
 	for range 8 {
@@ -244,7 +244,7 @@ func TestValidateServesManyCallersAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func TestARefusedValueIsRepeatedReadablyAndNotInFull(t *testing.T) {
+func TestValidate_ShortensRefusedValues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		value any

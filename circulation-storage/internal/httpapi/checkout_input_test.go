@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestBadBodiesAreRefused(t *testing.T) {
+func TestCommitRoutes_RefuseBadBodies(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	item := a.addItem()
@@ -63,7 +63,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 	a.wantNothingWritten()
 }
 
-func TestBadParametersOfTheCount(t *testing.T) {
+func TestCommitRoutes_RefuseBadParametersOfTheCount(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	const user = "userId=0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
@@ -88,7 +88,7 @@ func TestBadParametersOfTheCount(t *testing.T) {
 	}
 }
 
-func TestOpenLoanCount_RefusesParametersThatItDoesNotKnow(t *testing.T) {
+func TestCommitRoutes_RefuseUnknownParametersOfTheCount(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	user := "userId=" + uuid.NewString()
@@ -103,13 +103,13 @@ func TestOpenLoanCount_RefusesParametersThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestCommitEndpointsNeedAKnownTenant(t *testing.T) {
+func TestCommitRoutes_RequireAKnownTenant(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	lend := checkOutBody(uuid.New(), uuid.New(), uuid.New(), `"settingsVersion":"1"`)
 	checkIn := fmt.Sprintf(`{"itemId":%[1]q,"servicePointId":%[1]q,"checkInDate":"2026-03-05T00:00:00Z","itemVersion":1,"itemStatus":"Available"}`, uuid.New())
 	for name, status := range map[string]int{
-		"": http.StatusBadRequest, "nobody": http.StatusNotFound, "No Body": http.StatusBadRequest, "x'; DROP SCHEMA public": http.StatusBadRequest,
+		"": http.StatusBadRequest, "unknown": http.StatusNotFound, "No Name": http.StatusBadRequest, "x'; DROP SCHEMA public": http.StatusBadRequest,
 	} {
 		for _, r := range [][3]string{
 			{http.MethodPost, "/loan-storage/check-outs", lend},

@@ -21,7 +21,7 @@ import (
 	"checkoutlock/web"
 )
 
-// silent is an observer that nobody asks.
+// silent is an observer that records nothing.
 type silent struct{}
 
 func (silent) CheckedOut(commit.Outcome, time.Duration) {}
@@ -99,7 +99,7 @@ func checkOutBody(loan, user, item uuid.UUID, fence string) string {
 		loan, user, item, fence)
 }
 
-func TestCheckOutAndCheckIn(t *testing.T) {
+func TestCommitRoutes_CheckOutAndCheckIn(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	loan, user, item, lockID := uuid.New(), uuid.New(), a.addItem(), uuid.New()
@@ -130,7 +130,7 @@ func TestCheckOutAndCheckIn(t *testing.T) {
 	a.wantCount("count", a.do(http.MethodGet, count, ""), 0)
 }
 
-func TestRefusedCommitsNameTheirCause(t *testing.T) {
+func TestCommitRoutes_NameTheCauseOfARefusal(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	item, version := a.addItem(), a.settingsVersion()
@@ -156,7 +156,7 @@ func TestRefusedCommitsNameTheirCause(t *testing.T) {
 	a.wantNothingWritten()
 }
 
-func TestLockSettingsOverHTTP(t *testing.T) {
+func TestLockSettingsRoutes(t *testing.T) {
 	t.Parallel()
 	const path = "/check-out-lock-settings-storage"
 	a := newCommitAPI(t)
@@ -178,7 +178,7 @@ func TestLockSettingsOverHTTP(t *testing.T) {
 	}
 }
 
-func TestRulesOverHTTP(t *testing.T) {
+func TestRulesRoutes(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation-rules-storage"
 	a := newCommitAPI(t)
@@ -189,7 +189,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	}
 }
 
-func TestEveryRouteNamesItsPermission(t *testing.T) {
+func TestCommitRoutes_NameTheirPermissions(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"POST /loan-storage/check-outs":           "circulation-storage.check-outs.item.post",
@@ -219,7 +219,7 @@ func TestEveryRouteNamesItsPermission(t *testing.T) {
 	}
 }
 
-func TestTenantIsInstalledAndPurged(t *testing.T) {
+func TestTenantRoutes_InstallAndPurge(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	p := &platform{}

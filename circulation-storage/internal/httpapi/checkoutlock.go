@@ -58,7 +58,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 				{Name: "userId", Meaning: "the patron's id", Type: web.UUID, Required: true},
 				{Name: "requestId", Meaning: "the requestId of the lock, not the nil UUID", Type: web.UUID, Required: true},
 			}},
-			Endpoint: web.Empty(http.StatusNoContent, h.deleteOfRequest),
+			Endpoint: web.Empty(http.StatusNoContent, h.deleteByRequest),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Permission: permission + ".item.forced-release.post",
@@ -70,13 +70,13 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 // lockFilters are the parameters of GET /check-out-lock-storage.
 var lockFilters = []web.Parameter{
 	{Name: "userId", Meaning: "the patron's id", Check: func(value string) string {
-		if _, ok := folioID(value); !ok {
+		if _, ok := parseFolioID(value); !ok {
 			return "must match " + schemas.FolioUUID
 		}
 		return ""
 	}},
 	{Name: "holder", Meaning: "the instance that holds the lock", Check: func(value string) string {
-		if holder(value) == "" {
+		if readHolder(value) == "" {
 			return fmt.Sprintf("must have 1 to %d printable characters", schemas.MaxInstanceName)
 		}
 		return ""
@@ -94,27 +94,27 @@ func refuseLockFilter(p web.Parameter, value string) error {
 	return fault.New(fault.Invalid, "Invalid Parameters: %s is %s, but %s", p.Name, fault.Shown(value), p.Rule(value))
 }
 
-// create handles POST /check-out-lock-storage: 201 with the lock, 503 when
-// somebody else has it, 429 when too many wait for it already.
+// create handles POST /check-out-lock-storage: 201 with the lock, 503 if another
+// request holds it, 429 if too many wait for it already.
 func (h lockHandlers) create(c echo.Context) (schemas.CheckoutLock, error) {
 	body, err := web.DecodeChecked(c, lockRequest)
 	if err != nil {
 		return schemas.CheckoutLock{}, err
 	}
 	req := lock.Request{TTL: h.defaultTTL, Wait: time.Duration(body.WaitMs) * time.Millisecond}
-	req.UserID, _ = folioID(body.UserID)
+	req.UserID, _ = parseFolioID(body.UserID)
 	req.RequestID, _ = uuid.Parse(body.RequestID) // Nil for none
 	if body.TTLMs != nil {
 		req.TTL = time.Duration(*body.TTLMs) * time.Millisecond
 	}
 	ctx := c.Request().Context()
-	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
+	req.Holder = readHolder(c.Request().Header.Get(schemas.HolderHeader))
 	req.OkapiRequestID = okapi.FromContext(ctx).RequestID
 	l, err := h.locks.Acquire(ctx, req)
-	return lockToWire(l), err
+	return renderLock(l), err
 }
 
-func folioID(s string) (uuid.UUID, bool) {
+func parseFolioID(s string) (uuid.UUID, bool) {
 	if !schemas.IsFolioUUID(s) {
 		return uuid.Nil, false
 	}
@@ -122,9 +122,9 @@ func folioID(s string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// holder is the name of the asking instance, which is only for people to read:
-// one that is too long or not printable is ignored.
-func holder(s string) string {
+// readHolder returns the name of the calling instance, which only people read. It
+// ignores a name that is too long or not printable.
+func readHolder(s string) string {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > schemas.MaxInstanceName || strings.ContainsFunc(s, unprintable) {
 		return ""
@@ -135,19 +135,19 @@ func holder(s string) string {
 // get handles GET /check-out-lock-storage/{lockId}: 200 with the lock, outdated
 // or not.
 func (h lockHandlers) get(c echo.Context) (schemas.CheckoutLock, error) {
-	id, err := lockID(c)
+	id, err := readLockID(c)
 	if err != nil {
 		return schemas.CheckoutLock{}, err
 	}
 	l, err := h.locks.Get(c.Request().Context(), id)
-	return lockToWire(l), err
+	return renderLock(l), err
 }
 
-// delete handles DELETE /check-out-lock-storage/{lockId}?durable=: 204, or 404 when
-// there is no such lock or it was outdated. With durable=true (ours) a crash of
+// delete handles DELETE /check-out-lock-storage/{lockId}: 204, or 404 if there is no
+// such lock or it was outdated. With durable=true (ours) a crash of
 // PostgreSQL cannot undo either answer.
 func (h lockHandlers) delete(c echo.Context) error {
-	id, err := lockID(c)
+	id, err := readLockID(c)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func (h lockHandlers) delete(c echo.Context) error {
 	return release(c.Request().Context(), id)
 }
 
-// deleteOfRequest handles DELETE /check-out-lock-storage?userId=&requestId= (ours): 204
-// when the request has no lock any more, also when it had none.
-func (h lockHandlers) deleteOfRequest(c echo.Context) error {
+// deleteByRequest handles DELETE /check-out-lock-storage (ours): 204 once the request has
+// no lock, also if it had none.
+func (h lockHandlers) deleteByRequest(c echo.Context) error {
 	q := web.QueryOf(c)
 	request := q.UUID("requestId")
 	if request == uuid.Nil {
@@ -169,38 +169,38 @@ func (h lockHandlers) deleteOfRequest(c echo.Context) error {
 	return h.locks.ReleaseRequest(c.Request().Context(), q.UUID("userId"), request)
 }
 
-func lockID(c echo.Context) (uuid.UUID, error) {
-	id, ok := folioID(c.Param("lockId"))
+func readLockID(c echo.Context) (uuid.UUID, error) {
+	id, ok := parseFolioID(c.Param("lockId"))
 	if !ok {
 		return uuid.Nil, fault.New(fault.Malformed, "Invalid lock id")
 	}
 	return id, nil
 }
 
-// list handles GET /check-out-lock-storage?userId=&holder=&outdated=&offset=&limit=:
-// 200 with a page of locks, oldest first, and the number of all that match.
+// list handles GET /check-out-lock-storage: 200 with a page of locks, oldest first, and
+// the number of all that match.
 func (h lockHandlers) list(c echo.Context) (schemas.CheckoutLocks, error) {
 	q := web.QueryOf(c)
 	f := lock.Filter{Holder: q.Text("holder"), Outdated: q.Boolean("outdated"), Offset: q.Integer("offset"), Limit: q.Integer("limit")}
-	f.UserID, _ = folioID(q.Text("userId"))
+	f.UserID, _ = parseFolioID(q.Text("userId"))
 	locks, total, err := h.locks.List(c.Request().Context(), f)
 	page := schemas.CheckoutLocks{CheckoutLocks: make([]schemas.CheckoutLock, len(locks)), TotalRecords: total}
 	for i, l := range locks {
-		page.CheckoutLocks[i] = lockToWire(l)
+		page.CheckoutLocks[i] = renderLock(l)
 	}
 	return page, err
 }
 
-// lockToWire is the only place where a lock becomes JSON.
-func lockToWire(l lock.Lock) schemas.CheckoutLock {
+// renderLock alone converts locks for answers.
+func renderLock(l lock.Lock) schemas.CheckoutLock {
 	return schemas.CheckoutLock{
-		ID: l.ID.String(), UserID: idToWire(l.UserID),
+		ID: l.ID.String(), UserID: renderID(l.UserID),
 		CreationDate:   l.CreatedAt.UTC().Format(schemas.FolioTime),
 		TTLMs:          int(l.TTL.Milliseconds()),
 		ExpirationDate: l.ExpiresAt().UTC().Format(schemas.FolioTime),
 		Outdated:       l.Outdated,
 		AgeMs:          l.Age.Milliseconds(),
-		RequestID:      idToWire(l.RequestID),
+		RequestID:      renderID(l.RequestID),
 		OkapiRequestID: l.OkapiRequestID,
 		Holder:         l.Holder,
 	}

@@ -29,7 +29,7 @@ func (a *lockAPI) countLocks(t *testing.T) int {
 	return total
 }
 
-func TestABadRequestForALockSaysWhatIsWrong(t *testing.T) {
+func TestCheckoutLockRoutes_DescribeABadRequest(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	with := func(more string) string { return `{"userId":"` + patronID + `",` + more + `}` }
@@ -89,7 +89,7 @@ func TestABadRequestForALockSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestABadPatronIsAnsweredAsFolioDoes(t *testing.T) {
+func TestCheckoutLockRoutes_AnswerABadPatronAsFolio(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	w := a.do(http.MethodPost, "", `{"userId":"not-an-id","ttlMs":1000}`)
@@ -106,7 +106,7 @@ func TestABadPatronIsAnsweredAsFolioDoes(t *testing.T) {
 	}
 }
 
-func TestBadParametersOfLocks(t *testing.T) {
+func TestCheckoutLockRoutes_RefuseBadParameters(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	for _, query := range []string{
@@ -131,7 +131,7 @@ func TestBadParametersOfLocks(t *testing.T) {
 	}
 }
 
-func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
+func TestCheckoutLockRoutes_RefuseOtherRequests(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	body := `{"userId":"` + patronID + `"}`
@@ -142,7 +142,7 @@ func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
 	}{
 		"no tenant":                {http.MethodPost, "", map[string]string{okapi.TenantHeader: ""}, 400},
 		"a tenant that is none":    {http.MethodPost, "", map[string]string{okapi.TenantHeader: "Ä"}, 400},
-		"a tenant never installed": {http.MethodPost, "", map[string]string{okapi.TenantHeader: "nobody"}, 404},
+		"a tenant never installed": {http.MethodPost, "", map[string]string{okapi.TenantHeader: "unknown"}, 404},
 		"a body of another kind":   {http.MethodPost, "", map[string]string{"Content-Type": "text/plain"}, 400},
 		"PUT":                      {http.MethodPut, "/" + patronID, nil, 405},
 		"DELETE of all":            {http.MethodDelete, "", nil, 400},
@@ -155,7 +155,7 @@ func TestALockRequestWithoutATenantOrOfAnotherKind(t *testing.T) {
 	}
 }
 
-func TestSQLInAParameterIsJustText(t *testing.T) {
+func TestCheckoutLockRoutes_ReadSQLAsText(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	a.mustPost(t, uuid.New(), `,"ttlMs":60000`)
@@ -194,7 +194,7 @@ func TestSQLInAParameterIsJustText(t *testing.T) {
 	}
 }
 
-func TestAHolderThatIsNoNameIsIgnored(t *testing.T) {
+func TestCheckoutLockRoutes_IgnoreABadHolder(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	for holder, want := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"checkoutlock/schemas"
 )
 
-func TestLocksAreListedInPages(t *testing.T) {
+func TestCheckoutLockRoutes_ListPages(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	w := a.do(http.MethodGet, "", "")
@@ -42,7 +42,7 @@ func TestLocksAreListedInPages(t *testing.T) {
 	}
 }
 
-func TestLocksAreListedByHolderAndWhetherTheyAreOutdated(t *testing.T) {
+func TestCheckoutLockRoutes_ListByHolderAndOutdated(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	add := func(holder, ttlMs string) string {

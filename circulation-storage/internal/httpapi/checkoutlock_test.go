@@ -106,7 +106,7 @@ func wantStatus(t *testing.T, what string, w *httptest.ResponseRecorder, status 
 }
 
 // The cases of mod-circulation-storage's CheckOutLockAPITest.
-func TestFolioCreatesLocks(t *testing.T) {
+func TestCheckoutLockRoutes_CreateAsFolio(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	ann, bob := uuid.New(), uuid.New()
@@ -117,7 +117,7 @@ func TestFolioCreatesLocks(t *testing.T) {
 	wantStatus(t, "a lock that 0 makes outdated", a.post(bob, `,"ttlMs":0`), 201)
 }
 
-func TestFolioGetsALock(t *testing.T) {
+func TestCheckoutLockRoutes_GetAsFolio(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	created := a.mustPost(t, uuid.New(), `,"ttlMs":60000`)
@@ -128,7 +128,7 @@ func TestFolioGetsALock(t *testing.T) {
 	wantText(t, "GET of no id", a.do(http.MethodGet, "/abcd", ""), 400, "Invalid lock id")
 }
 
-func TestFolioListsLocksOfAPatron(t *testing.T) {
+func TestCheckoutLockRoutes_ListAsFolio(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	ann := uuid.New()
@@ -141,7 +141,7 @@ func TestFolioListsLocksOfAPatron(t *testing.T) {
 	}
 }
 
-func TestFolioDeletesALock(t *testing.T) {
+func TestCheckoutLockRoutes_DeleteAsFolio(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	ann := uuid.New()
@@ -153,7 +153,7 @@ func TestFolioDeletesALock(t *testing.T) {
 	wantText(t, "DELETE of no id", a.do(http.MethodDelete, "/1234", ""), 400, "Invalid lock id")
 }
 
-func TestALockAsItIsAnswered(t *testing.T) {
+func TestCheckoutLockRoutes_AnswerALock(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	ann, request := uuid.New(), uuid.New()
@@ -181,7 +181,7 @@ func TestALockAsItIsAnswered(t *testing.T) {
 	}
 }
 
-func TestAHeldLockIsAnsweredWithItsCode(t *testing.T) {
+func TestCheckoutLockRoutes_RefuseAHeldLock(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	ann := uuid.New()
@@ -197,7 +197,7 @@ func TestAHeldLockIsAnsweredWithItsCode(t *testing.T) {
 	}
 }
 
-func TestALockThatIsMissingOrOutdated(t *testing.T) {
+func TestCheckoutLockRoutes_AnswerMissingAndOutdatedLocks(t *testing.T) {
 	t.Parallel()
 	a := newLockAPI(t)
 	missing := "/" + uuid.NewString()
@@ -213,10 +213,10 @@ func TestALockThatIsMissingOrOutdated(t *testing.T) {
 		t.Errorf("listed %+v, want the outdated lock", got)
 	}
 	wantText(t, "DELETE of an outdated lock", a.do(http.MethodDelete, "/"+l.ID, ""), 404, "Lock not found: it was outdated")
-	wantText(t, "it went all the same", a.do(http.MethodGet, "/"+l.ID, ""), 404, "Lock not found")
+	wantText(t, "the lock is gone", a.do(http.MethodGet, "/"+l.ID, ""), 404, "Lock not found")
 }
 
-func TestAnOutageIsNoHeldLock(t *testing.T) {
+func TestCheckoutLockRoutes_AnswerAnOutage(t *testing.T) {
 	t.Parallel()
 	_, id := pgtest.New(t)
 	away, err := postgres.Open(t.Context(), postgres.Config{URL: "postgres://someone:secret@127.0.0.1:1/none"}, slog.New(slog.DiscardHandler))

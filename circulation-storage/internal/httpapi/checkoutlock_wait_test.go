@@ -105,7 +105,7 @@ func serve(t *testing.T, a *lockAPI) served {
 	return served{a, s}
 }
 
-// patience is how long callers with waitMs 10000 wait. Whoever waits it out has
+// patience is how long callers with waitMs 10000 wait. A caller that waits it out has
 // waited that long at least, however slow the machine is.
 const patience = 10 * time.Second
 
@@ -153,7 +153,7 @@ func (r result) lock(t *testing.T) schemas.CheckoutLock {
 
 // Two instances know nothing of each other but the database, so a waiter has to look
 // again and again.
-func TestAWaiterGetsALockFreedThroughTheOtherStorage(t *testing.T) {
+func TestCheckoutLockRoutes_AWaiterGetsALockFreedElsewhere(t *testing.T) {
 	t.Parallel()
 	const rounds = 5
 	one := newLockAPI(t)
@@ -178,7 +178,7 @@ func TestAWaiterGetsALockFreedThroughTheOtherStorage(t *testing.T) {
 	}
 }
 
-func TestARepeatedRequestCostsNoWait(t *testing.T) {
+func TestCheckoutLockRoutes_ARepeatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	a := serve(t, newLockAPI(t))
 	ann, request := uuid.New(), uuid.NewString()
@@ -194,7 +194,7 @@ func TestARepeatedRequestCostsNoWait(t *testing.T) {
 	}
 }
 
-func TestOneOfManyGetsTheLock(t *testing.T) {
+func TestCheckoutLockRoutes_OneOfManyGetsTheLock(t *testing.T) {
 	t.Parallel()
 	const callers = 32
 	one := serve(t, newLockAPI(t))
@@ -213,7 +213,7 @@ func TestOneOfManyGetsTheLock(t *testing.T) {
 	}
 }
 
-func TestTwentyWaitAndTheNextIsTurnedAway(t *testing.T) {
+func TestCheckoutLockRoutes_RefuseTheTwentyFirstWaiter(t *testing.T) {
 	t.Parallel()
 	a := serve(t, newLockAPI(t))
 	ann := uuid.New()
@@ -249,7 +249,7 @@ func TestTwentyWaitAndTheNextIsTurnedAway(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesBlocksNobody(t *testing.T) {
+func TestCheckoutLockRoutes_FreeTheLockOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	a := serve(t, newLockAPI(t))
 	ann := uuid.New()

@@ -24,8 +24,8 @@ var (
 
 type checkOutRequestHandlers struct{ store claim.Store }
 
-// CheckOutRequestRoutes are /check-out-request-storage (ours): who works on the
-// check-out that an Idempotency-Key stands for, and what it was answered.
+// CheckOutRequestRoutes are /check-out-request-storage (ours): which caller works on the
+// check-out of an Idempotency-Key, and its answer.
 func CheckOutRequestRoutes(store claim.Store) []web.Route {
 	const path, permission = "/check-out-request-storage", "circulation-storage.check-out-requests.item"
 	h := checkOutRequestHandlers{store: store}
@@ -42,7 +42,7 @@ func CheckOutRequestRoutes(store claim.Store) []web.Route {
 }
 
 // claim handles POST /check-out-request-storage: 201 for a claim, 200 with the
-// answer of a check-out that is finished, 409 while somebody else works on it, 422
+// answer of a check-out that is finished, 409 while another caller works on it, 422
 // for a key that was used with another body.
 func (h checkOutRequestHandlers) claim(c echo.Context) error {
 	body, err := web.DecodeStorable(c, checkOutClaim)
@@ -58,7 +58,7 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 	if _, err := hex.Decode(req.BodyHash[:], []byte(body.BodyHash)); err != nil {
 		return fmt.Errorf("reading a checked bodyHash: %w", err)
 	}
-	req.Holder = holder(c.Request().Header.Get(schemas.HolderHeader))
+	req.Holder = readHolder(c.Request().Header.Get(schemas.HolderHeader))
 	got, err := claim.WaitFor(c.Request().Context(), h.store, req)
 	if err != nil {
 		return err

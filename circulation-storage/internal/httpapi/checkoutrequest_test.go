@@ -30,7 +30,7 @@ func claimBody(key, claim string) string {
 	return fmt.Sprintf(`{"key":%q,"bodyHash":%q,"claimId":%q,"leaseMs":60000}`, key, strings.Repeat("aB", 32), claim)
 }
 
-func TestACheckOutRequestIsClaimedAndFinished(t *testing.T) {
+func TestCheckOutRequestRoutes_ClaimAndFinish(t *testing.T) {
 	t.Parallel()
 	a, tenant := keyAPI(t)
 	claim, other := uuid.NewString(), uuid.NewString()
@@ -65,7 +65,7 @@ func TestACheckOutRequestIsClaimedAndFinished(t *testing.T) {
 	}
 }
 
-func TestBadCheckOutRequestsAreToldWhatIsWrong(t *testing.T) {
+func TestCheckOutRequestRoutes_DescribeABadRequest(t *testing.T) {
 	t.Parallel()
 	a, tenant := keyAPI(t)
 	id := uuid.NewString()
@@ -96,7 +96,7 @@ func TestBadCheckOutRequestsAreToldWhatIsWrong(t *testing.T) {
 		"answer of a 500":    {"PUT", keysPath + "/" + id, `{"answer":{"status":500,"body":{}}}`, 422, "answer.status must be from 200 to 499"},
 		"answer of nothing":  {"PUT", keysPath + "/" + id, `{"answer":{"status":201}}`, 422, "answer.body is required"},
 		"id that is none":    {"PUT", keysPath + "/7", `{"leaseMs":1}`, 400, "must be a UUID"},
-		"id nobody has":      {"PUT", keysPath + "/" + id, `{"leaseMs":1}`, 409, "taken over"},
+		"id of no claim":     {"PUT", keysPath + "/" + id, `{"leaseMs":1}`, 409, "taken over"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,14 +20,14 @@ type collectionWriter struct {
 	record  bytes.Buffer
 }
 
-// totalBefore is true when the total stands before the list.
-func (p *collectionWriter) totalBefore() bool { return !p.settings && "totalRecords" < p.key }
+// writesTotalFirst reports whether the total stands before the list.
+func (p *collectionWriter) writesTotalFirst() bool { return !p.settings && "totalRecords" < p.key }
 
 // Begin implements records.Sink.
 func (p *collectionWriter) Begin(total int) error {
 	p.total = total
 	head := ""
-	if p.totalBefore() && !p.noTotal {
+	if p.writesTotalFirst() && !p.noTotal {
 		head = fmt.Sprintf(`"totalRecords":%d,`, total)
 	}
 	_, err := fmt.Fprintf(p.w, `{%s%q:[`, head, p.key)
@@ -48,13 +48,13 @@ func (p *collectionWriter) Record(doc json.RawMessage) error {
 	return err
 }
 
-// end writes what stands after the list.
-func (p *collectionWriter) end() error {
+// finish writes what stands after the list.
+func (p *collectionWriter) finish() error {
 	tail := ""
 	switch {
 	case p.settings:
 		tail = fmt.Sprintf(`,"resultInfo":{"diagnostics":[],"totalRecords":%d}`, p.total)
-	case !p.totalBefore() && !p.noTotal:
+	case !p.writesTotalFirst() && !p.noTotal:
 		tail = fmt.Sprintf(`,"totalRecords":%d`, p.total)
 	}
 	_, err := fmt.Fprintf(p.w, "]%s}\n", tail)

@@ -58,7 +58,7 @@ func (s pageStore) list(t *testing.T, path string) (status int, body io.Reader) 
 	return a.StatusCode, a.Body
 }
 
-func TestACollectionIsSentWhileItIsRead(t *testing.T) {
+func TestRecordRoutes_StreamACollection(t *testing.T) {
 	t.Parallel()
 	all := t
 	for _, typ := range records.Types() {
@@ -98,7 +98,7 @@ func TestACollectionIsSentWhileItIsRead(t *testing.T) {
 	}
 }
 
-func TestACollectionThatBreaksOff(t *testing.T) {
+func TestRecordRoutes_CutOffABrokenCollection(t *testing.T) {
 	t.Parallel()
 	fails := func(context.Context) error {
 		return fault.Wrap(errors.New("gone"), fault.Unavailable, "PostgreSQL was lost")

@@ -79,7 +79,7 @@ func (h commitHandlers) checkOut(c echo.Context) (schemas.CheckOutResult, error)
 // it. Unlike GET /loan-storage/loans/{id}, it never answers with a loan that a
 // crash or a failover could lose.
 func (h commitHandlers) getDurableLoan(c echo.Context) (json.RawMessage, error) {
-	id, err := pathID(c)
+	id, err := readPathID(c)
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ const (
 
 type historyHandlers struct{ store history.Store }
 
-// HistoryRoutes are /check-out-history-storage (ours): how check-outs ended, and
-// what follows from it about the last minutes.
+// HistoryRoutes are /check-out-history-storage (ours): how check-outs ended, and figures
+// of the last minutes.
 func HistoryRoutes(store history.Store) []web.Route {
 	const path, permission = "/check-out-history-storage", "circulation-storage.check-out-"
 	h := historyHandlers{store: store}
@@ -65,21 +65,19 @@ func checkTimes(q *web.Values) {
 	}
 }
 
-// add handles POST /check-out-history-storage/check-outs: 204 when all are kept,
-// also those that were before; 422 naming all that is wrong, and none is kept. The
-// instance is that of X-Lock-Holder.
+// add handles POST /check-out-history-storage/check-outs: 204 if it keeps all of
+// them, also those that it had; 422 if it keeps none. The instance is that of
+// X-Lock-Holder.
 func (h historyHandlers) add(c echo.Context) error {
 	report, err := web.DecodeStorable(c, history.Report)
 	if err != nil {
 		return err
 	}
-	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
+	instance := readHolder(c.Request().Header.Get(schemas.HolderHeader))
 	return h.store.Add(c.Request().Context(), instance, report)
 }
 
-// list handles GET /check-out-history-storage/check-outs?userBarcode=&itemBarcode=
-// &servicePointId=&outcome=&from=&until=&offset=&limit=: 200 with a page, newest first; 422 naming
-// all parameters that are wrong.
+// list handles GET /check-out-history-storage/check-outs: 200 with a page, newest first.
 func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 	q := web.QueryOf(c)
 	return h.store.List(c.Request().Context(), history.Filter{
@@ -88,8 +86,7 @@ func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 	})
 }
 
-// figures handles GET /check-out-history-storage/figures?minutes=60: 200, or 422
-// for a number that is none or out of range.
+// figures handles GET /check-out-history-storage/figures: 200.
 func (h historyHandlers) figures(c echo.Context) (schemas.Figures, error) {
 	return h.store.Figures(c.Request().Context(), web.QueryOf(c).Integer("minutes"))
 }

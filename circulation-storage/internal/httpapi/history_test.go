@@ -27,7 +27,7 @@ func newHistoryAPI(t *testing.T) recordAPI {
 	return recordAPI{newAPI(t, httpapi.HistoryRoutes(postgres.NewHistoryStore(db))), id}
 }
 
-// entry is a check-out as circulation tells it; more replaces or adds properties.
+// entry is a check-out as circulation reports it; more replaces or adds properties.
 func entry(more string) string {
 	return fmt.Sprintf(`{"id":%q,"outcome":"refused","tookMs":3%s}`, uuid.NewString(), more)
 }
@@ -36,7 +36,7 @@ func report(waiting int, entries ...string) string {
 	return fmt.Sprintf(`{"checkOuts":[%s],"waiting":%d}`, strings.Join(entries, ","), waiting)
 }
 
-func TestWhatCirculationTellsIsThereForStaff(t *testing.T) {
+func TestHistoryRoutes_ShowReports(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	body := report(2, entry(`,"userBarcode":"P-1","reason":"no"`), entry(`,"userBarcode":"P-2","waitMs":0,"outcome":"lent"`))
@@ -51,11 +51,11 @@ func TestWhatCirculationTellsIsThereForStaff(t *testing.T) {
 		t.Errorf("got %+v", page)
 	}
 	var figures schemas.Figures
-	for soon := false; !soon; { // what is told of those who wait is believed for five seconds
-		told := time.Now()
+	for soon := false; !soon; { // a report of waiting check-outs counts for five seconds
+		reported := time.Now()
 		tell() // a repeat whose answer got lost
 		figures = decode[schemas.Figures](t, a.must(t, http.MethodGet, figuresPath, "", http.StatusOK))
-		soon = time.Since(told) < 4*time.Second
+		soon = time.Since(reported) < 4*time.Second
 	}
 	if len(figures.Minutes) != 60 || figures.Waiting != 2 || figures.Total.CheckOuts != 2 || figures.Total.Locked != 1 {
 		t.Errorf("got %d minutes, %d waiting and %+v", len(figures.Minutes), figures.Waiting, figures.Total)
@@ -65,7 +65,7 @@ func TestWhatCirculationTellsIsThereForStaff(t *testing.T) {
 	}
 }
 
-func TestAPageOfTheHistoryIsOfFiftyUnlessAskedFor(t *testing.T) {
+func TestHistoryRoutes_AnswerFiftyByDefault(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	entries := make([]string, 201)
@@ -82,7 +82,7 @@ func TestAPageOfTheHistoryIsOfFiftyUnlessAskedFor(t *testing.T) {
 	}
 }
 
-func TestAReportThatIsWrongIsRefusedAsAWhole(t *testing.T) {
+func TestHistoryRoutes_RefuseABadReport(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	second := func(more string) string { return report(0, entry(""), entry(more)) }
@@ -137,7 +137,7 @@ func TestAReportThatIsWrongIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-func TestAReportMayGoToTheBounds(t *testing.T) {
+func TestHistoryRoutes_AcceptTheLargestReport(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	long := strings.Repeat("ü", 255)
@@ -156,7 +156,7 @@ func TestAReportMayGoToTheBounds(t *testing.T) {
 	}
 }
 
-func TestBadParametersOfTheHistoryAreAllNamed(t *testing.T) {
+func TestHistoryRoutes_NameAllBadParameters(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
 	for target, names := range map[string]string{
@@ -215,10 +215,10 @@ func TestBadParametersOfTheHistoryAreAllNamed(t *testing.T) {
 	}
 }
 
-func TestTheHistoryNeedsAnInstalledTenant(t *testing.T) {
+func TestHistoryRoutes_RequireAnInstalledTenant(t *testing.T) {
 	t.Parallel()
 	a := newHistoryAPI(t)
-	for tenant, status := range map[string]int{"": http.StatusBadRequest, "Nobody!": http.StatusBadRequest, "nobody": http.StatusNotFound} {
+	for tenant, status := range map[string]int{"": http.StatusBadRequest, "Unknown!": http.StatusBadRequest, "unknown": http.StatusNotFound} {
 		headers := map[string]string{okapi.TenantHeader: tenant}
 		wantStatus(t, "POST", a.call(http.MethodPost, pastPath, report(1, entry("")), headers), status)
 		wantStatus(t, "GET", a.call(http.MethodGet, pastPath, "", headers), status)

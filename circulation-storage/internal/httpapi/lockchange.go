@@ -15,7 +15,7 @@ import (
 
 const defaultChangesPage = 20
 
-// LockChanges keeps who changed what about the check-out lock of the tenant in ctx.
+// LockChanges keeps the changes of the check-out lock of the tenant in ctx.
 type LockChanges interface {
 	// List returns a page of the changes of a kind, newest first, and how many there
 	// are in all; kind "" is every kind.
@@ -41,34 +41,33 @@ func LockChangeRoutes(changes LockChanges) []web.Route {
 	}}
 }
 
-// list handles GET /check-out-lock-changes-storage?kind=&offset=&limit=: 200 with a
-// page, newest first, and the number of all that match; 422 naming all parameters
-// that are wrong.
+// list handles GET /check-out-lock-changes-storage: 200 with a page, newest first, and
+// the number of all that match.
 func (h lockChangeHandlers) list(c echo.Context) (schemas.LockChanges, error) {
 	q := web.QueryOf(c)
 	changes, total, err := h.changes.List(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
 	page := schemas.LockChanges{Changes: make([]schemas.LockChange, len(changes)), TotalRecords: total}
 	for i, change := range changes {
-		page.Changes[i] = changeToWire(change)
+		page.Changes[i] = renderChange(change)
 	}
 	return page, err
 }
 
-func changeToWire(c lock.Change) schemas.LockChange {
+func renderChange(c lock.Change) schemas.LockChange {
 	wire := schemas.LockChange{
 		ID: c.ID.String(), Date: c.Date.UTC().Format(schemas.FolioTime), Kind: c.Kind,
-		By:     schemas.ChangedBy{UserID: idToWire(c.UserID), Name: c.Note.By},
+		By:     schemas.ChangedBy{UserID: renderID(c.UserID), Name: c.Note.By},
 		Reason: c.Note.Reason, RequestID: c.RequestID, Before: c.Before, After: c.After,
 	}
 	if c.Lock != nil {
-		l := lockToWire(*c.Lock)
+		l := renderLock(*c.Lock)
 		wire.Lock = &l
 	}
 	return wire
 }
 
-// idToWire is "" for no id.
-func idToWire(id uuid.UUID) string {
+// renderID returns "" for no id.
+func renderID(id uuid.UUID) string {
 	if id == uuid.Nil {
 		return ""
 	}
@@ -76,10 +75,10 @@ func idToWire(id uuid.UUID) string {
 }
 
 // forceRelease handles POST /check-out-lock-storage/{lockId}/forced-release (ours):
-// 200 with the lock as it was, outdated or not; 404 when there is no such lock, 422
-// without a good reason.
+// 200 with the lock as it was, outdated or not; 404 if there is no such lock, 422
+// without a reason.
 func (h lockHandlers) forceRelease(c echo.Context) (schemas.CheckoutLock, error) {
-	id, err := lockID(c)
+	id, err := readLockID(c)
 	if err != nil {
 		return schemas.CheckoutLock{}, err
 	}
@@ -88,5 +87,5 @@ func (h lockHandlers) forceRelease(c echo.Context) (schemas.CheckoutLock, error)
 		return schemas.CheckoutLock{}, err
 	}
 	l, err := h.locks.ForceRelease(c.Request().Context(), id, lock.NewNote(body.Reason, body.ByName))
-	return lockToWire(l), err
+	return renderLock(l), err
 }

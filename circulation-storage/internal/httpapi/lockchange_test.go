@@ -65,7 +65,7 @@ func (a *lockAPI) changes(t *testing.T, query string) schemas.LockChanges {
 	return page
 }
 
-func TestALockIsReleasedByForceAndTheWaiterGetsIt(t *testing.T) {
+func TestForcedRelease_FreesTheLockForAWaiter(t *testing.T) {
 	t.Parallel()
 	a := serve(t, newChangeAPI(t))
 	ann := uuid.New()
@@ -87,7 +87,7 @@ func TestALockIsReleasedByForceAndTheWaiterGetsIt(t *testing.T) {
 		t.Errorf("the waiter got %+v, want a new lock", l)
 	}
 	if took := time.Since(waits); took >= 10*time.Second {
-		t.Errorf("the waiter was not told: it waited for %s", took)
+		t.Errorf("the waiter got no notice: it waited for %s", took)
 	}
 	wantText(t, "the holder's release", a.do(http.MethodDelete, "/"+held.ID, ""), 404, "Lock not found")
 	wantText(t, "again", a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":"again"}`), 404, "Lock not found")
@@ -107,7 +107,7 @@ func TestALockIsReleasedByForceAndTheWaiterGetsIt(t *testing.T) {
 	}
 }
 
-func TestABadForcedReleaseSaysWhatIsWrongAndReleasesNothing(t *testing.T) {
+func TestForcedRelease_RefusesBadRequests(t *testing.T) {
 	t.Parallel()
 	a := newChangeAPI(t)
 	held := a.mustPost(t, uuid.New(), `,"ttlMs":60000`)
@@ -116,23 +116,23 @@ func TestABadForcedReleaseSaysWhatIsWrongAndReleasesNothing(t *testing.T) {
 		status   int
 		want     []string
 	}{
-		"no body":                {held.ID, "", 400, []string{"empty"}},
-		"no JSON":                {held.ID, "reason=x", 400, []string{"not valid JSON"}},
-		"a list":                 {held.ID, "[]", 400, []string{"of type object, not array"}},
-		"no reason":              {held.ID, `{}`, 422, []string{`"key":"reason"`, "reason is required"}},
-		"null":                   {held.ID, `null`, 422, []string{`"key":"reason"`}},
-		"null as reason":         {held.ID, `{"reason":null}`, 422, []string{`"key":"reason"`}},
-		"a blank reason":         {held.ID, `{"reason":" \t\r\n "}`, 422, []string{`"key":"reason"`, "reason is required"}},
-		"a number as reason":     {held.ID, `{"reason":7}`, 400, []string{"reason must be of type string, not number"}},
-		"too long a reason":      {held.ID, `{"reason":"` + strings.Repeat("ü", 501) + `"}`, 422, []string{`"key":"reason"`, "at most 500 characters, not 501"}},
-		"a reason with a NUL":    {held.ID, `{"reason":"a\u0000b"}`, 422, []string{`\\u0000`}},
-		"half a character":       {held.ID, `{"reason":"a\ud83d"}`, 422, []string{`\\ud83d`}},
-		"a reason with a bell":   {held.ID, `{"reason":"a\u0007b"}`, 422, []string{`"key":"reason"`, "control characters"}},
-		"too long a name":        {held.ID, `{"reason":"x","byName":"` + strings.Repeat("ü", 101) + `"}`, 422, []string{`"key":"byName"`, "100"}},
-		"a name of two lines":    {held.ID, `{"reason":"x","byName":"a\nb"}`, 422, []string{`"key":"byName"`}},
-		"all of it":              {held.ID, `{"reason":"","byName":"a\nb"}`, 422, []string{`"key":"byName"`, `"key":"reason"`}},
-		"an id that is none":     {"abcd", `{"reason":"x"}`, 400, []string{"Invalid lock id"}},
-		"an id of nobody's lock": {uuid.NewString(), `{"reason":"x"}`, 404, []string{"Lock not found"}},
+		"no body":              {held.ID, "", 400, []string{"empty"}},
+		"no JSON":              {held.ID, "reason=x", 400, []string{"not valid JSON"}},
+		"a list":               {held.ID, "[]", 400, []string{"of type object, not array"}},
+		"no reason":            {held.ID, `{}`, 422, []string{`"key":"reason"`, "reason is required"}},
+		"null":                 {held.ID, `null`, 422, []string{`"key":"reason"`}},
+		"null as reason":       {held.ID, `{"reason":null}`, 422, []string{`"key":"reason"`}},
+		"a blank reason":       {held.ID, `{"reason":" \t\r\n "}`, 422, []string{`"key":"reason"`, "reason is required"}},
+		"a number as reason":   {held.ID, `{"reason":7}`, 400, []string{"reason must be of type string, not number"}},
+		"too long a reason":    {held.ID, `{"reason":"` + strings.Repeat("ü", 501) + `"}`, 422, []string{`"key":"reason"`, "at most 500 characters, not 501"}},
+		"a reason with a NUL":  {held.ID, `{"reason":"a\u0000b"}`, 422, []string{`\\u0000`}},
+		"half a character":     {held.ID, `{"reason":"a\ud83d"}`, 422, []string{`\\ud83d`}},
+		"a reason with a bell": {held.ID, `{"reason":"a\u0007b"}`, 422, []string{`"key":"reason"`, "control characters"}},
+		"too long a name":      {held.ID, `{"reason":"x","byName":"` + strings.Repeat("ü", 101) + `"}`, 422, []string{`"key":"byName"`, "100"}},
+		"a name of two lines":  {held.ID, `{"reason":"x","byName":"a\nb"}`, 422, []string{`"key":"byName"`}},
+		"all of it":            {held.ID, `{"reason":"","byName":"a\nb"}`, 422, []string{`"key":"byName"`, `"key":"reason"`}},
+		"an id that is none":   {"abcd", `{"reason":"x"}`, 400, []string{"Invalid lock id"}},
+		"an id of no lock":     {uuid.NewString(), `{"reason":"x"}`, 404, []string{"Lock not found"}},
 	} {
 		w := a.do(http.MethodPost, "/"+tt.id+"/forced-release", tt.body)
 		wantStatus(t, name, w, tt.status)
@@ -149,7 +149,7 @@ func TestABadForcedReleaseSaysWhatIsWrongAndReleasesNothing(t *testing.T) {
 	wantStatus(t, "no tenant", a.do(http.MethodPost, "/"+held.ID+"/forced-release", `{"reason":"x"}`, map[string]string{okapi.TenantHeader: ""}), 400)
 }
 
-func TestAnOutdatedLockIsReleasedByForceToo(t *testing.T) {
+func TestForcedRelease_ReleasesAnOutdatedLock(t *testing.T) {
 	t.Parallel()
 	a := newChangeAPI(t)
 	dead := a.mustPost(t, uuid.New(), `,"ttlMs":0`)
@@ -158,11 +158,11 @@ func TestAnOutdatedLockIsReleasedByForceToo(t *testing.T) {
 		t.Errorf("got %d %s, want the outdated lock", w.Code, w.Body)
 	}
 	if c := a.changes(t, "?kind=release").Changes[0]; !c.Lock.Outdated || c.By != (schemas.ChangedBy{}) {
-		t.Errorf("noted %+v with %+v, want an outdated lock, by nobody known", c, c.Lock)
+		t.Errorf("noted %+v with %+v, want an outdated lock, by an unknown user", c, c.Lock)
 	}
 }
 
-func TestAChangeOfTheSettingsIsListedWithItsReason(t *testing.T) {
+func TestLockChangeRoutes_ListAChangeOfSettings(t *testing.T) {
 	t.Parallel()
 	a := newChangeAPI(t)
 	put := func(body string) (int, string) { return a.at(http.MethodPut, settingsPath, body, nil) }
@@ -206,7 +206,7 @@ func TestAChangeOfTheSettingsIsListedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestChangesAreListedInPages(t *testing.T) {
+func TestLockChangeRoutes_ListPages(t *testing.T) {
 	t.Parallel()
 	a := newChangeAPI(t)
 	if status, body := a.at(http.MethodGet, changesPath, "", nil); status != 200 || strings.TrimSpace(body) != `{"changes":[],"totalRecords":0}` {
@@ -244,7 +244,7 @@ func TestChangesAreListedInPages(t *testing.T) {
 	}
 }
 
-func TestOurEndpointsOfLocksRefuseParameters(t *testing.T) {
+func TestLockChangeRoutes_RefuseUnknownParameters(t *testing.T) {
 	t.Parallel()
 	a := newChangeAPI(t)
 	for method, target := range map[string]string{
@@ -261,7 +261,7 @@ func TestOurEndpointsOfLocksRefuseParameters(t *testing.T) {
 	}
 }
 
-func TestRoutesOfLocksNameTheirPermissions(t *testing.T) {
+func TestLockChangeRoutes_NameTheirPermissions(t *testing.T) {
 	t.Parallel()
 	const locks, settings = "checkout-lock-storage.checkout-locks.", "circulation-storage.check-out-lock-settings.item."
 	want := map[string]string{

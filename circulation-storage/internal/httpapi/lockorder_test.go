@@ -10,7 +10,7 @@ import (
 
 // The second try has to arrive while the place is kept. A machine that stands still
 // spoils a round; a request that joins at the end loses every round.
-func TestCheckoutLockRoutes_ServeTheFirstToComeOverSeveralTries(t *testing.T) {
+func TestCheckoutLockRoutes_ServeWaitersInOrderOfTheirFirstTry(t *testing.T) {
 	t.Parallel()
 	a := serve(t, newLockAPI(t))
 	for range 5 {

@@ -25,8 +25,8 @@ type PatronBlockStore interface {
 type patronBlockHandlers struct{ store PatronBlockStore }
 
 // PatronBlockRoutes are mod-patron-blocks' /automated-patron-blocks/{userId}. That
-// module derives the blocks from loans and fees; here PUT (ours) stores what
-// somebody else found.
+// module derives the blocks from loans and fees; here PUT (ours) stores
+// blocks from elsewhere.
 func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	const path, permission = "/automated-patron-blocks/:id", "automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
@@ -42,7 +42,7 @@ const noBlocks = `{"automatedPatronBlocks":[]}`
 // get handles GET /automated-patron-blocks/{userId}: 200. A patron without blocks
 // has an empty list, and so has any id that is no patron's, as in mod-patron-blocks.
 func (h patronBlockHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := pathID(c)
+	id, err := readPathID(c)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (h patronBlockHandlers) get(c echo.Context) (json.RawMessage, error) {
 // put handles PUT /automated-patron-blocks/{userId}: 204. An empty list lifts the
 // blocks.
 func (h patronBlockHandlers) put(c echo.Context) error {
-	id, err := pathID(c)
+	id, err := readPathID(c)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (a recordAPI) wantNoBlocks(t *testing.T, id string) {
 	}
 }
 
-func TestAutomatedPatronBlocks_AreKeptUntilTheyAreReplaced(t *testing.T) {
+func TestPatronBlockRoutes_KeepBlocks(t *testing.T) {
 	t.Parallel()
 	a := newPatronBlockAPI(t)
 	a.wantNoBlocks(t, userID)
@@ -46,7 +46,7 @@ func TestAutomatedPatronBlocks_AreKeptUntilTheyAreReplaced(t *testing.T) {
 	a.wantNoBlocks(t, groupID)
 }
 
-func TestAutomatedBlocksThatAreNoneAreRefused(t *testing.T) {
+func TestPatronBlockRoutes_RefuseBadBlocks(t *testing.T) {
 	t.Parallel()
 	a := newPatronBlockAPI(t)
 	for name, tt := range map[string]struct {

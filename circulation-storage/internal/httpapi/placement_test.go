@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestPlacingARequest(t *testing.T) {
+func TestCommitRoutes_PlaceARequest(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	a := commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
@@ -46,7 +46,7 @@ func TestPlacingARequest(t *testing.T) {
 			t.Errorf("Location is %q", location)
 		}
 	}
-	w := a.call(http.MethodPost, path, body(title, ""), map[string]string{okapi.TenantHeader: "nobody"})
+	w := a.call(http.MethodPost, path, body(title, ""), map[string]string{okapi.TenantHeader: "unknown"})
 	if w.Code != http.StatusNotFound || w.Header().Get(fault.Header) != string(fault.UnknownTenant) {
 		t.Errorf("unknown tenant: got %d %s", w.Code, w.Body)
 	}

@@ -18,7 +18,7 @@ func twoLoans(t *testing.T) recordAPI {
 	return a
 }
 
-func TestDeletingLoansByQuery(t *testing.T) {
+func TestRecordRoutes_DeleteByQuery(t *testing.T) {
 	t.Parallel()
 	t.Run("removes the matching ones only", func(t *testing.T) {
 		t.Parallel()

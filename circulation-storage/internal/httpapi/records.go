@@ -77,17 +77,17 @@ func (h recordHandlers) list(c echo.Context) error {
 		if err := h.store.List(c.Request().Context(), h.t, p, out); err != nil {
 			return err
 		}
-		return out.end()
+		return out.finish()
 	})
 }
 
-// isSettings tells the one type whose module is not built on RMB: its envelope
-// and its POST are its own.
+// isSettings reports whether the type is that of mod-settings, which is not built on
+// RMB: its list and its POST differ.
 func (h recordHandlers) isSettings() bool { return h.t.Path == records.SettingsEntry().Path }
 
 // create handles POST to a collection: 201 with the record, for settings 204.
 func (h recordHandlers) create(c echo.Context) (json.RawMessage, error) {
-	r, err := h.read(c, "")
+	r, err := h.readRecord(c, "")
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (h recordHandlers) create(c echo.Context) (json.RawMessage, error) {
 
 // get handles GET of a record: 200.
 func (h recordHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := pathID(c)
+	id, err := readPathID(c)
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +110,11 @@ func (h recordHandlers) get(c echo.Context) (json.RawMessage, error) {
 
 // update handles PUT of a record: 204.
 func (h recordHandlers) update(c echo.Context) error {
-	id, err := pathID(c)
+	id, err := readPathID(c)
 	if err != nil {
 		return err
 	}
-	r, err := h.read(c, id)
+	r, err := h.readRecord(c, id)
 	if err != nil {
 		return err
 	}
@@ -123,15 +123,15 @@ func (h recordHandlers) update(c echo.Context) error {
 
 // delete handles DELETE of a record: 204.
 func (h recordHandlers) delete(c echo.Context) error {
-	id, err := pathID(c)
+	id, err := readPathID(c)
 	if err != nil {
 		return err
 	}
 	return h.store.Delete(c.Request().Context(), h.t, id)
 }
 
-// deleteMatching handles DELETE of a collection: 204. Of two queries it would be
-// unclear which one names what to delete.
+// deleteMatching handles DELETE of a collection: 204. It refuses two queries, because
+// only one of them would choose what to delete.
 func (h recordHandlers) deleteMatching(c echo.Context) error {
 	q := web.QueryOf(c)
 	if n := q.Count("query"); n > 1 {
@@ -140,8 +140,8 @@ func (h recordHandlers) deleteMatching(c echo.Context) error {
 	return h.store.DeleteMatching(c.Request().Context(), h.t, q.Text("query"))
 }
 
-// read reads a record from the body; id is the one in the path, if any.
-func (h recordHandlers) read(c echo.Context, id string) (records.Record, error) {
+// readRecord reads a record from the body; id is the one in the path, if any.
+func (h recordHandlers) readRecord(c echo.Context, id string) (records.Record, error) {
 	body, err := web.ReadBody(c)
 	if err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (h recordHandlers) read(c echo.Context, id string) (records.Record, error) 
 	return h.t.Parse(body, id)
 }
 
-// pathID returns the id in the path. In which case it is written does not matter.
-func pathID(c echo.Context) (string, error) {
+// readPathID returns the id in the path, in either case.
+func readPathID(c echo.Context) (string, error) {
 	id := c.Param("id")
 	if !schemas.IsUUID(id) {
 		return "", fault.New(fault.Malformed, "%q in the path is no UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378", id)

@@ -19,7 +19,7 @@ import (
 
 // FOLIO's own records are not part of the project; FOLIO_SAMPLE_DIR says where
 // they are.
-func TestFOLIOsSampleRecordsComeBackWhole(t *testing.T) {
+func TestRecordRoutes_KeepFoliosSampleRecords(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("FOLIO_SAMPLE_DIR")
 	if dir == "" {

@@ -28,7 +28,7 @@ func itemWith(field string) string {
 	return strings.Replace(samples()["/item-storage/items"], `"volume":"1"`, field, 1)
 }
 
-func TestABadRecordIsRefusedAndNothingIsWritten(t *testing.T) {
+func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	a.fill(t)
@@ -80,7 +80,7 @@ func TestABadRecordIsRefusedAndNothingIsWritten(t *testing.T) {
 		"a schedule of no dates":        {"/fixed-due-date-schedule-storage/fixed-due-date-schedules", `{"name":"n","schedules":[{"from":"soon","to":"2026-01-01","due":"2026-03-01"}]}`, 422, "schedules[0].from must be a date"},
 		"a policy of unknown requests":  {"/request-policy-storage/request-policies", `{"name":"n","requestTypes":["Wish"]}`, 422, "requestTypes[0] must be one of: "},
 		"a session of neither kind":     {"/patron-action-session-storage/patron-action-sessions", `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, 422, "actionType must be one of: Check-out, Check-in"},
-		"a block of nobody":             {"/manualblocks", `{"desc":"d","borrowing":true}`, 422, "userId is required"},
+		"a block of no patron":          {"/manualblocks", `{"desc":"d","borrowing":true}`, 422, "userId is required"},
 		"a group that is not there":     {"/users", `{"patronGroup":"` + missing + `"}`, 422, "does not exist in usergroup.id"},
 	}
 	before := a.everything(t)
@@ -102,7 +102,7 @@ func (a recordAPI) everything(t *testing.T) string {
 	return sb.String()
 }
 
-func TestABadUpdateIsRefusedAndNothingIsWritten(t *testing.T) {
+func TestRecordRoutes_RefuseABadUpdate(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	a.fill(t)
@@ -140,7 +140,7 @@ func TestABadUpdateIsRefusedAndNothingIsWritten(t *testing.T) {
 	}
 }
 
-func TestBadParametersOfCollections(t *testing.T) {
+func TestRecordRoutes_RefuseBadParameters(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	tests := map[string]struct{ parameters, want string }{
@@ -174,7 +174,7 @@ func TestBadParametersOfCollections(t *testing.T) {
 	}
 }
 
-func TestSQLInAQuerysValueIsJustText(t *testing.T) {
+func TestRecordRoutes_ReadSQLAsText(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	a.fill(t)
@@ -191,13 +191,13 @@ func TestSQLInAQuerysValueIsJustText(t *testing.T) {
 	a.must(t, http.MethodGet, "/users/"+userID, "", http.StatusOK)
 }
 
-func TestRecordsOfATenantThatIsNotInstalled(t *testing.T) {
+func TestRecordRoutes_RequireAnInstalledTenant(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	call := func(tenantName string) *httptest.ResponseRecorder {
 		return a.call(http.MethodGet, "/users", "", map[string]string{"X-Okapi-Tenant": tenantName})
 	}
-	wantRefusal(t, call("nobody"), http.StatusNotFound, "Unknown tenant")
+	wantRefusal(t, call("unknown"), http.StatusNotFound, "Unknown tenant")
 	wantRefusal(t, call(""), http.StatusBadRequest, "Tenant must be set")
 	wantRefusal(t, call("x;drop"), http.StatusBadRequest, "X-Okapi-Tenant")
 }

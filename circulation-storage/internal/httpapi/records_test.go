@@ -120,7 +120,7 @@ func wantWhole(t *testing.T, sent, got string) {
 	}
 }
 
-func TestEveryTypeOfRecordIsKeptWhole(t *testing.T) {
+func TestRecordRoutes_KeepEveryType(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	types := records.Types()
@@ -187,7 +187,7 @@ func (a recordAPI) listOne(t *testing.T, typ records.Type, one string) {
 	}
 }
 
-func TestACollectionIsNeverNull(t *testing.T) {
+func TestRecordRoutes_AnswerAnEmptyCollection(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	for target, want := range map[string]string{
@@ -203,7 +203,7 @@ func TestACollectionIsNeverNull(t *testing.T) {
 	}
 }
 
-func TestAPageHasTenRecordsUnlessAskedOtherwise(t *testing.T) {
+func TestRecordRoutes_AnswerTenByDefault(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	for i := range 12 {
@@ -217,7 +217,7 @@ func TestAPageHasTenRecordsUnlessAskedOtherwise(t *testing.T) {
 	}
 }
 
-func TestAPutOfALoanCreatesIt(t *testing.T) {
+func TestRecordRoutes_CreateALoanByPut(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	loan := samples()["/loan-storage/loans"]
@@ -226,7 +226,7 @@ func TestAPutOfALoanCreatesIt(t *testing.T) {
 	a.must(t, http.MethodPut, "/groups/"+groupID, `{"group":"g"}`, http.StatusNotFound)
 }
 
-func TestAPathIDInUpperCase(t *testing.T) {
+func TestRecordRoutes_AcceptAnIDInUpperCase(t *testing.T) {
 	t.Parallel()
 	a := newRecordAPI(t)
 	a.must(t, http.MethodPost, "/loan-policy-storage/loan-policies", samples()["/loan-policy-storage/loan-policies"], http.StatusCreated)

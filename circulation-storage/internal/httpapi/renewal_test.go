@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-func TestRenewals(t *testing.T) {
+func TestCommitRoutes_Renew(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	a := commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
@@ -45,5 +45,5 @@ func TestRenewals(t *testing.T) {
 	} {
 		wantStatus(t, what, a.do(http.MethodPost, "/loan-storage/renewals", tt.body), tt.status)
 	}
-	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{okapi.TenantHeader: "nobody"}), http.StatusNotFound)
+	wantStatus(t, "unknown tenant", a.call(http.MethodPost, "/loan-storage/renewals", body, map[string]string{okapi.TenantHeader: "unknown"}), http.StatusNotFound)
 }

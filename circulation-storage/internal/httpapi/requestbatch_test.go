@@ -44,7 +44,7 @@ func (a recordAPI) queue(t *testing.T) string {
 	return strings.Join(waiting, ", ")
 }
 
-func TestAQueueIsReorderedAtOnce(t *testing.T) {
+func TestRequestBatchRoutes_ReorderAQueue(t *testing.T) {
 	t.Parallel()
 	a := newRequestAPI(t)
 	a.must(t, http.MethodPost, batchPath, batch(hold(1, 1), hold(2, 2), hold(3, 3)), http.StatusCreated)
@@ -65,7 +65,7 @@ func TestAQueueIsReorderedAtOnce(t *testing.T) {
 	}
 }
 
-func TestABatchOfRequestsIsWrittenWhollyOrNotAtAll(t *testing.T) {
+func TestRequestBatchRoutes_WriteAllOrNothing(t *testing.T) {
 	t.Parallel()
 	const samePosition = `"message":"Cannot have more than one request with the same position in the queue"`
 	a := newRequestAPI(t)
@@ -94,7 +94,7 @@ func TestABatchOfRequestsIsWrittenWhollyOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestTwoOpenRequestsOfAnItemShareNoPosition(t *testing.T) {
+func TestRequestBatchRoutes_RefuseASharedPosition(t *testing.T) {
 	t.Parallel()
 	a := newRequestAPI(t)
 	const path = "/request-storage/requests"

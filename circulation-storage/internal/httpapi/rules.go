@@ -14,7 +14,7 @@ import (
 // RulesStore keeps the circulation rules of the tenant in ctx.
 type RulesStore interface {
 	Rules(ctx context.Context) (schemas.CirculationRules, error)
-	// SetRules replaces the text. Whether it compiles is not its business.
+	// SetRules replaces the text. It does not compile the text.
 	SetRules(ctx context.Context, text string) error
 }
 

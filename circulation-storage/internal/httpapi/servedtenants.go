@@ -1,3 +1,5 @@
+// Package httpapi is circulation-storage's HTTP front: its routes, and how requests and
+// answers look. It knows the domain packages, not PostgreSQL.
 package httpapi
 
 import (
@@ -17,8 +19,7 @@ type Refuser interface {
 	Explain(ctx context.Context, err error) error
 }
 
-// ForServedTenants returns the routes with a check of the tenant around each that
-// needs one.
+// ForServedTenants returns the routes, which refuse tenants that are not served.
 func ForServedTenants(r Refuser, routes []web.Route) []web.Route {
 	return web.WithGuard(routes, func(route web.Route) echo.MiddlewareFunc {
 		return func(next echo.HandlerFunc) echo.HandlerFunc {

@@ -14,7 +14,7 @@ import (
 
 const environmentPath = "/check-out-lock-settings-storage/environment"
 
-func TestAnnouncedEnvironmentOverHTTP(t *testing.T) {
+func TestAnnouncedEnvironment(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	item, old := a.addItem(), a.settingsVersion()
@@ -50,7 +50,7 @@ func TestAnnouncedEnvironmentOverHTTP(t *testing.T) {
 	}
 }
 
-func TestAnnouncedEnvironment_WrongInput(t *testing.T) {
+func TestAnnouncedEnvironment_RefusesBadBodies(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
 	tests := map[string]struct {

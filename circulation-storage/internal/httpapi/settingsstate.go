@@ -18,13 +18,13 @@ import (
 // version that every change of it raises.
 type LockSettingsStore interface {
 	State(ctx context.Context) (schemas.LockSettingsState, error)
-	// Change writes the entry's value, which ParseLockSettings accepts, notes who did
+	// Change writes the entry's value, which ParseLockSettings accepts, records who did
 	// it and why, and returns the new state. Fault: Conflict.
 	Change(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error)
 	// Remove deletes the entry, so that the environment's settings count again, and
-	// notes who did it.
+	// records who did it.
 	Remove(ctx context.Context) error
-	// Announce notes what the environment of the named instance says, and returns the
+	// Announce records the environment of the named instance, and returns the
 	// state that follows. Fault: Conflict.
 	Announce(ctx context.Context, e schemas.LockEnvironment, instance string) (schemas.LockSettingsState, error)
 }
@@ -43,8 +43,8 @@ var (
 type lockSettingsHandlers struct{ store LockSettingsStore }
 
 // LockSettingsRoutes are /check-out-lock-settings-storage (ours): the entry as
-// FOLIO stores it, with the version that a commit without a lock shows. Once a
-// change is answered, no check-out commits that acted on what was before.
+// FOLIO stores it, with the version that a commit without a lock shows. After
+// the answer to a change, no check-out commits that acted on older settings.
 func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 	const path, permission = "/check-out-lock-settings-storage", "circulation-storage.check-out-lock-settings.item"
 	h := lockSettingsHandlers{store: store}
@@ -109,6 +109,6 @@ func (h lockSettingsHandlers) announce(c echo.Context) (schemas.LockSettingsStat
 		wrong.Add("version", "must be the version that was read, a string", "")
 		return schemas.LockSettingsState{}, wrong.Err()
 	}
-	instance := holder(c.Request().Header.Get(schemas.HolderHeader))
+	instance := readHolder(c.Request().Header.Get(schemas.HolderHeader))
 	return h.store.Announce(c.Request().Context(), schemas.LockEnvironment{Enabled: *body.Enabled, Version: body.Version}, instance)
 }

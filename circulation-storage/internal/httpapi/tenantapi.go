@@ -38,7 +38,7 @@ type tenantAttributes struct {
 	} `json:"parameters"`
 }
 
-// wants tells whether the parameter key is "true".
+// wants reports whether the parameter key is "true".
 func (a tenantAttributes) wants(key string) bool {
 	for _, p := range a.Parameters {
 		if p.Key == key {
@@ -55,7 +55,7 @@ type tenantHandlers struct {
 
 // TenantRoutes are the calls with which the platform installs, upgrades and
 // purges a tenant. The work is done before the answer, because not every caller
-// polls for a job; so there are no jobs to ask for.
+// polls for a job; so there are no jobs.
 func TenantRoutes(tenants Tenants, loader Loader) []web.Route {
 	h := tenantHandlers{tenants: tenants, loader: loader}
 	return []web.Route{
@@ -90,7 +90,7 @@ func (h tenantHandlers) apply(ctx context.Context, id okapi.Tenant, a tenantAttr
 		}
 		return nil
 	case a.ModuleFrom != "":
-		return nil // disabled: everything stays for the day it is enabled again
+		return nil // disabled: the records stay
 	}
 	return fault.StorageRefusal("one of module_to (install or upgrade), module_from (disable) and purge is required", fault.Param("module_to", ""))
 }

@@ -44,7 +44,7 @@ func (p *platform) load(ctx context.Context, what string) error {
 	return p.note(what + " " + id.String())
 }
 
-func TestTenantCalls(t *testing.T) {
+func TestTenantRoutes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		body   string
@@ -93,7 +93,7 @@ func TestTenantCalls(t *testing.T) {
 	}
 }
 
-func TestTenantCalls_NeedATenant(t *testing.T) {
+func TestTenantRoutes_RequireATenant(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "Diku", "di ku", `d"; DROP SCHEMA x`, strings.Repeat("d", 32)} {
 		p := &platform{}
@@ -105,7 +105,7 @@ func TestTenantCalls_NeedATenant(t *testing.T) {
 	}
 }
 
-func TestTenantCalls_HaveNoJobs(t *testing.T) {
+func TestTenantRoutes_HaveNoJobs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, httpapi.TenantRoutes(&platform{}, &platform{}))
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {

@@ -16,8 +16,7 @@ import (
 	"checkoutlock/web"
 )
 
-// Admin is what staff see of the check-out lock and do about it;
-// admin.Service says more.
+// Admin reads and changes the check-out lock for staff; see admin.Service.
 type Admin interface {
 	Settings(ctx context.Context) (settings.View, error)
 	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
@@ -30,15 +29,15 @@ type Admin interface {
 	PatronID(ctx context.Context, barcode string) (string, error)
 }
 
-// Guard decides who may; auth.Guard says more.
+// Guard checks permissions; see auth.Guard.
 type Guard interface {
-	// Routes admits only those who have the permission of the route.
+	// Routes admits callers who have the permission of the route.
 	Routes(routes []web.Route) []web.Route
-	// Grant admits everybody, and settles which permissions the caller has.
+	// Grant admits all callers and sets their permissions.
 	Grant(routes []web.Route) []web.Route
 }
 
-// What is answered when a request does not say how much.
+// The lengths of lists and figures for requests that name none.
 const (
 	defaultLocks     = 10 // as FOLIO's lists
 	defaultChanges   = 20
@@ -48,7 +47,7 @@ const (
 
 type adminHandlers struct{ admin Admin }
 
-// adminRoutes are ours: what the staff pages show and do, for programs.
+// adminRoutes are ours: they serve to programs what the staff pages show and do.
 func adminRoutes(o Admin, g Guard) []web.Route {
 	const (
 		settingsPath = "/circulation/check-out-lock-settings"
@@ -59,7 +58,7 @@ func adminRoutes(o Admin, g Guard) []web.Route {
 		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.getSettings)},
 		{
 			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings,
-			Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.changeSettings),
+			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, h.changeSettings),
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Permission: admin.MaySeeChanges,
@@ -176,7 +175,7 @@ type release struct {
 // releaseLock handles POST /circulation/check-out-locks/{id}/release: 200 with the lock
 // as it was, outdated or not.
 func (h adminHandlers) releaseLock(c echo.Context) (schemas.CheckoutLock, error) {
-	id, err := pathID(c, "lock")
+	id, err := readPathID(c, "lock")
 	if err != nil {
 		return schemas.CheckoutLock{}, err
 	}

@@ -95,7 +95,7 @@ func (o *adminFake) PatronID(_ context.Context, barcode string) (string, error) 
 	return patronID, nil
 }
 
-func TestStaffsEndpointsAskAndAnswer(t *testing.T) {
+func TestAdminRoutes(t *testing.T) {
 	t.Parallel()
 	const (
 		base    = "/circulation/check-out-"
@@ -138,7 +138,7 @@ func TestStaffsEndpointsAskAndAnswer(t *testing.T) {
 	}
 }
 
-func TestWhatStaffAskWronglyIsNamed(t *testing.T) {
+func TestAdminRoutes_DescribeABadRequest(t *testing.T) {
 	t.Parallel()
 	const (
 		base    = "/circulation/check-out-"
@@ -197,7 +197,7 @@ type unread struct {
 	admin.Settings
 }
 
-func TestWhatOversightRefusesIsNamedOnTheWire(t *testing.T) {
+func TestAdminRoutes_AnswerRefusals(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ method, path, body, want string }{
 		"settings, a wrong type": {"PUT", "lock-settings", `{"enabled":"yes"}`, "enabled must be true or false"},
@@ -224,7 +224,7 @@ func TestWhatOversightRefusesIsNamedOnTheWire(t *testing.T) {
 	}
 }
 
-func TestFaultsOfOversightKeepTheirStatus(t *testing.T) {
+func TestAdminRoutes_KeepTheStatusOfFaults(t *testing.T) {
 	t.Parallel()
 	for _, g := range guarded {
 		for _, code := range []fault.Code{fault.Unavailable, fault.Conflict, fault.Internal, fault.Timeout, fault.Invalid, fault.NotFound} {

@@ -44,7 +44,7 @@ type backend struct {
 
 	asked     checkout.Request
 	caller    okapi.Call // of the check-out
-	admitted  []string   // the patrons of the places that were taken before the check-out
+	admitted  []string   // the patrons of admitted check-outs
 	full      error      // of every check-out that asks for a place
 	ended     []checkin.EndSession
 	renewal   renewal.Request

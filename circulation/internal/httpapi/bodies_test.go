@@ -63,7 +63,7 @@ func TestRoutes_RefuseARepeatedProperty(t *testing.T) {
 	}
 }
 
-func TestRoutes_TakePropertiesByTheirExactName(t *testing.T) {
+func TestRoutes_ReadPropertiesByTheirExactName(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
 	status, _, body := b.send(t, "POST", checkOutPath, `{"itemBarcode":"036","ITEMBARCODE":"037","UserBarcode":"569","servicePointId":"s","more":{"a":[1]}}`)

@@ -39,8 +39,7 @@ func (h circulation) checkIn(c echo.Context) (checkedIn, error) {
 	known := loanview.Known{Copy: in.Copy, Destination: in.Destination}
 	answer := checkedIn{Item: loanview.DescribeItem(known), InHouseUse: in.InHouseUse}
 	if len(in.Loan) > 0 {
-		// The item is back whatever happens now: what cannot be found out about
-		// the loan's surroundings is left out.
+		// The item is back, so the answer leaves out what cannot be read about the loan.
 		if answer.Loan, err = loanview.RenderOne(ctx, h.Loans, in.Loan); err != nil {
 			h.Log.WarnContext(ctx, "checked in, but the loan cannot be described in full", "err", err)
 			if answer.Loan, err = loanview.Render(in.Loan, known); err != nil {
@@ -70,7 +69,7 @@ func (h circulation) listLoans(c echo.Context) (loanPage, error) {
 
 // getLoan handles GET /circulation/loans/{id}.
 func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
-	id, err := pathID(c, "loan")
+	id, err := readPathID(c, "loan")
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +95,7 @@ func (h circulation) renew(c echo.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The loan is renewed whatever happens now: what cannot be found out about its
-	// surroundings is left out.
+	// The loan is renewed, so the answer leaves out what cannot be read about it.
 	view, err := loanview.RenderOne(ctx, h.Loans, stored)
 	if err != nil {
 		h.Log.WarnContext(ctx, "renewed, but the loan cannot be described in full", "err", err)

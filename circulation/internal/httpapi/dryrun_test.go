@@ -20,7 +20,7 @@ func (b *backend) End(_ context.Context, req checkin.EndSessionsRequest) error {
 	return b.err
 }
 
-func TestADryRunIsAnsweredWithThePolicies(t *testing.T) {
+func TestDryRun(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation/check-out-by-barcode-dry-run"
 	status, header, body := (&backend{}).send(t, "POST", path, `{"itemBarcode":"i","userBarcode":"u","proxyUserBarcode":"p","servicePointId":7}`)
@@ -39,7 +39,7 @@ func TestADryRunIsAnsweredWithThePolicies(t *testing.T) {
 	}
 }
 
-func TestSessionsEnd(t *testing.T) {
+func TestEndSessions(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation/end-patron-action-session"
 	b := &backend{}

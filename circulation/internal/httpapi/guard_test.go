@@ -22,7 +22,7 @@ var guarded = []struct{ method, path, body, permission string }{
 	{"POST", "/circulation/check-out-explanation", `{"itemBarcode":"i","userBarcode":"u"}`, "circulation.check-out-explanation.post"},
 }
 
-func TestStaffsEndpointsAreForThoseWhoMay(t *testing.T) {
+func TestAdminRoutes_RequirePermissions(t *testing.T) {
 	t.Parallel()
 	others := []string{}
 	for _, g := range guarded {
@@ -65,7 +65,7 @@ func TestStaffsEndpointsAreForThoseWhoMay(t *testing.T) {
 	}
 }
 
-func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
+func TestAdminRoutes_RefusePagesOfOtherSites(t *testing.T) {
 	t.Parallel()
 	for _, g := range guarded {
 		if g.method == http.MethodGet {

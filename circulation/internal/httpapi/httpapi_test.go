@@ -14,7 +14,7 @@ import (
 const shownLoan = `{"borrower":{"barcode":"569"},"feesAndFines":{"amountRemainingToPay":0},"id":"` + loanID +
 	`","item":{"id":"i","contributors":[],"status":{"name":""}},"itemId":"i","userId":"u"}`
 
-func TestACheckOutIsAnsweredWithTheLoanAndItsPlace(t *testing.T) {
+func TestCheckOut_AnswersTheLoan(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
 	status, header, body := b.send(t, "POST", "/circulation/check-out-by-barcode",
@@ -27,7 +27,7 @@ func TestACheckOutIsAnsweredWithTheLoanAndItsPlace(t *testing.T) {
 	}
 }
 
-func TestACheckInIsAnsweredWithOrWithoutALoan(t *testing.T) {
+func TestCheckIn_AnswersWithAndWithoutALoan(t *testing.T) {
 	t.Parallel()
 	const (
 		item   = `"item":{"id":"i","contributors":[],"status":{"name":"Available"}},"staffSlipContext":{},"inHouseUse":`
@@ -61,7 +61,7 @@ func TestACheckInIsAnsweredWithOrWithoutALoan(t *testing.T) {
 	}
 }
 
-func TestLoansAreListedAndFound(t *testing.T) {
+func TestLoans(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
 	status, _, body := b.send(t, "GET", "/circulation/loans?query=userId%3D%3D%22u%22&offset=3&limit=7", "")
@@ -81,7 +81,7 @@ func TestLoansAreListedAndFound(t *testing.T) {
 	}
 }
 
-func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
+func TestRoutes_DescribeABadRequest(t *testing.T) {
 	t.Parallel()
 	const other = "11111111-1ab6-4ac2-afdf-8b2df0434378"
 	tests := map[string]struct {
@@ -126,7 +126,7 @@ func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestFaultsKeepTheirStatus(t *testing.T) {
+func TestRoutes_KeepTheStatusOfFaults(t *testing.T) {
 	t.Parallel()
 	requests := []struct{ method, path, body string }{
 		{"POST", "/circulation/check-out-by-barcode", `{}`},
@@ -153,7 +153,7 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-func TestRulesAreStoredOnlyWhenTheyCanBeUsed(t *testing.T) {
+func TestRules_AreStoredOnlyIfUsable(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		text   string

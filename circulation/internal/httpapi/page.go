@@ -37,8 +37,8 @@ func listPage(c echo.Context, list listFunc) ([]json.RawMessage, int, error) {
 	return found, total, nil
 }
 
-// pathID returns the path's id in lower case. It must be a UUID in its usual form.
-func pathID(c echo.Context, of string) (string, error) {
+// readPathID returns the path's id in lower case. It must be a UUID in its usual form.
+func readPathID(c echo.Context, of string) (string, error) {
 	id := c.Param("id")
 	if !schemas.IsUUID(id) {
 		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)

@@ -14,7 +14,7 @@ func (b *backend) page(doc string, limit int) []json.RawMessage {
 	return slices.Repeat([]json.RawMessage{json.RawMessage(doc)}, min(limit, max(1, b.matching)))
 }
 
-func TestListsAreBoundedByWhatMatches(t *testing.T) {
+func TestLists_AreBounded(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/circulation/loans", "/circulation/requests"} {
 		tests := []struct {

@@ -16,7 +16,7 @@ func (b *backend) Renew(_ context.Context, req renewal.Request) (json.RawMessage
 	return json.RawMessage(storedLoan), b.err
 }
 
-func TestARenewalIsAnsweredWithTheLoan(t *testing.T) {
+func TestRenew_AnswersTheLoan(t *testing.T) {
 	t.Parallel()
 	const path, request = "/circulation/renew-by-barcode", `{"itemBarcode":"036","userBarcode":"569","servicePointId":"s","other":1}`
 	b := &backend{}

@@ -100,7 +100,7 @@ func (h requestHandlers) list(c echo.Context) (requestPage, error) {
 
 // get handles GET /circulation/requests/{id}.
 func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := pathID(c, "request")
+	id, err := readPathID(c, "request")
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
 // requests. What does not exist has none.
 func readQueue(read func(context.Context, string) ([]json.RawMessage, error)) func(echo.Context) (requestPage, error) {
 	return func(c echo.Context) (requestPage, error) {
-		id, err := pathID(c, "item or instance")
+		id, err := readPathID(c, "item or instance")
 		if err != nil {
 			return requestPage{}, err
 		}

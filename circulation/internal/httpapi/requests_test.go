@@ -43,7 +43,7 @@ func (b *backend) TitleQueue(context.Context, string) ([]json.RawMessage, error)
 	return []json.RawMessage{json.RawMessage(storedWish), json.RawMessage(storedWish)}, b.err
 }
 
-func TestRequestsOverHTTP(t *testing.T) {
+func TestRequests(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation/requests"
 	tests := map[string]struct {

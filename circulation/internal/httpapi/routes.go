@@ -1,5 +1,5 @@
-// Package httpapi is circulation's HTTP front: which path does what, and how
-// requests and answers look. It knows the domain packages, not storage's client.
+// Package httpapi is circulation's HTTP front: its routes, and how requests and answers
+// look. It knows the domain packages, not storage's client.
 package httpapi
 
 import (
@@ -18,12 +18,12 @@ import (
 	"checkoutlock/web"
 )
 
-// CheckIns takes back.
+// CheckIns takes items back.
 type CheckIns interface {
 	CheckIn(ctx context.Context, req checkin.Request) (checkin.Returned, error)
 }
 
-// Loans reads stored loans, and the records around them.
+// Loans reads stored loans and the records that they name.
 type Loans interface {
 	loanview.Records
 	// Loan returns a loan. Fault: NotFound.

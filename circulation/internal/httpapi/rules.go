@@ -25,7 +25,7 @@ func (h rulesHandlers) get(c echo.Context) (schemas.CirculationRules, error) {
 // refusedRules is how FOLIO answers rules that cannot be used: 422 with no list
 // of errors. Line and column, both always counted from 1, are those of the fault;
 // a body that holds no rules has none. (FOLIO counts columns from 0 for missing and
-// repeated policies; an editor that jumps there needs one way of counting.)
+// repeated policies; an editor that moves its cursor there needs one way of counting.)
 type refusedRules struct {
 	Message string `json:"message"`
 	Line    int    `json:"line,omitempty"`
@@ -33,12 +33,12 @@ type refusedRules struct {
 }
 
 // put handles PUT /circulation/rules: only rules that compile, and whose loan and
-// request policies exist, are stored. The other kinds of policies are not looked
-// up, as this version keeps none.
+// request policies exist, are stored. Other kinds of policies are not
+// read, because this version has none.
 func (h rulesHandlers) put(c echo.Context) error {
 	body, err := web.ReadBody(c)
 	if fault.Is(err, fault.Malformed) {
-		return refuseRules(c, refusedRules{Message: publicMessage(err)})
+		return answerRefused(c, refusedRules{Message: publicMessage(err)})
 	}
 	if err != nil {
 		return err
@@ -47,12 +47,12 @@ func (h rulesHandlers) put(c echo.Context) error {
 		RulesAsText *string `json:"rulesAsText"`
 	}
 	if err := json.Unmarshal(body, &sent); err != nil || sent.RulesAsText == nil {
-		return refuseRules(c, refusedRules{Message: "The body must be a JSON object with the string rulesAsText"})
+		return answerRefused(c, refusedRules{Message: "The body must be a JSON object with the string rulesAsText"})
 	}
 	err = h.check(c, *sent.RulesAsText)
 	var syntax *policy.SyntaxError
 	if errors.As(err, &syntax) {
-		return refuseRules(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
+		return answerRefused(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
 	}
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (h rulesHandlers) put(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// check returns a *policy.SyntaxError for what is wrong with the text.
+// check returns a *policy.SyntaxError for a text that cannot be used.
 func (h rulesHandlers) check(c echo.Context, text string) error {
 	compiled, err := policy.Compile(text)
 	if err != nil {
@@ -91,12 +91,12 @@ func (h rulesHandlers) check(c echo.Context, text string) error {
 	return nil
 }
 
-func refuseRules(c echo.Context, why refusedRules) error {
+func answerRefused(c echo.Context, why refusedRules) error {
 	c.Response().Header().Set(fault.Header, string(fault.Invalid))
 	return c.JSON(http.StatusUnprocessableEntity, why)
 }
 
-// publicMessage is what a fault says to the client.
+// publicMessage returns the text of a fault for the client.
 func publicMessage(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) {

@@ -13,7 +13,7 @@ import (
 	"checkoutlock/web"
 )
 
-// RuleMatching answers what the circulation rules would choose.
+// RuleMatching reads the rules that choose policies.
 type RuleMatching interface {
 	// RulesFor returns the tenant's rules, and c with what its location belongs
 	// to. Fault: Internal for rules that cannot be used.
@@ -34,8 +34,8 @@ var policyKinds = [...]struct {
 	{"lost-item", policy.KindLostItem, "lostItemPolicyId"},
 }
 
-// rulePolicyRoutes are FOLIO's questions to the rules (interface
-// circulation-rules): which policy of a kind applies, and which rules would.
+// rulePolicyRoutes are FOLIO's matches of the rules (interface circulation-rules): which
+// policy of a kind applies, and which rules match.
 func rulePolicyRoutes(m RuleMatching) []web.Route {
 	var routes []web.Route
 	for _, k := range policyKinds {

@@ -47,7 +47,7 @@ const severalRules = "priority: last-line\n" +
 
 const askBook = "?item_type_id=" + bookID + "&loan_type_id=" + canLendID + "&patron_type_id=" + adultsID + "&location_id="
 
-func TestTheRulesAreAskedForEachKindOfPolicy(t *testing.T) {
+func TestRulePolicies_AnswerEachKind(t *testing.T) {
 	t.Parallel()
 	for kind, key := range map[string]string{
 		"loan": "loanPolicyId", "request": "requestPolicyId", "notice": "noticePolicyId",
@@ -73,7 +73,7 @@ func TestTheRulesAreAskedForEachKindOfPolicy(t *testing.T) {
 	}
 }
 
-func TestALocationWithoutARecordBelongsToNoLibrary(t *testing.T) {
+func TestRulePolicies_AcceptAnUnknownLocation(t *testing.T) {
 	t.Parallel()
 	b := &backend{rules: severalRules}
 	const lonely = "?item_type_id=" + canLendID + "&loan_type_id=" + canLendID + "&patron_type_id=" + adultsID + "&location_id=" + canLendID
@@ -84,7 +84,7 @@ func TestALocationWithoutARecordBelongsToNoLibrary(t *testing.T) {
 	}
 }
 
-func TestAQuestionToTheRulesNeedsFourIDs(t *testing.T) {
+func TestRulePolicies_RequireFourIDs(t *testing.T) {
 	t.Parallel()
 	const pattern = `^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[1-5][a-fA-F0-9]{3}-[89abAB][a-fA-F0-9]{3}-[a-fA-F0-9]{12}$`
 	whole := askBook + mainID
@@ -113,7 +113,7 @@ func TestAQuestionToTheRulesNeedsFourIDs(t *testing.T) {
 	}
 }
 
-func TestRulesThatCannotBeUsedAreAFaultOfTheLibrary(t *testing.T) {
+func TestRulePolicies_AnswerUnusableRules(t *testing.T) {
 	t.Parallel()
 	status, _, body := (&backend{rules: " "}).send(t, "GET", "/circulation/rules/loan-policy"+askBook+mainID, "")
 	if status != http.StatusInternalServerError || !strings.Contains(body, "Cannot apply blank circulation rules") {
