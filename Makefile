@@ -14,7 +14,7 @@ WITH_DB := go run ./integration-tests/cmd/withdb --
 GO_TEST := go test -race -count=1 -timeout 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test screenshots bench lint fmt build tools compiler go-lines row-locks
+.PHONY: help run demo test screenshots bench lint fmt build tools compiler go-lines row-locks words
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,7 @@ screenshots: ## picture the staff pages in docs/screenshots
 bench: ## measure the pair beside its yardsticks and write docs/benchmarks.md
 	go run ./integration-tests/bench -report docs/benchmarks.md $(if $(BASE),-base $(BASE))
 
-lint: $(LINT) go-lines row-locks ## check style, import directions and go.mod files
+lint: $(LINT) go-lines row-locks words ## check style, words, import directions and go.mod files
 	@failed=; for m in $(MODULES); do \
 		echo "lint $$m"; \
 		(cd $$m && $(LINT) run --allow-parallel-runners ./... && go mod tidy -diff) || failed="$$failed $$m"; \
@@ -75,3 +75,12 @@ ROW_LOCKS := circulation-storage/internal/postgres/rowlocks.go
 row-locks:
 	@! grep -rniE '\bFOR +((NO +KEY +)?UPDATE|(KEY +)?SHARE)\b' $(MODULES) --include='*.go' --exclude='*_test.go' | \
 		grep -v '^$(ROW_LOCKS):' >&2 || { echo "Row locks belong in $(ROW_LOCKS), which gives their order." >&2; exit 1; }
+
+# The words that CONTRIBUTING.md rules out, except the Linux user nobody and http.NoBody. SQL files
+# never change once they are released.
+RULED_OUT := whoever|whom|nobody|somebody|tells|told|behind their backs|all the same|but for
+words:
+	@! git grep --untracked -nIiwE '$(RULED_OUT)' -- ':!*.sql' ':!Makefile' | grep -vE '"nobody"|user nobody|http\.NoBody' || { \
+		echo "CONTRIBUTING.md rules these words out" >&2; exit 1; }
+	@! git grep --untracked -nE 'func Test\w*(Whoever|Whom|Nobody|Somebody|Tells|Told|AllTheSame|ButFor)' || { \
+		echo "CONTRIBUTING.md rules these words out" >&2; exit 1; }
