@@ -3,13 +3,51 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
+
+// requestIDPattern is what a request id may look like: enough for Okapi's
+// "123456/circulation;654321/loan-storage", too little to forge log lines.
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
+
+// readCall reads the call's data from its headers. It replaces a request id that is
+// missing or unusable. checkHeaders reads the permissions.
+func readCall(r *http.Request) okapi.Call {
+	info := okapi.Call{
+		RequestID: r.Header.Get(okapi.RequestIDHeader),
+		Token:     r.Header.Get(okapi.TokenHeader),
+	}
+	if !requestIDPattern.MatchString(info.RequestID) {
+		info.RequestID = uuid.NewString()
+	}
+	if id, err := uuid.Parse(r.Header.Get(okapi.UserIDHeader)); err == nil {
+		info.UserID = id.String()
+	}
+	return info
+}
+
+// requireTenant refuses a call without a usable tenant; there is no default.
+func requireTenant(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		name := c.Request().Header.Get(okapi.TenantHeader)
+		if name == "" {
+			return fault.New(fault.Malformed, "Unable to process request Tenant must be set")
+		}
+		id, err := okapi.ParseTenant(name)
+		if err != nil {
+			return fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
+		}
+		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
+		return next(c)
+	}
+}
 
 // singleHeaders are the headers of a call that have one value. Of two different values,
 // a gateway and a service might read different ones.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -18,6 +17,17 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
+
+// checkQuery refuses a query string that is badly escaped. net/url drops such
+// parameters, so a filtered list would become the whole list.
+func checkQuery(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
+			return fault.Wrap(err, fault.Malformed, "The query string cannot be read: %v", err)
+		}
+		return next(c)
+	}
+}
 
 // Query declares the parameters of a route's query string. By default FOLIO's
 // leniency holds: parameters that are unknown are ignored, and the first of several
@@ -229,21 +239,29 @@ func (v *Values) unknown() fault.List {
 	if !v.query.Strict {
 		return nil
 	}
-	declared := make([]string, len(v.query.Parameters))
-	for i, p := range v.query.Parameters {
-		declared[i] = p.Name
-	}
-	rule := "is unknown; no parameters are allowed"
-	if len(declared) > 0 {
-		rule = "is unknown; allowed are " + strings.Join(declared, ", ")
-	}
-	var found fault.List
-	for _, name := range slices.Sorted(maps.Keys(v.values)) {
-		if len(found) < maxUnknown && !slices.Contains(declared, name) {
-			found.Add(fault.Shown(name), rule, v.values.Get(name))
+	var names []string
+	for name := range v.values {
+		if !slices.ContainsFunc(v.query.Parameters, func(p Parameter) bool { return p.Name == name }) {
+			names = append(names, name)
 		}
 	}
+	var found fault.List
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), maxUnknown)] {
+		found.Add(fault.Shown(name), "is unknown; "+v.query.describeAllowed(), v.values.Get(name))
+	}
 	return found
+}
+
+func (q *Query) describeAllowed() string {
+	if len(q.Parameters) == 0 {
+		return "no parameters are allowed"
+	}
+	names := make([]string, len(q.Parameters))
+	for i, p := range q.Parameters {
+		names[i] = p.Name
+	}
+	return "allowed are " + strings.Join(names, ", ")
 }
 
 // Text returns "" for an absent parameter.

@@ -224,3 +224,46 @@ func TestNew_BreaksOffACompressedAnswerThatFailsHalfWay(t *testing.T) {
 		t.Errorf("got %v, want an answer that is not whole", err)
 	}
 }
+
+func TestWithGuard_RunsBeforeParametersAreRead(t *testing.T) {
+	t.Parallel()
+	route := web.Route{
+		Method: http.MethodGet, Path: "/", NoTenant: true, Query: web.Strict(),
+		Endpoint: web.Empty(http.StatusNoContent, func(echo.Context) error { return nil }),
+	}
+	guard := func(code fault.Code) func(web.Route) echo.MiddlewareFunc {
+		return func(web.Route) echo.MiddlewareFunc {
+			return func(next echo.HandlerFunc) echo.HandlerFunc {
+				return func(c echo.Context) error {
+					if c.Request().Header.Get(string(code)) != "" {
+						return fault.New(code, "refused")
+					}
+					return next(c)
+				}
+			}
+		}
+	}
+	routes := web.WithGuard(web.WithGuard([]web.Route{route}, guard(fault.Forbidden)), guard(fault.Unauthorized))
+	h := web.New(web.Options{
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 100,
+	}, routes)
+	for _, tt := range []struct {
+		name    string
+		refuses []fault.Code
+		want    int
+	}{
+		{"the outer guard first", []fault.Code{fault.Unauthorized, fault.Forbidden}, http.StatusUnauthorized},
+		{"then the inner guard", []fault.Code{fault.Forbidden}, http.StatusForbidden},
+		{"then the parameters", nil, http.StatusUnprocessableEntity},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/?unknown=1", nil)
+		for _, code := range tt.refuses {
+			r.Header.Set(string(code), "yes")
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, w.Code, tt.want)
+		}
+	}
+}

@@ -7,64 +7,14 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/okapi"
+	"checkoutlock/schemas/jsonschema"
 )
-
-// requestIDPattern is what a request id may look like: enough for Okapi's
-// "123456/circulation;654321/loan-storage", too little to forge log lines.
-var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9/;:._-]{1,200}$`)
-
-// readCall reads the call's data from its headers. It replaces a request id that is
-// missing or unusable. checkHeaders reads the permissions.
-func readCall(r *http.Request) okapi.Call {
-	info := okapi.Call{
-		RequestID: r.Header.Get(okapi.RequestIDHeader),
-		Token:     r.Header.Get(okapi.TokenHeader),
-	}
-	if !requestIDPattern.MatchString(info.RequestID) {
-		info.RequestID = uuid.NewString()
-	}
-	if id, err := uuid.Parse(r.Header.Get(okapi.UserIDHeader)); err == nil {
-		info.UserID = id.String()
-	}
-	return info
-}
-
-// requireTenant refuses a call without a usable tenant; there is no default.
-func requireTenant(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		name := c.Request().Header.Get(okapi.TenantHeader)
-		if name == "" {
-			return fault.New(fault.Malformed, "Unable to process request Tenant must be set")
-		}
-		id, err := okapi.ParseTenant(name)
-		if err != nil {
-			return fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
-		}
-		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
-		return next(c)
-	}
-}
-
-// checkQuery refuses a query string that is badly escaped. net/url drops such
-// parameters, so a filtered list would become the whole list.
-func checkQuery(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
-			return fault.Wrap(err, fault.Malformed, "The query string cannot be read: %v", err)
-		}
-		return next(c)
-	}
-}
 
 // ReadBody returns the request's JSON body. A body above the limit is TooLarge;
 // another content type, an empty body, or anything that is not exactly one JSON
@@ -143,4 +93,96 @@ func jsonType(kind string) string {
 		return "array"
 	}
 	return kind
+}
+
+// DecodeExact is Decode for a body that has one meaning only: see ReadUnique and
+// UnmarshalExact.
+func DecodeExact(c echo.Context, v any) error {
+	body, err := ReadUnique(c)
+	if err != nil {
+		return err
+	}
+	return UnmarshalExact(body, v)
+}
+
+// DecodeChecked reads the request's JSON body into T and checks it against the schema.
+func DecodeChecked[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error) {
+	var v T
+	if err := Decode(c, &v); err != nil {
+		return v, err
+	}
+	return v, schema.Check(&v)
+}
+
+// DecodeStorable is DecodeChecked for texts that PostgreSQL stores. It refuses what
+// jsonschema.Decode refuses, half of a surrogate pair for one, which encoding/json
+// would replace silently.
+func DecodeStorable[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error) {
+	var v T
+	body, err := ReadBody(c)
+	if err != nil {
+		return v, err
+	}
+	if _, err := jsonschema.Decode(body); err != nil {
+		return v, err
+	}
+	if err := Unmarshal(body, &v); err != nil {
+		return v, err
+	}
+	return v, schema.Check(&v)
+}
+
+// ReadUnique is ReadBody for a body in which no object has a property twice. A
+// repeat is Malformed and named, because programs differ in which one they read.
+func ReadUnique(c echo.Context) (json.RawMessage, error) {
+	body, err := ReadBody(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRepeats(json.NewDecoder(bytes.NewReader(body))); err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// checkRepeats reads one value and refuses a repeated property in it.
+func checkRepeats(dec *json.Decoder) error {
+	token, err := dec.Token()
+	if err != nil {
+		return refuseJSON(err)
+	}
+	bracket, opens := token.(json.Delim)
+	if !opens {
+		return nil
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		if bracket == '{' {
+			token, err := dec.Token()
+			if err != nil {
+				return refuseJSON(err)
+			}
+			name, _ := token.(string)
+			if seen[name] {
+				return fault.New(fault.Malformed, "The body has the property %s more than once in one object, allowed is once", fault.Shown(name))
+			}
+			seen[name] = true
+		}
+		if err := checkRepeats(dec); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil { // the closing bracket
+		return refuseJSON(err)
+	}
+	return nil
+}
+
+func refuseJSON(err error) error {
+	return fault.Wrap(err, fault.Malformed, "The body is not valid JSON: %v", err)
+}
+
+// UnmarshalExact is Unmarshal that reads a property only under its exact name.
+func UnmarshalExact(body []byte, v any) error {
+	return describeJSONError(jsonschema.UnmarshalExact(body, v))
 }
