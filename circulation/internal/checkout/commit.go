@@ -46,7 +46,7 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
 	defer cancel()
 	s, p := a.service, *a.plan
-	if err := s.reloadItem(ctx, &p); err != nil {
+	if err := p.facts.ReloadItem(ctx, s.Library); err != nil {
 		return err
 	}
 	found := slices.Concat(p.checkItem(), p.checkQueue())

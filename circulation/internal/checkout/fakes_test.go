@@ -82,31 +82,17 @@ func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
 	return func() { w.left++ }, nil
 }
 
-// Snapshot reads the records one by one. The next answer of open is its count.
+// Snapshot adds what check-outs alone judge. The next answer of open is its count.
 func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
-	var seen library.Snapshot
-	if found, err := w.UserByBarcode(ctx, subjects.UserBarcode); err == nil {
-		seen.User = &found
-	}
-	if found, err := w.UserByBarcode(ctx, subjects.ProxyUserBarcode); err == nil {
-		seen.ProxyUser = &found
-	}
+	seen, err := w.Records.Snapshot(ctx, subjects)
+	seen.OnLoan = w.onLoan
 	if seen.User != nil {
-		seen.ManualBlocks, seen.AutomatedBlocks = w.Manual, w.Automated
 		seen.OpenLoans = []schemas.OpenLoans{{MaterialTypeID: w.Book.MaterialTypeID, LoanTypeID: w.Book.LoanTypeID(), Count: w.nextOpen()}}
 	}
 	if seen.User != nil && seen.ProxyUser != nil && seen.User.ID == librarytest.AnnID && seen.ProxyUser.ID == librarytest.CarlID {
 		seen.ProxyRelations = w.proxies
 	}
-	if subjects.ItemID == w.Book.ID || !w.NoBook && subjects.ItemBarcode == w.Book.Barcode {
-		seen.Item, seen.OnLoan = &w.Book, w.onLoan
-		seen.Holdings, _ = w.Holdings(ctx, w.Book.HoldingsRecordID)
-		seen.Instance, _ = w.Instance(ctx, seen.Holdings.InstanceID)
-		if subjects.TitleLevel == w.Titles {
-			seen.Requests = w.Queue
-		}
-	}
-	return seen, nil
+	return seen, err
 }
 
 // nextOpen returns the next answer of open, the last one for ever.

@@ -6,11 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -19,10 +16,6 @@ import (
 type plan struct {
 	req      Request
 	facts    library.Facts
-	proxy    proxy
-	openLoan bool // the item is on loan
-	// counted counts the patron's open loans as they were when the records were read.
-	counted  func(materialTypeID, loanTypeID string) int
 	loanDate library.Instant
 
 	policy policy.LoanPolicy
@@ -38,13 +31,6 @@ type plan struct {
 	overridden bool           // staff lift a block
 	fills      string         // id of the borrower's own request; empty for none
 	loan       library.Loan
-}
-
-// proxy is the patron who borrows for the other.
-type proxy struct {
-	user      library.User
-	found     bool
-	relations []library.ProxyRelation
 }
 
 // validateRequest judges the request and returns everything that is wrong as one Invalid fault. The
@@ -87,85 +73,19 @@ func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found
 	return p, found, err
 }
 
-// readRecords reads everything that does not depend on the loan policy: in one call what the
-// barcodes name and what belongs to it, then the records that are cached. If it fails, p has what
-// was found until then.
-func (s *Service) readRecords(ctx context.Context, p *plan) (err error) {
-	if p.facts.Queue.TitleLevel, err = s.Library.TitleLevelRequests(ctx); err != nil {
+// readRecords reads everything that does not depend on the loan policy. If it fails, p has what was
+// found until then.
+func (s *Service) readRecords(ctx context.Context, p *plan) error {
+	f := &p.facts
+	if err := f.Read(ctx, s.Library, p.req.UserBarcode, p.req.ProxyUserBarcode, p.req.ItemBarcode); err != nil {
 		return err
 	}
-	seen, err := s.Library.Snapshot(ctx, schemas.CheckOutSubjects{
-		UserBarcode: library.KeepBarcode(p.req.UserBarcode), ProxyUserBarcode: library.KeepBarcode(p.req.ProxyUserBarcode),
-		ItemBarcode: library.KeepBarcode(p.req.ItemBarcode), TitleLevel: p.facts.Queue.TitleLevel,
-	})
-	if err != nil {
-		return err
+	if !f.UserFound || !f.ItemFound || p.req.ForceLoanPolicyID != "" {
+		return nil
 	}
-	p.notePatrons(seen)
-	p.noteItem(seen)
-	g, ctx := errgroup.WithContext(ctx)
-	library.FindInto(ctx, g, &p.facts.Group, new(bool), p.facts.User.PatronGroup, s.Library.Group)
-	if p.facts.UserFound && p.facts.ItemFound && p.req.ForceLoanPolicyID == "" {
-		g.Go(func() (err error) {
-			p.facts.Rules, err = library.ReadRules(ctx, s.Library)
-			return err
-		})
-	}
-	s.readShelf(ctx, g, p)
-	return g.Wait()
-}
-
-// notePatrons takes over what belongs to the patron and the proxy.
-func (p *plan) notePatrons(seen library.Snapshot) {
-	if seen.User != nil {
-		p.facts.User, p.facts.UserFound = *seen.User, true
-	}
-	if seen.ProxyUser != nil {
-		p.proxy.user, p.proxy.found = *seen.ProxyUser, true
-	}
-	p.proxy.relations = seen.ProxyRelations
-	p.facts.ManualBlocks, p.facts.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks
-	p.counted = seen.CountOpenLoans
-}
-
-// noteItem takes over what belongs to the item. What the item no longer has is empty then.
-func (p *plan) noteItem(seen library.Snapshot) {
-	p.facts.Copy = library.Copy{Holdings: seen.Holdings, Instance: seen.Instance}
-	if seen.Item != nil {
-		p.facts.Copy.Item, p.facts.ItemFound = *seen.Item, true
-	}
-	p.openLoan, p.facts.Queue.Requests = seen.OnLoan, seen.Requests
-}
-
-// readShelf adds calls to the group that read location and material type of the item.
-func (s *Service) readShelf(ctx context.Context, g *errgroup.Group, p *plan) {
-	book := &p.facts.Copy
-	library.FindInto(ctx, g, &book.Location, new(bool), book.Item.EffectiveLocationID, s.Library.Location)
-	library.FindInto(ctx, g, &book.Material, new(bool), book.Item.MaterialTypeID, s.Library.MaterialType)
-}
-
-// reloadItem reads the item by its id, and everything that belongs to it as it is now.
-func (s *Service) reloadItem(ctx context.Context, p *plan) error {
-	id := p.facts.Copy.Item.ID
-	titleLevel, err := s.Library.TitleLevelRequests(ctx)
-	if err != nil {
-		return fmt.Errorf("reading again whether titles are requested: %w", err)
-	}
-	seen, err := s.Library.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, TitleLevel: titleLevel})
-	if err == nil && seen.Item == nil {
-		err = fault.New(fault.NotFound, "No item has the id %s", id)
-	}
-	if err != nil {
-		return fmt.Errorf("reading the changed item again: %w", err)
-	}
-	p.facts.Queue.TitleLevel = titleLevel
-	p.noteItem(seen)
-	g, ctx := errgroup.WithContext(ctx)
-	s.readShelf(ctx, g, p)
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("reading what belongs to the changed item: %w", err)
-	}
-	return nil
+	var err error
+	f.Rules, err = library.ReadRules(ctx, s.Library)
+	return err
 }
 
 // checkBlocks refuses a patron who is blocked from borrowing.
@@ -193,25 +113,25 @@ func (p *plan) checkUserActive(now time.Time) fault.List {
 }
 
 func (p *plan) checkProxyFound() fault.List {
-	if p.req.ProxyUserBarcode == "" || p.proxy.found {
+	if p.req.ProxyUserBarcode == "" || p.facts.ProxyFound {
 		return nil
 	}
 	return fault.List{library.NewUserNotFound("proxyUserBarcode", p.req.ProxyUserBarcode)}
 }
 
 func (p *plan) checkProxy(now time.Time) fault.List {
-	if !p.proxy.found {
+	if !p.facts.ProxyFound {
 		return nil
 	}
 	barcode := fault.Param("proxyUserBarcode", p.req.ProxyUserBarcode)
-	found := p.proxy.user.CheckActive(now, "Cannot determine if proxying user is active or not",
+	found := p.facts.Proxy.CheckActive(now, "Cannot determine if proxying user is active or not",
 		"Cannot check out via inactive proxying user", barcode)
 	switch {
 	case !p.facts.UserFound:
-	case p.proxy.user.ID == p.facts.User.ID:
+	case p.facts.Proxy.ID == p.facts.User.ID:
 		found = append(found, fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves",
-			fault.Param("proxyUserId", p.proxy.user.ID)))
-	case !slices.ContainsFunc(p.proxy.relations, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
+			fault.Param("proxyUserId", p.facts.Proxy.ID)))
+	case !slices.ContainsFunc(p.facts.ProxyRelations, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
 		found = append(found, fault.Refusal("", "Cannot check out item via proxy when relationship is invalid", barcode))
 	}
 	return found
@@ -231,7 +151,7 @@ func (p *plan) checkItem() fault.List {
 		found = append(found, library.NewCausedDetail(library.CauseItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
 			book.Instance.Title, book.Material.Name, book.Item.Barcode, book.Item.Status.Name), barcode))
 	}
-	if p.openLoan {
+	if p.facts.OnLoan {
 		found = append(found, fault.Refusal("ITEM_HAS_OPEN_LOAN", "Cannot check out item that already has an open loan", barcode))
 	}
 	return found

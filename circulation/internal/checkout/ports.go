@@ -13,17 +13,10 @@ import (
 
 // Library is what check-outs read.
 type Library interface {
-	// Snapshot reads what storage has on the subjects, as of one moment. It is never cached.
-	Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error)
+	library.Records
 
-	// The other records may be two seconds old.
-	TitleLevelRequests(ctx context.Context) (bool, error)
-	Group(ctx context.Context, id string) (library.Group, error)
-	MaterialType(ctx context.Context, id string) (library.Named, error)
+	// LoanPolicy may be two seconds old.
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
-	library.Locations
-	library.Rules
-	library.Schedules
 
 	// OpenLoans counts a patron's open loans as FOLIO's item limit does. It is never cached. Fault:
 	// LockLost.

@@ -80,7 +80,7 @@ type countFunc func(ctx context.Context, c LoanCount) (int, error)
 // countRead counts the open loans that were read with the patron. It is a first check, which saves
 // a patron at the limit the wait for the lock.
 func (p *plan) countRead(_ context.Context, c LoanCount) (int, error) {
-	return p.counted(c.MaterialTypeID, c.LoanTypeID), nil
+	return p.facts.CountOpenLoans(c.MaterialTypeID, c.LoanTypeID), nil
 }
 
 // countNow asks storage, with the lock that is held. That count decides.
@@ -151,7 +151,7 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 	p.loan = library.Loan{
 		ID:                                cmp.Or(p.loan.ID, p.req.LoanID, uuid.NewString()),
 		UserID:                            p.facts.User.ID,
-		ProxyUserID:                       p.proxy.user.ID,
+		ProxyUserID:                       p.facts.Proxy.ID,
 		ItemID:                            p.facts.Copy.Item.ID,
 		ItemEffectiveLocationIDAtCheckOut: p.facts.Copy.Item.EffectiveLocationID,
 		Status:                            library.Status{Name: "Open"},

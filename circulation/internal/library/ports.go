@@ -12,17 +12,6 @@ import (
 	"checkoutlock/schemas"
 )
 
-// Patrons finds patrons, and what keeps them from borrowing and renewing.
-type Patrons interface {
-	UserByBarcode(ctx context.Context, barcode string) (User, error)
-	// Group may be two seconds old.
-	Group(ctx context.Context, id string) (Group, error)
-	// ManualBlocks returns what staff put on the patron, whatever it blocks. It is never cached.
-	ManualBlocks(ctx context.Context, userID string) ([]ManualBlock, error)
-	// AutomatedBlocks returns what follows from the patron's fees and loans. It is never cached.
-	AutomatedBlocks(ctx context.Context, userID string) ([]AutomatedBlock, error)
-}
-
 // Items finds items and the records that they belong to.
 type Items interface {
 	ItemByBarcode(ctx context.Context, barcode string) (Item, error)
@@ -73,8 +62,14 @@ type Copies interface {
 
 // Records finds what both check-outs and renewals are judged by.
 type Records interface {
-	Patrons
-	Copies
+	// Snapshot reads what storage has on the subjects, as of one moment. It is never cached.
+	Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (Snapshot, error)
+
+	// The other records may be two seconds old.
+	TitleLevelRequests(ctx context.Context) (bool, error)
+	Group(ctx context.Context, id string) (Group, error)
+	MaterialType(ctx context.Context, id string) (Named, error)
+	Locations
 	Rules
 	Schedules
 }

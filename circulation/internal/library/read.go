@@ -8,45 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
-
-// Facts are the records that a check-out or a renewal is judged by. A record that does not exist is
-// empty.
-type Facts struct {
-	User            User
-	UserFound       bool
-	Group           Group
-	ManualBlocks    []ManualBlock
-	AutomatedBlocks []AutomatedBlock
-
-	Copy      Copy
-	ItemFound bool
-	Queue     Queue
-
-	Rules *policy.Rules // nil before the rules were read
-}
-
-// Queue is the queue of requests that an item is in: its own, or with title-level requests that of
-// its instance.
-type Queue struct {
-	TitleLevel bool // requests for titles are switched on
-	Requests   []schemas.QueuedRequest
-}
-
-// ReadNamed reads what the barcodes name, and whether requests for titles are switched on. If it
-// fails, f has what was found until then.
-func (f *Facts) ReadNamed(ctx context.Context, records Records, userBarcode, itemBarcode string) error {
-	g, ctx := errgroup.WithContext(ctx)
-	FindInto(ctx, g, &f.User, &f.UserFound, KeepBarcode(userBarcode), records.UserByBarcode)
-	FindInto(ctx, g, &f.Copy.Item, &f.ItemFound, KeepBarcode(itemBarcode), records.ItemByBarcode)
-	g.Go(func() (err error) {
-		f.Queue.TitleLevel, err = records.TitleLevelRequests(ctx)
-		return err
-	})
-	return g.Wait()
-}
 
 // ReadInto adds a call to the group that reads what belongs to the record with the id.
 func ReadInto[T any](ctx context.Context, g *errgroup.Group, to *T, id string, read func(context.Context, string) (T, error)) {
@@ -66,21 +29,6 @@ func FindInto[T any](ctx context.Context, g *errgroup.Group, to *T, found *bool,
 		*to, *found, err = fault.Found(find(ctx, id))
 		return err
 	})
-}
-
-// ReadPatron reads the group and the blocks of the patron.
-func (f *Facts) ReadPatron(ctx context.Context, patrons Patrons) error {
-	g, ctx := errgroup.WithContext(ctx)
-	FindInto(ctx, g, &f.Group, new(bool), f.User.PatronGroup, patrons.Group)
-	ReadInto(ctx, g, &f.ManualBlocks, f.User.ID, patrons.ManualBlocks)
-	ReadInto(ctx, g, &f.AutomatedBlocks, f.User.ID, patrons.AutomatedBlocks)
-	return g.Wait()
-}
-
-// ReadCopy reads the records that the item belongs to, and its queue.
-func (f *Facts) ReadCopy(ctx context.Context, copies Copies) (err error) {
-	f.Copy, f.Queue, err = ReadCopy(ctx, copies, f.Copy.Item, f.Queue.TitleLevel)
-	return err
 }
 
 // ReadCopy returns the item with the records that it belongs to, and its queue. An item without an
@@ -109,23 +57,6 @@ func ReadCopy(ctx context.Context, copies Copies, item Item, titleLevel bool) (C
 	})
 	err := g.Wait()
 	return c, q, err
-}
-
-// FindFirst returns the first request that the copy can fill; false if there is none.
-func (q Queue) FindFirst(c Copy) (schemas.QueuedRequest, bool) {
-	return schemas.FirstFilledBy(q.Requests, c.Item.ID, c.Holdings.InstanceID, q.TitleLevel)
-}
-
-// HasHold reports whether a hold that is not yet filled waits for the copy, besides the request
-// with the id filled.
-func (q Queue) HasHold(c Copy, filled string) bool {
-	for _, r := range q.Requests {
-		if r.ID != filled && r.RequestType == "Hold" && r.Status == schemas.RequestNotYetFilled &&
-			r.FilledBy(c.Item.ID, c.Holdings.InstanceID, q.TitleLevel) {
-			return true
-		}
-	}
-	return false
 }
 
 // ReadRules returns the tenant's circulation rules. Fault: Internal for rules that are blank or do

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
@@ -86,14 +84,15 @@ func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, erro
 // renewLoan reads everything, judges it, and commits what it judged.
 func (s *Service) renewLoan(ctx context.Context, req Request) (json.RawMessage, error) {
 	facts := &library.Facts{}
-	if err := facts.ReadNamed(ctx, s.Library, req.UserBarcode, req.ItemBarcode); err != nil {
+	if err := facts.Read(ctx, s.Library, req.UserBarcode, "", req.ItemBarcode); err != nil {
 		return nil, err
 	}
 	found := slices.Concat(req.check(), facts.CheckUserFound(req.UserBarcode), facts.CheckItemFound(req.ItemBarcode))
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.readFacts(ctx, facts); err != nil {
+	var err error
+	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, err
 	}
 	loan, err := s.findLoan(ctx, req, facts)
@@ -121,18 +120,6 @@ func (r Request) check() fault.List {
 		found = append(found, fault.Refusal("", "This version does not support overrideBlocks in renewals", fault.Parameter{Key: "overrideBlocks"}))
 	}
 	return found
-}
-
-// readFacts reads what belongs to the patron and the item, and the circulation rules.
-func (s *Service) readFacts(ctx context.Context, facts *library.Facts) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return facts.ReadPatron(ctx, s.Library) })
-	g.Go(func() error { return facts.ReadCopy(ctx, s.Library) })
-	g.Go(func() (err error) {
-		facts.Rules, err = library.ReadRules(ctx, s.Library)
-		return err
-	})
-	return g.Wait()
 }
 
 // findLoan returns the patron's loan of the item.

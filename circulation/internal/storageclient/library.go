@@ -23,7 +23,7 @@ var (
 	loans           = collection{path: "/loan-storage/loans", key: "loans"}
 )
 
-// UserByBarcode implements library.Patrons.
+// UserByBarcode returns a patron. Fault: NotFound.
 func (c *Client) UserByBarcode(ctx context.Context, barcode string) (library.User, error) {
 	return findRecord[library.User](ctx, c, users, equals("barcode", barcode))
 }
@@ -58,7 +58,7 @@ func (c *Client) Location(ctx context.Context, id string) (library.Location, err
 	return keepRecord(ctx, c, locations, id, parseRecord[library.Location])
 }
 
-// MaterialType implements library.Items.
+// MaterialType implements library.Records and library.Items.
 func (c *Client) MaterialType(ctx context.Context, id string) (library.Named, error) {
 	return keepRecord(ctx, c, materialTypes, id, parseRecord[library.Named])
 }
@@ -73,7 +73,7 @@ func (c *Client) PickupPoint(ctx context.Context, id string) (library.PickupPoin
 	return readRecord[library.PickupPoint](ctx, c, servicePoints, id)
 }
 
-// Group implements library.Patrons.
+// Group implements library.Records.
 func (c *Client) Group(ctx context.Context, id string) (library.Group, error) {
 	return keepRecord(ctx, c, groups, id, parseRecord[library.Group])
 }

@@ -28,7 +28,7 @@ func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas
 	return call(ctx, c, r, "loan", func(result schemas.CheckOutResult) bool { return len(result.Loan) > 0 })
 }
 
-// Snapshot implements checkout.Library.
+// Snapshot implements library.Records.
 func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
 	r := send(http.MethodPost, "/loan-storage/check-out-facts", subjects, http.StatusOK)
 	r.doing = "reading the facts of a check-out"

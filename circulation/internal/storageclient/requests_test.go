@@ -5,9 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
 )
 
@@ -95,52 +93,6 @@ func TestClient_KeepsTheTitleLevelSetting(t *testing.T) {
 	}
 	if _, err := c.TitleLevelRequests(inTenant(t, "other")); err != nil || asked.Load() != 2 {
 		t.Errorf("got %v; another tenant's switch is another", err)
-	}
-}
-
-func TestClient_ReadsBlocks(t *testing.T) {
-	t.Parallel()
-	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-		switch query := r.URL.Query().Get("query"); {
-		case r.URL.Path == "/manualblocks" && query == `userId=="`+someID+`"`:
-			answer(w, 200, "", `{"manualblocks":[{"desc":"owes","borrowing":true,"expirationDate":"2026-03-01T10:00:00.000+0000"},{"desc":"x"}]}`)
-		case r.URL.Path == "/automated-patron-blocks/"+someID:
-			answer(w, 200, "", `{"automatedPatronBlocks":[{"blockBorrowing":true,"message":"too many"}]}`)
-		default:
-			t.Errorf("asked %s for %s", r.URL.Path, query)
-			answer(w, 500, fault.Internal, "")
-		}
-	})
-	ctx := inTenant(t, "diku")
-	manual, err := c.ManualBlocks(ctx, someID)
-	date := library.Instant{Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)}
-	if err != nil || len(manual) != 2 || !manual[0].Borrowing || manual[0].Desc != "owes" || !manual[0].ExpirationDate.Equal(date.Time) || manual[1].Borrowing {
-		t.Errorf("got %+v, %v", manual, err)
-	}
-	if auto, err := c.AutomatedBlocks(ctx, someID); err != nil || len(auto) != 1 || auto[0] != (library.AutomatedBlock{BlockBorrowing: true, Message: "too many"}) {
-		t.Errorf("got %+v, %v", auto, err)
-	}
-}
-
-// A patron without a stored list has no blocks; a failed read is
-// an error.
-func TestClient_ReadsNoAutomatedBlocksWithoutAList(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		status int
-		code   fault.Code
-		want   fault.Code
-	}{
-		"no list":       {404, fault.NotFound, ""},
-		"a proxy's 404": {404, "", fault.Unavailable},
-		"an outage":     {500, fault.Internal, fault.Internal},
-		"no permission": {403, fault.Forbidden, fault.Forbidden},
-	}
-	for name, tt := range tests {
-		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, tt.status, tt.code, "") })
-		if blocks, err := c.AutomatedBlocks(inTenant(t, "diku"), someID); len(blocks) != 0 || fault.CodeOf(err) != tt.want {
-			t.Errorf("%s: got %v, %v", name, blocks, err)
-		}
 	}
 }
 

@@ -74,7 +74,7 @@ func New() *Records {
 	}
 }
 
-// UserByBarcode implements library.Patrons.
+// UserByBarcode finds Patron and Others.
 func (r *Records) UserByBarcode(_ context.Context, barcode string) (library.User, error) {
 	if other, exists := r.Others[barcode]; exists {
 		return other, nil
@@ -85,19 +85,30 @@ func (r *Records) UserByBarcode(_ context.Context, barcode string) (library.User
 	return r.Patron, nil
 }
 
-// Group implements library.Patrons.
+// Snapshot implements library.Records. It reads the records one by one.
+func (r *Records) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+	var seen library.Snapshot
+	if found, err := r.UserByBarcode(ctx, subjects.UserBarcode); err == nil {
+		seen.User = &found
+		seen.ManualBlocks, seen.AutomatedBlocks = r.Manual, r.Automated
+	}
+	if found, err := r.UserByBarcode(ctx, subjects.ProxyUserBarcode); err == nil {
+		seen.ProxyUser = &found
+	}
+	if subjects.ItemID == r.Book.ID || !r.NoBook && subjects.ItemBarcode == r.Book.Barcode {
+		seen.Item = &r.Book
+		seen.Holdings, _ = r.Holdings(ctx, r.Book.HoldingsRecordID)
+		seen.Instance, _ = r.Instance(ctx, seen.Holdings.InstanceID)
+		if subjects.TitleLevel == r.Titles {
+			seen.Requests = r.Queue
+		}
+	}
+	return seen, nil
+}
+
+// Group implements library.Records.
 func (r *Records) Group(context.Context, string) (library.Group, error) {
 	return library.Group{ID: AdultsID, Group: "adults"}, nil
-}
-
-// ManualBlocks implements library.Patrons.
-func (r *Records) ManualBlocks(context.Context, string) ([]library.ManualBlock, error) {
-	return r.Manual, nil
-}
-
-// AutomatedBlocks implements library.Patrons.
-func (r *Records) AutomatedBlocks(context.Context, string) ([]library.AutomatedBlock, error) {
-	return r.Automated, nil
 }
 
 // ItemByBarcode implements library.Items.

@@ -7,9 +7,9 @@ import (
 	"checkoutlock/schemas"
 )
 
-func TestSnapshot_CountOpenLoans(t *testing.T) {
+func TestFacts_CountOpenLoans(t *testing.T) {
 	t.Parallel()
-	seen := library.Snapshot{OpenLoans: []schemas.OpenLoans{
+	facts := library.Facts{OpenLoans: []schemas.OpenLoans{
 		{MaterialTypeID: "book", LoanTypeID: "week", Count: 2},
 		{MaterialTypeID: "book", LoanTypeID: "day", Count: 3},
 		{MaterialTypeID: "dvd", LoanTypeID: "day", Count: 4},
@@ -27,7 +27,7 @@ func TestSnapshot_CountOpenLoans(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := seen.CountOpenLoans(tt.material, tt.loanType); got != tt.want {
+			if got := facts.CountOpenLoans(tt.material, tt.loanType); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})

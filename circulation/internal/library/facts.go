@@ -1,0 +1,158 @@
+package library
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Snapshot is what storage has on the subjects of a check-out, as of one moment. A record that does
+// not exist is nil or empty.
+type Snapshot struct {
+	User            *User
+	ProxyUser       *User
+	ProxyRelations  []ProxyRelation // by which the proxy may borrow for the user, also ended ones
+	ManualBlocks    []ManualBlock
+	AutomatedBlocks []AutomatedBlock
+
+	Item     *Item
+	Holdings Holdings
+	Instance Instance
+	OnLoan   bool                    // the item has an open loan
+	Requests []schemas.QueuedRequest // the open ones of the item's queue
+
+	// OpenLoans counts the user's open loans as FOLIO's item limit does.
+	OpenLoans []schemas.OpenLoans
+}
+
+// Facts are the records that a check-out or a renewal is judged by. A record that does not exist is
+// empty.
+type Facts struct {
+	User            User
+	UserFound       bool
+	Group           Group
+	ManualBlocks    []ManualBlock
+	AutomatedBlocks []AutomatedBlock
+	OpenLoans       []schemas.OpenLoans // of the user, as the item limit counts
+
+	Proxy          User // who borrows for the user
+	ProxyFound     bool
+	ProxyRelations []ProxyRelation // of proxy and user, also ended ones
+
+	Copy      Copy
+	ItemFound bool
+	OnLoan    bool // the item has an open loan
+	Queue     Queue
+
+	Rules *policy.Rules // nil before the rules were read
+}
+
+// Queue is the queue of requests that an item is in: its own, or with title-level requests that of
+// its instance.
+type Queue struct {
+	TitleLevel bool // requests for titles are switched on
+	Requests   []schemas.QueuedRequest
+}
+
+// Read reads what the barcodes name and what belongs to it: in one call what must be of now, and
+// then the records that are cached. If it fails, f has what was found until then.
+func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBarcode, itemBarcode string) (err error) {
+	if f.Queue.TitleLevel, err = records.TitleLevelRequests(ctx); err != nil {
+		return err
+	}
+	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{
+		UserBarcode: KeepBarcode(userBarcode), ProxyUserBarcode: KeepBarcode(proxyBarcode), ItemBarcode: KeepBarcode(itemBarcode),
+		TitleLevel: f.Queue.TitleLevel,
+	})
+	if err != nil {
+		return err
+	}
+	if seen.User != nil {
+		f.User, f.UserFound = *seen.User, true
+	}
+	if seen.ProxyUser != nil {
+		f.Proxy, f.ProxyFound = *seen.ProxyUser, true
+	}
+	f.ProxyRelations, f.OpenLoans = seen.ProxyRelations, seen.OpenLoans
+	f.ManualBlocks, f.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks
+	f.noteItem(seen)
+	g, ctx := errgroup.WithContext(ctx)
+	FindInto(ctx, g, &f.Group, new(bool), f.User.PatronGroup, records.Group)
+	f.readShelf(ctx, g, records)
+	return g.Wait()
+}
+
+// ReloadItem reads the item by its id, and everything that belongs to it as it is now.
+func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
+	id := f.Copy.Item.ID
+	titleLevel, err := records.TitleLevelRequests(ctx)
+	if err != nil {
+		return fmt.Errorf("reading again whether titles are requested: %w", err)
+	}
+	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, TitleLevel: titleLevel})
+	if err == nil && seen.Item == nil {
+		err = fault.New(fault.NotFound, "No item has the id %s", id)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the changed item again: %w", err)
+	}
+	f.Queue.TitleLevel = titleLevel
+	f.noteItem(seen)
+	g, ctx := errgroup.WithContext(ctx)
+	f.readShelf(ctx, g, records)
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("reading what belongs to the changed item: %w", err)
+	}
+	return nil
+}
+
+// noteItem takes over what belongs to the item. What the item no longer has is empty then.
+func (f *Facts) noteItem(seen Snapshot) {
+	f.Copy = Copy{Holdings: seen.Holdings, Instance: seen.Instance}
+	if seen.Item != nil {
+		f.Copy.Item, f.ItemFound = *seen.Item, true
+	}
+	f.OnLoan, f.Queue.Requests = seen.OnLoan, seen.Requests
+}
+
+// readShelf adds calls to the group that read location and material type of the item.
+func (f *Facts) readShelf(ctx context.Context, g *errgroup.Group, records Records) {
+	FindInto(ctx, g, &f.Copy.Location, new(bool), f.Copy.Item.EffectiveLocationID, records.Location)
+	FindInto(ctx, g, &f.Copy.Material, new(bool), f.Copy.Item.MaterialTypeID, records.MaterialType)
+}
+
+// CountOpenLoans returns how many of the user's open loans have the types. An empty type does not
+// narrow the count.
+func (f *Facts) CountOpenLoans(materialTypeID, loanTypeID string) int {
+	counts := func(wanted, id string) bool { return wanted == "" || strings.EqualFold(wanted, id) }
+	n := 0
+	for _, l := range f.OpenLoans {
+		if counts(materialTypeID, l.MaterialTypeID) && counts(loanTypeID, l.LoanTypeID) {
+			n += l.Count
+		}
+	}
+	return n
+}
+
+// FindFirst returns the first request that the copy can fill; false if there is none.
+func (q Queue) FindFirst(c Copy) (schemas.QueuedRequest, bool) {
+	return schemas.FirstFilledBy(q.Requests, c.Item.ID, c.Holdings.InstanceID, q.TitleLevel)
+}
+
+// HasHold reports whether a hold that is not yet filled waits for the copy, besides the request
+// with the id filled.
+func (q Queue) HasHold(c Copy, filled string) bool {
+	for _, r := range q.Requests {
+		if r.ID != filled && r.RequestType == "Hold" && r.Status == schemas.RequestNotYetFilled &&
+			r.FilledBy(c.Item.ID, c.Holdings.InstanceID, q.TitleLevel) {
+			return true
+		}
+	}
+	return false
+}
