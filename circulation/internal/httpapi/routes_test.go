@@ -1,0 +1,48 @@
+package httpapi_test
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"testing"
+
+	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/circulation/internal/httpapi"
+	"checkoutlock/schemas/jsonschema"
+	"checkoutlock/web"
+)
+
+func TestRoutes_DescribeThemselves(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	guard := auth.NewGuard(auth.None, "", slog.New(slog.DiscardHandler))
+	checkDescribed(t, httpapi.Routes(httpapi.Deps{Queues: b, Guard: guard}))
+}
+
+// checkDescribed checks that the table has what documents for programs need.
+func checkDescribed(t *testing.T, routes []web.Route) {
+	t.Helper()
+	for _, r := range routes {
+		name := r.Method + " " + r.Path
+		if writes := r.Method == http.MethodPost || r.Method == http.MethodPut; writes != (r.Body != nil) {
+			t.Errorf("%s: the body is %v", name, r.Body)
+		}
+		if len(r.Endpoint.Answers) == 0 {
+			t.Errorf("%s names no answer", name)
+		}
+		for _, p := range r.Query.Parameters {
+			if p.Name == "" || p.Meaning == "" {
+				t.Errorf("%s: the parameter %q has no meaning", name, p.Name)
+			}
+		}
+		bodies := []any{r.Body}
+		for _, a := range r.Endpoint.Answers {
+			bodies = append(bodies, a.Body)
+		}
+		for _, body := range bodies {
+			if schema, ok := body.(web.Schema); ok && !slices.Contains(jsonschema.Names(), string(schema)) {
+				t.Errorf("%s: there is no schema %s", name, schema)
+			}
+		}
+	}
+}
