@@ -42,10 +42,11 @@ func TestLock_LostRelease(t *testing.T) {
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	links[0].addFault(linkFault{method: http.MethodDelete, path: acquirePath, times: always, handle: loseRequest})
-	if a := p.lendBook(t, 0, books[0], patron); a.Status != http.StatusCreated {
-		t.Fatalf("answered %d %s", a.Status, a.Body)
+	links[0].addFault(linkFault{path: commitPath, times: always, handle: answerWith(http.StatusBadRequest)})
+	if a := p.lendBook(t, 0, books[0], patron); a.Status != http.StatusBadRequest {
+		t.Fatalf("answered %d %s, want 400 for a commit that storage refused", a.Status, a.Body)
 	}
-	want := lentOnce
+	want := untouched
 	want.Locks = 1
 	if got := p.readState(t, id, books[0]); got != want {
 		t.Errorf("left %+v, want %+v", got, want)

@@ -14,6 +14,9 @@ type CheckOut struct {
 	// LockID names the lock the caller holds for the loan's userId (never the
 	// proxy): the fence.
 	LockID string `json:"lockId,omitempty"`
+	// ReleaseLock releases the lock in the transaction that writes the loan. A commit that
+	// is refused leaves it, and so does a repeat.
+	ReleaseLock bool `json:"releaseLock,omitempty"`
 	// SettingsVersion is the version of the lock settings that the caller acted on.
 	// It is required without a lock, and under a lock that only an environment asks
 	// for.
@@ -36,6 +39,8 @@ type CheckOut struct {
 type CheckOutResult struct {
 	Loan json.RawMessage `json:"loan"`
 	Item json.RawMessage `json:"item"`
+	// LockReleased says that the commit released the lock, as ReleaseLock asked.
+	LockReleased bool `json:"lockReleased,omitempty"`
 }
 
 // CheckIn is the body of POST /loan-storage/check-ins (ours), the twin of

@@ -108,7 +108,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 	return slices.Concat(
 		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
-		httpapi.CommitRoutes(commit.NewService(commits, m), commits),
+		httpapi.CommitRoutes(commit.NewService(commits, m, locks.NoteRelease), commits),
 		httpapi.CheckOutRequestRoutes(postgres.NewClaimStore(db)),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),

@@ -25,6 +25,8 @@ type CheckOut struct {
 	ItemVersion int
 	// LockID is the lock that the caller holds; Nil means none.
 	LockID uuid.UUID
+	// ReleaseLock releases that lock together with the writes.
+	ReleaseLock bool
 	// SettingsVersion is the version of the settings that the caller acted on. It may be
 	// empty only under a lock that the tenant's own settings require.
 	SettingsVersion string
@@ -51,7 +53,7 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	c := CheckOut{
 		LoanID: readID(loan, "id"), UserID: readID(loan, "userId"), ItemID: readID(loan, "itemId"),
 		ItemVersion: readInteger(doc["itemVersion"]),
-		LockID:      readID(doc, "lockId"), SettingsVersion: doc.Text("settingsVersion"), ClaimID: readID(doc, "claimId"),
+		LockID:      readID(doc, "lockId"), ReleaseLock: doc["releaseLock"] == true, SettingsVersion: doc.Text("settingsVersion"), ClaimID: readID(doc, "claimId"),
 		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
 		loan: loan, sessionID: doc.Text("sessionId"),
 	}

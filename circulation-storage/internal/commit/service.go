@@ -86,12 +86,16 @@ type Store interface {
 // Service commits check-outs and check-ins from request bodies. It is safe for
 // concurrent use.
 type Service struct {
-	store Store
-	obs   Observer
+	store    Store
+	obs      Observer
+	released func(ctx context.Context, userID uuid.UUID)
 }
 
-// NewService returns a Service on store.
-func NewService(store Store, obs Observer) *Service { return &Service{store: store, obs: obs} }
+// NewService returns a Service on store. It calls released after each commit that released
+// the patron's lock.
+func NewService(store Store, obs Observer, released func(ctx context.Context, userID uuid.UUID)) *Service {
+	return &Service{store: store, obs: obs, released: released}
+}
 
 // CheckOut commits the body of POST /loan-storage/check-outs and returns the id
 // of its loan with the answer. Faults: those of ParseCheckOut and Decide.
@@ -102,6 +106,9 @@ func (s *Service) CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas
 	c, err := ParseCheckOut(body)
 	if err == nil {
 		result, outcome, err = s.store.CheckOut(ctx, c)
+	}
+	if result.LockReleased {
+		s.released(ctx, c.UserID)
 	}
 	s.obs.CheckedOut(outcomeOf(outcome, err), time.Since(start))
 	return c.LoanID, result, err

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -15,12 +17,13 @@ import (
 // fixedStore ends every commit the same way.
 type fixedStore struct {
 	commit.Store
-	outcome commit.Outcome
-	err     error
+	outcome  commit.Outcome
+	released bool // with the loan
+	err      error
 }
 
 func (s fixedStore) CheckOut(context.Context, commit.CheckOut) (schemas.CheckOutResult, commit.Outcome, error) {
-	return schemas.CheckOutResult{}, s.outcome, s.err
+	return schemas.CheckOutResult{LockReleased: s.released}, s.outcome, s.err
 }
 
 func (s fixedStore) CheckIn(context.Context, commit.CheckIn) (schemas.CheckInResult, commit.Outcome, error) {
@@ -53,7 +56,7 @@ func TestService_ReportsOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got tally
-			s := commit.NewService(tt.store, &got)
+			s := commit.NewService(tt.store, &got, func(context.Context, uuid.UUID) { t.Error("a release was noted") })
 			out, in := body(t, nil), checkInBody(t, nil)
 			if tt.bad {
 				out, in = []byte("{"), []byte("{}")
@@ -70,5 +73,18 @@ func TestService_ReportsOutcomes(t *testing.T) {
 				t.Errorf("Outcomes lacks %q", tt.out)
 			}
 		})
+	}
+}
+
+func TestService_NotesTheReleaseOfALock(t *testing.T) {
+	t.Parallel()
+	var noted []uuid.UUID
+	var got tally
+	s := commit.NewService(fixedStore{outcome: commit.Committed, released: true}, &got, func(_ context.Context, user uuid.UUID) { noted = append(noted, user) })
+	if _, _, err := s.CheckOut(t.Context(), body(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if len(noted) != 1 || noted[0] == uuid.Nil {
+		t.Errorf("noted %v, want the patron", noted)
 	}
 }

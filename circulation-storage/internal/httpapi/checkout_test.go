@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -44,7 +45,7 @@ func newCommitAPI(t *testing.T) commitAPI {
 func commitRoutes(db *postgres.DB) []web.Route {
 	store := postgres.NewCommitStore(db)
 	return slices.Concat(
-		httpapi.CommitRoutes(commit.NewService(store, silent{}), store),
+		httpapi.CommitRoutes(commit.NewService(store, silent{}, func(context.Context, uuid.UUID) {}), store),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
 	)

@@ -73,6 +73,12 @@ func (s *Service) releaseLock(ctx context.Context, id uuid.UUID, release func(co
 	return nil
 }
 
+// NoteRelease wakes the first waiter for a patron whose lock a commit released.
+func (s *Service) NoteRelease(ctx context.Context, userID uuid.UUID) {
+	s.wakeNext(ctx, Lock{UserID: userID})
+	s.obs.Released()
+}
+
 // ForceRelease releases a lock, outdated or not, stores the note, wakes the first waiter
 // and returns the lock as it was. That is safe at any time, because the holder's commit
 // is refused. Faults: NotFound; Invalid for a note without a valid reason.

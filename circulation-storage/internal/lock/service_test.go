@@ -36,6 +36,20 @@ func TestService_ReleaseWakesTheWaiterAtOnce(t *testing.T) {
 	})
 }
 
+func TestService_NoteReleaseWakesTheWaiterAtOnce(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
+		d.store.free(d.ctx, d.patron)
+		d.NoteRelease(d.ctx, d.patron)
+		if got := <-waiter; got.err != nil || got.took != 0 {
+			t.Errorf("got %+v, want the lock without any delay", got)
+		}
+		if d.counts.released != 1 {
+			t.Errorf("observed %+v, want 1 released", d.counts)
+		}
+	})
+}
+
 func TestService_PollsForReleasesOfOtherInstances(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})

@@ -33,7 +33,9 @@ const checkOutLoanSQL = `SELECT clock_timestamp(), (` + shareLoanSQL + `),
 const (
 	insertLoanSQL = `INSERT INTO {schema}.loan (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
 	updateLoanSQL = `UPDATE {schema}.loan SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
-	updateItemSQL = `UPDATE {schema}.item SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
+	// The transaction has locked the row, so it is there.
+	releaseFenceSQL = `DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid RETURNING true`
+	updateItemSQL   = `UPDATE {schema}.item SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
 )
 
 // CheckOut implements commit.Store.
@@ -97,6 +99,9 @@ func writeCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.L
 	b.updateRequests(l.Requests)
 	b.addSession(l.Session)
 	b.addEvent(l.Event)
+	if c.ReleaseLock && c.LockID != uuid.Nil {
+		b.query(releaseFenceSQL, []any{c.LockID}, &result.LockReleased)
+	}
 	if err := b.send(ctx, tx); err != nil {
 		return schemas.CheckOutResult{}, explainWriteError("a check-out", err, c.Violation)
 	}

@@ -116,7 +116,7 @@ type lending struct {
 	version                int
 
 	request, session uuid.UUID // Nil is none
-	titles           bool
+	titles, release  bool
 }
 
 // withLock is a check-out of a new loan by a patron who holds the lock.
@@ -145,6 +145,9 @@ func (c lending) body() []byte {
 	}
 	if c.request != uuid.Nil {
 		fence += fmt.Sprintf(`,"requestId":%q`, c.request)
+	}
+	if c.release {
+		fence += `,"releaseLock":true`
 	}
 	if c.session != uuid.Nil {
 		fence += fmt.Sprintf(`,"sessionId":%q`, c.session)

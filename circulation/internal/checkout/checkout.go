@@ -169,6 +169,9 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		return Lent{}, err
 	}
 	a.steps.markReached(ctx, Committed)
+	if result.LockReleased {
+		a.noteReleased(ctx)
+	}
 	return a.plan.newLent(ctx, result, a.service.Log), nil
 }
 
@@ -183,6 +186,10 @@ func (a *attempt) releaseLock(ctx context.Context) {
 		a.service.Log.WarnContext(ctx, "lock not released; it will be outdated", "patron", redact.Mask(a.plan.loan.UserID),
 			"lock_id", a.lockID, "ttl", a.settings.TTL, "err", err)
 	}
+	a.noteReleased(ctx)
+}
+
+func (a *attempt) noteReleased(ctx context.Context) {
 	a.lockID = ""
 	a.steps.markReached(ctx, Released)
 }

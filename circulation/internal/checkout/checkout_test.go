@@ -292,3 +292,34 @@ func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 		}
 	})
 }
+
+func TestCheckOut_LeavesTheReleaseToTheCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.releases = true
+	if _, err := w.checkOut(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.released) != 0 || !w.commits[0].ReleaseLock || w.steps[len(w.steps)-1] != checkout.Released {
+		t.Errorf("released %v, committed %+v, steps %v; want the commit to release", w.released, w.commits[0], w.steps)
+	}
+}
+
+func TestCheckOut_ReleasesAfterACommitThatDidNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.releases = true
+	w.commit = []error{fault.Validation(fault.Refusal("", "refused"))}
+	if _, err := w.checkOut(t); !fault.Is(err, fault.Invalid) || len(w.released) != 1 {
+		t.Errorf("got %v, released %v, want the lock of a refused commit to be released", err, w.released)
+	}
+}
+
+func TestCheckOut_AsksForNoReleaseWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.set = settings.Settings{Version: "7"}
+	if _, err := w.checkOut(t); err != nil || w.commits[0].ReleaseLock {
+		t.Errorf("got %v, committed %+v, want no release", err, w.commits[0])
+	}
+}

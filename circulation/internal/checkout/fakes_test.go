@@ -42,6 +42,7 @@ type world struct {
 	lockGone error
 	commits  []schemas.CheckOut
 	commit   []error // answers of CheckOut; afterwards it succeeds
+	releases bool    // commits release the lock
 	stored   map[string]json.RawMessage
 	loanErr  error
 	steps    []checkout.Step
@@ -192,7 +193,7 @@ func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Check
 			return schemas.CheckOutResult{}, err
 		}
 	}
-	return schemas.CheckOutResult{Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`)}, nil
+	return schemas.CheckOutResult{Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`), LockReleased: w.releases && c.ReleaseLock}, nil
 }
 
 func (w *world) CommittedLoan(_ context.Context, id string) (json.RawMessage, error) {
