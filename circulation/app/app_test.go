@@ -72,10 +72,8 @@ func empty(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/admin/health/ready":
 		_, _ = io.WriteString(w, "ready")
-	case "/users":
-		_, _ = io.WriteString(w, `{"users":[]}`)
-	case "/item-storage/items":
-		_, _ = io.WriteString(w, `{"items":[]}`)
+	case "/loan-storage/check-out-facts":
+		_, _ = io.WriteString(w, `{"onLoan":false}`)
 	case "/circulation-settings-storage/circulation-settings":
 		_, _ = io.WriteString(w, `{"circulationSettings":[]}`)
 	default:
@@ -112,7 +110,7 @@ func TestApp_ReportsCheckOutsToMetricsAndObservers(t *testing.T) {
 		`circulation_admission_refused_total{reason="wait_over"} 0`,
 		`circulation_admission_admitted 0`,
 		`circulation_admission_waiting 0`,
-		`circulation_storage_call_seconds_count{method="GET",route="/users",status="200"} 1`,
+		`circulation_storage_call_seconds_count{method="POST",route="/loan-storage/check-out-facts",status="200"} 1`,
 		`http_requests_total{method="POST",route="/circulation/check-out-by-barcode",status="422"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
