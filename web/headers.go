@@ -27,8 +27,10 @@ func readCall(r *http.Request) okapi.Call {
 	if !requestIDPattern.MatchString(info.RequestID) {
 		info.RequestID = uuid.NewString()
 	}
-	if id, err := uuid.Parse(r.Header.Get(okapi.UserIDHeader)); err == nil {
-		info.UserID = id.String()
+	if sent := r.Header.Get(okapi.UserIDHeader); sent != "" {
+		if id, err := uuid.Parse(sent); err == nil {
+			info.UserID = id.String()
+		}
 	}
 	return info
 }
@@ -61,7 +63,8 @@ func (o Options) checkHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
 		for _, name := range singleHeaders {
-			if values := r.Header.Values(name); len(slices.Compact(slices.Clone(values))) > 1 {
+			values := r.Header.Values(name)
+			if len(values) > 1 && len(slices.Compact(slices.Clone(values))) > 1 {
 				return fault.New(fault.Malformed, "The header %s was sent %d times with different values, allowed is one value", name, len(values))
 			}
 		}

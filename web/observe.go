@@ -82,20 +82,26 @@ func methodOf(method string) string {
 // error there: the text of any other was answered, and may quote what the caller
 // sent, which may name a patron.
 func (o Options) logRequest(c echo.Context, route string, took time.Duration, err error) {
-	status := c.Response().Status
+	ctx, status := c.Request().Context(), c.Response().Status
+	var code fault.Code
+	if err != nil {
+		code = ToFault(err).Code
+	}
+	level := levelOf(route, status, code)
+	if !o.Log.Enabled(ctx, level) {
+		return // before the attributes are made, which is most of the work
+	}
 	attrs := []slog.Attr{
 		slog.String("method", c.Request().Method), slog.String("route", route),
 		slog.Int("status", status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
 	}
-	var code fault.Code
 	if err != nil {
-		code = ToFault(err).Code
 		attrs = append(attrs, slog.String("code", string(code)))
 		if status >= http.StatusInternalServerError {
 			attrs = append(attrs, slog.String("err", err.Error()))
 		}
 	}
-	o.Log.LogAttrs(c.Request().Context(), levelOf(route, status, code), "request", attrs...)
+	o.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // levelOf returns the level of a request's line: debug for the normal work of the pair,
