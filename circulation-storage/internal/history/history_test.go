@@ -21,10 +21,10 @@ func TestCheck_NamesEachFaultWithItsPlace(t *testing.T) {
 		Code: strings.Repeat("é", 256), UserBarcode: strings.Repeat("é", 256), ItemBarcode: strings.Repeat("é", 256),
 		RequestID: strings.Repeat("é", 256), Reason: strings.Repeat("é", 1001),
 	}
-	if err := history.Check(schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{good, good}}); err != nil {
+	if err := history.Report.Check(&schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{good, good}}); err != nil {
 		t.Errorf("a good report: %v", err)
 	}
-	err := history.Check(schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{good, bad}, Waiting: -1})
+	err := history.Report.Check(&schemas.CheckOutReport{CheckOuts: []schemas.PastCheckOut{good, bad}, Waiting: -1})
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != fault.Invalid {
 		t.Fatalf("got %v, want %s", err, fault.Invalid)
@@ -45,11 +45,11 @@ func TestCheck_NamesEachFaultWithItsPlace(t *testing.T) {
 func TestCheck_AnswersInBounds(t *testing.T) {
 	t.Parallel()
 	var f *fault.Error
-	err := history.Check(schemas.CheckOutReport{CheckOuts: make([]schemas.PastCheckOut, schemas.MaxHistoryBatch)})
+	err := history.Report.Check(&schemas.CheckOutReport{CheckOuts: make([]schemas.PastCheckOut, schemas.MaxHistoryBatch)})
 	if !errors.As(err, &f) || len(f.Details) != 100 {
 		t.Errorf("500 entries without anything: got %.200v, want 100 details", err)
 	}
-	err = history.Check(schemas.CheckOutReport{CheckOuts: make([]schemas.PastCheckOut, schemas.MaxHistoryBatch+1)})
+	err = history.Report.Check(&schemas.CheckOutReport{CheckOuts: make([]schemas.PastCheckOut, schemas.MaxHistoryBatch+1)})
 	if !errors.As(err, &f) || len(f.Details) != 1 {
 		t.Errorf("501 entries: got %.200v, want the number alone", err)
 	}
