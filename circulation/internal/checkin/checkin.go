@@ -47,7 +47,7 @@ type Returned struct {
 
 // Library is what check-ins read.
 type Library interface {
-	library.Copies
+	library.Records
 	// ServicePoint may be two seconds old.
 	ServicePoint(ctx context.Context, id string) (library.Named, error)
 	PickupPoint(ctx context.Context, id string) (library.PickupPoint, error)
@@ -81,22 +81,26 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 	if err != nil {
 		return Returned{}, err
 	}
-	item, err := s.findItem(ctx, req.ItemBarcode)
-	if err != nil {
-		return Returned{}, err
+	facts := &library.Facts{}
+	if err := facts.Read(ctx, s.Library, "", "", req.ItemBarcode); err != nil {
+		return Returned{}, fmt.Errorf("reading the item: %w", err)
+	}
+	if !facts.ItemFound {
+		return Returned{}, fault.Validation(fault.Refusal(library.CauseItemNotFound,
+			fmt.Sprintf("No item with barcode %s exists", req.ItemBarcode), fault.Param("itemBarcode", req.ItemBarcode)))
 	}
 	commit := schemas.CheckIn{
-		ID: uuid.NewString(), ItemID: item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.UTC().Format(time.RFC3339Nano),
+		ID: uuid.NewString(), ItemID: facts.Copy.Item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.UTC().Format(time.RFC3339Nano),
 		StaffMemberID: okapi.FromContext(ctx).UserID, SessionID: req.SessionID,
 	}
-	returned, err := s.checkInItem(ctx, req, item, commit)
+	returned, err := s.checkInItem(ctx, req, facts, commit)
 	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return returned, err
 	}
-	if item, err = s.Library.Item(ctx, item.ID); err != nil {
-		return Returned{}, fmt.Errorf("reading the changed item again: %w", err)
+	if err := facts.ReloadItem(ctx, s.Library); err != nil {
+		return Returned{}, err
 	}
-	return s.checkInItem(ctx, req, item, commit)
+	return s.checkInItem(ctx, req, facts, commit)
 }
 
 // check returns the check-in date, or everything that is wrong with the request by itself.
@@ -137,31 +141,9 @@ func (r Request) check(userID string) (library.Instant, error) {
 	return date, nil
 }
 
-func (s *Service) findItem(ctx context.Context, barcode string) (item library.Item, err error) {
-	exists := false
-	if library.KeepBarcode(barcode) != "" {
-		item, exists, err = fault.Found(s.Library.ItemByBarcode(ctx, barcode))
-	}
-	if err != nil {
-		return library.Item{}, fmt.Errorf("finding the item: %w", err)
-	}
-	if !exists {
-		return library.Item{}, fault.Validation(fault.Refusal(library.CauseItemNotFound,
-			fmt.Sprintf("No item with barcode %s exists", barcode), fault.Param("itemBarcode", barcode)))
-	}
-	return item, nil
-}
-
 // checkInItem judges the item as it was read, completes the commit and sends it.
-func (s *Service) checkInItem(ctx context.Context, req Request, item library.Item, commit schemas.CheckIn) (Returned, error) {
-	titleLevel, err := s.Library.TitleLevelRequests(ctx)
-	if err != nil {
-		return Returned{}, fmt.Errorf("reading whether titles can be requested: %w", err)
-	}
-	book, queue, err := library.ReadCopy(ctx, s.Library, item, titleLevel)
-	if err != nil {
-		return Returned{}, fmt.Errorf("reading what the item belongs to: %w", err)
-	}
+func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.Facts, commit schemas.CheckIn) (Returned, error) {
+	book, item := facts.Copy, facts.Copy.Item
 	if err := checkStatus(book, req).Err(); err != nil {
 		return Returned{}, err
 	}
@@ -169,11 +151,12 @@ func (s *Service) checkInItem(ctx context.Context, req Request, item library.Ite
 	if item.Status.Name == library.StatusClaimedReturned {
 		commit.LoanAction = resolutions[req.ClaimedReturnedResolution]
 	}
-	if err := s.chooseDestination(ctx, book, queue, &commit); err != nil {
+	if err := s.chooseDestination(ctx, book, facts.Queue, &commit); err != nil {
 		return Returned{}, err
 	}
 	returned := Returned{Copy: book}
 	if to := commit.InTransitDestinationServicePointID; to != "" {
+		var err error
 		if returned.Destination, _, err = fault.Found(s.Library.ServicePoint(ctx, to)); err != nil {
 			return Returned{}, fmt.Errorf("finding where the item goes: %w", err)
 		}

@@ -67,11 +67,12 @@ func (d *desk) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, err
 	return s.CheckIn(ctx, req)
 }
 
-func (d *desk) Item(context.Context, string) (library.Item, error) {
-	if d.later == nil {
-		return d.Book, nil
+func (d *desk) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+	seen, err := d.Records.Snapshot(ctx, subjects)
+	if subjects.ItemID != "" && d.later != nil {
+		seen.Item = d.later
 	}
-	return *d.later, nil
+	return seen, err
 }
 
 func (d *desk) Location(context.Context, string) (library.Location, error) {

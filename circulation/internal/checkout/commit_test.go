@@ -85,12 +85,16 @@ func (s *slowStorage) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas
 	return schemas.CheckOutResult{}, err
 }
 
-func (s *slowStorage) Item(ctx context.Context, id string) (library.Item, error) {
+// Snapshot reads a changed item slowly.
+func (s *slowStorage) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+	if subjects.ItemID == "" {
+		return s.world.Snapshot(ctx, subjects)
+	}
 	select {
 	case <-time.After(2 * time.Second):
-		return s.world.Item(ctx, id)
+		return s.world.Snapshot(ctx, subjects)
 	case <-ctx.Done():
-		return library.Item{}, ctx.Err()
+		return library.Snapshot{}, ctx.Err()
 	}
 }
 

@@ -31,7 +31,7 @@ type Snapshot struct {
 	OpenLoans []schemas.OpenLoans
 }
 
-// Facts are the records that a check-out or a renewal is judged by. A record that does not exist is
+// Facts are the records that a check-out, a check-in or a renewal is judged by. A record that does not exist is
 // empty.
 type Facts struct {
 	User            User
@@ -125,6 +125,18 @@ func (f *Facts) noteItem(seen Snapshot) {
 func (f *Facts) readShelf(ctx context.Context, g *errgroup.Group, records Records) {
 	FindInto(ctx, g, &f.Copy.Location, new(bool), f.Copy.Item.EffectiveLocationID, records.Location)
 	FindInto(ctx, g, &f.Copy.Material, new(bool), f.Copy.Item.MaterialTypeID, records.MaterialType)
+}
+
+// FindInto adds a call to the group that reads a record which need not exist. An empty id is that of
+// no record.
+func FindInto[T any](ctx context.Context, g *errgroup.Group, to *T, found *bool, id string, find func(context.Context, string) (T, error)) {
+	if id == "" {
+		return
+	}
+	g.Go(func() (err error) {
+		*to, *found, err = fault.Found(find(ctx, id))
+		return err
+	})
 }
 
 // CountOpenLoans returns how many of the user's open loans have the types. An empty type does not

@@ -12,33 +12,10 @@ import (
 	"checkoutlock/schemas"
 )
 
-// Items finds items and the records that they belong to.
-type Items interface {
-	ItemByBarcode(ctx context.Context, barcode string) (Item, error)
-	Item(ctx context.Context, id string) (Item, error)
-	Holdings(ctx context.Context, id string) (Holdings, error)
-	Instance(ctx context.Context, id string) (Instance, error)
-	// MaterialType may be two seconds old.
-	MaterialType(ctx context.Context, id string) (Named, error)
-	Locations
-}
-
 // Locations finds locations.
 type Locations interface {
 	// Location may be two seconds old.
 	Location(ctx context.Context, id string) (Location, error)
-}
-
-// Queues finds the requests for items.
-type Queues interface {
-	// TitleLevelRequests reports whether requests for titles are switched on. It may be two seconds
-	// old.
-	TitleLevelRequests(ctx context.Context) (bool, error)
-	// ItemRequests returns the open requests that name the item, in any order. It is never cached.
-	ItemRequests(ctx context.Context, itemID string) ([]schemas.QueuedRequest, error)
-	// TitleRequests returns the open requests for the instance and for its items, in any order. It
-	// is never cached.
-	TitleRequests(ctx context.Context, instanceID string) ([]schemas.QueuedRequest, error)
 }
 
 // Rules finds the circulation rules.
@@ -54,13 +31,7 @@ type Schedules interface {
 	FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error)
 }
 
-// Copies finds all of a copy: the item, the records that it belongs to, and its queue.
-type Copies interface {
-	Items
-	Queues
-}
-
-// Records finds what both check-outs and renewals are judged by.
+// Records finds what check-outs, check-ins and renewals are judged by.
 type Records interface {
 	// Snapshot reads what storage has on the subjects, as of one moment. It is never cached.
 	Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (Snapshot, error)

@@ -103,7 +103,7 @@ func TestClient_SendsNothingWithoutATenant(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	c := clientOf(t, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
-	if _, err := c.ItemByBarcode(t.Context(), "1"); !errors.Is(err, okapi.ErrNoTenant) {
+	if _, err := c.UserByBarcode(t.Context(), "1"); !errors.Is(err, okapi.ErrNoTenant) {
 		t.Errorf("got %v, want %v", err, okapi.ErrNoTenant)
 	}
 	if _, err := c.Location(t.Context(), someID); !errors.Is(err, okapi.ErrNoTenant) {

@@ -33,22 +33,17 @@ func (c *Client) User(ctx context.Context, id string) (library.User, error) {
 	return readRecord[library.User](ctx, c, users, id)
 }
 
-// ItemByBarcode implements library.Items.
-func (c *Client) ItemByBarcode(ctx context.Context, barcode string) (library.Item, error) {
-	return findRecord[library.Item](ctx, c, items, equals("barcode", barcode))
-}
-
-// Item implements library.Items.
+// Item implements requests.Library.
 func (c *Client) Item(ctx context.Context, id string) (library.Item, error) {
 	return readRecord[library.Item](ctx, c, items, id)
 }
 
-// Holdings implements library.Items.
+// Holdings implements requests.Library.
 func (c *Client) Holdings(ctx context.Context, id string) (library.Holdings, error) {
 	return readRecord[library.Holdings](ctx, c, holdings, id)
 }
 
-// Instance implements library.Items.
+// Instance implements requests.Library.
 func (c *Client) Instance(ctx context.Context, id string) (library.Instance, error) {
 	return readRecord[library.Instance](ctx, c, instances, id)
 }
@@ -58,7 +53,7 @@ func (c *Client) Location(ctx context.Context, id string) (library.Location, err
 	return keepRecord(ctx, c, locations, id, parseRecord[library.Location])
 }
 
-// MaterialType implements library.Records and library.Items.
+// MaterialType implements library.Records.
 func (c *Client) MaterialType(ctx context.Context, id string) (library.Named, error) {
 	return keepRecord(ctx, c, materialTypes, id, parseRecord[library.Named])
 }

@@ -40,11 +40,11 @@ func TestClient_EscapesBarcodes(t *testing.T) {
 				if got := r.URL.Query().Get("limit"); got != "1" {
 					t.Errorf("limit is %q, want 1", got)
 				}
-				answer(w, 200, "", `{"items":[{"id":"`+someID+`","_version":3}],"totalRecords":1}`)
+				answer(w, 200, "", `{"users":[{"id":"`+someID+`","barcode":"b"}],"totalRecords":1}`)
 			})
-			item, err := c.ItemByBarcode(inTenant(t, "diku"), barcode)
-			if err != nil || item.ID != someID || item.Version != 3 {
-				t.Errorf("got %+v, %v", item, err)
+			user, err := c.UserByBarcode(inTenant(t, "diku"), barcode)
+			if err != nil || user.ID != someID || user.Barcode != "b" {
+				t.Errorf("got %+v, %v", user, err)
 			}
 		})
 	}

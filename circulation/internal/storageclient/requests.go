@@ -14,10 +14,6 @@ import (
 
 var requests = collection{path: "/request-storage/requests", key: "requests"}
 
-// maxQueue is the longest queue that is read. Positions come first, so only the end of a
-// longer queue is cut off.
-const maxQueue = 10_000
-
 // Place implements requests.Placer.
 func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
 	r := send(http.MethodPost, "/request-storage/placements", p, http.StatusCreated)
@@ -27,7 +23,7 @@ func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.Placed
 
 // FreeCopy implements requests.Library.
 func (c *Client) FreeCopy(ctx context.Context, instanceID string) (library.Item, error) {
-	shelves, err := listRecords[library.Holdings](ctx, c, holdings, equals("instanceId", instanceID), maxQueue)
+	shelves, err := listRecords[library.Holdings](ctx, c, holdings, equals("instanceId", instanceID), schemas.MaxQueue)
 	if err != nil {
 		return library.Item{}, err
 	}
@@ -55,32 +51,22 @@ func (c *Client) Requests(ctx context.Context, query string, offset, limit int) 
 	return c.listPage(ctx, requests, query, offset, limit)
 }
 
-// ItemRequests implements library.Queues.
-func (c *Client) ItemRequests(ctx context.Context, itemID string) ([]schemas.QueuedRequest, error) {
-	return listQueue[schemas.QueuedRequest](ctx, c, equals("itemId", itemID))
-}
-
-// TitleRequests implements library.Queues.
-func (c *Client) TitleRequests(ctx context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
-	return listQueue[schemas.QueuedRequest](ctx, c, equals("instanceId", instanceID))
-}
-
 // ItemQueue returns the open requests that name the item, in the order of their
 // positions.
 func (c *Client) ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error) {
-	return listQueue[json.RawMessage](ctx, c, equals("itemId", itemID))
+	return c.listQueue(ctx, equals("itemId", itemID))
 }
 
 // TitleQueue returns the open requests for the instance and its items, in the
 // order of their positions.
 func (c *Client) TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error) {
-	return listQueue[json.RawMessage](ctx, c, equals("instanceId", instanceID))
+	return c.listQueue(ctx, equals("instanceId", instanceID))
 }
 
 // listQueue returns the open requests that match the clause, in the order of their positions.
-func listQueue[T any](ctx context.Context, c *Client, clause string) ([]T, error) {
+func (c *Client) listQueue(ctx context.Context, clause string) ([]json.RawMessage, error) {
 	query := clause + " and " + anyOf("status", schemas.OpenRequestStatuses()) + " sortBy position/sort.ascending"
-	queue, err := listRecords[T](ctx, c, requests, query, maxQueue)
+	queue, err := listRecords[json.RawMessage](ctx, c, requests, query, schemas.MaxQueue)
 	if err != nil {
 		return nil, fmt.Errorf("reading the queue of requests: %w", err)
 	}

@@ -22,21 +22,21 @@ func TestClient_ListsTheQueueOfAnItemOrATitle(t *testing.T) {
 	})
 	ctx := inTenant(t, "diku")
 	want = `itemId=="` + someID + `"`
-	queue, err := c.ItemRequests(ctx, someID)
-	if err != nil || len(queue) != 1 || queue[0].ID != "r1" || queue[0].Position != 3 || queue[0].Status != "Open - In transit" {
+	queue, err := c.ItemQueue(ctx, someID)
+	if err != nil || len(queue) != 1 || !strings.Contains(string(queue[0]), `"id":"r1"`) {
 		t.Errorf("got %+v, %v", queue, err)
 	}
 	want = `instanceId=="` + someID + `"`
-	if queue, err := c.TitleRequests(ctx, someID); err != nil || len(queue) != 1 {
+	if queue, err := c.TitleQueue(ctx, someID); err != nil || len(queue) != 1 {
 		t.Errorf("got %+v, %v", queue, err)
 	}
 }
 
 func TestClient_RefusesAnUnreadableQueue(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{"no list": `{}`, "null": `null`, "a list of text": `{"requests":["r"]}`} {
+	for name, body := range map[string]string{"no list": `{}`, "null": `null`, "no list of records": `{"requests":1}`} {
 		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "", body) })
-		if queue, err := c.ItemRequests(inTenant(t, "diku"), someID); !fault.Is(err, fault.Internal) {
+		if queue, err := c.ItemQueue(inTenant(t, "diku"), someID); !fault.Is(err, fault.Internal) {
 			t.Errorf("%s: got %v, %v", name, queue, err)
 		}
 	}

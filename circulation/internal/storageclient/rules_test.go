@@ -101,7 +101,7 @@ func TestClient_ReadsFreshRecordsFromStorage(t *testing.T) {
 	})
 	calls := []func(context.Context) error{
 		func(ctx context.Context) error { _, err := c.UserByBarcode(ctx, "1"); return err },
-		func(ctx context.Context) error { _, err := c.ItemByBarcode(ctx, "1"); return err },
+		func(ctx context.Context) error { _, err := c.UserByBarcode(ctx, "1"); return err },
 		func(ctx context.Context) error { _, err := c.Item(ctx, someID); return err },
 		func(ctx context.Context) error { _, err := c.Borrows(ctx, someID, anotherID); return err },
 		func(ctx context.Context) error {

@@ -87,7 +87,7 @@ func (c *Client) PutRules(ctx context.Context, text string) error {
 	return err
 }
 
-// TitleLevelRequests implements library.Queues. A tenant without the setting,
+// TitleLevelRequests implements library.Records. A tenant without the setting,
 // or with a setting without a value, has them switched off. A value other than true
 // and false is a fault of stored configuration.
 func (c *Client) TitleLevelRequests(ctx context.Context) (bool, error) {

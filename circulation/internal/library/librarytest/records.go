@@ -111,23 +111,12 @@ func (r *Records) Group(context.Context, string) (library.Group, error) {
 	return library.Group{ID: AdultsID, Group: "adults"}, nil
 }
 
-// ItemByBarcode implements library.Items.
-func (r *Records) ItemByBarcode(_ context.Context, barcode string) (library.Item, error) {
-	if r.NoBook || barcode != r.Book.Barcode {
-		return library.Item{}, ErrNone
-	}
-	return r.Book, nil
-}
-
-// Item implements library.Items.
-func (r *Records) Item(context.Context, string) (library.Item, error) { return r.Book, nil }
-
-// Holdings implements library.Items.
+// Holdings returns those of Book.
 func (r *Records) Holdings(context.Context, string) (library.Holdings, error) {
 	return library.Holdings{ID: "h", InstanceID: "i"}, nil
 }
 
-// Instance implements library.Items.
+// Instance returns the title of Book.
 func (r *Records) Instance(context.Context, string) (library.Instance, error) {
 	return library.Instance{ID: "i", Title: "Moby Dick"}, nil
 }
@@ -137,29 +126,13 @@ func (r *Records) Location(context.Context, string) (library.Location, error) {
 	return library.Location{ID: MainID, Name: "Main"}, nil
 }
 
-// MaterialType implements library.Items.
+// MaterialType implements library.Records.
 func (r *Records) MaterialType(context.Context, string) (library.Named, error) {
 	return library.Named{ID: BookTypeID, Name: "book"}, nil
 }
 
-// TitleLevelRequests implements library.Queues.
+// TitleLevelRequests implements library.Records.
 func (r *Records) TitleLevelRequests(context.Context) (bool, error) { return r.Titles, nil }
-
-// ItemRequests implements library.Queues.
-func (r *Records) ItemRequests(_ context.Context, itemID string) ([]schemas.QueuedRequest, error) {
-	if r.Titles || itemID != BookItemID {
-		return nil, ErrNone
-	}
-	return r.Queue, nil
-}
-
-// TitleRequests implements library.Queues.
-func (r *Records) TitleRequests(_ context.Context, instanceID string) ([]schemas.QueuedRequest, error) {
-	if !r.Titles || instanceID != "i" {
-		return nil, ErrNone
-	}
-	return r.Queue, nil
-}
 
 // Rules implements library.Rules.
 func (r *Records) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(r.RulesText) }
