@@ -189,8 +189,9 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 		}
 	}
 	for i, tt := range []struct {
-		keyed bool
-		fault linkFault
+		keyed   bool
+		refused bool // storage refuses the commit, so the lock has to be released
+		fault   linkFault
 	}{
 		{fault: linkFault{path: factsPath, handle: quote(http.StatusBadGateway)}},
 		{fault: linkFault{path: factsPath, handle: quote(http.StatusNotFound)}},
@@ -202,11 +203,14 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 		{fault: linkFault{path: commitPath, handle: loseAnswer}},
 		{fault: linkFault{path: keysPath, method: http.MethodPut, handle: quote(http.StatusBadGateway)}, keyed: true},
 		{fault: linkFault{path: keysPath, handle: loseRequest}, keyed: true},
-		{fault: linkFault{path: acquirePath, method: http.MethodDelete, handle: quote(http.StatusForbidden)}},
+		{fault: linkFault{path: acquirePath, method: http.MethodDelete, handle: quote(http.StatusForbidden)}, refused: true},
 		{fault: linkFault{handle: loseRequest}},
 	} {
 		tt.fault.times = always
 		l.addFault(tt.fault)
+		if tt.refused {
+			l.addFault(linkFault{path: commitPath, times: always, handle: quote(http.StatusBadRequest)})
+		}
 		book := p.addBooks(t, 1)[0]
 		if tt.keyed {
 			p.lendWithKey(t, 0, fmt.Sprint("fault-", i), p.newCheckOut(book, barcode))

@@ -47,7 +47,7 @@ func TestStaffHistory_ShowsCauses(t *testing.T) {
 	if !isRefusedForLock(t, p.lendBook(t, 0, books[4], stuck)) {
 		t.Fatal("a check-out acquired a held lock")
 	}
-	const stranger = "u-unknown"
+	const stranger = "u-unknown-reader"
 	readRefusals(t, p.lendBook(t, 1, books[5], stranger), http.StatusUnprocessableEntity)
 
 	ended := time.Now()

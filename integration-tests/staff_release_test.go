@@ -36,7 +36,7 @@ func (s stoppingObserver) Reached(_ context.Context, step circulation.Step, _ ti
 	}
 }
 
-func (s stoppingObserver) Again(reason string) { s.repeats <- reason }
+func (s stoppingObserver) Repeated(reason string) { s.repeats <- reason }
 
 func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 	t.Parallel()
