@@ -53,7 +53,7 @@ func (s *shelf) addCopies(ctx context.Context, n int) (first int, err error) {
 	if _, err = s.pool.Exec(ctx, fmt.Sprintf(patronsSQL, s.schema), first, s.made, s.GroupID); err != nil {
 		return 0, err
 	}
-	_, err = s.pool.Exec(ctx, fmt.Sprintf("ANALYZE %[1]s.item, %[1]s.users", s.schema))
+	_, err = s.pool.Exec(ctx, fmt.Sprintf("ANALYZE %[1]s.item, %[1]s.users, %[1]s.loan", s.schema))
 	return first, err
 }
 
