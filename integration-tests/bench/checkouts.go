@@ -219,34 +219,16 @@ func countBuild(ctx context.Context, b *bench, build build) (rows [][]string, er
 				return nil, err
 			}
 		}
-		flushes, err := b.db.flushes(ctx)
-		if err != nil {
-			return nil, err
-		}
-		sentCalls, statements, trips := calls.calls.Load(), wire.statements.Load(), wire.roundTrips.Load()
+		sentCalls, statements, trips, commits := calls.calls.Load(), wire.statements.Load(), wire.roundTrips.Load(), wire.commits.Load()
 		for i := range n {
 			if err := d.lend(ctx, first+warm+i, first+warm+i); err != nil {
 				return nil, err
 			}
 		}
-		sentCalls, statements, trips = calls.calls.Load()-sentCalls, wire.statements.Load()-statements, wire.roundTrips.Load()-trips
-		later, err := flushesLater(ctx, b, flushes+n)
-		if err != nil {
-			return nil, err
-		}
+		sentCalls, statements = calls.calls.Load()-sentCalls, wire.statements.Load()-statements
+		trips, commits = wire.roundTrips.Load()-trips, wire.commits.Load()-commits
 		per := func(total int64) string { return strconv.FormatFloat(float64(total)/n, 'f', 1, 64) }
-		rows = append(rows, []string{build.name, formatSwitch(on), per(sentCalls), per(statements), per(trips), per(int64(later - flushes))})
+		rows = append(rows, []string{build.name, formatSwitch(on), per(sentCalls), per(statements), per(trips), per(commits)})
 	}
 	return rows, nil
-}
-
-// flushesLater waits until the flushes that are expected were reported, for 3 s at most.
-func flushesLater(ctx context.Context, b *bench, expected int) (n int, err error) {
-	for deadline := time.Now().Add(3 * time.Second); n < expected && time.Now().Before(deadline); {
-		<-time.After(100 * time.Millisecond)
-		if n, err = b.db.flushes(ctx); err != nil {
-			return 0, err
-		}
-	}
-	return n, nil
 }

@@ -44,11 +44,12 @@ func (c *callCounter) url() string { return "http://" + c.listener.Addr().String
 func (c *callCounter) close() error { return c.server.Close() }
 
 // wireCounter is a TCP proxy in front of PostgreSQL that counts what the client sends:
-// statements (Execute and Query messages) and round trips (Sync and Query messages).
+// statements (Execute and Query messages), round trips (Sync and Query messages) and
+// commits. A commit is durable, because statements that are not send none.
 type wireCounter struct {
-	listener               net.Listener
-	server                 string
-	statements, roundTrips atomic.Int64
+	listener                        net.Listener
+	server                          string
+	statements, roundTrips, commits atomic.Int64
 }
 
 func newWireCounter(databaseURL string) (*wireCounter, string, error) {
@@ -106,7 +107,7 @@ func (w *wireCounter) count(server io.Writer, client io.Reader) error {
 			return err
 		}
 		if !first {
-			w.countMessage(header[0])
+			w.countMessage(header[0], body)
 		}
 		if _, err := server.Write(bytes.Join([][]byte{head, body}, nil)); err != nil {
 			return err
@@ -114,9 +115,12 @@ func (w *wireCounter) count(server io.Writer, client io.Reader) error {
 	}
 }
 
-func (w *wireCounter) countMessage(kind byte) {
+func (w *wireCounter) countMessage(kind byte, body []byte) {
 	switch kind {
 	case 'Q':
+		if bytes.EqualFold(bytes.TrimRight(body, "\x00"), []byte("commit")) {
+			w.commits.Add(1)
+		}
 		w.statements.Add(1)
 		w.roundTrips.Add(1)
 	case 'E':

@@ -23,10 +23,8 @@ type database struct {
 
 func startDatabase(ctx context.Context) (_ *database, err error) {
 	server, err := devpostgres.Start(ctx, devpostgres.Options{
-		BinDir: os.Getenv("PG_BIN"),
-		// The write-ahead log's own process stays asleep, so what is flushed during a
-		// measurement was flushed by a commit.
-		Settings: map[string]string{"max_connections": "400", "wal_writer_delay": "10s", "max_wal_size": "4GB", "checkpoint_timeout": "30min", "jit": "off"},
+		BinDir:   os.Getenv("PG_BIN"),
+		Settings: map[string]string{"max_connections": "400", "max_wal_size": "4GB", "checkpoint_timeout": "30min", "jit": "off"},
 	})
 	if err != nil {
 		return nil, err
@@ -73,11 +71,4 @@ func (d *database) fork(ctx context.Context, name string) (string, error) {
 	}
 	u.Path = "/" + name
 	return u.String(), nil
-}
-
-// flushes returns how many times the write-ahead log was flushed so far. Backends
-// report it about a second late.
-func (d *database) flushes(ctx context.Context) (n int, err error) {
-	err = d.pool.QueryRow(ctx, "SELECT wal_sync FROM pg_stat_wal").Scan(&n)
-	return n, err
 }
