@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -65,6 +66,42 @@ func (l desk) setStandby(name string) {
 	// The checkpointer releases the sessions that wait, and each session reads the file
 	// when it is idle: a new one has the current value.
 	l.untilCount(1, `SELECT count(*) FROM pg_file_settings WHERE name = 'synchronous_standby_names' AND setting = '`+name+`' AND applied`)
+	if name != "" {
+		l.untilCommitsWait()
+	}
+}
+
+// untilCommitsWait commits probes until one waits for the standby. Commits wait only after
+// the checkpointer has read the file, which no view shows.
+func (l desk) untilCommitsWait() {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
+	defer cancel()
+	for ctx.Err() == nil {
+		done := make(chan error, 1)
+		go func() {
+			_, err := l.db.Pool().Exec(ctx, `SELECT pg_logical_emit_message(true, 'probe', '')`)
+			done <- err
+		}()
+		for committed := false; !committed; {
+			select {
+			case err := <-done:
+				if err != nil {
+					l.t.Fatal(err)
+				}
+				committed = true
+			default:
+				if l.count(waitForStandby) == 1 {
+					l.exec(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+					if err := <-done; err != nil {
+						l.t.Fatal(err)
+					}
+					return
+				}
+			}
+		}
+	}
+	l.t.Fatal("no commit waits for the standby")
 }
 
 const waitForStandby = `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
