@@ -21,8 +21,8 @@ const errLocked = syscall.EWOULDBLOCK
 // run as root. A nil account means this process's user.
 type account struct{ uid, gid uint32 }
 
-// newAccount returns the account for a new cluster: the user postgres, else the user nobody, else
-// the usual uid of that user.
+// newAccount returns the account for a new cluster: that of the user postgres, else that of the
+// system's user without rights, else the usual uid of the latter.
 func newAccount() *account {
 	if os.Geteuid() != 0 {
 		return nil
