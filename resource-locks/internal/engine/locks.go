@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/schemas/fault"
+)
+
+// Observer receives events, for metrics and the list of the latest events. Its methods
+// are called from many goroutines and must not block.
+type Observer interface {
+	Observe(e Event)
+}
+
+// EventKind is what happened to a lock or a claim.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventGranted   EventKind = "granted"
+	EventRenewed   EventKind = "renewed"
+	EventRefused   EventKind = "refused"
+	EventReleased  EventKind = "released"
+	EventExpired   EventKind = "expired"
+	EventForced    EventKind = "forced"
+	EventRequested EventKind = "requested" // another user asked for it
+	EventQueued    EventKind = "queued"    // a claim began to wait
+)
+
+// EventKinds returns every kind, in the order of declaration.
+func EventKinds() []EventKind {
+	return []EventKind{EventGranted, EventRenewed, EventRefused, EventReleased, EventExpired, EventForced, EventRequested, EventQueued}
+}
+
+// Event is one event of this instance.
+type Event struct {
+	Kind      EventKind
+	Namespace string
+	Name      string // of the lock, or the paths of the claim
+	Owner     string // of the lock; for EventRefused, who was refused
+	At        time.Time
+}
+
+// Locks is the flat locks of all fronts: it checks what callers say, asks the store, and
+// reports events. It is safe for concurrent use.
+type Locks struct {
+	LockStore // List, Fetch, Count, Releases
+
+	observer Observer
+}
+
+// NewLocks returns the locks of a store.
+func NewLocks(store LockStore, observer Observer) *Locks {
+	return &Locks{LockStore: store, observer: observer}
+}
+
+// Acquire is LockStore.Acquire. It shortens a TTL above MaxTTL. Fault: Invalid.
+func (l *Locks) Acquire(ctx context.Context, a Acquire) (Grant, error) {
+	if err := checkAcquire(a); err != nil {
+		return Grant{}, err
+	}
+	a.TTL = min(a.TTL, MaxTTL)
+	g, err := l.LockStore.Acquire(ctx, a)
+	if err != nil {
+		return Grant{}, err
+	}
+	if g.Expired {
+		l.report(EventExpired, a.Key, "")
+	}
+	switch g.Outcome {
+	case Granted:
+		l.report(EventGranted, a.Key, a.Owner)
+	case Renewed:
+		l.report(EventRenewed, a.Key, a.Owner)
+	case Held:
+		l.report(EventRefused, a.Key, a.Owner)
+	case Kept, Released, Free:
+	}
+	return g, nil
+}
+
+// Refresh is LockStore.Refresh. Fault: Invalid.
+func (l *Locks) Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, error) {
+	if err := checkKeyAndOwner(r.Key, r.Owner); err != nil {
+		return Lock{}, "", err
+	}
+	if r.TTL < time.Millisecond {
+		return Lock{}, "", errShortTTL
+	}
+	r.TTL = min(r.TTL, MaxTTL)
+	lock, outcome, err := l.LockStore.Refresh(ctx, r)
+	if err != nil {
+		return Lock{}, "", err
+	}
+	switch outcome {
+	case Refreshed:
+		l.report(EventRenewed, r.Key, r.Owner)
+	case Resumed:
+		l.report(EventGranted, r.Key, r.Owner)
+	case NotOwner, UnknownID:
+		l.report(EventRefused, r.Key, r.Owner)
+	}
+	return lock, outcome, nil
+}
+
+// Release is LockStore.Release. Fault: Invalid.
+func (l *Locks) Release(ctx context.Context, key Key, owner string) (Lock, Outcome, error) {
+	if err := checkKey(key); err != nil {
+		return Lock{}, "", err
+	}
+	if err := checkText("the owner", owner, MaxName); err != nil {
+		return Lock{}, "", err
+	}
+	lock, outcome, err := l.LockStore.Release(ctx, key, owner)
+	if err == nil && outcome == Released {
+		l.report(EventReleased, key, owner)
+	}
+	return lock, outcome, err
+}
+
+// ForceRelease is LockStore.ForceRelease. Fault: Invalid.
+func (l *Locks) ForceRelease(ctx context.Context, key Key, id uuid.UUID, n Note) (Lock, error) {
+	if err := checkKey(key); err != nil {
+		return Lock{}, err
+	}
+	if err := n.Check(); err != nil {
+		return Lock{}, err
+	}
+	lock, err := l.LockStore.ForceRelease(ctx, key, id, n)
+	if err == nil {
+		l.report(EventForced, key, lock.Owner)
+	}
+	return lock, err
+}
+
+// Ask is LockStore.Ask. Fault: Invalid.
+func (l *Locks) Ask(ctx context.Context, key Key, a AskedFor) (Lock, error) {
+	if err := checkKeyAndOwner(key, a.By); err != nil {
+		return Lock{}, err
+	}
+	if err := checkText("the name", a.Name, MaxName); err != nil {
+		return Lock{}, err
+	}
+	if err := checkText("the message", a.Message, MaxMessage); err != nil {
+		return Lock{}, err
+	}
+	lock, err := l.LockStore.Ask(ctx, key, a)
+	if err == nil {
+		l.report(EventRequested, key, a.By)
+	}
+	return lock, err
+}
+
+// Sweep is LockStore.Sweep.
+func (l *Locks) Sweep(ctx context.Context, keep time.Duration, limit int) ([]Lock, error) {
+	expired, err := l.LockStore.Sweep(ctx, keep, limit)
+	for _, lock := range expired {
+		l.report(EventExpired, lock.Key, lock.Owner)
+	}
+	return expired, err
+}
+
+func (l *Locks) report(kind EventKind, key Key, owner string) {
+	l.observer.Observe(Event{Kind: kind, Namespace: key.Namespace, Name: key.Name, Owner: owner, At: time.Now()})
+}
+
+var errShortTTL = fault.New(fault.Invalid, "the time to live is below 1 ms")
+
+func checkAcquire(a Acquire) error {
+	if err := checkKeyAndOwner(a.Key, a.Owner); err != nil {
+		return err
+	}
+	if err := checkText("the kind", a.Kind, MaxName); err != nil {
+		return err
+	}
+	if len(a.Value) > MaxValue {
+		return fault.New(fault.Invalid, "the value has more than %d bytes", MaxValue)
+	}
+	if err := checkText("the value", a.Value, MaxValue); err != nil {
+		return err
+	}
+	if a.TTL < time.Millisecond {
+		return errShortTTL
+	}
+	return nil
+}
+
+func checkKeyAndOwner(key Key, owner string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if owner == "" {
+		return fault.New(fault.Invalid, "the owner is empty")
+	}
+	return checkText("the owner", owner, MaxName)
+}
+
+func checkKey(key Key) error {
+	if key.Namespace == "" {
+		return fault.New(fault.Invalid, "the namespace is empty")
+	}
+	if err := checkText("the namespace", key.Namespace, MaxNamespace); err != nil {
+		return err
+	}
+	return checkText("the name", key.Name, MaxName)
+}
