@@ -205,7 +205,7 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodGet, path: "/check-out-history-storage/figures", query: []string{"minutes"}},
 		{method: http.MethodPost, path: "/loan-storage/check-outs", body: record{
 			"loan":        record{"id": id(), "userId": id(), "itemId": id(), "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout"},
-			"itemVersion": 1, "lockId": id(),
+			"itemVersion": 1, "lockId": id(), "limit": record{"max": 3, "materialTypeId": id(), "loanTypeId": id()},
 		}},
 		{method: http.MethodPost, path: "/loan-storage/check-ins", body: record{
 			"itemId": id(), "servicePointId": id(), "checkInDate": "2026-03-01T10:00:00Z", "itemVersion": 1, "itemStatus": "Available",
@@ -230,7 +230,6 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodPost, path: "/loan-storage/check-out-facts", body: record{
 			"userBarcode": "P-1", "proxyUserBarcode": "P-2", "itemBarcode": "B-1", "titleLevel": true,
 		}, texts: []string{"userBarcode", "proxyUserBarcode", "itemBarcode"}},
-		{method: http.MethodGet, path: "/loan-storage/open-loan-count", query: []string{"userId", "materialTypeId", "loanTypeId"}},
 		{method: http.MethodGet, path: settings},
 		{method: http.MethodPut, path: settings, body: record{
 			"value": record{"lockTtl": 3000}, "version": "0", "reason": "Monday", "byName": "Ann",

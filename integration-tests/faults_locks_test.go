@@ -93,7 +93,7 @@ func TestLock_TakenOverHolderAcquiresAgain(t *testing.T) {
 	takeOver := func() { once.Do(func() { p.acquireLock(t, id, 0) }) }
 	p = startPair(t, stack.Options{
 		CirculationEnv: enableLock("LOCK_TTL_MS=60000"),
-		Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Recounted, do: takeOver} },
+		Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Locked, do: takeOver} },
 	}, 1)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
@@ -112,11 +112,11 @@ func TestLock_RefusesAHolderThatSlept(t *testing.T) {
 	t.Parallel()
 	var p *pair
 	var id string
-	recounted, wakeUp := make(chan struct{}), make(chan struct{})
+	granted, wakeUp := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	sleep := func() {
 		once.Do(func() {
-			close(recounted)
+			close(granted)
 			<-wakeUp
 		})
 	}
@@ -126,13 +126,13 @@ func TestLock_RefusesAHolderThatSlept(t *testing.T) {
 			if i == 1 {
 				return circulation.NoObserver{}
 			}
-			return stepHook{step: circulation.Recounted, do: sleep}
+			return stepHook{step: circulation.Locked, do: sleep}
 		},
 	}, 1)
 	id, patron := p.addPatron(t)
 	books := p.addBooks(t, 2)
 	sleeper := p.startLending(t.Context(), t, 0, books[0], patron)
-	<-recounted
+	<-granted
 	p.acquireLock(t, id, 0)
 	if a := p.lendBook(t, 1, books[1], patron); a.Status != http.StatusCreated {
 		t.Errorf("the second machine was answered %d %s", a.Status, a.Body)

@@ -104,7 +104,7 @@ func TestLinkFaults_OfEachCall(t *testing.T) {
 		"GET /circulation-settings-storage/circulation-settings", "POST " + factsPath, "GET /groups/{id}", "GET /locations/{id}",
 		"GET /material-types/{id}", "GET /circulation-rules-storage", "GET /loan-policy-storage/loan-policies/{id}",
 		"GET /fixed-due-date-schedule-storage/fixed-due-date-schedules/{id}", settings,
-		"POST " + acquirePath, "GET /loan-storage/open-loan-count", "POST " + commitPath,
+		"POST " + acquirePath, "POST " + commitPath,
 	}
 	p, links := startPairWithLinks(t, stack.Options{Circulations: 1 + len(calls), CirculationEnv: shortWait}, 1)
 	p.storeLockEnabled(t)

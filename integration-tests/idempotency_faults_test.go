@@ -24,9 +24,9 @@ func crashAt(at circulation.Step, link **link) circulation.Observer {
 
 func TestIdempotencyKey_FinishesACrashedCheckOut(t *testing.T) {
 	t.Parallel()
-	for _, step := range []circulation.Step{circulation.Validated, circulation.Locked, circulation.Recounted, circulation.Committed} {
+	for _, step := range []circulation.Step{circulation.Validated, circulation.Locked, circulation.Committed} {
 		for _, enabled := range []bool{true, false} {
-			if !enabled && (step == circulation.Locked || step == circulation.Recounted) {
+			if !enabled && step == circulation.Locked {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, lock enabled is %t", step, enabled), func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestIdempotencyKey_RepeatWaits(t *testing.T) {
 // be answered first.
 func checkRepeatWaits(t *testing.T) bool {
 	t.Helper()
-	p, _, asleep, wake := startPairThatSleeps(t, circulation.Recounted)
+	p, _, asleep, wake := startPairThatSleeps(t, circulation.Locked)
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	first := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
@@ -163,7 +163,7 @@ func TestIdempotencyKey_TakenOverInstanceAnswersAlike(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, links, asleep, wake := startPairThatSleeps(t, circulation.Recounted)
+			p, links, asleep, wake := startPairThatSleeps(t, circulation.Locked)
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
 			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}) // the claim cannot be renewed

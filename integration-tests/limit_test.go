@@ -24,7 +24,7 @@ const (
 	raceTTL       = 300 * time.Millisecond
 )
 
-// pausingObserver pauses a share of all check-outs between recount and commit.
+// pausingObserver pauses a share of all check-outs between grant and commit.
 type pausingObserver struct {
 	circulation.NoObserver
 	percent int
@@ -32,7 +32,7 @@ type pausingObserver struct {
 }
 
 func (p pausingObserver) Reached(ctx context.Context, step circulation.Step, _ time.Duration) {
-	if step == circulation.Recounted && rand.N(100) < p.percent {
+	if step == circulation.Locked && rand.N(100) < p.percent {
 		select {
 		case <-time.After(p.pause):
 		case <-ctx.Done():

@@ -197,7 +197,6 @@ func (p *pair) failCallsFor(t *testing.T, l *link, barcode string) {
 		{fault: linkFault{path: factsPath, handle: quote(http.StatusNotFound)}},
 		{fault: linkFault{path: factsPath, handle: quote(http.StatusOK)}},
 		{fault: linkFault{path: factsPath, handle: quote(http.StatusInternalServerError)}},
-		{fault: linkFault{path: "/loan-storage/open-loan-count", handle: quote(http.StatusBadRequest)}},
 		{fault: linkFault{path: acquirePath, method: http.MethodPost, handle: quote(http.StatusServiceUnavailable)}},
 		{fault: linkFault{path: commitPath, handle: quote(http.StatusBadGateway)}},
 		{fault: linkFault{path: commitPath, handle: loseAnswer}},

@@ -90,14 +90,14 @@ func TestShutdown_CheckOutWithoutStorage(t *testing.T) {
 
 func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 	t.Parallel()
-	recounted, goOn := make(chan struct{}), make(chan struct{})
+	granted, goOn := make(chan struct{}), make(chan struct{})
 	proceed := sync.OnceFunc(func() { close(goOn) })
 	t.Cleanup(proceed)
 	p := startPair(t, stack.Options{
 		CirculationEnv: enableLock("LOCK_TTL_MS=60000"),
 		Observe: func(int) circulation.Observer {
-			return stepHook{step: circulation.Recounted, do: func() {
-				close(recounted)
+			return stepHook{step: circulation.Locked, do: func() {
+				close(granted)
 				<-goOn
 			}}
 		},
@@ -105,7 +105,7 @@ func TestShutdown_CirculationFinishesItsCheckOuts(t *testing.T) {
 	id, patron := p.addPatron(t)
 	book := p.addBooks(t, 1)[0]
 	running := p.startLending(t.Context(), t, 0, book, patron)
-	<-recounted
+	<-granted
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.StopCirculation(0) }()
 	u, err := url.Parse(p.Circulations[0])

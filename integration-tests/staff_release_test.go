@@ -13,24 +13,24 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// stoppingObserver stops the first check-out after its recount, as on a machine that hangs.
+// stoppingObserver stops the first check-out before its commit, as on a machine that hangs.
 type stoppingObserver struct {
 	circulation.NoObserver
-	counted, goOn chan struct{}
+	granted, goOn chan struct{}
 	once          *sync.Once
 	repeats       chan string // the reasons of repeated commits
 }
 
 func newStoppingObserver() stoppingObserver {
 	return stoppingObserver{
-		counted: make(chan struct{}), goOn: make(chan struct{}), once: new(sync.Once), repeats: make(chan string, 10),
+		granted: make(chan struct{}), goOn: make(chan struct{}), once: new(sync.Once), repeats: make(chan string, 10),
 	}
 }
 
 func (s stoppingObserver) Reached(_ context.Context, step circulation.Step, _ time.Duration) {
-	if step == circulation.Recounted {
+	if step == circulation.Locked {
 		s.once.Do(func() {
-			close(s.counted)
+			close(s.granted)
 			<-s.goOn
 		})
 	}
@@ -57,7 +57,7 @@ func TestStaffRelease_RefusesTheHolder(t *testing.T) {
 	const requestID = "gate-1/check-out-17"
 	p.machines[0].Header = http.Header{"X-Okapi-Request-Id": {requestID}}
 	hangs := p.startLending(t.Context(), t, 0, books[0], patron)
-	<-holder.counted
+	<-holder.granted
 	waits := p.startLending(t.Context(), t, 1, books[1], patron)
 	p.waitForWaiters(t, 1)
 

@@ -17,6 +17,9 @@ type CheckOut struct {
 	// ReleaseLock releases the lock in the transaction that writes the loan. A commit that
 	// is refused leaves it, and so does a repeat.
 	ReleaseLock bool `json:"releaseLock,omitempty"`
+	// Limit bounds the patron's open loans. Storage counts them under the lock, so it needs
+	// LockID.
+	Limit *ItemLimit `json:"limit,omitempty"`
 	// SettingsVersion is the version of the lock settings that the caller acted on.
 	// It is required without a lock, and under a lock that only an environment asks
 	// for.
@@ -33,6 +36,14 @@ type CheckOut struct {
 	// ClaimID names the caller's claim on the Idempotency-Key of the check-out, if
 	// it has one: a second fence, see CheckOutRequest.
 	ClaimID string `json:"claimId,omitempty"`
+}
+
+// ItemLimit is a limit of a patron's open loans. Loans of items that are claimed returned
+// do not count. A type that is empty does not narrow the count.
+type ItemLimit struct {
+	Max            int    `json:"max"` // a patron with so many loans gets no other
+	MaterialTypeID string `json:"materialTypeId,omitempty"`
+	LoanTypeID     string `json:"loanTypeId,omitempty"` // the one in force for the item
 }
 
 // CheckOutResult is the answer to it: the loan and the item as stored.
@@ -107,13 +118,6 @@ type Renewal struct {
 // RenewalResult is the answer to it: the loan as stored.
 type RenewalResult struct {
 	Loan json.RawMessage `json:"loan"`
-}
-
-// OpenLoanCount is the answer of GET /loan-storage/open-loan-count (ours): a
-// patron's open loans as FOLIO's item limit counts them, that is without items
-// claimed returned.
-type OpenLoanCount struct {
-	Count int `json:"count"`
 }
 
 // LockSettingsState is the answer of GET and PUT

@@ -48,7 +48,6 @@ type Step = checkout.Step
 const (
 	Validated = checkout.Validated
 	Locked    = checkout.Locked
-	Recounted = checkout.Recounted
 	Committed = checkout.Committed
 	Released  = checkout.Released
 )

@@ -51,6 +51,8 @@ const (
 	// RequestChanged is a commit or a new request that acted on an old state of
 	// the item's queue of requests.
 	RequestChanged Code = "REQUEST_CHANGED"
+	// LimitReached is a commit under the patron's lock that would exceed the item limit.
+	LimitReached Code = "LIMIT_REACHED"
 	// LoanChanged is a renewal that judged another state of the loan.
 	LoanChanged Code = "LOAN_CHANGED"
 	// ClaimLost is a commit or an answer of a check-out whose Idempotency-Key
@@ -85,7 +87,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		Internal, Malformed, MethodNotAllowed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
-		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged,
+		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged,
 		ClaimLost, RequestRunning, KeyReused,
 		LockNotAcquired, OutcomeUnknown, InUse, Overloaded, UnknownTenant, TenantNotReady, Unavailable,
 	}

@@ -21,7 +21,7 @@ func Status(code Code) int {
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case Conflict, InUse, LockLost, SettingsChanged, ItemChanged, RequestChanged, LoanChanged, ClaimLost, RequestRunning:
+	case Conflict, InUse, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged, ClaimLost, RequestRunning:
 		return http.StatusConflict
 	case TooLarge:
 		return http.StatusRequestEntityTooLarge

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +28,8 @@ type CheckOut struct {
 	LockID uuid.UUID
 	// ReleaseLock releases that lock together with the writes.
 	ReleaseLock bool
+	// Limit bounds the patron's open loans; nil means no limit.
+	Limit *Limit
 	// SettingsVersion is the version of the settings that the caller acted on. It may be
 	// empty only under a lock that the tenant's own settings require.
 	SettingsVersion string
@@ -40,6 +43,13 @@ type CheckOut struct {
 
 	loan      records.Record
 	sessionID string // "" when the desk keeps none
+}
+
+// Limit is FOLIO's item limit. A Nil type does not narrow the count.
+type Limit struct {
+	Max            int
+	MaterialTypeID uuid.UUID
+	LoanTypeID     uuid.UUID // an item's temporary loan type if it has one, else its permanent one
 }
 
 // ParseCheckOut reads the body of POST /loan-storage/check-outs. Faults: Malformed for
@@ -59,6 +69,15 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	}
 	if c.LockID == uuid.Nil && c.SettingsVersion == "" {
 		return CheckOut{}, newInvalid("lockId or settingsVersion is required", "lockId", doc.Text("lockId"))
+	}
+	if limit := doc.Object("limit"); limit != nil {
+		c.Limit = &Limit{
+			Max: readInteger(limit["max"]), MaterialTypeID: readID(limit, "materialTypeId"), LoanTypeID: readID(limit, "loanTypeId"),
+		}
+		if c.LockID == uuid.Nil {
+			return CheckOut{}, newInvalid("limit is allowed with lockId only, because a count without the lock decides nothing",
+				"limit.max", strconv.Itoa(c.Limit.Max))
+		}
 	}
 	if loan.Object("status") != nil && !records.IsOpenLoan(loan) {
 		return CheckOut{}, newInvalid("loan.status.name must be Open", "loan.status.name", loan.Text("status.name"))
@@ -87,7 +106,10 @@ type Seen struct {
 	Loan          records.Record // the one with the check-out's loan id; nil if there is none
 	OnLoan        bool           // the item has an open loan
 	Queue         Queue          // the open requests of the item or, for TitleLevel, of its instance
-	Now           time.Time      // the database's clock, read once after the last row was locked
+	// OpenLoans is how many open loans Limit counts: of items that exist and are not claimed
+	// returned. A statement of its own counted them, after the lock was locked.
+	OpenLoans int
+	Now       time.Time // the database's clock, read once after the last row was locked
 }
 
 // Lending is what to write and to answer for a check-out.
@@ -110,7 +132,7 @@ const checkedOut = "Checked out"
 
 // Decide judges a check-out. It answers a repeat with the stored loan, also without the
 // lock. Faults: ClaimLost, LockLost, SettingsChanged, ItemChanged, RequestChanged,
-// Invalid.
+// LimitReached, Invalid.
 func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
 	if seen.Loan != nil {
 		return c.repeat(seen)
@@ -123,6 +145,9 @@ func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
 	}
 	own, err := c.findOwnRequest(seen)
 	if err != nil {
+		return Lending{}, err
+	}
+	if err := c.checkLimit(seen); err != nil {
 		return Lending{}, err
 	}
 	return c.lendItem(ctx, seen, own)
@@ -149,7 +174,7 @@ func (c CheckOut) checkFence(seen Seen) error {
 	case c.ClaimID != uuid.Nil && seen.ClaimedLoan != c.LoanID:
 		return fault.New(fault.ClaimLost, "The claim %s is no longer that of the loan: another caller finishes the check-out", c.ClaimID)
 	case c.LockID != uuid.Nil && !locked:
-		return ErrLockLost(c.LockID)
+		return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew", c.LockID)
 	case c.SettingsVersion != "" && seen.SettingsVersion != c.SettingsVersion:
 		return fault.New(fault.SettingsChanged, "The check-out lock settings have version %s, not %s: read them again",
 			seen.SettingsVersion, c.SettingsVersion)
@@ -157,11 +182,6 @@ func (c CheckOut) checkFence(seen Seen) error {
 		return fault.New(fault.SettingsChanged, "The environment of another instance turns the check-out lock on: acquire the lock")
 	}
 	return nil
-}
-
-// ErrLockLost is the fault for a lock that is not the patron's, or no longer.
-func ErrLockLost(id uuid.UUID) error {
-	return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew and count again", id)
 }
 
 func (c CheckOut) checkItem(seen Seen) error {
@@ -178,6 +198,18 @@ func (c CheckOut) checkItem(seen Seen) error {
 		return records.Loan().Violation(openLoanKey, c.loan)
 	}
 	return nil
+}
+
+// checkLimit refuses a loan beyond the limit. It comes after the checks of the item, because the
+// limit counts the types of the item that the caller judged.
+func (c CheckOut) checkLimit(seen Seen) error {
+	if c.Limit == nil || seen.OpenLoans < c.Limit.Max {
+		return nil
+	}
+	f := fault.StorageRefusal(fmt.Sprintf("The patron has %d open loans, and the limit is %d", seen.OpenLoans, c.Limit.Max),
+		fault.Param("openLoans", strconv.Itoa(seen.OpenLoans)))
+	f.Code = fault.LimitReached
+	return f
 }
 
 // findOwnRequest returns the borrower's request that the check-out fills, nil for an

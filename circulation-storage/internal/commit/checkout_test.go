@@ -104,10 +104,18 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 		"version is broken":            {map[string]any{"itemVersion": 3.5}, fault.Invalid, "itemVersion must be of type integer"},
 		"version is negative":          {map[string]any{"itemVersion": -1}, fault.Invalid, "itemVersion must be at least 0"},
 		"version is huge":              {map[string]any{"itemVersion": 1e30}, fault.Invalid, "itemVersion must be at most"},
-		"request id is none":           {map[string]any{"requestId": "first"}, fault.Invalid, "requestId must be a UUID"},
-		"title level is a number":      {map[string]any{"titleLevelRequests": 1}, fault.Invalid, "titleLevelRequests must be of type boolean"},
-		"session id is none":           {map[string]any{"sessionId": "s"}, fault.Invalid, "sessionId must be a UUID"},
-		"NUL in the loan":              {map[string]any{"loan.actionComment": "a\x00b"}, fault.Invalid, `\u0000`},
+		"limit without a lock": {
+			map[string]any{"lockId": nil, "settingsVersion": "7", "limit": map[string]any{"max": 3}}, fault.Invalid, "limit is allowed with lockId only",
+		},
+		"limit is a number":         {map[string]any{"limit": 3}, fault.Invalid, "limit must be of type object"},
+		"limit without a number":    {map[string]any{"limit": map[string]any{"loanTypeId": itemID}}, fault.Invalid, "limit.max is required"},
+		"limit is none":             {map[string]any{"limit": map[string]any{"max": 0}}, fault.Invalid, "limit.max must be at least 1"},
+		"limit is huge":             {map[string]any{"limit": map[string]any{"max": 10000}}, fault.Invalid, "limit.max must be at most 9999"},
+		"type of the limit is none": {map[string]any{"limit": map[string]any{"max": 3, "materialTypeId": "book"}}, fault.Invalid, "limit.materialTypeId must be a UUID"},
+		"request id is none":        {map[string]any{"requestId": "first"}, fault.Invalid, "requestId must be a UUID"},
+		"title level is a number":   {map[string]any{"titleLevelRequests": 1}, fault.Invalid, "titleLevelRequests must be of type boolean"},
+		"session id is none":        {map[string]any{"sessionId": "s"}, fault.Invalid, "sessionId must be a UUID"},
+		"NUL in the loan":           {map[string]any{"loan.actionComment": "a\x00b"}, fault.Invalid, `\u0000`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,6 +173,7 @@ func TestCheckOut_Decide(t *testing.T) {
 	withBoth := map[string]any{"settingsVersion": "7"}
 	environmentOn := func(s *commit.Seen) { s.EnvironmentOn = true }
 	claim := map[string]any{"claimId": otherID}
+	limited := map[string]any{"limit": map[string]any{"max": 3}}
 	nilPatron := map[string]any{"loan.userId": uuid.Nil}
 	tests := map[string]struct {
 		replace map[string]any
@@ -189,6 +198,14 @@ func TestCheckOut_Decide(t *testing.T) {
 		"claim gone":                      {claim, func(*commit.Seen) {}, fault.ClaimLost, "another caller finishes"},
 		"claim of another loan":           {claim, func(s *commit.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
 		"claim gone, repeat":              {claim, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
+
+		"below the limit":               {limited, func(s *commit.Seen) { s.OpenLoans = 2 }, "", ""},
+		"at the limit":                  {limited, func(s *commit.Seen) { s.OpenLoans = 3 }, fault.LimitReached, "has 3 open loans, and the limit is 3"},
+		"beyond the limit":              {limited, func(s *commit.Seen) { s.OpenLoans = 4 }, fault.LimitReached, "has 4 open loans"},
+		"no limit":                      {nil, func(s *commit.Seen) { s.OpenLoans = 99 }, "", ""},
+		"at the limit, a repeat":        {limited, func(s *commit.Seen) { s.OpenLoans, s.Loan = 3, storedLoan(t, patronID, itemID) }, "", ""},
+		"at the limit, lock gone":       {limited, func(s *commit.Seen) { s.OpenLoans, s.LockUser = 3, uuid.Nil }, fault.LockLost, ""},
+		"at the limit, item lent since": {limited, func(s *commit.Seen) { s.OpenLoans, s.Item = 3, storedItem(t, "Checked out") }, fault.ItemChanged, ""},
 
 		"no such item":      {nil, func(s *commit.Seen) { s.Item = nil }, fault.Invalid, "no item with this id"},
 		"item changed":      {map[string]any{"itemVersion": 2}, func(*commit.Seen) {}, fault.ItemChanged, "3, not 2"},

@@ -24,13 +24,14 @@ const (
 	SettingsChanged Outcome = "settings_changed" // the caller acted on old settings
 	ItemChanged     Outcome = "item_changed"
 	RequestChanged  Outcome = "request_changed" // the caller saw another queue
-	Refused         Outcome = "refused"         // other mistakes of the caller
+	LimitReached    Outcome = "limit_reached"
+	Refused         Outcome = "refused" // other mistakes of the caller
 	Failed          Outcome = "error"
 )
 
 // Outcomes returns every outcome, in the order of declaration.
 func Outcomes() []Outcome {
-	return []Outcome{Committed, Repeated, LockLost, ClaimLost, SettingsChanged, ItemChanged, RequestChanged, Refused, Failed}
+	return []Outcome{Committed, Repeated, LockLost, ClaimLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, Refused, Failed}
 }
 
 // Observer receives the ends of commits, for metrics. Its methods are called from many
@@ -38,14 +39,6 @@ func Outcomes() []Outcome {
 type Observer interface {
 	CheckedOut(o Outcome, took time.Duration)
 	CheckedIn(o Outcome, took time.Duration)
-}
-
-// OpenLoans selects open loans of a patron to count. A Nil type selects all.
-type OpenLoans struct {
-	UserID         uuid.UUID
-	MaterialTypeID uuid.UUID
-	LoanTypeID     uuid.UUID // an item's temporary loan type if it has one, else its permanent one
-	LockID         uuid.UUID // the patron's lock that must exist at the count; Nil requires none
 }
 
 // Store commits for the tenant in ctx.
@@ -68,11 +61,6 @@ type Store interface {
 	// SweepCheckIns deletes at most limit check-ins that are a day old, and returns how
 	// many.
 	SweepCheckIns(ctx context.Context, limit int) (int, error)
-
-	// CountOpenLoans counts as FOLIO's item limit does: open loans of items that exist
-	// and are not claimed returned. Fault: LockLost if o.LockID is not the patron's lock
-	// at the time of the count.
-	CountOpenLoans(ctx context.Context, o OpenLoans) (int, error)
 
 	// ReadCheckOutFacts reads what a check-out is judged by, as of one moment. It locks
 	// nothing.
@@ -154,5 +142,5 @@ func outcomeOf(o Outcome, err error) Outcome {
 // refusals has the outcomes of faults that are the caller's.
 var refusals = map[fault.Code]Outcome{
 	fault.LockLost: LockLost, fault.ClaimLost: ClaimLost, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
-	fault.RequestChanged: RequestChanged, fault.Invalid: Refused, fault.Malformed: Refused,
+	fault.RequestChanged: RequestChanged, fault.LimitReached: LimitReached, fault.Invalid: Refused, fault.Malformed: Refused,
 }

@@ -48,6 +48,7 @@ func TestService_ReportsOutcomes(t *testing.T) {
 		"settings changed": {fixedStore{err: fault.New(fault.SettingsChanged, "")}, false, commit.SettingsChanged, commit.SettingsChanged},
 		"item changed":     {fixedStore{err: fault.New(fault.ItemChanged, "")}, false, commit.ItemChanged, commit.ItemChanged},
 		"request changed":  {fixedStore{err: fault.New(fault.RequestChanged, "")}, false, commit.RequestChanged, commit.RequestChanged},
+		"limit reached":    {fixedStore{err: fault.New(fault.LimitReached, "")}, false, commit.LimitReached, commit.LimitReached},
 		"refused":          {fixedStore{err: fault.Validation()}, false, commit.Refused, commit.Refused},
 		"bad body":         {fixedStore{err: errors.New("not reached")}, true, commit.Refused, commit.Refused},
 		"broken":           {fixedStore{err: errors.New("boom")}, false, commit.Failed, commit.Failed},

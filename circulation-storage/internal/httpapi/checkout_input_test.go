@@ -3,7 +3,6 @@ package httpapi_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -63,46 +62,6 @@ func TestCommitRoutes_RefuseBadBodies(t *testing.T) {
 	a.wantNothingWritten()
 }
 
-func TestCommitRoutes_RefuseBadParametersOfTheCount(t *testing.T) {
-	t.Parallel()
-	a := newCommitAPI(t)
-	const user = "userId=0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
-	for query, says := range map[string]string{
-		"":         "userId",
-		"userId=":  "userId",
-		"userId=1": "userId",
-		"userId=0bab56e51ab64ac2afdf8b2df0434378":                             "userId",
-		"userId=" + url.QueryEscape("{0bab56e5-1ab6-4ac2-afdf-8b2df0434378}"): "userId",
-		"userId=" + url.QueryEscape("' OR 1=1 --"):                            "userId",
-		"userId=%00":                          "userId",
-		"userId=" + strings.Repeat("a", 9000): "userId",
-		user + "&materialTypeId=":             "materialTypeId",
-		user + "&materialTypeId=book":         "materialTypeId",
-		user + "&loanTypeId=%27%20OR%201":     "loanTypeId",
-		"materialTypeId=" + uuid.NewString():  "userId",
-	} {
-		w := a.do(http.MethodGet, "/loan-storage/open-loan-count?"+query, "")
-		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "Parameter "+says+" must be a UUID") || w.Body.Len() > 1000 {
-			t.Errorf("%.100s: got %d %s, want 400 about %s", query, w.Code, w.Body, says)
-		}
-	}
-}
-
-func TestCommitRoutes_RefuseUnknownParametersOfTheCount(t *testing.T) {
-	t.Parallel()
-	a := newCommitAPI(t)
-	user := "userId=" + uuid.NewString()
-	for query, want := range map[string]string{
-		user + "&materialType=x": "materialType is unknown; allowed are userId, materialTypeId, loanTypeId, lockId",
-		user + "&" + user:        "userId must be given once, not 2 times",
-	} {
-		w := a.do(http.MethodGet, "/loan-storage/open-loan-count?"+query, "")
-		if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%s: got %d %s, want 422 with %q", query, w.Code, w.Body, want)
-		}
-	}
-}
-
 func TestCommitRoutes_RequireAKnownTenant(t *testing.T) {
 	t.Parallel()
 	a := newCommitAPI(t)
@@ -114,7 +73,6 @@ func TestCommitRoutes_RequireAKnownTenant(t *testing.T) {
 		for _, r := range [][3]string{
 			{http.MethodPost, "/loan-storage/check-outs", lend},
 			{http.MethodPost, "/loan-storage/check-ins", checkIn},
-			{http.MethodGet, "/loan-storage/open-loan-count?userId=" + uuid.NewString(), ""},
 			{http.MethodGet, "/check-out-lock-settings-storage", ""},
 			{http.MethodPut, "/check-out-lock-settings-storage", `{"value":{}}`},
 			{http.MethodDelete, "/check-out-lock-settings-storage", ""},

@@ -18,7 +18,7 @@ type commitHandlers struct {
 }
 
 // CommitRoutes are the all-or-nothing commits of check-outs, check-ins, renewals and
-// new requests, and the count that a check-out needs (all ours).
+// new requests, and the facts that a check-out is judged by (all ours).
 func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 	h := commitHandlers{service, store}
 	return []web.Route{
@@ -46,22 +46,12 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 			Method: http.MethodPost, Path: "/loan-storage/check-out-facts", Permission: "circulation-storage.check-out-facts.post",
 			Body: web.Schema("check-out-subjects"), Endpoint: web.JSON(http.StatusOK, h.readCheckOutFacts),
 		},
-		{
-			Method: http.MethodGet, Path: "/loan-storage/open-loan-count", Permission: "circulation-storage.loans.open-count.get",
-			Query: web.Query{Strict: true, Refuse: web.RefuseAsFolio, Parameters: []web.Parameter{
-				{Name: "userId", Meaning: "the patron's id", Type: web.UUID, Required: true},
-				{Name: "materialTypeId", Meaning: "the material type that counts; absent for all", Type: web.UUID},
-				{Name: "loanTypeId", Meaning: "the loan type that counts; absent for all", Type: web.UUID},
-				{Name: "lockId", Meaning: "the patron's lock, which must be held", Type: web.UUID},
-			}},
-			Endpoint: web.JSON(http.StatusOK, h.countOpenLoans),
-		},
 	}
 }
 
 // checkOut handles POST /loan-storage/check-outs: 201 with loan and item, for a
-// repeat too; 409 when lock, settings or item changed meanwhile; 422 for what
-// never succeeds as sent.
+// repeat too; 409 when lock, settings or item changed meanwhile, or the limit is
+// reached; 422 for what never succeeds as sent.
 func (h commitHandlers) checkOut(c echo.Context) (schemas.CheckOutResult, error) {
 	body, err := web.ReadBody(c)
 	if err != nil {
@@ -136,14 +126,4 @@ func (h commitHandlers) place(c echo.Context) (schemas.PlacedRequest, error) {
 		c.Response().Header().Set(echo.HeaderLocation, "/request-storage/requests/"+p.RequestID.String())
 	}
 	return placed, err
-}
-
-// countOpenLoans handles GET /loan-storage/open-loan-count: 200, or 409 LOCK_LOST
-// when lockId is not the patron's lock any more.
-func (h commitHandlers) countOpenLoans(c echo.Context) (schemas.OpenLoanCount, error) {
-	q := web.QueryOf(c)
-	n, err := h.store.CountOpenLoans(c.Request().Context(), commit.OpenLoans{
-		UserID: q.UUID("userId"), MaterialTypeID: q.UUID("materialTypeId"), LoanTypeID: q.UUID("loanTypeId"), LockID: q.UUID("lockId"),
-	})
-	return schemas.OpenLoanCount{Count: n}, err
 }

@@ -73,6 +73,9 @@ func readCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.See
 		claimID: c.ClaimID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
 		itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
 	})
+	if c.Limit != nil {
+		b.query(countOpenLoansSQL, []any{c.UserID, nullable(c.Limit.MaterialTypeID), nullable(c.Limit.LoanTypeID)}, &seen.OpenLoans)
+	}
 	b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &rows.loan, &seen.OnLoan)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
@@ -129,28 +132,15 @@ func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMe
 // countedByLimit is the condition by which FOLIO's item limit counts the loan of item i.
 const countedByLimit = `i.jsonb->'status'->>'name' <> 'Claimed returned'`
 
+// countOpenLoansSQL counts the patron's open loans for the limit. It is a statement of its own
+// after that of the fence, so its snapshot has what the lock's last holder committed.
+//
 // FOLIO's item limit asks neither for the loan's policy nor for the patron's group
 // or location; a loan type counts when it is the one in force for the item.
-//
-// The statement that counts also looks for the lock, so both see one server at one
-// moment. After a failover, a pool may lead to the old primary and to the new one.
 const countOpenLoansSQL = `
-SELECT count(*),
-       $4::uuid IS NULL OR EXISTS (SELECT FROM {schema}.check_out_lock k WHERE k.id = $4::uuid AND k.user_id = $1::uuid)
+SELECT count(*)
   FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id
  WHERE l.is_open AND l.user_id = $1::uuid
    AND ` + countedByLimit + `
    AND ($2::uuid IS NULL OR i.material_type_id = $2::uuid)
    AND ($3::uuid IS NULL OR coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id) = $3::uuid)`
-
-// CountOpenLoans implements commit.Store.
-func (s *CommitStore) CountOpenLoans(ctx context.Context, o commit.OpenLoans) (int, error) {
-	var n int
-	var held bool
-	args := []any{o.UserID, nullable(o.MaterialTypeID), nullable(o.LoanTypeID), nullable(o.LockID)}
-	err := s.db.readRow(ctx, s.db.lending, "counting open loans", countOpenLoansSQL, args, &n, &held)
-	if err == nil && !held {
-		return 0, commit.ErrLockLost(o.LockID)
-	}
-	return n, err
-}

@@ -117,6 +117,9 @@ type lending struct {
 
 	request, session uuid.UUID // Nil is none
 	titles, release  bool
+
+	limit              int       // 0 is none
+	material, loanType uuid.UUID // that limit counts; Nil is all
 }
 
 // withLock is a check-out of a new loan by a patron who holds the lock.
@@ -148,6 +151,9 @@ func (c lending) body() []byte {
 	}
 	if c.release {
 		fence += `,"releaseLock":true`
+	}
+	if c.limit != 0 {
+		fence += fmt.Sprintf(`,"limit":{"max":%d,"materialTypeId":%q,"loanTypeId":%q}`, c.limit, c.material, c.loanType)
 	}
 	if c.session != uuid.Nil {
 		fence += fmt.Sprintf(`,"sessionId":%q`, c.session)

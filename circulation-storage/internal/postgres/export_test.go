@@ -12,7 +12,7 @@ import (
 
 // Statements for EXPLAIN.
 
-// CountOpenLoansSQL is the statement of CommitStore.CountOpenLoans.
+// CountOpenLoansSQL is the count of the limit.
 const CountOpenLoansSQL = countOpenLoansSQL
 
 // ListStatement returns the statement of RecordStore.List.

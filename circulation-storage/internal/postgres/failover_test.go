@@ -54,8 +54,8 @@ func TestDB_WorksAfterItsSessionsWereEnded(t *testing.T) {
 			return err
 		}},
 		{name: "a list of locks runs once more", call: func() error { _, _, err := l.locks.List(l.ctx(), lock.Filter{Limit: 1}); return err }},
-		{name: "a count of loans runs once more", call: func() error {
-			_, err := l.commits.CountOpenLoans(l.ctx(), commit.OpenLoans{UserID: user})
+		{name: "a read of facts runs once more", call: func() error {
+			_, err := l.commits.ReadCheckOutFacts(l.ctx(), schemas.CheckOutSubjects{})
 			return err
 		}},
 		{name: "the settings are read once more", call: func() error { _, err := l.settings.State(l.ctx()); return err }},
@@ -148,9 +148,6 @@ func TestOpen_KeepsConnectionsForLending(t *testing.T) {
 		defer held.Release()
 	}
 	id := l.lock(user)
-	if _, err := l.commits.CountOpenLoans(l.ctx(), commit.OpenLoans{UserID: user, LockID: id}); err != nil {
-		t.Error(err)
-	}
 	if _, err := l.settings.State(l.ctx()); err != nil {
 		t.Error(err)
 	}

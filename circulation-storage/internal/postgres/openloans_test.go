@@ -1,8 +1,11 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -29,10 +32,11 @@ func (l desk) addLoan(user uuid.UUID, status, itemStatus, itemMore string) {
 		fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"status":{"name":%q}}`, id, user, item, status))
 }
 
-func TestCountOpenLoans_CountsAsTheItemLimitDoes(t *testing.T) {
+func TestItemLimit_CountsAsFolio(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	user := uuid.New()
+	held := l.lock(user)
 	book, dvd := l.addNamed("material_type"), l.addNamed("material_type")
 	week, day := l.addNamed("loan_type"), l.addNamed("loan_type")
 	types := func(material, permanent, temporary uuid.UUID) string {
@@ -51,28 +55,94 @@ func TestCountOpenLoans_CountsAsTheItemLimitDoes(t *testing.T) {
 	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES (gen_random_uuid(),
 		jsonb_build_object('userId', $1::uuid, 'itemId', gen_random_uuid(), 'status', '{"name":"Open"}'::jsonb))`, user) // its item is gone
 
-	tests := map[string]struct {
-		o    commit.OpenLoans
-		want int
+	for name, tt := range map[string]struct {
+		material, loanType uuid.UUID
+		want               int
 	}{
-		"all":                         {commit.OpenLoans{UserID: user}, 3},
-		"books":                       {commit.OpenLoans{UserID: user, MaterialTypeID: book}, 2},
-		"for a week":                  {commit.OpenLoans{UserID: user, LoanTypeID: week}, 2},
-		"for a day":                   {commit.OpenLoans{UserID: user, LoanTypeID: day}, 1},
-		"books for a week":            {commit.OpenLoans{UserID: user, MaterialTypeID: book, LoanTypeID: week}, 1},
-		"a type that nothing has":     {commit.OpenLoans{UserID: user, MaterialTypeID: uuid.New()}, 0},
-		"a patron who never borrowed": {commit.OpenLoans{UserID: uuid.New()}, 0},
-	}
-	for name, tt := range tests {
-		if got, err := l.commits.CountOpenLoans(l.ctx(), tt.o); err != nil || got != tt.want {
-			t.Errorf("%s: got %d, %v, want %d", name, got, err, tt.want)
+		"all":                     {want: 3},
+		"books":                   {material: book, want: 2},
+		"for a week":              {loanType: week, want: 2},
+		"for a day":               {loanType: day, want: 1},
+		"books for a week":        {material: book, loanType: week, want: 1},
+		"a type that nothing has": {material: uuid.New(), want: 0},
+	} {
+		c := lending{loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1, material: tt.material, loanType: tt.loanType}
+		if c.limit = tt.want; tt.want > 0 {
+			l.wantCount(name, c, tt.want)
+			l.wantUntouched(c.item)
 		}
+		c.limit = tt.want + 1
+		l.lend(c)
+		l.exec(`DELETE FROM {schema}.loan WHERE id = $1`, c.loan)
 	}
+}
+
+// wantCount sends a check-out that the limit must refuse, with n open loans counted.
+func (l desk) wantCount(what string, c lending, n int) {
+	l.t.Helper()
+	_, _, err := l.send(c)
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != fault.LimitReached || *f.Details[0].Parameters[0].Value != strconv.Itoa(n) {
+		l.t.Errorf("%s: got %v, want %s with %d open loans", what, err, fault.LimitReached, n)
+	}
+}
+
+func TestCheckOut_RefusesALoanBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	first := l.withLock(uuid.New(), l.addItem("Available", ""))
+	first.limit = 1
+	l.lend(first)
+	second := first
+	second.loan, second.item, second.release = uuid.New(), l.addItem("Available", ""), true
+	for _, what := range []string{"the second loan", "the same again"} {
+		l.wantCount(what, second, 1)
+	}
+	l.wantUntouched(second.item)
+	if n := l.count(`SELECT count(*) FROM {schema}.check_out_lock WHERE id = $1`, second.lock); n != 1 {
+		t.Error("the refusal released the lock")
+	}
+	if _, outcome, err := l.send(first); outcome != commit.Repeated {
+		t.Errorf("a repeat at the limit: got %s, %v, want its loan", outcome, err)
+	}
+	second.lock = uuid.New()
+	if _, _, err := l.send(second); !fault.Is(err, fault.LockLost) {
+		t.Errorf("beyond the limit without the lock: got %v, want %s", err, fault.LockLost)
+	}
+}
+
+// Both commits name one lock. The second begins before the first one ends, and waits for
+// the fence. A snapshot from before that wait would not have the first one's loan.
+func TestCheckOut_CountsAfterTheFence(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	first := l.withLock(uuid.New(), l.addItem("Available", ""))
+	first.limit = 1
+	second := first
+	second.loan, second.item = uuid.New(), l.addItem("Available", "")
+	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, first.item) // stops the first one behind its fence
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := l.send(first)
+		done <- err
+	}()
+	l.waitUntilBlocked(1)
+	var wg sync.WaitGroup
+	wg.Go(func() { l.wantCount("the second commit", second, 1) })
+	l.waitUntilBlocked(2)
+	if err := held.Rollback(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the first commit: %v", err)
+	}
+	wg.Wait()
+	l.wantUntouched(second.item)
 }
 
 // The count runs while the patron's lock is held, so it must not read the whole
 // library.
-func TestCountOpenLoans_UsesTheIndexOfOpenLoans(t *testing.T) {
+func TestItemLimit_UsesTheIndexOfOpenLoans(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	l.exec(`INSERT INTO {schema}.item (id, jsonb) SELECT gen_random_uuid(), '{"status":{"name":"Checked out"}}' FROM generate_series(1, 4000)`)
@@ -83,7 +153,7 @@ func TestCountOpenLoans_UsesTheIndexOfOpenLoans(t *testing.T) {
 	l.exec(`ANALYZE {schema}.item`)
 	l.exec(`ANALYZE {schema}.loan`)
 	for name, types := range map[string]*uuid.UUID{"all": nil, "of one type": new(uuid.UUID)} {
-		rows, _ := l.db.Pool().Query(l.ctx(), `EXPLAIN `+l.sql(postgres.CountOpenLoansSQL), uuid.New(), types, types, types)
+		rows, _ := l.db.Pool().Query(l.ctx(), `EXPLAIN `+l.sql(postgres.CountOpenLoansSQL), uuid.New(), types, types)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			t.Fatal(err)
@@ -92,35 +162,5 @@ func TestCountOpenLoans_UsesTheIndexOfOpenLoans(t *testing.T) {
 		if !strings.Contains(plan, "loan_open_user_id_idx") || strings.Contains(plan, "Seq Scan on loan") || strings.Contains(plan, "Seq Scan on item") {
 			t.Errorf("%s: got the plan\n%s\nwant loan_open_user_id_idx and no Seq Scan", name, plan)
 		}
-	}
-}
-
-func TestCountOpenLoans_WithALock(t *testing.T) {
-	t.Parallel()
-	l := newDesk(t)
-	user, other := uuid.New(), uuid.New()
-	l.addLoan(user, "Open", "Checked out", "")
-	held := l.lock(user)
-	others := l.lock(other)
-	released := l.lock(uuid.New())
-	if _, err := l.locks.Release(l.ctx(), released); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name string
-		lock uuid.UUID
-		want fault.Code
-	}{
-		{name: "counts without a lock", lock: uuid.Nil},
-		{name: "counts under the patron's lock", lock: held},
-		{name: "refuses another patron's lock", lock: others, want: fault.LockLost},
-		{name: "refuses a lock that is gone", lock: released, want: fault.LockLost},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			n, err := l.commits.CountOpenLoans(l.ctx(), commit.OpenLoans{UserID: user, LockID: tt.lock})
-			if fault.CodeOf(err) != tt.want || err == nil && n != 1 {
-				t.Errorf("counted %d, %v, want 1 or %q", n, err, tt.want)
-			}
-		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package checkout lends: it validates a check-out, takes the patron's lock, counts again, commits,
-// and releases the lock.
+// Package checkout lends: it validates a check-out, takes the patron's lock, commits with a recount
+// under that lock, and releases it.
 package checkout
 
 import (
@@ -138,8 +138,8 @@ func (a *attempt) lend(ctx context.Context) (Lent, error) {
 	}
 }
 
-// lendOnce is the part between acquire and release. The second count begins after the grant, and
-// the commit after the count: only then does the count see every loan made under earlier locks.
+// lendOnce is the part between acquire and release. The commit begins after the grant, and storage
+// counts again in it: only then does the count see every loan made under earlier locks.
 func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 	if a.settings.Enabled {
 		id, err := a.acquireLock(ctx, w)
@@ -149,14 +149,6 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 		a.lockID = id
 		defer a.releaseLock(ctx)
 		a.steps.markReached(ctx, Locked)
-		reached, err := a.plan.checkLimit(ctx, a.countNow)
-		if err != nil {
-			return Lent{}, err
-		}
-		if err := reached.Err(); err != nil {
-			return Lent{}, err
-		}
-		a.steps.markReached(ctx, Recounted)
 	} else if a.settings.Version == "" {
 		// Storage refuses a commit that shows neither a lock nor a version.
 		return Lent{}, fault.New(fault.Unavailable, "The check-out lock's settings could not be read from storage")

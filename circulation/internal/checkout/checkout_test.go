@@ -21,6 +21,7 @@ var (
 	errHeld    = fault.New(fault.LockHeld, "Unable to acquire lock")
 	errFull    = fault.New(fault.LockQueueFull, "too many wait")
 	errDown    = fault.New(fault.Internal, "storage is broken")
+	errLimit   = fault.New(fault.LimitReached, "the patron has 3 open loans")
 	errChanged = fault.New(fault.ItemChanged, "item has another version")
 )
 
@@ -32,7 +33,7 @@ func TestCheckOut_LendsUnderTheLockAndReleasesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []checkout.Step{checkout.Validated, checkout.Locked, checkout.Recounted, checkout.Committed, checkout.Released}
+	want := []checkout.Step{checkout.Validated, checkout.Locked, checkout.Committed, checkout.Released}
 	if !slices.Equal(w.steps, want) {
 		t.Errorf("steps %v, want %v", w.steps, want)
 	}
@@ -70,7 +71,7 @@ func TestCheckOut_TakesNoLockWithTheFeatureOff(t *testing.T) {
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.requests) != 0 || w.commits[0].LockID != "" || w.commits[0].SettingsVersion != "7" {
+	if len(w.requests) != 0 || w.commits[0].LockID != "" || w.commits[0].Limit != nil || w.commits[0].SettingsVersion != "7" {
 		t.Errorf("asked for %v, committed %+v", w.requests, w.commits[0])
 	}
 }
@@ -93,11 +94,15 @@ func TestCheckOut_RefusesALimitReachedMeanwhile(t *testing.T) {
 	if !errors.As(err, &f) || len(f.Details) != 1 || f.Details[0].Code != "ITEM_LIMIT_MATERIAL_TYPE" {
 		t.Fatalf("got %v", err)
 	}
-	if len(w.commits) != 0 || len(w.released) != 1 {
-		t.Errorf("%d commits, released %v", len(w.commits), w.released)
+	if got := describeDetails(err); !slices.Equal(got, []string{"Patron has reached maximum limit of 3 items for material type [itemLimitBlock " + mayLimit + "]"}) ||
+		*f.Details[0].Parameters[0].Value != "book" || *f.Details[0].Parameters[1].Value != "3" {
+		t.Errorf("got %q with %+v, want the refusal of the first count", got, f.Details[0].Parameters)
 	}
-	if w.endings[0].Outcome != checkout.OutcomeLimitReached {
-		t.Errorf("outcome %v", w.endings[0].Outcome)
+	if len(w.commits) != 1 || len(w.durable) != 0 || !slices.Equal(w.released, []string{w.commits[0].LockID}) {
+		t.Errorf("%d commits, released %v, durably %v", len(w.commits), w.released, w.durable)
+	}
+	if e := w.endings[0]; e.Outcome != checkout.OutcomeLimitReached || e.Repeats != 0 {
+		t.Errorf("ended as %+v", e)
 	}
 }
 
@@ -174,8 +179,8 @@ func TestCheckOut_TakesALostLockAgainForTheSameLoan(t *testing.T) {
 		if len(w.commits) != 2 || string(w.commits[0].Loan) != string(w.commits[1].Loan) || w.commits[0].LockID == w.commits[1].LockID {
 			t.Errorf("committed %+v", w.commits)
 		}
-		if len(w.counted) != 2 {
-			t.Errorf("counted %d times, want once under each lock", len(w.counted))
+		if w.commits[0].Limit == nil || w.commits[1].Limit == nil {
+			t.Errorf("committed %+v, want a count under each lock", w.commits)
 		}
 		if len(w.released) != 2 {
 			t.Errorf("released %v", w.released)
@@ -188,8 +193,8 @@ func TestCheckOut_EndsWithTheBudgetOfALostLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		w.onStep = func(s checkout.Step) {
-			if s == checkout.Recounted {
-				<-time.After(700 * time.Millisecond) // a pause between recount and commit
+			if s == checkout.Locked {
+				<-time.After(700 * time.Millisecond) // a pause between grant and commit
 			}
 		}
 		w.commit = []error{errLost, errLost, errLost, errLost, errLost}
@@ -224,7 +229,7 @@ func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 		w := newWorld()
 		w.commit = []error{errChanged}
 		w.onStep = func(s checkout.Step) {
-			if s == checkout.Recounted {
+			if s == checkout.Locked {
 				w.Book.Version = 5
 			}
 		}
@@ -237,7 +242,7 @@ func TestCheckOut_ReadsAChangedItemOnce(t *testing.T) {
 		w := newWorld()
 		w.commit = []error{errChanged}
 		w.onStep = func(s checkout.Step) {
-			if s == checkout.Recounted {
+			if s == checkout.Locked {
 				w.Book.Status.Name, w.onLoan = "Checked out", true
 			}
 		}
@@ -276,7 +281,7 @@ func TestCheckOut_OfAMachineThatLeaves(t *testing.T) {
 	}
 	t.Run("before the commit nothing is lent and the lock is released", func(t *testing.T) {
 		t.Parallel()
-		w, err := leaveAt(t, checkout.Recounted)
+		w, err := leaveAt(t, checkout.Locked)
 		if !errors.Is(err, context.Canceled) || len(w.commits) != 0 || len(w.released) != 1 {
 			t.Errorf("got %v, %d commits, released %v", err, len(w.commits), w.released)
 		}

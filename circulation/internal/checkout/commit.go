@@ -50,7 +50,7 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 		return err
 	}
 	found := slices.Concat(p.checkItem(), p.checkQueue())
-	more, err := s.applyPolicy(ctx, &p, a.countNow)
+	more, err := s.applyPolicy(ctx, &p)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,8 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 }
 
 // sendPlan sends the commit, and repeats it while its outcome is unknown. It settles an outcome
-// that stays unknown.
+// that stays unknown. Under a lock the limit goes with the commit, and a recount that refuses is
+// answered as the first count's refusal.
 func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) {
 	p := a.plan
 	if err := ctx.Err(); err != nil {
@@ -83,6 +84,9 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", RequestID: p.fills,
 		TitleLevel: p.facts.Queue.TitleLevel, ClaimID: p.req.ClaimID,
 	}
+	if a.lockID != "" {
+		body.Limit = p.findLimit()
+	}
 	if a.lockID == "" || a.settings.Announced {
 		body.SettingsVersion = a.settings.Version
 	}
@@ -94,7 +98,10 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		a.service.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", p.loan.ID,
 			"patron", redact.Mask(p.loan.UserID), "err", err)
 	})
-	if err != nil && library.IsUnknown(err) {
+	switch {
+	case fault.Is(err, fault.LimitReached):
+		return result, p.refuseLimit(ctx).Err()
+	case err != nil && library.IsUnknown(err):
 		return a.settleOutcome(context.WithoutCancel(ctx), err)
 	}
 	return result, err

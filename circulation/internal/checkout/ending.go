@@ -20,8 +20,7 @@ type Step string
 // The steps, in order.
 const (
 	Validated Step = "validated" // all checks passed; nothing is locked or written
-	Locked    Step = "locked"    // the lock was granted
-	Recounted Step = "recounted" // the limit still allows the loan; the commit comes next
+	Locked    Step = "locked"    // the lock was granted; the commit comes next
 	Committed Step = "committed" // the loan exists; the lock is still held
 	Released  Step = "released"  // the lock was given back
 )

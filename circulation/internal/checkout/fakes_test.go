@@ -29,12 +29,9 @@ type world struct {
 	left       int      // places given back
 
 	mu       sync.Mutex
-	open     []int // counts of the snapshot and of OpenLoans in turn; the last one repeats
-	counted  []string
-	shown    []string // the locks that the counts named
-	count    []error  // answers of OpenLoans; afterwards it succeeds
-	held     int      // this many tries find the lock held
-	acquire  []error  // answers of Acquire before that
+	open     []int   // counts of snapshots and commits in turn; the last one repeats
+	held     int     // this many tries find the lock held
+	acquire  []error // answers of Acquire before that
 	requests []checkout.LockRequest
 	released []string
 	durable  []string // those of released that survive a crash
@@ -115,21 +112,6 @@ func (w *world) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
 	return policy.ParseLoanPolicy([]byte(w.Policy))
 }
 
-func (w *world) OpenLoans(_ context.Context, c checkout.LoanCount) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counted = append(w.counted, c.UserID+"|"+c.MaterialTypeID+"|"+c.LoanTypeID)
-	w.shown = append(w.shown, c.LockID)
-	if len(w.count) > 0 {
-		err := w.count[0]
-		w.count = w.count[1:]
-		if err != nil {
-			return 0, err
-		}
-	}
-	return w.nextOpen(), nil
-}
-
 func (w *world) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,6 +174,9 @@ func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Check
 		if err != nil {
 			return schemas.CheckOutResult{}, err
 		}
+	}
+	if c.Limit != nil && w.nextOpen() >= c.Limit.Max {
+		return schemas.CheckOutResult{}, errLimit
 	}
 	return schemas.CheckOutResult{Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`), LockReleased: w.releases && c.ReleaseLock}, nil
 }

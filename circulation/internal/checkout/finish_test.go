@@ -123,7 +123,7 @@ func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 					defer cancel()
 					s.onStep = func(step checkout.Step) { // the request's time is over when the commit begins
-						if step == checkout.Recounted {
+						if step == checkout.Locked {
 							<-time.After(30*time.Second - time.Millisecond)
 						}
 					}

@@ -21,8 +21,7 @@ type changing struct {
 	*world
 	change    func(*world)
 	withdrawn bool           // the changed item has no holdings record any more
-	counts    []string       // material types that were counted
-	limit     map[string]int // open loans by material type
+	loans     map[string]int // open loans by material type, as the snapshots have them
 }
 
 func (c *changing) CheckOut(ctx context.Context, body schemas.CheckOut) (schemas.CheckOutResult, error) {
@@ -34,14 +33,14 @@ func (c *changing) CheckOut(ctx context.Context, body schemas.CheckOut) (schemas
 	return c.world.CheckOut(ctx, body)
 }
 
-func (c *changing) OpenLoans(ctx context.Context, count checkout.LoanCount) (int, error) {
-	c.counts = append(c.counts, count.MaterialTypeID)
-	_, err := c.world.OpenLoans(ctx, count)
-	return c.limit[count.MaterialTypeID], err
-}
-
 func (c *changing) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
 	seen, err := c.world.Snapshot(ctx, subjects)
+	if seen.User != nil {
+		seen.OpenLoans = nil
+		for id, n := range c.loans {
+			seen.OpenLoans = append(seen.OpenLoans, schemas.OpenLoans{MaterialTypeID: id, Count: n})
+		}
+	}
 	if c.withdrawn && subjects.ItemID != "" {
 		seen.Holdings, seen.Instance = library.Holdings{}, library.Instance{}
 	}
@@ -65,7 +64,7 @@ func TestChangedItem_HasTheLimitOfItsNewType(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &changing{
-				world: newWorld(), limit: map[string]int{librarytest.BookTypeID: 2, dvdTypeID: 3},
+				world: newWorld(), loans: map[string]int{librarytest.BookTypeID: 2, dvdTypeID: 3},
 				change: func(w *world) { w.Book.MaterialTypeID = dvdTypeID },
 			}
 			c.set = set
@@ -74,13 +73,26 @@ func TestChangedItem_HasTheLimitOfItsNewType(t *testing.T) {
 			if want := []string{"Patron has reached maximum limit of 3 items for material type"}; !slices.Equal(librarytest.Messages(err), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
-			if len(c.commits) != 1 || c.counts[len(c.counts)-1] != dvdTypeID {
-				t.Errorf("committed %d times, counted %v, want one commit and a last count of the new type", len(c.commits), c.counts)
+			if len(c.commits) != 1 {
+				t.Errorf("committed %d times, want a refusal by the count of the new type", len(c.commits))
 			}
 			if e := c.endings[0]; e.Outcome != checkout.OutcomeLimitReached || e.Repeats != 1 {
 				t.Errorf("ended as %+v", e)
 			}
 		})
+	}
+}
+
+func TestChangedItem_IsCountedByItsNewType(t *testing.T) {
+	t.Parallel()
+	c := &changing{world: newWorld(), change: func(w *world) { w.Book.MaterialTypeID, w.open = dvdTypeID, []int{3} }}
+	c.RulesText += "m " + dvdTypeID + ": l " + librarytest.ThreeID + " r r1 n n1 o o1 i i1\n"
+	_, err := c.lend(t)
+	if want := []string{"Patron has reached maximum limit of 3 items for material type"}; !slices.Equal(librarytest.Messages(err), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if len(c.commits) != 2 || c.commits[0].Limit.MaterialTypeID != librarytest.BookTypeID || c.commits[1].Limit.MaterialTypeID != dvdTypeID {
+		t.Errorf("committed %+v, want the limit of the old type and then that of the new one", c.commits)
 	}
 }
 

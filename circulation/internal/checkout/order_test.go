@@ -18,6 +18,8 @@ import (
 type recorder struct {
 	*world
 	calls []string
+	lock  string   // granted last
+	held  []string // the lock at the begin of each commit
 }
 
 func (r *recorder) during(name string, do func()) {
@@ -29,15 +31,12 @@ func (r *recorder) during(name string, do func()) {
 
 func (r *recorder) Acquire(ctx context.Context, req checkout.LockRequest) (id string, err error) {
 	r.during("acquire", func() { id, err = r.world.Acquire(ctx, req) })
+	r.lock = id
 	return id, err
 }
 
-func (r *recorder) OpenLoans(ctx context.Context, c checkout.LoanCount) (n int, err error) {
-	r.during("count", func() { n, err = r.world.OpenLoans(ctx, c) })
-	return n, err
-}
-
 func (r *recorder) CheckOut(ctx context.Context, c schemas.CheckOut) (result schemas.CheckOutResult, err error) {
+	r.held = append(r.held, r.lock)
 	r.during("commit", func() { result, err = r.world.CheckOut(ctx, c) })
 	return result, err
 }
@@ -51,41 +50,46 @@ func (r *recorder) Release(ctx context.Context, id string) (err error) {
 func (r *recorder) lend(t *testing.T) error {
 	t.Helper()
 	s := r.service()
-	s.Library, s.Locker, s.Committer = r, r, r
+	s.Locker, s.Committer = r, r
 	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 	return err
 }
 
 var (
 	grant     = []string{"acquire begins", "acquire is answered"}
-	count     = []string{"count begins", "count is answered"}
 	committed = []string{"commit begins", "commit is answered"}
 	givenBack = []string{"release begins", "release is answered"}
 )
 
-func TestOrder_GrantThenCountThenCommit(t *testing.T) {
+// Storage counts within the commit: see TestCheckOut_CountsAfterTheFence.
+func TestOrder_GrantThenCommitThatCounts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prepare func(*world)
 		want    [][]string
 		code    fault.Code
 	}{
-		"lent":                      {prepare: func(*world) {}, want: [][]string{grant, count, committed, givenBack}},
-		"granted at the second try": {prepare: func(w *world) { w.held = 1 }, want: [][]string{grant, grant, count, committed, givenBack}},
-		"the count refuses":         {prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{grant, count, givenBack}, code: fault.Invalid},
-		"the count finds the lock gone": {
-			prepare: func(w *world) { w.count = []error{errLost} },
-			want:    [][]string{grant, count, givenBack, grant, count, committed, givenBack},
-			code:    "",
-		},
+		"lent":                      {prepare: func(*world) {}, want: [][]string{grant, committed, givenBack}},
+		"granted at the second try": {prepare: func(w *world) { w.held = 1 }, want: [][]string{grant, grant, committed, givenBack}},
+		"the count refuses":         {prepare: func(w *world) { w.open = []int{2, 3} }, want: [][]string{grant, committed, givenBack}, code: fault.Invalid},
 		"the commit finds the lock gone": {
 			prepare: func(w *world) { w.commit = []error{errLost} },
-			want:    [][]string{grant, count, committed, givenBack, grant, count, committed, givenBack},
+			want:    [][]string{grant, committed, givenBack, grant, committed, givenBack},
 			code:    "",
 		},
 		"the item changed": {
 			prepare: func(w *world) { w.commit = []error{errChanged} },
-			want:    [][]string{grant, count, committed, count, committed, givenBack},
+			want:    [][]string{grant, committed, committed, givenBack},
+			code:    "",
+		},
+		"the lock is lost, then the item changes": {
+			prepare: func(w *world) { w.commit = []error{errLost, errChanged} },
+			want:    [][]string{grant, committed, givenBack, grant, committed, committed, givenBack},
+			code:    "",
+		},
+		"the answer is lost": {
+			prepare: func(w *world) { w.commit = []error{errGone} },
+			want:    [][]string{grant, committed, committed, givenBack},
 			code:    "",
 		},
 	}
@@ -101,40 +105,12 @@ func TestOrder_GrantThenCountThenCommit(t *testing.T) {
 				if want := slices.Concat(tt.want...); !slices.Equal(r.calls, want) {
 					t.Errorf("got  %q\nwant %q", r.calls, want)
 				}
+				for i, c := range r.commits {
+					if c.LockID != r.held[i] || c.Limit == nil || *c.Limit != (schemas.ItemLimit{Max: 3, MaterialTypeID: librarytest.BookTypeID}) {
+						t.Errorf("commit %d names the lock %q and the limit %+v, want %q and 3 books", i, c.LockID, c.Limit, r.held[i])
+					}
+				}
 			})
 		})
 	}
-}
-
-func TestOrder_CountAndCommitNameOneLock(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	w.count = []error{errLost}
-	w.commit = []error{errChanged}
-	if _, err := w.checkOut(t); err != nil {
-		t.Fatal(err)
-	}
-	last := w.commits[len(w.commits)-1].LockID
-	if len(w.shown) != 3 || w.shown[0] == "" || w.shown[0] == last || w.shown[1] != last || w.shown[2] != last {
-		t.Errorf("the counts named %q, the commit %s; want the lost lock, and the new one twice", w.shown, last)
-	}
-}
-
-func TestOrder_LostLocksEndWithTheBudget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		w.count = slices.Repeat([]error{errLost}, 99)
-		w.onStep = func(s checkout.Step) {
-			if s == checkout.Locked {
-				<-time.After(700 * time.Millisecond)
-			}
-		}
-		if _, err := w.checkOut(t); !fault.Is(err, fault.LockNotAcquired) || len(w.commits) != 0 {
-			t.Errorf("got %v after %d commits, want %s", err, len(w.commits), fault.LockNotAcquired)
-		}
-		if len(w.released) != 3 {
-			t.Errorf("took %d locks within a budget of 2 s and 700 ms each", len(w.released))
-		}
-	})
 }

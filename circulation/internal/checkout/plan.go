@@ -11,8 +11,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// plan is a check-out as its checks found it: what will be written if they pass, and what the
-// recount under the lock needs.
+// plan is a check-out as its checks found it: what will be written if they pass, and the limit that
+// the recount under the lock enforces.
 type plan struct {
 	req      Request
 	facts    library.Facts
@@ -27,7 +27,7 @@ type plan struct {
 
 	limit      policy.ItemLimit
 	limited    bool
-	standing   *LimitStanding // at the last count; nil before the first
+	standing   *LimitStanding // at the last count of circulation; nil before the first
 	overridden bool           // staff lift a block
 	fills      string         // id of the borrower's own request; empty for none
 	loan       library.Loan
@@ -60,7 +60,7 @@ func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found
 		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
 	)
 	if p.facts.ItemFound && (p.facts.UserFound || req.ForceLoanPolicyID != "") { // a forced policy needs no patron
-		more, err := s.applyPolicy(ctx, p, p.countRead)
+		more, err := s.applyPolicy(ctx, p)
 		if err != nil {
 			return p, nil, err
 		}

@@ -155,11 +155,11 @@ func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 	const rest = " r r1 n n1 o o1 i i1\n"
 	tests := map[string]struct {
 		rule string
-		want []string // the count under the lock
+		want *schemas.ItemLimit // of the count under the lock
 	}{
-		"by material type":       {"m " + librarytest.BookTypeID, []string{librarytest.AnnID + "|" + librarytest.BookTypeID + "|"}},
-		"by loan type":           {"t " + librarytest.CanLendID, []string{librarytest.AnnID + "||" + librarytest.CanLendID}},
-		"by both":                {"m " + librarytest.BookTypeID + " + t " + librarytest.CanLendID, []string{librarytest.AnnID + "|" + librarytest.BookTypeID + "|" + librarytest.CanLendID}},
+		"by material type":       {"m " + librarytest.BookTypeID, &schemas.ItemLimit{Max: 3, MaterialTypeID: librarytest.BookTypeID}},
+		"by loan type":           {"t " + librarytest.CanLendID, &schemas.ItemLimit{Max: 3, LoanTypeID: librarytest.CanLendID}},
+		"by both":                {"m " + librarytest.BookTypeID + " + t " + librarytest.CanLendID, &schemas.ItemLimit{Max: 3, MaterialTypeID: librarytest.BookTypeID, LoanTypeID: librarytest.CanLendID}},
 		"by patron group, never": {"g " + librarytest.AdultsID, nil},
 	}
 	for name, tt := range tests {
@@ -170,8 +170,8 @@ func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 			if _, err := w.checkOut(t); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(w.counted, tt.want) {
-				t.Errorf("counted %v, want %v", w.counted, tt.want)
+			if got := w.commits[0].Limit; !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("the commit has the limit %+v, want %+v", got, tt.want)
 			}
 		})
 	}
@@ -299,8 +299,8 @@ func TestPlan_Proxies(t *testing.T) {
 			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) || (err == nil) != (len(w.commits) == 1) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
-			if err == nil && (w.requests[0].UserID != librarytest.AnnID || w.counted[0][:36] != librarytest.AnnID || !contains(w, `"userId":"`+librarytest.AnnID+`","proxyUserId":"`+librarytest.CarlID+`"`)) {
-				t.Errorf("locked %+v, counted %v, lent %s; all must be the sponsor's", w.requests[0], w.counted, w.commits[0].Loan)
+			if err == nil && (w.requests[0].UserID != librarytest.AnnID || !contains(w, `"userId":"`+librarytest.AnnID+`","proxyUserId":"`+librarytest.CarlID+`"`)) {
+				t.Errorf("locked %+v, lent %s; both must be the sponsor's", w.requests[0], w.commits[0].Loan)
 			}
 		})
 	}

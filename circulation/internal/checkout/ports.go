@@ -17,20 +17,6 @@ type Library interface {
 
 	// LoanPolicy may be two seconds old.
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
-
-	// OpenLoans counts a patron's open loans as FOLIO's item limit does. It is never cached. Fault:
-	// LockLost.
-	OpenLoans(ctx context.Context, c LoanCount) (int, error)
-}
-
-// LoanCount says which open loans to count.
-type LoanCount struct {
-	UserID         string
-	MaterialTypeID string // empty does not narrow the count
-	LoanTypeID     string // empty does not narrow the count
-	// LockID is the patron's lock under which the count decides, empty before that. If the lock is
-	// gone, the count fails with LockLost.
-	LockID string
 }
 
 // Admission bounds how many check-outs are worked on at once.
@@ -69,7 +55,7 @@ type LockRequest struct {
 // Committer writes a check-out wholly or not at all.
 type Committer interface {
 	// CheckOut commits. Faults that say it did not happen: ClaimLost, LockLost, SettingsChanged,
-	// ItemChanged, RequestChanged, Invalid, Malformed, TooLarge, Forbidden, NotFound,
+	// ItemChanged, RequestChanged, LimitReached, Invalid, Malformed, TooLarge, Forbidden, NotFound,
 	// UnknownTenant. After any other error the outcome is unknown.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
 

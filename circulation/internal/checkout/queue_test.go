@@ -77,7 +77,7 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 	t.Parallel()
 	change := func(w *world, queue ...schemas.QueuedRequest) {
 		w.onStep = func(s checkout.Step) {
-			if s == checkout.Recounted {
+			if s == checkout.Locked {
 				w.Queue = queue
 			}
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // applyPolicy finds the loan policy and makes the checks that depend on it.
-func (s *Service) applyPolicy(ctx context.Context, p *plan, count countFunc) (fault.List, error) {
+func (s *Service) applyPolicy(ctx context.Context, p *plan) (fault.List, error) {
 	conditions, found, err := s.choosePolicy(ctx, p)
 	if len(found) > 0 || err != nil {
 		return found, err
@@ -27,11 +27,7 @@ func (s *Service) applyPolicy(ctx context.Context, p *plan, count countFunc) (fa
 	if lifted {
 		p.limited = false // under the lock too
 	}
-	reached, err := p.checkLimit(ctx, count)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(found, reached, p.checkLoanable(ctx)), nil
+	return slices.Concat(found, p.checkLimit(ctx), p.checkLoanable(ctx)), nil
 }
 
 // choosePolicy finds the policy that the request names, else that of the rules. It returns which
@@ -74,45 +70,42 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 	return fault.List{library.NewCausedDetail(library.CausePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
 }
 
-// countFunc counts a patron's open loans.
-type countFunc func(ctx context.Context, c LoanCount) (int, error)
-
-// countRead counts the open loans that were read with the patron. It is a first check, which saves
-// a patron at the limit the wait for the lock.
-func (p *plan) countRead(_ context.Context, c LoanCount) (int, error) {
-	return p.facts.CountOpenLoans(c.MaterialTypeID, c.LoanTypeID), nil
-}
-
-// countNow asks storage, with the lock that is held. That count decides.
-func (a *attempt) countNow(ctx context.Context, c LoanCount) (int, error) {
-	c.LockID = a.lockID
-	return a.service.Library.OpenLoans(ctx, c)
-}
-
-// checkLimit counts the patron's loans that the limit is about. Fault: that of count.
-func (p *plan) checkLimit(ctx context.Context, count countFunc) (fault.List, error) {
-	if !p.limited {
-		return nil, nil
+// checkLimit compares the limit with the open loans that were read with the patron. It is a first
+// check, which saves a patron at the limit the wait for the lock.
+func (p *plan) checkLimit(ctx context.Context) fault.List {
+	counted := p.findLimit()
+	if counted == nil {
+		return nil
 	}
-	counted := LoanCount{UserID: p.facts.User.ID}
+	n := p.facts.CountOpenLoans(counted.MaterialTypeID, counted.LoanTypeID)
+	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.IsReached(n), Message: p.limit.Message}
+	if !p.standing.Reached {
+		return nil
+	}
+	return p.refuseLimit(ctx)
+}
+
+// findLimit returns the limit with the types of the item that it counts; nil if none applies.
+func (p *plan) findLimit() *schemas.ItemLimit {
+	if !p.limited {
+		return nil
+	}
+	counted := &schemas.ItemLimit{Max: p.limit.Max}
 	if p.limit.ByMaterialType {
 		counted.MaterialTypeID = p.facts.Copy.Item.MaterialTypeID
 	}
 	if p.limit.ByLoanType {
 		counted.LoanTypeID = p.facts.Copy.Item.LoanTypeID()
 	}
-	n, err := count(ctx, counted)
-	if err != nil {
-		return nil, err
-	}
-	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.IsReached(n), Message: p.limit.Message}
-	if !p.standing.Reached {
-		return nil, nil
-	}
+	return counted
+}
+
+// refuseLimit returns FOLIO's refusal of a check-out that would exceed the limit.
+func (p *plan) refuseLimit(ctx context.Context) fault.List {
 	d := fault.Refusal(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
 		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
 	d.OverridableBlock = itemLimitBlock.describe(ctx)
-	return fault.List{d}, nil
+	return fault.List{d}
 }
 
 // chooseDueDate returns the date that staff chose for an item that is not loanable, else the

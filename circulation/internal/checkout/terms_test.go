@@ -25,8 +25,8 @@ func TestForcedPolicy_NeedsNoRules(t *testing.T) {
 	if _, err := w.service().CheckOut(ctx, ask(librarytest.ThreeID)); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.counted) != 0 || !contains(w, `"loanPolicyId":"`+librarytest.ThreeID+`"`) {
-		t.Errorf("counted %v, lent %s", w.counted, w.commits[0].Loan)
+	if w.commits[0].Limit != nil || !contains(w, `"loanPolicyId":"`+librarytest.ThreeID+`"`) {
+		t.Errorf("committed %+v, want no limit and the policy", w.commits[0])
 	}
 	w.NoPolicy = true
 	if _, err := w.service().CheckOut(ctx, ask(librarytest.OtherID)); !slices.Equal(librarytest.Messages(err), []string{"Loan policy " + librarytest.OtherID + " could not be found"}) {

@@ -88,14 +88,15 @@ func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBar
 	return g.Wait()
 }
 
-// ReloadItem reads the item by its id, and everything that belongs to it as it is now.
+// ReloadItem reads the item by its id, and everything that belongs to it as it is now. It counts
+// the user's open loans again.
 func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
 	id := f.Copy.Item.ID
 	titleLevel, err := records.TitleLevelRequests(ctx)
 	if err != nil {
 		return fmt.Errorf("reading again whether titles are requested: %w", err)
 	}
-	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, TitleLevel: titleLevel})
+	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, UserBarcode: f.User.Barcode, TitleLevel: titleLevel})
 	if err == nil && seen.Item == nil {
 		err = fault.New(fault.NotFound, "No item has the id %s", id)
 	}
@@ -104,6 +105,9 @@ func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
 	}
 	f.Queue.TitleLevel = titleLevel
 	f.noteItem(seen)
+	if seen.User != nil && seen.User.ID == f.User.ID { // no other patron has the barcode by now
+		f.OpenLoans = seen.OpenLoans
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	f.readShelf(ctx, g, records)
 	if err := g.Wait(); err != nil {

@@ -122,6 +122,8 @@ func publicMessage(code fault.Code) string {
 		return "The item was changed meanwhile"
 	case fault.RequestChanged:
 		return "The queue of requests was changed meanwhile"
+	case fault.LimitReached:
+		return "The patron has as many loans as the limit allows"
 	case fault.ClaimLost:
 		return "Another request with the same Idempotency-Key has taken the check-out over"
 	case fault.RequestRunning:

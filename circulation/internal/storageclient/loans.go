@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -173,22 +171,4 @@ func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, 
 func (c *Client) Borrows(ctx context.Context, userID, itemID string) (bool, error) {
 	found, err := listRecords[json.RawMessage](ctx, c, loans, openLoanOf(itemID)+" and "+equals("userId", userID), 1)
 	return len(found) > 0, err
-}
-
-// OpenLoans implements checkout.Library.
-func (c *Client) OpenLoans(ctx context.Context, count checkout.LoanCount) (int, error) {
-	query := url.Values{"userId": {count.UserID}}
-	setUnlessEmpty(query, "materialTypeId", count.MaterialTypeID)
-	setUnlessEmpty(query, "loanTypeId", count.LoanTypeID)
-	setUnlessEmpty(query, "lockId", count.LockID)
-	r := get("/loan-storage/open-loan-count", query)
-	r.doing = "counting the patron's open loans"
-	r.settles = true // a check-out holds the lock while it makes its second count
-	// An answer without a count must not pass for a count of 0.
-	type answer struct{ Count *int }
-	found, err := call(ctx, c, r, "count", func(a answer) bool { return a.Count != nil && *a.Count >= 0 })
-	if err != nil {
-		return 0, err
-	}
-	return *found.Count, nil
 }

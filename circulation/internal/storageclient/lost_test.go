@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -28,14 +27,14 @@ func TestClient_SendsAPostOnceAlthoughItsAnswerIsLost(t *testing.T) {
 			var posts atomic.Int32
 			c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
-					answer(w, 200, "", `{"count":0}`)
+					answer(w, 200, "", `{"id":"`+someID+`"}`)
 					return
 				}
 				posts.Add(1)
 				lose(w, r)
 			})
 			ctx := inTenant(t, "diku")
-			if _, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID}); err != nil { // so that the POST goes over a kept connection
+			if _, err := c.CommittedLoan(ctx, someID); err != nil { // so that the POST goes over a kept connection
 				t.Fatal(err)
 			}
 			_, err := c.CheckOut(ctx, schemas.CheckOut{Loan: json.RawMessage(`{}`)})
@@ -59,7 +58,7 @@ func TestClient_RepeatsAReleaseOverADeadConnection(t *testing.T) {
 		}
 		if r.Method == http.MethodGet {
 			kept.Store(r.RemoteAddr)
-			answer(w, 200, "", `{"count":0}`)
+			answer(w, 200, "", `{"id":"`+someID+`"}`)
 			return
 		}
 		if r.RemoteAddr == kept.Load() && died.CompareAndSwap(false, true) {
@@ -69,7 +68,7 @@ func TestClient_RepeatsAReleaseOverADeadConnection(t *testing.T) {
 	})
 	ctx := inTenant(t, "diku")
 	for range 20 { // a transport in a hurry does not keep every connection
-		if _, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID}); err != nil {
+		if _, err := c.CommittedLoan(ctx, someID); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Release(ctx, someID); err != nil {

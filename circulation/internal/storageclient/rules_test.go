@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -104,10 +103,6 @@ func TestClient_ReadsFreshRecordsFromStorage(t *testing.T) {
 		func(ctx context.Context) error { _, err := c.UserByBarcode(ctx, "1"); return err },
 		func(ctx context.Context) error { _, err := c.Item(ctx, someID); return err },
 		func(ctx context.Context) error { _, err := c.Borrows(ctx, someID, anotherID); return err },
-		func(ctx context.Context) error {
-			_, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID})
-			return err
-		},
 		func(ctx context.Context) error { _, err := c.Loan(ctx, someID); return err },
 		func(ctx context.Context) error { _, err := c.CommittedLoan(ctx, someID); return err },
 	}

@@ -4,22 +4,8 @@ import (
 	"net/http"
 	"testing"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas/fault"
 )
-
-func TestClient_OpenLoansNamesTheLock(t *testing.T) {
-	t.Parallel()
-	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-		if got, want := r.URL.RawQuery, "lockId="+anotherID+"&userId="+someID; got != want {
-			t.Errorf("asked %s, want %s", got, want)
-		}
-		answer(w, 409, fault.LockLost, "acquire it anew")
-	})
-	if _, err := c.OpenLoans(inTenant(t, "diku"), checkout.LoanCount{UserID: someID, LockID: anotherID}); !fault.Is(err, fault.LockLost) {
-		t.Errorf("got %v, want %s", err, fault.LockLost)
-	}
-}
 
 func TestClient_CommittedLoan(t *testing.T) {
 	t.Parallel()

@@ -29,8 +29,6 @@ func (b *busyStorage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodDelete || r.Method == http.MethodPut:
 		answer(w, http.StatusNoContent, "", "")
-	case strings.HasSuffix(r.URL.Path, "/open-loan-count"):
-		answer(w, http.StatusOK, "", `{"count":0}`)
 	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/loan-storage/check-outs/"):
 		answer(w, http.StatusOK, "", `{"id":"`+someID+`"}`)
 	case r.URL.Path == "/admin/health/ready":
@@ -120,10 +118,6 @@ func settleAll(ctx context.Context, t *testing.T, c *Client) {
 	for name, call := range map[string]func() error{
 		"acquire": func() error {
 			_, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID})
-			return err
-		},
-		"count": func() error {
-			_, err := c.OpenLoans(ctx, checkout.LoanCount{UserID: someID})
 			return err
 		},
 		"commit": func() error {
