@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	checkoutlock/config v0.0.0
+	checkoutlock/database v0.0.0
 	checkoutlock/devpostgres v0.0.0
 	checkoutlock/migrations v0.0.0
 	checkoutlock/schemas v0.0.0
@@ -45,6 +46,8 @@ require (
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config
+
+replace checkoutlock/database => ../database
 
 replace checkoutlock/web => ../web
 

@@ -19,6 +19,7 @@ require (
 )
 
 require (
+	checkoutlock/database v0.0.0 // indirect
 	checkoutlock/migrations v0.0.0 // indirect
 	checkoutlock/web v0.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -53,6 +54,8 @@ require (
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config
+
+replace checkoutlock/database => ../database
 
 replace checkoutlock/web => ../web
 

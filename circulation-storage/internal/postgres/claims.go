@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/claim"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -76,9 +77,9 @@ func (s *ClaimStore) Claim(ctx context.Context, req claim.Request) (claim.Claim,
 	var c claim.Claim
 	args := []any{req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder}
 	err := scanRow(ctx, s.db.lending, claimSQL, args, &c.LoanID, &c.Taken)
-	code, constraint := sqlState(err)
+	code, constraint := database.SQLState(err)
 	switch {
-	case code == lockNotAvailable:
+	case code == database.LockNotAvailable:
 		return claim.Claim{}, claim.ErrRunning()
 	case constraint == claimIDKey:
 		return claim.Claim{}, fault.Wrap(err, fault.Invalid, "claimId is already that of another key")

@@ -56,7 +56,7 @@ func (db *DB) InTx(ctx context.Context, op string, fn func(pgx.Tx) error) error 
 }
 
 // AllowReset lets the next lost connection reset the pools, however soon.
-func (db *DB) AllowReset() { db.lastReset.Store(0) }
+func (db *DB) AllowReset() { db.conns.AllowReset() }
 
 // UseMigrations replaces the migration files, which stand in a folder sql.
 func (db *DB) UseMigrations(files fs.FS) { db.migrations = files }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -79,9 +80,9 @@ func NewLockStore(db *DB) *LockStore { return &LockStore{db: db} }
 // Acquire implements lock.Store.
 func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
 	l, outcome, err := s.acquire(ctx, req)
-	code, _ := sqlState(err)
+	code, _ := database.SQLState(err)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows), code == lockNotAvailable:
+	case errors.Is(err, pgx.ErrNoRows), code == database.LockNotAvailable:
 		return lock.Lock{}, "", lock.ErrHeld()
 	case err != nil:
 		return lock.Lock{}, "", toFault("acquiring a lock", err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -40,7 +41,7 @@ func explainWriteError(what string, err error, violation func(constraint string)
 	if taken := explainTakenPosition(err); taken != nil {
 		return taken
 	}
-	if _, constraint := sqlState(err); constraint != "" {
+	if _, constraint := database.SQLState(err); constraint != "" {
 		if refused := violation(constraint); refused != nil {
 			return refused
 		}
@@ -55,7 +56,7 @@ const positionKey = "request_item_id_position_key"
 // transaction gave to another request. This transaction runs again, and then sees that
 // request. It returns nil for any other error.
 func explainTakenPosition(err error) error {
-	if code, constraint := sqlState(err); code != uniqueViolation || constraint != positionKey {
+	if code, constraint := database.SQLState(err); code != database.UniqueViolation || constraint != positionKey {
 		return nil
 	}
 	return fault.Wrap(fmt.Errorf("%w: %w", errRunAgain, err), fault.RequestChanged,

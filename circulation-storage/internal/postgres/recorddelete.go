@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -73,7 +74,7 @@ func (w *recordWrite) explainReference(err error, id string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return errNoRecord(w.t.Name, id)
 	}
-	if code, constraint := sqlState(err); code == foreignKeyViolation {
+	if code, constraint := database.SQLState(err); code == database.ForeignKeyViolation {
 		if f := w.t.StillReferenced(constraint, id); f != nil {
 			return violation{fault: f, cause: err}
 		}

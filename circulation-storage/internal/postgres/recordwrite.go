@@ -8,6 +8,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -50,7 +51,7 @@ func (s *RecordStore) Update(ctx context.Context, t records.Type, r records.Reco
 // retryCreated makes the transaction run again after another one created a record with
 // the same id; other errors pass.
 func retryCreated(err error, t records.Type) error {
-	if _, constraint := sqlState(err); constraint == t.Table+"_pkey" {
+	if _, constraint := database.SQLState(err); constraint == t.Table+"_pkey" {
 		return fmt.Errorf("created meanwhile: %w", errRunAgain)
 	}
 	return err
@@ -84,8 +85,8 @@ func (v violation) Unwrap() []error { return []error{v.fault, v.cause} }
 
 // explainViolation explains a broken constraint; other errors pass.
 func (w *recordWrite) explainViolation(err error, r records.Record) error {
-	code, constraint := sqlState(err)
-	if code != uniqueViolation && code != foreignKeyViolation {
+	code, constraint := database.SQLState(err)
+	if code != database.UniqueViolation && code != database.ForeignKeyViolation {
 		return err
 	}
 	if f := w.t.Violation(constraint, r); f != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/readiness"
+	"checkoutlock/database"
 	"checkoutlock/migrations"
 	"checkoutlock/schemas/okapi"
 )
@@ -31,7 +32,7 @@ func tenantOfSchema(schema string) (okapi.Tenant, bool) {
 // is empty or another module's, such as FOLIO's own of the same name.
 const installedSQL = `
 SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid
-WHERE c.relname = '` + versionTable + `' ORDER BY n.nspname`
+WHERE c.relname = '` + database.VersionTable + `' ORDER BY n.nspname`
 
 // Tenants lists the installed tenants.
 func (db *DB) Tenants(ctx context.Context) ([]okapi.Tenant, error) {
@@ -104,7 +105,7 @@ func versionsSQL(ids []okapi.Tenant) string {
 	selects := make([]string, len(ids))
 	for i, id := range ids { // an id is safe to quote, see okapi.ParseTenant
 		selects[i] = "SELECT '" + id.String() + "' AS tenant, version, dirty FROM " +
-			pgx.Identifier{SchemaName(id), versionTable}.Sanitize()
+			pgx.Identifier{SchemaName(id), database.VersionTable}.Sanitize()
 	}
 	return strings.Join(selects, " UNION ALL ")
 }
@@ -127,6 +128,6 @@ func judgeSchemas(ids []okapi.Tenant, read []schemaVersion, needed uint) []readi
 
 // missesTable reports whether a statement named a table or a schema that does not exist.
 func missesTable(err error) bool {
-	code, _ := sqlState(err)
-	return code == undefinedTable || code == invalidSchemaName
+	code, _ := database.SQLState(err)
+	return code == database.UndefinedTable || code == database.InvalidSchemaName
 }

@@ -12,6 +12,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -111,7 +112,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 // would wait for each other.
 func lockSettingsTable(ctx context.Context, tx pgx.Tx) error {
 	_, err := runStatement(ctx, tx, lockSettingsTableSQL)
-	if code, _ := sqlState(err); code == lockNotAvailable {
+	if code, _ := database.SQLState(err); code == database.LockNotAvailable {
 		err = fmt.Errorf("%w: %w", errRunAgain, err)
 	}
 	if err != nil {

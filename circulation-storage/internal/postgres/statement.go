@@ -93,13 +93,13 @@ func (db *DB) writeRow(ctx context.Context, pool *pgxpool.Pool, op, statement st
 // readRow reads the statement's only row into dest. The fault wraps pgx.ErrNoRows
 // without one.
 func (db *DB) readRow(ctx context.Context, pool *pgxpool.Pool, op, statement string, args []any, dest ...any) error {
-	return toFault(op, db.read(ctx, func() error { return scanRow(ctx, pool, statement, args, dest...) }))
+	return toFault(op, db.conns.Read(ctx, func() error { return scanRow(ctx, pool, statement, args, dest...) }))
 }
 
 // readRows returns what scan makes of each row.
 func readRows[T any](ctx context.Context, db *DB, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T
-	err := db.read(ctx, func() (err error) {
+	err := db.conns.Read(ctx, func() (err error) {
 		found, err = collectRows(ctx, db.pool, statement, args, scan)
 		return err
 	})

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/database"
 )
 
 // commitAttempts is how often a transaction runs at most. See retryable for the errors
@@ -21,8 +23,6 @@ const (
 	// is one. The end of the request does not cancel it: after a cancelled wait,
 	// PostgreSQL makes the transaction visible without the standby.
 	commitTimeout = 5 * time.Second
-	// longIdleTimeout is the idle time-out of work that no check-out waits for.
-	longIdleTimeout = time.Minute
 	// longStatement bounds a statement whose caller has no deadline.
 	longStatement = 5 * time.Minute
 )
@@ -41,7 +41,7 @@ var (
 	// lives, shorter than 5 s.
 	forceTx = txBounds{idle: 3 * time.Second, lock: 4 * time.Second}
 	// longTx is for creating and dropping schemas.
-	longTx = txBounds{idle: longIdleTimeout, lock: longStatement}
+	longTx = txBounds{idle: time.Minute, lock: longStatement}
 )
 
 // beginSQL begins a READ COMMITTED transaction with its time-outs, in one round trip.
@@ -50,12 +50,12 @@ var (
 func (b txBounds) beginSQL(ctx context.Context) string {
 	statement := longStatement
 	if deadline, ok := ctx.Deadline(); ok {
-		statement = max(0, min(statement, time.Until(deadline))) + statementMargin
+		statement = max(0, min(statement, time.Until(deadline))) + database.StatementMargin
 	}
 	return "BEGIN ISOLATION LEVEL READ COMMITTED" +
-		"; SET LOCAL idle_in_transaction_session_timeout = " + milliseconds(b.idle) +
-		"; SET LOCAL lock_timeout = " + milliseconds(b.lock) +
-		"; SET LOCAL statement_timeout = " + milliseconds(statement)
+		"; SET LOCAL idle_in_transaction_session_timeout = " + database.Milliseconds(b.idle) +
+		"; SET LOCAL lock_timeout = " + database.Milliseconds(b.lock) +
+		"; SET LOCAL statement_timeout = " + database.Milliseconds(statement)
 }
 
 // inTx runs fn in one transaction on the connections for lending. It commits if fn
@@ -81,8 +81,8 @@ func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, op stri
 		}
 		db.log.DebugContext(ctx, "transaction runs again", "op", op, "err", err)
 	}
-	if connectionLost(err) {
-		db.resetPools()
+	if database.ConnectionLost(err) {
+		db.conns.Reset()
 	}
 	return toFault(op, err)
 }
@@ -90,7 +90,7 @@ func (db *DB) runTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, op stri
 func (db *DB) tryTx(ctx context.Context, pool *pgxpool.Pool, b txBounds, fn func(pgx.Tx) error) error {
 	var conn *pgxpool.Conn
 	var tx pgx.Tx
-	err := db.read(ctx, func() (err error) { // a lost BEGIN has changed nothing
+	err := db.conns.Read(ctx, func() (err error) { // a lost BEGIN has changed nothing
 		conn, tx, err = beginTx(ctx, pool, b)
 		return err
 	})
@@ -133,10 +133,10 @@ func commitTx(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	conn := tx.Conn().PgConn()
-	takeUnconfirmed(conn) // an earlier statement may have left a mark
+	database.TakeUnconfirmed(conn) // an earlier statement may have left a mark
 	err := tx.Commit(ctx)
-	if takeUnconfirmed(conn) {
-		err = errors.Join(errUnconfirmed, err)
+	if database.TakeUnconfirmed(conn) {
+		err = errors.Join(database.ErrUnconfirmed, err)
 	}
 	if err != nil {
 		return fmt.Errorf("committing: %w", err)

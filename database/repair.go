@@ -1,4 +1,4 @@
-package postgres
+package database
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 // repairDirty completes the migration that left the schema dirty. A schema that is
 // not dirty stays as it is.
-func (db *DB) repairDirty(_ *migrate.Migrate, d *migrationDriver) (err error) {
+func (s Schema) repairDirty(_ *migrate.Migrate, d *migrationDriver) (err error) {
 	if err := d.Lock(); err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (db *DB) repairDirty(_ *migrate.Migrate, d *migrationDriver) (err error) {
 	if err != nil || !dirty {
 		return err
 	}
-	up, err := db.migrationFile(version, "up")
+	up, err := s.migrationFile(version, "up")
 	if err != nil {
 		return fmt.Errorf("version %d is dirty: %w", version, err)
 	}
@@ -28,31 +28,31 @@ func (db *DB) repairDirty(_ *migrate.Migrate, d *migrationDriver) (err error) {
 	if upErr == nil || !alreadyThere(upErr) {
 		return upErr
 	}
-	down, err := db.migrationFile(version, "down")
+	down, err := s.migrationFile(version, "down")
 	if err != nil {
 		return err
 	}
 	if err := d.tryFile(down); err != nil {
 		return fmt.Errorf("the schema has a part of migration %d, so a person must mend it: running it says %w, undoing it says %w", version, upErr, err)
 	}
-	db.log.InfoContext(d.ctx, "the dirty migration was complete", "tenant", d.id.String(), "version", version)
+	s.Log.InfoContext(d.ctx, "the dirty migration was complete", "schema", s.Name, "version", version)
 	return d.SetVersion(version, false)
 }
 
 // migrationFile returns the file that leads to a version, or back from it.
-func (db *DB) migrationFile(version int, direction string) (string, error) {
-	names, err := fs.Glob(db.migrations, fmt.Sprintf("sql/%04d_*.%s.sql", version, direction))
+func (s Schema) migrationFile(version int, direction string) (string, error) {
+	names, err := fs.Glob(s.Files, fmt.Sprintf("%s/%04d_*.%s.sql", s.Folder, version, direction))
 	if err != nil || len(names) != 1 {
 		return "", fmt.Errorf("this build has no migration %d: use a build that has it", version)
 	}
-	text, err := fs.ReadFile(db.migrations, names[0])
+	text, err := fs.ReadFile(s.Files, names[0])
 	return string(text), err
 }
 
 // alreadyThere reports whether a statement failed because its name is taken.
 func alreadyThere(err error) bool {
 	const duplicateTable, duplicateColumn, duplicateObject, duplicateFunction = "42P07", "42701", "42710", "42723"
-	code, _ := sqlState(err)
+	code, _ := SQLState(err)
 	return slices.Contains([]string{duplicateTable, duplicateColumn, duplicateObject, duplicateFunction}, code)
 }
 

@@ -1,4 +1,4 @@
-package postgres
+package database
 
 import (
 	"context"
@@ -26,18 +26,21 @@ const (
 	resetPause = 500 * time.Millisecond
 )
 
-// statementMargin is how much longer than its caller waits the server may run a
+// idleTimeout ends a session that is idle in a transaction and has set no bound of its
+// own.
+const idleTimeout = time.Minute
+
+// StatementMargin is how much longer than its caller waits the server may run a
 // statement. The caller cancels it earlier, unless this process is frozen.
-const statementMargin = time.Second
+const StatementMargin = time.Second
 
 // sessionDefaults returns PostgreSQL's own bounds for a session, which end one whose
 // client froze or vanished. They are startup parameters. PgBouncer refuses those, so
-// connections through it have none; transactions have bounds of their own (see
-// beginSQL).
+// connections through it have none; transactions have bounds of their own.
 func sessionDefaults(statement time.Duration) map[string]string {
 	return map[string]string{
-		"statement_timeout":                   milliseconds(statement),
-		"idle_in_transaction_session_timeout": milliseconds(longIdleTimeout),
+		"statement_timeout":                   Milliseconds(statement),
+		"idle_in_transaction_session_timeout": Milliseconds(idleTimeout),
 		"tcp_keepalives_idle":                 "10",
 		"tcp_keepalives_interval":             "5",
 		"tcp_keepalives_count":                "3",
@@ -45,7 +48,8 @@ func sessionDefaults(statement time.Duration) map[string]string {
 	}
 }
 
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+// Milliseconds writes a duration as a time-out setting of PostgreSQL.
+func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // poolConfig returns the configuration of one pool of the given size. statement bounds
 // every statement that has no bound of its own; 0 sets none. onLost is called when
@@ -64,7 +68,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	}
 	if statement > 0 && cc.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement { // else PgBouncer may be in between
-		defaults := sessionDefaults(statement + statementMargin)
+		defaults := sessionDefaults(statement + StatementMargin)
 		maps.Copy(defaults, cc.RuntimeParams) // what the URL says wins
 		cc.RuntimeParams = defaults
 	}
@@ -115,27 +119,30 @@ func hostPort(host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// resetPools drops all connections, because after a failover or a restart they lead to
+// Reset drops all connections, because after a failover or a restart they lead to
 // a server that is gone or read-only. It drops those in use when they are released. It
 // does nothing within resetPause of the last reset.
-func (db *DB) resetPools() {
+func (db *DB) Reset() {
 	now := time.Now().UnixNano()
 	last := db.lastReset.Load()
 	if !db.opened.Load() || now-last < int64(resetPause) || !db.lastReset.CompareAndSwap(last, now) {
 		return
 	}
-	db.pool.Reset()
-	db.lending.Reset()
+	db.Ordinary.Reset()
+	db.Urgent.Reset()
 }
 
-// read runs f, which only reads. If the connection was lost, it runs f once more, on a
+// AllowReset lets the next Reset work at once. Tests call it between two outages.
+func (db *DB) AllowReset() { db.lastReset.Store(0) }
+
+// Read runs f, which only reads. If the connection was lost, it runs f once more, on a
 // fresh one.
-func (db *DB) read(ctx context.Context, f func() error) error {
+func (db *DB) Read(ctx context.Context, f func() error) error {
 	err := f()
-	if !connectionLost(err) || ctx.Err() != nil {
+	if !ConnectionLost(err) || ctx.Err() != nil {
 		return err
 	}
-	db.resetPools()
+	db.Reset()
 	return f()
 }
 
@@ -152,12 +159,12 @@ func noteUnconfirmed(c *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// takeUnconfirmed reports whether the connection is marked, and removes the mark.
-func takeUnconfirmed(c *pgconn.PgConn) bool {
+// TakeUnconfirmed reports whether the connection is marked, and removes the mark.
+func TakeUnconfirmed(c *pgconn.PgConn) bool {
 	_, marked := c.CustomData()[unconfirmed]
 	delete(c.CustomData(), unconfirmed)
 	return marked
 }
 
-// errUnconfirmed is a COMMIT that the synchronous standby did not confirm.
-var errUnconfirmed = errors.New("the synchronous standby did not confirm the commit")
+// ErrUnconfirmed is a COMMIT that the synchronous standby did not confirm.
+var ErrUnconfirmed = errors.New("the synchronous standby did not confirm the commit")

@@ -1,4 +1,4 @@
-package postgres
+package database
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (w *connectionWatch) TraceConnectEnd(ctx context.Context, data pgx.TraceCon
 // isOutage reports whether an attempt failed because the server is lost. It is not if
 // the pool gave up, or if the server has too many connections and serves those.
 func isOutage(err error) bool {
-	code, _ := sqlState(err)
+	code, _ := SQLState(err)
 	return code != tooManyConnections && !errors.Is(err, context.Canceled)
 }
 

@@ -1,4 +1,4 @@
-package postgres
+package database
 
 import (
 	"context"
@@ -10,18 +10,15 @@ import (
 
 	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5"
-
-	"checkoutlock/schemas/okapi"
 )
 
-// migrationDriver runs golang-migrate's steps on one tenant's schema. Unlike the
+// migrationDriver runs golang-migrate's steps on one schema. Unlike the
 // library's driver, it runs a file and the note of its version in one transaction, so a
 // crash leaves no dirty version. It waits for its lock until its context ends. It uses
 // the library's lock and table, as older builds do.
 type migrationDriver struct {
 	ctx  context.Context //nolint:containedctx // golang-migrate's methods have none
 	conn *pgx.Conn
-	id   okapi.Tenant
 	// table is the table of versions, quoted.
 	table string
 	// lock is the key of the advisory lock.
@@ -32,8 +29,8 @@ type migrationDriver struct {
 
 var _ database.Driver = (*migrationDriver)(nil)
 
-// openMigrationDriver connects with the tenant's schema as search_path.
-func openMigrationDriver(ctx context.Context, url string, id okapi.Tenant) (*migrationDriver, error) {
+// openMigrationDriver connects with the schema as search_path.
+func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDriver, error) {
 	cc, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("the migration URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
@@ -43,17 +40,17 @@ func openMigrationDriver(ctx context.Context, url string, id okapi.Tenant) (*mig
 			delete(cc.RuntimeParams, name)
 		}
 	}
-	cc.RuntimeParams["search_path"] = pgx.Identifier{SchemaName(id)}.Sanitize()
+	cc.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	cc.RuntimeParams["statement_timeout"] = "0" // a role's own would end the wait for the lock
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
 		return nil, &unreachableError{hosts: strings.Join(hosts(cc), ", "), err: err}
 	}
-	d := &migrationDriver{ctx: ctx, conn: conn, id: id, table: pgx.Identifier{SchemaName(id), versionTable}.Sanitize()}
+	d := &migrationDriver{ctx: ctx, conn: conn, table: pgx.Identifier{schema, VersionTable}.Sanitize()}
 	var name string
 	err = conn.QueryRow(ctx, `SELECT current_database()`).Scan(&name)
 	if err == nil {
-		d.lock, err = database.GenerateAdvisoryLockId(name, SchemaName(id), versionTable)
+		d.lock, err = database.GenerateAdvisoryLockId(name, schema, VersionTable)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("naming the lock of migrations: %w", err), d.Close())

@@ -1,0 +1,77 @@
+// Package database connects a service to PostgreSQL: pools whose sessions have bounds,
+// outages, the wait at the start, and migrations. The statements are the services' own.
+package database
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Config says where the database is.
+type Config struct {
+	// URL is a pgx connection URL. Through PgBouncer in transaction mode it needs
+	// default_query_exec_mode=exec.
+	URL string
+	// MaxConns is the greatest number of open connections, at least 2. 0 takes the
+	// URL's pool_max_conns, else the default of pgx.
+	MaxConns int32
+	// StatementTimeout bounds each statement on the server, for callers that froze or
+	// vanished. It is the time-out of a request. 0 sets no bound.
+	StatementTimeout time.Duration
+	// MigrateURL is a direct connection for migrations, which need a session of
+	// their own. Empty means URL.
+	MigrateURL string
+}
+
+// DB is the connections of one service. It is safe for concurrent use.
+//
+// Half of them are for work that must not wait behind the other half's slow queries.
+type DB struct {
+	Urgent   *pgxpool.Pool
+	Ordinary *pgxpool.Pool
+	// Hosts names the servers of the URL, for logs and errors.
+	Hosts string
+	// MigrateURL is the address for migrations.
+	MigrateURL string
+
+	opened    atomic.Bool  // both pools exist
+	lastReset atomic.Int64 // UnixNano
+	log       *slog.Logger
+}
+
+// Open prepares the pools. It does not connect: Await waits for the server.
+func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
+	base, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
+	}
+	size := cmp.Or(cfg.MaxConns, base.MaxConns)
+	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
+	base.ConnConfig.Tracer = &connectionWatch{hosts: db.Hosts, log: log}
+	for _, p := range []struct {
+		pool **pgxpool.Pool
+		size int32
+	}{{&db.Urgent, size / 2}, {&db.Ordinary, size - size/2}} {
+		*p.pool, err = pgxpool.NewWithConfig(ctx, poolConfig(base, p.size, cfg.StatementTimeout, db.Reset))
+		if err != nil {
+			return nil, fmt.Errorf("opening the connection pool: %w", err)
+		}
+	}
+	db.opened.Store(true)
+	logTarget(ctx, cfg.URL, base.ConnConfig, log)
+	return db, nil
+}
+
+// Close waits for connections in use and closes the pools.
+func (db *DB) Close() {
+	db.Ordinary.Close()
+	db.Urgent.Close()
+}

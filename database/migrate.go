@@ -1,0 +1,120 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5"
+)
+
+// VersionTable is the table in each schema that holds the version of its migrations.
+const VersionTable = "schema_migrations"
+
+// Schema is a PostgreSQL schema with numbered migrations.
+type Schema struct {
+	Name string
+	// URL is a direct connection, because migrations need a session of their own.
+	URL string
+	// Files hold the folder Folder with NNNN_name.{up,down}.sql. They name no schema, so
+	// they run with Name as search_path.
+	Files  fs.FS
+	Folder string
+	Log    *slog.Logger
+}
+
+// DirtyError is a schema whose migration to Version did not end.
+type DirtyError struct{ Version int }
+
+// Error implements error.
+func (e *DirtyError) Error() string {
+	return fmt.Sprintf("migration %d did not end and left the schema dirty", e.Version)
+}
+
+// lockSchemaSQL separates those who create or drop a schema. Two CREATE SCHEMA IF NOT
+// EXISTS at once may fail on the catalogue's unique index. The lock ends with its
+// transaction, so it also works through PgBouncer.
+const lockSchemaSQL = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`
+
+// Lock waits for others that create or drop the schema, until tx ends.
+func (s Schema) Lock(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, lockSchemaSQL, s.Name); err != nil {
+		return fmt.Errorf("waiting for other instances: %w", err)
+	}
+	return nil
+}
+
+// Up creates the schema if there is none, and runs the migrations that it lacks. Any
+// number of instances may do so at once: an advisory lock lets one work, and the others
+// wait and find nothing left to do. Error: *DirtyError.
+func (s Schema) Up(ctx context.Context) error {
+	return s.migrate(ctx, func(m *migrate.Migrate, d *migrationDriver) error {
+		if err := s.create(ctx, d.conn); err != nil {
+			return ToFault("creating the schema", err)
+		}
+		return m.Up()
+	})
+}
+
+// create creates the schema in a transaction of its own.
+func (s Schema) create(ctx context.Context, conn *pgx.Conn) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := s.Lock(ctx, tx); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{s.Name}.Sanitize())
+		return err
+	})
+}
+
+// Down undoes all migrations. All rows are lost; the empty schema stays.
+func (s Schema) Down(ctx context.Context) error {
+	return s.migrate(ctx, func(m *migrate.Migrate, _ *migrationDriver) error { return m.Down() })
+}
+
+// Repair completes the migration that left the schema dirty, and then runs Up. Each file
+// is one transaction, so it left all of its work or nothing, and Repair finds out which.
+// If neither is true, it fails and changes nothing.
+func (s Schema) Repair(ctx context.Context) error {
+	if err := s.migrate(ctx, s.repairDirty); err != nil {
+		return err
+	}
+	return s.Up(ctx)
+}
+
+// migrate runs f with the migrations, on a connection of its own.
+func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migrationDriver) error) (err error) {
+	source, err := iofs.New(s.Files, s.Folder)
+	if err != nil {
+		return fmt.Errorf("reading the migrations: %w", err)
+	}
+	driver, err := openMigrationDriver(ctx, s.URL, s.Name)
+	if err != nil {
+		return errors.Join(err, source.Close())
+	}
+	m, err := migrate.NewWithInstance("iofs", source, "postgres", driver)
+	if err != nil {
+		return errors.Join(fmt.Errorf("preparing migrations: %w", err), source.Close(), driver.Close())
+	}
+	defer func() {
+		sourceErr, dbErr := m.Close()
+		err = errors.Join(err, sourceErr, dbErr)
+	}()
+	m.LockTimeout = math.MaxInt64 // the driver's lock ends with ctx
+	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
+	defer stop()
+	err = f(m, driver)
+	var dirty migrate.ErrDirty
+	switch {
+	case errors.As(err, &dirty):
+		return &DirtyError{dirty.Version}
+	case err != nil && !errors.Is(err, migrate.ErrNoChange):
+		return err
+	}
+	return ctx.Err()
+}
