@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,8 +73,9 @@ type NamespaceStats struct {
 
 // ClaimState is a claim as its instance compares it with its connections.
 type ClaimState struct {
-	ID   uuid.UUID
-	Held bool
+	ID        uuid.UUID
+	Namespace string
+	Held      bool
 }
 
 // ClaimStore keeps claims. Admission is serial for each namespace. Its clock alone
@@ -108,8 +110,9 @@ type ClaimStore interface {
 	// calling instance.
 	Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) (granted []uuid.UUID, err error)
 
-	// Disconnect notes that the claim's connection has ended. A waiting claim is deleted; a
-	// held one ends after its Abandon. An unknown one is no error.
+	// Disconnect notes that the claim's connection has ended. A waiting claim, and one
+	// without Abandon, is deleted; a held one ends after its Abandon. A repeat changes
+	// nothing. An unknown one is no error.
 	Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) (granted []uuid.UUID, err error)
 
 	// Settle deletes the claims of all namespaces that have ended, and returns them
@@ -127,7 +130,7 @@ type ClaimStore interface {
 	// NoteGrants confirms that the instance has woken these claims.
 	NoteGrants(ctx context.Context, ids []uuid.UUID) error
 
-	// ClaimsOf returns all claims of an instance.
+	// ClaimsOf returns the claims of an instance whose connection has not ended.
 	ClaimsOf(ctx context.Context, instance uuid.UUID) ([]ClaimState, error)
 
 	// Stats counts the claims of a namespace. Fault: NotFound if no client has ever
@@ -136,6 +139,25 @@ type ClaimStore interface {
 
 	// ListClaims returns claims ordered by namespace and number, at most limit.
 	ListClaims(ctx context.Context, limit int) ([]ClaimInfo, error)
+}
+
+// maxFormat is the longest text that FormatResources returns, in bytes.
+const maxFormat = 1000
+
+// FormatResources returns resources as text for operators, such as "write /a/b, read /c".
+func FormatResources(resources []Resource) string {
+	var text strings.Builder
+	for i, r := range resources {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(map[bool]string{false: "read /", true: "write /"}[r.Write])
+		text.WriteString(strings.Join(r.Path, "/"))
+		if text.Len() > maxFormat {
+			return strings.ToValidUTF8(text.String()[:maxFormat], "") + " ..."
+		}
+	}
+	return text.String()
 }
 
 // checkClaim refuses what no store keeps. Fault: Invalid.

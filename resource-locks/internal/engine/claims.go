@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,11 +19,11 @@ type Claims struct {
 	observer Observer
 	log      *slog.Logger
 
-	mu       sync.Mutex
-	instance uuid.UUID // new after a lost lease; Nil before the first one
-	tickets  map[uuid.UUID]*Ticket
-	// ended are the claims whose end did not reach the store yet.
-	ended map[uuid.UUID]string // the namespace
+	mu         sync.Mutex
+	instance   uuid.UUID // new after a lost lease; Nil before the first one
+	leaseUntil time.Time // by this process's clock, never later than in the store
+	tickets    map[uuid.UUID]*Ticket
+	waiting    int // tickets of stored claims that are neither held nor over
 }
 
 // Ticket is one claim of a connection.
@@ -35,11 +34,25 @@ type Ticket struct {
 	id, instance uuid.UUID
 	namespace    string
 	owner        string
-	queued       atomic.Bool // the store has answered
+	paths        string
 	held, lost   chan struct{}
-	markHeld     func()
-	markLost     func()
+
+	// Claims.mu guards these.
+	stored bool   // Enqueue has answered
+	isHeld bool   // held is closed
+	isLost bool   // lost is closed
+	ending ending // the front has ended it; it stays until the store knows
+	unsent bool   // Run has to send the end
 }
+
+// ending is how a ticket ends in the store.
+type ending int
+
+const (
+	notEnding ending = iota
+	withdrawn        // nothing of it may stay
+	disconnected
+)
 
 // Held is closed once the claim is held.
 func (t *Ticket) Held() <-chan struct{} { return t.held }
@@ -48,21 +61,9 @@ func (t *Ticket) Held() <-chan struct{} { return t.held }
 // it, or this process lost its lease. The front then ends the connection.
 func (t *Ticket) Lost() <-chan struct{} { return t.lost }
 
-func (t *Ticket) isHeld() bool {
-	select {
-	case <-t.held:
-		return true
-	default:
-		return false
-	}
-}
-
 // NewClaims returns the claims of a process. Lock fails until Run has a lease.
 func NewClaims(store ClaimStore, observer Observer, log *slog.Logger) *Claims {
-	return &Claims{
-		ClaimStore: store, observer: observer, log: log,
-		tickets: map[uuid.UUID]*Ticket{}, ended: map[uuid.UUID]string{},
-	}
+	return &Claims{ClaimStore: store, observer: observer, log: log, tickets: map[uuid.UUID]*Ticket{}}
 }
 
 // Lock stores a claim of a connection. owner names the connection for operators. The
@@ -73,33 +74,31 @@ func (c *Claims) Lock(ctx context.Context, namespace, owner string, abandon time
 	if err := checkClaim(claim); err != nil {
 		return nil, err
 	}
-	t := c.addTicket(&claim)
-	if claim.Instance == uuid.Nil {
-		c.removeTicket(t)
-		return nil, errNoLease
+	t, err := c.addTicket(&claim)
+	if err != nil {
+		return nil, err
 	}
 	place, err := c.Enqueue(ctx, claim)
 	if err != nil {
-		c.removeTicket(t)
-		c.endLater(t) // the claim may be stored although the answer is lost
+		c.setEnding(t, withdrawn, true) // the claim may be stored although the answer is lost
 		return nil, err
 	}
 	t.Number = place.Number
-	t.queued.Store(true)
-	if place.Held {
-		t.markHeld()
-		c.report(EventGranted, t)
-	} else {
+	if !c.noteStored(t, place.Held) {
 		c.report(EventQueued, t)
+	} else if place.Held {
+		c.report(EventGranted, t)
 	}
 	return t, nil
 }
 
-var errNoLease = fault.New(fault.Unavailable, "The service has no lease in the database yet: try again")
+var errNoLease = fault.New(fault.Unavailable, "The service has no lease in the database: try again")
 
 // Release ends a claim, held or waiting, and wakes the next ones. After an error the
 // caller calls Disconnect. Faults: Unavailable, Timeout.
 func (c *Claims) Release(ctx context.Context, t *Ticket) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
 	granted, err := c.Withdraw(ctx, t.instance, t.namespace, t.id)
 	if err != nil {
 		return err
@@ -113,14 +112,12 @@ func (c *Claims) Release(ctx context.Context, t *Ticket) error {
 // Disconnect ends the ticket of a connection that has ended without a release. It
 // returns after the store has noted that; if the store cannot be reached, Run repeats it.
 func (c *Claims) Disconnect(ctx context.Context, t *Ticket) {
-	c.removeTicket(t)
-	granted, err := c.ClaimStore.Disconnect(ctx, t.instance, t.namespace, t.id)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	c.setEnding(t, disconnected, false)
+	if err := c.sendEnd(ctx, t, disconnected); err != nil {
 		c.log.WarnContext(ctx, "the end of a connection is noted later", "namespace", t.namespace, "number", t.Number, "err", err)
-		c.endLater(t)
-		return
 	}
-	c.wake(granted)
 }
 
 // ForceWithdraw is ClaimStore.ForceWithdraw. Its connection ends, wherever it is served.
@@ -136,79 +133,4 @@ func (c *Claims) ForceWithdraw(ctx context.Context, namespace string, id uuid.UU
 	c.wake(granted)
 	c.loseTicket(id)
 	return nil
-}
-
-// lease returns the instance that has a lease, Nil without one.
-func (c *Claims) lease() uuid.UUID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.instance
-}
-
-// addTicket stores the ticket before the claim is enqueued, so that a grant finds it.
-func (c *Claims) addTicket(claim *Claim) *Ticket {
-	t := &Ticket{
-		id: claim.ID, namespace: claim.Namespace, owner: claim.Owner,
-		held: make(chan struct{}), lost: make(chan struct{}),
-	}
-	t.markHeld = sync.OnceFunc(func() { close(t.held) })
-	t.markLost = sync.OnceFunc(func() { close(t.lost) })
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	claim.Instance, t.instance = c.instance, c.instance
-	c.tickets[t.id] = t
-	return t
-}
-
-func (c *Claims) removeTicket(t *Ticket) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.tickets, t.id)
-}
-
-func (c *Claims) loseTicket(id uuid.UUID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.tickets[id]; t != nil {
-		t.markLost()
-	}
-}
-
-func (c *Claims) endLater(t *Ticket) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended[t.id] = t.namespace
-}
-
-// wake marks the tickets of this process among the granted claims as held.
-func (c *Claims) wake(granted []uuid.UUID) {
-	c.mu.Lock()
-	var woken []*Ticket
-	for _, id := range granted {
-		if t := c.tickets[id]; t != nil && !t.isHeld() {
-			t.markHeld()
-			woken = append(woken, t)
-		}
-	}
-	c.mu.Unlock()
-	for _, t := range woken {
-		c.report(EventGranted, t)
-	}
-}
-
-// queuedTickets returns the tickets of an instance whose claims are stored.
-func (c *Claims) queuedTickets(instance uuid.UUID) []*Ticket {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var queued []*Ticket
-	for _, t := range c.tickets {
-		if t.instance == instance && t.queued.Load() {
-			queued = append(queued, t)
-		}
-	}
-	return queued
-}
-
-func (c *Claims) report(kind EventKind, t *Ticket) {
-	c.observer.Observe(Event{Kind: kind, Namespace: t.namespace, Name: t.id.String(), Owner: t.owner, At: time.Now()})
 }

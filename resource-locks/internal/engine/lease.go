@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"maps"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,41 +17,69 @@ const (
 	// leaseLength is how long the claims of a process that died or froze stay before
 	// their Abandon begins.
 	leaseLength = 3 * time.Second
-	// leaseInterval is how often the lease is kept and all claims are compared.
+	// leaseInterval is how often the lease is kept, how long that may take, and how often
+	// all claims are compared.
 	leaseInterval = leaseLength / 3
-	// callTimeout bounds one call of the loop.
+	// callTimeout bounds all other calls of the store.
 	callTimeout = 2 * time.Second
 )
 
 // Run implements web.Worker. It ends the lease when ctx is done, after the connections
 // have ended.
 func (c *Claims) Run(ctx context.Context) {
-	defer c.endLease(context.WithoutCancel(ctx))
-	poll := time.NewTicker(pollInterval)
-	defer poll.Stop()
-	var kept time.Time // when the last round of leaseInterval began
+	var keeping sync.WaitGroup
+	keeping.Go(func() { c.keepLeases(ctx) })
+	c.pollStore(ctx)
+	keeping.Wait()
+	c.endLease(context.WithoutCancel(ctx))
+}
+
+// keepLeases keeps a lease until ctx is done. Nothing else runs in its loop, because a
+// slow call would cost the lease.
+func (c *Claims) keepLeases(ctx context.Context) {
+	expiry := time.AfterFunc(leaseLength, c.expireLease)
+	defer expiry.Stop()
+	tick := time.NewTicker(leaseInterval)
+	defer tick.Stop()
 	for {
-		if time.Since(kept) >= leaseInterval {
-			kept = time.Now()
-			c.tryCall(ctx, "keeping the lease", c.keepLease)
-			c.tryCall(ctx, "comparing claims", c.compareClaims)
-			c.tryCall(ctx, "ending claims", c.sendEnds)
-			c.tryCall(ctx, "settling claims", c.settle)
-		} else if c.hasWaiting() {
-			c.tryCall(ctx, "settling claims", c.settle)
-			c.tryCall(ctx, "reading new grants", c.readGrants)
+		c.tryCall(ctx, leaseInterval, "keeping the lease", c.keepLease)
+		expiry.Reset(c.leaseLeft())
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// pollStore repeats calls that failed, and looks for what other instances and the clock
+// have changed. It looks often while a connection of this process waits.
+func (c *Claims) pollStore(ctx context.Context) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	var compared time.Time
+	for {
+		compare := time.Since(compared) >= leaseInterval
+		if compare {
+			compared = time.Now()
+			c.tryCall(ctx, callTimeout, "ending claims", c.sendEnds)
+			c.tryCall(ctx, callTimeout, "comparing claims", c.compareClaims)
+		}
+		if compare || c.hasWaiting() {
+			c.tryCall(ctx, callTimeout, "settling claims", c.settle)
+			c.tryCall(ctx, callTimeout, "reading new grants", c.readGrants)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-poll.C:
+		case <-tick.C:
 		}
 	}
 }
 
 // tryCall runs f with a time-out and logs its error. The next round tries again.
-func (c *Claims) tryCall(ctx context.Context, op string, f func(context.Context) error) {
-	call, cancel := context.WithTimeout(ctx, callTimeout)
+func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, f func(context.Context) error) {
+	call, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := f(call); err != nil && ctx.Err() == nil {
 		c.log.WarnContext(ctx, op+" failed", "err", err)
@@ -60,78 +88,100 @@ func (c *Claims) tryCall(ctx context.Context, op string, f func(context.Context)
 
 // keepLease extends the lease, or begins one. After a lost lease, all tickets are lost.
 func (c *Claims) keepLease(ctx context.Context) error {
+	began := time.Now() // before the store's clock adds the length
 	instance := c.lease()
 	if instance != uuid.Nil {
 		err := c.KeepLease(ctx, instance, leaseLength)
+		if err == nil {
+			c.setLease(instance, began.Add(leaseLength))
+		}
 		if !fault.Is(err, fault.NotFound) {
 			return err
 		}
-		c.log.ErrorContext(ctx, "the lease was lost, so all connections with claims end")
-		c.setInstance(uuid.Nil)
+		c.loseLease(ctx)
 	}
 	instance = uuid.New()
 	if err := c.StartLease(ctx, instance, leaseLength); err != nil {
 		return err
 	}
-	c.setInstance(instance)
+	c.setLease(instance, began.Add(leaseLength))
 	return nil
 }
 
-// setInstance changes the instance and marks the tickets of the former one as lost.
-func (c *Claims) setInstance(id uuid.UUID) {
+// expireLease loses the lease if it was not kept. The store cannot be asked then, and may
+// give the claims to others.
+func (c *Claims) expireLease() {
+	if c.lease() != uuid.Nil && c.leaseLeft() <= 0 {
+		c.loseLease(context.Background())
+	}
+}
+
+func (c *Claims) loseLease(ctx context.Context) {
+	c.log.ErrorContext(ctx, "the lease was lost, so all connections with claims end")
+	c.setLease(uuid.Nil, time.Time{})
+}
+
+func (c *Claims) leaseLeft() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.instance = id
+	return time.Until(c.leaseUntil)
+}
+
+// setLease changes the lease and marks the tickets of a former instance as lost.
+func (c *Claims) setLease(instance uuid.UUID, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.instance, c.leaseUntil = instance, until
 	for _, t := range c.tickets {
-		if t.instance != id {
-			t.markLost()
+		if t.instance != instance {
+			c.markLost(t)
 		}
 	}
 }
 
-// compareClaims wakes tickets whose grant was missed, and marks those as lost whose claim
-// is gone.
+// compareClaims compares the tickets with the store. It wakes those whose grant was
+// missed, and marks those as lost whose claim is gone. It withdraws claims without a
+// ticket: an Enqueue reached the store after its caller had given up.
 func (c *Claims) compareClaims(ctx context.Context) error {
 	instance := c.lease()
-	tickets := c.queuedTickets(instance) // before the read, so that it has their claims
-	if len(tickets) == 0 {
-		return nil
-	}
+	before := c.allTickets() // a ticket that goes meanwhile has a call of its own that ends it
+	open := c.selectTickets(func(t *Ticket) bool { return t.instance == instance && t.stored && t.ending == notEnding })
 	states, err := c.ClaimsOf(ctx, instance)
 	if err != nil {
 		return err
 	}
-	held := make(map[uuid.UUID]bool, len(states))
+	after := c.allTickets()
+	known := map[uuid.UUID]bool{}
 	var granted []uuid.UUID
 	for _, s := range states {
-		held[s.ID] = s.Held
+		known[s.ID] = true
 		if s.Held {
 			granted = append(granted, s.ID)
 		}
+		if before[s.ID] != nil || after[s.ID] != nil {
+			continue
+		}
+		next, err := c.Withdraw(ctx, instance, s.Namespace, s.ID)
+		if err != nil {
+			return err
+		}
+		c.wake(next)
 	}
-	for _, t := range tickets {
-		if _, there := held[t.id]; !there {
-			t.markLost()
+	for _, t := range open {
+		if !known[t.id] {
+			c.loseTicket(t.id)
 		}
 	}
 	c.wake(granted)
 	return nil
 }
 
-// sendEnds sends the ends of connections that did not reach the store before.
+// sendEnds ends the tickets whose end did not reach the store before.
 func (c *Claims) sendEnds(ctx context.Context) error {
-	c.mu.Lock()
-	ended := maps.Clone(c.ended)
-	c.mu.Unlock()
-	for id, namespace := range ended {
-		granted, err := c.ClaimStore.Disconnect(ctx, c.lease(), namespace, id)
-		if err != nil {
+	for _, t := range c.selectTickets(func(t *Ticket) bool { return t.unsent }) {
+		if err := c.sendEnd(ctx, t, t.ending); err != nil {
 			return err
 		}
-		c.mu.Lock()
-		delete(c.ended, id)
-		c.mu.Unlock()
-		c.wake(granted)
 	}
 	return nil
 }
@@ -140,7 +190,9 @@ func (c *Claims) sendEnds(ctx context.Context) error {
 func (c *Claims) settle(ctx context.Context) error {
 	granted, ended, err := c.Settle(ctx, c.lease())
 	for _, info := range ended {
-		c.observer.Observe(Event{Kind: EventExpired, Namespace: info.Namespace, Name: info.ID.String(), Owner: info.Owner, At: time.Now()})
+		c.observer.Observe(Event{
+			Kind: EventExpired, Namespace: info.Namespace, Name: FormatResources(info.Resources), Owner: info.Owner, At: time.Now(),
+		})
 	}
 	c.wake(granted)
 	return err
@@ -155,22 +207,12 @@ func (c *Claims) readGrants(ctx context.Context) error {
 	return c.NoteGrants(ctx, granted)
 }
 
-// hasWaiting reports whether a connection of this process waits.
-func (c *Claims) hasWaiting() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, t := range c.tickets {
-		if !t.isHeld() {
-			return true
-		}
-	}
-	return false
-}
-
 func (c *Claims) endLease(ctx context.Context) {
-	if c.lease() == uuid.Nil {
+	instance := c.lease()
+	if instance == uuid.Nil {
 		return
 	}
-	c.tryCall(ctx, "sending ends", c.sendEnds)
-	c.tryCall(ctx, "ending the lease", func(ctx context.Context) error { return c.EndLease(ctx, c.lease()) })
+	c.tryCall(ctx, callTimeout, "ending claims", c.sendEnds)
+	c.tryCall(ctx, callTimeout, "ending the lease", func(ctx context.Context) error { return c.EndLease(ctx, instance) })
+	c.setLease(uuid.Nil, time.Time{})
 }

@@ -62,6 +62,14 @@ const (
 	UnknownID RefreshOutcome = "unknown_id" // the last lock of the key has another id, or is too old, or had another owner and ended
 )
 
+// Renewal is the result of a refresh.
+type Renewal struct {
+	Lock    Lock
+	Outcome RefreshOutcome
+	// Expired means that Resumed replaced an outdated lock. Its expiry counts once.
+	Expired bool
+}
+
 // Filter selects live locks to list. Its zero value selects all.
 type Filter struct {
 	Namespace string   // empty is all
@@ -73,6 +81,10 @@ type Filter struct {
 	After Key
 	Limit int
 }
+
+// SweepDelay is how late Sweep may find an outdated lock. All other methods see the end at
+// once.
+const SweepDelay = time.Minute
 
 // LockStore keeps flat locks. Each method is one statement, which the store's clock
 // judges. A method that changes something completes once it was sent, even if ctx ends
@@ -89,14 +101,15 @@ type LockStore interface {
 	Acquire(ctx context.Context, a Acquire) (Grant, error)
 
 	// Refresh renews the lock by its id.
-	Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, error)
+	Refresh(ctx context.Context, r Refresh) (Renewal, error)
 
 	// Release ends the owner's lock. Outcomes: Released; Free; Held with the lock of the
 	// other owner, which stays.
 	Release(ctx context.Context, key Key, owner string) (Lock, Outcome, error)
 
 	// ForceRelease ends the lock with this id and keeps the note, in one transaction.
-	// Fault: NotFound if the live lock has another id or there is none.
+	// No refresh resumes that lock. Fault: NotFound if the live lock has another id or
+	// there is none.
 	ForceRelease(ctx context.Context, key Key, id uuid.UUID, n Note) (Lock, error)
 
 	// Ask stores a request for a live lock. It changes nothing else. A second request by
@@ -113,8 +126,9 @@ type LockStore interface {
 	Count(ctx context.Context) ([]KindCount, error)
 
 	// Sweep marks at most limit locks as expired that became outdated, and returns them.
-	// Each expiry is returned once, by Sweep or as Grant.Expired, whichever instance sees
-	// it first. It forgets locks that ended longer than keep ago.
+	// It may find them SweepDelay late. Each expiry is returned once, by Sweep or as Expired
+	// of a grant, whichever instance sees it first. Sweep forgets locks that ended longer
+	// than keep ago and whose TTL is over.
 	Sweep(ctx context.Context, keep time.Duration, limit int) ([]Lock, error)
 
 	// Releases returns the latest forced releases of locks and claims, newest first.

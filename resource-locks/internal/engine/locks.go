@@ -47,7 +47,7 @@ type Event struct {
 // Locks is the flat locks of all fronts: it checks what callers say, asks the store, and
 // reports events. It is safe for concurrent use.
 type Locks struct {
-	LockStore // List, Fetch, Count, Releases
+	LockStore // Count, Releases
 
 	observer Observer
 }
@@ -91,11 +91,14 @@ func (l *Locks) Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, e
 		return Lock{}, "", errShortTTL
 	}
 	r.TTL = min(r.TTL, MaxTTL)
-	lock, outcome, err := l.LockStore.Refresh(ctx, r)
+	renewal, err := l.LockStore.Refresh(ctx, r)
 	if err != nil {
 		return Lock{}, "", err
 	}
-	switch outcome {
+	if renewal.Expired {
+		l.report(EventExpired, r.Key, r.Owner)
+	}
+	switch renewal.Outcome {
 	case Refreshed:
 		l.report(EventRenewed, r.Key, r.Owner)
 	case Resumed:
@@ -103,7 +106,7 @@ func (l *Locks) Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, e
 	case NotOwner, UnknownID:
 		l.report(EventRefused, r.Key, r.Owner)
 	}
-	return lock, outcome, nil
+	return renewal.Lock, renewal.Outcome, nil
 }
 
 // Release is LockStore.Release. Fault: Invalid.
@@ -152,6 +155,24 @@ func (l *Locks) Ask(ctx context.Context, key Key, a AskedFor) (Lock, error) {
 		l.report(EventRequested, key, a.By)
 	}
 	return lock, err
+}
+
+// Fetch is LockStore.Fetch. Fault: Invalid.
+func (l *Locks) Fetch(ctx context.Context, key Key) (Lock, error) {
+	if err := checkKey(key); err != nil {
+		return Lock{}, err
+	}
+	return l.LockStore.Fetch(ctx, key)
+}
+
+// List is LockStore.List. Fault: Invalid.
+func (l *Locks) List(ctx context.Context, f Filter) ([]Lock, error) {
+	for _, text := range append([]string{f.Namespace, f.Kind, f.After.Namespace, f.After.Name}, f.Names...) {
+		if err := checkText("the filter", text, MaxName); err != nil {
+			return nil, err
+		}
+	}
+	return l.LockStore.List(ctx, f)
 }
 
 // Sweep is LockStore.Sweep.

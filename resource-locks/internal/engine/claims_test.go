@@ -1,0 +1,342 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/schemas/fault"
+)
+
+// events records what an engine reports.
+type events struct {
+	mu  sync.Mutex
+	all []engine.Event
+}
+
+func (e *events) Observe(event engine.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, event)
+}
+
+// kinds returns the kinds of the events so far, and forgets them.
+func (e *events) kinds() []engine.EventKind {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var kinds []engine.EventKind
+	for _, event := range e.all {
+		kinds = append(kinds, event.Kind)
+	}
+	e.all = nil
+	return kinds
+}
+
+// process is one process of the service in a bubble of synctest.
+type process struct {
+	*engine.Claims
+	*events
+	stop func() // ends Run and waits for its end
+}
+
+// startProcess starts Run and waits until it has a lease.
+func startProcess(t *testing.T, store engine.ClaimStore) *process {
+	t.Helper()
+	p := &process{events: &events{}}
+	p.Claims = engine.NewClaims(store, p.events, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.Run(ctx) })
+	p.stop = func() {
+		cancel()
+		running.Wait()
+	}
+	t.Cleanup(p.stop)
+	synctest.Wait()
+	return p
+}
+
+const abandon = 10 * time.Second
+
+func lockPath(t *testing.T, p *process, segments ...string) *engine.Ticket {
+	t.Helper()
+	ticket, err := p.Lock(t.Context(), "ns", "client", abandon, []engine.Resource{{Path: segments, Write: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
+
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+func wantTicket(t *testing.T, when string, ticket *engine.Ticket, held, lost bool) {
+	t.Helper()
+	if isDone(ticket.Held()) != held || isDone(ticket.Lost()) != lost {
+		t.Errorf("%s: claim %d is held %t, lost %t, want %t, %t",
+			when, ticket.Number, isDone(ticket.Held()), isDone(ticket.Lost()), held, lost)
+	}
+}
+
+// wantClaims checks how many claims the store has.
+func wantClaims(t *testing.T, when string, store *enginetest.Store, n int) {
+	t.Helper()
+	claims, err := store.ListClaims(t.Context(), 100)
+	if err != nil || len(claims) != n {
+		t.Errorf("%s: the store has %+v, %v, want %d claims", when, claims, err, n)
+	}
+}
+
+func TestClaims_ReleaseWakesTheNextAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, enginetest.NewStore())
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a", "b")
+		wantTicket(t, "first", first, true, false)
+		wantTicket(t, "second", second, false, false)
+		if err := p.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		wantTicket(t, "after the release", second, true, false)
+		want := []engine.EventKind{engine.EventGranted, engine.EventQueued, engine.EventReleased, engine.EventGranted}
+		if got := p.kinds(); !slices.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+	})
+}
+
+func TestClaims_AnotherProcessIsWokenWithin50ms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		a, b := startProcess(t, store), startProcess(t, store)
+		first, second := lockPath(t, a, "a"), lockPath(t, b, "a")
+		<-time.After(time.Second)
+		if err := a.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		released := time.Now()
+		<-second.Held()
+		if late := time.Since(released); late > 50*time.Millisecond {
+			t.Errorf("woken after %s", late)
+		}
+	})
+}
+
+func TestClaims_DisconnectedClaimEndsAfterItsAbandon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, enginetest.NewStore())
+		first, waiting, last := lockPath(t, p, "a"), lockPath(t, p, "a"), lockPath(t, p, "a")
+		gone, cancel := context.WithCancel(t.Context())
+		cancel() // as a connection's context is when it has ended
+		p.Disconnect(gone, waiting)
+		ended := time.Now()
+		p.Disconnect(gone, first)
+		<-last.Held()
+		if d := time.Since(ended); d < abandon || d > abandon+50*time.Millisecond {
+			t.Errorf("held after %s, want %s", d, abandon)
+		}
+		if got := p.kinds(); !slices.Contains(got, engine.EventExpired) {
+			t.Errorf("events %v, want the end of the first claim", got)
+		}
+	})
+}
+
+func TestClaims_EndOfAConnectionIsRepeatedAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		p := startProcess(t, store)
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+		store.Fail(fault.New(fault.Unavailable, "away"))
+		if err := p.Release(t.Context(), first); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("got %v, want the outage", err)
+		}
+		p.Disconnect(t.Context(), first)
+		store.Fail(nil)
+		ended := time.Now()
+		<-second.Held()
+		if d := time.Since(ended); d < abandon || d > abandon+3*time.Second/2 {
+			t.Errorf("held after %s, want about %s", d, abandon)
+		}
+		wantTicket(t, "after a short outage", second, true, false)
+	})
+}
+
+func TestClaims_LostLeaseEndsAllTickets(t *testing.T) {
+	t.Parallel()
+	t.Run("the store cannot be reached for longer than the lease", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			store := enginetest.NewStore()
+			p := startProcess(t, store)
+			held, waiting := lockPath(t, p, "a"), lockPath(t, p, "a")
+			store.Fail(fault.New(fault.Unavailable, "away"))
+			failed := time.Now()
+			<-held.Lost()
+			<-waiting.Lost()
+			if d := time.Since(failed); d > 3*time.Second {
+				t.Errorf("lost after %s: the store may have given the path to another by then", d)
+			}
+			if _, err := p.Lock(t.Context(), "ns", "client", 0, []engine.Resource{{}}); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("a claim without a lease: %v", err)
+			}
+			store.Fail(nil)
+			<-time.After(2 * time.Second)
+			lockPath(t, p, "other")
+		})
+	})
+	t.Run("the store has ended it", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			store := enginetest.NewStore()
+			p := startProcess(t, store)
+			held := lockPath(t, p, "a")
+			store.Advance(time.Minute)
+			<-held.Lost()
+			next := lockPath(t, p, "a")
+			<-next.Held()
+			wantTicket(t, "under the next lease", next, true, false)
+		})
+	})
+}
+
+func TestClaims_StoppedProcessLeavesItsHeldClaimsForTheirAbandon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		a, b := startProcess(t, store), startProcess(t, store)
+		lockPath(t, a, "a")
+		lockPath(t, a, "a")
+		next := lockPath(t, b, "a")
+		a.stop()
+		stopped := time.Now()
+		<-next.Held()
+		if d := time.Since(stopped); d < abandon || d > abandon+50*time.Millisecond {
+			t.Errorf("held after %s, want %s", d, abandon)
+		}
+		wantClaims(t, "at the end", store, 1)
+	})
+}
+
+func TestClaims_ForcedReleaseEndsTheTicketWhereverItIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		a, b := startProcess(t, store), startProcess(t, store)
+		held, next := lockPath(t, a, "a", "b"), lockPath(t, b, "a")
+		claims, err := store.ListClaims(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.ForceWithdraw(t.Context(), "ns", claims[0].ID, engine.Note{By: "ann"}); !fault.Is(err, fault.Invalid) {
+			t.Errorf("without a reason: %v", err)
+		}
+		if err := b.ForceWithdraw(t.Context(), "ns", claims[0].ID, engine.Note{By: "ann", Reason: "stuck"}); err != nil {
+			t.Fatal(err)
+		}
+		wantTicket(t, "the next one", next, true, false)
+		<-held.Lost()
+		releases, err := store.Releases(t.Context(), 1)
+		if err != nil || len(releases) != 1 || releases[0].Name != "write /a/b" || releases[0].By != "ann" {
+			t.Errorf("noted %+v, %v", releases, err)
+		}
+	})
+}
+
+// lossyStore loses answers of Enqueue. Its late calls reach the store only when they are
+// sent on.
+type lossyStore struct {
+	*enginetest.Store
+	mu   sync.Mutex
+	late *engine.Claim
+	lose func(engine.Claim) bool // whether Enqueue runs before its answer is lost
+}
+
+func (s *lossyStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lose == nil {
+		return s.Store.Enqueue(ctx, q)
+	}
+	if s.lose(q) {
+		if _, err := s.Store.Enqueue(ctx, q); err != nil {
+			return engine.Place{}, err
+		}
+	} else {
+		s.late = &q
+	}
+	s.lose = nil
+	return engine.Place{}, fault.Wrap(errors.New("cut"), fault.Timeout, "timed out")
+}
+
+func TestClaims_LostAnswerOfEnqueueLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, stored := range map[string]bool{"the claim was stored": true, "the claim is stored later": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &lossyStore{Store: enginetest.NewStore(), lose: func(engine.Claim) bool { return stored }}
+				p := startProcess(t, store)
+				if _, err := p.Lock(t.Context(), "ns", "client", abandon, []engine.Resource{{}}); !fault.Is(err, fault.Timeout) {
+					t.Fatalf("got %v, want the lost answer", err)
+				}
+				<-time.After(2 * time.Second)
+				if !stored {
+					if _, err := store.Store.Enqueue(t.Context(), *store.late); err != nil {
+						t.Fatal(err)
+					}
+				}
+				next := lockPath(t, p, "a")
+				failed := time.Now()
+				<-next.Held()
+				if d := time.Since(failed); d > 2*time.Second {
+					t.Errorf("the lost claim stayed for %s", d)
+				}
+				wantClaims(t, "at the end", store.Store, 1)
+			})
+		})
+	}
+}
+
+func TestClaims_RefuseWhatNoStoreKeeps(t *testing.T) {
+	t.Parallel()
+	p := engine.NewClaims(enginetest.NewStore(), &events{}, slog.New(slog.DiscardHandler))
+	long := make([]byte, engine.MaxPathBytes)
+	for i := range long {
+		long[i] = 'x'
+	}
+	deep := make([]engine.Resource, 40)
+	for i := range deep {
+		deep[i].Path = []string{string(long[:engine.MaxPathBytes-2])}
+	}
+	for name, resources := range map[string][]engine.Resource{
+		"none":           nil,
+		"too many":       make([]engine.Resource, engine.MaxResources+1),
+		"a long path":    {{Path: []string{string(long)}}},
+		"a NUL":          {{Path: []string{"a", "b\x00"}}},
+		"no UTF-8":       {{Path: []string{"\xff"}}},
+		"too many bytes": deep,
+	} {
+		if _, err := p.Lock(t.Context(), "ns", "client", 0, resources); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v, want %q", name, err, fault.Invalid)
+		}
+	}
+	if _, err := p.Lock(t.Context(), "n\x00s", "client", 0, make([]engine.Resource, 1)); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a bad namespace: %v", err)
+	}
+}

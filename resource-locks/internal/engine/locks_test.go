@@ -1,0 +1,126 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/schemas/fault"
+)
+
+func TestLocks_ReportEvents(t *testing.T) {
+	t.Parallel()
+	store, seen := enginetest.NewStore(), &events{}
+	locks := engine.NewLocks(store, seen)
+	key := engine.Key{Namespace: "ns", Name: "draft"}
+	acquire := func(owner string) engine.Lock {
+		t.Helper()
+		g, err := locks.Acquire(t.Context(), engine.Acquire{Key: key, Owner: owner, TTL: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Lock
+	}
+	refresh := func(l engine.Lock, owner string) {
+		t.Helper()
+		r := engine.Refresh{Key: key, ID: l.ID, Owner: owner, TTL: time.Minute, ResumeWithin: time.Hour}
+		if _, _, err := locks.Refresh(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		name string
+		do   func()
+		want []engine.EventKind
+	}{
+		{"a free key", func() { acquire("ann") }, []engine.EventKind{engine.EventGranted}},
+		{"by its owner", func() { acquire("ann") }, []engine.EventKind{engine.EventRenewed}},
+		{"by another", func() { acquire("bob") }, []engine.EventKind{engine.EventRefused}},
+		{"refreshes", func() {
+			l := acquire("ann")
+			refresh(l, "ann")
+			refresh(l, "bob")
+		}, []engine.EventKind{engine.EventRenewed, engine.EventRenewed, engine.EventRefused}},
+		{"outdated", func() {
+			store.Advance(time.Hour)
+			acquire("bob")
+		}, []engine.EventKind{engine.EventExpired, engine.EventGranted}},
+		{"resumed", func() {
+			l := acquire("bob")
+			store.Advance(2 * time.Minute)
+			refresh(l, "bob")
+		}, []engine.EventKind{engine.EventRenewed, engine.EventExpired, engine.EventGranted}},
+		{"asked for", func() {
+			if _, err := locks.Ask(t.Context(), key, engine.AskedFor{By: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+		}, []engine.EventKind{engine.EventRequested}},
+		{"released twice", func() {
+			for range 2 {
+				if _, _, err := locks.Release(t.Context(), key, "bob"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, []engine.EventKind{engine.EventReleased}},
+		{"forced", func() {
+			if _, err := locks.ForceRelease(t.Context(), key, acquire("ann").ID, engine.Note{By: "eve", Reason: "stuck"}); err != nil {
+				t.Fatal(err)
+			}
+		}, []engine.EventKind{engine.EventGranted, engine.EventForced}},
+		{"swept", func() {
+			acquire("ann")
+			store.Advance(time.Hour)
+			if _, err := locks.Sweep(t.Context(), time.Hour, 10); err != nil {
+				t.Fatal(err)
+			}
+		}, []engine.EventKind{engine.EventGranted, engine.EventExpired}},
+	} {
+		step.do()
+		if got := seen.kinds(); !slices.Equal(got, step.want) {
+			t.Errorf("%s: events %v, want %v", step.name, got, step.want)
+		}
+	}
+}
+
+func TestLocks_RefuseWhatNoStoreKeeps(t *testing.T) {
+	t.Parallel()
+	store := enginetest.NewStore()
+	locks := engine.NewLocks(store, &events{})
+	good := engine.Acquire{Key: engine.Key{Namespace: "ns", Name: "draft"}, Owner: "ann", TTL: time.Minute}
+	for name, spoil := range map[string]func(*engine.Acquire){
+		"no namespace":           func(a *engine.Acquire) { a.Namespace = "" },
+		"a NUL in the namespace": func(a *engine.Acquire) { a.Namespace = "a\x00" },
+		"a long name":            func(a *engine.Acquire) { a.Name = strings.Repeat("ä", engine.MaxName+1) },
+		"a name that is no text": func(a *engine.Acquire) { a.Name = "\xff" },
+		"no owner":               func(a *engine.Acquire) { a.Owner = "" },
+		"a long owner":           func(a *engine.Acquire) { a.Owner = strings.Repeat("ä", engine.MaxName+1) },
+		"a long kind":            func(a *engine.Acquire) { a.Kind = strings.Repeat("ä", engine.MaxName+1) },
+		"a long value":           func(a *engine.Acquire) { a.Value = strings.Repeat("ä", engine.MaxValue/2+1) },
+		"a NUL in the value":     func(a *engine.Acquire) { a.Value = "a\x00" },
+		"no TTL":                 func(a *engine.Acquire) { a.TTL = 0 },
+	} {
+		bad := good
+		spoil(&bad)
+		if _, err := locks.Acquire(t.Context(), bad); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: got %v, want %q", name, err, fault.Invalid)
+		}
+	}
+	if all, err := store.List(t.Context(), engine.Filter{}); err != nil || len(all) != 0 {
+		t.Errorf("stored %+v, %v", all, err)
+	}
+	long := good
+	long.Name, long.TTL = strings.Repeat("ä", engine.MaxName), 1<<63-1
+	g, err := locks.Acquire(t.Context(), long)
+	if err != nil || g.Lock.ExpiresAt.Sub(g.Lock.GrantedAt) != engine.MaxTTL {
+		t.Errorf("the longest name and TTL: %+v, %v", g, err)
+	}
+	if _, err := locks.Fetch(t.Context(), engine.Key{Namespace: "ns", Name: "\xff"}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("Fetch of a name that is no text: %v", err)
+	}
+	if _, err := locks.List(t.Context(), engine.Filter{Names: []string{"a", "\x00"}}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("List of a name that is no text: %v", err)
+	}
+}

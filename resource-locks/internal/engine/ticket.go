@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// lease returns the instance that has a lease, Nil without one.
+func (c *Claims) lease() uuid.UUID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.instance
+}
+
+// addTicket stores the ticket before the claim is enqueued, so that a grant finds it.
+func (c *Claims) addTicket(claim *Claim) (*Ticket, error) {
+	t := &Ticket{
+		id: claim.ID, namespace: claim.Namespace, owner: claim.Owner, paths: FormatResources(claim.Resources),
+		held: make(chan struct{}), lost: make(chan struct{}),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.instance == uuid.Nil {
+		return nil, errNoLease
+	}
+	claim.Instance, t.instance = c.instance, c.instance
+	c.tickets[t.id] = t
+	return t, nil
+}
+
+// noteStored notes that the store has the claim. It reports whether the claim is held,
+// which a grant during the call of Enqueue may have noted before.
+func (c *Claims) noteStored(t *Ticket, held bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.stored = true
+	switch {
+	case held:
+		c.markHeld(t)
+	case !t.isHeld && !t.isLost:
+		c.waiting++
+	}
+	return t.isHeld
+}
+
+// markHeld reports whether the ticket was not held before. The caller has locked mu.
+func (c *Claims) markHeld(t *Ticket) bool {
+	if t.isHeld {
+		return false
+	}
+	c.stopWaiting(t)
+	t.isHeld = true
+	close(t.held)
+	return true
+}
+
+// markLost ends the ticket for its connection. The caller has locked mu.
+func (c *Claims) markLost(t *Ticket) {
+	if t.isLost {
+		return
+	}
+	c.stopWaiting(t)
+	t.isLost = true
+	close(t.lost)
+}
+
+// stopWaiting keeps the number of waiting tickets before t changes. The caller has locked
+// mu.
+func (c *Claims) stopWaiting(t *Ticket) {
+	if t.stored && !t.isHeld && !t.isLost && t.ending == notEnding {
+		c.waiting--
+	}
+}
+
+// setEnding notes how the ticket ends in the store, and whether Run has to send that.
+func (c *Claims) setEnding(t *Ticket, e ending, unsent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopWaiting(t)
+	t.ending, t.unsent = e, unsent
+}
+
+func (c *Claims) removeTicket(t *Ticket) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopWaiting(t)
+	t.ending = withdrawn
+	delete(c.tickets, t.id)
+}
+
+func (c *Claims) loseTicket(id uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.tickets[id]; t != nil {
+		c.markLost(t)
+	}
+}
+
+// sendEnd ends a ticket in the store and forgets it. After an error, Run repeats it.
+func (c *Claims) sendEnd(ctx context.Context, t *Ticket, e ending) error {
+	end := c.ClaimStore.Disconnect
+	if e == withdrawn {
+		end = c.Withdraw
+	}
+	granted, err := end(ctx, t.instance, t.namespace, t.id)
+	if err != nil {
+		c.setEnding(t, e, true)
+		return err
+	}
+	c.removeTicket(t)
+	c.wake(granted)
+	return nil
+}
+
+// wake marks the tickets of this process among the granted claims as held.
+func (c *Claims) wake(granted []uuid.UUID) {
+	if len(granted) == 0 {
+		return
+	}
+	c.mu.Lock()
+	var woken []*Ticket
+	for _, id := range granted {
+		if t := c.tickets[id]; t != nil && c.markHeld(t) {
+			woken = append(woken, t)
+		}
+	}
+	c.mu.Unlock()
+	for _, t := range woken {
+		c.report(EventGranted, t)
+	}
+}
+
+// selectTickets returns the tickets for which want holds.
+func (c *Claims) selectTickets(want func(*Ticket) bool) []*Ticket {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []*Ticket
+	for _, t := range c.tickets {
+		if want(t) {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// allTickets returns a copy of the tickets by id.
+func (c *Claims) allTickets() map[uuid.UUID]*Ticket {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.tickets)
+}
+
+// hasWaiting reports whether a connection of this process waits.
+func (c *Claims) hasWaiting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting > 0
+}
+
+func (c *Claims) report(kind EventKind, t *Ticket) {
+	c.observer.Observe(Event{Kind: kind, Namespace: t.namespace, Name: t.paths, Owner: t.owner, At: time.Now()})
+}
