@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
 // Bounds of a connection that the URL does not set. Without them, a server that is
@@ -61,6 +62,11 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 	pc.MinIdleConns = min(pc.MinIdleConns, pc.MaxConns)
 	if pc.PingTimeout == 0 {
 		pc.PingTimeout = pingTimeout
+	}
+	// Without this, pgx sends and reads ids as text.
+	pc.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		pgxuuid.Register(conn.TypeMap())
+		return nil
 	}
 	cc := pc.ConnConfig
 	if cc.ConnectTimeout == 0 {
