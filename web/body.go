@@ -20,7 +20,17 @@ import (
 // another content type, an empty body, or anything that is not exactly one JSON
 // value in UTF-8 is Malformed.
 func ReadBody(c echo.Context) (json.RawMessage, error) {
-	if ct := c.Request().Header.Get(echo.HeaderContentType); ct != "" {
+	body, err := readText(c)
+	if err != nil {
+		return nil, err
+	}
+	return body, Unmarshal(body, new(json.RawMessage))
+}
+
+// readText is ReadBody for a caller that parses the body.
+func readText(c echo.Context) ([]byte, error) {
+	ct := c.Request().Header.Get(echo.HeaderContentType)
+	if ct != "" && ct != echo.MIMEApplicationJSON {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != echo.MIMEApplicationJSON {
 			return nil, fault.New(fault.Malformed, "Content-type header must be [\"application/json\"] but it is %q", ct)
 		}
@@ -39,16 +49,13 @@ func ReadBody(c echo.Context) (json.RawMessage, error) {
 	if !utf8.Valid(body) { // encoding/json would replace bytes silently
 		return nil, fault.New(fault.Malformed, "The body is not valid UTF-8")
 	}
-	if err := Unmarshal(body, new(json.RawMessage)); err != nil {
-		return nil, err
-	}
 	return body, nil
 }
 
 // Decode reads the request's JSON body into v. Unknown properties are tolerated,
 // as FOLIO tolerates them.
 func Decode(c echo.Context, v any) error {
-	body, err := ReadBody(c)
+	body, err := readText(c)
 	if err != nil {
 		return err
 	}
@@ -61,11 +68,12 @@ func Unmarshal(body []byte, v any) error { return describeJSONError(json.Unmarsh
 
 // describeJSONError turns an error of encoding/json into one for the client.
 func describeJSONError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &syntax):
 		return fault.New(fault.Malformed, "The body is not valid JSON: %v at byte %d", syntax, syntax.Offset)
 	case errors.As(err, &kind):

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -41,9 +42,9 @@ func New(o Options, routes []Route) http.Handler {
 	e := echo.New()
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.HTTPErrorHandler = o.writeError
-	m := newHTTPMetrics(o.Registry)
-	e.Use(
-		o.observe(m),
+	chain := func(c echo.Context) error { return c.Handler()(c) } // the route, or Echo's 404 and 405
+	for _, m := range slices.Backward([]echo.MiddlewareFunc{
+		o.observe(newHTTPMetrics(o.Registry)),
 		middleware.RecoverWithConfig(middleware.RecoverConfig{
 			DisableErrorHandler: true, // the panic goes on as an error, to writeError
 			LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
@@ -54,9 +55,11 @@ func New(o Options, routes []Route) http.Handler {
 		o.checkHeaders,
 		checkQuery,
 		o.limitBody,
-		o.limitTime,
 		describeRouting,
-	)
+	}) {
+		chain = m(chain)
+	}
+	e.Use(func(echo.HandlerFunc) echo.HandlerFunc { return chain }) // Echo composes for each request
 	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})
 	routes = append(routes,
 		Route{Method: http.MethodGet, Path: "/admin/health", Endpoint: JSON(http.StatusOK, alive), NoTenant: true, Uncompressed: true},
@@ -78,20 +81,13 @@ func (o Options) limitBody(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.ContentLength > o.BodyLimit {
 			return tooLarge(o.BodyLimit)
 		}
-		r.Body = http.MaxBytesReader(c.Response(), r.Body, o.BodyLimit)
+		if r.ContentLength < 0 { // not announced
+			r.Body = http.MaxBytesReader(c.Response(), r.Body, o.BodyLimit)
+		}
 		return next(c)
 	}
 }
 
 func tooLarge(limit int64) error {
 	return fault.New(fault.TooLarge, "The body is too large: at most %d bytes are allowed", limit)
-}
-
-func (o Options) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		ctx, cancel := context.WithTimeout(c.Request().Context(), o.RequestTimeout)
-		defer cancel()
-		c.SetRequest(c.Request().WithContext(ctx))
-		return next(c)
-	}
 }

@@ -46,7 +46,7 @@ func requireTenant(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return fault.New(fault.Malformed, "Header %s: %v", okapi.TenantHeader, err)
 		}
-		c.SetRequest(c.Request().WithContext(okapi.WithTenant(c.Request().Context(), id)))
+		okapi.Carried(c.Request().Context()).Tenant = id
 		return next(c)
 	}
 }
@@ -73,9 +73,7 @@ func (o Options) checkHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		if o.BelievePermissions {
-			info := okapi.FromContext(r.Context())
-			info.Permissions = permissions
-			c.SetRequest(r.WithContext(okapi.NewContext(r.Context(), info)))
+			okapi.Carried(r.Context()).Permissions = permissions
 		}
 		return next(c)
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -33,16 +34,19 @@ func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
 	return m
 }
 
-// observe puts the call into the context, and logs and measures the request when
-// it is answered. It is outermost, so an error is written before it reads the
-// status.
+// observe puts the call and the time-out into the request's only context, and logs and
+// measures the request when it is answered. It is outermost, so an error is written before
+// it reads the status. Later checks complete the call.
 func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			start := time.Now()
-			info := readCall(c.Request())
-			c.SetRequest(c.Request().WithContext(okapi.NewContext(c.Request().Context(), info)))
-			c.Response().Header().Set(okapi.RequestIDHeader, info.RequestID)
+			r := c.Request()
+			call := readCall(r)
+			ctx, cancel := context.WithTimeout(okapi.Carry(r.Context(), &call), o.RequestTimeout)
+			defer cancel()
+			c.SetRequest(r.WithContext(ctx))
+			c.Response().Header().Set(okapi.RequestIDHeader, call.RequestID)
 
 			err := next(c)
 			if err != nil {

@@ -22,8 +22,10 @@ import (
 // parameters, so a filtered list would become the whole list.
 func checkQuery(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if _, err := url.ParseQuery(c.Request().URL.RawQuery); err != nil {
-			return fault.Wrap(err, fault.Malformed, "The query string cannot be read: %v", err)
+		if sent := c.Request().URL.RawQuery; sent != "" {
+			if _, err := url.ParseQuery(sent); err != nil {
+				return fault.Wrap(err, fault.Malformed, "The query string cannot be read: %v", err)
+			}
 		}
 		return next(c)
 	}

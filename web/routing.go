@@ -29,6 +29,9 @@ func refusesGzip(c echo.Context) bool {
 func describeRouting(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		err := next(c)
+		if err == nil {
+			return nil
+		}
 		path := fault.Shown(c.Request().URL.Path)
 		switch {
 		case errors.Is(err, echo.ErrNotFound):

@@ -51,7 +51,7 @@ func (e *cutOffError) Unwrap() error { return e.cause }
 // cutOff ends the connection when err ended an answer half-way. Without that the
 // client would see the end of a whole one.
 func cutOff(err error) {
-	if errors.As(err, new(*cutOffError)) {
+	if err != nil && errors.As(err, new(*cutOffError)) {
 		panic(http.ErrAbortHandler)
 	}
 }

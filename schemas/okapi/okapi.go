@@ -41,20 +41,34 @@ func NewContext(ctx context.Context, c Call) context.Context {
 	if c.Tenant == (Tenant{}) {
 		c.Tenant = FromContext(ctx).Tenant
 	}
+	return Carry(ctx, &c)
+}
+
+// Carry is NewContext for a call that is still being read: the caller may add to c until
+// it passes the context on. So a request needs one context only.
+func Carry(ctx context.Context, c *Call) context.Context {
 	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// Carried returns the call of the nearest Carry, nil for none.
+func Carried(ctx context.Context) *Call {
+	c, _ := ctx.Value(contextKey{}).(*Call)
+	return c
 }
 
 // FromContext returns the call that ctx carries, or the zero Call.
 func FromContext(ctx context.Context) Call {
-	c, _ := ctx.Value(contextKey{}).(Call)
-	return c
+	if c := Carried(ctx); c != nil {
+		return *c
+	}
+	return Call{}
 }
 
 // WithTenant returns a context whose call is about tenant and else that of ctx.
 func WithTenant(ctx context.Context, tenant Tenant) context.Context {
 	c := FromContext(ctx)
 	c.Tenant = tenant
-	return context.WithValue(ctx, contextKey{}, c)
+	return Carry(ctx, &c)
 }
 
 // TenantFrom returns the tenant of the call that ctx carries, or ErrNoTenant.
