@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/config"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
@@ -16,7 +17,7 @@ import (
 type Config struct {
 	HTTP     config.HTTP
 	Log      config.Log
-	Database Database
+	Database database.Settings
 
 	// Tenants are installed, or upgraded, before the service starts to serve. If it is
 	// empty, POST /_/tenant or the command migrate installs tenants.
@@ -28,20 +29,6 @@ type Config struct {
 	// HistoryRetention is how long ended check-outs, and the patrons of forced releases,
 	// are kept.
 	HistoryRetention time.Duration `env:"HISTORY_RETENTION" envDefault:"720h"`
-}
-
-// Database is the connection to PostgreSQL.
-type Database struct {
-	// URL is a PostgreSQL connection URL.
-	URL string `env:"DATABASE_URL"`
-	// MigrateURL is a direct connection for migrations, if URL leads through a connection
-	// pooler. Empty means URL.
-	MigrateURL string `env:"MIGRATE_DATABASE_URL"`
-	// MaxConns is the size of the connection pool.
-	MaxConns int32 `env:"DATABASE_MAX_CONNS" envDefault:"20"`
-	// Wait is how long serve and migrate wait at the start for a writable database. 0 does
-	// not wait.
-	Wait time.Duration `env:"DATABASE_WAIT" envDefault:"60s"`
 }
 
 // DefaultConfig returns the defaults that config.Load does not know.
@@ -64,18 +51,6 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Validate checks that there is a URL, and postgres.Open its form. No message repeats the
-// URL, because it holds a password.
-func (c Database) Validate() error {
-	var empty error
-	if c.URL == "" {
-		empty = errors.New("DATABASE_URL is empty, allowed: a PostgreSQL connection URL such as postgres://user:password@host:5432/name")
-	}
-	return errors.Join(empty,
-		config.CheckRange("DATABASE_MAX_CONNS", c.MaxConns, 2, 500),
-		config.CheckRange("DATABASE_WAIT", c.Wait, 0, 10*time.Minute, "0s to 10m"))
 }
 
 func (c *Config) lockTTL() time.Duration { return time.Duration(c.LockTTLMs) * time.Millisecond }

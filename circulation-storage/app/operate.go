@@ -169,10 +169,7 @@ func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*pos
 }
 
 func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
-	return postgres.Open(ctx, postgres.Config{
-		URL: cfg.Database.URL, MigrateURL: cfg.Database.MigrateURL, MaxConns: cfg.Database.MaxConns,
-		StatementTimeout: cfg.HTTP.RequestTimeout,
-	}, log)
+	return postgres.Open(ctx, cfg.Database.Config(cfg.HTTP.RequestTimeout), log)
 }
 
 func awaitDatabase(ctx context.Context, db *postgres.DB, patience time.Duration) error {
