@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"checkoutlock/schemas/jsonschema"
 )
 
 // DueDateError says why a policy gives no due date for a loan. FOLIO answers 422 with this message
@@ -64,28 +67,60 @@ func (p LoanPolicy) computeRolling(t Terms) (time.Time, error) {
 	if t.HoldWaits && p.alternate != nil {
 		span = *p.alternate
 	}
-	due, err := span.computeEnd(t.LoanDate)
-	if err != nil || p.ScheduleID == "" {
-		return due, err
-	}
-	return limitDate(due, t.readSchedule)
+	return span.computeWithin(t.LoanDate, p.ScheduleID, t.readSchedule)
 }
 
-// limitDate returns due, or the schedule's date if that is earlier.
-func limitDate(due time.Time, readSchedule func() (time.Time, error)) (time.Time, error) {
-	limit, err := readSchedule()
-	if err == nil && limit.Before(due) {
-		due = limit
-	}
-	return due, err
-}
-
-// readSchedule returns the schedule's date. A schedule without a range for the loan date is an
-// error: it must not count as one that does not limit.
+// readSchedule returns the schedule's date for what is lent.
 func (t Terms) readSchedule() (time.Time, error) {
-	due, found := t.Schedule.findDueDate(t.LoanDate)
-	if !found {
-		return time.Time{}, &DueDateError{"loan date falls outside of the date ranges in the loan policy"}
+	return t.Schedule.findDueDate(t.LoanDate, "loan date falls outside of the date ranges in the loan policy")
+}
+
+// FixedSchedule is a stored fixed due date schedule: for each range of loan dates the one date on
+// which everything lent in it is due. The zero FixedSchedule has no range.
+type FixedSchedule struct{ ranges []dateRange }
+
+// dateRange holds for loan dates from one instant to another, both included.
+type dateRange struct{ from, to, due time.Time }
+
+// ParseFixedSchedule reads a record of FOLIO's
+// /fixed-due-date-schedule-storage/fixed-due-date-schedules. Unknown fields are ignored. The error
+// names the date that is missing or no date.
+func ParseFixedSchedule(raw []byte) (FixedSchedule, error) {
+	var record struct {
+		ID        string `json:"id"`
+		Schedules []struct {
+			From string `json:"from"`
+			To   string `json:"to"`
+			Due  string `json:"due"`
+		} `json:"schedules"`
 	}
-	return due, nil
+	if err := json.Unmarshal(raw, &record); err != nil {
+		return FixedSchedule{}, fmt.Errorf("read fixed due date schedule: %w", err)
+	}
+	s := FixedSchedule{ranges: make([]dateRange, len(record.Schedules))}
+	for i, written := range record.Schedules {
+		r := &s.ranges[i]
+		for _, date := range []struct {
+			name, value string
+			to          *time.Time
+		}{{"from", written.From, &r.from}, {"to", written.To, &r.to}, {"due", written.Due, &r.due}} {
+			var err error
+			if *date.to, err = jsonschema.ParseTime(date.value); err != nil {
+				return FixedSchedule{}, fmt.Errorf("read fixed due date schedule %q: schedules[%d].%s %w", record.ID, i, date.name, err)
+			}
+		}
+	}
+	return s, nil
+}
+
+// findDueDate returns when an item lent at loanDate is due: the due date of the first range that
+// has the loan date. A date that no range has is a *DueDateError with the message: such a schedule
+// must not count as one that does not limit.
+func (s FixedSchedule) findDueDate(loanDate time.Time, message string) (time.Time, error) {
+	for _, r := range s.ranges {
+		if !loanDate.Before(r.from) && !loanDate.After(r.to) {
+			return r.due.In(loanDate.Location()), nil
+		}
+	}
+	return time.Time{}, &DueDateError{message}
 }

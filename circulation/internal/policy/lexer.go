@@ -29,20 +29,17 @@ type token struct {
 // isKeyword reports whether t is the given reserved word or sign.
 func (t token) isKeyword(keyword string) bool { return t.kind == tokenKeyword && t.text == keyword }
 
+// tokenNames describe the tokens that have no text of their own.
+var tokenNames = map[tokenKind]string{
+	tokenEnd: "end of text", tokenNewline: "end of line", tokenIndent: "indentation", tokenDedent: "end of indentation",
+}
+
 // String describes the token in an error message.
 func (t token) String() string {
-	switch t.kind {
-	case tokenEnd:
-		return "end of text"
-	case tokenNewline:
-		return "end of line"
-	case tokenIndent:
-		return "indentation"
-	case tokenDedent:
-		return "end of indentation"
-	default:
-		return "'" + t.text + "'"
+	if name, ok := tokenNames[t.kind]; ok {
+		return name
 	}
+	return "'" + t.text + "'"
 }
 
 // lexer splits a text into tokens. It ignores lines without a token (blank ones, comments) and

@@ -111,6 +111,17 @@ type ItemLimit struct {
 // IsReached reports whether a patron with so many of the counted items may borrow no other.
 func (l ItemLimit) IsReached(openLoans int) bool { return openLoans >= l.Max }
 
+// countedBy has the conditions under which an item limit counts, as FOLIO's message and code name
+// them.
+var countedBy = map[Conditions]struct{ name, code string }{
+	{PatronGroup: true, MaterialType: true, LoanType: true}: {"combination of patron group, material type and loan type", "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"},
+	{PatronGroup: true, MaterialType: true}:                 {"combination of patron group and material type", "PATRON_GROUP_MATERIAL_TYPE"},
+	{PatronGroup: true, LoanType: true}:                     {"combination of patron group and loan type", "PATRON_GROUP_LOAN_TYPE"},
+	{MaterialType: true, LoanType: true}:                    {"combination of material type and loan type", "MATERIAL_TYPE_LOAN_TYPE"},
+	{MaterialType: true}:                                    {"material type", "MATERIAL_TYPE"},
+	{LoanType: true}:                                        {"loan type", "LOAN_TYPE"},
+}
+
 // ItemLimitFor returns the limit of the policy under the rule that chose it. It is false if the
 // policy has no limit, or if the rule names neither a material type nor a loan type. The patron
 // group is in message and code but narrows nothing, because all counted loans are one patron's.
@@ -121,28 +132,15 @@ func (p LoanPolicy) ItemLimitFor(c Conditions) (ItemLimit, bool) {
 	if p.ItemLimit == 0 {
 		return ItemLimit{}, false
 	}
-	var suffix, code string
-	switch c {
-	case Conditions{PatronGroup: true, MaterialType: true, LoanType: true}:
-		suffix, code = "combination of patron group, material type and loan type", "PATRON_GROUP_MATERIAL_TYPE_LOAN_TYPE"
-	case Conditions{PatronGroup: true, MaterialType: true}:
-		suffix, code = "combination of patron group and material type", "PATRON_GROUP_MATERIAL_TYPE"
-	case Conditions{PatronGroup: true, LoanType: true}:
-		suffix, code = "combination of patron group and loan type", "PATRON_GROUP_LOAN_TYPE"
-	case Conditions{MaterialType: true, LoanType: true}:
-		suffix, code = "combination of material type and loan type", "MATERIAL_TYPE_LOAN_TYPE"
-	case Conditions{MaterialType: true}:
-		suffix, code = "material type", "MATERIAL_TYPE"
-	case Conditions{LoanType: true}:
-		suffix, code = "loan type", "LOAN_TYPE"
-	default:
+	counted, ok := countedBy[c]
+	if !ok {
 		return ItemLimit{}, false
 	}
 	return ItemLimit{
 		Max:            p.ItemLimit,
 		ByMaterialType: c.MaterialType,
 		ByLoanType:     c.LoanType,
-		Message:        fmt.Sprintf("Patron has reached maximum limit of %d items for %s", p.ItemLimit, suffix),
-		Code:           "ITEM_LIMIT_" + code,
+		Message:        fmt.Sprintf("Patron has reached maximum limit of %d items for %s", p.ItemLimit, counted.name),
+		Code:           "ITEM_LIMIT_" + counted.code,
 	}, true
 }

@@ -88,18 +88,10 @@ func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 	if t.HoldWaits && p.renewals.whileHolds != nil {
 		span = *p.renewals.whileHolds
 	}
-	due, err := span.computeEnd(start)
-	if err != nil || p.RenewalScheduleID == "" {
-		return due, err
-	}
-	return limitDate(due, t.readSchedule)
+	return span.computeWithin(start, p.RenewalScheduleID, t.readSchedule)
 }
 
 // readSchedule returns the schedule's date for what is renewed now.
 func (t RenewalTerms) readSchedule() (time.Time, error) {
-	due, found := t.Schedule.findDueDate(t.Now)
-	if !found {
-		return time.Time{}, &DueDateError{"renewal date falls outside of date ranges in the loan policy"}
-	}
-	return due, nil
+	return t.Schedule.findDueDate(t.Now, "renewal date falls outside of date ranges in the loan policy")
 }
