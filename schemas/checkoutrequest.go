@@ -1,11 +1,6 @@
 package schemas
 
-import (
-	"encoding/json"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-)
+import "encoding/json"
 
 // Bounds of /check-out-request-storage.
 const (
@@ -18,9 +13,7 @@ const (
 // IsIdempotencyKey reports whether key may be an Idempotency-Key: 1 to
 // MaxIdempotencyKey printable characters, spaces among them.
 func IsIdempotencyKey(key string) bool {
-	n := utf8.RuneCountInString(key)
-	return n > 0 && n <= MaxIdempotencyKey && utf8.ValidString(key) &&
-		!strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) })
+	return key != "" && IsPrintable(key, MaxIdempotencyKey)
 }
 
 // CheckOutRequest is the body of POST /check-out-request-storage (ours): it

@@ -92,7 +92,7 @@ func ParseLockSettings(value json.RawMessage) (LockSettings, error) {
 		return LockSettings{}, err
 	}
 	s := LockSettings{Enabled: sent.Enabled, TTL: ttl, Waits: waits}
-	return s, s.Validate()
+	return s, ValidateLockWaits(waits)
 }
 
 func (v sentLockSettings) ttl() (*time.Duration, error) {
@@ -154,24 +154,6 @@ func integerWithin(name string, raw json.RawMessage, least, most int) (int, erro
 
 func tooManyWaits(n int) error {
 	return fmt.Errorf("there are %d retry intervals, allowed are 0 to %d", n, MaxRetries)
-}
-
-// Validate checks the ranges: TTL 250 to 600000 ms, at most 100 waits of 0 to
-// 10000 ms each and 25 s together. It reports everything that is wrong.
-func (s LockSettings) Validate() error {
-	var errs []error
-	if s.TTL != nil {
-		errs = append(errs, ValidateLockTTL(*s.TTL))
-	}
-	return errors.Join(append(errs, ValidateLockWaits(s.Waits))...)
-}
-
-// ValidateLockTTL checks a TTL setting.
-func ValidateLockTTL(ttl time.Duration) error {
-	if ms := ttl.Milliseconds(); ms < MinLockTTLMs || ms > MaxLockTTLMs {
-		return fmt.Errorf("lock TTL is %d ms, allowed are %d to %d", ms, MinLockTTLMs, MaxLockTTLMs)
-	}
-	return nil
 }
 
 // ValidateLockWaits checks a list of waits, each and together.

@@ -5,6 +5,9 @@ package schemas
 
 import (
 	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -43,4 +46,11 @@ func IsFolioUUID(id string) bool { return folioUUID.MatchString(id) }
 // hyphens, which fit into no path or query.
 func IsUUID(id string) bool {
 	return len(id) == uuidLength && uuid.Validate(id) == nil
+}
+
+// IsPrintable reports whether text is valid UTF-8 and has at most most characters, all of them
+// printable.
+func IsPrintable(text string, most int) bool {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= most && !strings.ContainsFunc(text, unprintable)
 }

@@ -12,10 +12,7 @@ type List []Detail
 // Add notes that the value at key breaks a rule. The message is the key with the
 // rule, such as "must be a UUID".
 func (l *List) Add(key, rule, value string) {
-	*l = append(*l, Detail{
-		Message: key + " " + rule, Type: "1", Code: string(Invalid),
-		Parameters: []Parameter{Param(key, Shown(value))},
-	})
+	*l = append(*l, TypedDetail(string(Invalid), key+" "+rule, Param(key, Shown(value))))
 }
 
 // Err returns nil for an empty list, else an Invalid fault with all of it.
@@ -49,7 +46,12 @@ func StorageRefusal(message string, parameters ...Parameter) *Error {
 
 // StorageDetail is the Detail of a StorageRefusal.
 func StorageDetail(message string, parameters ...Parameter) Detail {
-	return Detail{Message: message, Type: "1", Code: "-1", Parameters: parameters}
+	return TypedDetail("-1", message, parameters...)
+}
+
+// TypedDetail is a Detail of type "1", which FOLIO's storage modules and their schemas send.
+func TypedDetail(code, message string, parameters ...Parameter) Detail {
+	return Detail{Message: message, Type: "1", Code: code, Parameters: parameters}
 }
 
 const shownLength = 100 // characters of an offending value that an error repeats

@@ -38,33 +38,31 @@ func Status(code Code) int {
 	return http.StatusInternalServerError
 }
 
-// CodeFromAnswer returns the code of an error answer from its status and its
-// X-Fault-Code header. An answer without a known header came from a proxy: a bare 503 is
-// Unavailable, never LockHeld. A bare 401 is Forbidden, because the proxy refused this
-// service and not its caller.
+// bareStatuses are the codes of answers without a known header. They came from a proxy: a bare 503
+// is Unavailable, never LockHeld. A bare 401 is Forbidden, because the proxy refused this service
+// and not its caller.
+var bareStatuses = map[int]Code{
+	http.StatusBadRequest:            Malformed,
+	http.StatusUnauthorized:          Forbidden,
+	http.StatusForbidden:             Forbidden,
+	http.StatusNotFound:              NotFound,
+	http.StatusConflict:              Conflict,
+	http.StatusRequestEntityTooLarge: TooLarge,
+	http.StatusUnprocessableEntity:   Invalid,
+	http.StatusBadGateway:            Unavailable,
+	http.StatusServiceUnavailable:    Unavailable,
+	http.StatusGatewayTimeout:        Timeout,
+}
+
+// CodeFromAnswer returns the code of an error answer from its status and its X-Fault-Code header.
 func CodeFromAnswer(status int, header string) Code {
 	for _, c := range Codes() {
 		if string(c) == header && Status(c) == status {
 			return c
 		}
 	}
-	switch status {
-	case http.StatusBadRequest:
-		return Malformed
-	case http.StatusForbidden, http.StatusUnauthorized:
-		return Forbidden
-	case http.StatusNotFound:
-		return NotFound
-	case http.StatusConflict:
-		return Conflict
-	case http.StatusRequestEntityTooLarge:
-		return TooLarge
-	case http.StatusUnprocessableEntity:
-		return Invalid
-	case http.StatusBadGateway, http.StatusServiceUnavailable:
-		return Unavailable
-	case http.StatusGatewayTimeout:
-		return Timeout
+	if code, ok := bareStatuses[status]; ok {
+		return code
 	}
 	return Internal
 }

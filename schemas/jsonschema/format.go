@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -27,7 +24,7 @@ var formats = [...]format{
 	{folioUUID, schemas.IsFolioUUID, fmt.Sprintf("must match %q", schemas.FolioUUID)},
 	{"date-time", func(s string) bool { _, err := ParseTime(s); return err == nil }, errNoTime.Error()},
 	{"sha-256", regexp.MustCompile(`^[0-9a-fA-F]{64}$`).MatchString, "must be a SHA-256 of 64 hexadecimal digits"},
-	{printable, isPrintable, "must have printable characters only"},
+	{printable, func(s string) bool { return schemas.IsPrintable(s, len(s)) }, "must have printable characters only"},
 }
 
 const (
@@ -38,10 +35,6 @@ const (
 var nilUUID = uuid.Nil.String()
 
 func isNewUUID(s string) bool { return schemas.IsUUID(s) && s != nilUUID }
-
-func isPrintable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
-}
 
 // timePattern is ParseTime's shape. time.Parse alone accepts more than PostgreSQL
 // does: hours of one digit, a comma before the fraction, offsets of a day.

@@ -197,10 +197,8 @@ func (p typedProperty) check(wrong *fault.List, prefix string, v reflect.Value, 
 	switch {
 	case rule == "" || len(*wrong) >= maxWrong:
 	case p.rule.format != nil && p.rule.format.name == folioUUID:
-		*wrong = append(*wrong, fault.Detail{
-			Message: rule, Type: "1", Code: "jakarta.validation.constraints.Pattern.message", // FOLIO's
-			Parameters: []fault.Parameter{fault.Param(prefix+p.name, fault.Shown(shown))},
-		})
+		const folioCode = "jakarta.validation.constraints.Pattern.message"
+		*wrong = append(*wrong, fault.TypedDetail(folioCode, rule, fault.Param(prefix+p.name, fault.Shown(shown))))
 	default:
 		wrong.Add(prefix+p.name, rule, shown)
 	}

@@ -35,17 +35,12 @@ func violation(doc any, e *santhosh.ValidationError) fault.List {
 		details := make(fault.List, len(missing.Missing))
 		for i, property := range missing.Missing {
 			key := jsonPath(doc, append(e.InstanceLocation[:len(e.InstanceLocation):len(e.InstanceLocation)], property))
-			details[i] = violated(code, key+" is required", fault.Parameter{Key: key})
+			details[i] = fault.TypedDetail(code, key+" is required", fault.Parameter{Key: key})
 		}
 		return details
 	}
 	key := jsonPath(doc, e.InstanceLocation)
-	return fault.List{violated(code, key+" "+rule(e.ErrorKind), fault.Param(key, fault.Shown(valueAt(doc, e.InstanceLocation))))}
-}
-
-// violated is a Detail with a schema's keyword as its code.
-func violated(keyword, message string, parameter fault.Parameter) fault.Detail {
-	return fault.Detail{Message: message, Type: "1", Code: keyword, Parameters: []fault.Parameter{parameter}}
+	return fault.List{fault.TypedDetail(code, key+" "+rule(e.ErrorKind), fault.Param(key, fault.Shown(valueAt(doc, e.InstanceLocation))))}
 }
 
 // rule says what a violated keyword allows.

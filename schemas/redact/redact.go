@@ -65,3 +65,21 @@ func followsBarcode(text string) bool {
 	text = strings.ToLower(strings.TrimRight(text, `"'“‘`))
 	return strings.HasSuffix(text, "barcode ") || strings.HasSuffix(text, "barcode: ")
 }
+
+// Cut returns the first most characters of text, and the length of a longer text, else 0.
+func Cut(text string, most int) (head string, length int) {
+	if len(text) <= most {
+		return text, 0
+	}
+	head = text
+	for i := range text {
+		if length == most {
+			head = text[:i]
+		}
+		length++
+	}
+	if length <= most {
+		return text, 0
+	}
+	return head, length
+}
