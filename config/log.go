@@ -14,7 +14,6 @@ import (
 // callHandler adds the request id and the tenant of the context to each line.
 type callHandler struct{ slog.Handler }
 
-// Handle implements slog.Handler.
 func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
 	if id := okapi.FromContext(ctx).RequestID; id != "" {
 		r.AddAttrs(slog.String("request_id", id))
@@ -25,12 +24,10 @@ func (h callHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (h callHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return callHandler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup implements slog.Handler.
 func (h callHandler) WithGroup(name string) slog.Handler {
 	return callHandler{h.Handler.WithGroup(name)}
 }
@@ -74,7 +71,7 @@ func guardAny(a slog.Attr) slog.Attr {
 }
 
 func guardText(key, text string) string {
-	head, length := cutText(text, maxLength(key))
+	head, length := redact.Cut(text, maxLength(key))
 	if !namesRecord(key) {
 		if length > 0 {
 			head = cutIDPattern.ReplaceAllString(head, "")
@@ -102,24 +99,6 @@ func namesRecord(key string) bool {
 		return true
 	}
 	return false
-}
-
-// cutText returns the first most characters of text, and the length of a longer text.
-func cutText(text string, most int) (head string, length int) {
-	if len(text) <= most {
-		return text, 0
-	}
-	head = text
-	for i := range text {
-		if length == most {
-			head = text[:i]
-		}
-		length++
-	}
-	if length <= most {
-		return text, 0
-	}
-	return head, length
 }
 
 var (
