@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -138,6 +139,35 @@ func DecodeStorable[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error
 		return v, err
 	}
 	return v, schema.Check(&v)
+}
+
+// FromContext returns the handler of a function that needs nothing else of the request.
+func FromContext[T any](f func(context.Context) (T, error)) func(echo.Context) (T, error) {
+	return func(c echo.Context) (T, error) { return f(c.Request().Context()) }
+}
+
+// FromBody returns the handler of a function that takes what ReadBody returns.
+func FromBody[T any](f func(context.Context, json.RawMessage) (T, error)) func(echo.Context) (T, error) {
+	return func(c echo.Context) (T, error) {
+		body, err := ReadBody(c)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return f(c.Request().Context(), body)
+	}
+}
+
+// FromExact returns the handler of a function that takes what DecodeExact reads.
+func FromExact[B, T any](f func(context.Context, B) (T, error)) func(echo.Context) (T, error) {
+	return func(c echo.Context) (T, error) {
+		var body B
+		if err := DecodeExact(c, &body); err != nil {
+			var none T
+			return none, err
+		}
+		return f(c.Request().Context(), body)
+	}
 }
 
 // ReadUnique is ReadBody for a body in which no object has a property twice. A
