@@ -83,25 +83,20 @@ func (m *metrics) registerAdmission(reg prometheus.Registerer, line *admission.L
 // countRefused is for admission.New.
 func (m *metrics) countRefused(why admission.Reason) { m.refused.WithLabelValues(string(why)).Inc() }
 
-// Reached implements checkout.Observer.
 func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Duration) {
 	m.steps.WithLabelValues(string(step)).Observe(took.Seconds())
 }
 
-// Waiting implements checkout.Observer.
 func (m *metrics) Waiting(_ context.Context, delta int) { m.waiting.Add(float64(delta)) }
 
-// Waited implements checkout.Observer.
 func (m *metrics) Waited(wait time.Duration, got bool) {
 	m.wait.WithLabelValues(strconv.FormatBool(got)).Observe(wait.Seconds())
 }
 
-// Ended implements checkout.Observer.
 func (m *metrics) Ended(_ context.Context, e checkout.Ending) {
 	m.checkOuts.WithLabelValues(e.Outcome).Inc()
 }
 
-// Repeated implements checkout.Observer.
 func (m *metrics) Repeated(reason string) { m.repeats.WithLabelValues(reason).Inc() }
 
 // countKeyed is for keyed.Requests.
@@ -131,27 +126,22 @@ func (o observers) callEach(call func(checkout.Observer)) {
 	}
 }
 
-// Reached implements checkout.Observer.
 func (o observers) Reached(ctx context.Context, step checkout.Step, took time.Duration) {
 	o.callEach(func(each checkout.Observer) { each.Reached(ctx, step, took) })
 }
 
-// Waiting implements checkout.Observer.
 func (o observers) Waiting(ctx context.Context, delta int) {
 	o.callEach(func(each checkout.Observer) { each.Waiting(ctx, delta) })
 }
 
-// Waited implements checkout.Observer.
 func (o observers) Waited(wait time.Duration, got bool) {
 	o.callEach(func(each checkout.Observer) { each.Waited(wait, got) })
 }
 
-// Ended implements checkout.Observer.
 func (o observers) Ended(ctx context.Context, e checkout.Ending) {
 	o.callEach(func(each checkout.Observer) { each.Ended(ctx, e) })
 }
 
-// Repeated implements checkout.Observer.
 func (o observers) Repeated(reason string) {
 	o.callEach(func(each checkout.Observer) { each.Repeated(reason) })
 }

@@ -7,9 +7,11 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"checkoutlock/circulation/internal/cache"
 	"checkoutlock/circulation/internal/checkout"
@@ -17,6 +19,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 // Permissions are what the gateway must have granted for each part, as for FOLIO's
@@ -129,4 +132,79 @@ func (s *Service) PatronID(ctx context.Context, barcode string) (string, error) 
 // same for the rules that are not checked here.
 func invalidValue(name, rule, value string) error {
 	return fault.Validation(fault.Refusal(string(fault.Invalid), name+" "+rule, fault.Param(name, fault.Shown(value))))
+}
+
+// Settings returns the settings in force, each with its source.
+func (s *Service) Settings(ctx context.Context) (settings.View, error) {
+	current, problem, err := s.settings.Read(ctx)
+	if err != nil {
+		return settings.View{}, err
+	}
+	return current.View(problem), nil
+}
+
+// ChangeSettings changes the tenant's settings by a body as
+// settings.Environment.ParseChange reads it. The history of changes keeps its property
+// reason and the user who acts. Faults: Invalid, with a detail for each
+// invalid property, whose first parameter names it; Conflict if the body's
+// version is no longer the stored one.
+func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
+	change, err := s.environment.ParseChange(body)
+	if err != nil {
+		return settings.View{}, err
+	}
+	change.ByName = s.actorName(ctx)
+	current, err := s.settings.Update(ctx, change)
+	if err != nil {
+		return settings.View{}, err
+	}
+	s.log.InfoContext(ctx, "check-out lock settings changed", "enabled", current.Enabled, "ttl", current.TTL,
+		"waits", current.Waits, "version", current.Version, "by", change.ByName, "by_id", okapi.FromContext(ctx).UserID)
+	return current.View(nil), nil
+}
+
+// Changes returns the changes that staff made, newest first. kind is one of
+// schemas.ChangeSettings and schemas.ChangeRelease, or empty for both; limit is 1
+// to schemas.MaxChangePage. Fault: Invalid for anything else.
+func (s *Service) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
+	return s.storage.LockChanges(ctx, kind, offset, limit)
+}
+
+const (
+	// FiguresAge is how old Figures may be: each instance asks storage once in that time,
+	// for any number of viewers.
+	FiguresAge = 5 * time.Second
+	// figuresTimeout bounds one call to storage; a caller that waits for it may leave earlier.
+	figuresTimeout = 5 * time.Second
+	// maxFigures bounds the figures that are kept, over all tenants and times. Those
+	// of a day are some 200 KB.
+	maxFigures = 128
+	// maxFigureCalls bounds the calls under way: a caller may name many numbers of minutes.
+	maxFigureCalls = 4
+)
+
+type figuresKey struct {
+	tenant  okapi.Tenant
+	minutes int
+}
+
+// Figures returns those of the last minutes, 1 to schemas.MaxFigureMinutes; they
+// may be FiguresAge old. Callers share them, so no caller may change what they point at.
+// Fault: Invalid for another number.
+func (s *Service) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+	id, err := okapi.TenantFrom(ctx)
+	if err != nil {
+		return schemas.Figures{}, err
+	}
+	return s.figures.Get(ctx, figuresKey{id, minutes}, func(ctx context.Context, _ schemas.Figures) (schemas.Figures, error) {
+		ctx, cancel := context.WithTimeout(ctx, figuresTimeout)
+		defer cancel()
+		select {
+		case s.figureCalls <- struct{}{}:
+			defer func() { <-s.figureCalls }()
+			return s.storage.Figures(ctx, minutes)
+		case <-ctx.Done():
+			return schemas.Figures{}, ctx.Err()
+		}
+	})
 }

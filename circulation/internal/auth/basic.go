@@ -77,6 +77,5 @@ func (g *Guard) checkSignIn(c echo.Context) (string, error) {
 }
 
 func isUsableName(name string) bool {
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	return utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable) && strings.TrimSpace(name) != "" && utf8.RuneCountInString(name) <= schemas.MaxChangeName
+	return strings.TrimSpace(name) != "" && schemas.IsPrintable(name, schemas.MaxChangeName)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
@@ -29,14 +30,6 @@ type Admin interface {
 	PatronID(ctx context.Context, barcode string) (string, error)
 }
 
-// Guard checks permissions; see auth.Guard.
-type Guard interface {
-	// Routes admits callers who have the permission of the route.
-	Routes(routes []web.Route) []web.Route
-	// Grant admits all callers and sets their permissions.
-	Grant(routes []web.Route) []web.Route
-}
-
 // The lengths of lists and figures for requests that name none.
 const (
 	defaultLocks     = 10 // as FOLIO's lists
@@ -48,7 +41,7 @@ const (
 type adminHandlers struct{ admin Admin }
 
 // adminRoutes are ours: they serve to programs what the staff pages show and do.
-func adminRoutes(o Admin, g Guard) []web.Route {
+func adminRoutes(o Admin, g *auth.Guard) []web.Route {
 	const (
 		settingsPath = "/circulation/check-out-lock-settings"
 		locksPath    = "/circulation/check-out-locks"
@@ -58,7 +51,7 @@ func adminRoutes(o Admin, g Guard) []web.Route {
 		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.getSettings)},
 		{
 			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings,
-			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, h.changeSettings),
+			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, web.FromBody(h.changeSettings)),
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Permission: admin.MaySeeChanges,
@@ -93,7 +86,7 @@ func adminRoutes(o Admin, g Guard) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-explanation", Permission: admin.MayExplain,
-			Query: web.Strict(), Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusOK, h.explain),
+			Query: web.Strict(), Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(h.explain)),
 		},
 	})
 }
@@ -123,30 +116,21 @@ func checkLockPatron(q *web.Values) {
 	}
 }
 
-// getSettings handles GET /circulation/check-out-lock-settings: 200.
 func (h adminHandlers) getSettings(c echo.Context) (settings.View, error) {
 	return h.admin.Settings(c.Request().Context())
 }
 
-// changeSettings handles PUT /circulation/check-out-lock-settings: it replaces the
-// tenant's settings; what the body leaves out is the environment's again. The answer of
-// GET is such a body too. 200 with the settings now in force.
-func (h adminHandlers) changeSettings(c echo.Context) (settings.View, error) {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return settings.View{}, err
-	}
-	return h.admin.ChangeSettings(c.Request().Context(), body)
+// changeSettings replaces the tenant's settings; what the body leaves out is the environment's
+// again. The answer of GET is such a body too.
+func (h adminHandlers) changeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
+	return h.admin.ChangeSettings(ctx, body)
 }
 
-// listChanges handles GET /circulation/check-out-lock-changes: 200 with a page, newest
-// first.
 func (h adminHandlers) listChanges(c echo.Context) (schemas.LockChanges, error) {
 	q := web.QueryOf(c)
 	return h.admin.Changes(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))
 }
 
-// listLocks handles GET /circulation/check-out-locks: 200 with a page, oldest first.
 func (h adminHandlers) listLocks(c echo.Context) (schemas.CheckoutLocks, error) {
 	q, ctx := web.QueryOf(c), c.Request().Context()
 	f := admin.LockFilter{
@@ -186,8 +170,6 @@ func (h adminHandlers) releaseLock(c echo.Context) (schemas.CheckoutLock, error)
 	return h.admin.Release(c.Request().Context(), id, body.Reason)
 }
 
-// listCheckOuts handles GET /circulation/check-out-history: 200 with a page, newest
-// first.
 func (h adminHandlers) listCheckOuts(c echo.Context) (schemas.PastCheckOuts, error) {
 	q := web.QueryOf(c)
 	return h.admin.CheckOuts(c.Request().Context(), schemas.HistoryFilter{
@@ -196,18 +178,13 @@ func (h adminHandlers) listCheckOuts(c echo.Context) (schemas.PastCheckOuts, err
 	})
 }
 
-// readFigures handles GET /circulation/check-out-figures: 200.
 func (h adminHandlers) readFigures(c echo.Context) (schemas.Figures, error) {
 	return h.admin.Figures(c.Request().Context(), web.QueryOf(c).Integer("minutes"))
 }
 
 // explain handles POST /circulation/check-out-explanation: 200, also when the
 // check-out would be refused; 422 if itemBarcode or userBarcode is missing.
-func (h adminHandlers) explain(c echo.Context) (checkout.Explanation, error) {
-	var req checkout.DryRunRequest
-	if err := web.DecodeExact(c, &req); err != nil {
-		return checkout.Explanation{}, err
-	}
+func (h adminHandlers) explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
 	var missing fault.List
 	for _, p := range []fault.Parameter{fault.Param("itemBarcode", req.ItemBarcode), fault.Param("userBarcode", req.UserBarcode)} {
 		if *p.Value == "" {
@@ -217,7 +194,7 @@ func (h adminHandlers) explain(c echo.Context) (checkout.Explanation, error) {
 	if err := missing.Err(); err != nil {
 		return checkout.Explanation{}, err
 	}
-	found, err := h.admin.Explain(c.Request().Context(), req)
+	found, err := h.admin.Explain(ctx, req)
 	found.Errors = listDetails(found.Errors)
 	return found, err
 }

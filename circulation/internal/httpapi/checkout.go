@@ -94,15 +94,13 @@ func hashBody(body []byte) (string, error) {
 
 // describeLent returns the loan of a check-out as FOLIO's clients get it.
 func describeLent(lent checkout.Lent) (keyed.Answer, error) {
-	var stored struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal(lent.Loan, &stored); err != nil {
+	id, err := readID(lent.Loan)
+	if err != nil {
 		return keyed.Answer{}, fmt.Errorf("the item was lent, but storage's answer cannot be read: %w", err)
 	}
 	view, err := loanview.Render(lent.Loan, loanview.KnownOf(lent))
 	if err != nil {
-		return keyed.Answer{}, fmt.Errorf("the item was lent as loan %s, but: %w", stored.ID, err)
+		return keyed.Answer{}, fmt.Errorf("the item was lent as loan %s, but: %w", id, err)
 	}
-	return keyed.Answer{LoanID: stored.ID, Loan: view}, nil
+	return keyed.Answer{LoanID: id, Loan: view}, nil
 }

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -10,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/renewal"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -25,13 +28,7 @@ type checkedIn struct {
 	InHouseUse       bool            `json:"inHouseUse"`
 }
 
-// checkIn handles POST /circulation/check-in-by-barcode.
-func (h circulation) checkIn(c echo.Context) (checkedIn, error) {
-	var req checkin.Request
-	if err := web.DecodeExact(c, &req); err != nil {
-		return checkedIn{}, err
-	}
-	ctx := c.Request().Context()
+func (h circulation) checkIn(ctx context.Context, req checkin.Request) (checkedIn, error) {
 	in, err := h.CheckIns.CheckIn(ctx, req)
 	if err != nil {
 		return checkedIn{}, err
@@ -67,7 +64,6 @@ func (h circulation) listLoans(c echo.Context) (loanPage, error) {
 	return loanPage{Loans: views, TotalRecords: total}, err
 }
 
-// getLoan handles GET /circulation/loans/{id}.
 func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 	id, err := readPathID(c, "loan")
 	if err != nil {
@@ -84,13 +80,7 @@ func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 	return loanview.RenderOne(ctx, h.Loans, stored)
 }
 
-// renew handles POST /circulation/renew-by-barcode: 200 with the loan.
-func (h circulation) renew(c echo.Context) (json.RawMessage, error) {
-	var req renewal.Request
-	if err := web.DecodeExact(c, &req); err != nil {
-		return nil, err
-	}
-	ctx := c.Request().Context()
+func (h circulation) renew(ctx context.Context, req renewal.Request) (json.RawMessage, error) {
 	stored, err := h.Renewals.Renew(ctx, req)
 	if err != nil {
 		return nil, err
@@ -116,20 +106,57 @@ type dryRunAnswer struct {
 
 // dryRun handles POST /circulation/check-out-by-barcode-dry-run: 201 with the
 // policies, although nothing is created: that is FOLIO's status.
-func (h circulation) dryRun(c echo.Context) (dryRunAnswer, error) {
-	var req checkout.DryRunRequest
-	if err := web.DecodeExact(c, &req); err != nil {
-		return dryRunAnswer{}, err
-	}
-	found, err := h.DryRuns.DryRun(c.Request().Context(), req)
+func (h circulation) dryRun(ctx context.Context, req checkout.DryRunRequest) (dryRunAnswer, error) {
+	found, err := h.DryRuns.DryRun(ctx, req)
 	return dryRunAnswer(found), err
 }
 
-// endSessions handles POST /circulation/end-patron-action-session: 204.
 func (h circulation) endSessions(c echo.Context) error {
 	var req checkin.EndSessionsRequest
 	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
 	return h.Sessions.End(c.Request().Context(), req)
+}
+
+// maxListed is the most loans or requests in one answer, which is made in memory.
+// FOLIO's clients send any limit, so what counts is how many there are.
+const maxListed = 10_000
+
+// listFunc returns a page of stored records, and how many match in all.
+type listFunc func(ctx context.Context, query string, offset, limit int) (found []json.RawMessage, total int, err error)
+
+// listPage returns the part of a list that web.FolioPage asks for. Fault: Invalid when
+// that has more than maxListed records.
+func listPage(c echo.Context, list listFunc) ([]json.RawMessage, int, error) {
+	q := web.QueryOf(c)
+	limit := q.Integer("limit")
+	found, total, err := list(c.Request().Context(), q.Text("query"), q.Integer("offset"), min(limit, maxListed+1))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(found) > maxListed {
+		return nil, 0, fault.Validation(fault.Refusal(string(fault.Invalid),
+			fmt.Sprintf("limit must be at most %d here, since more records match; offset leads to the next ones", maxListed),
+			fault.Param("limit", fmt.Sprint(limit))))
+	}
+	return found, total, nil
+}
+
+// readPathID returns the path's id in lower case. It must be a UUID in its usual form.
+func readPathID(c echo.Context, of string) (string, error) {
+	id := c.Param("id")
+	if !schemas.IsUUID(id) {
+		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)
+	}
+	return strings.ToLower(id), nil
+}
+
+// readID returns the id of a stored record.
+func readID(record json.RawMessage) (string, error) {
+	var stored struct {
+		ID string `json:"id"`
+	}
+	err := json.Unmarshal(record, &stored)
+	return stored.ID, err
 }

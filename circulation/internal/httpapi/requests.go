@@ -65,7 +65,6 @@ func requestRoutes(p Placing, q Queues) []web.Route {
 	}
 }
 
-// create handles POST /circulation/requests: 201 with the request.
 func (h requestHandlers) create(c echo.Context) (json.RawMessage, error) {
 	body, err := web.ReadUnique(c)
 	if err != nil {
@@ -75,13 +74,11 @@ func (h requestHandlers) create(c echo.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stored struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal(request, &stored); err != nil {
+	id, err := readID(request)
+	if err != nil {
 		return nil, fmt.Errorf("the request was placed, but storage's answer cannot be read: %w", err)
 	}
-	c.Response().Header().Set(echo.HeaderLocation, "/circulation/requests/"+stored.ID)
+	c.Response().Header().Set(echo.HeaderLocation, "/circulation/requests/"+id)
 	return request, nil
 }
 
@@ -98,7 +95,6 @@ func (h requestHandlers) list(c echo.Context) (requestPage, error) {
 	return requestPage{Requests: found, TotalRecords: total}, err
 }
 
-// get handles GET /circulation/requests/{id}.
 func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
 	id, err := readPathID(c, "request")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
@@ -73,7 +74,7 @@ type Deps struct {
 	Placing   Placing
 	Queues    Queues
 	Admin     Admin
-	Guard     Guard
+	Guard     *auth.Guard
 	Log       *slog.Logger
 }
 
@@ -93,11 +94,11 @@ func Routes(d Deps) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode-dry-run", Permission: "circulation.check-out-by-barcode-dry-run.post",
-			Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusCreated, circ.dryRun),
+			Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusCreated, web.FromExact(circ.dryRun)),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/check-in-by-barcode", Permission: "circulation.check-in-by-barcode.post",
-			Body: checkin.Request{}, Endpoint: web.JSON(http.StatusOK, circ.checkIn),
+			Body: checkin.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.checkIn)),
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/end-patron-action-session", Permission: "circulation.end-patron-action-session.post",
@@ -105,7 +106,7 @@ func Routes(d Deps) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post",
-			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, circ.renew).Of("loan"),
+			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renew)).Of("loan"),
 		},
 		{
 			Method: http.MethodGet, Path: loanPath, Permission: "circulation.loans.collection.get",

@@ -17,7 +17,6 @@ import (
 
 type rulesHandlers struct{ rules Rules }
 
-// get handles GET /circulation/rules.
 func (h rulesHandlers) get(c echo.Context) (schemas.CirculationRules, error) {
 	return h.rules.StoredRules(c.Request().Context())
 }
@@ -38,7 +37,7 @@ type refusedRules struct {
 func (h rulesHandlers) put(c echo.Context) error {
 	body, err := web.ReadBody(c)
 	if fault.Is(err, fault.Malformed) {
-		return answerRefused(c, refusedRules{Message: publicMessage(err)})
+		return answerRefused(c, refusedRules{Message: web.ToFault(err).Msg})
 	}
 	if err != nil {
 		return err
@@ -94,13 +93,4 @@ func (h rulesHandlers) check(c echo.Context, text string) error {
 func answerRefused(c echo.Context, why refusedRules) error {
 	c.Response().Header().Set(fault.Header, string(fault.Invalid))
 	return c.JSON(http.StatusUnprocessableEntity, why)
-}
-
-// publicMessage returns the text of a fault for the client.
-func publicMessage(err error) string {
-	var f *fault.Error
-	if errors.As(err, &f) {
-		return f.Msg
-	}
-	return ""
 }

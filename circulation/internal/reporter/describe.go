@@ -7,6 +7,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/redact"
 )
 
 // describeEnding returns an ending as storage accepts it. A machine may send anything, and storage
@@ -34,16 +35,9 @@ func describeEnding(e checkout.Ending) schemas.PastCheckOut {
 // cutText cuts a text to a number of characters, and removes what PostgreSQL cannot keep. It
 // copies the beginning of a cut text, so that a barcode of a megabyte does not stay in memory.
 func cutText(s string, most int) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
-	if len(s) <= most {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n == most {
-			return strings.Clone(s[:i])
-		}
-		n++
+	s, length := redact.Cut(strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", ""), most)
+	if length > 0 {
+		return strings.Clone(s)
 	}
 	return s
 }

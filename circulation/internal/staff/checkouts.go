@@ -41,7 +41,6 @@ type pastCheckOut struct {
 	Lent    bool
 }
 
-// showCheckOuts handles GET /staff/{tenant}/check-outs.
 func (p *Pages) showCheckOuts(v *visit) error {
 	offset := web.QueryOf(v.c).Integer("offset")
 	form, filter := readCheckOutsForm(web.QueryOf(v.c))

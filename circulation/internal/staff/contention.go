@@ -49,7 +49,6 @@ type causeChart struct {
 	Width, Height float64
 }
 
-// showContention handles GET /staff/{tenant}/contention.
 func (p *Pages) showContention(v *visit) error {
 	f, err := p.admin.Figures(v.ctx(), figureMinutes)
 	if err != nil {
@@ -60,7 +59,6 @@ func (p *Pages) showContention(v *visit) error {
 	})
 }
 
-// streamContention handles GET /staff/{tenant}/contention/live.
 func (p *Pages) streamContention(v *visit) error {
 	return p.stream(v, admin.FiguresAge, func() ([]byte, error) {
 		f, err := p.admin.Figures(v.ctx(), figureMinutes)

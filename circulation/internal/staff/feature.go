@@ -113,7 +113,6 @@ func (p *Pages) showSwitch(v *visit, status int, to, version string, reason reas
 	})
 }
 
-// turnSwitch handles POST /staff/{tenant}/switch.
 func (p *Pages) turnSwitch(v *visit) error {
 	t, err := p.parseTarget(v.c.FormValue("to"))
 	if err != nil {

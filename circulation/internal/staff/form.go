@@ -1,11 +1,15 @@
 package staff
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -29,6 +33,19 @@ func findProblems(fields ...field) []field {
 		}
 	}
 	return wrong
+}
+
+// findDetail returns the detail of err about the parameter or property with the name.
+func findDetail(err error, name string) (fault.Detail, bool) {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return fault.Detail{}, false
+	}
+	i := slices.IndexFunc(f.Details, func(d fault.Detail) bool { return len(d.Parameters) > 0 && d.Parameters[0].Key == name })
+	if i < 0 {
+		return fault.Detail{}, false
+	}
+	return f.Details[i], true
 }
 
 func readBarcode(q *web.Values, name, label string) field {
@@ -56,4 +73,89 @@ func (r *reasonField) check() bool {
 		r.Wrong = "Say why, in a few words: the history shows it to your colleagues."
 	}
 	return r.Wrong == ""
+}
+
+// Local times that people type, in the service's time zone (the variable TZ).
+
+// readLocalTime returns the first and the last millisecond of the typed date and time;
+// zero without one.
+func readLocalTime(f *field) (first, last time.Time) {
+	if f.Value == "" {
+		return time.Time{}, time.Time{}
+	}
+	first, last, ok := findSpan(f.Value, time.Local)
+	if !ok {
+		f.Wrong = fmt.Sprintf("%s is no date and time; write it as in 2026-08-22T14:03.", fault.Shown(f.Value))
+		return time.Time{}, time.Time{}
+	}
+	return first, last
+}
+
+// findSpan returns the first and the last millisecond at which clocks in the zone show
+// the typed minute or second. In the hour that clocks repeat in autumn, these are an
+// hour and a minute apart. So a search between two local times misses nothing. A time
+// that clocks skip in spring means the moment at which they skip it.
+func findSpan(typed string, zone *time.Location) (first, last time.Time, ok bool) {
+	for _, form := range []struct {
+		layout    string
+		precision time.Duration
+	}{{"2006-01-02T15:04", time.Minute}, {"2006-01-02T15:04:05", time.Second}} {
+		wall, err := time.Parse(form.layout, typed)
+		if err != nil {
+			continue
+		}
+		found, skipped := findInstants(wall.Truncate(time.Second), zone)
+		if skipped {
+			first, last = found[0], found[0]
+		} else {
+			first, last = found[0], found[len(found)-1].Add(form.precision-time.Millisecond)
+		}
+		return first, last, first.UTC().Year() >= 1 && last.Year() <= 9999
+	}
+	return time.Time{}, time.Time{}, false
+}
+
+// findInstants returns the one or two instants at which clocks in the zone show the
+// date and time of wall, the earlier one first. wall is in UTC. If clocks skip that
+// time, it returns the instant at which they do.
+func findInstants(wall time.Time, zone *time.Location) (found []time.Time, skipped bool) {
+	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
+	begin, end := near.ZoneBounds()
+	offsets := []int{utcOffset(near)}
+	if !begin.IsZero() {
+		offsets = append(offsets, utcOffset(begin.Add(-time.Second)))
+	}
+	if !end.IsZero() {
+		offsets = append(offsets, utcOffset(end))
+	}
+	for _, offset := range offsets {
+		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
+		if utcOffset(at) == offset && !slices.ContainsFunc(found, at.Equal) {
+			found = append(found, at)
+		}
+	}
+	slices.SortFunc(found, time.Time.Compare)
+	switch {
+	case len(found) > 0:
+		return found, false
+	case near.UTC().Add(time.Duration(utcOffset(near)) * time.Second).After(wall):
+		return []time.Time{begin}, true
+	}
+	return []time.Time{end}, true
+}
+
+// utcOffset is the number of seconds that clocks are ahead of UTC.
+func utcOffset(t time.Time) int {
+	_, offset := t.Zone()
+	return offset
+}
+
+// nameZone names a time zone for the whole year: CET/CEST, for example, or UTC.
+func nameZone(zone *time.Location, year int) string {
+	january := time.Date(year, time.January, 1, 0, 0, 0, 0, zone).Format("MST")
+	july := time.Date(year, time.July, 1, 0, 0, 0, 0, zone).Format("MST")
+	if january == july {
+		return january
+	}
+	return january + "/" + july
 }

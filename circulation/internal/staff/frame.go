@@ -194,3 +194,55 @@ func (p *Pages) chooseTenant(c echo.Context) error {
 	}
 	return p.writePage(c, status, "tenant.html", p.newFrame("Which library?", struct{ Name, Wrong string }{name, wrong}))
 }
+
+// problem is an error as a page shows it.
+type problem struct {
+	Heading   string
+	Text      string
+	Advice    string
+	RequestID string // finds the log lines
+	Back      string
+}
+
+// showError answers with a page that says what went wrong and what can be done.
+func (p *Pages) showError(c echo.Context, err error) {
+	ctx := c.Request().Context()
+	f := web.ToFault(err)
+	code := f.Code
+	shown := problem{Heading: cmp.Or(headings[fault.Status(code)], "That cannot be done"), Text: f.Msg, RequestID: okapi.FromContext(ctx).RequestID, Back: "/staff/"}
+	if known := (*fault.Error)(nil); code == fault.Internal && !errors.As(err, &known) {
+		shown.Text = "The service could not make this page." // the log has the cause
+	}
+	if code == fault.Forbidden && p.guard.Mode() == auth.Gateway {
+		shown.Advice = "The person who grants permissions in your library can help."
+	}
+	noTenant := code == fault.NotFound || code == fault.Malformed || code == fault.UnknownTenant
+	if t := c.Param("tenant"); t != "" && !noTenant {
+		shown.Back = "/staff/" + t + "/"
+	}
+	c.Response().Header().Set(fault.Header, string(code))
+	page := p.newFrame(shown.Heading, shown)
+	if id, err := okapi.TenantFrom(ctx); err == nil {
+		v := visit{c: c, pages: p, tenant: id}
+		page.Tenant, page.Nav = id.String(), v.listPages("")
+	}
+	if p.guard.Mode() != auth.None {
+		page.Who, _ = p.admin.KnownViewerName(ctx) // asks no storage, which may be down
+	}
+	if err := p.writePage(c, fault.Status(code), "error.html", page); err != nil {
+		p.log.ErrorContext(ctx, "error page not written", "err", err)
+	}
+}
+
+// headings of error pages; any other status is "That cannot be done".
+var headings = map[int]string{
+	http.StatusUnauthorized:        "Please sign in",
+	http.StatusForbidden:           "You may not do that",
+	http.StatusNotFound:            "There is nothing here",
+	http.StatusConflict:            "Another change came first",
+	http.StatusBadGateway:          "Not available right now",
+	http.StatusGatewayTimeout:      "Not available right now",
+	http.StatusServiceUnavailable:  "Not available right now",
+	http.StatusTooManyRequests:     "Not available right now",
+	http.StatusInternalServerError: "Something went wrong",
+}

@@ -2,10 +2,8 @@ package staff
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +53,6 @@ type lockRow struct {
 	Release string // path; empty without the permission
 }
 
-// showLocks handles GET /staff/{tenant}/locks.
 func (p *Pages) showLocks(v *visit) error {
 	page, filter, err := readLockFilter(v)
 	if err != nil {
@@ -68,8 +65,9 @@ func (p *Pages) showLocks(v *visit) error {
 	status := http.StatusUnprocessableEntity
 	if len(page.Problems) == 0 {
 		list, err := p.listLocks(v, filter)
+		_, refused := findDetail(err, "holder")
 		switch {
-		case refusesParameter(err, "holder"):
+		case refused && fault.Is(err, fault.Invalid):
 			page.Holder.Wrong = "No instance can have this name."
 			page.Problems = findProblems(page.Holder)
 		case err != nil:
@@ -82,7 +80,6 @@ func (p *Pages) showLocks(v *visit) error {
 	return v.show(status, "locks.html", "/locks", "Live locks", page)
 }
 
-// streamLocks handles GET /staff/{tenant}/locks/live, with the page's query.
 func (p *Pages) streamLocks(v *visit) error {
 	page, filter, err := readLockFilter(v)
 	if err != nil {
@@ -134,14 +131,6 @@ func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
 	same := func(url.Values) {}
 	page.Live, page.Refresh = v.pathOf("/locks/live", same), v.pathOf("/locks", same)
 	return page, filter, nil
-}
-
-// refusesParameter reports whether err refuses the parameter with the name.
-func refusesParameter(err error, name string) bool {
-	var f *fault.Error
-	return errors.As(err, &f) && f.Code == fault.Invalid && slices.ContainsFunc(f.Details, func(d fault.Detail) bool {
-		return len(d.Parameters) > 0 && d.Parameters[0].Key == name
-	})
 }
 
 // findPatron returns the id of the patron with a barcode or an id; wrong says why there

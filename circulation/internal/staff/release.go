@@ -19,7 +19,6 @@ type releasePage struct {
 	Reason  reasonField
 }
 
-// askRelease handles GET /staff/{tenant}/locks/{lock}/release.
 func (p *Pages) askRelease(v *visit) error {
 	return p.showRelease(v, http.StatusOK, reasonField{})
 }
@@ -60,7 +59,6 @@ func (p *Pages) showGone(v *visit) error {
 	return v.show(http.StatusNotFound, "release.html", "/locks", "The lock is gone already", page)
 }
 
-// releaseLock handles POST /staff/{tenant}/locks/{lock}/release.
 func (p *Pages) releaseLock(v *visit) error {
 	id, reason := v.c.Param("lock"), reasonField{Value: v.c.FormValue("reason")}
 	if !reason.check() {

@@ -28,7 +28,6 @@ type timingPage struct {
 	Sums       sums
 }
 
-// showTiming handles GET /staff/{tenant}/timing.
 func (p *Pages) showTiming(v *visit) error {
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil {

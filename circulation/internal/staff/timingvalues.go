@@ -1,9 +1,7 @@
 package staff
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +9,6 @@ import (
 
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/fault"
 )
 
 // The values of the page Timing, and what they mean for machines and patrons.
@@ -93,21 +90,16 @@ func parseNumber(s string) any {
 
 // explainField says in words why err refuses a field; empty if it does not.
 func explainField(err error, name string) string {
-	var f *fault.Error
-	if !errors.As(err, &f) {
-		return ""
-	}
-	about := func(d fault.Detail) bool { return len(d.Parameters) > 0 && d.Parameters[0].Key == name }
-	i := slices.IndexFunc(f.Details, about)
+	detail, found := findDetail(err, name)
 	switch {
-	case i < 0:
+	case !found:
 		return ""
 	case name == ttlField:
 		return "Type " + ttlAllowed + ", or leave the field empty."
 	case name == waitsField:
 		return "Type " + waitsAllowed + ", or the word none, or leave the field empty."
 	}
-	return capitalize(f.Details[i].Message) + "."
+	return capitalize(detail.Message) + "."
 }
 
 // sums are what times mean for machines and patrons.

@@ -50,7 +50,6 @@ func (r trialResult) Unlimited() bool {
 	return rule != nil && !slices.Contains(rule.Names, "materialType") && !slices.Contains(rule.Names, "loanType")
 }
 
-// showTrial handles GET /staff/{tenant}/try.
 func (p *Pages) showTrial(v *visit) error {
 	page := readTrialForm(web.QueryOf(v.c))
 	page.Action = v.path("/try")

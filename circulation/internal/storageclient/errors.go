@@ -1,6 +1,7 @@
 package storageclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ func answerFault(r request, status int, header http.Header, body []byte) error {
 	quoted := quote(status, body, list.Errors)
 	f := &fault.Error{
 		Code:       code,
-		Msg:        publicMessage(code),
+		Msg:        cmp.Or(publicMessages[code], "Storage failed"),
 		RetryAfter: retryAfter(header),
 		Err:        fmt.Errorf("%s %s: storage answered %d %s: %s", r.method, r.route, status, named, quoted),
 	}
@@ -103,48 +104,29 @@ func quote(status int, body []byte, list []fault.Detail) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
-// publicMessage is the text about a failed call to storage that clients see.
-func publicMessage(code fault.Code) string {
-	switch code {
-	case fault.NotFound:
-		return "Not found"
-	case fault.Conflict:
-		return "It was changed meanwhile"
-	case fault.LockHeld, fault.LockQueueFull:
-		return "Another check-out of the same patron is under way"
-	case fault.LockLost:
-		return "The patron's lock was lost"
-	case fault.SettingsChanged:
-		return "The check-out lock's settings were changed meanwhile"
-	case fault.LoanChanged:
-		return "The loan was changed meanwhile"
-	case fault.ItemChanged:
-		return "The item was changed meanwhile"
-	case fault.RequestChanged:
-		return "The queue of requests was changed meanwhile"
-	case fault.LimitReached:
-		return "The patron has as many loans as the limit allows"
-	case fault.ClaimLost:
-		return "Another request with the same Idempotency-Key has taken the check-out over"
-	case fault.RequestRunning:
-		return "Another request with the same Idempotency-Key is still running"
-	case fault.KeyReused:
-		return "This Idempotency-Key was used for a request with another body"
-	case fault.UnknownTenant:
-		return "Unknown tenant"
-	case fault.TenantNotReady:
-		return "The tenant's database schema is not ready"
-	case fault.Unavailable:
-		return "Storage was not reached"
-	case fault.Timeout:
-		return "Storage did not answer in time"
-	case fault.Forbidden:
-		return "Storage refused access"
-	case fault.Malformed, fault.Invalid, fault.TooLarge:
-		return "Storage refused the request"
-	default:
-		return "Storage failed"
-	}
+// publicMessages are the texts about failed calls to storage that clients see.
+var publicMessages = map[fault.Code]string{
+	fault.NotFound:        "Not found",
+	fault.Conflict:        "It was changed meanwhile",
+	fault.LockHeld:        "Another check-out of the same patron is under way",
+	fault.LockQueueFull:   "Another check-out of the same patron is under way",
+	fault.LockLost:        "The patron's lock was lost",
+	fault.SettingsChanged: "The check-out lock's settings were changed meanwhile",
+	fault.LoanChanged:     "The loan was changed meanwhile",
+	fault.ItemChanged:     "The item was changed meanwhile",
+	fault.RequestChanged:  "The queue of requests was changed meanwhile",
+	fault.LimitReached:    "The patron has as many loans as the limit allows",
+	fault.ClaimLost:       "Another request with the same Idempotency-Key has taken the check-out over",
+	fault.RequestRunning:  "Another request with the same Idempotency-Key is still running",
+	fault.KeyReused:       "This Idempotency-Key was used for a request with another body",
+	fault.UnknownTenant:   "Unknown tenant",
+	fault.TenantNotReady:  "The tenant's database schema is not ready",
+	fault.Unavailable:     "Storage was not reached",
+	fault.Timeout:         "Storage did not answer in time",
+	fault.Forbidden:       "Storage refused access",
+	fault.Malformed:       "Storage refused the request",
+	fault.Invalid:         "Storage refused the request",
+	fault.TooLarge:        "Storage refused the request",
 }
 
 // retryAfter reads the header's seconds; 0 means unknown.

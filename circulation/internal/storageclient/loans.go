@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"checkoutlock/circulation/internal/keyed"
@@ -147,8 +149,7 @@ func (c *Client) Loan(ctx context.Context, id string) (json.RawMessage, error) {
 	return readRecord[json.RawMessage](ctx, c, loans, id)
 }
 
-// Loans returns a page of stored loans and how many match the CQL query in all;
-// an empty query matches every loan. Fault: Malformed, with the reason, for bad CQL.
+// Loans implements httpapi.Loans.
 func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	return c.listPage(ctx, loans, query, offset, limit)
 }
@@ -171,4 +172,38 @@ func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, 
 func (c *Client) Borrows(ctx context.Context, userID, itemID string) (bool, error) {
 	found, err := listRecords[json.RawMessage](ctx, c, loans, openLoanOf(itemID)+" and "+equals("userId", userID), 1)
 	return len(found) > 0, err
+}
+
+const (
+	historyPath = "/check-out-history-storage/check-outs"
+	figuresPath = "/check-out-history-storage/figures"
+)
+
+// Report implements reporter.Storage.
+func (c *Client) Report(ctx context.Context, report schemas.CheckOutReport) error {
+	r := send(http.MethodPost, historyPath, report, http.StatusNoContent)
+	r.doing = "reporting finished check-outs"
+	_, err := c.do(ctx, r)
+	return err
+}
+
+// PastCheckOuts implements admin.Storage.
+func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error) {
+	query := pageQuery(f.Offset, f.Limit)
+	for name, value := range map[string]string{
+		"userBarcode": f.UserBarcode, "itemBarcode": f.ItemBarcode, "servicePointId": f.ServicePointID,
+		"outcome": f.Outcome, "from": f.From, "until": f.Until,
+	} {
+		setUnlessEmpty(query, name, value)
+	}
+	r := get(historyPath, query)
+	r.doing = "listing past check-outs"
+	return call(ctx, c, r, "checkOuts", func(page schemas.PastCheckOuts) bool { return page.CheckOuts != nil })
+}
+
+// Figures implements admin.Storage.
+func (c *Client) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
+	r := get(figuresPath, url.Values{"minutes": {strconv.Itoa(minutes)}})
+	r.doing = "reading the figures of check-outs"
+	return call(ctx, c, r, "minutes", func(figures schemas.Figures) bool { return len(figures.Minutes) > 0 })
 }

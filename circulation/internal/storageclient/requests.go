@@ -45,20 +45,17 @@ func (c *Client) Request(ctx context.Context, id string) (json.RawMessage, error
 	return readRecord[json.RawMessage](ctx, c, requests, id)
 }
 
-// Requests returns a page of the stored requests and how many match the CQL query
-// in all; an empty query matches every request. Fault: Malformed, with the reason, for bad CQL.
+// Requests implements httpapi.Queues.
 func (c *Client) Requests(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	return c.listPage(ctx, requests, query, offset, limit)
 }
 
-// ItemQueue returns the open requests that name the item, in the order of their
-// positions.
+// ItemQueue implements httpapi.Queues.
 func (c *Client) ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error) {
 	return c.listQueue(ctx, equals("itemId", itemID))
 }
 
-// TitleQueue returns the open requests for the instance and its items, in the
-// order of their positions.
+// TitleQueue implements httpapi.Queues.
 func (c *Client) TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error) {
 	return c.listQueue(ctx, equals("instanceId", instanceID))
 }
