@@ -104,7 +104,7 @@ func (s *Service) CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas
 
 // CheckIn commits the body of POST /loan-storage/check-ins. Faults: those of
 // ParseCheckIn and Decide.
-func (s *Service) CheckIn(ctx context.Context, body []byte) (schemas.CheckInResult, error) {
+func (s *Service) CheckIn(ctx context.Context, body json.RawMessage) (schemas.CheckInResult, error) {
 	start := time.Now()
 	var result schemas.CheckInResult
 	var outcome Outcome
@@ -118,7 +118,7 @@ func (s *Service) CheckIn(ctx context.Context, body []byte) (schemas.CheckInResu
 
 // ReadCheckOutFacts reads the facts for the body of POST /loan-storage/check-out-facts.
 // Faults: Malformed and Invalid for a bad body.
-func (s *Service) ReadCheckOutFacts(ctx context.Context, body []byte) (schemas.CheckOutFacts, error) {
+func (s *Service) ReadCheckOutFacts(ctx context.Context, body json.RawMessage) (schemas.CheckOutFacts, error) {
 	if err := jsonschema.Validate("check-out-subjects", body); err != nil {
 		return schemas.CheckOutFacts{}, err
 	}

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -125,15 +122,12 @@ func parseFolioID(s string) (uuid.UUID, bool) {
 // readHolder returns the name of the calling instance, which only people read. It
 // ignores a name that is too long or not printable.
 func readHolder(s string) string {
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if !utf8.ValidString(s) || utf8.RuneCountInString(s) > schemas.MaxInstanceName || strings.ContainsFunc(s, unprintable) {
+	if !schemas.IsPrintable(s, schemas.MaxInstanceName) {
 		return ""
 	}
 	return s
 }
 
-// get handles GET /check-out-lock-storage/{lockId}: 200 with the lock, outdated
-// or not.
 func (h lockHandlers) get(c echo.Context) (schemas.CheckoutLock, error) {
 	id, err := readLockID(c)
 	if err != nil {
@@ -177,8 +171,6 @@ func readLockID(c echo.Context) (uuid.UUID, error) {
 	return id, nil
 }
 
-// list handles GET /check-out-lock-storage: 200 with a page of locks, oldest first, and
-// the number of all that match.
 func (h lockHandlers) list(c echo.Context) (schemas.CheckoutLocks, error) {
 	q := web.QueryOf(c)
 	f := lock.Filter{Holder: q.Text("holder"), Outdated: q.Boolean("outdated"), Offset: q.Integer("offset"), Limit: q.Integer("limit")}

@@ -23,7 +23,6 @@ type collectionWriter struct {
 // writesTotalFirst reports whether the total stands before the list.
 func (p *collectionWriter) writesTotalFirst() bool { return !p.settings && "totalRecords" < p.key }
 
-// Begin implements records.Sink.
 func (p *collectionWriter) Begin(total int) error {
 	p.total = total
 	head := ""
@@ -34,7 +33,6 @@ func (p *collectionWriter) Begin(total int) error {
 	return err
 }
 
-// Record implements records.Sink.
 func (p *collectionWriter) Record(doc json.RawMessage) error {
 	p.record.Reset()
 	if p.started {

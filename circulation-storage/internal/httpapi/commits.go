@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
@@ -32,11 +33,11 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post",
-			Body: web.Schema("check-in"), Endpoint: web.JSON(http.StatusOK, h.checkIn),
+			Body: web.Schema("check-in"), Endpoint: web.JSON(http.StatusOK, web.FromBody(service.CheckIn)),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/renewals", Permission: "circulation-storage.renewals.item.post",
-			Body: web.Schema("renewal"), Endpoint: web.JSON(http.StatusOK, h.renew),
+			Body: web.Schema("renewal"), Endpoint: web.JSON(http.StatusOK, web.FromBody(h.renew)),
 		},
 		{
 			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post",
@@ -44,7 +45,7 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-out-facts", Permission: "circulation-storage.check-out-facts.post",
-			Body: web.Schema("check-out-subjects"), Endpoint: web.JSON(http.StatusOK, h.readCheckOutFacts),
+			Body: web.Schema("check-out-subjects"), Endpoint: web.JSON(http.StatusOK, web.FromBody(service.ReadCheckOutFacts)),
 		},
 	}
 }
@@ -76,37 +77,14 @@ func (h commitHandlers) getDurableLoan(c echo.Context) (json.RawMessage, error) 
 	return h.store.DurableLoan(c.Request().Context(), uuid.MustParse(id))
 }
 
-// checkIn handles POST /loan-storage/check-ins: 200 with the item, and with the
-// loan if the item was on loan; 409 when the item changed meanwhile.
-func (h commitHandlers) checkIn(c echo.Context) (schemas.CheckInResult, error) {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return schemas.CheckInResult{}, err
-	}
-	return h.service.CheckIn(c.Request().Context(), body)
-}
-
-// readCheckOutFacts handles POST /loan-storage/check-out-facts: 200 with what exists.
-func (h commitHandlers) readCheckOutFacts(c echo.Context) (schemas.CheckOutFacts, error) {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return schemas.CheckOutFacts{}, err
-	}
-	return h.service.ReadCheckOutFacts(c.Request().Context(), body)
-}
-
 // renew handles POST /loan-storage/renewals: 200 with the loan; 409 when loan or
 // item changed meanwhile; 422 for what never succeeds as sent.
-func (h commitHandlers) renew(c echo.Context) (schemas.RenewalResult, error) {
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return schemas.RenewalResult{}, err
-	}
+func (h commitHandlers) renew(ctx context.Context, body json.RawMessage) (schemas.RenewalResult, error) {
 	r, err := commit.ParseRenewal(body)
 	if err != nil {
 		return schemas.RenewalResult{}, err
 	}
-	return h.store.Renew(c.Request().Context(), r)
+	return h.store.Renew(ctx, r)
 }
 
 // place handles POST /request-storage/placements: 201 with the request and its

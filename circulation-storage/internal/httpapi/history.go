@@ -77,7 +77,6 @@ func (h historyHandlers) add(c echo.Context) error {
 	return h.store.Add(c.Request().Context(), instance, report)
 }
 
-// list handles GET /check-out-history-storage/check-outs: 200 with a page, newest first.
 func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 	q := web.QueryOf(c)
 	return h.store.List(c.Request().Context(), history.Filter{
@@ -86,7 +85,6 @@ func (h historyHandlers) list(c echo.Context) (schemas.PastCheckOuts, error) {
 	})
 }
 
-// figures handles GET /check-out-history-storage/figures: 200.
 func (h historyHandlers) figures(c echo.Context) (schemas.Figures, error) {
 	return h.store.Figures(c.Request().Context(), web.QueryOf(c).Integer("minutes"))
 }

@@ -41,8 +41,6 @@ func LockChangeRoutes(changes LockChanges) []web.Route {
 	}}
 }
 
-// list handles GET /check-out-lock-changes-storage: 200 with a page, newest first, and
-// the number of all that match.
 func (h lockChangeHandlers) list(c echo.Context) (schemas.LockChanges, error) {
 	q := web.QueryOf(c)
 	changes, total, err := h.changes.List(c.Request().Context(), q.Text("kind"), q.Integer("offset"), q.Integer("limit"))

@@ -66,7 +66,6 @@ func RecordRoutes(store records.Store) []web.Route {
 // totals are the values of totalRecords that mean more than records.TotalEstimated.
 var totals = map[string]records.Total{"exact": records.TotalExact, "none": records.TotalNone}
 
-// list handles GET of a collection: 200 with a page of it.
 func (h recordHandlers) list(c echo.Context) error {
 	q := web.QueryOf(c)
 	p := records.Page{
@@ -99,7 +98,6 @@ func (h recordHandlers) create(c echo.Context) (json.RawMessage, error) {
 	return stored, nil
 }
 
-// get handles GET of a record: 200.
 func (h recordHandlers) get(c echo.Context) (json.RawMessage, error) {
 	id, err := readPathID(c)
 	if err != nil {
@@ -108,7 +106,6 @@ func (h recordHandlers) get(c echo.Context) (json.RawMessage, error) {
 	return h.store.Get(c.Request().Context(), h.t, id)
 }
 
-// update handles PUT of a record: 204.
 func (h recordHandlers) update(c echo.Context) error {
 	id, err := readPathID(c)
 	if err != nil {
@@ -121,7 +118,6 @@ func (h recordHandlers) update(c echo.Context) error {
 	return h.store.Update(c.Request().Context(), h.t, r)
 }
 
-// delete handles DELETE of a record: 204.
 func (h recordHandlers) delete(c echo.Context) error {
 	id, err := readPathID(c)
 	if err != nil {

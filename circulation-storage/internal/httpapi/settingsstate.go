@@ -49,7 +49,7 @@ func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 	const path, permission = "/check-out-lock-settings-storage", "circulation-storage.check-out-lock-settings.item"
 	h := lockSettingsHandlers{store: store}
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.get)},
+		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(store.State))},
 		{
 			Method: http.MethodPut, Path: path, Permission: permission + ".put", Query: web.Strict(),
 			Body: web.Schema(lockSettingsChange.Name), Endpoint: web.JSON(http.StatusOK, h.put),
@@ -63,12 +63,6 @@ func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 			Query: web.Strict(), Body: web.Schema(lockEnvironment.Name), Endpoint: web.JSON(http.StatusOK, h.announce),
 		},
 	}
-}
-
-// get handles GET /check-out-lock-settings-storage: 200, without entry if there
-// is none.
-func (h lockSettingsHandlers) get(c echo.Context) (schemas.LockSettingsState, error) {
-	return h.store.State(c.Request().Context())
 }
 
 // put handles PUT /check-out-lock-settings-storage: 200 with the new state, 422

@@ -22,15 +22,15 @@ const (
 	setRulesSQL = `UPDATE {schema}.circulation_rules SET rules = $1::text`
 )
 
-// Rules returns the tenant's rules; their text is empty until the first SetRules.
+// Rules implements records.RulesStore. The text is empty until the first SetRules.
 func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error) {
 	var r schemas.CirculationRules
 	err := s.db.readRow(ctx, s.db.pool, "reading the circulation rules", rulesSQL, nil, &r.ID, &r.RulesAsText)
 	return r, err
 }
 
-// SetRules replaces the text of the tenant's rules. It does not compile them:
-// circulation, which reads them, refuses what it cannot compile.
+// SetRules implements records.RulesStore. Circulation, which reads the rules, refuses what it cannot
+// compile.
 func (s *RulesStore) SetRules(ctx context.Context, text string) error {
 	_, err := s.db.exec(ctx, s.db.pool, "writing the circulation rules", setRulesSQL, text)
 	return err

@@ -77,8 +77,7 @@ SELECT counted.total, page.*
      ORDER BY changed_date DESC, id DESC OFFSET $2::bigint LIMIT $3::bigint) page ON true
  ORDER BY page.changed_date DESC, page.id DESC`
 
-// List returns a page of the changes of a kind, newest first, and how many there
-// are in all; kind "" is every kind.
+// List implements httpapi.LockChanges.
 func (s *LockChangeStore) List(ctx context.Context, kind string, offset, limit int) ([]lock.Change, int, error) {
 	return readPage(ctx, s.db, "listing changes of the lock", listChangesSQL, []any{kind, offset, limit}, scanChange)
 }

@@ -63,9 +63,8 @@ func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsStat
 	return state, err
 }
 
-// Change writes the entry's value under its id, notes who did it and why, and returns
-// the new state. Faults: Conflict if the change is based on another version than the
-// stored one; those of the entry's rules.
+// Change implements httpapi.LockSettingsStore. It keeps the id of a stored entry. Its faults are
+// Conflict and those of the entry's rules.
 func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
 	var state schemas.LockSettingsState
 	err := s.db.inTx(ctx, "changing the lock settings", func(tx pgx.Tx) error {
@@ -151,8 +150,7 @@ func newSettingsEntry(stored records.Record, value json.RawMessage) (records.Rec
 	}, nil
 }
 
-// Remove deletes the entry, so that the environment's settings count, and notes who did
-// it. No entry is no error.
+// Remove implements httpapi.LockSettingsStore. No entry is no error.
 func (s *LockSettingsStore) Remove(ctx context.Context) error {
 	return s.db.inTx(ctx, "removing the lock settings", func(tx pgx.Tx) error {
 		var version int64

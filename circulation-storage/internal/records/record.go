@@ -22,10 +22,7 @@ func Decode(doc []byte) (Record, error) {
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, fault.Validation(fault.Detail{
-			Message: "the body must be a JSON object", Type: "1", Code: "type",
-			Parameters: []fault.Parameter{fault.Param("$", fault.Shown(v))},
-		})
+		return nil, fault.Validation(fault.TypedDetail("type", "the body must be a JSON object", fault.Param("$", fault.Shown(v))))
 	}
 	return object, nil
 }

@@ -3,6 +3,8 @@ package records
 import (
 	"context"
 	"encoding/json"
+
+	"checkoutlock/schemas"
 )
 
 // Store keeps the records of the tenant in ctx. Every call is one transaction. It takes
@@ -68,4 +70,11 @@ type Reader interface {
 	// Read returns the record with that id from a Type's Table and locks it against
 	// changes until the transaction ends. Fault: NotFound.
 	Read(ctx context.Context, table, id string) (Record, error)
+}
+
+// RulesStore keeps the circulation rules of the tenant in ctx.
+type RulesStore interface {
+	Rules(ctx context.Context) (schemas.CirculationRules, error)
+	// SetRules replaces the text. It does not compile the text.
+	SetRules(ctx context.Context, text string) error
 }

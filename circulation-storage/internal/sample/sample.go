@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -27,22 +26,16 @@ type Store interface {
 	Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error)
 }
 
-// RulesStore keeps the circulation rules of the tenant in ctx.
-type RulesStore interface {
-	Rules(ctx context.Context) (schemas.CirculationRules, error)
-	SetRules(ctx context.Context, text string) error
-}
-
 // Loader writes the library for the tenant in ctx. A repeated or concurrent load adds what
 // is missing and changes nothing.
 type Loader struct {
 	store Store
-	rules RulesStore
+	rules records.RulesStore
 }
 
 // New returns a loader that writes through store and rules, so that the rules of records
 // hold.
-func New(store Store, rules RulesStore) *Loader {
+func New(store Store, rules records.RulesStore) *Loader {
 	return &Loader{store: store, rules: rules}
 }
 

@@ -8,10 +8,39 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
+
+type rulesHandlers struct{ store records.RulesStore }
+
+// RulesRoutes are FOLIO's /circulation-rules-storage.
+func RulesRoutes(store records.RulesStore) []web.Route {
+	const path, permission = "/circulation-rules-storage", "circulation-storage.circulation-rules"
+	h := rulesHandlers{store: store}
+	return []web.Route{
+		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, web.FromContext(store.Rules))},
+		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("circulation-rules"), Endpoint: web.Empty(http.StatusNoContent, h.put)},
+	}
+}
+
+func (h rulesHandlers) put(c echo.Context) error {
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	if err := jsonschema.Validate("circulation-rules", body); err != nil {
+		return err
+	}
+	var r schemas.CirculationRules
+	if err := web.Unmarshal(body, &r); err != nil {
+		return err
+	}
+	return h.store.SetRules(c.Request().Context(), r.RulesAsText)
+}
 
 // PatronBlockStore keeps the automated blocks of the tenant in ctx, as one
 // document for each patron who has some.
