@@ -14,7 +14,7 @@ import (
 // Claims is the claims of one process. It is safe for concurrent use, and a web.Worker:
 // while Run runs, it keeps the lease, wakes waiters and settles claims that have ended.
 type Claims struct {
-	ClaimStore // OpenNamespace, Stats, ListClaims
+	ClaimStore // Stats, ListClaims
 
 	observer Observer
 	log      *slog.Logger
@@ -64,6 +64,14 @@ func (t *Ticket) Lost() <-chan struct{} { return t.lost }
 // NewClaims returns the claims of a process. Lock fails until Run has a lease.
 func NewClaims(store ClaimStore, observer Observer, log *slog.Logger) *Claims {
 	return &Claims{ClaimStore: store, observer: observer, log: log, tickets: map[uuid.UUID]*Ticket{}}
+}
+
+// OpenNamespace is ClaimStore.OpenNamespace. Fault: Invalid.
+func (c *Claims) OpenNamespace(ctx context.Context, namespace string) error {
+	if err := checkText("the namespace", namespace, MaxNamespace); err != nil {
+		return err
+	}
+	return c.ClaimStore.OpenNamespace(ctx, namespace)
 }
 
 // Lock stores a claim of a connection. owner names the connection for operators. The

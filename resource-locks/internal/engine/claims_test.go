@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -338,5 +339,32 @@ func TestClaims_RefuseWhatNoStoreKeeps(t *testing.T) {
 	}
 	if _, err := p.Lock(t.Context(), "n\x00s", "client", 0, make([]engine.Resource, 1)); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad namespace: %v", err)
+	}
+}
+
+func TestClaims_NoticesTheEndOfAClaimWithin50ms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, enginetest.NewStore())
+		defer p.stop()
+		lockPath(t, p, "b") // held at once, so it never waits
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+		<-time.After(300 * time.Millisecond) // so that the end is not that of a round of leaseInterval
+		p.Disconnect(t.Context(), first)
+		end := time.Now().Add(abandon)
+		<-second.Held()
+		if late := time.Since(end); late < 0 || late > 50*time.Millisecond {
+			t.Errorf("woken %s after the end", late)
+		}
+	})
+}
+
+func TestClaims_RefusesNamespacesThatNoStoreKeeps(t *testing.T) {
+	t.Parallel()
+	c := engine.NewClaims(enginetest.NewStore(), &events{}, slog.New(slog.DiscardHandler))
+	for _, namespace := range []string{"a\x00b", "\xff", strings.Repeat("n", engine.MaxNamespace+1)} {
+		if err := c.OpenNamespace(t.Context(), namespace); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%.20q: got %v, want a fault", namespace, err)
+		}
 	}
 }

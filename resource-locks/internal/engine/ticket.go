@@ -36,11 +36,11 @@ func (c *Claims) addTicket(claim *Claim) (*Ticket, error) {
 func (c *Claims) noteStored(t *Ticket, held bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if held {
+		c.markHeld(t) // it never waited
+	}
 	t.stored = true
-	switch {
-	case held:
-		c.markHeld(t)
-	case !t.isHeld && !t.isLost:
+	if !t.isHeld && !t.isLost {
 		c.waiting++
 	}
 	return t.isHeld
