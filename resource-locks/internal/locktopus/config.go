@@ -1,0 +1,31 @@
+package locktopus
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"checkoutlock/config"
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+// Config is the settings of the front.
+type Config struct {
+	// Addr is the host:port to listen on. Empty turns the front off.
+	Addr string `env:"LOCKTOPUS_ADDR"`
+	// AbandonTimeout is how long a held lock stays after its connection has ended, unless
+	// the connection asked for another time.
+	AbandonTimeout time.Duration `env:"LOCKTOPUS_ABANDON_TIMEOUT" envDefault:"60s"`
+}
+
+// Validate checks the address and the range.
+func (c Config) Validate() error {
+	errs := []error{config.CheckRange("LOCKTOPUS_ABANDON_TIMEOUT", c.AbandonTimeout, 0, engine.MaxTTL, "0s to 876000h")}
+	if c.Addr != "" {
+		if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+			errs = append(errs, config.OutOfRange("LOCKTOPUS_ADDR", fmt.Sprintf("%q", c.Addr), "host:port, or empty for none"))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,142 @@
+package locktopus
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Each step of a script is "CLIENT lock RESOURCE, RESOURCE" or "CLIENT release" or
+// "CLIENT drop". After it, exactly the clients in acquires have got their locks.
+type step struct {
+	action   string
+	acquires string
+}
+
+func TestQueue(t *testing.T) {
+	tests := map[string][]step{
+		"writers go first come, first served": {
+			{"A lock w x", "A"},
+			{"B lock w x", ""},
+			{"C lock w x", ""},
+			{"A release", "B"},
+			{"B release", "C"},
+		},
+		"readers share": {
+			{"A lock r x", "A"},
+			{"B lock r x", "B"},
+			{"C lock r x/1", "C"},
+		},
+		"a reader does not overtake a waiting writer": {
+			{"A lock r x", "A"},
+			{"B lock w x", ""},
+			{"C lock r x", ""},
+			{"A release", "B"},
+			{"B release", "C"},
+		},
+		"readers behind a writer are let in together": {
+			{"A lock w x", "A"},
+			{"B lock r x", ""},
+			{"C lock r x", ""},
+			{"A release", "B C"},
+		},
+		"a path conflicts with those below and above it": {
+			{"A lock w x/1", "A"},
+			{"B lock w x", ""},
+			{"C lock r x/1/2", ""},
+			{"D lock w x/2", ""}, // behind B
+			{"A release", "B"},
+			{"B release", "C D"},
+		},
+		"unrelated paths never wait": {
+			{"A lock w a", "A"},
+			{"B lock w ab", "B"},
+			{"C lock w b/a", "C"},
+			{"D lock w A", "D"},
+		},
+		"a group is taken whole": {
+			{"A lock w x", "A"},
+			{"B lock w x, w y", ""},
+			{"C lock w y", ""},
+			{"D lock w z", "D"},
+			{"A release", "B"},
+			{"B release", "C"},
+		},
+		"opposite orders do not dead-lock": {
+			{"A lock w x, w y", "A"},
+			{"B lock w y, w x", ""},
+			{"A release", "B"},
+		},
+		"duplicates and shadowed resources are harmless": {
+			{"A lock w u, r u/v, w u, r users, w users/1", "A"},
+			{"B lock r users/2", "B"},
+			{"C lock r users", ""},
+			{"D lock r u/v/w", ""},
+			{"A release", "C D"},
+		},
+		"a read that waits does not delay a read": {
+			{"A lock w y/1", "A"},
+			{"B lock r y", ""},
+			{"C lock r y/2", "C"},
+		},
+		"a read behind a writer does not wait for earlier readers": {
+			{"A lock r x/1", "A"},
+			{"B lock w x/2", "B"},
+			{"C lock r x", ""},
+			{"B release", "C"},
+		},
+		"a group that is released while it waits is out of the way": {
+			{"A lock r y", "A"},
+			{"B lock w y", ""},
+			{"C lock r y", ""},
+			{"B release", "C"},
+		},
+		"a waiting group whose connection ends is out of the way": {
+			{"A lock r y", "A"},
+			{"B lock w y", ""},
+			{"C lock r y", ""},
+			{"B drop", "C"},
+		},
+	}
+	for name, script := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(f *front) { f.play(script) })
+		})
+	}
+}
+
+// play checks the answers to each step, and that no other lock is granted.
+func (f *front) play(script []step) {
+	f.t.Helper()
+	clients, ids := map[string]*client{}, map[string]string{}
+	locks := 0
+	for i, s := range script {
+		name, action, _ := strings.Cut(s.action, " ")
+		if clients[name] == nil {
+			clients[name] = f.connect("")
+		}
+		c, granted := clients[name], strings.Fields(s.acquires)
+		switch kind, resources, _ := strings.Cut(action, " "); kind {
+		case "lock":
+			locks++
+			ids[name] = fmt.Sprint(locks)
+			c.lock(strings.Split(resources, ", ")...)
+			if len(granted) == 0 {
+				c.wants(ids[name], "lock", "enqueued")
+			}
+		case "release":
+			c.release()
+			c.wants(ids[name], "release", "ready")
+		case "drop":
+			c.drop()
+		}
+		for _, g := range granted {
+			clients[g].wants(ids[g], "lock", "acquired")
+		}
+		for other, c := range clients {
+			if text := c.pending(); text != "" {
+				f.t.Errorf("after step %d, %s, client %s got %s", i+1, s.action, other, text)
+			}
+		}
+	}
+}

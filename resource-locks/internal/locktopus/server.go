@@ -1,0 +1,246 @@
+// Package locktopus serves the protocol of Locktopus: claims of paths with read and write
+// mode, one connection each, over web sockets.
+package locktopus
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"golang.org/x/time/rate"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+)
+
+// maxConnections bounds the connections of one process.
+const maxConnections = 20_000
+
+// Answers before the upgrade, as clients know them.
+const (
+	needsNamespace  = "URL parameter 'namespace' is required"
+	wrongAbandon    = "URL parameter 'abandon-timeout-ms' should be integer value >= 0 representing broken connection timeout (in milliseconds)"
+	noSuchNamespace = "Namespace not found"
+)
+
+// Server is the http.Handler of the front. It owns its connections, which an http.Server
+// does not end: call Stop before the listener closes.
+type Server struct {
+	claims   *engine.Claims
+	abandon  time.Duration
+	log      *slog.Logger
+	upgrader websocket.Upgrader
+	mux      *http.ServeMux
+
+	stop    chan struct{} // closed by Stop
+	serving sync.WaitGroup
+
+	mu       sync.Mutex
+	stopping bool
+	open     int
+	limit    int // of open
+}
+
+// New returns the front of the claims.
+func New(claims *engine.Claims, cfg Config, log *slog.Logger) *Server {
+	s := &Server{
+		claims: claims, abandon: cfg.AbandonTimeout, log: log, limit: maxConnections,
+		stop: make(chan struct{}), mux: http.NewServeMux(),
+		// An idle connection keeps a read buffer only. Compression would cost more memory.
+		upgrader: websocket.Upgrader{
+			ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{},
+			CheckOrigin: func(*http.Request) bool { return true },
+		},
+	}
+	s.mux.HandleFunc("GET /v1", s.connect)
+	s.mux.HandleFunc("GET /stats_v1", s.stats)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Connections returns the number of open connections.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// Stop ends all connections and refuses new ones. It returns when all have ended, which
+// the time-outs of a connection bound.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	first := !s.stopping
+	s.stopping = true
+	s.mu.Unlock()
+	if first {
+		close(s.stop)
+	}
+	s.serving.Wait()
+}
+
+// connect upgrades a request and serves the connection. It returns after the upgrade, so
+// that the buffers of the HTTP server are freed.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+	namespace, abandon, problem := s.parseQuery(r.URL)
+	if problem != "" {
+		http.Error(w, problem, http.StatusBadRequest)
+		return
+	}
+	if !s.addConnection() {
+		http.Error(w, "The service is stopping, or has too many connections: try again", http.StatusServiceUnavailable)
+		return
+	}
+	ctx := context.WithoutCancel(r.Context()) // the connection outlives the request
+	c, ok := s.upgrade(ctx, w, r, namespace)
+	if !ok {
+		s.removeConnection()
+		return
+	}
+	c.abandon = abandon
+	go func() {
+		defer s.removeConnection()
+		c.serve(ctx, s.stop)
+	}()
+}
+
+// upgrade answers the request itself if it fails. The namespace exists from then on.
+func (s *Server) upgrade(ctx context.Context, w http.ResponseWriter, r *http.Request, namespace string) (*connection, bool) {
+	if !isHandshake(r) {
+		http.Error(w, "This address serves web sockets only: the request has no upgrade headers of version 13", http.StatusBadRequest)
+		return nil, false
+	}
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := s.claims.OpenNamespace(call, namespace); err != nil {
+		s.refuse(ctx, w, err)
+		return nil, false
+	}
+	ws, err := s.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		s.log.DebugContext(ctx, "a web socket was refused", "err", err)
+		return nil, false
+	}
+	return &connection{
+		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, log: s.log,
+		frames: rate.NewLimiter(frameRate, frameBurst), session: newSession(),
+	}, true
+}
+
+// isHandshake reports whether the upgrade will succeed, so that other requests open no
+// namespace.
+func isHandshake(r *http.Request) bool {
+	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-Websocket-Key"))
+	return websocket.IsWebSocketUpgrade(r) && r.Header.Get("Sec-Websocket-Version") == "13" && err == nil && len(key) == 16
+}
+
+// addConnection reserves a place, which removeConnection returns.
+func (s *Server) addConnection() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping || s.open >= s.limit {
+		return false
+	}
+	s.open++
+	s.serving.Add(1)
+	return true
+}
+
+func (s *Server) removeConnection() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.serving.Done()
+}
+
+// parseQuery reads the parameters of a connection, or says what is wrong with them.
+func (s *Server) parseQuery(u *url.URL) (namespace string, abandon time.Duration, problem string) {
+	namespace, q, problem := parseNamespace(u)
+	if problem != "" {
+		return "", 0, problem
+	}
+	if !q.Has("abandon-timeout-ms") {
+		return namespace, s.abandon, ""
+	}
+	ms, err := strconv.ParseInt(q.Get("abandon-timeout-ms"), 10, 64)
+	if err != nil || ms < 0 {
+		return "", 0, wrongAbandon
+	}
+	ms = min(ms, engine.MaxTTL.Milliseconds())
+	return namespace, time.Duration(ms) * time.Millisecond, ""
+}
+
+func parseNamespace(u *url.URL) (namespace string, q url.Values, problem string) {
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return "", nil, "The URL parameters cannot be read: " + err.Error()
+	}
+	namespace = q.Get("namespace")
+	if namespace == "" {
+		return "", nil, needsNamespace
+	}
+	return namespace, q, ""
+}
+
+// statistics are in the words of the protocol. The index of the engine has no tokens, so
+// the last three are the number of distinct paths.
+type statistics struct {
+	LastGroupID    int64
+	GroupsPending  int
+	GroupsAcquired int
+	LocksPending   int
+	LocksAcquired  int
+	LockrefCount   int
+	TokensTotal    int
+	TokensUnique   int
+	PathCount      int
+}
+
+func (s *Server) stats(w http.ResponseWriter, r *http.Request) {
+	namespace, _, problem := parseNamespace(r.URL)
+	if problem != "" {
+		http.Error(w, problem, http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	n, err := s.claims.Stats(ctx, namespace)
+	if fault.Is(err, fault.NotFound) {
+		http.Error(w, noSuchNamespace, http.StatusNotFound)
+		return
+	}
+	if err != nil {
+		s.refuse(ctx, w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	err = json.NewEncoder(w).Encode(statistics{
+		LastGroupID: n.LastNumber, GroupsPending: n.Waiting, GroupsAcquired: n.Held,
+		LocksPending: n.WaitingResources, LocksAcquired: n.HeldResources,
+		LockrefCount: n.WaitingResources + n.HeldResources,
+		TokensTotal:  n.Paths, TokensUnique: n.Paths, PathCount: n.Paths,
+	})
+	if err != nil {
+		s.log.DebugContext(ctx, "an answer was not sent", "err", err)
+	}
+}
+
+// refuse answers a fault of the engine as plain text.
+func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+	status := fault.Status(fault.CodeOf(err))
+	if fault.Is(err, fault.Invalid) {
+		status = http.StatusBadRequest // the protocol knows no 422
+	}
+	if status >= http.StatusInternalServerError {
+		s.log.WarnContext(ctx, "a request failed", "err", err)
+	}
+	http.Error(w, textOf(err), status)
+}
