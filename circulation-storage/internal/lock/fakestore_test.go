@@ -32,12 +32,16 @@ type fakeStore struct {
 	mu             sync.Mutex
 	held           map[owner]lock.Lock
 	peeks, asks    int
+	handOvers      int
 	fail           error  // of Peek
 	beforeAnswer   func() // called once, between the next grant and its answer
 	afterRefusal   func() // called after each refusal
+	beforeHandOver func() // called as each HandOver begins
 	beforePeek     func() // called once, as the next Peek begins
 	withdrawFailed bool
 	releaseFailed  error                // of ReleaseRequest
+	handOverFails  error                // of HandOver
+	handOverDone   bool                 // although it fails
 	latency        func() time.Duration // of Acquire, before and after its decision
 	notes          []lock.Note          // of forced releases
 }
@@ -118,10 +122,7 @@ func (f *fakeStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 	f.asks++
 	o := ownerOf(ctx, req.UserID)
 	before, found := f.held[o]
-	l := lock.Lock{
-		ID: uuid.New(), UserID: req.UserID, CreatedAt: time.Now(), TTL: req.TTL,
-		RequestID: req.RequestID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID,
-	}
+	l := newLock(req)
 	outcome := lock.Granted
 	switch {
 	case !found:
@@ -151,7 +152,7 @@ func (f *fakeStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, erro
 	if !held || isOutdated(l, min(l.TTL, req.TTL)) {
 		return lock.Peek{Free: true}, f.fail
 	}
-	return lock.Peek{RequestID: l.RequestID}, f.fail
+	return lock.Peek{LockID: l.ID, RequestID: l.RequestID, Age: time.Since(l.CreatedAt)}, f.fail
 }
 
 // find returns the tenant's lock with that id. f.mu must be held.
@@ -202,6 +203,48 @@ func (f *fakeStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error
 		delete(f.held, o)
 	}
 	return l, err
+}
+
+func (f *fakeStore) HandOver(ctx context.Context, id uuid.UUID, req lock.Request) (lock.Lock, error) {
+	if f.beforeHandOver != nil {
+		f.beforeHandOver()
+	}
+	f.delay()
+	l, err := f.handOver(ctx, id, req)
+	f.delay()
+	f.mu.Lock()
+	next := f.beforeAnswer
+	f.beforeAnswer = nil
+	f.mu.Unlock()
+	if next != nil {
+		next()
+	}
+	return l, err
+}
+
+func (f *fakeStore) handOver(ctx context.Context, id uuid.UUID, req lock.Request) (lock.Lock, error) {
+	if err := ctx.Err(); err != nil {
+		return lock.Lock{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o, l, err := f.find(ctx, id)
+	if err != nil || l.Outdated || l.UserID != req.UserID {
+		return lock.Lock{}, errNotFound()
+	}
+	if f.handOverFails != nil && !f.handOverDone {
+		return lock.Lock{}, f.handOverFails
+	}
+	f.handOvers++
+	f.held[o] = newLock(req)
+	return f.held[o], f.handOverFails
+}
+
+func newLock(req lock.Request) lock.Lock {
+	return lock.Lock{
+		ID: uuid.New(), UserID: req.UserID, CreatedAt: time.Now(), TTL: req.TTL,
+		RequestID: req.RequestID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID,
+	}
 }
 
 // ReleaseDurably is Release: the fake loses nothing in a crash.

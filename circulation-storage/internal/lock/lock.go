@@ -70,8 +70,10 @@ func Outcomes() []Outcome {
 
 // Peek is the result of reading a patron's lock.
 type Peek struct {
-	Free      bool      // no lock, or one that is outdated for the request
-	RequestID uuid.UUID // the request that has the live lock; Nil if none
+	Free      bool          // no lock, or one that is outdated for the request
+	LockID    uuid.UUID     // the live lock; Nil if Free
+	RequestID uuid.UUID     // the request that has the live lock; Nil if none
+	Age       time.Duration // of the live lock, as Lock.Age; 0 if Free
 }
 
 // Filter selects locks to list. Its zero value counts all and lists none.
@@ -105,6 +107,12 @@ type Store interface {
 	// Release deletes the lock and returns it as it was, outdated or not. It waits for a
 	// commit that uses the lock. Fault: NotFound.
 	Release(ctx context.Context, id uuid.UUID) (Lock, error)
+
+	// HandOver atomically replaces the lock by a new one that req is granted, as Release and
+	// Acquire at once. The id is new. It waits only briefly for a commit that uses the lock.
+	// Once begun, it completes although ctx ends. Faults: NotFound if id is no live lock of
+	// req's patron; LockHeld after a wait in vain, with the lock as it was.
+	HandOver(ctx context.Context, id uuid.UUID, req Request) (Lock, error)
 
 	// ReleaseDurably is Release that a crash of the store cannot undo. With NotFound, the
 	// earlier deletion is durable too.

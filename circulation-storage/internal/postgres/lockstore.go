@@ -112,21 +112,6 @@ func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 	return l, lock.Renewed, err
 }
 
-var peekSQL = `
-SELECT CASE WHEN NOT ` + forRequest + ` THEN l.request_id END, ` + forRequest + `
-  FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid`
-
-// Peek implements lock.Store.
-func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
-	var seen lock.Peek
-	err := s.db.readRow(ctx, s.db.lending, "reading a lock", peekSQL, []any{req.UserID, req.TTL.Milliseconds()},
-		(*optionalID)(&seen.RequestID), &seen.Free)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return lock.Peek{Free: true}, nil
-	}
-	return seen, err
-}
-
 const withdrawSQL = `
 DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid AND creation_date = $2::timestamptz RETURNING ` + notDurable
 

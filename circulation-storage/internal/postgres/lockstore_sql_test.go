@@ -66,6 +66,12 @@ func TestLockStore_LeavesItsConnectionAsItWas(t *testing.T) {
 	check("a withdrawal", store.Withdraw(ctx, l))
 	l, _, err = store.Acquire(ctx, req)
 	check("another grant", err)
+	l, err = store.HandOver(ctx, l.ID, req)
+	check("a hand-over", err)
+	if _, err = store.HandOver(ctx, uuid.New(), req); !fault.Is(err, fault.NotFound) {
+		t.Fatal(err)
+	}
+	check("a hand-over of no lock", nil)
 	_, err = store.Release(ctx, l.ID)
 	check("a release", err)
 	ofRequest := lock.Request{UserID: req.UserID, TTL: time.Hour, RequestID: uuid.New()}
@@ -154,6 +160,10 @@ func TestLockStore_WithoutPreparedStatements(t *testing.T) {
 	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
+	}
+	req.UserID = l.UserID
+	if l, err = store.HandOver(ctx, l.ID, req); err != nil || l.Holder != req.Holder {
+		t.Errorf("HandOver = %+v, %v", l, err)
 	}
 	table.Age(ctx, t, l.ID, 2*time.Hour)
 	if n, err := store.Sweep(ctx, time.Minute, 10); err != nil || n != 1 {

@@ -173,15 +173,19 @@ func testPeek(t *testing.T, newStore NewStore) {
 	look := func(when string, ttl time.Duration, want lock.Peek) {
 		t.Helper()
 		got, err := store.Peek(ctx, lock.Request{UserID: req.UserID, TTL: ttl})
-		if err != nil || got != want {
-			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
+		older := got.Age - want.Age
+		got.Age = want.Age
+		if err != nil || got != want || older < 0 || older > minute || want.Free && older != 0 {
+			t.Errorf("%s: got %+v, %s older, %v, want %+v", when, got, older, err, want)
 		}
 	}
 	look("no lock", time.Hour, lock.Peek{Free: true})
 	l := mustAcquire(ctx, t, store, req)
-	look("held", time.Hour, lock.Peek{RequestID: req.RequestID})
+	look("held", time.Hour, lock.Peek{LockID: l.ID, RequestID: req.RequestID})
 	look("for TTL 0", 0, lock.Peek{Free: true})
-	ager.Age(ctx, t, l.ID, 2*time.Hour)
+	ager.Age(ctx, t, l.ID, 30*time.Minute)
+	look("held for long", time.Hour, lock.Peek{LockID: l.ID, RequestID: req.RequestID, Age: 30 * time.Minute})
+	ager.Age(ctx, t, l.ID, 90*time.Minute)
 	look("outdated", 3*time.Hour, lock.Peek{Free: true})
 	if got, err := store.Get(ctx, l.ID); err != nil || got.ID != l.ID {
 		t.Errorf("looking changed the lock: %+v, %v", got, err)

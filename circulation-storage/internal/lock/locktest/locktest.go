@@ -24,7 +24,9 @@ type NewStore func(t *testing.T) (context.Context, lock.Store, Ager)
 // RunStore runs the suite. It calls newStore for each case.
 func RunStore(t *testing.T, newStore NewStore) {
 	t.Helper()
-	for subject, stories := range map[string]map[string][]step{"Acquire": acquireStories, "ReleaseRequest": releaseRequestStories} {
+	for subject, stories := range map[string]map[string][]step{
+		"Acquire": acquireStories, "ReleaseRequest": releaseRequestStories, "HandOver": handOverStories,
+	} {
 		for name, story := range stories {
 			t.Run(subject+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -45,6 +47,10 @@ func RunStore(t *testing.T, newStore NewStore) {
 		"List/of one patron":                       testListOfOne,
 		"List/by holder and age":                   testListFiltered,
 		"List/nothing there":                       testListEmpty,
+		"HandOver/the lock shows the next request": testWholeHandOver,
+		"HandOver/tenants do not meet":             testHandOverApart,
+		"HandOver/to one of many":                  testOneHandOver,
+		"HandOver/nothing for one who left before": testHandOverLeftBefore,
 		"ReleaseRequest/tenants do not meet":       testReleaseRequestApart,
 		"Sweep/only what is outdated for long":     testSweepOld,
 		"Sweep/in batches":                         testSweepBatches,
@@ -85,7 +91,15 @@ func playStory(t *testing.T, newStore NewStore, story []step) {
 		case s.withdraw != "":
 			code = fault.CodeOf(store.Withdraw(ctx, locks[s.withdraw]))
 		default:
-			l, outcome, err := store.Acquire(ctx, lock.Request{UserID: patrons[s.acquire], TTL: s.ttl, RequestID: requests[s.request]})
+			req := lock.Request{UserID: patrons[s.acquire], TTL: s.ttl, RequestID: requests[s.request]}
+			var l lock.Lock
+			var outcome lock.Outcome
+			var err error
+			if s.handOver != "" {
+				l, err = store.HandOver(ctx, locks[s.handOver].ID, req)
+			} else {
+				l, outcome, err = store.Acquire(ctx, req)
+			}
 			if code = fault.CodeOf(err); code != "" {
 				break
 			}

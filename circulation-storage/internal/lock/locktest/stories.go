@@ -8,8 +8,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// step is one call of the store: an acquire, a release by the holder, by the request or by
-// force, a withdrawal, or the ageing of a lock.
+// step is one call of the store: an acquire, a hand-over, a release by the holder, by the
+// request or by force, a withdrawal, or the ageing of a lock.
 type step struct {
 	acquire string // patron
 	ttl     time.Duration
@@ -17,6 +17,8 @@ type step struct {
 	as      string       // name for the lock, for later steps
 	outcome lock.Outcome // of a successful acquire
 	same    string       // the lock with the same id; "" wants a new id
+	// handOver names the lock that is handed over to the patron and request of acquire.
+	handOver string
 
 	release  string // name of the lock
 	force    string // likewise
