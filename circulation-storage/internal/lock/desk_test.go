@@ -74,7 +74,18 @@ func atDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 		if d.Lines() != 0 {
 			t.Errorf("%d lines are left", d.Lines())
 		}
+		if d.Awaited() != 0 {
+			t.Errorf("%d locks are still awaited", d.Awaited())
+		}
 	})
+}
+
+// openOther returns the desk of another process on the same store.
+func (d *desk) openOther(t *testing.T) *desk {
+	other := *d
+	other.counts = &counts{outcomes: map[lock.Outcome]int{}}
+	other.Service = lock.NewService(d.store, other.counts, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	return &other
 }
 
 func mustTenant(t *testing.T, name string) okapi.Tenant {

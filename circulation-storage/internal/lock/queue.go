@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,30 +39,46 @@ type request struct {
 // for this time at most.
 const placeKept = 250 * time.Millisecond
 
-// waiter is a caller who is in line or may join it.
+// news is what a woken waiter does. The zero value is to read the lock.
+type news struct {
+	take  bool          // take the lock, which was released just now
+	pause time.Duration // read the lock later
+}
+
+// waiter is a caller who is in line or may join it. The queue's mutex guards what has no
+// other owner.
 type waiter struct {
-	requestID uuid.UUID
-	// wake holds at most one signal to peek now. A waiter is woken as it becomes the
+	req Request
+	// wake holds at most one signal to act on news. A waiter is woken as it becomes the
 	// first in line, on a release, and if its own request got the lock.
 	wake chan struct{}
+	news news
 	// end ends the call.
 	end context.CancelFunc
 	// released means that the request was released while the call ran.
 	released atomic.Bool
 	// kept removes the place of an absent caller. It is nil while the call runs.
 	kept *time.Timer
+	// offered means that a release is handing the lock over to w.
+	offered bool
+	// handed is the lock that was handed over to w.
+	handed *Lock
+	// seenAge is the age of the lock at w's last read. Only w's own call uses it.
+	seenAge time.Duration
 }
 
-func newWaiter(requestID uuid.UUID, end context.CancelFunc) *waiter {
-	return &waiter{requestID: requestID, wake: make(chan struct{}, 1), end: end}
+func newWaiter(req Request, end context.CancelFunc) *waiter {
+	return &waiter{req: req, wake: make(chan struct{}, 1), end: end}
 }
 
 // repeats reports whether w is a call of the request.
 func (w *waiter) repeats(requestID uuid.UUID) bool {
-	return requestID != uuid.Nil && w.requestID == requestID
+	return requestID != uuid.Nil && w.req.RequestID == requestID
 }
 
-func (w *waiter) signal() {
+// signal wakes w. The latest news counts.
+func (w *waiter) signal(n news) {
+	w.news = n
 	select {
 	case w.wake <- struct{}{}:
 	default: // a signal is pending
@@ -76,13 +93,18 @@ func (w *waiter) signal() {
 // released, or the service stops.
 type queue struct {
 	mu      sync.Mutex
-	lines   map[patron][]*waiter
+	lines   map[patron]*line
+	awaited map[uuid.UUID]patron  // by the lock that the line waits for, see line.lockID
 	calls   map[request][]*waiter // all running calls that name a request, in line or not
+	held    heldHints
 	stopped chan struct{}
 }
 
 func newQueue() *queue {
-	return &queue{lines: map[patron][]*waiter{}, calls: map[request][]*waiter{}, stopped: make(chan struct{})}
+	return &queue{
+		lines: map[patron]*line{}, awaited: map[uuid.UUID]patron{}, calls: map[request][]*waiter{},
+		held: heldHints{seed: maphash.MakeSeed()}, stopped: make(chan struct{}),
+	}
 }
 
 // stop ends all waiting and drops all kept places.
@@ -109,55 +131,78 @@ func (q *queue) hasStopped() bool {
 
 // enterCall registers w's call. If p's line keeps a place for its request, w takes it.
 func (q *queue) enterCall(p patron, w *waiter) {
-	if w.requestID == uuid.Nil {
+	if w.req.RequestID == uuid.Nil {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	r := request{patron: p, id: w.requestID}
+	r := request{patron: p, id: w.req.RequestID}
 	q.calls[r] = append(q.calls[r], w)
-	line := q.lines[p]
-	i := slices.IndexFunc(line, func(other *waiter) bool { return other.kept != nil && w.repeats(other.requestID) })
+	ln := q.lines[p]
+	if ln == nil {
+		return
+	}
+	i := slices.IndexFunc(ln.waiters, func(other *waiter) bool { return other.kept != nil && w.repeats(other.req.RequestID) })
 	if i >= 0 {
-		line[i].kept.Stop()
-		line[i] = w
+		ln.waiters[i].kept.Stop()
+		ln.waiters[i] = w
 	}
 }
 
-// joinLine puts w at the end of p's line, unless w has a place. The first in line peeks at
+// joinLine puts w at the end of p's line, unless w has a place. The first in line looks at
 // once, because the lock may have been released since the refusal. Fault: LockQueueFull.
 func (q *queue) joinLine(p patron, w *waiter) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	line := q.lines[p]
-	if slices.Contains(line, w) {
+	ln := q.lines[p]
+	if ln == nil {
+		q.lines[p] = &line{waiters: []*waiter{w}}
+		w.signal(news{})
 		return nil
 	}
-	if len(line) >= MaxWaiting {
+	if slices.Contains(ln.waiters, w) {
+		return nil
+	}
+	if len(ln.waiters) >= MaxWaiting {
 		return &fault.Error{Code: fault.LockQueueFull, Msg: "Too many callers wait for this patron's lock", RetryAfter: retryAfter}
 	}
-	if len(line) == 0 {
-		w.signal()
-	}
-	q.lines[p] = append(line, w)
+	ln.waiters = append(ln.waiters, w)
 	return nil
 }
 
 // keepPlace keeps w's place for the next call of its request, because w's wait timed out.
-// It keeps none for a call without a request id, for a call that has ended, and after
-// stop.
+// It keeps none for a call without a request id, for a call that has ended or has the
+// lock, and after stop.
 func (q *queue) keepPlace(ctx context.Context, p patron, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.requestID == uuid.Nil || ctx.Err() != nil || q.hasStopped() {
+	if w.req.RequestID == uuid.Nil || ctx.Err() != nil || w.handed != nil || q.hasStopped() {
 		return
 	}
 	w.kept = time.AfterFunc(placeKept, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.removeWaiter(p, w)
+		q.removeWaiter(p, w, news{})
 	})
-	wakeFirst(q.lines[p]) // another copy of the request may peek in place of w
+	q.lines[p].wakeFirst(news{}) // another copy of the request may look in place of w
+}
+
+// leaveLine removes w's place unless that is kept. granted is the lock that w took, or
+// Nil. It returns the lock that was handed over to w meanwhile, or nil.
+func (q *queue) leaveLine(p patron, w *waiter, granted uuid.UUID) *Lock {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var next news
+	if granted != uuid.Nil {
+		q.noteGrant(p, granted)
+	}
+	if granted != uuid.Nil || w.handed != nil {
+		next.pause = shortestPoll
+	}
+	if w.kept == nil {
+		q.removeWaiter(p, w, next)
+	}
+	return w.handed
 }
 
 // leaveCall unregisters w's call, and removes its place unless that is kept.
@@ -165,9 +210,9 @@ func (q *queue) leaveCall(p patron, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.kept == nil {
-		q.removeWaiter(p, w)
+		q.removeWaiter(p, w, news{})
 	}
-	r := request{patron: p, id: w.requestID}
+	r := request{patron: p, id: w.req.RequestID}
 	calls := slices.DeleteFunc(q.calls[r], func(other *waiter) bool { return other == w })
 	if len(calls) == 0 {
 		delete(q.calls, r)
@@ -189,38 +234,36 @@ func (q *queue) releaseRequest(p patron, requestID uuid.UUID) {
 
 // dropKeptPlaces removes the kept places in p's line that match.
 func (q *queue) dropKeptPlaces(p patron, match func(*waiter) bool) {
-	for _, w := range slices.Clone(q.lines[p]) {
+	ln := q.lines[p]
+	if ln == nil {
+		return
+	}
+	for _, w := range slices.Clone(ln.waiters) {
 		if w.kept != nil && match(w) {
 			w.kept.Stop()
-			q.removeWaiter(p, w)
+			q.removeWaiter(p, w, news{})
 		}
 	}
 }
 
 // removeWaiter removes w from p's line, if it is there, and wakes a new first waiter.
-func (q *queue) removeWaiter(p patron, w *waiter) {
-	line := q.lines[p]
-	i := slices.Index(line, w)
+func (q *queue) removeWaiter(p patron, w *waiter, next news) {
+	ln := q.lines[p]
+	if ln == nil {
+		return
+	}
+	i := slices.Index(ln.waiters, w)
 	if i < 0 {
 		return
 	}
-	line = slices.Delete(line, i, i+1)
-	if len(line) == 0 {
+	ln.waiters = slices.Delete(ln.waiters, i, i+1)
+	if len(ln.waiters) == 0 {
+		delete(q.awaited, ln.lockID)
 		delete(q.lines, p)
 		return
 	}
-	q.lines[p] = line
 	if i == 0 {
-		wakeFirst(line)
-	}
-}
-
-// wakeFirst wakes the first in line, and the copies of its request, which share its turn.
-func wakeFirst(line []*waiter) {
-	for _, w := range line {
-		if w == line[0] || w.repeats(line[0].requestID) {
-			w.signal()
-		}
+		ln.wakeFirst(next)
 	}
 }
 
@@ -229,25 +272,55 @@ func wakeFirst(line []*waiter) {
 func (q *queue) isFirst(p patron, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	line := q.lines[p]
-	return len(line) == 0 || line[0] == w || w.repeats(line[0].requestID)
+	ln := q.lines[p]
+	return ln == nil || ln.isTurnOf(w)
 }
 
-// wakeHead wakes the first in p's line.
-func (q *queue) wakeHead(p patron) {
+// wasHeld reports whether p's lock was held a moment ago.
+func (q *queue) wasHeld(p patron) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	wakeFirst(q.lines[p])
+	return q.held.contains(p)
 }
 
-// wakeOwner wakes the calls in p's line whose request has the lock, because they can
-// renew it.
-func (q *queue) wakeOwner(p patron, requestID uuid.UUID) {
+// noteHeld remembers that p's lock is held.
+func (q *queue) noteHeld(p patron) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, w := range q.lines[p] {
-		if w.repeats(requestID) {
-			w.signal()
+	q.held.add(p)
+}
+
+// noteSeen remembers the live lock that was read, and wakes the calls in the line whose
+// request has it, because they can renew it.
+func (q *queue) noteSeen(p patron, seen Peek) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held.add(p)
+	ln := q.lines[p]
+	if ln == nil {
+		return
+	}
+	q.awaitLock(p, ln, seen.LockID)
+	for _, w := range ln.waiters {
+		if w.repeats(seen.RequestID) {
+			w.signal(news{})
 		}
+	}
+}
+
+// noteFree forgets that p's lock was held, and wakes the first in p's line.
+func (q *queue) noteFree(p patron) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held.remove(p)
+	ln := q.lines[p]
+	switch {
+	case ln == nil:
+	case ln.mustYield():
+		ln.grants = 0
+		ln.yields++
+		ln.wakeFirst(news{pause: ln.yieldDelay()})
+	default:
+		ln.wakeFirst(news{take: true})
 	}
 }

@@ -3,9 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,15 +12,8 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
-const (
-	// The first in line polls the store at random intervals in this range. So it notices a
-	// release through another process after longestPoll at most.
-	shortestPoll = 20 * time.Millisecond
-	longestPoll  = 40 * time.Millisecond
-
-	// withdrawTimeout bounds the withdrawal of a lock whose caller has left.
-	withdrawTimeout = time.Second
-)
+// withdrawTimeout bounds the withdrawal of a lock whose caller has left.
+const withdrawTimeout = time.Second
 
 // Service grants locks, with a line of waiters per patron. It is safe for concurrent use.
 type Service struct {
@@ -48,9 +39,13 @@ func (s *Service) List(ctx context.Context, f Filter) ([]Lock, int, error) {
 	return s.store.List(ctx, f)
 }
 
-// Release releases a lock and wakes the first waiter. It deletes an outdated lock too, but
-// returns NotFound, so that the holder learns of it. Fault: NotFound.
+// Release releases a lock, and hands it over to the first waiter or wakes that. It deletes
+// an outdated lock too, but returns NotFound, so that the holder learns of it. Fault:
+// NotFound.
 func (s *Service) Release(ctx context.Context, id uuid.UUID) error {
+	if handedOver, err := s.handOver(ctx, id); handedOver || err != nil {
+		return err
+	}
 	return s.releaseLock(ctx, id, s.store.Release)
 }
 
@@ -112,7 +107,7 @@ func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUI
 	case err != nil:
 		return err
 	}
-	s.queue.wakeHead(p)
+	s.queue.noteFree(p)
 	if !l.Outdated {
 		s.obs.Released()
 	}
@@ -122,7 +117,7 @@ func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUI
 // wakeNext wakes the first that waits for the patron of l.
 func (s *Service) wakeNext(ctx context.Context, l Lock) {
 	if p, err := patronOf(ctx, l.UserID); err == nil {
-		s.queue.wakeHead(p)
+		s.queue.noteFree(p)
 	}
 }
 
@@ -164,92 +159,25 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	w := newWaiter(req.RequestID, end)
+	w := newWaiter(req, end)
 	s.queue.enterCall(p, w)
 	defer s.queue.leaveCall(p, w)
-	l, outcome, err := s.tryOnce(ctx, p, w, req)
+	l, outcome, err := s.tryOnce(ctx, p, w)
 	if fault.Is(err, fault.LockHeld) && req.Wait > 0 {
 		if err = s.queue.joinLine(p, w); err == nil {
-			l, outcome, err = s.waitForLock(ctx, p, w, req)
+			l, outcome, err = s.waitForLock(ctx, p, w)
 		}
+	}
+	handed := s.queue.leaveLine(p, w, l.ID)
+	switch {
+	case handed == nil || handed.ID == l.ID:
+	case err == nil: // w took another lock before
+		s.withdraw(ctx, *handed)
+	default:
+		l, outcome, err = s.keepGrant(ctx, w, *handed, Granted)
 	}
 	if w.released.Load() {
 		return Lock{}, "", ErrHeld()
-	}
-	return l, outcome, err
-}
-
-// tryOnce takes the lock if it is w's turn, without waiting. Fault: LockHeld.
-func (s *Service) tryOnce(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
-	switch {
-	case s.queue.isFirst(p, w):
-		return s.acquireFromStore(ctx, w, req)
-	case req.RequestID != uuid.Nil:
-		return s.acquireIfFree(ctx, p, w, req)
-	}
-	return Lock{}, "", ErrHeld()
-}
-
-// waitForLock polls until w has the lock, its time is up or the service stops.
-func (s *Service) waitForLock(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
-	s.obs.Waiting(1)
-	defer s.obs.Waiting(-1)
-	timeUp := time.NewTimer(req.Wait)
-	defer timeUp.Stop()
-	next := time.NewTimer(nextPollDelay())
-	defer next.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return Lock{}, "", fmt.Errorf("waiting for the lock: %w", ctx.Err())
-		case <-timeUp.C:
-			s.queue.keepPlace(ctx, p, w)
-			return Lock{}, "", ErrHeld()
-		case <-s.queue.stopped:
-			return Lock{}, "", ErrHeld()
-		case <-w.wake:
-		case <-next.C:
-			if !s.queue.isFirst(p, w) {
-				continue // removeWaiter wakes a new first waiter, which resets the timer
-			}
-		}
-		if l, outcome, err := s.acquireIfFree(ctx, p, w, req); !fault.Is(err, fault.LockHeld) {
-			return l, outcome, err
-		}
-		next.Reset(nextPollDelay())
-	}
-}
-
-// nextPollDelay is random, so that instances do not poll at the same time.
-func nextPollDelay() time.Duration {
-	return shortestPoll + rand.N(longestPoll-shortestPoll) //nolint:gosec // spreads load, guards nothing
-}
-
-// acquireIfFree takes the lock if a plain read finds it free and w is first, or if w's own
-// request has it. Fault: LockHeld.
-func (s *Service) acquireIfFree(ctx context.Context, p patron, w *waiter, req Request) (Lock, Outcome, error) {
-	seen, err := s.store.Peek(ctx, req)
-	switch {
-	case err != nil:
-		return Lock{}, "", err
-	case !seen.Free && w.repeats(seen.RequestID), seen.Free && s.queue.isFirst(p, w):
-		return s.acquireFromStore(ctx, w, req)
-	}
-	s.queue.wakeOwner(p, seen.RequestID)
-	return Lock{}, "", ErrHeld()
-}
-
-// acquireFromStore takes the lock. It withdraws the lock of a caller that left meanwhile.
-//
-// It does not withdraw a renewed lock, because the answer that granted it may have
-// reached the holder, unless the request was released.
-func (s *Service) acquireFromStore(ctx context.Context, w *waiter, req Request) (Lock, Outcome, error) {
-	l, outcome, err := s.store.Acquire(ctx, req)
-	if err == nil && ctx.Err() != nil {
-		if outcome != Renewed || w.released.Load() {
-			s.withdraw(ctx, l)
-		}
-		return Lock{}, "", fmt.Errorf("acquiring the lock: %w", ctx.Err())
 	}
 	return l, outcome, err
 }

@@ -1,0 +1,245 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/schemas/fault"
+)
+
+func TestService_HandsOverInOneStatement(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		user := uuid.New()
+		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		second := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
+		third := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long, RequestID: uuid.New()})
+		asks, peeks := d.store.asks, d.store.peeks
+		if err := d.Release(d.ctx, first.l.ID); err != nil {
+			t.Fatal(err)
+		}
+		two := <-second
+		if err := d.Release(d.ctx, two.l.ID); err != nil {
+			t.Fatal(err)
+		}
+		three := <-third
+		if d.store.handOvers != 2 || d.store.asks != asks || d.store.peeks != peeks {
+			t.Errorf("%d hand-overs, %d acquires and %d reads, want 2 and nothing else", d.store.handOvers, d.store.asks-asks, d.store.peeks-peeks)
+		}
+		if two.err != nil || three.err != nil || two.l.ID == first.l.ID || three.l.ID == two.l.ID {
+			t.Errorf("got %+v and %+v, want a new lock each", two, three)
+		}
+		if err := d.Release(d.ctx, first.l.ID); !fault.Is(err, fault.NotFound) {
+			t.Errorf("a late release of the first lock: %v, want %q", err, fault.NotFound)
+		}
+		if got := d.store.heldBy(d.ctx, user); got.ID != three.l.ID {
+			t.Errorf("%+v holds the lock, want %+v", got, three.l)
+		}
+		if d.counts.outcomes[lock.Granted] != 3 || d.counts.released != 2 {
+			t.Errorf("observed %+v, want 3 granted and 2 released", d.counts)
+		}
+	})
+}
+
+func TestService_CommitThatReleasesSparesTheRead(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
+		peeks := d.store.peeks
+		d.store.free(d.ctx, d.patron)
+		d.NoteRelease(d.ctx, d.patron)
+		if got := <-waiter; got.err != nil || d.store.peeks != peeks {
+			t.Errorf("got %+v after %d reads, want the lock without a read", got, d.store.peeks-peeks)
+		}
+	})
+}
+
+// Callers of another process wait for the lock too, while this process has a full line.
+func TestService_LeavesTurnsToOtherProcesses(t *testing.T) {
+	for _, held := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond} {
+		for name, release := range map[string]func(d *desk, l lock.Lock) error{
+			"by id": func(d *desk, l lock.Lock) error { return d.Release(d.ctx, l.ID) },
+			"by a commit": func(d *desk, l lock.Lock) error {
+				d.store.free(d.ctx, l.UserID)
+				d.NoteRelease(d.ctx, l.UserID)
+				return nil
+			},
+		} {
+			t.Run(name+" after "+held.String(), func(t *testing.T) {
+				atDesk(t, func(t *testing.T, d *desk) {
+					checkTurnOfOther(t, d, held, release)
+				})
+			})
+		}
+	}
+}
+
+func checkTurnOfOther(t *testing.T, d *desk, held time.Duration, release func(*desk, lock.Lock) error) {
+	t.Helper()
+	other := d.openOther(t)
+	user := uuid.New()
+	current := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+	var line []<-chan answer
+	for range lock.MaxWaiting {
+		line = append(line, d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long}))
+	}
+	elsewhere := other.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
+	grants, began := 0, time.Now()
+	var got answer
+	for got.took == 0 && grants < len(line) {
+		<-time.After(held)
+		if err := release(d, current.l); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case current = <-line[grants]:
+			grants++
+		case got = <-elsewhere:
+		}
+	}
+	if grants > lock.MaxGrants || time.Since(began) > lock.LongestRun+2*held+lock.LongestYield {
+		t.Errorf("the other process waits for %d grants and %s", grants, time.Since(began))
+	}
+	if err := errors.Join(got.err, other.Release(d.ctx, got.l.ID)); err != nil {
+		t.Error(err)
+	}
+	for ; grants < len(line); grants++ {
+		got := <-line[grants]
+		if err := errors.Join(got.err, d.Release(d.ctx, got.l.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The waiter goes while the store hands the lock over to it.
+func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		goAway func(d *desk, req lock.Request, leave context.CancelFunc)
+		want   fault.Code
+	}{
+		"its caller leaves": {
+			goAway: func(_ *desk, _ lock.Request, leave context.CancelFunc) { leave() },
+			want:   fault.Internal, // context.Canceled
+		},
+		"its request is released": {
+			goAway: func(d *desk, req lock.Request, _ context.CancelFunc) {
+				_ = d.ReleaseRequest(d.ctx, req.UserID, req.RequestID)
+			},
+			want: fault.LockHeld,
+		},
+		"its wait times out": {
+			goAway: func(*desk, lock.Request, context.CancelFunc) { <-time.After(2 * time.Second) },
+			want:   fault.LockHeld,
+		},
+	} {
+		for _, before := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, before the store does: %t", name, before), func(t *testing.T) {
+				atDesk(t, func(t *testing.T, d *desk) {
+					ctx, leave := context.WithCancel(d.ctx)
+					defer leave()
+					user := uuid.New()
+					first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+					req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: time.Second}
+					gone := d.startAcquire(ctx, req)
+					next := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
+					d.store.mu.Lock()
+					hook := func() {
+						tt.goAway(d, req, leave)
+						synctest.Wait()
+					}
+					if before {
+						d.store.beforeHandOver = hook
+					} else {
+						d.store.beforeAnswer = hook
+					}
+					d.store.mu.Unlock()
+					if err := d.Release(d.ctx, first.l.ID); err != nil {
+						t.Errorf("the release: %v", err)
+					}
+					if got := <-gone; got.code != tt.want {
+						t.Errorf("the waiter that has gone got %+v, want %q", got, tt.want)
+					}
+					got := <-next
+					if got.err != nil || d.store.heldBy(d.ctx, user).ID != got.l.ID {
+						t.Errorf("the next got %+v, want the lock", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A copy of the request that the first in line sent gets the same lock.
+func TestService_HandsOverToAllCopiesOfARequest(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		user := uuid.New()
+		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: long}
+		one := d.startAcquire(d.ctx, req)
+		between := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: time.Second})
+		two := d.startAcquire(d.ctx, req)
+		if err := d.Release(d.ctx, first.l.ID); err != nil {
+			t.Fatal(err)
+		}
+		a, b := <-one, <-two
+		if a.err != nil || b.err != nil || a.l.ID != b.l.ID || a.took != 0 || b.took != 0 || d.store.handOvers != 1 {
+			t.Errorf("got %+v and %+v after %d hand-overs, want one lock at once", a, b, d.store.handOvers)
+		}
+		if got := <-between; got.code != fault.LockHeld {
+			t.Errorf("the one between got %+v, want %q", got, fault.LockHeld)
+		}
+	})
+}
+
+func TestService_HandOverThatFailsLeavesTheWaiterInLine(t *testing.T) {
+	boom := errors.New("boom")
+	for name, tt := range map[string]struct {
+		fail error
+		done bool  // the lock is handed over, and the answer is lost
+		want error // of the release
+	}{
+		"the store is away":        {fail: boom, want: boom},
+		"its answer is lost":       {fail: boom, done: true, want: boom},
+		"a commit keeps the lock":  {fail: lock.ErrHeld()},
+		"the lock is outdated now": {fail: fault.New(fault.NotFound, "Lock not found")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			atDesk(t, func(t *testing.T, d *desk) {
+				user := uuid.New()
+				first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+				waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, RequestID: uuid.New(), Wait: long})
+				d.store.handOverFails, d.store.handOverDone = tt.fail, tt.done
+				if err := d.Release(d.ctx, first.l.ID); !errors.Is(err, tt.want) {
+					t.Errorf("the release: %v, want %v", err, tt.want)
+				}
+				if tt.want != nil && !tt.done {
+					d.store.free(d.ctx, user)
+				}
+				got := <-waiter
+				if got.err != nil || got.took > pollSlot || got.l.ID == first.l.ID || d.store.heldBy(d.ctx, user).ID != got.l.ID {
+					t.Errorf("the waiter got %+v, want the lock soon", got)
+				}
+			})
+		})
+	}
+}
+
+func TestService_HandsNothingOverToAKeptPlace(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		user := uuid.New()
+		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: 300 * time.Millisecond}
+		<-d.startAcquire(d.ctx, req)
+		if err := d.Release(d.ctx, first.l.ID); err != nil || d.store.handOvers != 0 {
+			t.Errorf("%v and %d hand-overs, want a release alone", err, d.store.handOvers)
+		}
+		if got := <-d.startAcquire(d.ctx, req); got.err != nil || got.took != 0 {
+			t.Errorf("the next try got %+v, want the lock at once", got)
+		}
+	})
+}
