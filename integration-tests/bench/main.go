@@ -118,5 +118,6 @@ func run(ctx context.Context, o options) (err error) {
 	if o.report == "" {
 		return nil
 	}
+	b.report.listGains()
 	return b.report.write(o.report)
 }

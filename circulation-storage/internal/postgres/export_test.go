@@ -4,10 +4,13 @@ import (
 	"context"
 	"io/fs"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/history"
+	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/okapi"
 )
 
 // Statements for EXPLAIN.
@@ -72,6 +75,56 @@ const (
 	SettingsStateSQL = settingsStateSQL
 	LockVersionSQL   = lockVersionSQL
 )
+
+// The statements of groups, for EXPLAIN.
+var (
+	GroupSettingsSQL = groupSettingsSQL
+	DeleteLocksSQL   = deleteLocksSQL
+	JudgeLocksSQL    = judgeLocksSQL
+)
+
+// CallsWaiting returns how many acquires and releases wait for the tenant's next group, -1
+// while none is under way.
+func (s *LockStore) CallsWaiting(tenant okapi.Tenant) (acquires, releases int) {
+	return s.acquires.count(tenant), s.releases.count(tenant)
+}
+
+func (g *groups[Q]) count(tenant okapi.Tenant) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if waiting, underWay := g.waiting[tenant]; underWay {
+		return len(waiting)
+	}
+	return -1
+}
+
+// TenantsInGroups returns how many tenants the groups know.
+func (s *LockStore) TenantsInGroups() int {
+	return len(s.acquires.waiting) + len(s.releases.waiting)
+}
+
+// AcquireGroup sends acquires as one group and returns the error of its statement.
+func (s *LockStore) AcquireGroup(ctx context.Context, requests []lock.Request) error {
+	return sendGroup(ctx, s.acquires, requests)
+}
+
+// ReleaseGroup sends releases as one group and returns the error of its statement.
+func (s *LockStore) ReleaseGroup(ctx context.Context, ids []uuid.UUID) error {
+	return sendGroup(ctx, s.releases, ids)
+}
+
+func sendGroup[Q any](ctx context.Context, g *groups[Q], asked []Q) error {
+	group := make([]*member[Q], len(asked))
+	for i, q := range asked {
+		group[i] = &member[Q]{asked: q, err: errNoAnswer}
+	}
+	conn, err := g.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return g.send(ctx, conn, group)
+}
 
 // CheckOutFactsSQL is the statement of CommitStore.ReadCheckOutFacts, for EXPLAIN.
 const CheckOutFactsSQL = checkOutFactsSQL

@@ -69,17 +69,28 @@ ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO UPDATE
  WHERE l.request_id = excluded.request_id OR ` + forRequest + `
 RETURNING ` + lockColumns + `, l.xmax = 0, l.id = (SELECT fresh FROM settings)`
 
-// LockStore implements lock.Store on the table check_out_lock.
-type LockStore struct{ db *DB }
+// LockStore implements lock.Store on the table check_out_lock. It groups acquires, and
+// releases by id.
+type LockStore struct {
+	db       *DB
+	acquires *groups[lock.Request]
+	releases *groups[uuid.UUID]
+}
 
 var _ lock.Store = (*LockStore)(nil)
 
 // NewLockStore returns the lock store of all tenants in db.
-func NewLockStore(db *DB) *LockStore { return &LockStore{db: db} }
+func NewLockStore(db *DB) *LockStore {
+	return &LockStore{db: db, acquires: newGroups(db.lending, sendAcquires), releases: newGroups(db.lending, sendReleases)}
+}
 
 // Acquire implements lock.Store.
 func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
-	l, outcome, err := s.acquire(ctx, req)
+	outcome := lock.Granted
+	l, err := s.acquires.run(ctx, req)
+	if errors.Is(err, errRunAlone) {
+		l, outcome, err = s.acquire(ctx, req)
+	}
 	code, _ := database.SQLState(err)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), code == database.LockNotAvailable:
@@ -126,7 +137,11 @@ DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockCo
 
 // Release implements lock.Store.
 func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
-	return s.release(ctx, "releasing a lock", releaseSQL, id)
+	l, err := s.releases.run(ctx, id)
+	if errors.Is(err, errRunAlone) {
+		return s.release(ctx, "releasing a lock", releaseSQL, id)
+	}
+	return l, toFault("releasing a lock", err)
 }
 
 // A durable release writes a WAL record of its own, also without a lock. A release or

@@ -41,9 +41,10 @@ func TestLockStore_LeavesItsConnectionAsItWas(t *testing.T) {
 	ctx, _, table := newLockStore(t)
 	db := openWith(t, map[string]string{"pool_max_conns": "1"})
 	store := postgres.NewLockStore(db)
-	settings := func() (got [2]string) {
+	settings := func() (got [4]string) {
 		t.Helper()
-		err := db.Pool().QueryRow(ctx, `SELECT current_setting('lock_timeout'), current_setting('synchronous_commit')`).Scan(&got[0], &got[1])
+		err := db.LendingPool().QueryRow(ctx, `SELECT current_setting('lock_timeout'), current_setting('synchronous_commit'),
+			current_setting('statement_timeout'), current_setting('enable_seqscan')`).Scan(&got[0], &got[1], &got[2], &got[3])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +82,8 @@ func TestLockStore_LeavesItsConnectionAsItWas(t *testing.T) {
 	check("a release by request", err)
 	l, _, err = store.Acquire(ctx, req)
 	check("a third grant", err)
+	check("a group of acquires", store.AcquireGroup(ctx, []lock.Request{forAnHour(), forAnHour(), req}))
+	check("a group of releases", store.ReleaseGroup(ctx, []uuid.UUID{uuid.New(), uuid.New()}))
 	table.Age(ctx, t, l.ID, 2*time.Hour)
 	n, err := store.Sweep(ctx, time.Minute, 10)
 	check("a sweep", err)

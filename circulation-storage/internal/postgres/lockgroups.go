@@ -1,0 +1,201 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/circulation-storage/internal/lock"
+)
+
+// The statements of groups insert locks, or delete them, and never replace one. All take
+// rows in the order of user_id, or of id, so that two instances do not wait for each other
+// in a circle. A member that a statement cannot serve within groupLockTimeout runs alone,
+// so that a commit that uses one patron's lock does not stop the others.
+
+// insertLockSQL is insertLocksSQL for one call, in one statement.
+const insertLockSQL = `
+WITH settings AS MATERIALIZED (SELECT set_config('lock_timeout', '` + groupLockTimeout + `', true), ` + notDurable + `)
+INSERT INTO {schema}.check_out_lock AS l (id, user_id, creation_date, ttl_ms, request_id, holder, okapi_request_id)
+SELECT gen_random_uuid(), $1::uuid, clock_timestamp(), $2::bigint, $3::uuid, nullif($4::text, ''), nullif($5::text, '') FROM settings
+ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO NOTHING
+RETURNING l.user_id, l.id, l.creation_date`
+
+const insertLocksSQL = `
+INSERT INTO {schema}.check_out_lock AS l (id, user_id, creation_date, ttl_ms, request_id, holder, okapi_request_id)
+SELECT gen_random_uuid(), r.user_id, clock_timestamp(), r.ttl_ms, r.request_id, nullif(r.holder, ''), nullif(r.okapi_request_id, '')
+  FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[]) AS r (user_id, ttl_ms, request_id, holder, okapi_request_id)
+ ORDER BY r.user_id
+ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO NOTHING
+RETURNING l.user_id, l.id, l.creation_date`
+
+// judgeLocksSQL reads, for each request, whether acquireSQL could grant it the lock. The
+// subquery keeps one index lookup for each.
+var judgeLocksSQL = `
+SELECT l.id IS NULL OR coalesce(l.request_id = r.request_id, false) OR ` + outdatedBy("least(l.ttl_ms, r.ttl_ms)", "interval '0'") + `
+  FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) WITH ORDINALITY AS r (user_id, ttl_ms, request_id, n)
+  LEFT JOIN LATERAL (SELECT * FROM {schema}.check_out_lock WHERE user_id = r.user_id LIMIT 1) l ON true
+ ORDER BY r.n`
+
+// sendAcquires grants the locks of patrons that have none. A plain read then refuses those
+// whose lock is held. The others get errRunAlone, for acquireSQL to decide: they may renew
+// or take over, or the lock was released meanwhile.
+func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request]) error {
+	insert := insertLocks
+	if len(group) == 1 {
+		insert = insertLock
+	}
+	if err := insert(ctx, conn, group); err != nil {
+		return err
+	}
+	var refused []*member[lock.Request]
+	for _, m := range group {
+		if m.err != nil {
+			refused = append(refused, m)
+		}
+	}
+	if len(refused) > 0 && judgeRefused(ctx, conn, refused) != nil {
+		answerAll(refused, errRunAlone) // they got nothing, and the others have their locks
+	}
+	return nil
+}
+
+// insertLock is insertLocks for a group of one.
+func insertLock(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request]) error {
+	r := group[0].asked
+	var l lock.Lock
+	args := []any{r.UserID, r.TTL.Milliseconds(), nullable(r.RequestID), r.Holder, r.OkapiRequestID}
+	err := scanRow(ctx, conn, insertLockSQL, args, insertedFields(&l)...)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	grant(group[0], l)
+	return nil
+}
+
+// insertLocks grants the members their locks. It tries the first of several for one patron.
+func insertLocks(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request]) error {
+	first := make(map[uuid.UUID]*member[lock.Request], len(group))
+	tried := make([]*member[lock.Request], 0, len(group))
+	for _, m := range group {
+		if first[m.asked.UserID] == nil {
+			first[m.asked.UserID] = m
+			tried = append(tried, m)
+		}
+	}
+	holders, calls := make([]string, len(tried)), make([]string, len(tried))
+	for i, m := range tried {
+		holders[i], calls[i] = m.asked.Holder, m.asked.OkapiRequestID
+	}
+	return queryGroup(ctx, conn, insertLocksSQL, append(requestArrays(tried), holders, calls), func(rows pgx.Rows) error {
+		var l lock.Lock
+		_, err := pgx.ForEachRow(rows, insertedFields(&l), func() error {
+			grant(first[l.UserID], l)
+			return nil
+		})
+		return err
+	})
+}
+
+// insertedFields are what the statements that insert return.
+func insertedFields(l *lock.Lock) []any {
+	return []any{&l.UserID, &l.ID, (*utcTime)(&l.CreatedAt)}
+}
+
+// grant answers a member with the lock that was inserted for it. The other values are those
+// of the request; the lock is new, so it is neither old nor outdated.
+func grant(m *member[lock.Request], inserted lock.Lock) {
+	r := m.asked
+	m.lock = lock.Lock{
+		ID: inserted.ID, UserID: r.UserID, CreatedAt: inserted.CreatedAt, TTL: r.TTL.Truncate(time.Millisecond),
+		RequestID: r.RequestID, Holder: r.Holder, OkapiRequestID: r.OkapiRequestID,
+	}
+	m.err = nil
+}
+
+// judgeRefused answers the members that got no lock.
+func judgeRefused(ctx context.Context, conn *pgxpool.Conn, refused []*member[lock.Request]) error {
+	return queryGroup(ctx, conn, judgeLocksSQL, requestArrays(refused), func(rows pgx.Rows) error {
+		var mayAcquire bool
+		i := 0
+		_, err := pgx.ForEachRow(rows, []any{&mayAcquire}, func() error {
+			refused[i].err = lock.ErrHeld()
+			if mayAcquire {
+				refused[i].err = errRunAlone
+			}
+			i++
+			return nil
+		})
+		return err
+	})
+}
+
+// requestArrays returns patrons, times to live and request ids as arrays, which have a type
+// without a prepared statement too.
+func requestArrays(members []*member[lock.Request]) []any {
+	users, requests := make([]pgtype.UUID, len(members)), make([]pgtype.UUID, len(members))
+	ttls := make([]int64, len(members))
+	for i, m := range members {
+		users[i] = pgtype.UUID{Bytes: m.asked.UserID, Valid: true}
+		ttls[i] = m.asked.TTL.Milliseconds()
+		requests[i] = pgtype.UUID{Bytes: m.asked.RequestID, Valid: m.asked.RequestID != uuid.Nil}
+	}
+	return []any{users, ttls, requests}
+}
+
+// deleteLockSQL is deleteLocksSQL for one call, in one statement. It sets the time-out when
+// it has found the row, before it waits for it.
+var deleteLockSQL = `
+DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid AND set_config('lock_timeout', '` + groupLockTimeout + `', true) <> ''
+RETURNING ` + lockColumns + `, ` + notDurable
+
+// An index scan for an array visits its values in order.
+var deleteLocksSQL = `DELETE FROM {schema}.check_out_lock l WHERE l.id = ANY ($1::uuid[]) RETURNING ` + lockColumns
+
+// sendReleases deletes the locks and returns them as they were. Of several releases of one
+// lock, the first gets it. If one would wait for a commit, all run releaseSQL alone.
+func sendReleases(ctx context.Context, conn *pgxpool.Conn, group []*member[uuid.UUID]) error {
+	if len(group) == 1 {
+		m := group[0]
+		var setting string
+		m.err = scanRow(ctx, conn, deleteLockSQL, []any{m.asked}, lockFields(&m.lock, &setting)...)
+		if errors.Is(m.err, pgx.ErrNoRows) {
+			m.err = errNoLock()
+			return nil
+		}
+		return m.err
+	}
+	first := make(map[uuid.UUID]*member[uuid.UUID], len(group))
+	ids := make([]pgtype.UUID, 0, len(group))
+	for _, m := range group {
+		if first[m.asked] == nil {
+			first[m.asked] = m
+			ids = append(ids, pgtype.UUID{Bytes: m.asked, Valid: true})
+		}
+	}
+	err := queryGroup(ctx, conn, deleteLocksSQL, []any{ids}, func(rows pgx.Rows) error {
+		var l lock.Lock
+		_, err := pgx.ForEachRow(rows, lockFields(&l), func() error {
+			first[l.ID].lock, first[l.ID].err = l, nil
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range group {
+		if m.err != nil {
+			m.err = errNoLock()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+package main
+
+// gains are the optimisations that stay in the code, and what each one gained when it was
+// made, measured side by side with the commit before it. What gains less than 3 % goes out.
+var gains = [][]string{
+	{"optimisation", "gain"},
+	{"one transaction for the acquires, or releases, that arrive while another one runs", "pairs/s at 64 clients 2.07 x, at 8 clients 1.34 x"},
+}
+
+// listGains writes the optimisations behind the measurements.
+func (r *report) listGains() {
+	r.begin("optimisations")
+	r.table(gains)
+}
