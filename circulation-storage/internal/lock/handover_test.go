@@ -12,6 +12,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestService_HandsOverInOneStatement(t *testing.T) {
@@ -55,6 +56,11 @@ func TestService_CommitThatReleasesSparesTheRead(t *testing.T) {
 		d.NoteRelease(d.ctx, d.patron)
 		if got := <-waiter; got.err != nil || d.store.peeks != peeks {
 			t.Errorf("got %+v after %d reads, want the lock without a read", got, d.store.peeks-peeks)
+		}
+		d.store.free(d.ctx, d.patron)
+		d.NoteRelease(d.ctx, d.patron)
+		if got := <-d.startAcquire(d.ctx, lock.Request{}); got.err != nil || d.store.peeks != peeks {
+			t.Errorf("later: got %+v after %d reads, want the lock without a read", got, d.store.peeks-peeks)
 		}
 	})
 }
@@ -116,6 +122,28 @@ func checkTurnOfOther(t *testing.T, d *desk, held time.Duration, release func(*d
 	}
 }
 
+// A turn that no other process uses doubles the next run: 8 hand-overs, a release and an
+// acquire, then 11 hand-overs.
+func TestService_LeavesFewerTurnsThatAreNotUsed(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		user := uuid.New()
+		current := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		var line []<-chan answer
+		for range lock.MaxWaiting {
+			line = append(line, d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long}))
+		}
+		for _, waiter := range line {
+			if err := d.Release(d.ctx, current.l.ID); err != nil {
+				t.Fatal(err)
+			}
+			current = <-waiter
+		}
+		if d.store.handOvers != lock.MaxWaiting-1 {
+			t.Errorf("%d hand-overs, want %d", d.store.handOvers, lock.MaxWaiting-1)
+		}
+	})
+}
+
 // The waiter goes while the store hands the lock over to it.
 func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -133,7 +161,7 @@ func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 			want: fault.LockHeld,
 		},
 		"its wait times out": {
-			goAway: func(*desk, lock.Request, context.CancelFunc) { <-time.After(2 * time.Second) },
+			goAway: func(_ *desk, req lock.Request, _ context.CancelFunc) { <-time.After(req.Wait + lock.PlaceKept/2) },
 			want:   fault.LockHeld,
 		},
 	} {
@@ -192,6 +220,48 @@ func TestService_HandsOverToAllCopiesOfARequest(t *testing.T) {
 		}
 		if got := <-between; got.code != fault.LockHeld {
 			t.Errorf("the one between got %+v, want %q", got, fault.LockHeld)
+		}
+	})
+}
+
+// A library that was restored from another one's backup may have the same lock.
+func TestService_HandsNothingOverToAnotherTenant(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		user := uuid.New()
+		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: time.Second})
+		copied := okapi.WithTenant(d.ctx, mustTenant(t, "restored"))
+		d.store.put(copied, first.l)
+		if err := d.Release(copied, first.l.ID); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := d.store.heldBy(copied, user); got.ID != uuid.Nil || !isWaiting(waiter) {
+			t.Errorf("the other tenant's lock is %+v, the waiter waits: %t, want none and true", got, isWaiting(waiter))
+		}
+		<-waiter
+	})
+}
+
+// Another process granted the lock to the request of the first in line. That lock is handed
+// over to the request once more, while its renewal is under way.
+func TestService_WithdrawsALockHandedToACallThatHasOne(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		req := lock.Request{UserID: d.patron, RequestID: uuid.New(), Wait: long}
+		waiter := d.startAcquire(d.ctx, req)
+		d.store.mu.Lock()
+		d.store.beforeAnswer = func() {
+			renewed := d.store.heldBy(d.ctx, d.patron)
+			_, _ = d.Acquire(d.ctx, lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New()}) // sees the lock's id
+			if err := d.Release(d.ctx, renewed.ID); err != nil || d.store.handOvers != 1 {
+				t.Errorf("%v after %d hand-overs, want one", err, d.store.handOvers)
+			}
+		}
+		d.store.mu.Unlock()
+		d.store.hold(d.ctx, req)
+		<-waiter
+		if got := d.store.heldBy(d.ctx, d.patron); got.ID != uuid.Nil {
+			t.Errorf("%+v is left without a holder", got)
 		}
 	})
 }
