@@ -132,7 +132,7 @@ func isExpected(code fault.Code) bool {
 	switch code {
 	case fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse,
 		fault.LockHeld, fault.LockQueueFull, fault.LockLost, fault.LockNotAcquired,
-		fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged,
+		fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.LoanChanged,
 		fault.ClaimLost, fault.RequestRunning:
 		return true
 	default:

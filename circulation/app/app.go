@@ -9,7 +9,6 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/admission"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/httpapi"
@@ -22,6 +21,7 @@ import (
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/circulation/internal/storageclient"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 // bodyLimit is the largest request body: circulation rules of thousands of lines.
@@ -99,7 +99,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
 	}
 	locks := admin.NewService(storage, store, env, checkOuts, log)
-	guard := auth.NewGuard(cfg.StaffAuth, cfg.StaffPassword, log)
+	guard := auth.NewGuard(cfg.Staff, checkout.OverridePermissions(), log)
 	pages, err := staff.New(locks, guard, log)
 	if err != nil {
 		return nil, err

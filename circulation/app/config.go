@@ -5,7 +5,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/config"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/web/auth"
 )
 
 // Config is every setting of circulation.
@@ -48,11 +47,8 @@ type Config struct {
 	// CheckOutQueueWait is how long another check-out waits for its turn.
 	CheckOutQueueWait time.Duration `env:"CHECKOUT_QUEUE_WAIT" envDefault:"3s"`
 
-	// StaffAuth is how staff authenticate: by permissions from a gateway, by a password, or
-	// not at all, which is for loopback only.
-	StaffAuth auth.Mode `env:"STAFF_AUTH" envDefault:"gateway"`
-	// StaffPassword is the password of auth.Basic.
-	StaffPassword string `env:"STAFF_PASSWORD"`
+	// Staff is how staff authenticate.
+	Staff auth.Settings
 	// MachinePatience is how long the library's self-check machines wait for an answer. The
 	// staff pages warn if a check-out may wait longer for a lock.
 	MachinePatience time.Duration `env:"MACHINE_PATIENCE" envDefault:"5s"`
@@ -154,27 +150,13 @@ func (c *Config) environment() settings.Environment {
 	return e
 }
 
-// validateStaff checks the settings for staff. No message repeats the password.
+// validateStaff checks the settings for staff.
 func (c *Config) validateStaff() error {
 	errs := []error{config.CheckRange("MACHINE_PATIENCE", c.MachinePatience, time.Second, 5*time.Minute)}
 	if !isKnownZone(c.TimeZone) {
 		errs = append(errs, config.OutOfRange("TZ", strconv.Quote(c.TimeZone), "a time zone such as Europe/Berlin, or UTC"))
 	}
-	switch c.StaffAuth {
-	case auth.Gateway:
-	case auth.Basic:
-		if err := auth.CheckPassword(c.StaffPassword); err != nil {
-			errs = append(errs, fmt.Errorf("STAFF_PASSWORD, which STAFF_AUTH=basic needs, %w", err))
-		}
-	case auth.None:
-		if !isLoopback(c.HTTP) {
-			errs = append(errs, fmt.Errorf("STAFF_AUTH is none, which lets everybody in and is allowed on loopback only, but HTTP_ADDR is %q: "+
-				"leave HTTP_ADDR empty, or set STAFF_AUTH to gateway, or to basic with a STAFF_PASSWORD", c.HTTP.Addr))
-		}
-	default:
-		errs = append(errs, config.OutOfRange("STAFF_AUTH", strconv.Quote(string(c.StaffAuth)), "gateway, basic, none"))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Staff.Validate(c.HTTP))...)
 }
 
 // isKnownZone reports whether package time knows the zone. As in POSIX, it may begin with a
@@ -190,11 +172,4 @@ func isKnownZone(tz string) bool {
 	}
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "Local" // LoadLocation alone knows that name
-}
-
-// isLoopback reports whether no other machine can reach the service. It does not resolve
-// names other than localhost, because their addresses may change.
-func isLoopback(c config.HTTP) bool {
-	ip, err := netip.ParseAddr(c.Addr)
-	return c.Addr == "" || strings.EqualFold(c.Addr, "localhost") || (err == nil && ip.Unmap().IsLoopback())
 }

@@ -126,8 +126,8 @@ func TestConfig_Defaults(t *testing.T) {
 	if cfg.CheckOutConcurrency != 32 || cfg.CheckOutQueueWait != 3*time.Second {
 		t.Errorf("admission: got %d and %s", cfg.CheckOutConcurrency, cfg.CheckOutQueueWait)
 	}
-	if cfg.StaffAuth != "gateway" || cfg.MachinePatience != 5*time.Second {
-		t.Errorf("staff: got %q, patience %s", cfg.StaffAuth, cfg.MachinePatience)
+	if cfg.Staff.Auth != "gateway" || cfg.MachinePatience != 5*time.Second {
+		t.Errorf("staff: got %q, patience %s", cfg.Staff.Auth, cfg.MachinePatience)
 	}
 	if !strings.Contains(cfg.InstanceName, ":") {
 		t.Errorf("the instance is called %q, want host and process", cfg.InstanceName)

@@ -9,12 +9,12 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 // Admin reads and changes the check-out lock for staff; see admin.Service.

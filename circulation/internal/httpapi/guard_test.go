@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/web/auth"
 )
 
 // guarded are staff's endpoints with their permissions, as docs/api.md has them.

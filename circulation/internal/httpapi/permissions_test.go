@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/web/auth"
 )
 
 func TestRoutes_GiveACheckOutOnlyPermissionsThatAreBelieved(t *testing.T) {

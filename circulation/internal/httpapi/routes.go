@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
@@ -17,6 +16,7 @@ import (
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 // CheckIns takes items back.

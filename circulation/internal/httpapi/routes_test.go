@@ -6,16 +6,16 @@ import (
 	"slices"
 	"testing"
 
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 func TestRoutes_DescribeThemselves(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
-	guard := auth.NewGuard(auth.None, "", slog.New(slog.DiscardHandler))
+	guard := auth.NewGuard(auth.Settings{Auth: auth.None}, nil, slog.New(slog.DiscardHandler))
 	checkDescribed(t, httpapi.Routes(httpapi.Deps{Queues: b, Guard: guard}))
 }
 

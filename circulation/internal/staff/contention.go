@@ -65,7 +65,7 @@ func (p *Pages) streamContention(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.templates.render("contention.html", "figures", drawFigures(f))
+		return p.templates.Render("contention.html", "figures", drawFigures(f))
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/web/auth"
 )
 
 func TestCSRF_AcceptsFormsOfOurPagesOnly(t *testing.T) {

@@ -10,7 +10,7 @@ func TestAssets_AreCachedIfTheirVersionIsCurrent(t *testing.T) {
 	t.Parallel()
 	v := visit(t, &library{view: own(false, 3000)})
 	first := v.get(t, "/staff/diku/")
-	for file, kind := range map[string]string{"staff.css": "text/css", "staff.js": "text/javascript", "staff.svg": "image/svg+xml"} {
+	for file, kind := range map[string]string{"page.css": "text/css", "staff.js": "text/javascript", "page.svg": "image/svg+xml"} {
 		start := strings.Index(first.html, "/staff/-/"+file+"?v=")
 		if start < 0 {
 			t.Fatalf("%s is not on the page", file)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/auth"
 )
 
 func TestErrorPage_HasNoSecrets(t *testing.T) {

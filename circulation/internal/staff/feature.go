@@ -10,6 +10,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 )
 
 // The page Feature: whether the lock is on, who changed that, and the switch.
@@ -87,18 +88,18 @@ type switchPage struct {
 	Action  string
 	Back    string
 	Version string
-	Reason  reasonField
+	Reason  page.Reason
 	Longest time.Duration // that a machine may wait once the lock is on
 }
 
 // askSwitch handles GET /staff/{tenant}/switch?to=: what would change, and why.
 func (p *Pages) askSwitch(v *visit) error {
-	return p.showSwitch(v, http.StatusOK, web.QueryOf(v.c).Text("to"), "", reasonField{})
+	return p.showSwitch(v, http.StatusOK, web.QueryOf(v.c).Text("to"), "", page.Reason{})
 }
 
 // showSwitch asks for confirmation. version is the version that the visitor saw first,
 // so that a later change is a conflict; empty means the current one.
-func (p *Pages) showSwitch(v *visit, status int, to, version string, reason reasonField) error {
+func (p *Pages) showSwitch(v *visit, status int, to, version string, reason page.Reason) error {
 	t, err := p.parseTarget(to)
 	if err != nil {
 		return err
@@ -118,8 +119,8 @@ func (p *Pages) turnSwitch(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reason := reasonField{Value: v.c.FormValue("reason")}
-	if !reason.check() {
+	reason := page.Reason{Value: v.c.FormValue("reason")}
+	if !checkReason(&reason) {
 		return p.showSwitch(v, http.StatusUnprocessableEntity, t.To, v.c.FormValue("version"), reason)
 	}
 	view, err := p.admin.Settings(v.ctx())

@@ -11,6 +11,7 @@ import (
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 )
 
 // field is a field of a form, for the template "field". Its name is also its id in the
@@ -59,13 +60,8 @@ func readBarcode(q *web.Values, name, label string) field {
 	return f
 }
 
-// reasonField is the field for the reason of a change.
-type reasonField struct {
-	Value, Wrong string
-}
-
-// check reports whether the reason can be used, and sets Wrong if not.
-func (r *reasonField) check() bool {
+// checkReason reports whether the reason can be used, and sets Wrong if not.
+func checkReason(r *page.Reason) bool {
 	switch why, err := schemas.ParseChangeReason(r.Value); {
 	case err != nil:
 		r.Wrong = "The reason " + err.Error() + "."

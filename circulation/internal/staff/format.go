@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/redact"
+	"checkoutlock/web/page"
 )
 
 // formats are the functions with which templates write values.
@@ -35,17 +36,13 @@ func formats() template.FuncMap {
 	}
 }
 
-// moment is a time as pages show it: for people in the service's time zone (the
-// variable TZ), for programs as RFC 3339.
-type moment struct{ Text, Machine string }
-
 // formatDate writes a date of storage; one that cannot be parsed stays as it is.
-func formatDate(date string) moment {
+func formatDate(date string) page.Moment {
 	t, err := parseDate(date)
 	if err != nil {
-		return moment{Text: date, Machine: date}
+		return page.Moment{Text: date, Machine: date}
 	}
-	return moment{Text: t.Format("2 Jan 2006, 15:04:05 MST"), Machine: t.Format(time.RFC3339)}
+	return page.FormatTime(t)
 }
 
 // formatClock writes the time of day of a date of storage.
@@ -67,7 +64,7 @@ func parseDate(date string) (time.Time, error) {
 }
 
 // nbsp keeps a number and its unit in one line.
-const nbsp = "\u00a0"
+const nbsp = page.NoBreak
 
 // exact writes a duration of the settings as it is typed, in milliseconds.
 func exact(d time.Duration) string {
@@ -107,16 +104,7 @@ func milliseconds(n any) string {
 	case time.Duration:
 		ms = n.Milliseconds()
 	}
-	switch d := time.Duration(ms) * time.Millisecond; {
-	case ms < 1000:
-		return fmt.Sprintf("%d"+nbsp+"ms", ms)
-	case d < time.Minute:
-		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + nbsp + "s"
-	case d < time.Hour:
-		return fmt.Sprintf("%d"+nbsp+"min %d"+nbsp+"s", int(d.Minutes()), int(d.Seconds())%60)
-	default:
-		return fmt.Sprintf("%d"+nbsp+"h %d"+nbsp+"min", int(d.Hours()), int(d.Minutes())%60)
-	}
+	return page.FormatDuration(time.Duration(ms) * time.Millisecond)
 }
 
 // shortenID returns the beginning of an id, which is enough to recognise it.

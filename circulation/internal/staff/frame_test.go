@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/schemas/okapi"
+	"checkoutlock/web/auth"
 )
 
 const actorID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/page"
 )
 
 // Streams keep open pages up to date with server-sent events (WHATWG HTML, section 9.2).
@@ -29,7 +30,7 @@ const trouble = `<div data-live="trouble"><p class="strip">What is new could not
 // A page of another site gets no stream: its visitor's browser would sign in and take a
 // place.
 func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error)) error {
-	if isCrossSite(v.c.Request()) {
+	if page.IsCrossSite(v.c.Request()) {
 		return fault.New(fault.Forbidden, "Only the staff pages themselves may follow what is new")
 	}
 	select {

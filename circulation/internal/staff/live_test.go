@@ -14,11 +14,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/staff"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 // requestTimeout ends a stream.
@@ -91,7 +91,7 @@ type livePages struct {
 func newLivePages(t *testing.T, o staff.Admin) livePages {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	pages, err := staff.New(o, auth.NewGuard(auth.None, "", log), log)
+	pages, err := staff.New(o, auth.NewGuard(auth.Settings{Auth: auth.None}, nil, log), log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func (p *Pages) streamLocks(v *visit) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.templates.render("locks.html", "live", list)
+		return p.templates.Render("locks.html", "live", list)
 	})
 }
 

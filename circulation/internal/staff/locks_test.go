@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/auth"
 )
 
 func TestLocksPage_ListsLocks(t *testing.T) {

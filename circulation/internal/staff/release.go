@@ -6,6 +6,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/page"
 )
 
 // The page Release: it explains a forced release and asks for the reason.
@@ -16,14 +17,14 @@ type releasePage struct {
 	Changes string // path of who changed what; empty without the permission
 	Action  string
 	Back    string
-	Reason  reasonField
+	Reason  page.Reason
 }
 
 func (p *Pages) askRelease(v *visit) error {
-	return p.showRelease(v, http.StatusOK, reasonField{})
+	return p.showRelease(v, http.StatusOK, page.Reason{})
 }
 
-func (p *Pages) showRelease(v *visit, status int, reason reasonField) error {
+func (p *Pages) showRelease(v *visit, status int, reason page.Reason) error {
 	lock, found, err := fault.Found(p.admin.Lock(v.ctx(), v.c.Param("lock")))
 	switch {
 	case err != nil:
@@ -60,8 +61,8 @@ func (p *Pages) showGone(v *visit) error {
 }
 
 func (p *Pages) releaseLock(v *visit) error {
-	id, reason := v.c.Param("lock"), reasonField{Value: v.c.FormValue("reason")}
-	if !reason.check() {
+	id, reason := v.c.Param("lock"), page.Reason{Value: v.c.FormValue("reason")}
+	if !checkReason(&reason) {
 		return p.showRelease(v, http.StatusUnprocessableEntity, reason)
 	}
 	_, found, err := fault.Found(p.admin.Release(v.ctx(), id, reason.Value))

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/auth"
 )
 
 const (

@@ -6,6 +6,7 @@ package staff
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -15,12 +16,13 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
+	"checkoutlock/web/page"
 )
 
 // Admin is what the pages show and do; see admin.Service.
@@ -46,8 +48,8 @@ type Pages struct {
 	admin     Admin
 	guard     *auth.Guard
 	log       *slog.Logger
-	templates templates
-	assets    map[string]asset
+	templates page.Templates
+	files     page.Files
 	streams   chan struct{} // one place for each open stream
 	stopped   chan struct{}
 	stopOnce  sync.Once
@@ -55,16 +57,16 @@ type Pages struct {
 
 // New returns the pages.
 func New(a Admin, guard *auth.Guard, log *slog.Logger) (*Pages, error) {
-	t, err := parseTemplates()
+	t, err := page.ParseTemplates(embedded, formats())
 	if err != nil {
 		return nil, err
 	}
-	assets, err := readAssets()
+	files, err := page.ReadFiles("/staff/-/", embedded)
 	if err != nil {
 		return nil, err
 	}
 	return &Pages{
-		admin: a, guard: guard, log: log, templates: t, assets: assets,
+		admin: a, guard: guard, log: log, templates: t, files: files,
 		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
 	}, nil
 }
@@ -73,7 +75,12 @@ func New(a Admin, guard *auth.Guard, log *slog.Logger) (*Pages, error) {
 // Pages can still be loaded afterwards.
 func (p *Pages) Stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
 
-// assetPath is the route of the files that pages load.
+// embedded has the pages and the files that only they load.
+//
+//go:embed assets templates
+var embedded embed.FS
+
+// assetPath is the route of the files that pages load. No tenant has the name "-".
 const assetPath = "/staff/-/:asset"
 
 // Routes returns the pages' endpoints. Pages name their tenant in the path, because a
@@ -82,7 +89,7 @@ func (p *Pages) Routes() []web.Route {
 	routes := []web.Route{
 		{Method: http.MethodGet, Path: "/staff/*", Endpoint: web.Handle(refusePath), Guards: []echo.MiddlewareFunc{p.withErrorPage}},
 		{
-			Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.serveAsset),
+			Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.files.Serve),
 			Query: web.Query{Parameters: []web.Parameter{{Name: "v", Meaning: "the file's version"}}},
 		},
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
@@ -25,6 +24,7 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 var environment = settings.Environment{MachinePatience: 10 * time.Second, TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond, time.Second}}
@@ -148,7 +148,7 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 	t.Helper()
 	logged := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	pages, err := staff.New(l, auth.NewGuard(mode, "correct horse", log), log)
+	pages, err := staff.New(l, auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log), log)
 	if err != nil {
 		t.Fatal(err)
 	}

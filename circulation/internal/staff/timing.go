@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/page"
 )
 
 // The page Timing: how long the lock lives and how long machines wait for it.
@@ -23,7 +24,7 @@ type timingPage struct {
 	Version    string
 	InForce    [2]namedTime
 	TTL, Waits field
-	Reason     reasonField
+	Reason     page.Reason
 	Problems   []field
 	Sums       sums
 }
@@ -33,12 +34,12 @@ func (p *Pages) showTiming(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.showTimes(v, http.StatusOK, view, ownTimes(view), reasonField{}, nil)
+	return p.showTimes(v, http.StatusOK, view, ownTimes(view), page.Reason{}, nil)
 }
 
 // showTimes shows the form with times in it. invalid is the error of ChangeSettings
 // about them.
-func (p *Pages) showTimes(v *visit, status int, view settings.View, t times, reason reasonField, invalid error) error {
+func (p *Pages) showTimes(v *visit, status int, view settings.View, t times, reason page.Reason, invalid error) error {
 	page := timingPage{
 		Settings: view, MayChange: v.may(admin.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
 		Version: cmp.Or(v.c.FormValue("version"), view.Version),
@@ -96,7 +97,7 @@ func (p *Pages) saveTiming(v *visit) error {
 		return err
 	}
 	t := times{v.c.FormValue(ttlField), v.c.FormValue(waitsField)}
-	reason := reasonField{Value: v.c.FormValue(reasonName)}
+	reason := page.Reason{Value: v.c.FormValue(reasonName)}
 	wanted := newProposal(view) // the switch stays as it is
 	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
 	wanted.Version = cmp.Or(v.c.FormValue("version"), view.Version)
@@ -109,7 +110,7 @@ func (p *Pages) saveTiming(v *visit) error {
 		}
 		return p.showTimes(v, status, view, t, reason, err)
 	}
-	usable := reason.check()
+	usable := checkReason(&reason)
 	if usable && err == nil {
 		wanted.Reason = reason.Value
 		if err = p.saveProposal(v, wanted); err == nil {
@@ -126,7 +127,7 @@ func (p *Pages) saveTiming(v *visit) error {
 // the typed times would mean.
 func (p *Pages) showSums(v *visit) error {
 	t := times{web.QueryOf(v.c).Text(ttlField), web.QueryOf(v.c).Text(waitsField)}
-	part, err := p.templates.render("timing.html", "sums", p.computeSums(t))
+	part, err := p.templates.Render("timing.html", "sums", p.computeSums(t))
 	if err != nil {
 		return err
 	}

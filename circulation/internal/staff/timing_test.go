@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"checkoutlock/circulation/internal/admin"
-	"checkoutlock/circulation/internal/auth"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/auth"
 )
 
 func TestTimingPage_ShowsWhatIsInForce(t *testing.T) {

@@ -14,10 +14,11 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/circulation/internal/auth"
+	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 const (
@@ -25,6 +26,9 @@ const (
 	maySee   = "x.item.get"
 	mayPut   = "x.item.put"
 )
+
+// granted are the permissions that the password grants.
+func granted() []string { return []string{"x.override.one", "x.override.two"} }
 
 // door is a service with two guarded routes.
 type door struct {
@@ -36,7 +40,7 @@ type door struct {
 // permission mayPut.
 func newDoor(mode auth.Mode) *door {
 	d := &door{}
-	g := auth.NewGuard(mode, password, slog.New(slog.NewTextHandler(&d.log, nil)))
+	g := auth.NewGuard(auth.Settings{Auth: mode, Password: password}, granted(), slog.New(slog.NewTextHandler(&d.log, nil)))
 	handle := func(c echo.Context) error {
 		ctx := c.Request().Context()
 		answer := okapi.FromContext(ctx).UserName
@@ -231,7 +235,7 @@ func TestGuard_RefusesAnUnknownMode(t *testing.T) {
 	}
 }
 
-func TestCheckPassword(t *testing.T) {
+func TestSettings_CheckThePassword(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ password, want string }{
 		"the shortest":    {strings.Repeat("ü", 12), ""},
@@ -245,7 +249,7 @@ func TestCheckPassword(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := auth.CheckPassword(tt.password)
+			err := auth.Settings{Auth: auth.Basic, Password: tt.password}.Validate(config.HTTP{})
 			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}

@@ -3,15 +3,10 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
-	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -19,26 +14,6 @@ import (
 
 // challenge makes a browser ask for name and password, in UTF-8 (RFC 7617, 2.1).
 const challenge = `Basic realm="Check-out lock", charset="UTF-8"`
-
-// The bounds of a password in characters: too long to be guessed over HTTP, and short enough to be
-// pasted.
-const (
-	minPassword = 12
-	maxPassword = 200
-)
-
-// CheckPassword returns why a password cannot be used for Basic, nil if it can. The error does
-// not repeat it.
-func CheckPassword(password string) error {
-	n := utf8.RuneCountInString(password)
-	switch {
-	case n < minPassword || n > maxPassword:
-		return fmt.Errorf("has %d characters, allowed: %d to %d", n, minPassword, maxPassword)
-	case !utf8.ValidString(password) || strings.ContainsFunc(password, unicode.IsControl):
-		return errors.New("has control characters, such as a line break, or is no UTF-8: no browser can send it")
-	}
-	return nil
-}
 
 // signIn admits callers who know the password, under any name. It puts the name, the user id and
 // all permissions into the request's context.
@@ -49,7 +24,7 @@ func (g *Guard) signIn(c echo.Context, userID string) error {
 	}
 	ctx := c.Request().Context()
 	info := okapi.FromContext(ctx)
-	info.UserName, info.UserID, info.Permissions = name, userID, checkout.OverridePermissions()
+	info.UserName, info.UserID, info.Permissions = name, userID, g.granted
 	c.SetRequest(c.Request().WithContext(okapi.NewContext(ctx, info)))
 	return nil
 }

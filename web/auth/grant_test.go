@@ -13,11 +13,10 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"checkoutlock/circulation/internal/auth"
-	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 const actor = "9ad09b01-7429-455f-9f64-e3897027db61"
@@ -37,7 +36,7 @@ func (d *desk) post(mode auth.Mode, header http.Header) *httptest.ResponseRecord
 	handler := web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10, JSONFaults: true,
 		BelievePermissions: mode == auth.Gateway, Ready: func(context.Context) error { return nil },
-	}, auth.NewGuard(mode, password, log).Grant([]web.Route{{Method: http.MethodPost, Path: "/x", Endpoint: web.Handle(handle), NoTenant: true}}))
+	}, auth.NewGuard(auth.Settings{Auth: mode, Password: password}, granted(), log).Grant([]web.Route{{Method: http.MethodPost, Path: "/x", Endpoint: web.Handle(handle), NoTenant: true}}))
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/x", http.NoBody)
 	r.Header = header
 	w := httptest.NewRecorder()
@@ -47,7 +46,7 @@ func (d *desk) post(mode auth.Mode, header http.Header) *httptest.ResponseRecord
 
 func TestGuard_GrantsPermissionsByGatewayOrPasswordOnly(t *testing.T) {
 	t.Parallel()
-	all := checkout.OverridePermissions()
+	all := granted()
 	sent := `["` + strings.Join(all, `","`) + `"]`
 	tests := []struct {
 		name    string

@@ -32,13 +32,18 @@ const (
 type Guard struct {
 	mode     Mode
 	password [sha256.Size]byte // hashed, so that the comparison does not reveal its length
+	granted  []string
 	origins  *http.CrossOriginProtection
 	log      *slog.Logger
 }
 
-// NewGuard returns a guard. Only Basic uses the password.
-func NewGuard(mode Mode, password string, log *slog.Logger) *Guard {
-	return &Guard{mode: mode, password: sha256.Sum256([]byte(password)), origins: http.NewCrossOriginProtection(), log: log}
+// NewGuard returns a guard. granted are the permissions that the password grants to the
+// handlers behind it, which check them.
+func NewGuard(s Settings, granted []string, log *slog.Logger) *Guard {
+	return &Guard{
+		mode: s.Auth, password: sha256.Sum256([]byte(s.Password)), granted: granted,
+		origins: http.NewCrossOriginProtection(), log: log,
+	}
 }
 
 // Mode returns how staff authenticate.

@@ -1,4 +1,4 @@
-package staff
+package page
 
 import (
 	"crypto/rand"
@@ -25,13 +25,13 @@ const (
 	tokenField  = "token"
 )
 
-// checkToken returns the visitor's token, or makes a new one. It refuses a change that
-// does not repeat the token. Fault: Forbidden.
-func checkToken(c echo.Context) (string, error) {
+// CheckToken returns the visitor's token, or makes a new one for the pages below path. It
+// refuses a change that does not repeat the token. Fault: Forbidden.
+func CheckToken(c echo.Context, path string) (string, error) {
 	cookie, err := c.Cookie(tokenCookie)
 	known := err == nil && len(cookie.Value) == len(rand.Text())
 	if method := c.Request().Method; method != http.MethodGet && method != http.MethodHead {
-		if !known || isCrossSite(c.Request()) || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.FormValue(tokenField))) != 1 {
+		if !known || IsCrossSite(c.Request()) || subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.FormValue(tokenField))) != 1 {
 			return "", fault.New(fault.Forbidden, "This form did not come from a page that was opened here, or it is too old. Nothing was changed: "+
 				"go back, load the page again and repeat the change. Your browser has to accept cookies.")
 		}
@@ -43,16 +43,16 @@ func checkToken(c echo.Context) (string, error) {
 	// Lax, because a visitor who follows a link from a mail must come with the token. A
 	// new token would invalidate the forms that are open.
 	c.SetCookie(&http.Cookie{ //nolint:gosec // Secure depends on the visitor's scheme
-		Name: tokenCookie, Value: token, Path: "/staff/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: tokenCookie, Value: token, Path: path, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		// A gateway's header gives the scheme; a forged header only loses the cookie.
 		Secure: c.Scheme() == "https",
 	})
 	return token, nil
 }
 
-// isCrossSite reports whether the browser says that another site or a neighbour made
+// IsCrossSite reports whether the browser says that another site or a neighbour made
 // the request. Old browsers do not say.
-func isCrossSite(r *http.Request) bool {
+func IsCrossSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "cross-site" || site == "same-site"
 }

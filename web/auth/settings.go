@@ -1,0 +1,71 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"checkoutlock/config"
+)
+
+// Settings are the settings of a service for its staff.
+type Settings struct {
+	// Auth is how staff authenticate: by permissions from a gateway, by a password, or not
+	// at all, which is for loopback only.
+	Auth Mode `env:"STAFF_AUTH" envDefault:"gateway"`
+	// Password is the password of Basic.
+	Password string `env:"STAFF_PASSWORD"`
+}
+
+// Validate checks the settings of a service that listens at http. No message repeats the
+// password.
+func (s Settings) Validate(http config.HTTP) error {
+	switch s.Auth {
+	case Gateway:
+		return nil
+	case Basic:
+		if err := checkPassword(s.Password); err != nil {
+			return fmt.Errorf("STAFF_PASSWORD, which STAFF_AUTH=basic needs, %w", err)
+		}
+		return nil
+	case None:
+		if isLoopbackAddr(http.Addr) {
+			return nil
+		}
+		return fmt.Errorf("STAFF_AUTH is none, which lets everybody in and is allowed on loopback only, but HTTP_ADDR is %q: "+
+			"leave HTTP_ADDR empty, or set STAFF_AUTH to gateway, or to basic with a STAFF_PASSWORD", http.Addr)
+	}
+	return config.OutOfRange("STAFF_AUTH", strconv.Quote(string(s.Auth)), "gateway, basic, none")
+}
+
+// isLoopbackAddr reports whether no other machine can reach an address to listen on; an
+// empty one is loopback. It does not resolve names other than localhost, because their
+// addresses may change.
+func isLoopbackAddr(addr string) bool {
+	ip, err := netip.ParseAddr(addr)
+	return addr == "" || strings.EqualFold(addr, "localhost") || (err == nil && ip.Unmap().IsLoopback())
+}
+
+// The bounds of a password in characters: too long to be guessed over HTTP, and short
+// enough to be pasted.
+const (
+	minPassword = 12
+	maxPassword = 200
+)
+
+// checkPassword returns why a password cannot be used for Basic, nil if it can. The error does
+// not repeat it.
+func checkPassword(password string) error {
+	n := utf8.RuneCountInString(password)
+	switch {
+	case n < minPassword || n > maxPassword:
+		return fmt.Errorf("has %d characters, allowed: %d to %d", n, minPassword, maxPassword)
+	case !utf8.ValidString(password) || strings.ContainsFunc(password, unicode.IsControl):
+		return errors.New("has control characters, such as a line break, or is no UTF-8: no browser can send it")
+	}
+	return nil
+}
