@@ -26,6 +26,8 @@ type selection struct {
 	where string
 	order string // "" or sort expressions, each followed by a comma and a blank
 	args  []any
+	// ignored are the sort keys that are no index.
+	ignored []string
 }
 
 // parseCQL translates a CQL query on records of type t. The empty query selects
@@ -35,6 +37,8 @@ type selection struct {
 //   - Accents always count.
 //   - It refuses a value that an index cannot hold. But an id that is no UUID matches
 //     nothing.
+//
+// As FOLIO does, it ignores a sort key that is no index: clients write "sortby name desc".
 //
 // Fault: Malformed, which names the position or the cause.
 func parseCQL(t records.Type, query string) (selection, error) {
@@ -48,8 +52,9 @@ func parseCQL(t records.Type, query string) (selection, error) {
 		return selection{}, badCQL("the query holds a NUL character or is no valid UTF-8")
 	}
 	hidden, show := hideReplacement(query)
-	// Strict, since the parser reads `a b` as one value with a blank otherwise.
-	parser := cql.Parser{Strict: true}
+	// Not strict: words without quotation marks are one value, as FOLIO's clients write
+	// status.name==Checked out.
+	var parser cql.Parser
 	tree, err := parser.Parse(hidden)
 	if err != nil {
 		var at *cql.ParseError
@@ -68,11 +73,11 @@ func parseCQL(t records.Type, query string) (selection, error) {
 	if err != nil {
 		return selection{}, err
 	}
-	order, err := w.writeOrder(tree.SortSpec)
+	order, ignored, err := w.writeOrder(tree.SortSpec)
 	if err != nil {
 		return selection{}, err
 	}
-	return selection{where: where, order: order, args: w.args}, nil
+	return selection{where: where, order: order, args: w.args, ignored: ignored}, nil
 }
 
 // hideReplacement replaces U+FFFD by a character that the query does not hold. The parser
@@ -201,16 +206,17 @@ func readModifiers(modifiers []cql.Modifier) (foldCase bool, err error) {
 	return foldCase, nil
 }
 
-// writeOrder writes the sort keys.
-func (w *cqlWriter) writeOrder(keys []cql.Sort) (string, error) {
+// writeOrder writes the sort keys and returns those that are no index.
+func (w *cqlWriter) writeOrder(keys []cql.Sort) (order string, ignored []string, err error) {
 	if err := w.countClauses(len(keys)); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var sb strings.Builder
 	for _, key := range keys {
 		f, err := w.findField(key.Index)
 		if err != nil {
-			return "", err
+			ignored = append(ignored, w.show(key.Index))
+			continue
 		}
 		sb.WriteString(f.comparand())
 		for _, m := range key.Modifiers {
@@ -219,12 +225,12 @@ func (w *cqlWriter) writeOrder(keys []cql.Sort) (string, error) {
 				sb.WriteString(" DESC")
 			case "sort.ascending", "ascending":
 			default:
-				return "", badCQL("sort modifier %q is not supported; allowed are sort.ascending, sort.descending", m.Name)
+				return "", nil, badCQL("sort modifier %q is not supported; allowed are sort.ascending, sort.descending", m.Name)
 			}
 		}
 		sb.WriteString(", ")
 	}
-	return sb.String(), nil
+	return sb.String(), ignored, nil
 }
 
 // findField finds an index in the type's list.
@@ -233,7 +239,7 @@ func (w *cqlWriter) findField(name string) (field, error) {
 	if !ok {
 		return field{}, badCQL("unknown index %q; allowed are %s", w.show(name), w.listIndexes())
 	}
-	return field{name: name, kind: index.Kind, column: index.Column}, nil
+	return field{name: name, kind: index.Kind, column: index.Column, parts: index.Parts}, nil
 }
 
 func (w *cqlWriter) listIndexes() string {

@@ -1,10 +1,13 @@
 package postgres_test
 
 import (
+	"bytes"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
@@ -35,7 +38,7 @@ func patrons(tb testing.TB) library {
 	})
 	l.create(tb, records.User(), object{
 		"id": cleoID, "username": "cleo", "barcode": `a\b"c`, "active": true,
-		"personal": object{"lastName": "Smithson", "firstName": "Cleo"},
+		"personal": object{"lastName": "Smithson", "firstName": "Cleo"}, "customFields": object{"nearBy": []string{"Lakeside", "hill"}},
 	})
 	return l
 }
@@ -100,6 +103,26 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		{`personal.firstName any "ben ann"`, "ann ben"},
 		{`personal.firstName adj "ann marie"`, "ann"},
 		{`personal.firstName adj "marie ann"`, ""},
+
+		// Words without quotation marks are one value.
+		{`personal.firstName==Ann Marie`, "ann"},
+		{`personal.firstName==Ann Marie and active==true`, "ann"},
+		{`personal.firstName==(Ann Marie or Cleo)`, "ann cleo"},
+		{`personal.lastName=smith o'brien sortBy username`, "ann"},
+
+		// keywords joins names, email, barcode, ids and the values of custom fields.
+		{`keywords="smith*"`, "ann cleo"},
+		{`keywords="marie obrien"`, ""},
+		{`keywords="marie o'brien"`, "ann"},
+		{`keywords=cle*`, "cleo"},
+		{`keywords="ab-1000"`, "ben"},
+		{`keywords="` + benID + `"`, "ben"},
+		{`keywords="example.org"`, "ann"},
+		{`keywords="lake*"`, "cleo"},
+		{`keywords="nearBy"`, ""}, // the name of a custom field
+		{`(keywords="smith*" and active=="true") sortby personal.lastName personal.firstName`, "ann cleo"},
+		{`keywords="*"`, "ann ben cleo"},
+		{`keywords==x`, ""},
 
 		// Order.
 		{`username<>ann`, "ben cleo"},
@@ -206,6 +229,9 @@ func TestCQL_Sorts(t *testing.T) {
 		{`cql.allRecords=1 sortBy active/sort.ascending username/sort.descending`, "ben cleo ann"},
 		{`cql.allRecords=1 sortBy expirationDate`, "ben ann cleo"}, // without the field last
 		{`username==("ann" or "cleo") sortBy personal.lastName/sort.descending`, "cleo ann"},
+		{`cql.allRecords=1 sortBy username desc`, "ann ben cleo"}, // desc is no index
+		{`cql.allRecords=1 sortBy desc username/sort.descending shoeSize`, "cleo ben ann"},
+		{`cql.allRecords=1 sortBy "id; drop table users" username`, "ann ben cleo"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {
@@ -214,6 +240,18 @@ func TestCQL_Sorts(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestCQL_LogsIgnoredSortKeysAtDebug(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l := newLibrary(t)
+	l.store = postgres.NewRecordStore(openAt(t, pgtest.URL(t), logger), func() {})
+	usernames(t, l, "cql.allRecords=1 sortBy username desc", false)
+	if want := `level=DEBUG msg="sort keys ignored" collection=users keys=[desc]`; !strings.Contains(log.String(), want) {
+		t.Errorf("logged %s, want %s", log.String(), want)
 	}
 }
 
@@ -251,10 +289,10 @@ func TestCQL_Refusals(t *testing.T) {
 		"a parenthesis too many":  {`username==a)`, "EOF expected at position 12"},
 		"a missing quote":         {`username=="a and active==true`, "within a quoted value"},
 		"a backslash at the end":  {`username==a\`, "after a backslash"},
-		"words without relation":  {`username a b`, "relation expected"},
+		"words without relation":  {`username a b`, `name the index to look for "username a b" in`},
+		"a second relation":       {`username==a id==b`, "EOF expected at position 17"},
 		"no index":                {`"smith"`, `name the index to look for "smith" in; allowed are active, barcode, `},
 		"an unknown index":        {`shoeSize==43`, `unknown index "shoeSize"; allowed are active, barcode, `},
-		"an unknown sort key":     {`username==a sortBy shoeSize`, `unknown index "shoeSize"`},
 		"SQL as an index":         {`"jsonb') or true --"==1`, "unknown index"},
 		"an unknown relation":     {`username within "a b"`, `relation "within" is not supported`},
 		"a list of words for ids": {`id any "a b"`, `index "id" cannot be compared by "any"`},

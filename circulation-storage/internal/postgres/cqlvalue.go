@@ -18,15 +18,33 @@ type field struct {
 	name   string // JSON path with dots
 	kind   records.Kind
 	column string // the column that holds the value, "" when the JSON does
+	parts  []string
 }
 
 // asText returns the field's value as text, NULL if the record has none. It is exactly
 // the expression that the migrations index.
 func (f field) asText() string {
-	if f.column != "" {
+	switch {
+	case f.column != "":
 		return f.column
+	case len(f.parts) > 0:
+		return f.joinParts()
 	}
 	return f.path("->>")
+}
+
+// joinParts returns the values of all parts, joined by blanks. A part that ends in ".*"
+// stands for the values of an object.
+func (f field) joinParts() string {
+	joined := make([]string, len(f.parts))
+	for i, part := range f.parts {
+		if object, ok := strings.CutSuffix(part, ".*"); ok {
+			joined[i] = "jsonb_path_query_array(jsonb, " + quoteLiteral("$."+object+".*") + ")::text"
+			continue
+		}
+		joined[i] = field{name: part}.path("->>")
+	}
+	return "concat_ws(' ', " + strings.Join(joined, ", ") + ")"
 }
 
 // path returns the path to the field in the JSON, with arrow before its last step.

@@ -40,6 +40,9 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	if err != nil {
 		return err
 	}
+	if len(q.ignored) > 0 {
+		s.db.log.DebugContext(ctx, "sort keys ignored", "collection", t.Collection, "keys", q.ignored)
+	}
 	l := &listing{out: out, long: s.longLists, page: p}
 	l.estimate = func(ctx context.Context) (int, error) { return s.estimateTotal(ctx, q) }
 	defer l.freePlace()
@@ -174,6 +177,7 @@ type listQuery struct {
 	page, estimate string
 	args           []any // of the page; the estimate has the first ones
 	estimateArgs   int
+	ignored        []string // see selection
 }
 
 // writeListQuery writes the statements for a page, with the mark for the schema.
@@ -196,7 +200,7 @@ func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 	return listQuery{
 		page:     nameTable(strings.ReplaceAll(page, "{where}", sel.where), t.Table),
 		estimate: nameTable(strings.ReplaceAll(estimateRecordsSQL, "{where}", sel.where), t.Table),
-		args:     w.args, estimateArgs: len(sel.args),
+		args:     w.args, estimateArgs: len(sel.args), ignored: sel.ignored,
 	}, nil
 }
 

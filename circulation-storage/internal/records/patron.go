@@ -23,7 +23,8 @@ func User() Type {
 			},
 			Boolean: {"active"},
 			Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
-		}, "patronGroup"),
+		}, "patronGroup").joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.middleName",
+			"personal.lastName", "personal.email", "barcode", "id", "externalSystemId", "customFields.*"),
 		Unique:     uniqueFields("users", "username", "barcode", "externalSystemId"),
 		References: []Reference{newReference("users", "patronGroup", "usergroup")},
 	}

@@ -58,6 +58,9 @@ type Index struct {
 	// Column is the generated column that holds the value; empty means that the value
 	// is read from the JSON.
 	Column string
+	// Parts are the JSON paths whose values a Text index joins; empty means the path that
+	// names the index. A path that ends in ".*" stands for the values of an object.
+	Parts []string
 }
 
 // Unique is a value, or a combination, that no two records of a type share.
@@ -111,6 +114,12 @@ func (all indexes) inColumns(names ...string) indexes {
 	for _, name := range names {
 		all[name] = Index{Kind: all[name].Kind, Column: snakeCase(name)}
 	}
+	return all
+}
+
+// joining adds a Text index that joins the values of several paths.
+func (all indexes) joining(name string, parts ...string) indexes {
+	all[name] = Index{Kind: Text, Parts: parts}
 	return all
 }
 
