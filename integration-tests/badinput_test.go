@@ -129,9 +129,11 @@ func TestBadInput_Bodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := e.client
-		c.Header = http.Header{"Content-Type": {"text/plain"}}
-		checkRefused(t, "a body of another content type", callEndpoint(t, c, e.method, path, good))
+		if e.ofStorage { // circulation takes JSON of any content type
+			c := e.client
+			c.Header = http.Header{"Content-Type": {"text/plain"}}
+			checkRefused(t, "a body of another content type", callEndpoint(t, c, e.method, path, good))
+		}
 		checkRefused(t, "a body that ends inside a character", callEndpoint(t, e.client, e.method, path, append(bytes.TrimSuffix(good, []byte("}")), `,"x":"`+"\xc3"+`"}`...)))
 		if e.ofStorage && !e.noTenant && e.path != acquirePath {
 			checkRefused(t, "a deeply nested body", callEndpoint(t, e.client, e.method, path, slices.Concat(bytes.TrimSuffix(good, []byte("}")), []byte(`,"x":`+deep(200)+"}"))))

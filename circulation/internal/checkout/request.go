@@ -145,7 +145,7 @@ func (p *plan) checkLoanable(ctx context.Context) fault.List {
 		return found
 	case !lifted:
 		d := fault.Refusal("ITEM_NOT_LOANABLE", "Item is not loanable",
-			append(p.namePolicy(), fault.Param("itemBarcode", p.req.ItemBarcode))...)
+			append(library.NamePolicy(p.policy), fault.Param("itemBarcode", p.req.ItemBarcode))...)
 		d.OverridableBlock = notLoanableBlock.describe(ctx)
 		return fault.List{d}
 	}

@@ -124,14 +124,9 @@ func (s *Service) chooseDueDate(ctx context.Context, p *plan) (library.Instant, 
 	due, err := p.policy.DueDate(terms)
 	var refused *policy.DueDateError
 	if errors.As(err, &refused) {
-		return library.Instant{}, fault.List{fault.Refusal("", refused.Message, p.namePolicy()...)}, nil
+		return library.Instant{}, fault.List{fault.Refusal("", refused.Message, library.NamePolicy(p.policy)...)}, nil
 	}
 	return library.Instant{Time: due}, nil, err
-}
-
-// namePolicy returns the parameters of errors that the loan policy causes.
-func (p *plan) namePolicy() []fault.Parameter {
-	return []fault.Parameter{fault.Param("loanPolicyId", p.policy.ID), fault.Param("loanPolicyName", p.policy.Name)}
 }
 
 // makeLoan computes the due date and the loan as it will be stored. It chooses the loan's id once,

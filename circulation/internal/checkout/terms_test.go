@@ -63,6 +63,25 @@ func TestForcedPolicy_NeedsThePermissionForTheLimit(t *testing.T) {
 	}
 }
 
+// Desks show the first parameter as the loan policy.
+func TestTerms_RefusalsNameThePolicyFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.Policy = strings.Replace(w.Policy, `"loanable":true`, `"loanable":false`, 1)
+	_, err := w.checkOut(t)
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) != 1 {
+		t.Fatalf("got %v, want one detail", err)
+	}
+	var got []string
+	for _, p := range f.Details[0].Parameters {
+		got = append(got, p.Key+"="+*p.Value)
+	}
+	if want := []string{"loanPolicyName=Three", "loanPolicyId=" + librarytest.ThreeID, "itemBarcode=book"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTerms_HaveAllPoliciesOfTheRule(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -61,6 +61,20 @@ func TestCheckIn_AnswersWithAndWithoutALoan(t *testing.T) {
 	}
 }
 
+func TestRoutes_AcceptJSONOfAnyContentType(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{"", "text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*;;"} {
+		b := &backend{extra: http.Header{"Content-Type": {contentType}}}
+		status, _, body := b.send(t, "POST", "/circulation/check-out-by-barcode", `{"itemBarcode":"1","userBarcode":"569"}`)
+		if status != http.StatusCreated || b.asked.UserBarcode != "569" {
+			t.Errorf("%q: got %d %s", contentType, status, body)
+		}
+		if status, _, body = b.send(t, "POST", "/circulation/check-out-by-barcode", `barcode=1`); status != http.StatusBadRequest {
+			t.Errorf("%q: got %d %s for what is no JSON", contentType, status, body)
+		}
+	}
+}
+
 func TestLoans(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
@@ -160,13 +174,14 @@ func TestRules_AreStoredOnlyIfUsable(t *testing.T) {
 		status int
 		want   string
 	}{
-		"good":                {goodRules, 204, ""},
-		"a tab":               {"\t" + goodRules, 422, `{"message":"Tabulator character is not allowed, use spaces instead.","line":1,"column":1}`},
-		"blank":               {" \n", 422, `{"message":"Cannot apply blank circulation rules","line":1,"column":1}`},
-		"an unknown policy":   {strings.Replace(goodRules, policyID, loanID, 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
-		"no request policy":   {strings.Replace(goodRules, requestPolicyID, policyID, 1), 422, `{"message":"The policy r does not exist","line":2,"column":50}`},
-		"a missing policy":    {strings.Replace(goodRules, " i i1", "", 1), 422, `{"message":"Must contain one of each policy type, missing type i","line":2,"column":7}`},
-		"a policy without id": {strings.Replace(goodRules, policyID, "mine", 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
+		"good":                    {goodRules, 204, ""},
+		"a tab":                   {"\t" + goodRules, 422, `{"message":"Tabulator character is not allowed, use spaces instead.","line":1,"column":1}`},
+		"blank":                   {" \n", 422, `{"message":"Cannot apply blank circulation rules","line":1,"column":1}`},
+		"an unknown policy":       {strings.Replace(goodRules, policyID, loanID, 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
+		"no request policy":       {strings.Replace(goodRules, requestPolicyID, policyID, 1), 422, `{"message":"The policy r does not exist","line":2,"column":50}`},
+		"a missing policy":        {strings.Replace(goodRules, " i i1", "", 1), 422, `{"message":"Must contain one of each policy type, missing type i","line":2,"column":7}`},
+		"a line without policies": {strings.Replace(goodRules, "m book", "m all\n  g x\nm book", 1), 422, `{"message":"Policy missing","line":3,"column":3}`},
+		"a policy without id":     {strings.Replace(goodRules, policyID, "mine", 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/labstack/echo/v4"
+
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
@@ -119,5 +121,15 @@ func Routes(d Deps) []web.Route {
 			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}),
 		},
 	})
-	return append(d.Guard.Grant(folio), adminRoutes(d.Admin, d.Guard)...)
+	all := append(d.Guard.Grant(folio), adminRoutes(d.Admin, d.Guard)...)
+	return web.WithGuard(all, func(web.Route) echo.MiddlewareFunc { return ignoreContentType })
+}
+
+// ignoreContentType lets any Content-Type announce a JSON body, as mod-circulation does. The
+// required header of the tenant keeps forms of other sites out.
+func ignoreContentType(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Request().Header.Del(echo.HeaderContentType)
+		return next(c)
+	}
 }

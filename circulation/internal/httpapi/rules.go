@@ -68,6 +68,9 @@ func (h rulesHandlers) check(c echo.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	if err := compiled.CheckPolicies(); err != nil {
+		return err
+	}
 	for _, kept := range []struct {
 		kind     policy.Kind
 		existing func(ctx context.Context, ids []string) ([]string, error)

@@ -116,3 +116,9 @@ func (f *Facts) Criteria() (policy.Criteria, error) {
 func NewPolicyNotFound(id string) error {
 	return fault.New(fault.Internal, "Loan policy %s could not be found, please check circulation rules", id)
 }
+
+// NamePolicy returns the parameters of refusals that a loan policy causes. The name comes first, as
+// in FOLIO, because desks show the first parameter.
+func NamePolicy(p policy.LoanPolicy) []fault.Parameter {
+	return []fault.Parameter{fault.Param("loanPolicyName", p.Name), fault.Param("loanPolicyId", p.ID)}
+}

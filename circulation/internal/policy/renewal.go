@@ -67,7 +67,7 @@ func (p LoanPolicy) renewFixed(t RenewalTerms) (time.Time, error) {
 	case t.HoldWaits && p.renewals.whileHolds != nil:
 		return time.Time{}, &DueDateError{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}
 	}
-	return t.readSchedule()
+	return t.readSchedule(t.Now)
 }
 
 func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
@@ -88,10 +88,10 @@ func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 	if t.HoldWaits && p.renewals.whileHolds != nil {
 		span = *p.renewals.whileHolds
 	}
-	return span.computeWithin(start, p.RenewalScheduleID, t.readSchedule)
+	return span.computeWithin(start, p.RenewalScheduleID, func() (time.Time, error) { return t.readSchedule(start) })
 }
 
-// readSchedule returns the schedule's date for what is renewed now.
-func (t RenewalTerms) readSchedule() (time.Time, error) {
-	return t.Schedule.findDueDate(t.Now, "renewal date falls outside of date ranges in the loan policy")
+// readSchedule returns the schedule's date for what is renewed from an instant.
+func (t RenewalTerms) readSchedule(from time.Time) (time.Time, error) {
+	return t.Schedule.findDueDate(from, "renewal date falls outside of date ranges in the loan policy")
 }

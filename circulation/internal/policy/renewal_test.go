@@ -46,17 +46,20 @@ func TestRenew_DueDates(t *testing.T) {
 		change func(*policy.RenewalTerms)
 		want   string
 	}{
-		"counted from now":                  {policy: weeks + `,` + fromNow, want: "2026-03-24 10:00"},
-		"counted from the due date":         {policy: weeks + `,` + fromDue, want: "2026-03-26 18:00"},
-		"no due date to count from":         {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.DueDate = time.Time{} }, want: "2026-03-24 10:00"},
-		"the last one allowed":              {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Renewals = 2 }, want: "2026-03-24 10:00"},
-		"unlimited":                         {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.Renewals = 1000 }, want: "2026-03-26 18:00"},
-		"another period for renewals":       {policy: weeks + `,` + threeDays, want: "2026-03-13 10:00"},
-		"the card ends before":              {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.PatronExpires = clock(t, "2026-03-20 00:00") }, want: "2026-03-20 00:00"},
-		"a period for waiting holds":        {policy: weeks + `,` + fromDue + `,` + holdsDay, change: func(r *policy.RenewalTerms) { r.HoldWaits = true }, want: "2026-03-14 18:00"},
-		"no hold waits":                     {policy: weeks + `,` + fromDue + `,` + holdsDay, want: "2026-03-26 18:00"},
-		"a schedule that does not limit":    {policy: limitedWeeks + `,` + fromNow, want: "2026-03-24 10:00"},
-		"a schedule that limits":            {policy: limitedWeeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-03-30 10:00") }, want: "2026-04-05 23:59"},
+		"counted from now":               {policy: weeks + `,` + fromNow, want: "2026-03-24 10:00"},
+		"counted from the due date":      {policy: weeks + `,` + fromDue, want: "2026-03-26 18:00"},
+		"no due date to count from":      {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.DueDate = time.Time{} }, want: "2026-03-24 10:00"},
+		"the last one allowed":           {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Renewals = 2 }, want: "2026-03-24 10:00"},
+		"unlimited":                      {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.Renewals = 1000 }, want: "2026-03-26 18:00"},
+		"another period for renewals":    {policy: weeks + `,` + threeDays, want: "2026-03-13 10:00"},
+		"the card ends before":           {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.PatronExpires = clock(t, "2026-03-20 00:00") }, want: "2026-03-20 00:00"},
+		"a period for waiting holds":     {policy: weeks + `,` + fromDue + `,` + holdsDay, change: func(r *policy.RenewalTerms) { r.HoldWaits = true }, want: "2026-03-14 18:00"},
+		"no hold waits":                  {policy: weeks + `,` + fromDue + `,` + holdsDay, want: "2026-03-26 18:00"},
+		"a schedule that does not limit": {policy: limitedWeeks + `,` + fromNow, want: "2026-03-24 10:00"},
+		"a schedule that limits":         {policy: limitedWeeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-03-30 10:00") }, want: "2026-04-05 23:59"},
+		"counted from a due date in a range": {policy: limitedWeeks + `,` + fromDue, change: func(r *policy.RenewalTerms) {
+			r.Now, r.DueDate = clock(t, "2026-04-10 10:00"), clock(t, "2026-03-30 18:00")
+		}, want: "2026-04-05 23:59"},
 		"the date of the schedule":          {policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, want: "2026-04-05 23:59"},
 		"the profile in small letters":      {policy: strings.Replace(fixed, "Fixed", "fixed", 1) + `,"renewalsPolicy":{"unlimited":true}`, want: "2026-04-05 23:59"},
 		"holds that the policy renews with": {policy: fixed + `,"renewalsPolicy":{"unlimited":true},"requestManagement":{"holds":{"renewItemsWithRequest":true}}`, change: func(r *policy.RenewalTerms) { r.HoldWaits = true }, want: "2026-04-05 23:59"},
@@ -111,11 +114,14 @@ func TestRenew_Refusals(t *testing.T) {
 		"everything at once": {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) {
 			r.Recalled, r.HoldWaits, r.Renewals, r.DueDate = true, true, 9, clock(t, "2026-05-01 10:00")
 		}, want: []string{recalled, hold, same, number}},
-		"not renewable":                {policy: `"renewable":false,` + weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Recalled, r.Renewals = true, 9 }, want: []string{recalled, "loan is not renewable"}},
-		"not loanable":                 {policy: `"loanable":false,` + weeks + `,` + fromNow, want: []string{"item is not loanable"}},
-		"nothing to count from":        {policy: weeks + `,"renewalsPolicy":{"unlimited":true}`, want: []string{"cannot determine when to renew from"}},
-		"outside the schedule":         {policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
-		"outside the limits":           {policy: limitedWeeks + `,` + fromNow, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
+		"not renewable":         {policy: `"renewable":false,` + weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Recalled, r.Renewals = true, 9 }, want: []string{recalled, "loan is not renewable"}},
+		"not loanable":          {policy: `"loanable":false,` + weeks + `,` + fromNow, want: []string{"item is not loanable"}},
+		"nothing to count from": {policy: weeks + `,"renewalsPolicy":{"unlimited":true}`, want: []string{"cannot determine when to renew from"}},
+		"outside the schedule":  {policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
+		"outside the limits":    {policy: limitedWeeks + `,` + fromNow, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
+		"a due date outside the limits": {policy: limitedWeeks + `,` + fromDue, change: func(r *policy.RenewalTerms) {
+			r.DueDate = clock(t, "2026-04-02 18:00")
+		}, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
 		"a period with fixed dates":    {policy: fixed + `,` + threeDays, want: []string{"Item's loan policy has fixed profile but renewal period is specified"}},
 		"holds with fixed dates":       {policy: fixed + `,"renewalsPolicy":{"unlimited":true},` + holdsDay, change: waits, want: []string{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}},
 		"another period that is none":  {policy: weeks + `,"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true}`, want: []string{"the loan period in the loan policy is not recognised"}},

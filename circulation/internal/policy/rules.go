@@ -214,6 +214,18 @@ func (r *Rules) Line(number int) string {
 	return strings.TrimSpace(r.text[number-1])
 }
 
+// CheckPolicies returns a *SyntaxError for the first line with neither policies nor nested lines:
+// it never applies. Compile accepts such a line, because stored rules may have one.
+func (r *Rules) CheckPolicies() error {
+	for i, l := range r.lines {
+		if !l.isRule && l.end == i+1 {
+			text := r.text[l.number-1]
+			return &SyntaxError{Message: "Policy missing", Line: l.number, Column: len(text) - len(strings.TrimLeft(text, " "))}
+		}
+	}
+	return nil
+}
+
 // PolicyIDs returns the distinct policies of kind k that the text names, each with its first place,
 // in the order of these places. It panics if k is not one of the constants.
 func (r *Rules) PolicyIDs(k Kind) []Reference {

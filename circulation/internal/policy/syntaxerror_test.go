@@ -107,6 +107,35 @@ func TestCompile_SyntaxErrors(t *testing.T) {
 	}
 }
 
+func TestRules_CheckPolicies(t *testing.T) {
+	t.Parallel()
+	const (
+		all  = ": l a1 r a1 n a1 o a1 i a1"
+		head = "priority: last-line\nfallback-policy" + all + "\n"
+	)
+	for text, want := range map[string]string{
+		"":                                     "",
+		"m book" + all:                         "",
+		"g x\n  m y" + all:                     "",
+		"g x" + all + "\n  m y" + all:          "",
+		"g x\n  m y\n    t z" + all:            "",
+		"g x\n  m y":                           "line 4, column 2: Policy missing",
+		"g x" + all + "\n  m y  # : l a1":      "line 4, column 2: Policy missing",
+		"g x\n  m y" + all + "\n  m z":         "line 5, column 2: Policy missing",
+		"m book":                               "line 3, column 0: Policy missing",
+		"m book\n# a comment\ng x" + all:       "line 3, column 0: Policy missing",
+		"g x\n  m y\n    t z\n  m z\n" + "s 1": "line 5, column 4: Policy missing",
+	} {
+		got := ""
+		if err := compile(t, head+text).CheckPolicies(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // Whatever the text: either a SyntaxError that points into it, or rules that
 // answer for everything.
 func FuzzCompile(f *testing.F) {

@@ -160,7 +160,7 @@ func (s *Service) judgeRenewal(ctx context.Context, req Request, facts *library.
 	}
 	due, refusals := terms.Renew(t)
 	for _, message := range refusals {
-		found = append(found, fault.Refusal("", message, fault.Param("loanPolicyId", terms.ID), fault.Param("loanPolicyName", terms.Name)))
+		found = append(found, fault.Refusal("", message, library.NamePolicy(terms)...))
 	}
 	if err := found.Err(); err != nil {
 		return schemas.Renewal{}, err

@@ -173,7 +173,7 @@ func TestRenew_RefusalsNameThePolicy(t *testing.T) {
 	_, err := r.renew(t)
 	var f *fault.Error
 	if !errors.As(err, &f) || len(f.Details) != 1 || f.Details[0].Message != "loan is not renewable" ||
-		*f.Details[0].Parameters[0].Value != librarytest.ThreeID || *f.Details[0].Parameters[1].Value != "Three" {
+		*f.Details[0].Parameters[0].Value != "Three" || *f.Details[0].Parameters[1].Value != librarytest.ThreeID {
 		t.Errorf("got %v", err)
 	}
 }
