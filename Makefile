@@ -13,8 +13,12 @@ WITH_DB := go run ./integration-tests/cmd/withdb --
 # No test waits for ever; this is for machines that are slow. go test allows 10 minutes.
 GO_TEST := go test -race -count=1 -timeout 60m
 
+# The plug-ins of protoc.
+PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+
 .DEFAULT_GOAL := help
-.PHONY: help run demo test screenshots bench lint fmt build tools compiler go-lines row-locks words
+.PHONY: help run demo test screenshots bench lint fmt build proto tools compiler go-lines row-locks words
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +56,12 @@ fmt: $(LINT) ## format all Go code
 
 build: ## build both services into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./circulation-storage/cmd/circulation-storage ./circulation/cmd/circulation
+
+# protoc itself is Debian's package protobuf-compiler.
+proto: ## generate Go code from the .proto files
+	GOBIN=$(CURDIR)/.tools/protoc GOFLAGS= go install $(PROTOC_GEN_GO)
+	GOBIN=$(CURDIR)/.tools/protoc GOFLAGS= go install $(PROTOC_GEN_GO_GRPC)
+	PATH=$(CURDIR)/.tools/protoc:$$PATH go generate ./resource-locks/internal/locket/locketpb
 
 tools: $(LINT) ## install the linter into .tools/
 

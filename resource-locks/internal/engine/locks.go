@@ -40,6 +40,7 @@ type Event struct {
 	Kind      EventKind
 	Namespace string
 	Name      string // of the lock, or the paths of the claim
+	LockKind  string // of the lock; for EventExpired at an acquire, of the new one
 	Owner     string // of the lock; for EventRefused, who was refused
 	At        time.Time
 }
@@ -68,15 +69,15 @@ func (l *Locks) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 		return Grant{}, err
 	}
 	if g.Expired {
-		l.report(EventExpired, a.Key, "")
+		l.report(EventExpired, a.Key, a.Kind, "")
 	}
 	switch g.Outcome {
 	case Granted:
-		l.report(EventGranted, a.Key, a.Owner)
+		l.report(EventGranted, a.Key, a.Kind, a.Owner)
 	case Renewed:
-		l.report(EventRenewed, a.Key, a.Owner)
+		l.report(EventRenewed, a.Key, a.Kind, a.Owner)
 	case Held:
-		l.report(EventRefused, a.Key, a.Owner)
+		l.report(EventRefused, a.Key, a.Kind, a.Owner)
 	case Kept, Released, Free:
 	}
 	return g, nil
@@ -96,15 +97,15 @@ func (l *Locks) Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, e
 		return Lock{}, "", err
 	}
 	if renewal.Expired {
-		l.report(EventExpired, r.Key, r.Owner)
+		l.report(EventExpired, r.Key, renewal.Lock.Kind, r.Owner)
 	}
 	switch renewal.Outcome {
 	case Refreshed:
-		l.report(EventRenewed, r.Key, r.Owner)
+		l.report(EventRenewed, r.Key, renewal.Lock.Kind, r.Owner)
 	case Resumed:
-		l.report(EventGranted, r.Key, r.Owner)
+		l.report(EventGranted, r.Key, renewal.Lock.Kind, r.Owner)
 	case NotOwner, UnknownID:
-		l.report(EventRefused, r.Key, r.Owner)
+		l.report(EventRefused, r.Key, renewal.Lock.Kind, r.Owner)
 	}
 	return renewal.Lock, renewal.Outcome, nil
 }
@@ -119,7 +120,7 @@ func (l *Locks) Release(ctx context.Context, key Key, owner string) (Lock, Outco
 	}
 	lock, outcome, err := l.LockStore.Release(ctx, key, owner)
 	if err == nil && outcome == Released {
-		l.report(EventReleased, key, owner)
+		l.report(EventReleased, key, lock.Kind, owner)
 	}
 	return lock, outcome, err
 }
@@ -134,7 +135,7 @@ func (l *Locks) ForceRelease(ctx context.Context, key Key, id uuid.UUID, n Note)
 	}
 	lock, err := l.LockStore.ForceRelease(ctx, key, id, n)
 	if err == nil {
-		l.report(EventForced, key, lock.Owner)
+		l.report(EventForced, key, lock.Kind, lock.Owner)
 	}
 	return lock, err
 }
@@ -152,7 +153,7 @@ func (l *Locks) Ask(ctx context.Context, key Key, a AskedFor) (Lock, error) {
 	}
 	lock, err := l.LockStore.Ask(ctx, key, a)
 	if err == nil {
-		l.report(EventRequested, key, a.By)
+		l.report(EventRequested, key, lock.Kind, a.By)
 	}
 	return lock, err
 }
@@ -179,13 +180,13 @@ func (l *Locks) List(ctx context.Context, f Filter) ([]Lock, error) {
 func (l *Locks) Sweep(ctx context.Context, keep time.Duration, limit int) ([]Lock, error) {
 	expired, err := l.LockStore.Sweep(ctx, keep, limit)
 	for _, lock := range expired {
-		l.report(EventExpired, lock.Key, lock.Owner)
+		l.report(EventExpired, lock.Key, lock.Kind, lock.Owner)
 	}
 	return expired, err
 }
 
-func (l *Locks) report(kind EventKind, key Key, owner string) {
-	l.observer.Observe(Event{Kind: kind, Namespace: key.Namespace, Name: key.Name, Owner: owner, At: time.Now()})
+func (l *Locks) report(kind EventKind, key Key, lockKind, owner string) {
+	l.observer.Observe(Event{Kind: kind, Namespace: key.Namespace, Name: key.Name, LockKind: lockKind, Owner: owner, At: time.Now()})
 }
 
 var errShortTTL = fault.New(fault.Invalid, "the time to live is below 1 ms")

@@ -1,0 +1,177 @@
+package locket
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+// metrics are those of the published server, under its names, and the house's own. Its
+// server sends them to a collector; here they are scraped.
+type metrics struct {
+	started, succeeded, failed, cancelled *prometheus.CounterVec
+	inFlight                              *prometheus.GaugeVec
+	expired                               map[string]prometheus.Counter // by kind
+	latency                               map[string]*maximum           // by method
+	active                                *activeLocks
+
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+// methods are the request types that clients' dashboards show.
+func methods() []string { return []string{"Lock", "Release", "Fetch", "FetchAll"} }
+
+func newMetrics(locks *engine.Locks, log *slog.Logger) *metrics {
+	m := &metrics{
+		started:   countCalls("RequestsStarted", "Calls of Locket begun."),
+		succeeded: countCalls("RequestsSucceeded", "Calls of Locket that ended with OK or with a collision."),
+		failed:    countCalls("RequestsFailed", "Calls of Locket that ended with another answer."),
+		cancelled: countCalls("RequestsCancelled", "Calls of Locket whose client left before the answer."),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "RequestsInFlight", Help: "Calls of Locket under way.",
+		}, []string{"request_type"}),
+		expired: map[string]prometheus.Counter{
+			kindLock:     prometheus.NewCounter(prometheus.CounterOpts{Name: "LocksExpired", Help: "Locks of Locket that expired."}),
+			kindPresence: prometheus.NewCounter(prometheus.CounterOpts{Name: "PresenceExpired", Help: "Presences of Locket that expired."}),
+		},
+		latency: map[string]*maximum{},
+		active:  newActiveLocks(locks, log),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locket_requests_total", Help: "Calls of Locket answered, by method and code.",
+		}, []string{"method", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "locket_request_duration_seconds", Help: "Time from a call of Locket to its answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"method"}),
+	}
+	for _, method := range methods() {
+		m.latency[method] = &maximum{desc: prometheus.NewDesc("RequestLatencyMax",
+			"Nanoseconds of the longest call of Locket since the last scrape.", nil, prometheus.Labels{"request_type": method})}
+		for _, counter := range []*prometheus.CounterVec{m.started, m.succeeded, m.failed, m.cancelled} {
+			counter.WithLabelValues(method) // so that dashboards find them before the first call
+		}
+		m.inFlight.WithLabelValues(method)
+	}
+	return m
+}
+
+func countCalls(name, help string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"request_type"})
+}
+
+// all returns what is to be registered.
+func (m *metrics) all() []prometheus.Collector {
+	list := []prometheus.Collector{
+		m.started, m.succeeded, m.failed, m.cancelled, m.inFlight, m.active, m.requests, m.duration,
+		m.expired[kindLock], m.expired[kindPresence],
+	}
+	for _, latency := range m.latency {
+		list = append(list, latency)
+	}
+	return list
+}
+
+func (m *metrics) begin(method string) {
+	m.started.WithLabelValues(method).Inc()
+	m.inFlight.WithLabelValues(method).Inc()
+}
+
+// end counts an answer. gone is why the client's context ended, nil while it waits.
+func (m *metrics) end(method string, gone error, code codes.Code, took time.Duration) {
+	m.inFlight.WithLabelValues(method).Dec()
+	if errors.Is(gone, context.Canceled) {
+		m.cancelled.WithLabelValues(method).Inc()
+	}
+	if code == codes.OK || code == codes.AlreadyExists {
+		m.succeeded.WithLabelValues(method).Inc()
+	} else {
+		m.failed.WithLabelValues(method).Inc()
+	}
+	m.latency[method].raise(took)
+	m.requests.WithLabelValues(method, code.String()).Inc()
+	m.duration.WithLabelValues(method).Observe(took.Seconds())
+}
+
+func (m *metrics) observe(e engine.Event) {
+	if e.Namespace != Namespace || e.Kind != engine.EventExpired {
+		return
+	}
+	if expired := m.expired[e.LockKind]; expired != nil {
+		expired.Inc()
+	}
+}
+
+// maximum is a gauge of the longest duration since the last scrape.
+type maximum struct {
+	desc    *prometheus.Desc
+	longest atomic.Int64
+}
+
+func (x *maximum) raise(d time.Duration) {
+	for {
+		longest := x.longest.Load()
+		if int64(d) <= longest || x.longest.CompareAndSwap(longest, int64(d)) {
+			return
+		}
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (x *maximum) Describe(out chan<- *prometheus.Desc) { out <- x.desc }
+
+// Collect implements prometheus.Collector.
+func (x *maximum) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.MustNewConstMetric(x.desc, prometheus.GaugeValue, float64(x.longest.Swap(0)))
+}
+
+// activeLocks counts live locks at each scrape. All instances see the same number.
+type activeLocks struct {
+	locks *engine.Locks
+	log   *slog.Logger
+	desc  map[string]*prometheus.Desc // by kind
+}
+
+func newActiveLocks(locks *engine.Locks, log *slog.Logger) *activeLocks {
+	return &activeLocks{locks: locks, log: log, desc: map[string]*prometheus.Desc{
+		kindLock:     prometheus.NewDesc("ActiveLocks", "Live locks of Locket.", nil, nil),
+		kindPresence: prometheus.NewDesc("ActivePresences", "Live presences of Locket.", nil, nil),
+	}}
+}
+
+// countTimeout bounds the count for a scrape.
+const countTimeout = 5 * time.Second
+
+// Describe implements prometheus.Collector.
+func (a *activeLocks) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range a.desc {
+		out <- desc
+	}
+}
+
+// Collect implements prometheus.Collector. Without the store there is no number.
+func (a *activeLocks) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	counts, err := a.locks.Count(ctx)
+	if err != nil {
+		a.log.WarnContext(ctx, "the active locks of Locket are not counted", "err", err)
+		return
+	}
+	live := map[string]int{}
+	for _, c := range counts {
+		if c.Namespace == Namespace {
+			live[c.Kind] += c.Locks
+		}
+	}
+	for kind, desc := range a.desc {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(live[kind]))
+	}
+}

@@ -1,0 +1,168 @@
+package locket
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cenkalti/backoff/v4"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/locket/locketpb"
+	"checkoutlock/schemas/fault"
+)
+
+// Namespace is the engine's namespace of Locket's keys. Locks and presences share it.
+const Namespace = "locket"
+
+// The engine's kinds, which are also the texts of Resource.type.
+const (
+	kindLock     = "lock"
+	kindPresence = "presence"
+)
+
+// maxValue is the most characters of a value.
+const maxValue = 4096
+
+// service is the four methods.
+type service struct {
+	locketpb.UnimplementedLocketServer
+
+	locks   *engine.Locks
+	timeout time.Duration
+}
+
+// Lock takes a key, or renews it for its owner.
+func (s *service) Lock(ctx context.Context, r *locketpb.LockRequest) (*locketpb.LockResponse, error) {
+	a, err := readLock(r)
+	if err != nil {
+		return nil, err
+	}
+	g, err := changeLock(ctx, s.timeout, func(work context.Context) (engine.Grant, error) {
+		return s.locks.Acquire(work, a)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case g.Outcome == engine.Held:
+		return nil, errLockCollision
+	}
+	return &locketpb.LockResponse{}, nil
+}
+
+// readLock judges a request in the order that the published server has.
+func readLock(r *locketpb.LockRequest) (engine.Acquire, error) {
+	resource, seconds := r.GetResource(), r.GetTtlInSeconds()
+	kind := kindOf(resource.GetTypeCode())
+	switch {
+	case resource == nil:
+		return engine.Acquire{}, errNoResource
+	case kind == "":
+		return engine.Acquire{}, errInvalidType
+	case seconds <= 0:
+		return engine.Acquire{}, errInvalidTTL
+	case resource.GetOwner() == "":
+		return engine.Acquire{}, errInvalidOwner
+	case utf8.RuneCountInString(resource.GetValue()) > maxValue:
+		return engine.Acquire{}, status.Errorf(codes.InvalidArgument, "the value has more than %d characters", maxValue)
+	}
+	return engine.Acquire{
+		Key: keyOf(resource.GetKey()), Owner: resource.GetOwner(), Kind: kind, Value: resource.GetValue(),
+		// A number of seconds that a Duration cannot hold becomes the longest TTL.
+		TTL: time.Duration(min(seconds, int64(engine.MaxTTL/time.Second))) * time.Second,
+	}, nil
+}
+
+// Release frees a key that its owner holds. A free key is no error. The type of the
+// resource does not matter, because command line tools send none.
+func (s *service) Release(ctx context.Context, r *locketpb.ReleaseRequest) (*locketpb.ReleaseResponse, error) {
+	resource := r.GetResource()
+	if resource == nil {
+		return nil, errNoResource
+	}
+	outcome, err := changeLock(ctx, s.timeout, func(work context.Context) (engine.Outcome, error) {
+		_, outcome, err := s.locks.Release(work, keyOf(resource.GetKey()), resource.GetOwner())
+		return outcome, err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case outcome == engine.Held:
+		return nil, errLockCollision
+	}
+	return &locketpb.ReleaseResponse{}, nil
+}
+
+// Fetch returns the live lock of a key.
+func (s *service) Fetch(ctx context.Context, r *locketpb.FetchRequest) (*locketpb.FetchResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	lock, err := s.locks.Fetch(ctx, keyOf(r.GetKey()))
+	if err != nil {
+		return nil, err
+	}
+	return &locketpb.FetchResponse{Resource: resourceOf(lock)}, nil
+}
+
+// FetchAll returns all live locks of a type.
+func (s *service) FetchAll(ctx context.Context, r *locketpb.FetchAllRequest) (*locketpb.FetchAllResponse, error) {
+	kind := kindOf(r.GetTypeCode())
+	if kind == "" {
+		return nil, errInvalidType
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	locks, err := s.locks.List(ctx, engine.Filter{Namespace: Namespace, Kind: kind})
+	if err != nil {
+		return nil, err
+	}
+	found := &locketpb.FetchAllResponse{Resources: make([]*locketpb.Resource, len(locks))}
+	for i, lock := range locks {
+		found.Resources[i] = resourceOf(lock)
+	}
+	return found, nil
+}
+
+// changeLock calls change on a context that does not end with the client, because a
+// client's deadline must not cut off the work. It repeats a change that the store could
+// not be reached for while the client waits: lock runners give up after one failed
+// renewal. A repeat is safe, because the owner makes it the same lock.
+func changeLock[T any](client context.Context, timeout time.Duration, change func(context.Context) (T, error)) (T, error) {
+	work, cancel := context.WithTimeout(context.WithoutCancel(client), timeout)
+	defer cancel()
+	pauses := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(500*time.Millisecond),
+		backoff.WithMaxElapsedTime(timeout),
+	)
+	return backoff.RetryWithData(func() (T, error) {
+		result, err := change(work)
+		if err != nil && !fault.Is(err, fault.Unavailable) {
+			err = backoff.Permanent(err)
+		}
+		return result, err
+	}, backoff.WithContext(pauses, client))
+}
+
+func keyOf(name string) engine.Key { return engine.Key{Namespace: Namespace, Name: name} }
+
+// kindOf returns "" for UNKNOWN and for numbers that the enum does not have.
+func kindOf(code locketpb.TypeCode) string {
+	switch code {
+	case locketpb.TypeCode_LOCK:
+		return kindLock
+	case locketpb.TypeCode_PRESENCE:
+		return kindPresence
+	default:
+		return ""
+	}
+}
+
+func resourceOf(lock engine.Lock) *locketpb.Resource {
+	code := locketpb.TypeCode_LOCK
+	if lock.Kind == kindPresence {
+		code = locketpb.TypeCode_PRESENCE
+	}
+	return &locketpb.Resource{Key: lock.Name, Owner: lock.Owner, Value: lock.Value, Type: lock.Kind, TypeCode: code}
+}

@@ -1,0 +1,102 @@
+package locket
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"time"
+
+	"checkoutlock/config"
+)
+
+// Settings configure the front.
+type Settings struct {
+	// Addr is the address to listen on, as host:port. Empty turns the front off.
+	Addr string `env:"LOCKET_ADDR"`
+	// CertFile and KeyFile are the server's certificate and its key, as PEM.
+	CertFile string `env:"LOCKET_TLS_CERT"`
+	KeyFile  string `env:"LOCKET_TLS_KEY"`
+	// CAFile has the certificates, as PEM, that sign the certificates of clients.
+	CAFile string `env:"LOCKET_TLS_CA"`
+	// Plaintext turns TLS off. It is for loopback addresses only, because it lets every
+	// client in.
+	Plaintext bool `env:"LOCKET_PLAINTEXT"`
+	// OperationTimeout bounds the work for one call. Calls do not end with their clients.
+	OperationTimeout time.Duration `env:"LOCKET_OPERATION_TIMEOUT" envDefault:"10s"`
+}
+
+// Enabled reports whether the front has an address.
+func (s Settings) Enabled() bool { return s.Addr != "" }
+
+// Validate checks the settings of an enabled front. It reads the TLS files.
+func (s Settings) Validate() error {
+	if !s.Enabled() {
+		return nil
+	}
+	return errors.Join(
+		s.validateAddr(), s.validateTLS(),
+		config.CheckRange("LOCKET_OPERATION_TIMEOUT", s.OperationTimeout, 100*time.Millisecond, time.Minute),
+	)
+}
+
+func (s Settings) validateAddr() error {
+	host, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "host:port, such as 127.0.0.1:8891")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "host:port with a port from 0 to 65535")
+	}
+	if s.Plaintext && !isLoopback(host) {
+		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "a loopback address such as 127.0.0.1:8891, because LOCKET_PLAINTEXT is true")
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+func (s Settings) validateTLS() error {
+	if s.Plaintext {
+		if s.CertFile != "" || s.KeyFile != "" || s.CAFile != "" {
+			return config.OutOfRange("LOCKET_PLAINTEXT", true, "false, because LOCKET_TLS_CERT, LOCKET_TLS_KEY or LOCKET_TLS_CA is set")
+		}
+		return nil
+	}
+	_, err := s.loadTLS()
+	return err
+}
+
+// loadTLS reads the files. Clients need a certificate of the authority; its names do not
+// matter.
+func (s Settings) loadTLS() (*tls.Config, error) {
+	if s.CertFile == "" || s.KeyFile == "" || s.CAFile == "" {
+		return nil, errors.New("LOCKET_ADDR needs LOCKET_TLS_CERT, LOCKET_TLS_KEY and LOCKET_TLS_CA; or LOCKET_PLAINTEXT=true with a loopback address")
+	}
+	pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("LOCKET_TLS_CERT and LOCKET_TLS_KEY cannot be used: %w", err)
+	}
+	pem, err := os.ReadFile(s.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("LOCKET_TLS_CA cannot be read: %w", err)
+	}
+	authority := x509.NewCertPool()
+	if !authority.AppendCertsFromPEM(pem) {
+		return nil, config.OutOfRange("LOCKET_TLS_CA", strconv.Quote(s.CAFile), "a PEM file with at least one certificate")
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    authority,
+		NextProtos:   []string{"h2"},
+	}, nil
+}

@@ -1,0 +1,257 @@
+package locket_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"checkoutlock/resource-locks/internal/locket"
+	"checkoutlock/resource-locks/internal/locket/locketpb"
+)
+
+// authority signs certificates of a test.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	a.key, a.pem = a.sign(t, template)
+	block, _ := pem.Decode(a.pem)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.cert = cert
+	return a
+}
+
+// sign returns a new key and its certificate; the first one signs itself.
+func (a *authority) sign(t *testing.T, template *x509.Certificate) (*ecdsa.PrivateKey, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// issue returns a certificate with its key, as PEM, for servers and clients.
+func (a *authority) issue(t *testing.T, name string, notAfter time.Time) (certPEM, keyPEM []byte) {
+	t.Helper()
+	key, certPEM := a.sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: notAfter,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	})
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certPEM, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+}
+
+func writeFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tlsSettings writes the server's files.
+func tlsSettings(t *testing.T, a *authority, name string) locket.Settings {
+	t.Helper()
+	folder := t.TempDir()
+	settings := locket.Settings{
+		Addr: "127.0.0.1:0", OperationTimeout: 10 * time.Second,
+		CertFile: filepath.Join(folder, "cert"), KeyFile: filepath.Join(folder, "key"), CAFile: filepath.Join(folder, "ca"),
+	}
+	cert, key := a.issue(t, name, time.Now().Add(time.Hour))
+	writeFile(t, settings.CertFile, cert)
+	writeFile(t, settings.KeyFile, key)
+	writeFile(t, settings.CAFile, a.pem)
+	return settings
+}
+
+// clientTLS trusts a, and shows a certificate of issuer unless that is nil.
+func clientTLS(t *testing.T, a, issuer *authority, notAfter time.Time) *tls.Config {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(a.pem)
+	cfg := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10}
+	if issuer == nil {
+		return cfg
+	}
+	pair, err := tls.X509KeyPair(issuer.issue(t, "any name", notAfter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Certificates = []tls.Certificate{pair}
+	return cfg
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	a, other := newAuthority(t), newAuthority(t)
+	s := startServer(t, tlsSettings(t, a, "locket"))
+	later, before := time.Now().Add(time.Hour), time.Now().Add(-time.Minute)
+	version := func(cfg *tls.Config, v uint16) *tls.Config { cfg.MaxVersion = v; return cfg }
+	for _, tt := range []struct {
+		name      string
+		transport credentials.TransportCredentials
+		code      codes.Code
+	}{
+		{"TLS 1.3", credentials.NewTLS(clientTLS(t, a, a, later)), codes.NotFound},
+		{"TLS 1.2", credentials.NewTLS(version(clientTLS(t, a, a, later), tls.VersionTLS12)), codes.NotFound},
+		{"TLS 1.1", credentials.NewTLS(version(clientTLS(t, a, a, later), tls.VersionTLS11)), codes.Unavailable},
+		{"no certificate", credentials.NewTLS(clientTLS(t, a, nil, later)), codes.Unavailable},
+		{"another authority", credentials.NewTLS(clientTLS(t, a, other, later)), codes.Unavailable},
+		{"an expired certificate", credentials.NewTLS(clientTLS(t, a, a, before)), codes.Unavailable},
+		{"no TLS", insecure.NewCredentials(), codes.Unavailable},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := locketpb.NewLocketClient(s.dial(t, tt.transport))
+			_, err := c.Fetch(t.Context(), &locketpb.FetchRequest{Key: "k"})
+			wantStatus(t, err, tt.code, "")
+		})
+	}
+}
+
+func TestTLS_ReadsRenewedFiles(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	settings := tlsSettings(t, a, "former")
+	s := startServer(t, settings)
+	cfg := clientTLS(t, a, a, time.Now().Add(time.Hour))
+	nameOfServer := func() string {
+		conn, err := (&tls.Dialer{Config: cfg}).DialContext(t.Context(), "tcp", s.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName
+	}
+	cert, key := a.issue(t, "renewed", time.Now().Add(time.Hour))
+	writeFile(t, settings.CertFile, cert) // the key is still the former one
+	if name := nameOfServer(); name != "former" {
+		t.Errorf("the server shows %q while its files do not fit each other", name)
+	}
+	writeFile(t, settings.KeyFile, key)
+	if name := nameOfServer(); name != "renewed" {
+		t.Errorf("the server shows %q", name)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	good := tlsSettings(t, newAuthority(t), "locket")
+	for _, tt := range []struct {
+		name   string
+		change func(*locket.Settings)
+		want   string // "" for no error
+	}{
+		{"complete", func(*locket.Settings) {}, ""},
+		{"off", func(s *locket.Settings) { *s = locket.Settings{} }, ""},
+		{"plaintext on loopback", func(s *locket.Settings) { *s = plaintext() }, ""},
+		{"plaintext on IPv6 loopback", func(s *locket.Settings) { *s = plaintext(); s.Addr = "[::1]:8891" }, ""},
+		{"plaintext on localhost", func(s *locket.Settings) { *s = plaintext(); s.Addr = "localhost:8891" }, ""},
+		{"plaintext elsewhere", func(s *locket.Settings) { *s = plaintext(); s.Addr = "0.0.0.0:8891" }, "LOCKET_ADDR is \"0.0.0.0:8891\", allowed: a loopback address"},
+		{"plaintext everywhere", func(s *locket.Settings) { *s = plaintext(); s.Addr = ":8891" }, "a loopback address"},
+		{"plaintext with files", func(s *locket.Settings) { s.Plaintext = true }, "LOCKET_PLAINTEXT is true, allowed: false"},
+		{"no port", func(s *locket.Settings) { s.Addr = "127.0.0.1" }, "LOCKET_ADDR is \"127.0.0.1\", allowed: host:port"},
+		{"a port that is too large", func(s *locket.Settings) { s.Addr = "127.0.0.1:70000" }, "port from 0 to 65535"},
+		{"no authority", func(s *locket.Settings) { s.CAFile = "" }, "LOCKET_ADDR needs LOCKET_TLS_CERT"},
+		{"no key", func(s *locket.Settings) { s.KeyFile = "" }, "LOCKET_ADDR needs LOCKET_TLS_CERT"},
+		{"a missing file", func(s *locket.Settings) { s.CAFile += "x" }, "LOCKET_TLS_CA cannot be read"},
+		{"a file without certificates", func(s *locket.Settings) { s.CAFile = s.KeyFile }, "a PEM file with at least one certificate"},
+		{"a key in place of a certificate", func(s *locket.Settings) { s.CertFile = s.KeyFile }, "LOCKET_TLS_CERT and LOCKET_TLS_KEY cannot be used"},
+		{"no time", func(s *locket.Settings) { s.OperationTimeout = 0 }, "LOCKET_OPERATION_TIMEOUT is 0s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			settings := good
+			tt.change(&settings)
+			err := settings.Validate()
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestListen_NamesTheSettingOfAnAddressInUse(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, plaintext())
+	settings := plaintext()
+	settings.Addr = s.Addr()
+	err := newServer(settings, s.store).Listen(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "LOCKET_ADDR chooses another address") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDrain_FinishesRunningCalls(t *testing.T) {
+	t.Parallel()
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	s, c := startHooked(t, 10*time.Second, func(context.Context) error {
+		close(begun)
+		<-proceed
+		return nil
+	})
+	answered, drained := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := c.Lock(t.Context(), lockFor(15, resource("k", "a")))
+		answered <- err
+	}()
+	<-begun
+	go func() { drained <- s.Drain(t.Context()) }()
+	waitFor(t, func() bool { // the listener is closed
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Addr())
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	close(proceed)
+	if err := <-answered; status.Code(err) != codes.OK {
+		t.Error(err)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
