@@ -7,13 +7,13 @@ require (
 	checkoutlock/schemas v0.0.0
 	github.com/google/uuid v1.6.0
 	github.com/gorilla/websocket v1.5.3
+	github.com/labstack/echo/v4 v4.16.0
 	golang.org/x/time v0.15.0
 )
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/labstack/echo/v4 v4.16.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
@@ -46,3 +46,9 @@ replace checkoutlock/schemas => ../schemas
 replace checkoutlock/config => ../config
 
 replace checkoutlock/web => ../web
+
+replace checkoutlock/database => ../database
+
+replace checkoutlock/migrations => ../migrations
+
+replace checkoutlock/devpostgres => ../devpostgres

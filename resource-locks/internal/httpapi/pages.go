@@ -1,0 +1,141 @@
+// Package httpapi serves the page of locks for operators.
+package httpapi
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/web"
+	"checkoutlock/web/auth"
+	"checkoutlock/web/page"
+)
+
+// Permissions of the page. A gateway grants them.
+const (
+	MaySee     = "resource-locks.locks.collection.get"
+	MayRelease = "resource-locks.locks.item.delete"
+)
+
+const (
+	root = "/locks/"
+	// assetPath is the route of the files that pages load.
+	assetPath = root + "-/:asset"
+
+	locksShown    = 500
+	claimsShown   = 500
+	releasesShown = 50
+)
+
+//go:embed templates
+var embedded embed.FS
+
+// Pages serves the page of locks.
+type Pages struct {
+	locks     *engine.Locks
+	claims    *engine.Claims
+	recent    *engine.Recent
+	guard     *auth.Guard
+	templates page.Templates
+	files     page.Files
+}
+
+// New returns the pages.
+func New(locks *engine.Locks, claims *engine.Claims, recent *engine.Recent, guard *auth.Guard) (*Pages, error) {
+	templates, err := page.ParseTemplates(embedded, template.FuncMap{
+		"held":      func(since, until time.Time) string { return page.FormatDuration(until.Sub(since)) },
+		"maxReason": func() int { return engine.MaxReason },
+	})
+	if err != nil {
+		return nil, err
+	}
+	files, err := page.ReadFiles(root + "-/")
+	if err != nil {
+		return nil, err
+	}
+	return &Pages{locks: locks, claims: claims, recent: recent, guard: guard, templates: templates, files: files}, nil
+}
+
+// Routes returns the endpoints of the page.
+func (p *Pages) Routes() []web.Route {
+	routes := []web.Route{
+		{Method: http.MethodGet, Path: "/locks", Endpoint: web.Handle(redirectToRoot)},
+		{Method: http.MethodGet, Path: root, Permission: MaySee, Endpoint: web.Handle(p.showLocks), Query: web.Query{Parameters: []web.Parameter{
+			{Name: "namespace", Meaning: "show the locks and claims of this namespace alone"},
+			{Name: "done", Meaning: "a change that was made"},
+		}}},
+		{Method: http.MethodGet, Path: root + "release", Permission: MayRelease, Endpoint: web.Handle(p.askRelease), Query: web.Query{Parameters: targetParameters}},
+		{Method: http.MethodPost, Path: root + "release", Permission: MayRelease, Endpoint: web.Handle(p.release), Query: web.Query{Parameters: targetParameters}},
+	}
+	for i, r := range routes {
+		if r.Permission != "" {
+			routes[i].Guards = []echo.MiddlewareFunc{p.withErrorPage, p.requirePermission(r.Permission)}
+		}
+	}
+	routes = append(routes, web.Route{
+		Method: http.MethodGet, Path: assetPath, Endpoint: web.Handle(p.files.Serve),
+		Query: web.Query{Parameters: []web.Parameter{{Name: "v", Meaning: "the file's version"}}},
+	})
+	for i := range routes {
+		routes[i].NoTenant = true
+		// Compression next to typed text would reveal the form token.
+		routes[i].Uncompressed = routes[i].Path != assetPath
+	}
+	return routes
+}
+
+func redirectToRoot(c echo.Context) error { return c.Redirect(http.StatusSeeOther, root) }
+
+func (p *Pages) requirePermission(name string) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.guard.Wrap(name, next) }
+}
+
+// withErrorPage sets the headers and answers errors as pages. It passes the error on to
+// the log.
+func (p *Pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		page.SetHeaders(c.Response().Header())
+		err := h(c)
+		if err == nil || errors.Is(err, context.Canceled) || c.Response().Committed {
+			return err
+		}
+		f := web.ToFault(err)
+		c.Response().Header().Set(fault.Header, string(f.Code))
+		shown := page.DescribeProblem(c, err, root)
+		if writeErr := p.show(c, fault.Status(f.Code), "error.html", shown.Heading, "", shown); writeErr != nil {
+			return errors.Join(err, writeErr)
+		}
+		return err
+	}
+}
+
+// show answers with a page. note says what was changed before. It renders the whole page
+// before it sends the status.
+func (p *Pages) show(c echo.Context, status int, name, title, note string, body any) error {
+	f := page.Frame{
+		Brand: "Resource locks", Title: title, Note: note, Body: body,
+		Style: p.files.Path("page.css"), Icon: p.files.Path("page.svg"),
+	}
+	if p.guard.Mode() == auth.None {
+		f.Warning = "Sign-in is off (STAFF_AUTH=none): everyone at this computer can release every lock."
+	} else {
+		f.Who = okapi.FromContext(c.Request().Context()).UserName
+	}
+	var err error
+	if f.CSRF, err = page.CheckToken(c, root); err != nil && status < http.StatusBadRequest {
+		return err
+	}
+	content, err := p.templates.Render(name, page.Layout, f)
+	if err != nil {
+		return err
+	}
+	return c.HTMLBlob(status, content)
+}

@@ -1,0 +1,277 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"html"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/resource-locks/internal/httpapi"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/web"
+	"checkoutlock/web/auth"
+)
+
+// desk is the page of locks over a store in memory, and one visitor's browser.
+type desk struct {
+	t       *testing.T
+	store   *enginetest.Store
+	locks   *engine.Locks
+	handler http.Handler
+	header  http.Header
+	cookie  string
+}
+
+func newDesk(t *testing.T, mode auth.Mode) *desk {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	store, recent := enginetest.NewStore(), engine.NewRecent(10)
+	d := &desk{t: t, store: store, locks: engine.NewLocks(store, recent), header: http.Header{}}
+	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log)
+	pages, err := httpapi.New(d.locks, engine.NewClaims(store, recent, log), recent, guard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.handler = web.New(web.Options{
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1 << 16,
+		BelievePermissions: mode == auth.Gateway, Ready: func(context.Context) error { return nil },
+	}, pages.Routes())
+	return d
+}
+
+// send makes a request of the browser, which keeps its cookie.
+func (d *desk) send(method, path string, form url.Values) *httptest.ResponseRecorder {
+	d.t.Helper()
+	r := httptest.NewRequestWithContext(d.t.Context(), method, "http://localhost"+path, strings.NewReader(form.Encode()))
+	for name, values := range d.header {
+		r.Header[name] = values
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if d.cookie != "" {
+		r.Header.Set("Cookie", d.cookie)
+	}
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, r)
+	if set := w.Result().Cookies(); len(set) > 0 { //nolint:bodyclose // a recorder's body needs no close
+		d.cookie = set[0].Name + "=" + set[0].Value
+	}
+	return w
+}
+
+// want checks a page's status and texts.
+func want(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...string) {
+	t.Helper()
+	if w.Code != status {
+		t.Errorf("got %d, want %d: %s", w.Code, status, w.Body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(html.UnescapeString(w.Body.String()), text) {
+			t.Errorf("the page has no %q: %s", text, w.Body)
+		}
+	}
+}
+
+// acquire grants a lock and returns it.
+func (d *desk) acquire(namespace, name, owner string) engine.Lock {
+	d.t.Helper()
+	g, err := d.locks.Acquire(d.t.Context(), engine.Acquire{
+		Key: engine.Key{Namespace: namespace, Name: name}, Owner: owner, Kind: "draft", TTL: time.Hour,
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return g.Lock
+}
+
+// claim stores a claim of another instance.
+func (d *desk) claim(namespace string, paths ...string) engine.Claim {
+	d.t.Helper()
+	instance := uuid.New()
+	c := engine.Claim{ID: uuid.New(), Namespace: namespace, Instance: instance, Owner: "127.0.0.1:1", Abandon: time.Minute}
+	for _, p := range paths {
+		c.Resources = append(c.Resources, engine.Resource{Path: strings.Split(p, "/"), Write: true})
+	}
+	err := d.store.StartLease(d.t.Context(), instance, time.Hour)
+	if err == nil {
+		_, err = d.store.Enqueue(d.t.Context(), c)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return c
+}
+
+var releaseLink = regexp.MustCompile(`href="(/locks/release\?[^"]+)"`)
+
+// releasePath returns the path of the first release link of the page of locks.
+func (d *desk) releasePath() string {
+	d.t.Helper()
+	found := releaseLink.FindStringSubmatch(d.send(http.MethodGet, "/locks/", nil).Body.String())
+	if found == nil {
+		d.t.Fatal("the page has no link to release a lock")
+	}
+	return html.UnescapeString(found[1])
+}
+
+func (d *desk) token() string { return strings.TrimPrefix(d.cookie, "staff_token=") }
+
+func TestLocksPage(t *testing.T) {
+	t.Parallel()
+	t.Run("shows locks, who asked for them, claims, releases and events", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, auth.None)
+		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "No lock is held now.", "No path is claimed now.")
+		l := d.acquire("sunbird/content", "do_1", "ann <b>")
+		if _, err := d.locks.Ask(t.Context(), l.Key, engine.AskedFor{By: "bob", Name: "Bob", Message: "please"}); err != nil {
+			t.Fatal(err)
+		}
+		d.claim("shelves", "floor 1/a", "floor 2")
+		d.claim("shelves", "floor 2")
+		want(t, d.send(http.MethodGet, "/locks/", nil), 200, "do_1", "ann <b>", "Bob: please", "write /floor 1/a, write /floor 2",
+			"waits for 1", "Sign-in is off", "granted")
+		page := d.send(http.MethodGet, "/locks/?namespace=shelves", nil)
+		if strings.Contains(page.Body.String(), "do_1</td><td>draft") {
+			t.Error("the filter does not hide another namespace")
+		}
+	})
+	t.Run("says when the database is away", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, auth.None)
+		d.store.Fail(errors.New("away"))
+		want(t, d.send(http.MethodGet, "/locks/", nil), 500, "Something went wrong", "The service could not make this page.")
+	})
+	t.Run("is found without its last slash", func(t *testing.T) {
+		t.Parallel()
+		if got := newDesk(t, auth.None).send(http.MethodGet, "/locks", nil); got.Code != 303 || got.Header().Get("Location") != "/locks/" {
+			t.Errorf("got %d to %s", got.Code, got.Header().Get("Location"))
+		}
+	})
+	t.Run("loads its style", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, auth.None)
+		style := regexp.MustCompile(`href="(/locks/-/page\.css[^"]+)"`).FindStringSubmatch(d.send(http.MethodGet, "/locks/", nil).Body.String())
+		if style == nil {
+			t.Fatal("the page names no style")
+		}
+		want(t, d.send(http.MethodGet, style[1], nil), 200, ":root")
+	})
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	t.Run("ends a lock and keeps who and why", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, auth.Basic)
+		r := &http.Request{Header: d.header}
+		r.SetBasicAuth("Ada", "correct horse")
+		l := d.acquire("mutex", "draft-1", "7")
+		path := d.releasePath()
+		want(t, d.send(http.MethodGet, path, nil), 200, "Release this lock?", "draft-1")
+		done := d.send(http.MethodPost, path, url.Values{"reason": {"on leave"}, "token": {d.token()}})
+		want(t, done, 303)
+		want(t, d.send(http.MethodGet, done.Header().Get("Location"), nil), 200, "The lock was released.", "Ada released", "on leave")
+		if _, err := d.locks.Fetch(t.Context(), l.Key); err == nil {
+			t.Error("the lock is still held")
+		}
+		want(t, d.send(http.MethodPost, path, url.Values{"reason": {"again"}, "token": {d.token()}}), 404, "The lock is gone already")
+	})
+	t.Run("ends a claim", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, auth.None)
+		c := d.claim("shelves", "a")
+		path := d.releasePath()
+		want(t, d.send(http.MethodPost, path, url.Values{"reason": {"stuck"}, "token": {d.token()}}), 303)
+		if left, err := d.store.ClaimsOf(t.Context(), c.Instance); err != nil || len(left) > 0 {
+			t.Errorf("claims left: %v, %v", left, err)
+		}
+	})
+	t.Run("never ends the lock of a successor", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, auth.None)
+		l := d.acquire("mutex", "draft-1", "7")
+		path := d.releasePath()
+		if _, _, err := d.locks.Release(t.Context(), l.Key, "7"); err != nil {
+			t.Fatal(err)
+		}
+		d.acquire("mutex", "draft-1", "8")
+		want(t, d.send(http.MethodPost, path, url.Values{"reason": {"stuck"}, "token": {d.token()}}), 404, "gone already")
+		if held, err := d.locks.Fetch(t.Context(), l.Key); err != nil || held.Owner != "8" {
+			t.Errorf("got %+v, %v", held, err)
+		}
+	})
+}
+
+func TestRelease_Refuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		form   func(d *desk) url.Values
+		status int
+		says   string
+	}{
+		{"a form without the token", func(*desk) url.Values { return url.Values{"reason": {"x"}} }, 403, "This form did not come from a page"},
+		{"no reason", func(d *desk) url.Values { return url.Values{"token": {d.token()}} }, 422, "needs a reason"},
+		{"a long reason", func(d *desk) url.Values {
+			return url.Values{"token": {d.token()}, "reason": {strings.Repeat("x", 501)}}
+		}, 422, "500"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, auth.None)
+			l := d.acquire("mutex", "draft-1", "7")
+			path := d.releasePath()
+			want(t, d.send(http.MethodPost, path, tt.form(d)), tt.status, tt.says)
+			if _, err := d.locks.Fetch(t.Context(), l.Key); err != nil {
+				t.Errorf("the lock is gone: %v", err)
+			}
+		})
+	}
+	for name, path := range map[string]string{
+		"no target": "/locks/release?namespace=mutex", "no id": "/locks/release?namespace=mutex&lock=1",
+		"two targets": "/locks/release?lock=" + uuid.NewString() + "&claim=" + uuid.NewString(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want(t, newDesk(t, auth.None).send(http.MethodGet, path, nil), 400, "This address names no lock")
+		})
+	}
+}
+
+func TestPages_ChecksPermissions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, granted string
+		see, release  int
+	}{
+		{"nothing granted", `[]`, 403, 403},
+		{"viewers see only", `["` + httpapi.MaySee + `"]`, 200, 403},
+		{"staff release", `["` + httpapi.MaySee + `","` + httpapi.MayRelease + `"]`, 200, 200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, auth.Gateway)
+			d.header.Set(okapi.PermissionsHeader, tt.granted)
+			l := d.acquire("mutex", "draft-1", "7")
+			page := d.send(http.MethodGet, "/locks/", nil)
+			want(t, page, tt.see)
+			if shown := strings.Contains(page.Body.String(), "/locks/release"); shown != (tt.release == 200) {
+				t.Errorf("the link to release is shown: %t", shown)
+			}
+			want(t, d.send(http.MethodGet, "/locks/release?namespace=mutex&name=draft-1&lock="+l.ID.String(), nil), tt.release)
+		})
+	}
+}

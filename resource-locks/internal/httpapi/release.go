@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/okapi"
+	"checkoutlock/web"
+	"checkoutlock/web/page"
+)
+
+// target names what a forced release ends: a lock by its id, or a claim.
+type target struct {
+	Namespace, Name string
+	Lock, Claim     string // ids
+}
+
+var targetParameters = []web.Parameter{
+	{Name: "namespace", Meaning: "the namespace of the lock or claim"},
+	{Name: "name", Meaning: "the name of the lock"},
+	{Name: "lock", Meaning: "the id of the lock"},
+	{Name: "claim", Meaning: "the id of the claim"},
+}
+
+// releasePage is the data of release.html.
+type releasePage struct {
+	Target target
+	Action string
+	Back   string
+	Gone   bool
+	Reason page.Reason
+}
+
+func readTarget(c echo.Context) (target, error) {
+	q := web.QueryOf(c)
+	t := target{Namespace: q.Text("namespace"), Name: q.Text("name"), Lock: q.Text("lock"), Claim: q.Text("claim")}
+	id := t.Lock
+	if t.Claim != "" {
+		id = t.Claim
+	}
+	if _, err := uuid.Parse(id); err != nil || (t.Lock != "") == (t.Claim != "") {
+		return target{}, fault.New(fault.Malformed, "This address names no lock: it needs lock or claim with a UUID. Open it from the page of locks.")
+	}
+	return t, nil
+}
+
+// askRelease handles GET /locks/release.
+func (p *Pages) askRelease(c echo.Context) error {
+	t, err := readTarget(c)
+	if err != nil {
+		return err
+	}
+	return p.showRelease(c, http.StatusOK, releasePage{Target: t})
+}
+
+func (p *Pages) showRelease(c echo.Context, status int, body releasePage) error {
+	body.Action, body.Back = releasePath(body.Target), root
+	return p.show(c, status, "release.html", "Release this lock?", "", body)
+}
+
+// release handles POST /locks/release.
+func (p *Pages) release(c echo.Context) error {
+	if _, err := page.CheckToken(c, root); err != nil {
+		return err
+	}
+	t, err := readTarget(c)
+	if err != nil {
+		return err
+	}
+	reason := page.Reason{Value: c.FormValue("reason")}
+	note := engine.Note{By: callerName(c), Reason: reason.Value}
+	if err := note.Check(); err != nil {
+		reason.Wrong = web.ToFault(err).Msg + "."
+		return p.showRelease(c, http.StatusUnprocessableEntity, releasePage{Target: t, Reason: reason})
+	}
+	ctx := c.Request().Context()
+	if t.Claim != "" {
+		err = p.claims.ForceWithdraw(ctx, t.Namespace, uuid.MustParse(t.Claim), note)
+	} else {
+		_, err = p.locks.ForceRelease(ctx, engine.Key{Namespace: t.Namespace, Name: t.Name}, uuid.MustParse(t.Lock), note)
+	}
+	if fault.Is(err, fault.NotFound) {
+		return p.showRelease(c, http.StatusNotFound, releasePage{Target: t, Gone: true})
+	}
+	if err != nil {
+		return err
+	}
+	return c.Redirect(http.StatusSeeOther, root+"?done=released")
+}
+
+// callerName is the name that a forced release keeps.
+func callerName(c echo.Context) string {
+	call := okapi.FromContext(c.Request().Context())
+	for _, name := range []string{call.UserName, call.UserID} {
+		if name != "" {
+			return name
+		}
+	}
+	return "not signed in"
+}
