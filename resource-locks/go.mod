@@ -41,6 +41,8 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
+require pgregory.net/rapid v1.2.0
+
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config

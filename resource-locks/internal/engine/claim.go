@@ -139,6 +139,9 @@ type ClaimStore interface {
 
 	// ListClaims returns claims ordered by namespace and number, at most limit.
 	ListClaims(ctx context.Context, limit int) ([]ClaimInfo, error)
+
+	// Releases is LockStore.Releases: both stores keep their notes in one list.
+	Releases(ctx context.Context, limit int) ([]Release, error)
 }
 
 // maxFormat is the longest text that FormatResources returns, in bytes.

@@ -1,0 +1,340 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+)
+
+// NewClaimStore returns an empty store of a test, and a function that makes time pass in
+// it.
+type NewClaimStore func(t *testing.T) (store engine.ClaimStore, advance func(time.Duration))
+
+// RunClaimStore runs the contract of engine.ClaimStore. It calls newStore for each case.
+func RunClaimStore(t *testing.T, newStore NewClaimStore) {
+	t.Helper()
+	for name, test := range map[string]func(*claimTest){
+		"Enqueue/a claim waits for earlier conflicting ones": testWhoWaits,
+		"Enqueue/no longer than the rule":                    testNoLonger,
+		"Enqueue/a claim shows what was asked for":           testWholeClaim,
+		"Enqueue/numbers and repeats":                        testNumbers,
+		"Enqueue/large and deep claims":                      testLargeClaims,
+		"Enqueue/needs a lease":                              testNeedsLease,
+		"Enqueue/of many at once one is held":                testOneHeld,
+		"Withdraw/grants the next ones":                      testWithdraw,
+		"Disconnect/a held claim ends after its Abandon":     testDisconnect,
+		"Settle/claims of an ended lease":                    testEndedLease,
+		"Settle/claims of a stopped instance":                testStoppedInstance,
+		"ForceWithdraw/keeps the note":                       testForceWithdraw,
+		"NewGrants/grants by other instances":                testNewGrants,
+		"Stats/counts a namespace":                           testStats,
+		"random sequences equal the model":                   testRandomClaims,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, advance := newStore(t)
+			c := &claimTest{TB: t, ctx: t.Context(), store: store, advance: advance, instance: uuid.New(), namespace: "ns"}
+			if err := store.StartLease(c.ctx, c.instance, leaseTime); err != nil {
+				t.Fatal(err)
+			}
+			test(c)
+		})
+	}
+}
+
+const (
+	leaseTime   = 10 * time.Minute
+	abandonTime = 4 * time.Minute
+)
+
+// claimTest is one case. Its methods end the test at an error.
+type claimTest struct {
+	testing.TB
+	ctx       context.Context //nolint:containedctx // of the test
+	store     engine.ClaimStore
+	advance   func(time.Duration)
+	instance  uuid.UUID
+	namespace string
+}
+
+// parsePaths reads paths like "r a/b, w c". A lone letter is the whole namespace.
+func parsePaths(text string) []engine.Resource {
+	var resources []engine.Resource
+	for part := range strings.SplitSeq(text, ", ") {
+		mode, path, _ := strings.Cut(part, " ")
+		r := engine.Resource{Write: mode == "w"}
+		if path != "" {
+			r.Path = strings.Split(path, "/")
+		}
+		resources = append(resources, r)
+	}
+	return resources
+}
+
+func (c *claimTest) claim(paths string) engine.Claim {
+	return engine.Claim{
+		ID: uuid.New(), Namespace: c.namespace, Resources: parsePaths(paths), Instance: c.instance, Abandon: abandonTime, Owner: "client",
+	}
+}
+
+// enqueue enqueues a claim of c's instance and checks whether it is held.
+func (c *claimTest) enqueue(paths string, held bool) engine.Claim {
+	c.Helper()
+	return c.enqueueClaim(c.claim(paths), held)
+}
+
+func (c *claimTest) enqueueClaim(q engine.Claim, held bool) engine.Claim {
+	c.Helper()
+	place, err := c.store.Enqueue(c.ctx, q)
+	if err != nil || place.Held != held || place.Number < 1 {
+		c.Fatalf("Enqueue(%s) = %+v, %v, want held %t", engine.FormatResources(q.Resources), place, err, held)
+	}
+	return q
+}
+
+// withdraw withdraws a claim and checks which are granted.
+func (c *claimTest) withdraw(q engine.Claim, granted ...engine.Claim) {
+	c.Helper()
+	got, err := c.store.Withdraw(c.ctx, c.instance, c.namespace, q.ID)
+	c.wantGranted("Withdraw", got, err, granted...)
+}
+
+func (c *claimTest) wantGranted(call string, got []uuid.UUID, err error, want ...engine.Claim) {
+	c.Helper()
+	var ids []uuid.UUID
+	for _, q := range want {
+		ids = append(ids, q.ID)
+	}
+	if err != nil || !sameIDs(got, ids) {
+		c.Fatalf("%s granted %v, %v, want %v", call, got, err, ids)
+	}
+}
+
+func sameIDs(a, b []uuid.UUID) bool {
+	compare := func(x, y uuid.UUID) int { return slices.Compare(x[:], y[:]) }
+	return slices.Equal(slices.SortedFunc(slices.Values(a), compare), slices.SortedFunc(slices.Values(b), compare))
+}
+
+// settle settles and checks what ended and what is granted instead.
+func (c *claimTest) settle(ended, granted []engine.Claim) {
+	c.Helper()
+	got, over, err := c.store.Settle(c.ctx, c.instance)
+	c.wantGranted("Settle", got, err, granted...)
+	var ids []uuid.UUID
+	for _, info := range over {
+		ids = append(ids, info.ID)
+	}
+	c.wantGranted("Settle: the end of the granted ones", ids, nil, ended...)
+}
+
+func testWhoWaits(c *claimTest) {
+	for i, tt := range []struct {
+		first, second string
+		waits         bool
+	}{
+		{"w a", "w a", true},
+		{"w a", "r a", true},
+		{"r a", "w a", true},
+		{"r a", "r a", false},
+		{"w a", "w a/b", true},
+		{"w a", "r a/b/c", true},
+		{"r a", "w a/b", true},
+		{"w a/b", "r a", true},
+		{"r a/b/c", "w a", true},
+		{"r a/b", "r a", false},
+		{"w a/b", "w a/c", false},
+		{"w a", "w ab", false},
+		{"w ab", "w a", false},
+		{"w a", "w A", false},
+		{"w", "r x/y", true},
+		{"r x/y", "w", true},
+		{"r", "r x", false},
+		{"w", "w", true},
+		{"w a, w b", "r c, r b/x", true},
+		{"w a, w b", "w c, w d", false},
+		{"r a, w a", "r a", true},
+		{"r a/b, w a", "r a/b", true},
+		{"w ü/日本", "r ü/日本/𝕏", true},
+		{"w ü/日", "w ü/日本", false},
+	} {
+		c.namespace = fmt.Sprint("ns ", i)
+		c.enqueue(tt.first, true)
+		c.enqueue(tt.second, !tt.waits)
+	}
+	for i, tt := range []struct {
+		first, second []string
+		waits         bool
+	}{
+		{[]string{"a/b"}, []string{"a", "b"}, false},
+		{[]string{""}, []string{"", "a"}, true},
+		{[]string{""}, []string{"a"}, false},
+		{[]string{"a", ""}, []string{"a", "", "b"}, true},
+		{[]string{"a", ""}, []string{"a"}, true},
+		{[]string{"a\x01"}, []string{"a", "\x01"}, false},
+		{[]string{"a\x01b"}, []string{"a"}, false},
+	} {
+		c.namespace = fmt.Sprint("strange ", i)
+		a, b := c.claim("w"), c.claim("w")
+		a.Resources[0].Path, b.Resources[0].Path = tt.first, tt.second
+		c.enqueueClaim(a, true)
+		c.enqueueClaim(b, !tt.waits)
+	}
+}
+
+// testNoLonger has the four cases in which another server makes a claim wait longer.
+func testNoLonger(c *claimTest) {
+	c.Log("a read waits behind no waiting read")
+	a := c.enqueue("w y/1", true)
+	b := c.enqueue("r y", false)
+	c.enqueue("r y/2", true)
+	c.withdraw(a, b)
+
+	c.Log("a read that waited for a writer waits for no earlier reader")
+	c.namespace = "b"
+	c.enqueue("r x/1", true)
+	b = c.enqueue("w x/2", true)
+	reader := c.enqueue("r x", false)
+	c.withdraw(b, reader)
+
+	c.Log("a claim that left while it waited is in no one's way")
+	c.namespace = "c"
+	c.enqueue("r y", true)
+	b = c.enqueue("w y", false)
+	reader = c.enqueue("r y", false)
+	c.withdraw(b, reader)
+
+	c.Log("a waiting claim leaves with its connection")
+	c.namespace = "d"
+	c.enqueue("r y", true)
+	b = c.enqueue("w y", false)
+	reader = c.enqueue("r y", false)
+	granted, err := c.store.Disconnect(c.ctx, c.instance, c.namespace, b.ID)
+	c.wantGranted("Disconnect", granted, err, reader)
+}
+
+func testWholeClaim(c *claimTest) {
+	held, waiting := c.enqueue("w a/b, r c", true), c.enqueue("r a", false)
+	all, err := c.store.ListClaims(c.ctx, 10)
+	if err != nil || len(all) != 2 {
+		c.Fatalf("got %+v, %v, want two claims", all, err)
+	}
+	want := []engine.ClaimInfo{
+		{Claim: held, Place: engine.Place{Number: 1, Held: true}, QueuedAt: all[0].QueuedAt, HeldAt: all[0].HeldAt},
+		{Claim: waiting, Place: engine.Place{Number: 2}, QueuedAt: all[1].QueuedAt, WaitsFor: 1},
+	}
+	if !reflect.DeepEqual(all, want) || all[0].QueuedAt.IsZero() || all[0].HeldAt.Before(all[0].QueuedAt) || all[1].QueuedAt.IsZero() {
+		c.Errorf("got %+v, want %+v", all, want)
+	}
+	if first, err := c.store.ListClaims(c.ctx, 1); err != nil || !reflect.DeepEqual(first, all[:1]) {
+		c.Errorf("the first is %+v, %v", first, err)
+	}
+	states, err := c.store.ClaimsOf(c.ctx, c.instance)
+	wantStates := []engine.ClaimState{{ID: held.ID, Namespace: "ns", Held: true}, {ID: waiting.ID, Namespace: "ns"}}
+	slices.SortFunc(states, func(a, b engine.ClaimState) int { return map[bool]int{true: -1, false: 1}[a.Held] })
+	if err != nil || !slices.Equal(states, wantStates) {
+		c.Errorf("ClaimsOf = %+v, %v, want %+v", states, err, wantStates)
+	}
+	if none, err := c.store.ClaimsOf(c.ctx, uuid.New()); err != nil || len(none) != 0 {
+		c.Errorf("ClaimsOf another instance = %+v, %v", none, err)
+	}
+}
+
+func testNumbers(c *claimTest) {
+	first := c.enqueue("w a", true)
+	second := c.enqueue("w a", false)
+	for want, q := range map[engine.Place]engine.Claim{{Number: 1, Held: true}: first, {Number: 2}: second} {
+		if got, err := c.store.Enqueue(c.ctx, q); err != nil || got != want {
+			c.Errorf("a repeat is %+v, %v, want %+v", got, err, want)
+		}
+	}
+	c.withdraw(first, second)
+	c.withdraw(first)
+	c.withdraw(second)
+	if got, err := c.store.Enqueue(c.ctx, c.claim("w a")); err != nil || got != (engine.Place{Number: 3, Held: true}) {
+		c.Errorf("the third is %+v, %v", got, err)
+	}
+	c.namespace = "NS"
+	if got, err := c.store.Enqueue(c.ctx, c.claim("w a")); err != nil || got != (engine.Place{Number: 1, Held: true}) {
+		c.Errorf("the first of another namespace is %+v, %v", got, err)
+	}
+}
+
+func testLargeClaims(c *claimTest) {
+	wide := c.claim("w")
+	wide.Resources = nil
+	for i := range engine.MaxResources / 2 {
+		r := engine.Resource{Path: []string{"wide", fmt.Sprint(i)}, Write: i%2 == 0}
+		wide.Resources = append(wide.Resources, r, r) // duplicates are harmless
+	}
+	c.enqueueClaim(wide, true)
+	c.enqueue("r wide/499", true)
+	reader := c.enqueue("r wide/498/x", false)
+
+	deep := c.claim("w")
+	deep.Resources[0].Path = slices.Repeat([]string{"x"}, engine.MaxPathBytes/2)
+	c.enqueueClaim(deep, true)
+	above := c.enqueue("r x/x/x", false)
+	c.withdraw(wide, reader)
+	c.withdraw(deep, above)
+}
+
+func testNeedsLease(c *claimTest) {
+	q := c.claim("w a")
+	q.Instance = uuid.New()
+	if _, err := c.store.Enqueue(c.ctx, q); !fault.Is(err, fault.Unavailable) {
+		c.Errorf("an instance without a lease: %v", err)
+	}
+	c.advance(leaseTime)
+	if _, err := c.store.Enqueue(c.ctx, c.claim("w a")); !fault.Is(err, fault.Unavailable) {
+		c.Errorf("an ended lease: %v", err)
+	}
+	if err := c.store.KeepLease(c.ctx, c.instance, leaseTime); !fault.Is(err, fault.NotFound) {
+		c.Errorf("an ended lease is kept: %v", err)
+	}
+	if all, err := c.store.ListClaims(c.ctx, 10); err != nil || len(all) != 0 {
+		c.Errorf("stored %+v, %v", all, err)
+	}
+}
+
+func testOneHeld(c *claimTest) {
+	for round := range 3 {
+		places := make([]engine.Place, callers)
+		claims := make([]engine.Claim, callers)
+		atOnce(func(i int) {
+			claims[i] = c.claim("w a")
+			var err error
+			if places[i], err = c.store.Enqueue(c.ctx, claims[i]); err != nil {
+				c.Error(err)
+			}
+		})
+		held, numbers := 0, map[int64]bool{}
+		for _, p := range places {
+			numbers[p.Number] = true
+			if p.Held {
+				held++
+			}
+		}
+		if held != 1 || len(numbers) != callers {
+			c.Fatalf("round %d: %d held, %d numbers", round, held, len(numbers))
+		}
+		granted := make([][]uuid.UUID, callers)
+		atOnce(func(i int) {
+			var err error
+			if granted[i], err = c.store.Withdraw(c.ctx, c.instance, c.namespace, claims[i].ID); err != nil {
+				c.Error(err)
+			}
+		})
+		if all, err := c.store.ListClaims(c.ctx, 10); err != nil || len(all) != 0 {
+			c.Fatalf("round %d: left %+v, %v", round, all, err)
+		}
+	}
+}
