@@ -1,5 +1,5 @@
-// Package migrations holds the database schema of one tenant as numbered SQL
-// files. README.md says what a migration may do.
+// Package migrations holds database schemas as numbered SQL files: that of one tenant of
+// circulation-storage, and that of resource-locks. README.md says what a migration may do.
 package migrations
 
 import (
@@ -16,13 +16,23 @@ import (
 //go:embed sql/*.sql
 var SQL embed.FS
 
-// Latest returns the highest version among the files.
-func Latest() (uint, error) {
-	files, err := fs.Glob(SQL, "sql/*.up.sql")
-	if err != nil || len(files) == 0 {
+// ResourceLocks holds the files resourcelocks/NNNN_name.{up,down}.sql in the same way.
+//
+//go:embed resourcelocks/*.sql
+var ResourceLocks embed.FS
+
+// Latest returns the highest version of a tenant's schema.
+func Latest() (uint, error) { return latest(SQL, "sql") }
+
+// LatestResourceLocks returns the highest version of the schema of resource-locks.
+func LatestResourceLocks() (uint, error) { return latest(ResourceLocks, "resourcelocks") }
+
+func latest(files fs.FS, folder string) (uint, error) {
+	names, err := fs.Glob(files, folder+"/*.up.sql")
+	if err != nil || len(names) == 0 {
 		return 0, fmt.Errorf("no migrations found: %w", err)
 	}
-	last := strings.TrimPrefix(files[len(files)-1], "sql/") // Glob sorts, and versions have four digits
+	last := strings.TrimPrefix(names[len(names)-1], folder+"/") // Glob sorts, and versions have four digits
 	number, _, _ := strings.Cut(last, "_")
 	version, err := strconv.ParseUint(number, 10, 32)
 	if err != nil {

@@ -9,17 +9,28 @@ import (
 	"checkoutlock/migrations"
 )
 
+// folders are the schemas by their folder.
+var folders = map[string]struct {
+	files  fs.FS
+	latest func() (uint, error)
+}{
+	"sql":           {migrations.SQL, migrations.Latest},
+	"resourcelocks": {migrations.ResourceLocks, migrations.LatestResourceLocks},
+}
+
 func TestMigrations_EachNumberHasUpAndDown(t *testing.T) {
 	t.Parallel()
-	latest, err := migrations.Latest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := uint(1); n <= latest; n++ {
-		for _, direction := range []string{"up", "down"} {
-			files, err := fs.Glob(migrations.SQL, fmt.Sprintf("sql/%04d_*.%s.sql", n, direction))
-			if err != nil || len(files) != 1 {
-				t.Errorf("migration %d has the %s files %v, want one (%v)", n, direction, files, err)
+	for folder, f := range folders {
+		latest, err := f.latest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := uint(1); n <= latest; n++ {
+			for _, direction := range []string{"up", "down"} {
+				files, err := fs.Glob(f.files, fmt.Sprintf("%s/%04d_*.%s.sql", folder, n, direction))
+				if err != nil || len(files) != 1 {
+					t.Errorf("migration %d has the %s files %v, want one (%v)", n, direction, files, err)
+				}
 			}
 		}
 	}
@@ -36,18 +47,25 @@ var ownTransaction = regexp.MustCompile(
 
 func TestMigrations_EachFileIsOneTransaction(t *testing.T) {
 	t.Parallel()
-	names, err := fs.Glob(migrations.SQL, "sql/*.sql")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("found %d files, %v", len(names), err)
+	for folder, f := range folders {
+		names, err := fs.Glob(f.files, folder+"/*.sql")
+		if err != nil || len(names) == 0 {
+			t.Fatalf("found %d files, %v", len(names), err)
+		}
+		for _, name := range names {
+			checkTransaction(t, f.files, name)
+		}
 	}
-	for _, name := range names {
-		text, err := fs.ReadFile(migrations.SQL, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if found := ownTransaction.FindString(noStatements.ReplaceAllString(string(text), "")); found != "" {
-			t.Errorf("%s has %q, which cannot run in the transaction of its file", name, found)
-		}
+}
+
+func checkTransaction(t *testing.T, files fs.FS, name string) {
+	t.Helper()
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := ownTransaction.FindString(noStatements.ReplaceAllString(string(text), "")); found != "" {
+		t.Errorf("%s has %q, which cannot run in the transaction of its file", name, found)
 	}
 }
 

@@ -41,7 +41,21 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
-require pgregory.net/rapid v1.2.0
+require (
+	checkoutlock/database v0.0.0
+	checkoutlock/migrations v0.0.0
+	github.com/jackc/pgx/v5 v5.12.0
+	pgregory.net/rapid v1.2.0
+)
+
+require (
+	checkoutlock/devpostgres v0.0.0
+	github.com/golang-migrate/migrate/v4 v4.20.1 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/vgarvardt/pgx-google-uuid/v5 v5.6.0 // indirect
+)
 
 replace checkoutlock/schemas => ../schemas
 

@@ -39,7 +39,7 @@ func testRefresh(c *lockTest) {
 	c.wantLock(got)
 	c.advance(time.Hour)
 	c.refresh(r, engine.UnknownID) // without ResumeWithin
-	c.wantFree("d")
+	c.wantFree()
 }
 
 func testResume(c *lockTest) {
@@ -67,7 +67,7 @@ func testResume(c *lockTest) {
 		late := r
 		late.ResumeWithin = 9 * time.Minute
 		c.refresh(late, engine.UnknownID)
-		c.wantFree("d")
+		c.wantFree()
 
 		got := c.refresh(r, engine.Resumed)
 		again := got.Lock
@@ -126,7 +126,7 @@ func testRelease(c *lockTest) {
 	if got := c.release("d", "ann", engine.Released); got.ID != l.ID || got.Owner != "ann" || got.Fence != l.Fence {
 		c.Errorf("released %+v, want %+v", got, l)
 	}
-	c.wantFree("d")
+	c.wantFree()
 	for _, owner := range []string{"ann", "bob", ""} {
 		c.release("d", owner, engine.Free)
 		c.release("never", owner, engine.Free)
@@ -167,7 +167,7 @@ func testForceRelease(c *lockTest) {
 	if err != nil || got.ID != l.ID || got.Owner != "ann" {
 		c.Errorf("got %+v, %v, want the lock", got, err)
 	}
-	c.wantFree("d")
+	c.wantFree()
 	c.release("d", "ann", engine.Free)
 	c.refresh(engine.Refresh{Key: l.Key, ID: l.ID, Owner: "ann", TTL: time.Hour, ResumeWithin: time.Hour}, engine.UnknownID)
 	if _, err := c.store.ForceRelease(c.ctx, l.Key, l.ID, note); !fault.Is(err, fault.NotFound) {

@@ -102,13 +102,13 @@ func (c *lockTest) wantLock(want engine.Lock) {
 	}
 }
 
-// wantFree checks that no lock is to be seen.
-func (c *lockTest) wantFree(name string) {
+// wantFree checks that no lock of the draft d is to be seen.
+func (c *lockTest) wantFree() {
 	c.Helper()
-	if got, err := c.store.Fetch(c.ctx, draft(name)); !fault.Is(err, fault.NotFound) {
+	if got, err := c.store.Fetch(c.ctx, draft("d")); !fault.Is(err, fault.NotFound) {
 		c.Errorf("Fetch = %+v, %v, want %q", got, err, fault.NotFound)
 	}
-	if got, err := c.store.List(c.ctx, engine.Filter{Namespace: "ns", Names: []string{name}}); err != nil || len(got) != 0 {
+	if got, err := c.store.List(c.ctx, engine.Filter{Namespace: "ns", Names: []string{"d"}}); err != nil || len(got) != 0 {
 		c.Errorf("List = %+v, %v, want nothing", got, err)
 	}
 }
@@ -174,7 +174,7 @@ func testOutdated(c *lockTest) {
 	c.advance(59 * time.Minute)
 	c.acquire("d", "bob", engine.Held)
 	c.advance(time.Minute)
-	c.wantFree("d")
+	c.wantFree()
 	c.release("d", "ann", engine.Free)
 	got := c.acquire("d", "bob", engine.Granted)
 	if !got.Expired || got.Lock.ID == former.ID || got.Lock.Fence <= former.Fence {
@@ -217,7 +217,7 @@ func testLeftBefore(c *lockTest) {
 	if g, err := c.store.Acquire(left, engine.Acquire{Key: draft("d"), Owner: "ann", TTL: time.Hour}); err == nil {
 		c.Errorf("got %+v for a cancelled context", g)
 	}
-	c.wantFree("d")
+	c.wantFree()
 }
 
 func testFence(c *lockTest) {

@@ -1,0 +1,107 @@
+// Package testserver gives the tests of a package a PostgreSQL: that of TEST_DATABASE_URL,
+// or a throw-away one of the test process.
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/devpostgres"
+)
+
+const (
+	// databaseVariable names a running server for the tests, such as CI's.
+	databaseVariable = "TEST_DATABASE_URL"
+	// maxConnections lets some thirty tests with a pool of their own run at once.
+	maxConnections = "300"
+	poolSize       = "16"
+
+	startTimeout = 5 * time.Minute // a download of the binaries included
+)
+
+// shared is the database of this test process. TestMain can hand it to tests in a variable
+// only.
+var shared database
+
+type database struct {
+	start  sync.Once
+	inMain bool
+	url    string
+	err    error
+	server *devpostgres.Server // nil for a database that this process did not start
+}
+
+// Main runs the tests of a package and returns the exit code: os.Exit(testserver.Main(m)). The
+// database is that of TEST_DATABASE_URL, else a throw-away server of this process. That one
+// starts when the first test asks for it and stops after the last.
+func Main(m *testing.M) int {
+	shared.inMain = true
+	code := m.Run()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	return code
+}
+
+// URL returns the address of the tests' database. The user of the throw-away one is a
+// superuser.
+func URL(tb testing.TB) string {
+	tb.Helper()
+	if !shared.inMain {
+		tb.Fatal("TestMain must call testserver.Main")
+	}
+	shared.start.Do(func() { shared.open(os.Getenv(databaseVariable)) })
+	if shared.err != nil {
+		tb.Fatal(shared.err)
+	}
+	return shared.url
+}
+
+func (d *database) open(given string) {
+	if given != "" {
+		d.url = given
+		return
+	}
+	// The server outlives the first test, which starts it.
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	d.server, d.err = devpostgres.Start(ctx, devpostgres.Options{
+		Log:      slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Settings: map[string]string{"max_connections": maxConnections},
+	})
+	if d.err == nil {
+		d.url = d.server.URL()
+	}
+}
+
+func (d *database) stop() error {
+	if d.server == nil {
+		return nil
+	}
+	return d.server.Stop()
+}
+
+// WithPool adds the size of a pool of sixteen connections to a connection string of either form that pgx reads: a URL,
+// or words like host=….
+func WithPool(database string) (string, error) {
+	if !strings.Contains(database, "://") {
+		return database + " pool_max_conns=" + poolSize, nil
+	}
+	u, err := url.Parse(database)
+	if err != nil {
+		return "", errors.New(databaseVariable + " is no URL") // the parser's message may hold the password
+	}
+	q := u.Query()
+	q.Set("pool_max_conns", poolSize)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}

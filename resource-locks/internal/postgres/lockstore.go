@@ -1,0 +1,308 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+// Parts of the statements about locks l.
+const (
+	// live reads clock_timestamp(), because now() stands still while a statement waits for
+	// a row.
+	live = `(l.ended_at IS NULL AND l.expires_at > clock_timestamp())`
+
+	// keyed selects the lock of a key.
+	keyed = `l.namespace = $1::text AND l.name = $2::text`
+
+	// bounds is a first part that ends the wait for a row, for this statement alone, also
+	// through PgBouncer. Parts that write have to read it.
+	bounds = `bounds AS MATERIALIZED (SELECT set_config('lock_timeout', '2s', true))`
+
+	// lazyBounds is bounds for a statement that may return before its WAL is on disk.
+	lazyBounds = `bounds AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '2s', true), set_config('synchronous_commit', 'off', true))`
+
+	// clock reads the clock once for several columns. OFFSET keeps the planner from copying
+	// the call.
+	clock = `(SELECT clock_timestamp() AS at OFFSET 0) c`
+)
+
+// sweepTime returns when a sweep looks at a row that is due at a time.
+func sweepTime(at string) string {
+	return `date_bin('1 minute', ` + at + `, timestamptz '2000-01-01 00:00:00+00') + interval '1 minute'`
+}
+
+// lockColumns are what lockFields takes, lockColumnNames their names in a part.
+const (
+	lockColumns = `l.namespace, l.name, l.id, l.fence, l.owner, l.kind, l.value, l.granted_at, l.renewed_at, l.expires_at, l.requests`
+
+	lockColumnNames = `namespace, name, id, fence, owner, kind, value, granted_at, renewed_at, expires_at, requests`
+)
+
+// lockFields are what lockColumns are read into, and after them more.
+func lockFields(l *engine.Lock, more ...any) []any {
+	return append([]any{
+		&l.Namespace, &l.Name, &l.ID, &l.Fence, &l.Owner, &l.Kind, &l.Value,
+		(*utcTime)(&l.GrantedAt), (*utcTime)(&l.RenewedAt), (*utcTime)(&l.ExpiresAt), &l.Requests,
+	}, more...)
+}
+
+// acquireSQL decides in one statement, so no two callers can both read and then both
+// write.
+//
+//   - The first part reads the lock that refuses the caller. A refused caller locks no row
+//     and writes nothing.
+//   - A row that is free, outdated or the owner's is taken. The clock is read once more
+//     under the lock of the row, and one subquery judges, so that all columns agree.
+//   - It returns nothing if another caller took the row meanwhile.
+var acquireSQL = `
+WITH ` + bounds + `,
+refused AS MATERIALIZED (
+    SELECT ` + lockColumns + `, l.replaced FROM {schema}.lock l
+     WHERE ` + keyed + ` AND ` + live + ` AND (l.owner <> $3::text OR $8::boolean)),
+taken AS (
+    INSERT INTO {schema}.lock AS l (namespace, name, id, fence, owner, kind, value,
+           granted_at, renewed_at, expires_at, sweep_after, replaced)
+    SELECT $1::text, $2::text, $7::uuid, nextval('{schema}.lock_fence'), $3::text, $4::text, $5::text,
+           c.at, c.at, c.at + $6::interval, ` + sweepTime(`(c.at + $6::interval)`) + `, false
+      FROM ` + clock + ` CROSS JOIN bounds
+     WHERE NOT EXISTS (SELECT FROM refused)
+    ON CONFLICT ON CONSTRAINT lock_pkey DO UPDATE
+       SET (id, fence, owner, kind, value, granted_at, renewed_at, expires_at, sweep_after, ended_at, replaced, requests) = (
+           SELECT CASE WHEN j.own THEN l.id ELSE excluded.id END,
+                  CASE WHEN j.own THEN l.fence ELSE nextval('{schema}.lock_fence') END,
+                  excluded.owner, excluded.kind, excluded.value,
+                  CASE WHEN j.own THEN l.granted_at ELSE j.at END,
+                  j.at, j.at + $6::interval, ` + sweepTime(`(j.at + $6::interval)`) + `, NULL::timestamptz,
+                  CASE WHEN j.own THEN l.replaced ELSE l.ended_at IS NULL END,
+                  CASE WHEN j.own THEN l.requests END
+             FROM (SELECT c.at, l.owner = excluded.owner AND l.ended_at IS NULL AND l.expires_at > c.at AS own
+                     FROM ` + clock + ` OFFSET 0) j)
+     WHERE NOT ` + live + ` OR l.owner = excluded.owner AND NOT $8::boolean
+    RETURNING ` + lockColumns + `, l.replaced)
+SELECT ` + lockColumnNames + `, replaced, true FROM taken
+UNION ALL
+SELECT ` + lockColumnNames + `, replaced, false FROM refused`
+
+// LockStore implements engine.LockStore on the table lock.
+type LockStore struct {
+	db *DB
+	// statements with their tables
+	acquire, refresh, release, forceRelease, ask, fetch string
+}
+
+var _ engine.LockStore = (*LockStore)(nil)
+
+// NewLockStore returns the flat locks in db.
+func NewLockStore(db *DB) *LockStore {
+	return &LockStore{
+		db: db, acquire: db.nameTables(acquireSQL), refresh: db.nameTables(refreshSQL), release: db.nameTables(releaseSQL),
+		forceRelease: db.nameTables(forceReleaseSQL), ask: db.nameTables(askSQL), fetch: db.nameTables(fetchSQL),
+	}
+}
+
+// Acquire implements engine.LockStore.
+func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
+	const op = "acquiring a lock"
+	id := uuid.New()
+	var g engine.Grant
+	var replaced, taken bool
+	args := []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL, id, a.Keep}
+	err := s.changeLock(ctx, op, s.acquire, args, lockFields(&g.Lock, &replaced, &taken), nil)
+	switch {
+	case err != nil:
+		return engine.Grant{}, err
+	case taken && g.Lock.ID == id:
+		g.Outcome, g.Expired = engine.Granted, replaced
+	case taken:
+		g.Outcome = engine.Renewed
+	case g.Lock.Owner == a.Owner:
+		g.Outcome = engine.Kept
+	default:
+		g.Outcome = engine.Held
+	}
+	return g, nil
+}
+
+// changeLock runs a statement that changes a lock or returns the one that it met. It runs
+// the statement again while others change the row: without a row, and if stale says so.
+// A nil stale means that there always is a row.
+func (s *LockStore) changeLock(ctx context.Context, op, statement string, args, dest []any, stale func() bool) error {
+	return s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+		for range attempts {
+			err := conn.QueryRow(ctx, statement, args...).Scan(dest...)
+			switch {
+			case errors.Is(err, pgx.ErrNoRows) && stale == nil:
+				continue
+			case err != nil, stale == nil, !stale():
+				return err
+			}
+		}
+		return errBusy(op)
+	})
+}
+
+// refreshSQL renews the live lock or grants the ended one anew. It also returns the row
+// as it was before, and whether it could be changed then.
+var refreshSQL = `
+WITH ` + bounds + `,
+seen AS MATERIALIZED (
+    SELECT ` + lockColumns + `, l.replaced, ` + live + ` AS live, l.owner = $4::text AND (` + live + ` OR ` + resumable + `) AS own
+      FROM {schema}.lock l WHERE ` + keyed + ` AND l.id = $3::uuid),
+changed AS (
+    UPDATE {schema}.lock l
+       SET (id, fence, granted_at, renewed_at, expires_at, sweep_after, ended_at, replaced, requests) = (
+           SELECT CASE WHEN j.live THEN l.id ELSE $7::uuid END,
+                  CASE WHEN j.live THEN l.fence ELSE nextval('{schema}.lock_fence') END,
+                  CASE WHEN j.live THEN l.granted_at ELSE j.at END,
+                  j.at, j.at + $5::interval, ` + sweepTime(`(j.at + $5::interval)`) + `, NULL::timestamptz,
+                  CASE WHEN j.live THEN l.replaced ELSE l.ended_at IS NULL END,
+                  CASE WHEN j.live THEN l.requests END
+             FROM (SELECT c.at, l.ended_at IS NULL AND l.expires_at > c.at AS live FROM ` + clock + ` OFFSET 0) j)
+      FROM bounds
+     WHERE ` + keyed + ` AND l.id = $3::uuid AND l.owner = $4::text AND (` + live + ` OR ` + resumable + `)
+    RETURNING ` + lockColumns + `, l.replaced)
+SELECT ` + lockColumnNames + `, replaced, true, true, false FROM changed
+UNION ALL
+SELECT ` + lockColumnNames + `, replaced, false, live, own FROM seen WHERE NOT EXISTS (SELECT FROM changed)`
+
+// resumable is a lock that has ended less than $6 ago.
+const resumable = `coalesce(l.ended_at, l.expires_at) > clock_timestamp() - $6::interval`
+
+// Refresh implements engine.LockStore.
+func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renewal, error) {
+	id := uuid.New()
+	var renewal engine.Renewal
+	var replaced, changed, live, own bool
+	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id}
+	err := s.changeLock(ctx, "refreshing a lock", s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
+		func() bool { return own && !changed })
+	switch {
+	case isNoRow(err):
+		return engine.Renewal{Outcome: engine.UnknownID}, nil
+	case err != nil:
+		return engine.Renewal{}, err
+	case changed && renewal.Lock.ID == id:
+		renewal.Outcome, renewal.Expired = engine.Resumed, replaced
+	case changed:
+		renewal.Outcome = engine.Refreshed
+	case live:
+		renewal.Outcome = engine.NotOwner
+	default:
+		return engine.Renewal{Outcome: engine.UnknownID}, nil
+	}
+	return renewal, nil
+}
+
+// isNoRow reports whether the statement of a fault returned no row.
+func isNoRow(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// releaseSQL also returns the live lock as it was before. If that is the owner's and did
+// not end, another call changed it meanwhile.
+var releaseSQL = `
+WITH ` + lazyBounds + `,
+seen AS MATERIALIZED (SELECT ` + lockColumns + `, l.owner = $3::text AS own FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live + `),
+ended AS (
+    UPDATE {schema}.lock l SET ended_at = clock_timestamp() FROM bounds
+     WHERE ` + keyed + ` AND l.owner = $3::text AND ` + live + `
+    RETURNING ` + lockColumns + `)
+SELECT ` + lockColumnNames + `, true, true FROM ended
+UNION ALL
+SELECT ` + lockColumnNames + `, false, own FROM seen WHERE NOT EXISTS (SELECT FROM ended)`
+
+// Release implements engine.LockStore. A crash of PostgreSQL may undo it; the lock then
+// lives until its TTL ends.
+func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
+	var l engine.Lock
+	var ended, own bool
+	err := s.changeLock(ctx, "releasing a lock", s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
+		func() bool { return own && !ended })
+	switch {
+	case isNoRow(err):
+		return engine.Lock{}, engine.Free, nil
+	case err != nil:
+		return engine.Lock{}, "", err
+	case ended:
+		return l, engine.Released, nil
+	}
+	return l, engine.Held, nil
+}
+
+var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live
+
+// Fetch implements engine.LockStore.
+func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, error) {
+	var l engine.Lock
+	err := s.db.conns.Read(ctx, func() error {
+		return s.db.conns.Urgent.QueryRow(ctx, s.fetch, key.Namespace, key.Name).Scan(lockFields(&l)...)
+	})
+	if isNoRow(err) {
+		return engine.Lock{}, errNoLock()
+	}
+	return l, toFault("reading a lock", err)
+}
+
+const listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
+
+// List implements engine.LockStore.
+func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
+	statement, args := filterLocks(f)
+	return readRows(ctx, s.db, s.db.conns.Ordinary, "listing locks", s.db.nameTables(statement), args, scanLock)
+}
+
+// filterLocks returns a statement with a condition for each part of f that is set, so
+// that the planner can use the primary key.
+func filterLocks(f engine.Filter) (statement string, args []any) {
+	var sql strings.Builder
+	sql.WriteString(listSQL)
+	where := func(condition string, values ...any) {
+		sql.WriteString(" AND ")
+		for _, v := range values {
+			args = append(args, v)
+			condition = strings.Replace(condition, "?", placeholder(len(args)), 1)
+		}
+		sql.WriteString(condition)
+	}
+	switch {
+	case f.Namespace == "":
+	case f.Prefix:
+		where(`l.namespace >= ?::text AND starts_with(l.namespace, ?::text)`, f.Namespace, f.Namespace)
+	default:
+		where(`l.namespace = ?::text`, f.Namespace)
+	}
+	if f.Names != nil {
+		where(`l.name = ANY(?::text[])`, f.Names)
+	}
+	if f.Kind != "" {
+		where(`l.kind = ?::text`, f.Kind)
+	}
+	if (f.After != engine.Key{}) {
+		where(`(l.namespace, l.name) > (?::text, ?::text)`, f.After.Namespace, f.After.Name)
+	}
+	sql.WriteString(" ORDER BY l.namespace, l.name")
+	if f.Limit > 0 {
+		args = append(args, f.Limit)
+		sql.WriteString(" LIMIT " + placeholder(len(args)) + "::bigint")
+	}
+	return sql.String(), args
+}
+
+func scanLock(row pgx.CollectableRow) (l engine.Lock, err error) {
+	err = row.Scan(lockFields(&l)...)
+	return l, err
+}
+
+const countSQL = `
+SELECT l.namespace, l.kind, count(*) FROM {schema}.lock l WHERE ` + live + ` GROUP BY l.namespace, l.kind ORDER BY l.namespace, l.kind`
+
+// Count implements engine.LockStore.
+func (s *LockStore) Count(ctx context.Context) ([]engine.KindCount, error) {
+	return readRows(ctx, s.db, s.db.conns.Ordinary, "counting locks", s.db.nameTables(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
+}

@@ -1,0 +1,28 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/resource-locks/internal/postgres/pgtest"
+)
+
+// modes are the ways in which connections send statements. PgBouncer needs exec.
+var modes = map[string]string{"prepared": "", "exec": "&default_query_exec_mode=exec"}
+
+func TestLockStore(t *testing.T) {
+	t.Parallel()
+	for mode, parameters := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			enginetest.RunLockStore(t, func(t *testing.T) (engine.LockStore, func(time.Duration)) {
+				s := pgtest.New(t)
+				db := s.Open(parameters)
+				return postgres.NewLockStore(db), func(d time.Duration) { s.Advance(db, d) }
+			})
+		})
+	}
+}

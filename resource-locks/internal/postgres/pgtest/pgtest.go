@@ -1,0 +1,89 @@
+// Package pgtest gives tests a schema of resource-locks of their own in a real PostgreSQL.
+// A package of tests calls [Main] from its TestMain.
+package pgtest
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/database"
+	"checkoutlock/devpostgres/testserver"
+	"checkoutlock/resource-locks/internal/postgres"
+)
+
+const cleanupTimeout = 2 * time.Minute // for a slow disk
+
+// Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)).
+func Main(m *testing.M) int { return testserver.Main(m) }
+
+// Schema is an installed schema of one test.
+type Schema struct {
+	Name string
+	tb   testing.TB
+}
+
+// New installs a schema. When the test ends, it is dropped.
+func New(tb testing.TB) *Schema {
+	tb.Helper()
+	id := uuid.New()
+	s := &Schema{Name: "rl" + hex.EncodeToString(id[:8]), tb: tb}
+	db := s.Open("")
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), cleanupTimeout)
+		defer cancel()
+		db := s.open(ctx, "")
+		defer db.Close()
+		if _, err := db.Pool().Exec(ctx, `DROP SCHEMA `+s.Name+` CASCADE`); err != nil {
+			tb.Error(err)
+		}
+	})
+	if err := db.Install(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// Open returns connections of one more process to the schema. They close when the test
+// ends. parameters extend the connection's URL, such as "&default_query_exec_mode=exec".
+func (s *Schema) Open(parameters string) *postgres.DB {
+	s.tb.Helper()
+	db := s.open(s.tb.Context(), parameters)
+	s.tb.Cleanup(db.Close)
+	return db
+}
+
+func (s *Schema) open(ctx context.Context, parameters string) *postgres.DB {
+	s.tb.Helper()
+	direct := testserver.URL(s.tb)
+	pooled, err := testserver.WithPool(direct)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	cfg := database.Config{URL: pooled + parameters, MigrateURL: direct}
+	db, err := postgres.OpenSchema(ctx, cfg, s.Name, slog.New(slog.NewTextHandler(s.tb.Output(), nil)))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return db
+}
+
+// Advance makes time pass: it moves all times of the schema into the past.
+func (s *Schema) Advance(db *postgres.DB, d time.Duration) {
+	s.tb.Helper()
+	for _, statement := range []string{
+		`UPDATE ` + s.Name + `.lock SET granted_at = granted_at - $1::interval, renewed_at = renewed_at - $1::interval,
+		        expires_at = expires_at - $1::interval, ended_at = ended_at - $1::interval, sweep_after = sweep_after - $1::interval`,
+		`UPDATE ` + s.Name + `.forced_release SET at = at - $1::interval`,
+		`UPDATE ` + s.Name + `.instance SET lease_until = lease_until - $1::interval, ended_at = ended_at - $1::interval`,
+		`UPDATE ` + s.Name + `.claim SET queued_at = queued_at - $1::interval, held_at = held_at - $1::interval, ends_at = ends_at - $1::interval`,
+	} {
+		if _, err := db.Pool().Exec(s.tb.Context(), statement, d); err != nil {
+			s.tb.Error(err)
+		}
+	}
+}

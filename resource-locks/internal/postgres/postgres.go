@@ -1,0 +1,141 @@
+// Package postgres holds all SQL of the service: the store of flat locks, the store of
+// claims, and the migrations' driver.
+//
+// Every statement names its tables with the schema, quoted, and needs no search_path. So
+// PgBouncer's transaction mode works.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/database"
+	"checkoutlock/migrations"
+	"checkoutlock/schemas/fault"
+)
+
+// schemaName is the PostgreSQL schema of the service.
+const schemaName = "resource_locks"
+
+// DB reaches the schema of the service. It is safe for concurrent use.
+type DB struct {
+	conns  *database.DB
+	schema string
+	log    *slog.Logger
+}
+
+// Open prepares the connections. It does not connect: Await waits for the server.
+func Open(ctx context.Context, cfg database.Config, log *slog.Logger) (*DB, error) {
+	return OpenSchema(ctx, cfg, schemaName, log)
+}
+
+// OpenSchema is Open for another schema, such as that of a test.
+func OpenSchema(ctx context.Context, cfg database.Config, schema string, log *slog.Logger) (*DB, error) {
+	conns, err := database.Open(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{conns: conns, schema: schema, log: log}, nil
+}
+
+// Close waits for connections in use and closes them.
+func (db *DB) Close() { db.conns.Close() }
+
+// Pool returns the connections for lists and upkeep, for tests and statistics.
+func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
+
+// nameTables puts the quoted schema into a statement.
+func (db *DB) nameTables(statement string) string {
+	return strings.ReplaceAll(statement, "{schema}", pgx.Identifier{db.schema}.Sanitize())
+}
+
+// migrations returns the schema and its migrations.
+func (db *DB) migrations() database.Schema {
+	return database.Schema{Name: db.schema, URL: db.conns.MigrateURL, Files: migrations.ResourceLocks, Folder: "resourcelocks", Log: db.log}
+}
+
+// Install creates the schema if there is none, and runs the migrations that it lacks.
+func (db *DB) Install(ctx context.Context) error { return explainDirty(db.migrations().Up(ctx)) }
+
+// Repair completes a migration that did not end, and then installs what is missing.
+func (db *DB) Repair(ctx context.Context) error { return db.migrations().Repair(ctx) }
+
+// MigrateDown undoes all migrations. All locks, claims and notes are lost.
+func (db *DB) MigrateDown(ctx context.Context) error {
+	return explainDirty(db.migrations().Down(ctx))
+}
+
+// explainDirty names the command that repairs the schema.
+func explainDirty(err error) error {
+	var dirty *database.DirtyError
+	if errors.As(err, &dirty) {
+		return fault.Wrap(err, fault.TenantNotReady,
+			"The schema is dirty: migration %d did not end. Repair it with resource-locks migrate -repair", dirty.Version)
+	}
+	return err
+}
+
+// Await waits until the database answers and takes writes, for patience at most; 0 does
+// not wait. The text of its error is safe to show.
+func (db *DB) Await(ctx context.Context, patience time.Duration) error {
+	return db.conns.Await(ctx, patience, db.checkServer)
+}
+
+const serverSQL = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
+
+// checkServer returns why the server cannot be used.
+func (db *DB) checkServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, database.ReadyTimeout)
+	defer cancel()
+	var readOnly bool
+	err := db.conns.Read(ctx, func() error { return db.conns.Urgent.QueryRow(ctx, serverSQL).Scan(&readOnly) })
+	switch {
+	case err != nil:
+		return db.conns.Unreachable(err)
+	case readOnly:
+		db.conns.Reset() // new connections may lead to the new primary
+		return database.ErrReadOnly
+	}
+	return nil
+}
+
+const versionSQL = `SELECT version, dirty FROM {schema}.` + database.VersionTable
+
+// Ready returns why the service cannot work: the server, or missing migrations. The text
+// of its error is safe to show.
+func (db *DB) Ready(ctx context.Context) error {
+	if err := db.checkServer(ctx); err != nil {
+		return err
+	}
+	needed, err := migrations.LatestResourceLocks()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, database.ReadyTimeout)
+	defer cancel()
+	var version uint
+	var dirty bool
+	err = db.conns.Read(ctx, func() error {
+		return db.conns.Urgent.QueryRow(ctx, db.nameTables(versionSQL)).Scan(&version, &dirty)
+	})
+	const undefinedTable = "42P01"
+	code, _ := database.SQLState(err)
+	switch {
+	case code == undefinedTable, errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("the schema %s is not installed: run resource-locks migrate", db.schema)
+	case err != nil:
+		return db.conns.Unreachable(err)
+	case dirty:
+		return explainDirty(&database.DirtyError{Version: int(version)})
+	case version < needed:
+		return fmt.Errorf("the schema %s has version %d, and this build needs %d: run resource-locks migrate", db.schema, version, needed)
+	}
+	return nil
+}

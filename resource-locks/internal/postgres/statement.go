@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/database"
+	"checkoutlock/schemas/fault"
+)
+
+const (
+	// writeTimeout bounds a statement that writes, once it is sent.
+	writeTimeout = 5 * time.Second
+	// leastWriteTimeout is its bound for a caller with less time.
+	leastWriteTimeout = time.Second
+	// attempts is how often a statement runs at most: PostgreSQL rolled it back, or another
+	// one changed the row that it had read.
+	attempts = 10
+
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
+)
+
+// writeRow runs f, which writes, on a connection for locks. From then on the end of the
+// caller does not stop f, because a cancelled statement costs the connection and leaves
+// its outcome open. f runs again after a rollback by PostgreSQL.
+func (db *DB) write(ctx context.Context, op string, f func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := db.conns.Urgent.Acquire(ctx)
+	if err != nil {
+		return toFault(op, fmt.Errorf("getting a connection: %w", err))
+	}
+	defer conn.Release()
+	bound := writeTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		bound = min(max(time.Until(deadline), leastWriteTimeout), writeTimeout)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	defer cancel()
+	for range attempts {
+		database.TakeUnconfirmed(conn.Conn().PgConn()) // an earlier statement may have left a mark
+		err = f(ctx, conn)
+		if database.TakeUnconfirmed(conn.Conn().PgConn()) {
+			err = database.ErrUnconfirmed
+			break
+		}
+		code, _ := database.SQLState(err)
+		if code != serializationFailure && code != deadlockDetected {
+			break
+		}
+	}
+	if database.ConnectionLost(err) {
+		db.conns.Reset()
+	}
+	return toFault(op, err)
+}
+
+// readRows returns what scan makes of each row of a statement that only reads.
+func readRows[T any](ctx context.Context, db *DB, pool *pgxpool.Pool, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
+	var found []T
+	err := db.conns.Read(ctx, func() (err error) {
+		rows, _ := pool.Query(ctx, statement, args...) // a Query error surfaces in CollectRows
+		found, err = pgx.CollectRows(rows, scan)
+		return err
+	})
+	return found, toFault(op, err)
+}
+
+// toFault is database.ToFault with the faults of lock_timeout.
+func toFault(op string, err error) error {
+	if code, _ := database.SQLState(err); code == lockNotAvailable {
+		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
+	}
+	return database.ToFault(op, err)
+}
+
+// errBusy is a row that others changed in all attempts.
+func errBusy(op string) error { return fault.New(fault.Timeout, "timed out while %s", op) }
+
+// utcTime reads a timestamptz in UTC, and NULL as the zero time.
+type utcTime time.Time
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (t *utcTime) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*t = utcTime{}
+	if v.Valid {
+		*t = utcTime(v.Time.UTC())
+	}
+	return nil
+}
