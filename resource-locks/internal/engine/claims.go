@@ -23,7 +23,7 @@ type Claims struct {
 	instance   uuid.UUID // new after a lost lease; Nil before the first one
 	leaseUntil time.Time // by this process's clock, never later than in the store
 	tickets    map[uuid.UUID]*Ticket
-	waiting    int // tickets of stored claims that are neither held nor over
+	waiting    int // tickets that wait
 }
 
 // Ticket is one claim of a connection.
@@ -39,6 +39,7 @@ type Ticket struct {
 
 	// Claims.mu guards these.
 	stored bool   // Enqueue has answered
+	waits  bool   // counted in Claims.waiting
 	isHeld bool   // held is closed
 	isLost bool   // lost is closed
 	ending ending // the front has ended it; it stays until the store knows

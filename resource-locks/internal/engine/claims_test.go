@@ -124,6 +124,7 @@ func TestClaims_AnotherProcessIsWokenWithin50ms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := enginetest.NewStore()
 		a, b := startProcess(t, store), startProcess(t, store)
+		lockPath(t, b, "held before")
 		first, second := lockPath(t, a, "a"), lockPath(t, b, "a")
 		<-time.After(time.Second)
 		if err := a.Release(t.Context(), first); err != nil {

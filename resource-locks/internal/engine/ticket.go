@@ -36,11 +36,12 @@ func (c *Claims) addTicket(claim *Claim) (*Ticket, error) {
 func (c *Claims) noteStored(t *Ticket, held bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if held {
-		c.markHeld(t) // it never waited
-	}
 	t.stored = true
+	if held {
+		c.markHeld(t)
+	}
 	if !t.isHeld && !t.isLost {
+		t.waits = true
 		c.waiting++
 	}
 	return t.isHeld
@@ -67,10 +68,10 @@ func (c *Claims) markLost(t *Ticket) {
 	close(t.lost)
 }
 
-// stopWaiting keeps the number of waiting tickets before t changes. The caller has locked
-// mu.
+// stopWaiting keeps the number of waiting tickets. The caller has locked mu.
 func (c *Claims) stopWaiting(t *Ticket) {
-	if t.stored && !t.isHeld && !t.isLost && t.ending == notEnding {
+	if t.waits {
+		t.waits = false
 		c.waiting--
 	}
 }

@@ -1,0 +1,186 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+)
+
+// encodeResources returns paths and modes, each pair once. A path is its segments, each
+// with a zero byte behind it. No segment has one.
+func encodeResources(resources []engine.Resource) (paths [][]byte, writes []bool) {
+	seen := map[string]bool{}
+	for _, r := range resources {
+		path := []byte{} // not nil, which is NULL
+		for _, segment := range r.Path {
+			path = append(append(path, segment...), 0)
+		}
+		key := string(path) + map[bool]string{false: "r", true: "w"}[r.Write]
+		if !seen[key] {
+			seen[key] = true
+			paths, writes = append(paths, path), append(writes, r.Write)
+		}
+	}
+	return paths, writes
+}
+
+func decodeResources(paths [][]byte, writes []bool) []engine.Resource {
+	resources := make([]engine.Resource, len(paths))
+	for i, path := range paths {
+		resources[i].Write = writes[i]
+		if text, ok := strings.CutSuffix(string(path), "\x00"); ok {
+			resources[i].Path = strings.Split(text, "\x00")
+		}
+	}
+	return resources
+}
+
+// A lease need not survive a crash: it only ends earlier then.
+const (
+	startLeaseSQL = `
+WITH ` + lazyBounds + `,
+old AS (
+    DELETE FROM {schema}.instance i WHERE i.ended_at < clock_timestamp() - interval '1 day'
+       AND NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.instance = i.id))
+INSERT INTO {schema}.instance (id, lease_until) SELECT $1::uuid, clock_timestamp() + $2::interval FROM bounds`
+
+	keepLeaseSQL = `
+WITH ` + lazyBounds + `
+UPDATE {schema}.instance i SET lease_until = clock_timestamp() + $2::interval FROM bounds
+ WHERE i.id = $1::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()`
+
+	endLeaseSQL = `
+UPDATE {schema}.instance i SET ended_at = clock_timestamp()
+ WHERE i.id = $1::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()`
+)
+
+// exec runs a statement that writes, and returns how many rows it changed.
+func (s *ClaimStore) exec(ctx context.Context, op, statement string, args ...any) (changed int, err error) {
+	err = s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+		tag, err := conn.Exec(ctx, statement, args...)
+		changed = int(tag.RowsAffected())
+		return err
+	})
+	return changed, err
+}
+
+// StartLease implements engine.ClaimStore.
+func (s *ClaimStore) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
+	_, err := s.exec(ctx, "starting the lease", s.db.nameTables(startLeaseSQL), instance, length)
+	return err
+}
+
+// KeepLease implements engine.ClaimStore.
+func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
+	changed, err := s.exec(ctx, "keeping the lease", s.keepLease, instance, length)
+	if err == nil && changed == 0 {
+		return fault.New(fault.NotFound, "The lease has ended")
+	}
+	return err
+}
+
+// EndLease implements engine.ClaimStore.
+func (s *ClaimStore) EndLease(ctx context.Context, instance uuid.UUID) error {
+	_, err := s.exec(ctx, "ending the lease", s.db.nameTables(endLeaseSQL), instance)
+	return err
+}
+
+const openNamespaceSQL = `
+INSERT INTO {schema}.namespace (name, last_number)
+SELECT $1::text, 0 WHERE NOT EXISTS (SELECT FROM {schema}.namespace n WHERE n.name = $1::text)
+ON CONFLICT ON CONSTRAINT namespace_pkey DO NOTHING`
+
+// OpenNamespace implements engine.ClaimStore.
+func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
+	_, err := s.exec(ctx, "opening a namespace", s.db.nameTables(openNamespaceSQL), namespace)
+	return err
+}
+
+const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.is_new`
+
+// NewGrants implements engine.ClaimStore.
+func (s *ClaimStore) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error) {
+	return readRows(ctx, s.db, s.db.conns.Urgent, "reading new grants", s.newGrants, []any{instance}, pgx.RowTo[uuid.UUID])
+}
+
+const noteGrantsSQL = `
+WITH ` + lazyBounds + `
+UPDATE {schema}.claim c SET is_new = false FROM bounds WHERE c.id = ANY($1::text::uuid[]) AND c.is_new`
+
+// NoteGrants implements engine.ClaimStore.
+func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
+	_, err := s.exec(ctx, "noting new grants", s.noteGrants, joinIDs(ids))
+	return err
+}
+
+// joinIDs returns ids as the text of an array, because connections in exec mode know no
+// type for a slice of them.
+func joinIDs(ids []uuid.UUID) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return "{" + strings.Join(texts, ",") + "}"
+}
+
+const claimsOfSQL = `
+SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.ends_at IS NULL`
+
+// ClaimsOf implements engine.ClaimStore.
+func (s *ClaimStore) ClaimsOf(ctx context.Context, instance uuid.UUID) ([]engine.ClaimState, error) {
+	return readRows(ctx, s.db, s.db.conns.Ordinary, "comparing claims", s.db.nameTables(claimsOfSQL), []any{instance},
+		pgx.RowToStructByPos[engine.ClaimState])
+}
+
+const statsSQL = `
+SELECT n.last_number,
+       count(c.id) FILTER (WHERE c.held_at IS NULL), count(c.id) FILTER (WHERE c.held_at IS NOT NULL),
+       coalesce(sum(c.resources) FILTER (WHERE c.held_at IS NULL), 0), coalesce(sum(c.resources) FILTER (WHERE c.held_at IS NOT NULL), 0),
+       (SELECT count(DISTINCT r.path) FROM {schema}.claim_resource r WHERE r.namespace = $1::text)
+  FROM {schema}.namespace n LEFT JOIN {schema}.claim c ON c.namespace = n.name
+ WHERE n.name = $1::text GROUP BY n.last_number`
+
+// Stats implements engine.ClaimStore.
+func (s *ClaimStore) Stats(ctx context.Context, namespace string) (engine.NamespaceStats, error) {
+	var n engine.NamespaceStats
+	err := s.db.conns.Read(ctx, func() error {
+		return s.db.conns.Ordinary.QueryRow(ctx, s.db.nameTables(statsSQL), namespace).
+			Scan(&n.LastNumber, &n.Waiting, &n.Held, &n.WaitingResources, &n.HeldResources, &n.Paths)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return engine.NamespaceStats{}, fault.New(fault.NotFound, "Namespace not found")
+	}
+	return n, toFault("counting claims", err)
+}
+
+const listClaimsSQL = `
+SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at, c.held_at, c.ends_at, coalesce(c.waits_for, 0),
+       ARRAY(SELECT r.path FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position),
+       ARRAY(SELECT r.write FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position)
+  FROM {schema}.claim c ORDER BY c.namespace, c.number LIMIT $1::bigint`
+
+// ListClaims implements engine.ClaimStore.
+func (s *ClaimStore) ListClaims(ctx context.Context, limit int) ([]engine.ClaimInfo, error) {
+	return readRows(ctx, s.db, s.db.conns.Ordinary, "listing claims", s.db.nameTables(listClaimsSQL), []any{limit},
+		func(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
+			var paths [][]byte
+			var writes []bool
+			err = row.Scan(&c.ID, &c.Namespace, &c.Instance, &c.Abandon, &c.Owner, &c.Number,
+				(*utcTime)(&c.QueuedAt), (*utcTime)(&c.HeldAt), (*utcTime)(&c.EndsAt), &c.WaitsFor, &paths, &writes)
+			c.Held, c.Resources = !c.HeldAt.IsZero(), decodeResources(paths, writes)
+			return c, err
+		})
+}
+
+// Releases implements engine.ClaimStore.
+func (s *ClaimStore) Releases(ctx context.Context, limit int) ([]engine.Release, error) {
+	return s.db.listReleases(ctx, limit)
+}

@@ -1,0 +1,342 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+)
+
+// ClaimStore implements engine.ClaimStore on the tables claim, claim_resource, namespace
+// and instance.
+//
+// A waiting claim names in waits_for the latest earlier claim that it conflicts with. When
+// that one goes, the claim looks for another, and is held if there is none. So of many
+// that wait for one path, each release looks at one.
+//
+// What changes claims is one batch, which PostgreSQL runs as one transaction after it has
+// arrived as a whole. It first locks the namespace. So a process that freezes holds no
+// namespace.
+type ClaimStore struct {
+	db *DB
+	// statements with their tables
+	lock, store, place, find, end, remove, removeWaiting, removeEnded, removeForced string
+	endLeases, findEnded, newGrants, noteGrants, keepLease                          string
+}
+
+var _ engine.ClaimStore = (*ClaimStore)(nil)
+
+// NewClaimStore returns the claims in db.
+func NewClaimStore(db *DB) *ClaimStore {
+	return &ClaimStore{
+		db: db, lock: lockNamespaceSQL, store: db.nameTables(storeClaimSQL), place: db.nameTables(placeClaimsSQL),
+		find: db.nameTables(findPlaceSQL), end: db.nameTables(endConnectionSQL), remove: db.nameTables(removeSQL),
+		removeWaiting: db.nameTables(removeWaitingSQL), removeEnded: db.nameTables(removeEndedSQL),
+		removeForced: db.nameTables(removeForcedSQL), endLeases: db.nameTables(endLeasesSQL),
+		findEnded: db.nameTables(findEndedSQL), newGrants: db.nameTables(newGrantsSQL), noteGrants: db.nameTables(noteGrantsSQL),
+		keepLease: db.nameTables(keepLeaseSQL),
+	}
+}
+
+// lockNamespaceSQL is the first statement of a batch. Its settings hold for the batch's
+// transaction, also through PgBouncer. A batch that grants a claim is durable; others
+// need not be, because the instances compare their connections with the store.
+//
+// The claims come and go, so the planner knows little of them. Only index scans keep their
+// speed when a table grows under a plan that connections keep.
+const lockNamespaceSQL = `
+WITH bounds AS MATERIALIZED (
+    SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '4s', true),
+           set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+           CASE WHEN NOT $2::boolean THEN set_config('synchronous_commit', 'off', true) END)
+SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0)) FROM bounds`
+
+// durable says that a batch is durable also if it grants nothing.
+type durable bool
+
+// claimBatch is the statements that change claims of one namespace.
+type claimBatch struct {
+	store *ClaimStore
+	queue pgx.Batch
+}
+
+func (s *ClaimStore) newBatch(namespace string, d durable) *claimBatch {
+	b := &claimBatch{store: s}
+	b.queue.Queue(s.lock, s.db.schema+"/"+namespace, bool(d))
+	return b
+}
+
+// placed is what a batch has found out.
+type placed struct {
+	granted []uuid.UUID
+	removed []engine.ClaimInfo
+}
+
+// removeClaims removes claims and lets those that waited for them look for others.
+func (b *claimBatch) removeClaims(into *placed, statement string, args ...any) {
+	b.queue.Queue(statement, args...).Query(func(rows pgx.Rows) (err error) {
+		into.removed, err = pgx.CollectRows(rows, scanRemoved)
+		return err
+	})
+}
+
+// placeClaims finds for each claim that looks for one another claim to wait for.
+func (b *claimBatch) placeClaims(into *placed, namespace string, caller uuid.UUID) {
+	b.queue.Queue(b.store.place, namespace, caller).Query(func(rows pgx.Rows) error {
+		into.granted = nil
+		var id uuid.UUID
+		var held bool
+		_, err := pgx.ForEachRow(rows, []any{&id, &held, nil}, func() error {
+			if held {
+				into.granted = append(into.granted, id)
+			}
+			return nil
+		})
+		return err
+	})
+}
+
+func (b *claimBatch) send(ctx context.Context, op string) error {
+	return b.store.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return conn.SendBatch(ctx, &b.queue).Close()
+	})
+}
+
+// storeClaimSQL stores a claim that looks for its place, unless the instance has no lease
+// or the claim is stored already.
+const storeClaimSQL = `
+WITH leased AS MATERIALIZED (
+    SELECT FROM {schema}.instance i WHERE i.id = $3::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()),
+next AS (
+    INSERT INTO {schema}.namespace AS n (name, last_number)
+    SELECT $1::text, 1 FROM leased WHERE NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.id = $2::uuid)
+    ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET last_number = n.last_number + 1
+    RETURNING n.last_number),
+stored AS (
+    INSERT INTO {schema}.claim (id, instance, number, waits_for, abandon, resources, namespace, owner)
+    SELECT $2::uuid, $3::uuid, next.last_number, 0, $4::interval, $5::integer, $1::text, $6::text FROM next)
+INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, cuts)
+SELECT next.last_number, r.position, r.write, $1::text, r.path, ARRAY(
+           SELECT cut::smallint FROM generate_series(0, length(r.path)) cut
+            WHERE CASE WHEN cut = 0 THEN true ELSE get_byte(r.path, cut - 1) = 0 END ORDER BY cut)
+  FROM next CROSS JOIN unnest($7::bytea[], $8::boolean[]) WITH ORDINALITY r(path, write, position)`
+
+// placeClaimsSQL finds the latest earlier claim that conflicts. For each resource it looks
+// at the path and at those that it begins with, one after another, and then at the range
+// of paths that begin with it. A read looks only at writes.
+const placeClaimsSQL = `
+WITH placed AS MATERIALIZED (
+    SELECT w.id, (
+        SELECT max(found.number)
+          FROM {schema}.claim_resource mine CROSS JOIN LATERAL (
+               SELECT (SELECT r.number FROM {schema}.claim_resource r
+                        WHERE r.namespace = mine.namespace AND r.path = substring(mine.path FROM 1 FOR cut)
+                          AND r.write = mode.write AND r.number < mine.number
+                        ORDER BY r.number DESC LIMIT 1) AS number
+                 FROM unnest(mine.cuts) cut CROSS JOIN (VALUES (true), (false)) mode(write)
+                WHERE mode.write OR mine.write
+               UNION ALL
+               SELECT max(r.number) FROM {schema}.claim_resource r
+                WHERE r.namespace = mine.namespace AND r.path > mine.path AND r.path < mine.path || '\xff'::bytea
+                  AND (r.write OR mine.write) AND r.number < mine.number) found
+         WHERE mine.namespace = w.namespace AND mine.number = w.number) AS latest
+      FROM {schema}.claim w WHERE w.namespace = $1::text AND w.waits_for = 0)
+UPDATE {schema}.claim c
+   SET waits_for = p.latest, held_at = CASE WHEN p.latest IS NULL THEN clock_timestamp() END,
+       is_new = p.latest IS NULL AND c.instance <> $2::uuid
+  FROM placed p WHERE c.id = p.id
+RETURNING c.id, c.held_at IS NOT NULL,
+          CASE WHEN c.held_at IS NOT NULL THEN set_config('synchronous_commit', NULL, true) END`
+
+const findPlaceSQL = `SELECT c.number, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.id = $1::uuid`
+
+// Enqueue implements engine.ClaimStore.
+func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
+	paths, writes := encodeResources(q.Resources)
+	var place engine.Place
+	found := false
+	b := s.newBatch(q.Namespace, false)
+	b.queue.Queue(s.store, q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes)
+	b.placeClaims(&placed{}, q.Namespace, q.Instance)
+	b.queue.Queue(s.find, q.ID).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&place.Number, &place.Held)
+		found = err == nil
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	if err := b.send(ctx, "storing a claim"); err != nil {
+		return engine.Place{}, err
+	}
+	if !found {
+		return engine.Place{}, fault.New(fault.Unavailable, "The lease of this instance has ended: try again")
+	}
+	return place, nil
+}
+
+// removeSQL removes a claim, held or waiting. The parts before the last are those of all
+// removals; removals differ in which claims are gone.
+var (
+	removeSQL        = removal(`c.namespace = $1::text AND c.id = $2::uuid`, ``)
+	removeWaitingSQL = removal(`c.namespace = $1::text AND c.id = $2::uuid AND (c.held_at IS NULL OR c.abandon <= interval '0')`, ``)
+	removeEndedSQL   = removal(`c.namespace = $1::text AND c.id = ANY($2::text::uuid[])
+       AND (c.ends_at <= clock_timestamp()
+            OR EXISTS (SELECT FROM {schema}.instance i WHERE i.id = c.instance AND `+leaseOver+`))`, ``)
+	removeForcedSQL = removal(`c.namespace = $1::text AND c.id = $2::uuid`, `
+noted AS (
+    INSERT INTO {schema}.forced_release (fence, namespace, name, owner, forced_by, reason)
+    SELECT number, namespace, $3::text, owner, $4::text, $5::text FROM gone),`)
+)
+
+// leaseOver is when a claim c with a connection has ended with the lease of its instance i.
+const leaseOver = `i.ended_at IS NOT NULL AND c.ends_at IS NULL AND (c.held_at IS NULL OR i.ended_at + c.abandon <= clock_timestamp())`
+
+func removal(condition, parts string) string {
+	return `
+WITH gone AS (DELETE FROM {schema}.claim c WHERE ` + condition + ` RETURNING c.id, c.instance, c.number, c.namespace, c.owner, c.abandon, c.held_at),` + parts + `
+freed AS (
+    DELETE FROM {schema}.claim_resource r USING gone g WHERE r.namespace = g.namespace AND r.number = g.number
+    RETURNING r.number, r.position, r.path, r.write),
+moved AS (
+    UPDATE {schema}.claim c SET waits_for = 0 FROM gone g
+     WHERE c.namespace = g.namespace AND c.waits_for = g.number AND c.number NOT IN (SELECT h.number FROM gone h))
+SELECT g.id, g.instance, g.number, g.namespace, g.owner, g.abandon, g.held_at, p.paths, p.writes
+  FROM gone g LEFT JOIN (
+       SELECT number, array_agg(path ORDER BY position) AS paths, array_agg(write ORDER BY position) AS writes FROM freed GROUP BY number
+       ) p ON p.number = g.number`
+}
+
+func scanRemoved(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
+	var paths [][]byte
+	var writes []bool
+	err = row.Scan(&c.ID, &c.Instance, &c.Number, &c.Namespace, &c.Owner, &c.Abandon, (*utcTime)(&c.HeldAt), &paths, &writes)
+	c.Held, c.Resources = !c.HeldAt.IsZero(), decodeResources(paths, writes)
+	return c, err
+}
+
+// Withdraw implements engine.ClaimStore.
+func (s *ClaimStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
+	var p placed
+	b := s.newBatch(namespace, false)
+	b.removeClaims(&p, s.remove, namespace, id)
+	b.placeClaims(&p, namespace, caller)
+	err := b.send(ctx, "withdrawing a claim")
+	return p.granted, err
+}
+
+const endConnectionSQL = `
+UPDATE {schema}.claim c SET ends_at = clock_timestamp() + c.abandon
+ WHERE c.namespace = $1::text AND c.id = $2::uuid AND c.held_at IS NOT NULL AND c.abandon > interval '0' AND c.ends_at IS NULL`
+
+// Disconnect implements engine.ClaimStore. It is durable: a held claim without the note of
+// its end is withdrawn at once, when its instance misses the connection.
+func (s *ClaimStore) Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
+	var p placed
+	b := s.newBatch(namespace, true)
+	b.queue.Queue(s.end, namespace, id)
+	b.removeClaims(&p, s.removeWaiting, namespace, id)
+	b.placeClaims(&p, namespace, caller)
+	err := b.send(ctx, "ending a connection")
+	return p.granted, err
+}
+
+// ForceWithdraw implements engine.ClaimStore.
+func (s *ClaimStore) ForceWithdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID, n engine.Note) ([]uuid.UUID, error) {
+	resources, err := s.resources(ctx, namespace, id)
+	if err != nil {
+		return nil, err
+	}
+	var p placed
+	b := s.newBatch(namespace, true)
+	b.removeClaims(&p, s.removeForced, namespace, id, engine.FormatResources(resources), n.By, n.Reason)
+	b.placeClaims(&p, namespace, caller)
+	if err := b.send(ctx, "releasing a claim by force"); err != nil {
+		return nil, err
+	}
+	if len(p.removed) == 0 {
+		return nil, errNoClaim()
+	}
+	return p.granted, nil
+}
+
+func errNoClaim() error { return fault.New(fault.NotFound, "There is no such claim") }
+
+const resourcesSQL = `
+SELECT array_agg(r.path ORDER BY r.position), array_agg(r.write ORDER BY r.position)
+  FROM {schema}.claim c JOIN {schema}.claim_resource r ON r.namespace = c.namespace AND r.number = c.number
+ WHERE c.namespace = $1::text AND c.id = $2::uuid`
+
+// resources returns what a claim has. They never change. Fault: NotFound.
+func (s *ClaimStore) resources(ctx context.Context, namespace string, id uuid.UUID) ([]engine.Resource, error) {
+	var paths [][]byte
+	var writes []bool
+	err := s.db.conns.Read(ctx, func() error {
+		return s.db.conns.Urgent.QueryRow(ctx, s.db.nameTables(resourcesSQL), namespace, id).Scan(&paths, &writes)
+	})
+	switch {
+	case err != nil:
+		return nil, toFault("reading a claim", err)
+	case paths == nil:
+		return nil, errNoClaim()
+	}
+	return decodeResources(paths, writes), nil
+}
+
+const (
+	// endLeasesSQL waits for a KeepLease that is under way, and judges the lease anew then.
+	endLeasesSQL = `
+WITH ` + lazyBounds + `
+UPDATE {schema}.instance i SET ended_at = i.lease_until FROM bounds WHERE i.ended_at IS NULL AND i.lease_until <= clock_timestamp()`
+
+	findEndedSQL = `
+SELECT c.namespace, c.id FROM {schema}.claim c WHERE c.ends_at <= clock_timestamp()
+UNION ALL
+SELECT c.namespace, c.id FROM {schema}.instance i JOIN {schema}.claim c ON c.instance = i.id WHERE ` + leaseOver
+)
+
+// Settle implements engine.ClaimStore. It is one round trip if no claim has ended.
+func (s *ClaimStore) Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []engine.ClaimInfo, err error) {
+	over, err := s.listEnded(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for namespace, ids := range over {
+		var p placed
+		b := s.newBatch(namespace, false)
+		b.removeClaims(&p, s.removeEnded, namespace, joinIDs(ids))
+		b.placeClaims(&p, namespace, caller)
+		if err := b.send(ctx, "settling claims"); err != nil {
+			return granted, ended, err
+		}
+		granted, ended = append(granted, p.granted...), append(ended, p.removed...)
+	}
+	return granted, ended, nil
+}
+
+// listEnded ends leases whose time is over, and returns the claims that have ended, by
+// namespace.
+func (s *ClaimStore) listEnded(ctx context.Context) (map[string][]uuid.UUID, error) {
+	var over map[string][]uuid.UUID
+	var batch pgx.Batch
+	batch.Queue(s.endLeases)
+	batch.Queue(s.findEnded).Query(func(rows pgx.Rows) error {
+		over = map[string][]uuid.UUID{}
+		var namespace string
+		var id uuid.UUID
+		_, err := pgx.ForEachRow(rows, []any{&namespace, &id}, func() error {
+			over[namespace] = append(over[namespace], id)
+			return nil
+		})
+		return err
+	})
+	err := s.db.write(ctx, "looking for ended claims", func(ctx context.Context, conn *pgxpool.Conn) error {
+		return conn.SendBatch(ctx, &batch).Close()
+	})
+	return over, err
+}

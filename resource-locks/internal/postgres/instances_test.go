@@ -1,0 +1,196 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/resource-locks/internal/postgres/pgtest"
+)
+
+type noObserver struct{}
+
+func (noObserver) Observe(engine.Event) {}
+
+// runInstance starts the claims of one more process and waits until it has a lease. stop
+// ends it in order.
+func runInstance(t *testing.T, s *pgtest.Schema) (claims *engine.Claims, stop func()) {
+	t.Helper()
+	claims = engine.NewClaims(postgres.NewClaimStore(s.Open("")), noObserver{}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { claims.Run(ctx) })
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	t.Cleanup(stop)
+	waitFor(t, "a lease", func() bool {
+		ticket, err := claims.Lock(ctx, "probe "+uuid.NewString(), "probe", 0, []engine.Resource{{}})
+		return err == nil && claims.Release(ctx, ticket) == nil
+	})
+	return claims, stop
+}
+
+// waitFor waits until a condition holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
+}
+
+func lockPath(t *testing.T, claims *engine.Claims, abandon time.Duration, path ...string) *engine.Ticket {
+	t.Helper()
+	ticket, err := claims.Lock(t.Context(), "ns", "client", abandon, []engine.Resource{{Path: path, Write: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
+
+func await(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("waited too long until %s", what)
+	}
+}
+
+// TestClaims_InstancesWakeEachOther hands one path over between two processes. The median
+// counts, because other tests use the machine too.
+func TestClaims_InstancesWakeEachOther(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	a, _ := runInstance(t, s)
+	b, _ := runInstance(t, s)
+	var handovers []time.Duration
+	held := lockPath(t, a, time.Minute, "x")
+	for range 20 {
+		next := lockPath(t, b, time.Minute, "x")
+		began := time.Now()
+		if err := a.Release(t.Context(), held); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the other instance holds the path", next.Held())
+		handovers = append(handovers, time.Since(began))
+		a, b, held = b, a, next
+	}
+	slices.Sort(handovers)
+	if median := handovers[len(handovers)/2]; median > 50*time.Millisecond {
+		t.Errorf("hand-overs take %s, want 50 ms at most: %v", median, handovers)
+	}
+}
+
+func TestClaims_KilledInstanceLeavesTheWay(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	live, _ := runInstance(t, s)
+	dead := postgres.NewClaimStore(s.Open(""))
+	instance := uuid.New()
+	const lease, abandon = 300 * time.Millisecond, 600 * time.Millisecond
+	if err := dead.StartLease(t.Context(), instance, lease); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for _, path := range []string{"held", "held"} { // the second one waits
+		q := engine.Claim{
+			ID: uuid.New(), Namespace: "ns", Instance: instance, Abandon: abandon, Owner: path,
+			Resources: []engine.Resource{{Path: []string{path}, Write: true}},
+		}
+		if _, err := dead.Enqueue(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := lockPath(t, live, 0, "held")
+	await(t, "the path of the killed instance is free", next.Held())
+	if d := time.Since(began); d < lease+abandon {
+		t.Errorf("held after %s, want the lease and the Abandon: %s", d, lease+abandon)
+	}
+	claims, err := dead.ListClaims(t.Context(), 10)
+	if err != nil || len(claims) != 1 || claims[0].Number != next.Number {
+		t.Errorf("left %+v, %v, want the next one alone", claims, err)
+	}
+}
+
+func TestClaims_EndedLeaseEndsTickets(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	db := s.Open("")
+	claims, _ := runInstance(t, s)
+	ticket := lockPath(t, claims, time.Minute, "x")
+	s.Advance(db, time.Hour)
+	await(t, "the ticket is lost", ticket.Lost())
+	waitFor(t, "a new lease", func() bool {
+		next, err := claims.Lock(t.Context(), "ns", "client", 0, []engine.Resource{{Write: true}})
+		return err == nil && next != nil
+	})
+}
+
+func TestClaims_StoppedInstanceHandsOver(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	a, stop := runInstance(t, s)
+	b, _ := runInstance(t, s)
+	held, waiting := lockPath(t, a, 0, "x"), lockPath(t, a, time.Minute, "x")
+	next := lockPath(t, b, 0, "x")
+	a.Disconnect(t.Context(), waiting)
+	a.Disconnect(t.Context(), held)
+	stop()
+	await(t, "the other instance holds the path", next.Held())
+}
+
+// TestClaims_ManyWorkersOfTwoInstances checks that a path never has two holders.
+func TestClaims_ManyWorkersOfTwoInstances(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	a, _ := runInstance(t, s)
+	b, _ := runInstance(t, s)
+	var mu sync.Mutex
+	holders, most, turns := 0, 0, 0
+	var workers sync.WaitGroup
+	for i := range 16 {
+		claims := []*engine.Claims{a, b}[i%2]
+		workers.Go(func() {
+			for range 10 {
+				ticket, err := claims.Lock(t.Context(), "ns", fmt.Sprint(i), 0, []engine.Resource{{Path: []string{"x"}, Write: true}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				<-ticket.Held()
+				mu.Lock()
+				holders++
+				turns++
+				most = max(most, holders)
+				mu.Unlock()
+				mu.Lock()
+				holders--
+				mu.Unlock()
+				if err := claims.Release(t.Context(), ticket); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if most != 1 || turns != 160 {
+		t.Errorf("%d turns with up to %d holders, want 160 and 1", turns, most)
+	}
+}
