@@ -18,7 +18,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Options configure New. All fields are required.
+// Options configure New. All fields are required, except WriteFault.
 type Options struct {
 	Log      *slog.Logger
 	Registry *prometheus.Registry
@@ -29,6 +29,8 @@ type Options struct {
 	// JSONFaults answers 4xx as FOLIO's errors JSON also where a fault has no
 	// details, as mod-circulation does; otherwise those are text.
 	JSONFaults bool
+	// WriteFault answers a fault in the words of another protocol than FOLIO's.
+	WriteFault func(c echo.Context, status int, f *fault.Error) error
 	// BelievePermissions says that a gateway in front sends X-Okapi-Permissions.
 	// Otherwise the header is dropped, because any client can send it.
 	BelievePermissions bool

@@ -75,6 +75,9 @@ func retryAfter(f *fault.Error) time.Duration {
 }
 
 func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {
+	if o.WriteFault != nil {
+		return o.WriteFault(c, status, f)
+	}
 	details := f.Details
 	if o.JSONFaults && len(details) == 0 && (status < http.StatusInternalServerError || f.Code == fault.OutcomeUnknown) {
 		details = fault.List{fault.Refusal(string(f.Code), f.Msg)}

@@ -1,0 +1,84 @@
+// Package mutex serves locks that say "in use by this user", over HTTP: a user takes a
+// resource, renews it while working on it, and frees it. A lock blocks no reads or writes.
+package mutex
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/config"
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
+)
+
+const (
+	// requestTimeout bounds the work for one request.
+	requestTimeout = 10 * time.Second
+	// bodyLimit is the largest body in bytes. No body is read.
+	bodyLimit = 1 << 20
+)
+
+// Options configure New. All fields are required.
+type Options struct {
+	Settings Settings // enabled and valid
+	Locks    *engine.Locks
+	Log      *slog.Logger
+	// Registry gets the metrics of the front's requests, with the prefix mutex_.
+	Registry prometheus.Registerer
+	// Ready returns why the service cannot work; nil means ready.
+	Ready func(context.Context) error
+	// ShutdownTimeout bounds the running requests after the listener has closed.
+	ShutdownTimeout time.Duration
+}
+
+// Front is the HTTP server, a web.Front.
+type Front struct{ *web.Server }
+
+// New returns a front that does not listen yet.
+func New(o Options) (*Front, error) {
+	host, port, err := o.Settings.hostAndPort()
+	if err != nil {
+		return nil, err
+	}
+	server := web.NewServer(config.HTTP{
+		Addr: host, Port: port, RequestTimeout: requestTimeout, ShutdownTimeout: o.ShutdownTimeout,
+	}, o.Log)
+	// The edge's metrics have the names of the service's own HTTP server.
+	registry := prometheus.NewRegistry()
+	if err := prometheus.WrapRegistererWithPrefix("mutex_", o.Registry).Register(registry); err != nil {
+		return nil, fmt.Errorf("registering the metrics of the mutex: %w", err)
+	}
+	server.Handler = web.New(web.Options{
+		Log: o.Log, Registry: registry, RequestTimeout: requestTimeout, BodyLimit: bodyLimit,
+		WriteFault: writeFault, Ready: server.Ready(o.Ready),
+	}, (&handlers{locks: o.Locks, ttl: o.Settings.TTL, userHeader: o.Settings.UserHeader}).routes())
+	return &Front{server}, nil
+}
+
+// Listen implements web.Front.
+func (f *Front) Listen(ctx context.Context) error {
+	if err := f.Server.Listen(ctx); err != nil {
+		return fmt.Errorf("MUTEX_ADDR: %w", err)
+	}
+	return nil
+}
+
+// failure is the answer of every status from 400 on.
+type failure struct {
+	Message string `json:"message"`
+	UserID  any    `json:"user_id,omitempty"` // the holder, for 423
+}
+
+func writeFault(c echo.Context, status int, f *fault.Error) error {
+	if f.Code == fault.Internal {
+		return c.JSON(http.StatusInternalServerError, failure{Message: "Internal server error"})
+	}
+	return c.JSON(status, failure{Message: f.Msg})
+}

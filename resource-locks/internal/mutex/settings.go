@@ -1,0 +1,57 @@
+package mutex
+
+import (
+	"errors"
+	"net"
+	"regexp"
+	"strconv"
+	"time"
+
+	"checkoutlock/config"
+)
+
+// Settings configure the front.
+type Settings struct {
+	// Addr is the address to listen on, as host:port. Empty turns the front off.
+	Addr string `env:"MUTEX_ADDR"`
+	// TTL is how long a lock lives after its user's last POST.
+	TTL time.Duration `env:"MUTEX_TTL" envDefault:"60s"`
+	// UserHeader is the header with the user's id. A gateway in front must set it.
+	UserHeader string `env:"MUTEX_USER_HEADER" envDefault:"X-User-Id"`
+}
+
+// Enabled reports whether the front has an address.
+func (s Settings) Enabled() bool { return s.Addr != "" }
+
+var headerPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+
+// Validate checks the settings of an enabled front.
+func (s Settings) Validate() error {
+	if !s.Enabled() {
+		return nil
+	}
+	errs := []error{config.CheckRange("MUTEX_TTL", s.TTL, time.Second, 24*time.Hour)}
+	if _, _, err := s.hostAndPort(); err != nil {
+		errs = append(errs, err)
+	}
+	if !headerPattern.MatchString(s.UserHeader) {
+		errs = append(errs, config.OutOfRange("MUTEX_USER_HEADER", strconv.Quote(s.UserHeader), "the name of a header: letters, digits, - and _"))
+	}
+	return errors.Join(errs...)
+}
+
+func (s Settings) hostAndPort() (host string, port int, err error) {
+	const allowed = "host:port with a port from 0 to 65535, such as 127.0.0.1:9003"
+	host, text, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		return "", 0, config.OutOfRange("MUTEX_ADDR", strconv.Quote(s.Addr), allowed)
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, config.OutOfRange("MUTEX_ADDR", strconv.Quote(s.Addr), allowed)
+	}
+	if host == "" {
+		host = "::" // config.HTTP would choose loopback
+	}
+	return host, int(number), nil
+}
