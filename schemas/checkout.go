@@ -172,6 +172,8 @@ type CheckOutSubjects struct {
 	ItemID string `json:"itemId,omitempty"`
 	// TitleLevel asks for the queue of the item's instance instead of the item's own.
 	TitleLevel bool `json:"titleLevel,omitempty"`
+	// ServicePointID is where the item is checked in. It asks for Slip.
+	ServicePointID string `json:"servicePointId,omitempty"`
 }
 
 // CheckOutFacts is the answer: the records that a check-out is judged by, as of one
@@ -192,6 +194,10 @@ type CheckOutFacts struct {
 
 	// OpenLoans counts the user's open loans as FOLIO's item limit does.
 	OpenLoans []OpenLoans `json:"openLoans,omitempty"`
+
+	// Slip has the records that a check-in and its staff slip name besides these: loanType, library,
+	// campus, institution, requester, group and servicePoints. It is null if there are none.
+	Slip json.RawMessage `json:"slip,omitempty"`
 }
 
 // OpenLoans is how many of a patron's open loans are of items with these types.

@@ -38,6 +38,11 @@ type QueuedRequest struct {
 	FulfillmentPreference string `json:"fulfillmentPreference"`
 	// HoldShelfExpirationDate is until when a waiting item waits, "" for no end.
 	HoldShelfExpirationDate string `json:"holdShelfExpirationDate"`
+	// The other fields decide nothing; staff slips have them.
+	RequestDate           string `json:"requestDate"`
+	RequestExpirationDate string `json:"requestExpirationDate"`
+	DeliveryAddressTypeID string `json:"deliveryAddressTypeId"`
+	PatronComments        string `json:"patronComments"`
 }
 
 // Open reports whether the request still waits for an item or the patron.

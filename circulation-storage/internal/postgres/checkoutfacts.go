@@ -45,17 +45,45 @@ SELECT (SELECT jsonb FROM patron),
                  WHERE l.is_open AND l.user_id = (SELECT id FROM patron) AND ` + countedByLimit + `
                  GROUP BY 1, 2) AS c)`
 
+// checkInFactsSQL reads in the same snapshot what only a check-in needs. $7 is its service point. The
+// requester is that of the first request that the item can fill, for print only.
+const checkInFactsSQL = checkOutFactsSQL + `,
+       (SELECT json_build_object(
+          'loanType',    (SELECT t.jsonb FROM {schema}.loan_type t WHERE t.id = place.loan_type_id),
+          'library',     (SELECT u.jsonb FROM {schema}.loclibrary u WHERE u.id = place.library_id),
+          'campus',      (SELECT u.jsonb FROM {schema}.loccampus u WHERE u.id = place.campus_id),
+          'institution', (SELECT u.jsonb FROM {schema}.locinstitution u WHERE u.id = place.institution_id),
+          'requester',   requester.jsonb,
+          'group',       (SELECT g.jsonb FROM {schema}.usergroup g WHERE g.id = (requester.jsonb->>'patronGroup')::uuid),
+          'servicePoints', (SELECT json_agg(p.jsonb) FROM {schema}.service_point p WHERE p.id = ANY (
+             ARRAY[$7::uuid, place.service_point_id] || ARRAY(SELECT (jsonb->>'pickupServicePointId')::uuid FROM queue))))
+          FROM (SELECT coalesce(i.jsonb->>'temporaryLoanTypeId', i.jsonb->>'permanentLoanTypeId')::uuid AS loan_type_id,
+                       (l.jsonb->>'libraryId')::uuid AS library_id, (l.jsonb->>'campusId')::uuid AS campus_id,
+                       (l.jsonb->>'institutionId')::uuid AS institution_id, (l.jsonb->>'primaryServicePoint')::uuid AS service_point_id
+                  FROM item i LEFT JOIN {schema}.location l ON l.id = (i.jsonb->>'effectiveLocationId')::uuid) AS place
+          LEFT JOIN {schema}.users requester ON requester.id = (
+                SELECT (q.jsonb->>'requesterId')::uuid FROM queue q
+                 WHERE coalesce((q.jsonb->>'itemId')::uuid = (SELECT id FROM item), true)
+                    OR q.jsonb->>'requestType' = 'Recall' AND q.jsonb->>'status' = 'Open - Not yet filled'
+                 ORDER BY q.position, q.id LIMIT 1))`
+
 // ReadCheckOutFacts implements commit.Store.
 func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.CheckOutSubjects) (schemas.CheckOutFacts, error) {
 	var facts schemas.CheckOutFacts
 	var relations, blocks, requests, loans json.RawMessage
-	err := s.db.readRow(ctx, s.db.pool, "reading the facts of a check-out", checkOutFactsSQL,
-		[]any{
-			nullIfEmpty(subjects.UserBarcode), nullIfEmpty(subjects.ProxyUserBarcode), nullIfEmpty(subjects.ItemBarcode),
-			nullIfEmpty(subjects.ItemID), subjects.TitleLevel, schemas.MaxQueue,
-		},
+	statement := checkOutFactsSQL
+	args := []any{
+		nullIfEmpty(subjects.UserBarcode), nullIfEmpty(subjects.ProxyUserBarcode), nullIfEmpty(subjects.ItemBarcode),
+		nullIfEmpty(subjects.ItemID), subjects.TitleLevel, schemas.MaxQueue,
+	}
+	dest := []any{
 		&facts.User, &facts.ProxyUser, &relations, &blocks, &facts.AutomatedBlocks,
-		&facts.Item, &facts.Holdings, &facts.Instance, &facts.OnLoan, &requests, &loans)
+		&facts.Item, &facts.Holdings, &facts.Instance, &facts.OnLoan, &requests, &loans,
+	}
+	if subjects.ServicePointID != "" {
+		statement, args, dest = checkInFactsSQL, append(args, subjects.ServicePointID), append(dest, &facts.Slip)
+	}
+	err := s.db.readRow(ctx, s.db.pool, "reading the facts of a check-out", statement, args, dest...)
 	if err != nil {
 		return schemas.CheckOutFacts{}, err
 	}

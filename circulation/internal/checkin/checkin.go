@@ -41,16 +41,13 @@ type Request struct {
 type Returned struct {
 	Loan        json.RawMessage // the closed loan; empty if the item was not on loan
 	Copy        library.Copy
-	Destination library.Named // where the item is in transit to
-	InHouseUse  bool          // the item was at home, available and not requested
-}
+	Destination library.ServicePoint // where the item is in transit to
+	InHouseUse  bool                 // the item was at home, available and not requested
 
-// Library is what check-ins read.
-type Library interface {
-	library.Records
-	// ServicePoint may be two seconds old.
-	ServicePoint(ctx context.Context, id string) (library.Named, error)
-	PickupPoint(ctx context.Context, id string) (library.PickupPoint, error)
+	// Request is the request that the item was set aside for; nil for none.
+	Request *schemas.QueuedRequest
+	At      library.ServicePoint // where it was checked in
+	Slip    library.Slip
 }
 
 // Returner writes a check-in wholly or not at all, and answers a repeat with the same id like the
@@ -63,7 +60,7 @@ type Returner interface {
 // Service takes items back. It needs no lock, because a check-in only lowers a patron's count. All
 // fields are required.
 type Service struct {
-	Library  Library
+	Library  library.Records
 	Returner Returner
 	Log      *slog.Logger
 }
@@ -82,7 +79,7 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 		return Returned{}, err
 	}
 	facts := &library.Facts{}
-	if err := facts.Read(ctx, s.Library, "", "", req.ItemBarcode); err != nil {
+	if err := facts.ReadReturn(ctx, s.Library, req.ItemBarcode, req.ServicePointID); err != nil {
 		return Returned{}, fmt.Errorf("reading the item: %w", err)
 	}
 	if !facts.ItemFound {
@@ -151,15 +148,13 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 	if item.Status.Name == library.StatusClaimedReturned {
 		commit.LoanAction = resolutions[req.ClaimedReturnedResolution]
 	}
-	if err := s.chooseDestination(ctx, book, facts.Queue, &commit); err != nil {
+	request, err := chooseDestination(facts, &commit)
+	if err != nil {
 		return Returned{}, err
 	}
-	returned := Returned{Copy: book}
-	if to := commit.InTransitDestinationServicePointID; to != "" {
-		var err error
-		if returned.Destination, _, err = fault.Found(s.Library.ServicePoint(ctx, to)); err != nil {
-			return Returned{}, fmt.Errorf("finding where the item goes: %w", err)
-		}
+	returned := Returned{
+		Copy: book, Request: request, Slip: facts.Slip, At: facts.Slip.FindServicePoint(req.ServicePointID),
+		Destination: facts.Slip.FindServicePoint(commit.InTransitDestinationServicePointID),
 	}
 	if err := ctx.Err(); err != nil {
 		return Returned{}, err // nothing is written for a machine that left

@@ -69,6 +69,9 @@ func (d *desk) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, err
 
 func (d *desk) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
 	seen, err := d.Records.Snapshot(ctx, subjects)
+	if subjects.ServicePointID != "" {
+		seen.Slip = d.slip()
+	}
 	if subjects.ItemID != "" && d.later != nil {
 		seen.Item = d.later
 	}
@@ -80,10 +83,6 @@ func (d *desk) Location(context.Context, string) (library.Location, error) {
 		return library.Location{}, librarytest.ErrNone
 	}
 	return d.location, nil
-}
-
-func (d *desk) ServicePoint(_ context.Context, id string) (library.Named, error) {
-	return library.Named{ID: id, Name: "Home"}, nil
 }
 
 func (d *desk) CheckIn(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {

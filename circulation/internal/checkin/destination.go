@@ -1,8 +1,6 @@
 package checkin
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,23 +13,24 @@ import (
 const delivery = "Delivery"
 
 // chooseDestination completes the commit with where the item goes: to the first request that it can
-// fill, else home.
-func (s *Service) chooseDestination(ctx context.Context, book library.Copy, queue library.Queue, commit *schemas.CheckIn) error {
-	commit.TitleLevel = queue.TitleLevel
-	if first, exists := queue.FindFirst(book); exists {
-		return s.fillRequest(ctx, first, commit)
+// fill, which it returns, else home.
+func chooseDestination(facts *library.Facts, commit *schemas.CheckIn) (*schemas.QueuedRequest, error) {
+	commit.TitleLevel = facts.Queue.TitleLevel
+	if first, exists := facts.Queue.FindFirst(facts.Copy); exists {
+		err := fillRequest(&first, facts.Slip, commit)
+		return &first, err
 	}
 	commit.ItemStatus = library.StatusAvailable
-	if !book.Location.IsServedBy(commit.ServicePointID) {
+	if home := facts.Copy.Location; !home.IsServedBy(commit.ServicePointID) {
 		commit.ItemStatus = library.StatusInTransit
-		commit.InTransitDestinationServicePointID = book.Location.PrimaryServicePoint
+		commit.InTransitDestinationServicePointID = home.PrimaryServicePoint
 	}
-	return nil
+	return nil, nil //nolint:nilnil // no request waits
 }
 
 // fillRequest sets the item aside for a request: on the hold shelf here, on its way to the pickup
 // service point, or ready to be brought.
-func (s *Service) fillRequest(ctx context.Context, first schemas.QueuedRequest, commit *schemas.CheckIn) error {
+func fillRequest(first *schemas.QueuedRequest, slip library.Slip, commit *schemas.CheckIn) error {
 	commit.RequestID = first.ID
 	switch {
 	case first.FulfillmentPreference == delivery:
@@ -45,24 +44,18 @@ func (s *Service) fillRequest(ctx context.Context, first schemas.QueuedRequest, 
 		commit.InTransitDestinationServicePointID = first.PickupServicePointID
 	default:
 		commit.ItemStatus, commit.RequestStatus = library.StatusAwaitingPickup, schemas.RequestAwaitingPickup
-		return s.setExpiration(ctx, first, commit)
+		setExpiration(first, slip, commit)
 	}
 	return nil
 }
 
 // setExpiration says how long the item waits on the shelf. A repeated check-in of an item that
 // waits does not extend that.
-func (s *Service) setExpiration(ctx context.Context, first schemas.QueuedRequest, commit *schemas.CheckIn) error {
+func setExpiration(first *schemas.QueuedRequest, slip library.Slip, commit *schemas.CheckIn) {
+	if first.HoldShelfExpirationDate == "" {
+		if until, ends := slip.FindServicePoint(first.PickupServicePointID).HoldShelf.Until(time.Now().UTC()); ends {
+			first.HoldShelfExpirationDate = library.Instant{Time: until}.Text()
+		}
+	}
 	commit.HoldShelfExpirationDate = first.HoldShelfExpirationDate
-	if commit.HoldShelfExpirationDate != "" {
-		return nil
-	}
-	point, _, err := fault.Found(s.Library.PickupPoint(ctx, first.PickupServicePointID))
-	if err != nil {
-		return fmt.Errorf("finding the pickup service point: %w", err)
-	}
-	if until, ends := point.HoldShelf.Until(time.Now().UTC()); ends {
-		commit.HoldShelfExpirationDate = library.Instant{Time: until}.Text()
-	}
-	return nil
 }

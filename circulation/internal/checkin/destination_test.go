@@ -1,7 +1,6 @@
 package checkin_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -13,12 +12,21 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func (d *desk) PickupPoint(_ context.Context, id string) (library.PickupPoint, error) {
-	if d.shelf == "" {
-		return library.PickupPoint{}, librarytest.ErrNone
+// slip has the service points, and Carl, who waits for the book.
+func (d *desk) slip() library.Slip {
+	slip := library.Slip{
+		ServicePoints: []library.ServicePoint{{ID: homeID, Name: "Home"}, {ID: branchID, Name: "Branch"}},
+		Requester:     library.User{ID: librarytest.CarlID, Barcode: "carl"},
 	}
-	point := library.PickupPoint{ID: id}
-	return point, json.Unmarshal([]byte(d.shelf), &point.HoldShelf)
+	if d.shelf == "" {
+		return slip
+	}
+	point := library.ServicePoint{ID: librarytest.DeskID, Name: "Desk"}
+	if err := json.Unmarshal([]byte(d.shelf), &point.HoldShelf); err != nil {
+		panic(err)
+	}
+	slip.ServicePoints = append(slip.ServicePoints, point)
+	return slip
 }
 
 func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
@@ -74,6 +82,12 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 				}
 				if in.Destination.ID != c.InTransitDestinationServicePointID {
 					t.Errorf("answered the destination %+v", in.Destination)
+				}
+				if got := in.Request != nil && in.Request.ID == c.RequestID && in.Request.HoldShelfExpirationDate == c.HoldShelfExpirationDate; got != (c.RequestID != "") {
+					t.Errorf("answered the request %+v", in.Request)
+				}
+				if in.Slip.Requester.ID != librarytest.CarlID {
+					t.Errorf("answered the slip %+v", in.Slip)
 				}
 				if in.InHouseUse != (c.RequestID == "") {
 					t.Errorf("in-house use is %t", in.InHouseUse)

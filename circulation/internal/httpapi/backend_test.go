@@ -124,8 +124,16 @@ func (b *backend) MaterialType(context.Context, string) (library.Named, error) {
 	return library.Named{}, errNone
 }
 
-func (b *backend) ServicePoint(context.Context, string) (library.Named, error) {
+func (b *backend) ServicePoint(context.Context, string) (library.ServicePoint, error) {
+	return library.ServicePoint{}, errNone
+}
+
+func (b *backend) LibraryUnit(context.Context, string) (library.Named, error) {
 	return library.Named{}, errNone
+}
+
+func (b *backend) OpenLoans(context.Context, []string) ([]library.OpenLoan, error) {
+	return nil, nil
 }
 
 func (b *backend) Group(context.Context, string) (library.Group, error) {

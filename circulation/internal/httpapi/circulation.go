@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
@@ -24,7 +25,7 @@ type circulation struct{ Deps }
 type checkedIn struct {
 	Loan             json.RawMessage `json:"loan,omitempty"`
 	Item             loanview.Item   `json:"item"`
-	StaffSlipContext struct{}        `json:"staffSlipContext"`
+	StaffSlipContext staffSlip       `json:"staffSlipContext"`
 	InHouseUse       bool            `json:"inHouseUse"`
 }
 
@@ -33,8 +34,8 @@ func (h circulation) checkIn(ctx context.Context, req checkin.Request) (checkedI
 	if err != nil {
 		return checkedIn{}, err
 	}
-	known := loanview.Known{Copy: in.Copy, Destination: in.Destination}
-	answer := checkedIn{Item: loanview.DescribeItem(known), InHouseUse: in.InHouseUse}
+	known := loanview.Known{Copy: in.Copy, Destination: library.Named{ID: in.Destination.ID, Name: in.Destination.Name}, ReturnedAt: in.At}
+	answer := checkedIn{Item: loanview.DescribeItem(known), StaffSlipContext: describeSlip(in), InHouseUse: in.InHouseUse}
 	if len(in.Loan) > 0 {
 		// The item is back, so the answer leaves out what cannot be read about the loan.
 		if answer.Loan, err = loanview.RenderOne(ctx, h.Loans, in.Loan); err != nil {

@@ -30,12 +30,12 @@ func TestCheckOut_AnswersTheLoan(t *testing.T) {
 func TestCheckIn_AnswersWithAndWithoutALoan(t *testing.T) {
 	t.Parallel()
 	const (
-		item   = `"item":{"id":"i","contributors":[],"status":{"name":"Available"}},"staffSlipContext":{},"inHouseUse":`
+		item   = `"item":{"id":"i","contributors":[],"status":{"name":"Available"}},"staffSlipContext":{"item":{"status":"Available","allContributors":"","yearCaption":"","datesOfPublication":"","editions":"","physicalDescriptions":"","lastCheckedInDateTime":"now"}},"inHouseUse":`
 		gone   = `{"feesAndFines":{"amountRemainingToPay":0},"id":"` + loanID + `","item":{"id":"i","contributors":[],"status":{"name":"Available"}},"itemId":"i","userId":"u"}`
 		method = "POST"
 		path   = "/circulation/check-in-by-barcode"
 	)
-	returned := library.Item{ID: "i", Status: library.Status{Name: "Available"}}
+	returned := library.Item{ID: "i", Status: library.Status{Name: "Available"}, LastCheckIn: map[string]any{"dateTime": "now"}}
 	tests := map[string]struct {
 		b    *backend
 		want string

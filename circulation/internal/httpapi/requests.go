@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/related"
+	"checkoutlock/circulation/internal/requestview"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -34,13 +37,15 @@ type Queues interface {
 type requestHandlers struct {
 	placing Placing
 	queues  Queues
+	records related.Records
+	log     *slog.Logger
 }
 
 // requestRoutes are FOLIO's (mod-circulation, interface circulation), as far as
 // check-outs and check-ins need them.
-func requestRoutes(p Placing, q Queues) []web.Route {
+func requestRoutes(d Deps) []web.Route {
 	const path = "/circulation/requests"
-	h := requestHandlers{p, q}
+	h := requestHandlers{placing: d.Placing, queues: d.Queues, records: d.Loans, log: d.Log}
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post",
@@ -56,11 +61,11 @@ func requestRoutes(p Placing, q Queues) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/item/:id", Permission: "circulation.requests.queue-item.collection.get",
-			Endpoint: web.JSON(http.StatusOK, readQueue(q.ItemQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(h.queues.ItemQueue)),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/queue/instance/:id", Permission: "circulation.requests.queue-instance.collection.get",
-			Endpoint: web.JSON(http.StatusOK, readQueue(q.TitleQueue)),
+			Endpoint: web.JSON(http.StatusOK, h.readQueue(h.queues.TitleQueue)),
 		},
 	}
 }
@@ -79,7 +84,18 @@ func (h requestHandlers) create(c echo.Context) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the request was placed, but storage's answer cannot be read: %w", err)
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/circulation/requests/"+id)
-	return request, nil
+	return h.describe(c.Request().Context(), request), nil
+}
+
+// describe returns a request that was written as clients get it. If the records around it cannot be
+// read, they are left out.
+func (h requestHandlers) describe(ctx context.Context, request json.RawMessage) json.RawMessage {
+	view, err := requestview.RenderOne(ctx, h.records, request)
+	if err != nil {
+		h.log.WarnContext(ctx, "the request was written, but cannot be described in full", "err", err)
+		return request
+	}
+	return view
 }
 
 // requestPage is a list of requests.
@@ -92,7 +108,11 @@ type requestPage struct {
 // mean to storage.
 func (h requestHandlers) list(c echo.Context) (requestPage, error) {
 	found, total, err := listPage(c, h.queues.Requests)
-	return requestPage{Requests: found, TotalRecords: total}, err
+	if err != nil {
+		return requestPage{}, err
+	}
+	views, err := requestview.RenderPage(c.Request().Context(), h.records, found)
+	return requestPage{Requests: views, TotalRecords: total}, err
 }
 
 func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
@@ -100,25 +120,31 @@ func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := h.queues.Request(c.Request().Context(), id)
+	ctx := c.Request().Context()
+	request, err := h.queues.Request(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.Wrap(err, fault.NotFound, "There is no request with the id %s", id)
 	}
-	return request, err
+	if err != nil {
+		return nil, err
+	}
+	return requestview.RenderOne(ctx, h.records, request)
 }
 
 // readQueue handles GET /circulation/requests/queue/{item,instance}/{id}: all open
 // requests. What does not exist has none.
-func readQueue(read func(context.Context, string) ([]json.RawMessage, error)) func(echo.Context) (requestPage, error) {
+func (h requestHandlers) readQueue(read func(context.Context, string) ([]json.RawMessage, error)) func(echo.Context) (requestPage, error) {
 	return func(c echo.Context) (requestPage, error) {
 		id, err := readPathID(c, "item or instance")
 		if err != nil {
 			return requestPage{}, err
 		}
-		queue, err := read(c.Request().Context(), id)
-		if queue == nil {
-			queue = []json.RawMessage{}
+		ctx := c.Request().Context()
+		queue, err := read(ctx, id)
+		if err != nil {
+			return requestPage{}, err
 		}
-		return requestPage{Requests: queue, TotalRecords: len(queue)}, err
+		views, err := requestview.RenderPage(ctx, h.records, queue)
+		return requestPage{Requests: views, TotalRecords: len(views)}, err
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
-	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
 	"checkoutlock/web"
@@ -28,7 +28,7 @@ type CheckIns interface {
 
 // Loans reads stored loans and the records that they name.
 type Loans interface {
-	loanview.Records
+	related.Records
 	// Loan returns a loan. Fault: NotFound.
 	Loan(ctx context.Context, id string) (json.RawMessage, error)
 	// Loans returns a page of the loans that match a CQL query ("" is all), and
@@ -89,7 +89,7 @@ func Routes(d Deps) []web.Route {
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules}
-	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d.Placing, d.Queues), []web.Route{
+	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),

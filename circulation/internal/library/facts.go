@@ -29,6 +29,32 @@ type Snapshot struct {
 
 	// OpenLoans counts the user's open loans as FOLIO's item limit does.
 	OpenLoans []schemas.OpenLoans
+
+	Slip Slip // only for a check-in
+}
+
+// Slip has the records that a staff slip names and a check-in reads besides the others. A record that
+// does not exist is empty.
+type Slip struct {
+	LoanType    Named `json:"loanType"`
+	Library     Named `json:"library"`
+	Campus      Named `json:"campus"`
+	Institution Named `json:"institution"`
+	// Requester is the patron of the first request that the item can fill.
+	Requester User  `json:"requester"`
+	Group     Group `json:"group"` // of Requester
+	// ServicePoints are that of the check-in, the location's primary one, and those of the requests.
+	ServicePoints []ServicePoint `json:"servicePoints"`
+}
+
+// FindServicePoint returns a service point by id; the zero one if it does not exist.
+func (s Slip) FindServicePoint(id string) ServicePoint {
+	for _, p := range s.ServicePoints {
+		if strings.EqualFold(p.ID, id) {
+			return p
+		}
+	}
+	return ServicePoint{}
 }
 
 // Facts are the records that a check-out, a check-in or a renewal is judged by. A record that does not exist is
@@ -49,6 +75,10 @@ type Facts struct {
 	ItemFound bool
 	OnLoan    bool // the item has an open loan
 	Queue     Queue
+	Slip      Slip
+
+	// servicePointID is where the item is checked in; empty for what is no check-in.
+	servicePointID string
 
 	Rules *policy.Rules // nil before the rules were read
 }
@@ -60,6 +90,12 @@ type Queue struct {
 	Requests   []schemas.QueuedRequest
 }
 
+// ReadReturn reads what a check-in of the item at the service point is judged by.
+func (f *Facts) ReadReturn(ctx context.Context, records Records, itemBarcode, servicePointID string) error {
+	f.servicePointID = servicePointID
+	return f.Read(ctx, records, "", "", itemBarcode)
+}
+
 // Read reads what the barcodes name and what belongs to it: in one call what must be of now, and
 // then the records that are cached. If it fails, f has what was found until then.
 func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBarcode, itemBarcode string) (err error) {
@@ -68,7 +104,7 @@ func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBar
 	}
 	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{
 		UserBarcode: KeepBarcode(userBarcode), ProxyUserBarcode: KeepBarcode(proxyBarcode), ItemBarcode: KeepBarcode(itemBarcode),
-		TitleLevel: f.Queue.TitleLevel,
+		TitleLevel: f.Queue.TitleLevel, ServicePointID: f.servicePointID,
 	})
 	if err != nil {
 		return err
@@ -96,7 +132,7 @@ func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
 	if err != nil {
 		return fmt.Errorf("reading again whether titles are requested: %w", err)
 	}
-	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, UserBarcode: f.User.Barcode, TitleLevel: titleLevel})
+	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, UserBarcode: f.User.Barcode, TitleLevel: titleLevel, ServicePointID: f.servicePointID})
 	if err == nil && seen.Item == nil {
 		err = fault.New(fault.NotFound, "No item has the id %s", id)
 	}
@@ -122,7 +158,7 @@ func (f *Facts) noteItem(seen Snapshot) {
 	if seen.Item != nil {
 		f.Copy.Item, f.ItemFound = *seen.Item, true
 	}
-	f.OnLoan, f.Queue.Requests = seen.OnLoan, seen.Requests
+	f.OnLoan, f.Queue.Requests, f.Slip = seen.OnLoan, seen.Requests, seen.Slip
 }
 
 // readShelf adds calls to the group that read location and material type of the item.

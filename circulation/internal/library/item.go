@@ -41,6 +41,11 @@ type Item struct {
 	CallNumber                         CallNumber     `json:"effectiveCallNumberComponents"`
 	InTransitDestinationServicePointID string         `json:"inTransitDestinationServicePointId"`
 	LastCheckIn                        map[string]any `json:"lastCheckIn"`
+
+	YearCaption         []string `json:"yearCaption"`
+	NumberOfPieces      string   `json:"numberOfPieces"`
+	DescriptionOfPieces string   `json:"descriptionOfPieces"`
+	AccessionNumber     string   `json:"accessionNumber"`
 }
 
 // LoanTypeID returns the temporary loan type if the item has one, else the permanent one.
@@ -86,6 +91,15 @@ type Instance struct {
 	HRID         string        `json:"hrid"`
 	Title        string        `json:"title"`
 	Contributors []Contributor `json:"contributors"`
+
+	Editions             []string      `json:"editions"`
+	PhysicalDescriptions []string      `json:"physicalDescriptions"`
+	Publication          []Publication `json:"publication"`
+}
+
+// Publication is when an edition of a title appeared.
+type Publication struct {
+	DateOfPublication string `json:"dateOfPublication"`
 }
 
 // Contributor is an author or editor.
@@ -99,6 +113,7 @@ type Location struct {
 	ID                  string   `json:"id"`
 	Name                string   `json:"name"`
 	Code                string   `json:"code"`
+	DiscoveryName       string   `json:"discoveryDisplayName"`
 	InstitutionID       string   `json:"institutionId"`
 	CampusID            string   `json:"campusId"`
 	LibraryID           string   `json:"libraryId"`
@@ -114,17 +129,22 @@ func (l Location) IsServedBy(servicePointID string) bool {
 	return l.PrimaryServicePoint == "" || same(l.PrimaryServicePoint) || slices.ContainsFunc(l.ServicePointIDs, same)
 }
 
-// Named is a record of which only the name matters: a material type or a service point.
+// Named is a record of which only the name matters, such as a material type.
 type Named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// PickupPoint is a service point where patrons fetch items.
-type PickupPoint struct {
-	ID             string                 `json:"id"`
-	PickupLocation bool                   `json:"pickupLocation"`
-	HoldShelf      policy.HoldShelfPeriod `json:"holdShelfExpiryPeriod"`
+// ServicePoint is a desk, or another place where items change hands.
+type ServicePoint struct {
+	ID                   string                 `json:"id"`
+	Name                 string                 `json:"name"`
+	Code                 string                 `json:"code"`
+	DiscoveryDisplayName string                 `json:"discoveryDisplayName"`
+	Description          string                 `json:"description"`
+	ShelvingLagTime      *int                   `json:"shelvingLagTime"`
+	PickupLocation       bool                   `json:"pickupLocation"`
+	HoldShelf            policy.HoldShelfPeriod `json:"holdShelfExpiryPeriod"`
 }
 
 // maxBarcode is the number of characters of the longest barcode that storage accepts.

@@ -32,6 +32,12 @@ type Loan struct {
 	IsDCB bool `json:"isDcb"`
 }
 
+// OpenLoan is what a request shows of the loan of its item.
+type OpenLoan struct {
+	ItemID  string  `json:"itemId"`
+	DueDate Instant `json:"dueDate"`
+}
+
 // Instant is a point in time in FOLIO's records, see jsonschema.ParseTime. It is written in UTC
 // with milliseconds.
 type Instant struct{ time.Time }

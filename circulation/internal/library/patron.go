@@ -25,12 +25,34 @@ func (u User) IsInactive(now time.Time) bool {
 	return u.Active != nil && !*u.Active || !u.ExpirationDate.IsZero() && u.ExpirationDate.Before(now)
 }
 
-// Personal is a patron's name.
+// Personal is a patron's name with the addresses.
 type Personal struct {
-	FirstName          string `json:"firstName"`
-	LastName           string `json:"lastName"`
-	MiddleName         string `json:"middleName"`
-	PreferredFirstName string `json:"preferredFirstName"`
+	FirstName          string    `json:"firstName"`
+	LastName           string    `json:"lastName"`
+	MiddleName         string    `json:"middleName"`
+	PreferredFirstName string    `json:"preferredFirstName"`
+	Addresses          []Address `json:"addresses"`
+}
+
+// Address is one of a patron's addresses, of which each has another type.
+type Address struct {
+	AddressTypeID string `json:"addressTypeId,omitempty"`
+	AddressLine1  string `json:"addressLine1,omitempty"`
+	AddressLine2  string `json:"addressLine2,omitempty"`
+	City          string `json:"city,omitempty"`
+	Region        string `json:"region,omitempty"`
+	PostalCode    string `json:"postalCode,omitempty"`
+	CountryID     string `json:"countryId,omitempty"`
+}
+
+// FindAddress returns the address of a type; false if there is none.
+func (p Personal) FindAddress(typeID string) (Address, bool) {
+	for _, a := range p.Addresses {
+		if typeID != "" && strings.EqualFold(a.AddressTypeID, typeID) {
+			return a, true
+		}
+	}
+	return Address{}, false
 }
 
 // FullName returns the name as FOLIO's messages have it: last name first.

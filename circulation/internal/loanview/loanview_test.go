@@ -18,7 +18,7 @@ import (
 
 // storedLoan has fields that this version does not know, which the view keeps.
 const storedLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
-	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","checkoutServicePointId":"desk1",
+	"status":{"name":"Open"},"itemStatus":"Checked out","loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3",
 	"patronGroupIdAtCheckout":"group1","renewalCount":0,"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"}}`
 
 var (
@@ -40,7 +40,7 @@ var (
 )
 
 const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
-	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","renewalCount":0,
+	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3","renewalCount":0,
 	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},
 	"item":{"id":"item1","holdingsRecordId":"holdings1","instanceId":"instance1","instanceHrid":"in01","title":"Semantic web",
 		"barcode":"036","contributors":[{"name":"Antoniou"},{"name":"Harmelen"}],"primaryContributor":"Harmelen",
@@ -49,10 +49,11 @@ const fullLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"20
 		"inTransitDestinationServicePoint":{"id":"desk2","name":"Desk 2"},"location":{"name":"Main"},"materialType":{"name":"Book"}},
 	"borrower":{"firstName":"Jessica","lastName":"Pond","barcode":"569","patronGroup":"group2"},
 	"patronGroupAtCheckout":{"id":"group1","name":"staff"},"loanPolicy":{"name":"Three weeks"},
-	"checkoutServicePoint":{"id":"desk1","name":"Desk 1"},"feesAndFines":{"amountRemainingToPay":0}}`
+	"checkoutServicePoint":{"id":"desk1","name":"Desk 1","code":"d1","pickupLocation":true},
+	"checkinServicePoint":{"id":"desk3","name":"Desk 3","code":"d3","pickupLocation":true},"feesAndFines":{"amountRemainingToPay":0}}`
 
 const bareLoan = `{"id":"loan1","userId":"user1","itemId":"item1","loanDate":"2026-03-18T11:43:54.000Z","action":"checkedout",
-	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","renewalCount":0,
+	"status":{"name":"Open"},"loanPolicyId":"policy1","checkoutServicePointId":"desk1","checkinServicePointId":"desk3","renewalCount":0,
 	"bigNumber":12345678901234567890,"metadata":{"createdDate":"2026-03-18"},"feesAndFines":{"amountRemainingToPay":0}}`
 
 // same fails unless got and want are the same JSON, its numbers digit by digit.
@@ -98,8 +99,9 @@ func TestRender(t *testing.T) {
 			Location: library.Location{ID: "loc1", Name: "Main"}, Material: library.Named{ID: "book", Name: "Book"},
 		},
 		User: someUser, Group: someGroup,
-		Destination: library.Named{ID: "desk2", Name: "Desk 2"}, ServicePoint: library.Named{ID: "desk1", Name: "Desk 1"},
-		Policy: parsedPolicy(t),
+		Destination: library.Named{ID: "desk2", Name: "Desk 2"}, ServicePoint: library.ServicePoint{ID: "desk1", Name: "Desk 1", Code: "d1", PickupLocation: true},
+		ReturnedAt: library.ServicePoint{ID: "desk3", Name: "Desk 3", Code: "d3", PickupLocation: true},
+		Policy:     parsedPolicy(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -188,8 +190,16 @@ func (l *fakeRecords) MaterialType(_ context.Context, id string) (library.Named,
 	return single(l, "material type", id, library.Named{ID: id, Name: "Book"})
 }
 
-func (l *fakeRecords) ServicePoint(_ context.Context, id string) (library.Named, error) {
-	return single(l, "service point", id, library.Named{ID: id, Name: "Desk " + id[4:]})
+func (l *fakeRecords) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
+	return single(l, "service point", id, library.ServicePoint{ID: id, Name: "Desk " + id[4:], Code: "d" + id[4:], PickupLocation: true})
+}
+
+func (l *fakeRecords) LibraryUnit(_ context.Context, id string) (library.Named, error) {
+	return single(l, "library", id, library.Named{ID: id, Name: "Science"})
+}
+
+func (l *fakeRecords) OpenLoans(_ context.Context, itemIDs []string) ([]library.OpenLoan, error) {
+	return bulk[library.OpenLoan](l, "open loans", itemIDs)
 }
 
 func (l *fakeRecords) Group(_ context.Context, id string) (library.Group, error) {
@@ -210,12 +220,12 @@ func TestRenderPage_ReadsEachKindOfRecordOnce(t *testing.T) {
 	}
 	same(t, views[0], fullLoan)
 	same(t, views[1], `{"id":"loan2","userId":"user9","itemId":"item9","loanPolicyId":"policy1","loanPolicy":{"name":"Three weeks"},
-		"checkoutServicePointId":"desk1","checkoutServicePoint":{"id":"desk1","name":"Desk 1"},"feesAndFines":{"amountRemainingToPay":0}}`)
+		"checkoutServicePointId":"desk1","checkoutServicePoint":{"id":"desk1","name":"Desk 1","code":"d1","pickupLocation":true},"feesAndFines":{"amountRemainingToPay":0}}`)
 	same(t, views[2], fullLoan)
 	slices.Sort(l.asked["service point"])
 	want := map[string][]string{
 		"users": {"[user1 user9]"}, "items": {"[item1 item9]"}, "holdings": {"[holdings1]"}, "instances": {"[instance1]"},
-		"location": {"[loc1]"}, "material type": {"[book]"}, "service point": {"[desk1]", "[desk2]"},
+		"location": {"[loc1]"}, "material type": {"[book]"}, "service point": {"[desk1]", "[desk2]", "[desk3]"},
 		"group": {"[group1]"}, "policy": {"[policy1]"},
 	}
 	if !reflect.DeepEqual(l.asked, want) {

@@ -19,7 +19,8 @@ type Known struct {
 	User         library.User
 	Group        library.Group // of the patron when the item was lent
 	Policy       policy.LoanPolicy
-	ServicePoint library.Named // where it was lent
+	ServicePoint library.ServicePoint // where it was lent
+	ReturnedAt   library.ServicePoint // where it was checked in
 }
 
 // KnownOf returns the records that a check-out has read.
@@ -115,8 +116,11 @@ func Render(loan json.RawMessage, k Known) (json.RawMessage, error) {
 	if k.Policy.ID != "" {
 		parts["loanPolicy"] = name{k.Policy.Name}
 	}
-	if k.ServicePoint.ID != "" {
-		parts["checkoutServicePoint"] = k.ServicePoint
+	if place := DescribePlace(k.ServicePoint); place != nil {
+		parts["checkoutServicePoint"] = place
+	}
+	if place := DescribePlace(k.ReturnedAt); place != nil {
+		parts["checkinServicePoint"] = place
 	}
 	for field, part := range parts {
 		raw, err := json.Marshal(part)

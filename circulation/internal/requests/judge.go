@@ -30,7 +30,7 @@ type facts struct {
 	holdings  library.Holdings
 	instance  library.Instance
 	titled    bool // the instance was found
-	pickup    library.PickupPoint
+	pickup    library.ServicePoint
 	pickable  bool // the pickup service point was found
 	borrows   bool // the patron has the item
 }

@@ -24,7 +24,7 @@ type Library interface {
 	Item(ctx context.Context, id string) (library.Item, error)
 	Holdings(ctx context.Context, id string) (library.Holdings, error)
 	Instance(ctx context.Context, id string) (library.Instance, error)
-	PickupPoint(ctx context.Context, id string) (library.PickupPoint, error)
+	PickupPoint(ctx context.Context, id string) (library.ServicePoint, error)
 	// FreeCopy returns an item of the instance that is Available.
 	FreeCopy(ctx context.Context, instanceID string) (library.Item, error)
 	// Borrows reports whether the patron has an open loan of the item.

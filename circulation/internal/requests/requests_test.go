@@ -78,11 +78,11 @@ func (l *fakeLibrary) Instance(_ context.Context, id string) (library.Instance, 
 	return library.Instance{ID: id, Title: "Moby Dick"}, nil
 }
 
-func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.PickupPoint, error) {
+func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.ServicePoint, error) {
 	if id != deskID {
-		return library.PickupPoint{}, errNone
+		return library.ServicePoint{}, errNone
 	}
-	return library.PickupPoint{ID: id, PickupLocation: l.pickup}, nil
+	return library.ServicePoint{ID: id, PickupLocation: l.pickup}, nil
 }
 
 func (l *fakeLibrary) FreeCopy(context.Context, string) (library.Item, error) {

@@ -19,6 +19,7 @@ var (
 	instances       = collection{path: "/instance-storage/instances", key: "instances"}
 	locations       = collection{path: "/locations", key: "locations"}
 	materialTypes   = collection{path: "/material-types", key: "mtypes"}
+	libraryUnits    = collection{path: "/location-units/libraries", key: "loclibs"}
 	servicePoints   = collection{path: "/service-points", key: "servicepoints"}
 	loanPolicies    = collection{path: "/loan-policy-storage/loan-policies", key: "loanPolicies"}
 	requestPolicies = collection{path: "/request-policy-storage/request-policies", key: "requestPolicies"}
@@ -61,14 +62,19 @@ func (c *Client) MaterialType(ctx context.Context, id string) (library.Named, er
 	return keepRecord(ctx, c, materialTypes, id, parseRecord[library.Named])
 }
 
-// ServicePoint implements checkin.Library.
-func (c *Client) ServicePoint(ctx context.Context, id string) (library.Named, error) {
-	return keepRecord(ctx, c, servicePoints, id, parseRecord[library.Named])
+// ServicePoint implements related.Records.
+func (c *Client) ServicePoint(ctx context.Context, id string) (library.ServicePoint, error) {
+	return keepRecord(ctx, c, servicePoints, id, parseRecord[library.ServicePoint])
 }
 
-// PickupPoint implements checkin.Library.
-func (c *Client) PickupPoint(ctx context.Context, id string) (library.PickupPoint, error) {
-	return readRecord[library.PickupPoint](ctx, c, servicePoints, id)
+// PickupPoint implements requests.Library. It reads the service point without the cache.
+func (c *Client) PickupPoint(ctx context.Context, id string) (library.ServicePoint, error) {
+	return readRecord[library.ServicePoint](ctx, c, servicePoints, id)
+}
+
+// LibraryUnit implements related.Records.
+func (c *Client) LibraryUnit(ctx context.Context, id string) (library.Named, error) {
+	return keepRecord(ctx, c, libraryUnits, id, parseRecord[library.Named])
 }
 
 // Group implements library.Records.

@@ -46,6 +46,7 @@ func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects
 		OnLoan    *bool                   `json:"onLoan"`
 		Requests  []schemas.QueuedRequest `json:"requests"`
 		OpenLoans []schemas.OpenLoans     `json:"openLoans"`
+		Slip      library.Slip            `json:"slip"`
 	}
 	a, err := call(ctx, c, r, "onLoan", func(a answer) bool { return a.OnLoan != nil })
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects
 	return library.Snapshot{
 		User: a.User, ProxyUser: a.ProxyUser, ProxyRelations: a.ProxyRelations,
 		ManualBlocks: a.ManualBlocks, AutomatedBlocks: a.AutomatedBlocks.Blocks,
-		Item: a.Item, Holdings: a.Holdings, Instance: a.Instance, OnLoan: *a.OnLoan, Requests: a.Requests, OpenLoans: a.OpenLoans,
+		Item: a.Item, Holdings: a.Holdings, Instance: a.Instance, OnLoan: *a.OnLoan, Requests: a.Requests, OpenLoans: a.OpenLoans, Slip: a.Slip,
 	}, nil
 }
 
@@ -166,6 +167,11 @@ func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, 
 		return nil, fmt.Errorf("finding the item's open loan: %w", err)
 	}
 	return loan, nil
+}
+
+// OpenLoans implements related.Records. An item has one open loan at most.
+func (c *Client) OpenLoans(ctx context.Context, itemIDs []string) ([]library.OpenLoan, error) {
+	return listByIndex[library.OpenLoan](ctx, c, loans, equals("status.name", "Open")+" and itemId", itemIDs)
 }
 
 // Borrows implements requests.Library.

@@ -136,7 +136,7 @@ func TestClient_PickupPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	point, err := c.PickupPoint(ctx, someID)
-	if err != nil || point.ID != someID || !point.PickupLocation || point.HoldShelf == (library.PickupPoint{}).HoldShelf {
+	if err != nil || point.ID != someID || !point.PickupLocation || point.HoldShelf == (library.ServicePoint{}).HoldShelf {
 		t.Errorf("got %+v, %v", point, err)
 	}
 }

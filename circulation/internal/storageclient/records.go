@@ -156,6 +156,11 @@ func parseRecord[T any](body []byte) (T, error) {
 
 // listByID returns records by id, a batch per query. Only a UUID is the id of a record.
 func listByID[T any](ctx context.Context, c *Client, from collection, ids []string) ([]T, error) {
+	return listByIndex[T](ctx, c, from, "id", ids)
+}
+
+// listByIndex returns the records whose index is one of the ids. At most one record has each id.
+func listByIndex[T any](ctx context.Context, c *Client, from collection, index string, ids []string) ([]T, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !schemas.IsUUID(id) })
 	batches := slices.Collect(slices.Chunk(ids, batch))
 	found := make([][]T, len(batches))
@@ -163,7 +168,7 @@ func listByID[T any](ctx context.Context, c *Client, from collection, ids []stri
 	g.SetLimit(batchesAtOnce)
 	for i, some := range batches {
 		g.Go(func() (err error) {
-			found[i], err = listRecords[T](ctx, c, from, anyOf("id", some), len(some))
+			found[i], err = listRecords[T](ctx, c, from, anyOf(index, some), len(some))
 			return err
 		})
 	}

@@ -1,0 +1,197 @@
+// Package requestview makes the request that FOLIO's clients get from the stored one: it adds
+// descriptions of the item, its loan, the patrons and the place to fetch it.
+package requestview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/loanview"
+	"checkoutlock/circulation/internal/related"
+)
+
+// links are the parts of a stored request that name other records.
+type links struct {
+	ItemID         string `json:"itemId"`
+	RequesterID    string `json:"requesterId"`
+	ProxyID        string `json:"proxyUserId"`
+	ServicePointID string `json:"pickupServicePointId"`
+	AddressTypeID  string `json:"deliveryAddressTypeId"`
+}
+
+// item is what a view adds to the request's copy of the item.
+type item struct {
+	HoldingsRecordID string              `json:"holdingsRecordId,omitempty"`
+	InstanceID       string              `json:"instanceId,omitempty"`
+	Barcode          string              `json:"barcode,omitempty"`
+	Location         *location           `json:"location,omitempty"`
+	ContributorNames []name              `json:"contributorNames"`
+	Enumeration      string              `json:"enumeration,omitempty"`
+	Volume           string              `json:"volume,omitempty"`
+	Chronology       string              `json:"chronology,omitempty"`
+	DisplaySummary   string              `json:"displaySummary,omitempty"`
+	Status           string              `json:"status"`
+	CallNumber       string              `json:"callNumber,omitempty"`
+	CallNumberParts  *library.CallNumber `json:"callNumberComponents,omitempty"`
+	CopyNumber       string              `json:"copyNumber,omitempty"`
+	MaterialTypeID   string              `json:"materialTypeId,omitempty"`
+	MaterialType     string              `json:"materialType,omitempty"`
+}
+
+type location struct {
+	Name        string `json:"name"`
+	LibraryName string `json:"libraryName,omitempty"`
+	Code        string `json:"code,omitempty"`
+}
+
+type name struct {
+	Name string `json:"name"`
+}
+
+// patron is the requester or the proxy.
+type patron struct {
+	FirstName          string `json:"firstName,omitempty"`
+	LastName           string `json:"lastName,omitempty"`
+	MiddleName         string `json:"middleName,omitempty"`
+	PreferredFirstName string `json:"preferredFirstName,omitempty"`
+	Barcode            string `json:"barcode,omitempty"`
+	PatronGroupID      string `json:"patronGroupId,omitempty"`
+	PatronGroup        *group `json:"patronGroup,omitempty"`
+}
+
+type group struct {
+	ID    string `json:"id"`
+	Group string `json:"group"`
+	Desc  string `json:"desc,omitempty"`
+}
+
+type loan struct {
+	DueDate library.Instant `json:"dueDate"`
+}
+
+// RenderPage returns the requests as clients get them, in the same order. It fetches the records
+// that they refer to in bulk, and leaves out the part of a missing one. Faults are those of records
+// except NotFound.
+func RenderPage(ctx context.Context, records related.Records, requests []json.RawMessage) ([]json.RawMessage, error) {
+	all := make([]links, len(requests))
+	for i, request := range requests {
+		if err := json.Unmarshal(request, &all[i]); err != nil {
+			return nil, fmt.Errorf("a stored request cannot be read: %w", err)
+		}
+	}
+	found, err := related.Fetch(ctx, records, related.Wanted{
+		Users:         related.IDs(all, func(l links) string { return l.RequesterID }, func(l links) string { return l.ProxyID }),
+		Items:         related.IDs(all, func(l links) string { return l.ItemID }),
+		ServicePoints: related.IDs(all, func(l links) string { return l.ServicePointID }),
+		GroupsOfUsers: true, LibraryUnits: true, OpenLoans: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	views := make([]json.RawMessage, len(requests))
+	for i, request := range requests {
+		if views[i], err = render(request, found, all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// RenderOne is RenderPage for one request.
+func RenderOne(ctx context.Context, records related.Records, request json.RawMessage) (json.RawMessage, error) {
+	views, err := RenderPage(ctx, records, []json.RawMessage{request})
+	if err != nil {
+		return nil, err
+	}
+	return views[0], nil
+}
+
+// render adds the descriptions of the known records. It keeps every stored field, also those of the
+// stored copies. Source: mod-circulation's RequestRepresentation.
+func render(request json.RawMessage, found *related.Found, l links) (json.RawMessage, error) {
+	var out map[string]json.RawMessage
+	if err := json.Unmarshal(request, &out); err != nil || out == nil {
+		return nil, fmt.Errorf("the stored request cannot be read: %w", err)
+	}
+	requester := found.Users[l.RequesterID]
+	parts := map[string]any{}
+	if _, exists := found.Items[l.ItemID]; exists {
+		parts["item"] = describeItem(found, l.ItemID)
+	}
+	if open, exists := found.OpenLoans[l.ItemID]; exists && !open.DueDate.IsZero() {
+		parts["loan"] = loan{DueDate: open.DueDate}
+	}
+	if requester.ID != "" {
+		parts["requester"] = describePatron(found, requester)
+	}
+	if proxy := found.Users[l.ProxyID]; proxy.ID != "" {
+		parts["proxy"] = describePatron(found, proxy)
+	}
+	if place := loanview.DescribePlace(found.ServicePoints[l.ServicePointID]); place != nil {
+		place.ID = "" // as in FOLIO, the request has it
+		parts["pickupServicePoint"] = place
+	}
+	if address, exists := requester.Personal.FindAddress(l.AddressTypeID); exists {
+		parts["deliveryAddress"] = address
+	}
+	for field, part := range parts {
+		merged, err := mergeInto(out[field], part)
+		if err != nil {
+			return nil, fmt.Errorf("describing the request's %s: %w", field, err)
+		}
+		out[field] = merged
+	}
+	return json.Marshal(out)
+}
+
+// mergeInto writes the properties of part over those of the stored object.
+func mergeInto(stored json.RawMessage, part any) (json.RawMessage, error) {
+	raw, err := json.Marshal(part)
+	if err != nil || stored == nil {
+		return raw, err
+	}
+	merged := map[string]json.RawMessage{}
+	if err := json.Unmarshal(stored, &merged); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, &merged); err != nil {
+		return nil, err
+	}
+	return json.Marshal(merged)
+}
+
+func describeItem(found *related.Found, id string) item {
+	book := found.Copy(id)
+	view := item{
+		HoldingsRecordID: book.Item.HoldingsRecordID, InstanceID: book.Holdings.InstanceID, Barcode: book.Item.Barcode,
+		ContributorNames: []name{}, Enumeration: book.Item.Enumeration, Volume: book.Item.Volume, Chronology: book.Item.Chronology,
+		DisplaySummary: book.Item.DisplaySummary, Status: book.Item.Status.Name, CallNumber: book.Item.CallNumber.CallNumber,
+		CopyNumber: book.Item.CopyNumber, MaterialTypeID: book.Item.MaterialTypeID, MaterialType: book.Material.Name,
+	}
+	if book.Location.ID != "" {
+		view.Location = &location{Name: book.Location.Name, LibraryName: found.LibraryUnits[book.Location.LibraryID].Name, Code: book.Location.Code}
+	}
+	if book.Item.CallNumber != (library.CallNumber{}) {
+		view.CallNumberParts = &book.Item.CallNumber
+	}
+	if view.CopyNumber == "" {
+		view.CopyNumber = book.Holdings.CopyNumber
+	}
+	for _, c := range book.Instance.Contributors {
+		view.ContributorNames = append(view.ContributorNames, name{c.Name})
+	}
+	return view
+}
+
+func describePatron(found *related.Found, u library.User) patron {
+	view := patron{
+		FirstName: u.Personal.FirstName, LastName: u.Personal.LastName, MiddleName: u.Personal.MiddleName,
+		PreferredFirstName: u.Personal.PreferredFirstName, Barcode: u.Barcode, PatronGroupID: u.PatronGroup,
+	}
+	if g := found.Groups[u.PatronGroup]; g.ID != "" {
+		view.PatronGroup = &group{ID: g.ID, Group: g.Group, Desc: g.Desc}
+	}
+	return view
+}
