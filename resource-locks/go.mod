@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	checkoutlock/config v0.0.0
 	checkoutlock/schemas v0.0.0
+	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/uuid v1.6.0
 	github.com/gorilla/websocket v1.5.3
 	github.com/labstack/echo/v4 v4.16.0

@@ -141,24 +141,43 @@ func usedMemory() int64 {
 
 func TestConnection_AnswersBeforeItReadsTheRest(t *testing.T) {
 	t.Parallel()
-	_, url := startTCP(t)
-	ws, answer, err := websocket.DefaultDialer.Dial(url+"/v1?namespace=flood", nil)
-	if err != nil {
-		t.Fatal(err)
+	tests := map[string]struct {
+		flood func(ws *websocket.Conn) error
+		want  error
+	}{
+		"a large message": {
+			func(ws *websocket.Conn) error { return ws.WriteMessage(websocket.TextMessage, make([]byte, 64<<20)) }, errTooLarge,
+		},
+		"pings": {func(ws *websocket.Conn) (err error) {
+			for range 200_000 {
+				if err = ws.WriteControl(websocket.PingMessage, make([]byte, 100), time.Now().Add(time.Minute)); err != nil {
+					break
+				}
+			}
+			return err
+		}, errFlood},
 	}
-	defer answer.Body.Close()
-	var writing sync.WaitGroup
-	defer writing.Wait()
-	defer ws.Close() // ends the writing
-	writing.Go(func() {
-		_ = ws.WriteMessage(websocket.TextMessage, make([]byte, 64<<20))
-	})
-	_ = ws.SetReadDeadline(time.Now().Add(time.Minute))
-	_, text, err := ws.ReadMessage()
-	if err != nil || string(text) != "communication error: "+errTooLarge.Error() {
-		t.Fatalf("got %q, %v", text, err)
-	}
-	if _, _, err = ws.ReadMessage(); !websocket.IsCloseError(err, closeProtocol) {
-		t.Errorf("closed with %v", err)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, url := startTCP(t)
+			ws, answer, err := websocket.DefaultDialer.Dial(url+"/v1?namespace=flood", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			var writing sync.WaitGroup
+			defer writing.Wait()
+			defer ws.Close() // ends the writing
+			writing.Go(func() { _ = tt.flood(ws) })
+			_ = ws.SetReadDeadline(time.Now().Add(time.Minute))
+			_, text, err := ws.ReadMessage()
+			if err != nil || string(text) != "communication error: "+tt.want.Error() {
+				t.Fatalf("got %q, %v", text, err)
+			}
+			if _, _, err = ws.ReadMessage(); !websocket.IsCloseError(err, closeProtocol) {
+				t.Errorf("closed with %v", err)
+			}
+		})
 	}
 }

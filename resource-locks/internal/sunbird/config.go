@@ -1,0 +1,80 @@
+package sunbird
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"checkoutlock/config"
+)
+
+// Auth is how the front knows its users.
+type Auth string
+
+// The ways.
+const (
+	AuthToken  Auth = "token"  // by a signed token, which the front checks
+	AuthHeader Auth = "header" // by a header, which a gateway in front has checked
+)
+
+// Config is the settings of the front.
+type Config struct {
+	// Addr is the host:port to listen on. Empty turns the front off.
+	Addr string `env:"SUNBIRD_ADDR"`
+	Auth Auth   `env:"SUNBIRD_AUTH" envDefault:"token"`
+	// Keys is a folder of PEM files that are named by their key ids, or a JWKS file.
+	Keys string `env:"SUNBIRD_KEYS"`
+	// Issuer is the issuer that tokens must have. Empty accepts all.
+	Issuer string `env:"SUNBIRD_ISSUER"`
+	// LockTTL is how long a lock lives without a refresh.
+	LockTTL time.Duration `env:"SUNBIRD_LOCK_TTL" envDefault:"1h"`
+	// ResumeWithin is how long after its end the former holder may refresh a lock.
+	ResumeWithin time.Duration `env:"SUNBIRD_RESUME_WITHIN" envDefault:"24h"`
+	// ResourceCheckURL asks a content service whether a user may lock. Empty allows all.
+	ResourceCheckURL string   `env:"SUNBIRD_RESOURCE_CHECK_URL"`
+	ResourceTypes    []string `env:"SUNBIRD_RESOURCE_TYPES" envDefault:"content"`
+	// Admins are the ids of the users that may force a release.
+	Admins []string `env:"SUNBIRD_ADMINS"`
+	// AdminRole is a role of tokens that may force a release. Empty is none.
+	AdminRole string `env:"SUNBIRD_ADMIN_ROLE"`
+}
+
+// Validate checks the settings of a front that is on.
+func (c Config) Validate() error {
+	if c.Addr == "" {
+		return nil
+	}
+	errs := []error{
+		config.CheckRange("SUNBIRD_LOCK_TTL", c.LockTTL, time.Second, 365*24*time.Hour, "1s to 8760h"),
+		config.CheckRange("SUNBIRD_RESUME_WITHIN", c.ResumeWithin, 0, 7*24*time.Hour, "0s to 168h"),
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		errs = append(errs, outOfRange("SUNBIRD_ADDR", c.Addr, "host:port, or empty for none"))
+	}
+	switch c.Auth {
+	case AuthToken:
+		if c.Keys == "" {
+			errs = append(errs, outOfRange("SUNBIRD_KEYS", c.Keys, "a folder of PEM files or a JWKS file, because SUNBIRD_AUTH is token"))
+		}
+	case AuthHeader:
+	default:
+		errs = append(errs, outOfRange("SUNBIRD_AUTH", string(c.Auth), "token, header"))
+	}
+	if c.ResourceCheckURL != "" {
+		if u, err := url.Parse(c.ResourceCheckURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			errs = append(errs, outOfRange("SUNBIRD_RESOURCE_CHECK_URL", c.ResourceCheckURL, "an http or https URL, or empty for none"))
+		}
+	}
+	for _, name := range c.ResourceTypes {
+		if name == "" || len(name) > 100 {
+			errs = append(errs, outOfRange("SUNBIRD_RESOURCE_TYPES", name, "names of 1 to 100 bytes, separated by commas"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func outOfRange(name, value, allowed string) error {
+	return config.OutOfRange(name, fmt.Sprintf("%q", value), allowed)
+}

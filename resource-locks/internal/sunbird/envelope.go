@@ -1,0 +1,65 @@
+package sunbird
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// failure is a refusal in the words of the protocol.
+type failure struct {
+	status int
+	code   string
+	text   string
+}
+
+func (f failure) Error() string { return f.text }
+
+// envelope is every answer.
+type envelope struct {
+	ID           string         `json:"id"`
+	Version      string         `json:"ver"`
+	Time         string         `json:"ts"`
+	Params       envelopeParams `json:"params"`
+	ResponseCode string         `json:"responseCode"`
+	Result       any            `json:"result"`
+}
+
+type envelopeParams struct {
+	ResponseID string  `json:"resmsgid"`
+	MessageID  *string `json:"msgid"`
+	Status     string  `json:"status"`
+	Code       *string `json:"err"`
+	Text       *string `json:"errmsg"`
+}
+
+func newEnvelope(id string) envelope {
+	return envelope{
+		ID: id, Version: "1.0", Time: formatTime(time.Now()), ResponseCode: "OK", Result: struct{}{},
+		Params: envelopeParams{ResponseID: uuid.NewString(), Status: "successful"},
+	}
+}
+
+// fail turns the envelope into a refusal.
+func (e *envelope) fail(f failure) {
+	e.Params.Status, e.Params.Code, e.Params.Text = "failed", &f.code, &f.text
+	switch {
+	case f.status == http.StatusUnauthorized:
+		e.ResponseCode = "UNAUTHORIZED_ACCESS"
+	case f.status >= http.StatusInternalServerError:
+		e.ResponseCode = "SERVER_ERROR"
+	default:
+		e.ResponseCode = "CLIENT_ERROR"
+	}
+}
+
+func (e *envelope) write(w http.ResponseWriter, status int) error {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	return json.NewEncoder(w).Encode(e)
+}
+
+// formatTime writes a time as clients parse it.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,84 @@
+package sunbird
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+// listed is an entry of the list.
+type listed struct {
+	LockID       string            `json:"lockId"`
+	ResourceID   string            `json:"resourceId"`
+	ResourceType string            `json:"resourceType"`
+	ResourceInfo string            `json:"resourceInfo"`
+	CreatedBy    string            `json:"createdBy"`
+	CreatorInfo  string            `json:"creatorInfo"`
+	DeviceID     string            `json:"deviceId"`
+	CreatedOn    string            `json:"createdOn"`
+	ExpiresAt    string            `json:"expiresAt"`
+	Requests     []engine.AskedFor `json:"requests,omitempty"`
+}
+
+func (s *Server) list(ctx context.Context, c *call) (any, error) {
+	names, problem := c.message.readFilter()
+	if problem != "" {
+		return nil, c.fail(http.StatusBadRequest, problem)
+	}
+	entries := []listed{}
+	if names == nil || len(names) > 0 {
+		locks, err := s.locks.List(ctx, engine.Filter{Namespace: namespaces, Prefix: true, Names: names})
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range locks {
+			v := readValue(l)
+			entries = append(entries, listed{
+				LockID: l.ID.String(), ResourceID: l.Name, ResourceType: v.ResourceType, ResourceInfo: v.ResourceInfo,
+				CreatedBy: l.Owner, CreatorInfo: v.CreatorInfo, DeviceID: v.Device,
+				CreatedOn: formatTime(l.GrantedAt), ExpiresAt: formatTime(l.ExpiresAt), Requests: l.Requests,
+			})
+		}
+	}
+	return struct {
+		Count int      `json:"count"`
+		Data  []listed `json:"data"`
+	}{len(entries), entries}, nil
+}
+
+// readFilter returns the ids of request.filters.resourceId, nil for all.
+func (m message) readFilter() (names []string, problem string) {
+	var filters map[string]json.RawMessage
+	if raw := m.request["filters"]; !isEmpty(raw) && json.Unmarshal(raw, &filters) != nil {
+		return nil, `"filters" must be an object`
+	}
+	var value any
+	if raw := filters["resourceId"]; raw != nil {
+		_ = json.Unmarshal(raw, &value) // it is part of a valid document
+	}
+	const allowed = `"filters.resourceId" must be a string or an array of strings`
+	switch value := value.(type) {
+	case nil:
+		return nil, ""
+	case string:
+		if value == "" {
+			return nil, ""
+		}
+		return []string{value}, ""
+	case []any:
+		names = []string{}
+		for _, element := range value {
+			name, isText := element.(string)
+			if !isText {
+				return nil, allowed
+			}
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return slices.Compact(names), ""
+	}
+	return nil, allowed
+}

@@ -1,0 +1,238 @@
+package sunbird
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+)
+
+// namespaces begin with this; the resource type in lower case follows.
+const namespaces = "sunbird/"
+
+// notLocked refuses what needs a lock.
+const notLocked = "Resource is not locked"
+
+// lockValue is what a lock keeps of its creation. The infos are JSON as text.
+type lockValue struct {
+	Device       string `json:"deviceId"`
+	ResourceType string `json:"resourceType"`
+	ResourceInfo string `json:"resourceInfo"`
+	CreatorInfo  string `json:"creatorInfo"`
+}
+
+func readValue(l engine.Lock) lockValue {
+	var v lockValue
+	_ = json.Unmarshal([]byte(l.Value), &v) // this front wrote it
+	return v
+}
+
+// nameOf returns the name in creatorInfo, which is what a client sent.
+func nameOf(l engine.Lock) string {
+	var creator struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal([]byte(readValue(l).CreatorInfo), &creator) != nil || creator.Name == "" {
+		return "another user"
+	}
+	return creator.Name
+}
+
+// grant is the result of create and refresh.
+type grant struct {
+	LockKey   string            `json:"lockKey"`
+	ExpiresAt string            `json:"expiresAt"`
+	ExpiresIn float64           `json:"expiresIn"` // minutes
+	Requests  []engine.AskedFor `json:"requests,omitempty"`
+}
+
+func (s *Server) grantOf(l engine.Lock) grant {
+	return grant{LockKey: l.ID.String(), ExpiresAt: formatTime(l.ExpiresAt), ExpiresIn: s.cfg.LockTTL.Minutes(), Requests: l.Requests}
+}
+
+// readFields returns required texts of the request by their names. The first wrong one is
+// the failure. resourceType is judged after all of them.
+func (s *Server) readFields(c *call, names ...string) (map[string]string, engine.Key, error) {
+	if c.message.request == nil {
+		return nil, engine.Key{}, failure{http.StatusBadRequest, c.missing, "request is required"}
+	}
+	fields := map[string]string{}
+	for _, name := range names {
+		text, problem := c.message.readText(name)
+		if problem != "" {
+			return nil, engine.Key{}, failure{http.StatusBadRequest, c.missing, problem}
+		}
+		fields[name] = text
+	}
+	kind := fields["resourceType"]
+	if !slices.ContainsFunc(s.cfg.ResourceTypes, func(t string) bool { return strings.EqualFold(t, kind) }) {
+		return nil, engine.Key{}, c.fail(http.StatusPreconditionFailed, "Resource type is not valid")
+	}
+	return fields, engine.Key{Namespace: namespaces + strings.ToLower(kind), Name: fields["resourceId"]}, nil
+}
+
+// checkResource asks the content service.
+func (s *Server) checkResource(ctx context.Context, c *call, api string) error {
+	refusal, err := s.check.allow(ctx, c, api)
+	if err != nil {
+		s.log.WarnContext(ctx, "the resource check failed", "err", err)
+	}
+	if refusal != "" {
+		return c.fail(http.StatusPreconditionFailed, refusal)
+	}
+	return nil
+}
+
+func (s *Server) create(ctx context.Context, c *call) (any, error) {
+	if c.message.request != nil {
+		if by, _ := c.message.readText("createdBy"); by != c.user.id {
+			return nil, c.fail(http.StatusForbidden, "You are not authorized to lock this resource")
+		}
+	}
+	fields, key, err := s.readFields(c, "resourceId", "resourceType", "resourceInfo", "createdBy", "creatorInfo")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkResource(ctx, c, "createLock"); err != nil {
+		return nil, err
+	}
+	value, err := json.Marshal(lockValue{c.device, fields["resourceType"], fields["resourceInfo"], fields["creatorInfo"]})
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.locks.Acquire(ctx, engine.Acquire{Key: key, Owner: c.user.id, Value: string(value), TTL: s.cfg.LockTTL, Keep: true})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case g.Outcome == engine.Held:
+		return nil, failure{http.StatusLocked, "RESOURCE_LOCKED", "The resource is already locked by " + nameOf(g.Lock)}
+	case g.Outcome == engine.Kept && readValue(g.Lock).Device != c.device:
+		return nil, failure{http.StatusBadRequest, "RESOURCE_SELF_LOCKED", "The resource is already locked by you in a different window/device"}
+	}
+	return s.grantOf(g.Lock), nil
+}
+
+func (s *Server) refresh(ctx context.Context, c *call) (any, error) {
+	fields, key, err := s.readFields(c, "lockId", "resourceId", "resourceType")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkResource(ctx, c, "refreshLock"); err != nil {
+		return nil, err
+	}
+	unknown := c.fail(http.StatusUnprocessableEntity, "Invalid lock id")
+	id, err := uuid.Parse(fields["lockId"])
+	if err != nil || id.String() != fields["lockId"] {
+		return nil, unknown
+	}
+	lock, outcome, err := s.locks.Refresh(ctx, engine.Refresh{
+		Key: key, ID: id, Owner: c.user.id, TTL: s.cfg.LockTTL, ResumeWithin: s.cfg.ResumeWithin,
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch outcome {
+	case engine.UnknownID:
+		return nil, unknown
+	case engine.NotOwner:
+		return nil, c.fail(http.StatusForbidden, "You are not authorized to refresh this resource")
+	case engine.Resumed:
+		return s.moveLock(ctx, c, lock, unknown)
+	case engine.Refreshed:
+	}
+	return s.grantOf(lock), nil
+}
+
+// moveLock makes a resumed lock one of the caller's device. The lock has the value of the
+// former one, whose owner is the same, and keeps it if the store fails here.
+func (s *Server) moveLock(ctx context.Context, c *call, l engine.Lock, lost error) (any, error) {
+	v := readValue(l)
+	v.Device = c.device
+	if c.user.name != "" {
+		creator, err := json.Marshal(map[string]string{"name": c.user.name, "id": c.user.id})
+		if err != nil {
+			return nil, err
+		}
+		v.CreatorInfo = string(creator)
+	}
+	value, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.locks.Acquire(ctx, engine.Acquire{Key: l.Key, Owner: l.Owner, Kind: l.Kind, Value: string(value), TTL: s.cfg.LockTTL})
+	switch {
+	case err != nil:
+		s.log.WarnContext(ctx, "a resumed lock keeps its former device", "err", err)
+		return s.grantOf(l), nil
+	case g.Outcome == engine.Held:
+		return nil, lost // another user has locked it meanwhile
+	}
+	return s.grantOf(g.Lock), nil
+}
+
+func (s *Server) retire(ctx context.Context, c *call) (any, error) {
+	_, key, err := s.readFields(c, "resourceId", "resourceType")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkResource(ctx, c, "retireLock"); err != nil {
+		return nil, err
+	}
+	_, outcome, err := s.locks.Release(ctx, key, c.user.id)
+	if err != nil {
+		return nil, err
+	}
+	switch outcome { //nolint:exhaustive // Release returns no other
+	case engine.Free:
+		return nil, c.fail(http.StatusBadRequest, notLocked)
+	case engine.Held:
+		return nil, c.fail(http.StatusForbidden, "You are not authorized to retire this resource")
+	}
+	return struct{}{}, nil
+}
+
+// force releases a lock of another user. The engine keeps who did it, and why.
+func (s *Server) force(ctx context.Context, c *call) (any, error) {
+	isAdmin := slices.Contains(s.cfg.Admins, c.user.id) || (s.cfg.AdminRole != "" && slices.Contains(c.user.roles, s.cfg.AdminRole))
+	if !isAdmin {
+		return nil, c.fail(http.StatusForbidden, "You are not authorized to force the release of this resource")
+	}
+	fields, key, err := s.readFields(c, "resourceId", "resourceType", "reason")
+	if err != nil {
+		return nil, err
+	}
+	lock, err := s.locks.Fetch(ctx, key)
+	if err == nil {
+		_, err = s.locks.ForceRelease(ctx, key, lock.ID, engine.Note{By: c.user.id, Reason: fields["reason"]})
+	}
+	if fault.Is(err, fault.NotFound) {
+		return nil, c.fail(http.StatusBadRequest, notLocked)
+	}
+	return struct{}{}, err
+}
+
+// request asks the holder for a lock. Its answer names the holder.
+func (s *Server) request(ctx context.Context, c *call) (any, error) {
+	fields, key, err := s.readFields(c, "resourceId", "resourceType", "message")
+	if err != nil {
+		return nil, err
+	}
+	lock, err := s.locks.Ask(ctx, key, engine.AskedFor{By: c.user.id, Name: c.user.name, Message: fields["message"]})
+	if fault.Is(err, fault.NotFound) {
+		return nil, c.fail(http.StatusBadRequest, notLocked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		LockedBy  string `json:"lockedBy"`
+		ExpiresAt string `json:"expiresAt"`
+	}{nameOf(lock), formatTime(lock.ExpiresAt)}, nil
+}

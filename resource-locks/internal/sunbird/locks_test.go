@@ -1,0 +1,358 @@
+package sunbird
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+const none = "00000000-0000-4000-8000-000000000000"
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	t.Run("a free resource", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		before := time.Now()
+		a := f.user("u1", "Ann", "d1").create("do_1").wants(t, "api.lock.create")
+		expires, err := time.Parse("2006-01-02T15:04:05.000Z", a.Result.ExpiresAt)
+		if err != nil || expires.Before(before.Add(time.Hour-time.Second)) || expires.After(time.Now().Add(time.Hour)) {
+			t.Errorf("the lock ends at %s, %v", a.Result.ExpiresAt, err)
+		}
+		if a.Result.ExpiresIn == nil || *a.Result.ExpiresIn != 60 || len(a.Result.LockKey) != 36 {
+			t.Errorf("got %s, want 60 minutes and a UUID", a.text())
+		}
+		if a.Ver != "1.0" || *a.Params.MsgID != "m-1" || len(a.Params.ResMsgID) != 36 || !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`).MatchString(a.TS) {
+			t.Errorf("the envelope is %s", a.text())
+		}
+	})
+	t.Run("again by the same user and device", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, func(c *Config) { c.LockTTL = 90 * time.Second })
+		u := f.user("u1", "Ann", "d1")
+		first := u.create("do_1").wants(t, "api.lock.create")
+		f.store.Advance(time.Minute)
+		second := u.create("do_1").wants(t, "api.lock.create")
+		if second.Result.LockKey != first.Result.LockKey || second.Result.ExpiresAt != first.Result.ExpiresAt || *second.Result.ExpiresIn != 1.5 {
+			t.Errorf("got %s after %s", second.text(), first.text())
+		}
+	})
+	t.Run("by the same user from another device", func(t *testing.T) {
+		t.Parallel()
+		u := newFront(t, nil).user("u1", "Ann", "d1")
+		u.create("do_1").wants(t, "api.lock.create")
+		u.on("d2").create("do_1").refused(t, 400, "RESOURCE_SELF_LOCKED", "The resource is already locked by you in a different window/device")
+	})
+	t.Run("by another user", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		f.user("u1", "Ann", "d1").create("do_1").wants(t, "api.lock.create")
+		f.user("u2", "Bo", "d1").create("do_1").refused(t, 423, "RESOURCE_LOCKED", "The resource is already locked by Ann")
+	})
+	t.Run("a holder without a readable name", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		u := f.user("u1", "", "d1")
+		f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "no JSON",
+			"createdBy", "u1", "creatorInfo", "no JSON"), u.headers()...).wants(t, "api.lock.create")
+		f.user("u2", "Bo", "d1").create("do_1").refused(t, 423, "RESOURCE_LOCKED", "The resource is already locked by another user")
+	})
+	t.Run("after the end of the lock", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		first := f.user("u1", "Ann", "d1").create("do_1").wants(t, "api.lock.create")
+		f.store.Advance(time.Hour)
+		second := f.user("u2", "Bo", "d1").create("do_1").wants(t, "api.lock.create")
+		if second.Result.LockKey == first.Result.LockKey {
+			t.Error("a new lock has the key of the former one")
+		}
+	})
+	t.Run("many resources by one user, each type apart", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, func(c *Config) { c.ResourceTypes = []string{"content", "Org"} })
+		u := f.user("u1", "Ann", "d1")
+		u.create("do_1").wants(t, "api.lock.create")
+		u.create("do_2").wants(t, "api.lock.create")
+		b := f.user("u2", "Bo", "d1")
+		f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", "org", "resourceInfo", "{}", "createdBy", "u2", "creatorInfo", "{}"),
+			b.headers()...).wants(t, "api.lock.create")
+	})
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	const failed = "ERR_LOCK_REFRESHING_FAILED"
+	t.Run("by the owner from any device", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		u := f.user("u1", "Ann", "d1")
+		first := u.create("do_1")
+		f.store.Advance(50 * time.Minute)
+		a := u.on("d2").refresh("do_1", first.Result.LockKey).wants(t, "api.lock.refresh")
+		if a.Result.LockKey != first.Result.LockKey || a.Result.ExpiresAt <= first.Result.ExpiresAt || *a.Result.ExpiresIn != 60 {
+			t.Errorf("got %s after %s", a.text(), first.text())
+		}
+		f.store.Advance(50 * time.Minute)
+		entry := f.list("").Result.Data[0]
+		if entry["deviceId"] != "d1" || entry["createdOn"] == entry["expiresAt"] {
+			t.Errorf("a refresh changed more than the end: %v", entry)
+		}
+	})
+	t.Run("with another key", func(t *testing.T) {
+		t.Parallel()
+		u := newFront(t, nil).user("u1", "Ann", "d1")
+		u.create("do_1")
+		for _, key := range []string{none, "no key", strings.Repeat("k", 5000)} {
+			u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
+		}
+		u.refresh("do_2", none).refused(t, 422, failed, "Invalid lock id")
+	})
+	t.Run("by another user with the right key", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		key := f.user("u1", "Ann", "d1").create("do_1").Result.LockKey
+		other := f.user("u2", "Bo", "d1")
+		other.refresh("do_1", key).refused(t, 403, failed, "You are not authorized to refresh this resource")
+		f.store.Advance(time.Hour)
+		other.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id") // only the former holder resumes
+	})
+	for name, end := range map[string]func(u *user){
+		"after the end of the lock": func(u *user) { u.f.store.Advance(2 * time.Hour) },
+		"after a retire":            func(u *user) { u.retire("do_1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFront(t, nil)
+			u := f.user("u1", "Ann", "d1")
+			key := u.create("do_1").Result.LockKey
+			end(u)
+			u.name = "Ann Lee"
+			again := u.on("d2")
+			a := again.refresh("do_1", key).wants(t, "api.lock.refresh")
+			if a.Result.LockKey == key || a.Result.LockKey == "" || *a.Result.ExpiresIn != 60 {
+				t.Errorf("got %s, want a new key", a.text())
+			}
+			entry := f.list("").Result.Data[0]
+			if entry["deviceId"] != "d2" || entry["createdBy"] != "u1" || entry["creatorInfo"] != `{"id":"u1","name":"Ann Lee"}` ||
+				entry["resourceInfo"] != `{"contentType":"Course"}` || entry["lockId"] != a.Result.LockKey {
+				t.Errorf("the lock is %v", entry)
+			}
+			u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
+			u.refresh("do_1", a.Result.LockKey).wants(t, "api.lock.refresh")
+		})
+	}
+	t.Run("once another user has locked it", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		u := f.user("u1", "Ann", "d1")
+		key := u.create("do_1").Result.LockKey
+		f.store.Advance(time.Hour)
+		f.user("u2", "Bo", "d1").create("do_1").wants(t, "api.lock.create")
+		u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
+	})
+	t.Run("later than the setting allows", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		u := f.user("u1", "Ann", "d1")
+		key := u.create("do_1").Result.LockKey
+		f.store.Advance(25 * time.Hour)
+		u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
+	})
+}
+
+func TestRetire(t *testing.T) {
+	t.Parallel()
+	const failed = "ERR_LOCK_RETIRING_FAILED"
+	f := newFront(t, nil)
+	u, other := f.user("u1", "Ann", "d1"), f.user("u2", "Bo", "d1")
+	u.retire("do_1").refused(t, 400, failed, "Resource is not locked")
+	u.create("do_1")
+	other.retire("do_1").refused(t, 403, failed, "You are not authorized to retire this resource")
+	a := u.on("d2").retire("do_1").wants(t, "api.lock.retire")
+	if a.Result.LockKey != "" || a.Result.ExpiresIn != nil {
+		t.Errorf("the result is not empty: %s", a.text())
+	}
+	u.retire("do_1").refused(t, 400, failed, "Resource is not locked")
+	other.create("do_1").wants(t, "api.lock.create")
+	f.store.Advance(time.Hour)
+	other.retire("do_1").refused(t, 400, failed, "Resource is not locked")
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	f.user("u1", "Ann", "d1").create("do_1")
+	f.store.Advance(30 * time.Minute)
+	f.user("u2", "Bo", "d2").create("do_2")
+	tests := map[string]struct {
+		body string
+		want string // the ids in order
+	}{
+		"no body":                   {``, "do_1 do_2"},
+		"no request":                {`{}`, "do_1 do_2"},
+		"no filters":                {`{"request":{}}`, "do_1 do_2"},
+		"an empty text":             {`{"request":{"filters":{"resourceId":""}}}`, "do_1 do_2"},
+		"empty filters":             {`{"request":{"filters":""}}`, "do_1 do_2"},
+		"an array":                  {`{"request":{"filters":{"resourceId":["do_2"]}}}`, "do_2"},
+		"a text":                    {`{"request":{"filters":{"resourceId":"do_1"}}}`, "do_1"},
+		"ids named twice":           {`{"request":{"filters":{"resourceId":["do_1","do_1","x"]}}}`, "do_1"},
+		"an empty array":            {`{"request":{"filters":{"resourceId":[]}}}`, ""},
+		"another text":              {`{"request":{"filters":{"resourceId":"DO_1"}}}`, ""},
+		"a filter that is unknown":  {`{"request":{"filters":{"x":1}}}`, "do_1 do_2"},
+		"a resourceId that is null": {`{"request":{"filters":{"resourceId":null}}}`, "do_1 do_2"},
+	}
+	for name, tt := range tests {
+		a := f.list(tt.body).wants(t, "api.lock.list")
+		var ids []string
+		for _, entry := range a.Result.Data {
+			ids = append(ids, entry["resourceId"].(string))
+		}
+		if got := strings.Join(ids, " "); got != tt.want || *a.Result.Count != len(ids) {
+			t.Errorf("%s: got %q, %s", name, got, a.text())
+		}
+	}
+	for _, wrong := range []string{
+		`{"request":{"filters":{"resourceId":7}}}`, `{"request":{"filters":{"resourceId":[7]}}}`, `{"request":{"filters":{"resourceId":{}}}}`,
+		`{"request":{"filters":7}}`, `{"request":7}`, `[]`, `x`, `{"request":{"filters":{"resourceId":["` + strings.Repeat("n", 300) + `"]}}}`,
+	} {
+		f.list(wrong).refused(t, 400, "ERR_LISTING_LOCK_FAILED", "")
+	}
+	f.call("POST", "/v1/lock/list", "").refused(t, 400, "ERR_LISTING_LOCK_FAILED", "X-device-Id is missing in headers")
+	entry := f.list("").Result.Data[1]
+	for field, want := range map[string]string{
+		"resourceType": "Content", "resourceInfo": `{"contentType":"Course"}`, "createdBy": "u2", "creatorInfo": `{"id":"u2","name":"Bo"}`, "deviceId": "d2",
+	} {
+		if entry[field] != want {
+			t.Errorf("%s is %v, want %s", field, entry[field], want)
+		}
+	}
+	f.store.Advance(45 * time.Minute)
+	if a := f.list(""); *a.Result.Count != 1 {
+		t.Errorf("an ended lock is listed: %s", a.text())
+	}
+}
+
+func TestForce(t *testing.T) {
+	t.Parallel()
+	const failed = "ERR_LOCK_FORCING_FAILED"
+	f := newFront(t, func(c *Config) { c.Admins, c.AdminRole = []string{"admin"}, "LOCK_ADMIN" })
+	holder, admin, other := f.user("u1", "Ann", "d1"), f.user("admin", "Ada", ""), f.user("u2", "Bo", "d1")
+	admin.force("do_1", "left").refused(t, 400, failed, "Resource is not locked")
+	key := holder.create("do_1").Result.LockKey
+	other.force("do_1", "I want it").refused(t, 403, failed, "")
+	holder.force("do_1", "mine").refused(t, 403, failed, "")
+	admin.force("do_1", "").refused(t, 400, "ERR_LOCK_FORCING_FIELDS_MISSING", `"reason" is not allowed to be empty`)
+	admin.force("do_1", strings.Repeat("r", engine.MaxReason+1)).refused(t, 400, "ERR_LOCK_FORCING_FIELDS_MISSING", "")
+	admin.force("do_1", "left the house").wants(t, "api.lock.force")
+	holder.refresh("do_1", key).refused(t, 422, "ERR_LOCK_REFRESHING_FAILED", "Invalid lock id")
+	holder.retire("do_1").refused(t, 400, "ERR_LOCK_RETIRING_FAILED", "Resource is not locked")
+	other.create("do_1").wants(t, "api.lock.create")
+	holder.refresh("do_1", key).refused(t, 422, "ERR_LOCK_REFRESHING_FAILED", "Invalid lock id")
+	holder.retire("do_1").refused(t, 403, "ERR_LOCK_RETIRING_FAILED", "")
+
+	byRole := f.user("u3", "Cy", "")
+	byRole.extra = jwt.MapClaims{"realm_access": map[string]any{"roles": []string{"x", "LOCK_ADMIN"}}}
+	byRole.force("do_1", "by role").wants(t, "api.lock.force")
+	kept, err := f.store.Releases(t.Context(), 10)
+	if err != nil || len(kept) != 2 || kept[0].By != "u3" || kept[1].Reason != "left the house" || kept[1].Owner != "u1" {
+		t.Errorf("the kept releases are %v, %v", kept, err)
+	}
+}
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	holder, asker := f.user("u1", "Ann", "d1"), f.user("u2", "Bo", "")
+	asker.ask("do_1", "please").refused(t, 400, "ERR_LOCK_REQUESTING_FAILED", "Resource is not locked")
+	first := holder.create("do_1")
+	if a := asker.ask("do_1", "please").wants(t, "api.lock.request"); a.Result.LockedBy != "Ann" {
+		t.Errorf("the answer does not name the holder: %s", a.text())
+	}
+	asker.ask("do_1", "").refused(t, 400, "ERR_LOCK_REQUESTING_FIELDS_MISSING", `"message" is not allowed to be empty`)
+	asker.ask("do_1", strings.Repeat("m", engine.MaxMessage+1)).refused(t, 400, "ERR_LOCK_REQUESTING_FIELDS_MISSING", "")
+	again := holder.create("do_1")
+	if again.Result.ExpiresAt != first.Result.ExpiresAt || again.Result.LockKey != first.Result.LockKey {
+		t.Errorf("a request changed the lock: %s", again.text())
+	}
+	for _, a := range []answer{again, holder.refresh("do_1", first.Result.LockKey)} {
+		if got := a.Result.Requests; len(got) != 1 || got[0].By != "u2" || got[0].Name != "Bo" || got[0].Message != "please" {
+			t.Errorf("the holder sees %v", got)
+		}
+	}
+	if entry := f.list("").Result.Data[0]; len(entry["requests"].([]any)) != 1 {
+		t.Errorf("the list has %v", entry)
+	}
+	holder.retire("do_1").wants(t, "api.lock.retire")
+	if a := holder.create("do_1"); len(a.Result.Requests) != 0 {
+		t.Errorf("a request outlives its lock: %s", a.text())
+	}
+}
+
+func TestRaces(t *testing.T) {
+	t.Parallel()
+	const callers = 32
+	// race counts the answers to calls at once by status and code.
+	race := func(call func(i int) answer) map[string]int {
+		var mu sync.Mutex
+		var running sync.WaitGroup
+		got := map[string]int{}
+		for i := range callers {
+			running.Go(func() {
+				a := call(i)
+				mu.Lock()
+				defer mu.Unlock()
+				if a.Params.Err != nil {
+					got[*a.Params.Err]++
+				} else {
+					got["OK "+a.Result.LockKey]++
+				}
+			})
+		}
+		running.Wait()
+		return got
+	}
+	f := newFront(t, nil)
+	users := make([]*user, callers)
+	for i := range users {
+		users[i] = f.user(string(rune('a'+i%26))+string(rune('a'+i/26)), "Ann", "d")
+	}
+	if got := race(func(i int) answer { return users[i].create("users") }); len(got) != 2 || got["RESOURCE_LOCKED"] != callers-1 {
+		t.Errorf("users at once: %v", got)
+	}
+	one := f.user("one", "Ann", "d")
+	if got := race(func(i int) answer { return one.on(string(rune('A' + i))).create("devices") }); len(got) != 2 || got["RESOURCE_SELF_LOCKED"] != callers-1 {
+		t.Errorf("devices at once: %v", got)
+	}
+	if got := race(func(int) answer { return one.create("same") }); len(got) != 1 {
+		t.Errorf("the same device at once: %v", got)
+	}
+	if got := race(func(int) answer { return one.retire("same") }); got["OK "] != 1 || got["ERR_LOCK_RETIRING_FAILED"] != callers-1 {
+		t.Errorf("retires at once: %v", got)
+	}
+	key := one.create("lapsed").Result.LockKey
+	f.store.Advance(time.Hour)
+	got := race(func(i int) answer {
+		if i%2 == 0 {
+			return one.refresh("lapsed", key)
+		}
+		return users[i].create("lapsed")
+	})
+	if len(got) < 2 || len(got) > 4 || *f.list(`{"request":{"filters":{"resourceId":"lapsed"}}}`).Result.Count != 1 {
+		t.Errorf("refresh and create at once: %v", got)
+	}
+	winners := 0
+	for text, n := range got {
+		if strings.HasPrefix(text, "OK ") {
+			winners += n
+		}
+	}
+	if winners != 1 {
+		t.Errorf("refresh and create at once have %d winners: %v", winners, got)
+	}
+}

@@ -1,0 +1,182 @@
+// Package sunbird serves the lock service of Sunbird: exclusive locks of users on the
+// resources that they edit, over HTTP with JSON envelopes.
+package sunbird
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
+)
+
+// requestTimeout bounds the work for one request.
+const requestTimeout = 15 * time.Second
+
+// Server is the http.Handler of the front.
+type Server struct {
+	locks    *engine.Locks
+	cfg      Config
+	identify identify
+	check    resourceCheck
+	log      *slog.Logger
+}
+
+// New returns the front of the locks. It reads the keys of tokens.
+func New(locks *engine.Locks, cfg Config, log *slog.Logger) (*Server, error) {
+	s := &Server{locks: locks, cfg: cfg, identify: identifyByHeader, check: newResourceCheck(cfg.ResourceCheckURL), log: log}
+	if cfg.Auth == AuthToken {
+		known, err := loadKeys(cfg.Keys)
+		if err != nil {
+			return nil, err
+		}
+		s.identify = identifyByToken(known, cfg.Issuer)
+	}
+	return s, nil
+}
+
+// operation is one route.
+type operation struct {
+	method, path string
+	id           string // of answers
+	failed       string // the code of refusals
+	missing      string // the code of bad fields
+	doing        string // of the text if the store fails
+	// withoutUser and withoutDevice say what the operation does not need.
+	withoutUser, withoutDevice bool
+	run                        func(s *Server, ctx context.Context, c *call) (result any, err error)
+}
+
+var operations = []operation{
+	{
+		method: http.MethodPost, path: "/v1/lock/create", id: "api.lock.create", doing: "Creating", run: (*Server).create,
+		failed: "ERR_LOCK_CREATION_FAILED", missing: "ERR_LOCK_CREATION_FIELDS_MISSING",
+	},
+	{
+		method: http.MethodPatch, path: "/v1/lock/refresh", id: "api.lock.refresh", doing: "Refreshing", run: (*Server).refresh,
+		failed: "ERR_LOCK_REFRESHING_FAILED", missing: "ERR_LOCK_REFRESHING_FIELDS_MISSING",
+	},
+	{
+		method: http.MethodDelete, path: "/v1/lock/retire", id: "api.lock.retire", doing: "Retiring", run: (*Server).retire,
+		failed: "ERR_LOCK_RETIRING_FAILED", missing: "ERR_LOCK_RETIRING_FIELDS_MISSING",
+	},
+	{
+		method: http.MethodPost, path: "/v1/lock/list", id: "api.lock.list", doing: "Listing", run: (*Server).list,
+		failed: "ERR_LISTING_LOCK_FAILED", missing: "ERR_LISTING_LOCK_FAILED", withoutUser: true,
+	},
+	{
+		method: http.MethodDelete, path: "/v1/lock/force", id: "api.lock.force", doing: "Forcing", run: (*Server).force,
+		failed: "ERR_LOCK_FORCING_FAILED", missing: "ERR_LOCK_FORCING_FIELDS_MISSING", withoutDevice: true,
+	},
+	{
+		method: http.MethodPost, path: "/v1/lock/request", id: "api.lock.request", doing: "Requesting", run: (*Server).request,
+		failed: "ERR_LOCK_REQUESTING_FAILED", missing: "ERR_LOCK_REQUESTING_FIELDS_MISSING", withoutDevice: true,
+	},
+}
+
+// call is one request of an operation.
+type call struct {
+	*operation
+	header  http.Header
+	user    caller
+	device  string
+	message message
+}
+
+// fail returns a refusal with the operation's code.
+func (c *call) fail(status int, text string) error { return failure{status, c.failed, text} }
+
+// ServeHTTP implements http.Handler. Every origin may call, because a token and no cookie
+// identifies the user.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, PUT, PATCH, POST, DELETE, OPTIONS")
+	h.Set("Access-Control-Allow-Headers", "*")
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	method := r.Method
+	if override := strings.ToUpper(r.Header.Get("X-Http-Method-Override")); method == http.MethodPost && override != "" {
+		method = override
+	}
+	i := slices.IndexFunc(operations, func(op operation) bool { return op.path == r.URL.Path && op.method == method })
+	if i < 0 {
+		e := newEnvelope("api.lock")
+		e.fail(failure{http.StatusNotFound, "ERR_LOCK_ROUTE_NOT_FOUND", "There is no such route"})
+		s.write(r.Context(), w, &e, http.StatusNotFound)
+		return
+	}
+	s.serve(w, r, &operations[i])
+}
+
+// serve answers a request of an operation.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	c := &call{operation: op, header: r.Header, device: r.Header.Get(deviceHeader)}
+	result, err := s.perform(ctx, w, r, c)
+	e, status := newEnvelope(op.id), http.StatusOK
+	id := r.Header.Get(msgIDHeader)
+	if id == "" {
+		id = c.message.messageID()
+	}
+	if id == "" && err == nil {
+		id = uuid.NewString()
+	}
+	if id != "" {
+		e.Params.MessageID = &id
+	}
+	if err == nil {
+		e.Result = result
+	} else {
+		f := s.toFailure(ctx, c, err)
+		status = f.status
+		e.fail(f)
+	}
+	s.write(ctx, w, &e, status)
+}
+
+// perform judges a request in the order of the protocol.
+func (s *Server) perform(ctx context.Context, w http.ResponseWriter, r *http.Request, c *call) (result any, err error) {
+	if !c.withoutUser {
+		if c.user, err = s.identify(r.Header); err != nil {
+			return nil, err
+		}
+	}
+	if c.device == "" && !c.withoutDevice {
+		return nil, c.fail(http.StatusBadRequest, "X-device-Id is missing in headers")
+	}
+	c.message, err = parseMessage(w, r)
+	if err != nil {
+		return nil, failure{http.StatusBadRequest, c.missing, err.Error()}
+	}
+	return c.run(s, ctx, c)
+}
+
+// toFailure returns a refusal, or what became of a fault of the engine.
+func (s *Server) toFailure(ctx context.Context, c *call, err error) failure {
+	var f failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case fault.Is(err, fault.Invalid):
+		return failure{http.StatusBadRequest, c.missing, textOf(err)}
+	}
+	s.log.WarnContext(ctx, "a request failed", "operation", c.id, "err", err)
+	return failure{http.StatusInternalServerError, c.failed, c.doing + " lock failed"}
+}
+
+func (s *Server) write(ctx context.Context, w http.ResponseWriter, e *envelope, status int) {
+	if err := e.write(w, status); err != nil {
+		s.log.DebugContext(ctx, "an answer was not sent", "err", err)
+	}
+}

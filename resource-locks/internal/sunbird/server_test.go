@@ -1,0 +1,284 @@
+package sunbird
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"checkoutlock/schemas/fault"
+)
+
+func TestServer_JudgesInOrder(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	u := f.user("u1", "Ann", "d1")
+	noDevice := u.on("")
+	all := map[string]any{
+		"lockId": none, "resourceId": "do_1", "resourceType": "content", "resourceInfo": "{}", "createdBy": "u1", "creatorInfo": "{}",
+	}
+	// with returns a message whose request has one other value; without returns one that
+	// lacks it.
+	with := func(name string, value any) string {
+		request := map[string]any{}
+		for k, v := range all {
+			request[k] = v
+		}
+		request[name] = value
+		return encodeRequest(request)
+	}
+	without := func(names ...string) string {
+		request := map[string]any{}
+		for k, v := range all {
+			request[k] = v
+		}
+		for _, name := range names {
+			delete(request, name)
+		}
+		return encodeRequest(request)
+	}
+	type row struct {
+		name       string
+		by         *user
+		body       string
+		status     int
+		code, text string
+	}
+	operations := []struct {
+		method, path, prefix string
+		rows                 []row
+	}{
+		{"POST", "/v1/lock/create", "ERR_LOCK_CREATION", []row{
+			{"createdBy before the fields", u, without("createdBy", "resourceId"), 403, "_FAILED", "You are not authorized to lock this resource"},
+			{"createdBy another", u, with("createdBy", "u2"), 403, "_FAILED", "You are not authorized to lock this resource"},
+			{"createdBy a number", u, with("createdBy", 7), 403, "_FAILED", "You are not authorized to lock this resource"},
+			{"no resourceInfo", u, without("resourceInfo", "creatorInfo"), 400, "_FIELDS_MISSING", `"resourceInfo" is required`},
+			{"no creatorInfo", u, without("creatorInfo"), 400, "_FIELDS_MISSING", `"creatorInfo" is required`},
+			{"resourceInfo an object", u, with("resourceInfo", map[string]any{}), 400, "_FIELDS_MISSING", `"resourceInfo" must be a string`},
+			{"too large a resourceInfo", u, with("resourceInfo", strings.Repeat("i", 70000)), 400, "_FIELDS_MISSING", ""},
+		}},
+		{"PATCH", "/v1/lock/refresh", "ERR_LOCK_REFRESHING", []row{
+			{"no lockId", u, without("lockId", "resourceId"), 400, "_FIELDS_MISSING", `"lockId" is required`},
+			{"an empty lockId", u, with("lockId", ""), 400, "_FIELDS_MISSING", `"lockId" is not allowed to be empty`},
+		}},
+		{"DELETE", "/v1/lock/retire", "ERR_LOCK_RETIRING", nil},
+	}
+	common := []row{
+		{"no device", noDevice, `{}`, 400, "_FAILED", "X-device-Id is missing in headers"},
+		{"no request", u, `{}`, 400, "_FIELDS_MISSING", "request is required"},
+		{"no body", u, ``, 400, "_FIELDS_MISSING", "request is required"},
+		{"a request that is null", u, `{"request":null}`, 400, "_FIELDS_MISSING", "request is required"},
+		{"a request that is a list", u, `{"request":[]}`, 400, "_FIELDS_MISSING", `"request" must be an object`},
+		{"no JSON", u, `{"request":`, 400, "_FIELDS_MISSING", ""},
+		{"no object", u, `[]`, 400, "_FIELDS_MISSING", "the body must be a JSON object"},
+		{"half of a surrogate pair", u, `{"request":{"resourceId":"\ud800"}}`, 400, "_FIELDS_MISSING", ""},
+		{"too large a body", u, `{"x":"` + strings.Repeat("x", maxBody) + `"}`, 400, "_FIELDS_MISSING", "the body has more than 1048576 bytes"},
+		{"no resourceId", u, without("resourceId", "resourceType"), 400, "_FIELDS_MISSING", `"resourceId" is required`},
+		{"an empty resourceId", u, with("resourceId", ""), 400, "_FIELDS_MISSING", `"resourceId" is not allowed to be empty`},
+		{"resourceId a number", u, with("resourceId", 7), 400, "_FIELDS_MISSING", `"resourceId" must be a string`},
+		{"resourceId null", u, with("resourceId", nil), 400, "_FIELDS_MISSING", `"resourceId" must be a string`},
+		{"too long a resourceId", u, with("resourceId", strings.Repeat("r", 300)), 400, "_FIELDS_MISSING", ""},
+		{"no resourceType", u, without("resourceType"), 400, "_FIELDS_MISSING", `"resourceType" is required`},
+		{"another resourceType", u, with("resourceType", "user"), 412, "_FAILED", "Resource type is not valid"},
+	}
+	for _, op := range operations {
+		for _, r := range append(common, op.rows...) {
+			t.Run(op.path+" "+r.name, func(t *testing.T) {
+				f.call(op.method, op.path, r.body, r.by.headers()...).refused(t, r.status, op.prefix+r.code, r.text)
+			})
+		}
+		f.call(op.method, op.path, `x`, deviceHeader, "").refused(t, 401, "ERR_TOKEN_FIELD_MISSING", "Required field token is missing")
+	}
+	if a := f.list(""); *a.Result.Count != 0 {
+		t.Errorf("refused calls stored %s", a.text())
+	}
+}
+
+func encodeRequest(request map[string]any) string {
+	text, err := json.Marshal(map[string]any{"request": request})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func TestServer_ChecksTokens(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	later := time.Now().Add(time.Hour).Unix()
+	valid := func() jwt.MapClaims { return jwt.MapClaims{"sub": "f:x:u1", "iss": issuer, "exp": later} }
+	with := func(name string, value any) jwt.MapClaims {
+		claims := valid()
+		claims[name] = value
+		return claims
+	}
+	foreign := func(method jwt.SigningMethod, key any, kid any) string {
+		token := jwt.NewWithClaims(method, valid())
+		token.Header["kid"] = kid
+		text, err := token.SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	good := sign(t, valid())
+	refused := map[string]string{
+		"no JWT":                  "abc",
+		"two parts":               good[:strings.LastIndex(good, ".")],
+		"a wrong signature":       good[:len(good)-6] + "AAAAAA",
+		"an expired one":          sign(t, with("exp", time.Now().Add(-time.Second).Unix())),
+		"one that never expires":  sign(t, jwt.MapClaims{"sub": "u1", "iss": issuer}),
+		"one of another issuer":   sign(t, with("iss", "https://elsewhere.example.org")),
+		"one of later":            sign(t, with("nbf", later)),
+		"one without a user":      sign(t, with("sub", "")),
+		"one with an empty user":  sign(t, with("sub", "f:x:")),
+		"one with a number":       sign(t, with("sub", 7)),
+		"an unknown key":          foreign(jwt.SigningMethodRS256, signingKey(), "key-2"),
+		"no key id":               foreign(jwt.SigningMethodRS256, signingKey(), nil),
+		"a key id that is a list": foreign(jwt.SigningMethodRS256, signingKey(), []string{keyID}),
+		"another RSA algorithm":   foreign(jwt.SigningMethodRS512, signingKey(), keyID),
+		"an HMAC algorithm":       foreign(jwt.SigningMethodHS256, []byte(publicPEM(t, &signingKey().PublicKey)), keyID),
+		"no algorithm":            foreign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, keyID),
+	}
+	for name, token := range refused {
+		t.Run(name, func(t *testing.T) {
+			f.call("DELETE", "/v1/lock/retire", body("resourceId", "x", "resourceType", "content"), tokenHeader, token, deviceHeader, "d").
+				refused(t, 401, "ERR_TOKEN_INVALID", "Access denied")
+		})
+	}
+	for _, sub := range []string{"u1", "f:x:u1", ":u1"} {
+		f.call("DELETE", "/v1/lock/retire", body("resourceId", "x", "resourceType", "content"), tokenHeader, sign(t, with("sub", sub)), deviceHeader, "d",
+			userHeader, "u2").refused(t, 400, "ERR_LOCK_RETIRING_FAILED", notLocked)
+	}
+	f.call("DELETE", "/v1/lock/retire", "", userHeader, "u1", deviceHeader, "d").
+		refused(t, 401, "ERR_TOKEN_FIELD_MISSING", "Required field token is missing")
+}
+
+func TestServer_BelievesTheGatewaysHeader(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, func(c *Config) { c.Auth, c.Keys = AuthHeader, "" })
+	create := body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "{}", "createdBy", "u1", "creatorInfo", `{"name":"Ann"}`)
+	key := f.call("POST", "/v1/lock/create", create, userHeader, "u1", deviceHeader, "d").wants(t, "api.lock.create").Result.LockKey
+	f.call("POST", "/v1/lock/create", create, userHeader, "u2", deviceHeader, "d").refused(t, 403, "ERR_LOCK_CREATION_FAILED", "")
+	f.call("POST", "/v1/lock/create", create, deviceHeader, "d").refused(t, 401, "ERR_TOKEN_FIELD_MISSING", "")
+	f.store.Advance(time.Hour)
+	f.call("PATCH", "/v1/lock/refresh", body("lockId", key, "resourceId", "do_1", "resourceType", "content"), userHeader, "u1", deviceHeader, "d").
+		wants(t, "api.lock.refresh")
+	if entry := f.list("").Result.Data[0]; entry["creatorInfo"] != `{"name":"Ann"}` {
+		t.Errorf("a resumed lock has lost its name: %v", entry)
+	}
+}
+
+func TestServer_RoutesAndHeaders(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	u := f.user("u1", "Ann", "d1")
+	retire := body("resourceId", "do_1", "resourceType", "content")
+	key := u.create("do_1").Result.LockKey
+	f.call("POST", "/v1/lock/retire", retire, u.headers()...).refused(t, 404, "ERR_LOCK_ROUTE_NOT_FOUND", "")
+	f.call("POST", "/v1/lock/refresh", body("lockId", key, "resourceId", "do_1", "resourceType", "content"),
+		append(u.headers(), "X-HTTP-Method-Override", "PATCH")...).wants(t, "api.lock.refresh")
+	f.call("POST", "/v1/lock/retire", retire, append(u.headers(), "X-HTTP-Method-Override", "delete")...).wants(t, "api.lock.retire")
+	for _, call := range [][2]string{{"GET", "/v1/lock/list"}, {"PUT", "/v1/lock/create"}, {"POST", "/v1/lock"}, {"GET", "/"}, {"DELETE", "/v1/lock/create"}} {
+		f.call(call[0], call[1], "", append(u.headers(), "X-HTTP-Method-Override", "POST")...).refused(t, 404, "ERR_LOCK_ROUTE_NOT_FOUND", "")
+	}
+	for _, path := range []string{"/v1/lock/create", "/v1/lock/list"} {
+		a := f.call("OPTIONS", path, "", "Origin", "https://editor.example.org", "Access-Control-Request-Method", "PATCH")
+		if a.Status != 200 || a.Header.Get("Access-Control-Allow-Origin") != "*" || a.Header.Get("Access-Control-Allow-Headers") != "*" ||
+			!strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "PATCH") {
+			t.Errorf("OPTIONS %s: %d %v", path, a.Status, a.Header)
+		}
+	}
+	if a := f.list(""); a.Header.Get("Access-Control-Allow-Origin") != "*" || len(*a.Params.MsgID) != 36 {
+		t.Errorf("the list has %v and the message id %s", a.Header, *a.Params.MsgID)
+	}
+	if a := f.list(`{"params":{"msgid":"m-body"}}`); *a.Params.MsgID != "m-body" {
+		t.Errorf("the message id is %s", *a.Params.MsgID)
+	}
+	if a := f.list(`{"params":7}`); len(*a.Params.MsgID) != 36 {
+		t.Errorf("the message id is %s", *a.Params.MsgID)
+	}
+}
+
+func TestServer_AnswersAFailingStore(t *testing.T) {
+	t.Parallel()
+	for _, code := range []fault.Code{fault.Unavailable, fault.Timeout, fault.Internal} {
+		f := newFront(t, func(c *Config) { c.Admins = []string{"u1"} })
+		u := f.user("u1", "Ann", "d1")
+		f.store.Fail(fault.New(code, "secret detail"))
+		u.create("do_1").refused(t, 500, "ERR_LOCK_CREATION_FAILED", "Creating lock failed")
+		u.refresh("do_1", none).refused(t, 500, "ERR_LOCK_REFRESHING_FAILED", "Refreshing lock failed")
+		u.retire("do_1").refused(t, 500, "ERR_LOCK_RETIRING_FAILED", "Retiring lock failed")
+		f.list("").refused(t, 500, "ERR_LISTING_LOCK_FAILED", "Listing lock failed")
+		u.force("do_1", "x").refused(t, 500, "ERR_LOCK_FORCING_FAILED", "Forcing lock failed")
+		u.ask("do_1", "x").refused(t, 500, "ERR_LOCK_REQUESTING_FAILED", "Requesting lock failed")
+	}
+}
+
+func TestServer_AsksTheContentService(t *testing.T) {
+	t.Parallel()
+	var asked struct {
+		path, user, token string
+		body              string
+	}
+	var status int
+	var reply string
+	content := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.path, asked.user, asked.token = r.URL.Path, r.Header.Get(userHeader), r.Header.Get(tokenHeader)
+		asked.body = readAll(t, r.Body)
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, reply)
+	}))
+	defer content.Close()
+	f := newFront(t, func(c *Config) { c.ResourceCheckURL = content.URL })
+	u := f.user("u1", "Ann", "d1")
+	tests := map[string]struct {
+		status int
+		answer string
+		want   string
+	}{
+		"a refusal":                   {200, `{"result":{"validation":false,"message":"You are not authorized"}}`, "You are not authorized"},
+		"a refusal without a message": {200, `{"result":{"validation":false}}`, checkFailed},
+		"no JSON":                     {200, `<html>`, checkFailed},
+		"nothing":                     {200, ``, checkFailed},
+		"no validation":               {200, `{"result":{}}`, checkFailed},
+		"another kind":                {200, `{"result":{"validation":"yes"}}`, checkFailed},
+		"an error":                    {500, `{"result":{"validation":true}}`, checkFailed},
+		"a redirect":                  {302, `{"result":{"validation":true}}`, checkFailed},
+		"an endless answer":           {200, `{"x":"` + strings.Repeat("x", maxCheckAnswer) + `","result":{"validation":true}}`, checkFailed},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status, reply = tt.status, tt.answer
+			u.create("do_1").refused(t, 412, "ERR_LOCK_CREATION_FAILED", tt.want)
+			u.refresh("do_1", none).refused(t, 412, "ERR_LOCK_REFRESHING_FAILED", tt.want)
+			u.retire("do_1").refused(t, 412, "ERR_LOCK_RETIRING_FAILED", tt.want)
+		})
+	}
+	status, reply = 200, `{"result":{"validation":true,"contentdata":{}}}`
+	key := u.create("do_1").wants(t, "api.lock.create").Result.LockKey
+	for api, call := range map[string]func() answer{
+		"createLock":  func() answer { return u.create("do_1") },
+		"refreshLock": func() answer { return u.refresh("do_1", key) },
+		"retireLock":  func() answer { return u.retire("do_1") },
+	} {
+		call()
+		var sent struct {
+			Request struct{ APIName, ResourceID string }
+		}
+		if err := json.Unmarshal([]byte(asked.body), &sent); err != nil || sent.Request.APIName != api || sent.Request.ResourceID != "do_1" {
+			t.Errorf("the check of %s got %s", api, asked.body)
+		}
+		if asked.path != checkPath || asked.user != "u1" || asked.token == "" {
+			t.Errorf("the check of %s was asked with %+v", api, asked)
+		}
+	}
+	content.Close()
+	u.create("do_2").refused(t, 412, "ERR_LOCK_CREATION_FAILED", checkFailed)
+}
