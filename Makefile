@@ -23,7 +23,7 @@ PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: ## start PostgreSQL, both services and the demo library; Ctrl-C stops all
+run: ## start PostgreSQL, all services and the demo library; Ctrl-C stops all
 	@echo "Building the services, which takes a minute or two the first time ..."
 	@go build -o bin/dev ./integration-tests/cmd/dev # go run would call Ctrl-C an error
 	@exec bin/dev
@@ -54,8 +54,8 @@ lint: $(LINT) go-lines row-locks words ## check style, words, import directions 
 fmt: $(LINT) ## format all Go code
 	@set -e; for m in $(MODULES); do (cd $$m && $(LINT) fmt ./...); done
 
-build: ## build both services into bin/
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./circulation-storage/cmd/circulation-storage ./circulation/cmd/circulation
+build: ## build the services into bin/
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./circulation-storage/cmd/circulation-storage ./circulation/cmd/circulation ./resource-locks/cmd/resource-locks
 
 # protoc itself is Debian's package protobuf-compiler.
 proto: ## generate Go code from the .proto files

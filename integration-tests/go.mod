@@ -7,6 +7,7 @@ require (
 	checkoutlock/circulation-storage v0.0.0
 	checkoutlock/config v0.0.0
 	checkoutlock/devpostgres v0.0.0
+	checkoutlock/resource-locks v0.0.0-00010101000000-000000000000
 	checkoutlock/schemas v0.0.0
 	github.com/caarlos0/env/v10 v10.0.0
 	github.com/chromedp/cdproto v0.159.0
@@ -26,7 +27,9 @@ require (
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/golang-migrate/migrate/v4 v4.20.1 // indirect
+	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/indexdata/cql-go v1.0.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -44,17 +47,21 @@ require (
 	github.com/valyala/fasttemplate v1.2.2 // indirect
 	github.com/vgarvardt/pgx-google-uuid/v5 v5.6.0 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
-	golang.org/x/net v0.59.0 // indirect
+	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config
+
+replace checkoutlock/resource-locks => ../resource-locks
 
 replace checkoutlock/database => ../database
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ type Server struct {
 	// BeforeClose ends requests that wait, so that they do not delay the stop. It may be
 	// nil.
 	BeforeClose func()
+	// Settings names what chooses the address, for the error of a taken one. Empty means
+	// PORT and HTTP_ADDR.
+	Settings string
 
 	cfg      config.HTTP
 	log      *slog.Logger
@@ -37,7 +41,7 @@ func NewServer(cfg config.HTTP, log *slog.Logger) *Server { return &Server{cfg: 
 func (s *Server) Listen(ctx context.Context) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Listen())
 	if err != nil {
-		return fmt.Errorf("listening on %s (PORT and HTTP_ADDR choose another address): %w", s.cfg.Listen(), err)
+		return fmt.Errorf("listening on %s (to choose another address, set %s): %w", s.cfg.Listen(), cmp.Or(s.Settings, "PORT and HTTP_ADDR"), err)
 	}
 	s.ln = ln
 	s.srv = &http.Server{

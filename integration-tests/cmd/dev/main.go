@@ -23,6 +23,7 @@ import (
 type settings struct {
 	StoragePort     int    `env:"STORAGE_PORT" envDefault:"8081"`
 	CirculationPort int    `env:"CIRCULATION_PORT" envDefault:"9801"`
+	LocksPort       int    `env:"RESOURCE_LOCKS_PORT" envDefault:"9810"`
 	Tenant          string `env:"TENANT" envDefault:"diku"`
 	DatabaseURL     string `env:"DATABASE_URL"`
 	Sample          string `env:"SAMPLE" envDefault:"demo"`
@@ -37,7 +38,9 @@ type settings struct {
 // Validate implements config.Validator.
 func (s *settings) Validate() error {
 	errs := []error{config.Log{Level: s.LogLevel}.Validate()}
-	for name, port := range map[string]int{"STORAGE_PORT": s.StoragePort, "CIRCULATION_PORT": s.CirculationPort} {
+	for name, port := range map[string]int{
+		"STORAGE_PORT": s.StoragePort, "CIRCULATION_PORT": s.CirculationPort, "RESOURCE_LOCKS_PORT": s.LocksPort,
+	} {
 		if port < 0 || port > 65535 {
 			errs = append(errs, config.OutOfRange(name, port, "0 to 65535; 0 picks a free one"))
 		}
@@ -90,9 +93,15 @@ func run(ctx context.Context, environ []string, out, errOut io.Writer) (err erro
 	if err := st.InstallTenant(ctx, s.Sample == "demo"); err != nil {
 		return fmt.Errorf("installing tenant %s: %w", s.Tenant, err)
 	}
+	locks, err := startResourceLocks(ctx, database, environ, s, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locks.Stop()) }()
 	if err := printGreeting(ctx, out, pair, st, s); err != nil {
 		return err
 	}
+	printLockExamples(out, locks)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -111,6 +120,25 @@ func addDefaults(environ []string, name string, value int) []string {
 	return append(all, fmt.Sprintf("%s=%d", name, value))
 }
 
+// startResourceLocks runs resource-locks with all its fronts on loopback. Variables of
+// environ override their addresses.
+func startResourceLocks(ctx context.Context, database string, environ []string, s settings, log *slog.Logger) (*stack.ResourceLocks, error) {
+	fronts := []string{
+		"LOCKET_ADDR=127.0.0.1:8891", "LOCKTOPUS_ADDR=127.0.0.1:9009", "SUNBIRD_ADDR=127.0.0.1:9002", "MUTEX_ADDR=127.0.0.1:9003",
+		"SUNBIRD_AUTH=header",
+	}
+	if env.ToMap(environ)["LOCKET_TLS_CERT"] == "" {
+		fronts = append(fronts, "LOCKET_PLAINTEXT=true")
+	}
+	environ = append(fronts, environ...)
+	locks, err := stack.StartResourceLocks(ctx, database, append(environ, fmt.Sprintf("PORT=%d", s.LocksPort)), log)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w.\nmake run takes the addresses of resource-locks from RESOURCE_LOCKS_PORT, LOCKET_ADDR, LOCKTOPUS_ADDR, "+
+			"SUNBIRD_ADDR and MUTEX_ADDR; 127.0.0.1:0 picks a free port", err)
+	}
+	return locks, err
+}
+
 // openDatabase returns the database's address, a channel that is closed when a private
 // server ends unexpectedly, and a function that stops the server.
 func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logger) (string, <-chan struct{}, func() error, error) {
@@ -125,6 +153,9 @@ func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logg
 	return pg.URL(), pg.Done(), pg.Stop, nil
 }
 
+// otherAddresses lets a second make run serve resource-locks too.
+const otherAddresses = "RESOURCE_LOCKS_PORT=0 LOCKET_ADDR=127.0.0.1:0 LOCKTOPUS_ADDR=127.0.0.1:0 SUNBIRD_ADDR=127.0.0.1:0 MUTEX_ADDR=127.0.0.1:0"
+
 // startPostgreSQL starts the private server on its data directory.
 func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*devpostgres.Server, error) {
 	dir := s.DataDir
@@ -137,7 +168,7 @@ func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*devpos
 	pg, err := devpostgres.Start(ctx, devpostgres.Options{DataDir: dir, BinDir: s.PgBin, Log: log})
 	if errors.Is(err, devpostgres.ErrDataDirInUse) {
 		return nil, fmt.Errorf("%w.\nmake run in another clone of this user keeps its data there, too. To run both: "+
-			"DATA_DIR=/some/other/folder STORAGE_PORT=0 CIRCULATION_PORT=0 make run", err)
+			"DATA_DIR=/some/other/folder STORAGE_PORT=0 CIRCULATION_PORT=0 "+otherAddresses+" make run", err)
 	}
 	return pg, err
 }

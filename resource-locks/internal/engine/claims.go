@@ -138,7 +138,7 @@ func (c *Claims) ForceWithdraw(ctx context.Context, namespace string, id uuid.UU
 	if err != nil {
 		return err
 	}
-	c.observer.Observe(Event{Kind: EventForced, Namespace: namespace, Name: id.String(), At: time.Now()})
+	c.observer.Observe(Event{Kind: EventForced, Claim: true, Namespace: namespace, Name: id.String(), At: time.Now()})
 	c.wake(granted)
 	c.loseTicket(id)
 	return nil

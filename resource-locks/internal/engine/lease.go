@@ -191,7 +191,7 @@ func (c *Claims) settle(ctx context.Context) error {
 	granted, ended, err := c.Settle(ctx, c.lease())
 	for _, info := range ended {
 		c.observer.Observe(Event{
-			Kind: EventExpired, Namespace: info.Namespace, Name: FormatResources(info.Resources), Owner: info.Owner, At: time.Now(),
+			Kind: EventExpired, Claim: true, Namespace: info.Namespace, Name: FormatResources(info.Resources), Owner: info.Owner, At: time.Now(),
 		})
 	}
 	c.wake(granted)

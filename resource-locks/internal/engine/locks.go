@@ -38,6 +38,7 @@ func EventKinds() []EventKind {
 // Event is one event of this instance.
 type Event struct {
 	Kind      EventKind
+	Claim     bool // of a claim, otherwise of a flat lock
 	Namespace string
 	Name      string // of the lock, or the paths of the claim
 	LockKind  string // of the lock; for EventExpired at an acquire, of the new one

@@ -162,5 +162,5 @@ func (c *Claims) hasWaiting() bool {
 }
 
 func (c *Claims) report(kind EventKind, t *Ticket) {
-	c.observer.Observe(Event{Kind: kind, Namespace: t.namespace, Name: t.paths, Owner: t.owner, At: time.Now()})
+	c.observer.Observe(Event{Kind: kind, Claim: true, Namespace: t.namespace, Name: t.paths, Owner: t.owner, At: time.Now()})
 }

@@ -66,7 +66,7 @@ func (d *desk) send(method, path string, form url.Values) *httptest.ResponseReco
 	}
 	w := httptest.NewRecorder()
 	d.handler.ServeHTTP(w, r)
-	if set := w.Result().Cookies(); len(set) > 0 { //nolint:bodyclose // a recorder's body needs no close
+	if set := w.Result().Cookies(); len(set) > 0 {
 		d.cookie = set[0].Name + "=" + set[0].Value
 	}
 	return w

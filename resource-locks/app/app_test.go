@@ -1,0 +1,212 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/config"
+	"checkoutlock/devpostgres/testserver"
+	"checkoutlock/resource-locks/app"
+)
+
+// load reads settings of a test, with all fronts on free ports.
+func load(t *testing.T, environ ...string) (app.Config, error) {
+	t.Helper()
+	cfg := app.DefaultConfig()
+	err := config.Load(&cfg, append([]string{
+		"DATABASE_URL=" + testserver.URL(t), "PORT=0", "STAFF_AUTH=none", "LOCKET_ADDR=127.0.0.1:0", "LOCKET_PLAINTEXT=true",
+		"LOCKTOPUS_ADDR=127.0.0.1:0", "SUNBIRD_ADDR=127.0.0.1:0", "SUNBIRD_AUTH=header", "MUTEX_ADDR=127.0.0.1:0",
+	}, environ...))
+	return cfg, err
+}
+
+// start runs an instance until the test ends.
+func start(t *testing.T, environ ...string) *app.App {
+	t.Helper()
+	cfg, err := load(t, environ...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// call makes a request and returns its status and body.
+func call(t *testing.T, method, url, body string, header ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+func TestApp_ServesAllFrontsAndOperators(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	for _, front := range []string{"operators", "locket", "locktopus", "sunbird", "mutex"} {
+		if a.URL(front) == "" {
+			t.Errorf("%s is off", front)
+		}
+	}
+	uid := uuid.NewString()
+	if status, body := call(t, "POST", a.URL("mutex")+"/api/lock/"+uid+"/", "", "X-User-Id", "7"); status != 200 {
+		t.Errorf("the mutex answers %d %s", status, body)
+	}
+	if status, page := call(t, "GET", a.URL("operators")+"/locks/", ""); status != 200 || !strings.Contains(page, uid) {
+		t.Errorf("the page answers %d without the lock", status)
+	}
+	if status, body := call(t, "GET", a.URL("operators")+"/admin/health/ready", ""); status != 200 {
+		t.Errorf("not ready: %d %s", status, body)
+	}
+	_, metrics := call(t, "GET", a.URL("operators")+"/metrics", "")
+	for _, line := range []string{`resource_locks_events_total{event="granted",space="mutex"} 1`, `resource_locks_held{space="mutex"}`} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics have no %s", line)
+		}
+	}
+}
+
+func TestApp_LocksOutliveIt(t *testing.T) {
+	t.Parallel()
+	uid := uuid.NewString()
+	t.Run("the first instance", func(t *testing.T) {
+		if status, _ := call(t, "POST", start(t).URL("mutex")+"/api/lock/"+uid+"/", "", "X-User-Id", "7"); status != 200 {
+			t.Fatalf("got %d", status)
+		}
+	})
+	status, body := call(t, "POST", start(t).URL("mutex")+"/api/lock/"+uid+"/", "", "X-User-Id", "8")
+	if status != 423 || !strings.Contains(body, `"user_id":7`) {
+		t.Errorf("got %d %s, want 423 with the holder", status, body)
+	}
+}
+
+func TestApp_FrontsAreOffWithoutAnAddress(t *testing.T) {
+	t.Parallel()
+	a := start(t, "LOCKET_ADDR=", "LOCKTOPUS_ADDR=", "SUNBIRD_ADDR=", "MUTEX_ADDR=", "LOCKET_PLAINTEXT=false")
+	for _, front := range []string{"locket", "locktopus", "sunbird", "mutex"} {
+		if a.URL(front) != "" {
+			t.Errorf("%s is at %s", front, a.URL(front))
+		}
+	}
+}
+
+func TestApp_NamesATakenAddress(t *testing.T) {
+	t.Parallel()
+	taken := strings.TrimPrefix(start(t).URL("operators"), "http://")
+	for _, setting := range []string{"LOCKET_ADDR", "LOCKTOPUS_ADDR", "SUNBIRD_ADDR", "MUTEX_ADDR"} {
+		cfg, err := load(t, setting+"="+taken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), setting) {
+			t.Errorf("got %v, want it to name %s", err, setting)
+		}
+	}
+}
+
+func TestConfig_ReportsAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "LOCKET_ADDR=0.0.0.0:1", "LOCKTOPUS_ADDR=x", "SUNBIRD_ADDR=x", "MUTEX_ADDR=x", "MUTEX_TTL=0s",
+		"LOCK_SWEEP_INTERVAL=1ms", "HISTORY_RETENTION=1m", "STAFF_AUTH=maybe")
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, setting := range []string{
+		"LOCKET_ADDR", "LOCKTOPUS_ADDR", "SUNBIRD_ADDR", "MUTEX_ADDR", "LOCK_SWEEP_INTERVAL", "HISTORY_RETENTION", "STAFF_AUTH",
+	} {
+		if !strings.Contains(err.Error(), setting) {
+			t.Errorf("%s is not named: %v", setting, err)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	cfg, err := load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid := uuid.NewString()
+	call(t, "POST", a.URL("mutex")+"/api/lock/"+uid+"/", "", "X-User-Id", "7")
+	var out bytes.Buffer
+	if err := app.List(t.Context(), cfg, "mutex", &out); err != nil {
+		t.Fatal(err)
+	}
+	var id string
+	for line := range strings.Lines(out.String()) {
+		if strings.Contains(line, uid) {
+			id = strings.Fields(line)[0]
+		}
+	}
+	release := app.Release{Namespace: "mutex", Name: uid, ID: id, Reason: "on leave", By: "ada"}
+	for _, tt := range []struct {
+		name, says string
+		change     func(*app.Release)
+	}{
+		{"without a reason", "-reason", func(r *app.Release) { r.Reason = "" }},
+		{"without a namespace", "-namespace", func(r *app.Release) { r.Namespace = "" }},
+		{"a lock and a claim", "-claim", func(r *app.Release) { r.Claim = uuid.NewString() }},
+		{"no id", "UUID", func(r *app.Release) { r.ID = "1" }},
+		{"an id of an earlier grant", "no such lock", func(r *app.Release) { r.ID = uuid.NewString() }},
+		{"a claim that is gone", "no such claim", func(r *app.Release) { r.ID, r.Claim = "", uuid.NewString() }},
+	} {
+		wrong := release
+		tt.change(&wrong)
+		if err := app.ForceRelease(t.Context(), cfg, wrong, io.Discard); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: got %v, want %s", tt.name, err, tt.says)
+		}
+	}
+	out.Reset()
+	if err := app.ForceRelease(t.Context(), cfg, release, &out); err != nil || !strings.Contains(out.String(), uid) {
+		t.Errorf("got %q, %v", out.String(), err)
+	}
+	if status, body := call(t, "POST", a.URL("mutex")+"/api/lock/"+uid+"/", "", "X-User-Id", "8"); status != 200 {
+		t.Errorf("after the release: %d %s", status, body)
+	}
+}
+
+func TestSunbird_IsWired(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	request := `{"request":{"resourceId":"` + uuid.NewString() + `","resourceType":"Content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{}"}}`
+	status, body := call(t, "POST", a.URL("sunbird")+"/v1/lock/create", request, "X-Authenticated-Userid", "ann", "X-Device-Id", "desk")
+	var answer struct{ Result struct{ LockKey string } }
+	if err := json.Unmarshal([]byte(body), &answer); status != 200 || err != nil || answer.Result.LockKey == "" {
+		t.Errorf("got %d %s, %v", status, body, err)
+	}
+}

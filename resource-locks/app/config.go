@@ -1,0 +1,71 @@
+// Package app connects the parts of resource-locks: settings, database, engine and
+// fronts. Only this package imports all others.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"checkoutlock/config"
+	"checkoutlock/database"
+	"checkoutlock/resource-locks/internal/locket"
+	"checkoutlock/resource-locks/internal/locktopus"
+	"checkoutlock/resource-locks/internal/mutex"
+	"checkoutlock/resource-locks/internal/sunbird"
+	"checkoutlock/web/auth"
+)
+
+// Config is every setting of resource-locks. A front without an address is off.
+type Config struct {
+	// HTTP is for operators: health, metrics and the page of locks. Its time-outs hold for
+	// all fronts of HTTP.
+	HTTP     config.HTTP
+	Log      config.Log
+	Database database.Settings
+	Staff    auth.Settings
+
+	Locket    locket.Settings
+	Locktopus locktopus.Config
+	Sunbird   sunbird.Config
+	Mutex     mutex.Settings
+
+	// SweepInterval is how often expired locks are counted and old ones deleted.
+	SweepInterval time.Duration `env:"LOCK_SWEEP_INTERVAL" envDefault:"1s"`
+	// HistoryRetention is how long forced releases are kept.
+	HistoryRetention time.Duration `env:"HISTORY_RETENTION" envDefault:"720h"`
+}
+
+// DefaultConfig returns the defaults that config.Load does not know.
+func DefaultConfig() Config { return Config{HTTP: config.HTTP{Port: 9810}} }
+
+// leastRequestTimeout exceeds the time-outs of one statement.
+const leastRequestTimeout = 5 * time.Second
+
+// Validate implements config.Validator.
+func (c *Config) Validate() error {
+	return errors.Join(
+		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Database.Validate(), c.Staff.Validate(c.HTTP),
+		c.Locket.Validate(), c.Locktopus.Validate(), c.Sunbird.Validate(), c.Mutex.Validate(),
+		config.CheckRange("LOCK_SWEEP_INTERVAL", c.SweepInterval, 100*time.Millisecond, time.Hour, "100ms to 1h"),
+		config.CheckRange("HISTORY_RETENTION", c.HistoryRetention, time.Hour, 365*24*time.Hour, "1h to 8760h"),
+	)
+}
+
+// listenAt returns the settings of an HTTP front at another address than the operators'.
+// The front has checked the address.
+func (c *Config) listenAt(addr string) (config.HTTP, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return config.HTTP{}, fmt.Errorf("reading an address: %w", err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return config.HTTP{}, fmt.Errorf("reading the port of %s: %w", addr, err)
+	}
+	at := c.HTTP
+	at.Addr, at.Port = host, int(number)
+	return at, nil
+}

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+// observers passes events on. It is complete before the service serves.
+type observers struct{ list []engine.Observer }
+
+// Observe implements engine.Observer.
+func (o *observers) Observe(e engine.Event) {
+	for _, observer := range o.list {
+		observer.Observe(e)
+	}
+}
+
+// metrics counts events. Its labels are bounded: the front's own word and the kind of
+// event, never a name or an owner.
+type metrics struct{ events *prometheus.CounterVec }
+
+func newMetrics(reg prometheus.Registerer, count func(context.Context) ([]engine.KindCount, error)) *metrics {
+	m := &metrics{events: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
+		Name: "resource_locks_events_total", Help: "What happened to locks and claims in this instance, by space of names and kind.",
+	}, []string{"space", "event"})}
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newHeldCollector(count))
+	for _, space := range []string{claimSpace, "locket", "sunbird", "mutex"} { // so that a rate exists before the first event
+		for _, kind := range engine.EventKinds() {
+			m.events.WithLabelValues(space, string(kind))
+		}
+	}
+	return m
+}
+
+// claimSpace is the label of all claims, because clients choose their namespaces.
+const claimSpace = "locktopus"
+
+// spaceOf returns the label of an event.
+func spaceOf(e engine.Event) string {
+	if e.Claim {
+		return claimSpace
+	}
+	return frontOf(e.Namespace)
+}
+
+// frontOf returns the front of a flat lock, which is the first part of its namespace.
+func frontOf(namespace string) string {
+	front, _, _ := strings.Cut(namespace, "/")
+	return front
+}
+
+// Observe implements engine.Observer.
+func (m *metrics) Observe(e engine.Event) {
+	m.events.WithLabelValues(spaceOf(e), string(e.Kind)).Inc()
+}
+
+// heldTimeout bounds the database work for one scrape.
+const heldTimeout = 2 * time.Second
+
+// heldCollector counts the live locks when it is scraped.
+type heldCollector struct {
+	desc  *prometheus.Desc
+	count func(context.Context) ([]engine.KindCount, error)
+}
+
+func newHeldCollector(count func(context.Context) ([]engine.KindCount, error)) heldCollector {
+	return heldCollector{
+		desc:  prometheus.NewDesc("resource_locks_held", "Live flat locks in the database, by front.", []string{"space"}, nil),
+		count: count,
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c heldCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
+
+// Collect implements prometheus.Collector. It sends no value during an outage.
+func (c heldCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), heldTimeout)
+	defer cancel()
+	counts, err := c.count(ctx)
+	if err != nil {
+		return
+	}
+	held := map[string]int{}
+	for _, k := range counts {
+		held[frontOf(k.Namespace)] += k.Locks
+	}
+	for space, n := range held {
+		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n), space)
+	}
+}

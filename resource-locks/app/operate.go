@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/schemas/fault"
+)
+
+// maxListed is how many locks, and how many claims, List prints at most.
+const maxListed = 1000
+
+// Migrate creates or upgrades the schema.
+func Migrate(ctx context.Context, cfg Config, log *slog.Logger) error {
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Install(ctx) })
+}
+
+// Repair completes a migration that left the schema dirty, and upgrades it.
+func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Repair(ctx) })
+}
+
+// MigrateDown undoes all migrations. All locks are lost.
+func MigrateDown(ctx context.Context, cfg Config, log *slog.Logger) error {
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.MigrateDown(ctx) })
+}
+
+// List prints the live locks and the claims of a namespace; an empty one is all.
+func List(ctx context.Context, cfg Config, namespace string, out io.Writer) error {
+	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
+		locks, err := postgres.NewLockStore(db).List(ctx, engine.Filter{Namespace: namespace, Limit: maxListed})
+		if err != nil {
+			return err
+		}
+		claims, err := postgres.NewClaimStore(db).ListClaims(ctx, maxListed)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(w, "LOCK\tNAMESPACE\tNAME\tKIND\tOWNER\tFENCE\tSINCE\tEXPIRES")
+		for _, l := range locks {
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", l.ID, l.Namespace, l.Name, l.Kind, l.Owner, l.Fence,
+				l.GrantedAt.Format(time.RFC3339), l.ExpiresAt.Format(time.RFC3339))
+		}
+		_, _ = fmt.Fprintln(w, "\nCLAIM\tNAMESPACE\tNUMBER\tSTATE\tCONNECTION\tSINCE\tPATHS")
+		for _, c := range claims {
+			if namespace != "" && c.Namespace != namespace {
+				continue
+			}
+			state := "held"
+			if !c.Held {
+				state = fmt.Sprintf("waits for %d", c.WaitsFor)
+			}
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.ID, c.Namespace, c.Number, state, c.Owner,
+				c.QueuedAt.Format(time.RFC3339), engine.FormatResources(c.Resources))
+		}
+		return w.Flush()
+	})
+}
+
+// Release names what ForceRelease releases: a lock by Name and ID, or a claim.
+type Release struct {
+	Namespace, Name, ID string
+	Claim               string
+	Reason, By          string
+}
+
+// ForceRelease releases a lock or a claim, and keeps the name and the reason.
+func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) error {
+	note := engine.Note{By: r.By, Reason: r.Reason}
+	if err := note.Check(); err != nil {
+		return errors.New("say why with -reason TEXT, of at most 500 characters: it is kept with who releases the lock")
+	}
+	if r.Namespace == "" || (r.ID == "") == (r.Claim == "") {
+		return errors.New("name the lock with -namespace, -name and -id, or the claim with -namespace and -claim")
+	}
+	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
+		if r.Claim != "" {
+			return releaseClaim(ctx, db, r, note, out)
+		}
+		id, err := uuid.Parse(r.ID)
+		if err != nil {
+			return fmt.Errorf("-id must be a UUID, as list prints it: %w", err)
+		}
+		l, err := postgres.NewLockStore(db).ForceRelease(ctx, engine.Key{Namespace: r.Namespace, Name: r.Name}, id, note)
+		if fault.Is(err, fault.NotFound) {
+			return errors.New("there is no such lock: it was released, has expired, or was granted anew under another id")
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "released %s %q, held since %s by %s\n", l.Namespace, l.Name, l.GrantedAt.Format(time.RFC3339), l.Owner)
+		return err
+	})
+}
+
+func releaseClaim(ctx context.Context, db *postgres.DB, r Release, note engine.Note, out io.Writer) error {
+	id, err := uuid.Parse(r.Claim)
+	if err != nil {
+		return fmt.Errorf("-claim must be a UUID, as list prints it: %w", err)
+	}
+	_, err = postgres.NewClaimStore(db).ForceWithdraw(ctx, uuid.Nil, r.Namespace, id, note)
+	if fault.Is(err, fault.NotFound) {
+		return errors.New("there is no such claim: it was released, or its connection has ended")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "released the claim %s in %q; its connection ends\n", id, r.Namespace)
+	return err
+}
+
+// withDatabase waits for the database and calls f.
+func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*postgres.DB) error) error {
+	db, err := openDatabase(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Await(ctx, cfg.Database.Wait); err != nil {
+		return err
+	}
+	return f(db)
+}
+
+func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
+	return postgres.Open(ctx, cfg.Database.Config(cfg.HTTP.RequestTimeout), log)
+}

@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+const (
+	// sweepTimeout bounds one round of the sweeper.
+	sweepTimeout = 30 * time.Second
+	// sweepLimit is how many locks one statement sweeps at most.
+	sweepLimit = 1000
+	// releasesInterval is how often old forced releases are deleted.
+	releasesInterval = time.Hour
+)
+
+// releaseSweeper deletes the forced releases that are older than a time.
+type releaseSweeper interface {
+	SweepReleases(ctx context.Context, olderThan time.Duration) (int, error)
+}
+
+// sweeper counts expired locks and deletes old rows. No lock waits for it: an outdated
+// lock equals no lock. It is a web.Worker.
+type sweeper struct {
+	locks    *engine.Locks
+	releases releaseSweeper
+	// keep is how long an ended lock stays, which the front Sunbird resumes.
+	keep, retention, interval time.Duration
+	log                       *slog.Logger
+}
+
+func newSweeper(locks *engine.Locks, releases releaseSweeper, cfg Config, log *slog.Logger) *sweeper {
+	return &sweeper{
+		locks: locks, releases: releases, log: log,
+		keep: max(cfg.Sunbird.ResumeWithin, time.Hour), retention: cfg.HistoryRetention, interval: cfg.SweepInterval,
+	}
+}
+
+// Run implements web.Worker.
+func (s *sweeper) Run(ctx context.Context) {
+	tick := time.NewTicker(s.interval)
+	defer tick.Stop()
+	var deleted time.Time
+	for {
+		s.tryRound(ctx, "sweeping locks", s.sweepLocks)
+		if time.Since(deleted) >= releasesInterval {
+			deleted = time.Now()
+			s.tryRound(ctx, "deleting old forced releases", func(ctx context.Context) error {
+				_, err := s.releases.SweepReleases(ctx, s.retention)
+				return err
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sweepLocks sweeps until little is left.
+func (s *sweeper) sweepLocks(ctx context.Context) error {
+	for {
+		expired, err := s.locks.Sweep(ctx, s.keep, sweepLimit)
+		if err != nil || len(expired) < sweepLimit {
+			return err
+		}
+	}
+}
+
+func (s *sweeper) tryRound(ctx context.Context, op string, f func(context.Context) error) {
+	round, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	if err := f(round); err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, op+" failed and is tried again", "err", err)
+	}
+}

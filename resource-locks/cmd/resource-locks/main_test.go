@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/devpostgres/testserver"
+)
+
+func TestMain(m *testing.M) { os.Exit(testserver.Main(m)) }
+
+func TestRun_RefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	url := "DATABASE_URL=" + testserver.URL(t)
+	for _, tt := range []struct {
+		name    string
+		args    []string
+		environ []string
+		says    string
+	}{
+		{"an unknown command", []string{"lock"}, []string{url}, `there is no command "lock"`},
+		{"settings that cannot be used", nil, []string{"PORT=x"}, "DATABASE_URL is empty"},
+		{"arguments of serve", []string{"serve", "x"}, []string{url}, "serve takes no arguments"},
+		{"an unquoted reason", []string{"release", "-reason", "on", "leave"}, []string{url}, "quote a value of several words"},
+		{"a release without a target", []string{"release", "-reason", "x"}, []string{url}, "-namespace"},
+		{"down and repair", []string{"migrate", "-down", "-repair"}, []string{url}, "-repair goes without -down"},
+		{"no file of the published server", []string{"locket", "-config", "/nowhere"}, []string{url}, "invalid-config-file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := run(t.Context(), tt.args, tt.environ, &out, &out); err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, want %s", err, tt.says)
+			}
+		})
+	}
+}
+
+func TestRun_PrintsHelpAndVersion(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"help"}, nil, &out, &out); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("help: %v", err)
+	}
+	if err := run(t.Context(), []string{"version"}, nil, &out, &out); err != nil || !strings.HasPrefix(out.String(), "resource-locks ") {
+		t.Errorf("version: %q, %v", out.String(), err)
+	}
+}
+
+func TestRun_MigratesAndLists(t *testing.T) {
+	t.Parallel()
+	environ := []string{"DATABASE_URL=" + testserver.URL(t)}
+	var out bytes.Buffer
+	for _, args := range [][]string{{"migrate"}, {"list", "-namespace", "no such namespace"}} {
+		if err := run(t.Context(), args, environ, &out, &bytes.Buffer{}); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if !strings.Contains(out.String(), "LOCK") || !strings.Contains(out.String(), "CLAIM") {
+		t.Errorf("got %s", &out)
+	}
+}
+
+// started is an output that reports its first line.
+type started chan string
+
+func (s started) Write(p []byte) (int, error) {
+	s <- string(p)
+	return len(p), nil
+}
+
+func TestRun_ReplacesThePublishedLocket(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "locket.json")
+	content := `{"listen_address": "127.0.0.1:0", "database_driver": "postgres", "database_connection_string": "` + testserver.URL(t) + `"}`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	out, ended := make(started, 1), make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"locket", "-config", file}, []string{"LOCKET_PLAINTEXT=true", "PORT=0", "STAFF_AUTH=none"}, out, &bytes.Buffer{})
+	}()
+	select {
+	case line := <-out:
+		if line != "locket.started\n" {
+			t.Errorf("got %q", line)
+		}
+	case err := <-ended:
+		t.Fatal(err)
+	case <-time.After(time.Minute):
+		t.Fatal("it does not start")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
