@@ -38,6 +38,13 @@ func startTCP(t *testing.T) (*Server, string) {
 		cancel()
 		running.Wait()
 	})
+	for leased := false; !leased; { // locks fail before the first lease
+		ticket, err := claims.Lock(t.Context(), "start", "test", 0, []engine.Resource{{}})
+		if leased = err == nil; leased {
+			claims.Disconnect(t.Context(), ticket)
+		}
+		runtime.Gosched()
+	}
 	return s, "ws" + strings.TrimPrefix(web.URL, "http")
 }
 
