@@ -48,11 +48,13 @@ func NewClaimStore(db *DB) *ClaimStore {
 // need not be, because the instances compare their connections with the store.
 //
 // The claims come and go, so the planner knows little of them. Only index scans keep their
-// speed when a table grows under a plan that connections keep.
+// speed when a table grows under a plan that connections keep. Without a generic plan,
+// PostgreSQL plans statements with an array anew each time.
 const lockNamespaceSQL = `
 WITH bounds AS MATERIALIZED (
     SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '4s', true),
            set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+           set_config('plan_cache_mode', 'force_generic_plan', true),
            CASE WHEN NOT $2::boolean THEN set_config('synchronous_commit', 'off', true) END)
 SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0)) FROM bounds`
 

@@ -20,9 +20,16 @@ type noObserver struct{}
 
 func (noObserver) Observe(engine.Event) {}
 
+// startClaims starts the claims of a process that runs until the test ends.
+func startClaims(tb testing.TB, s *pgtest.Schema) *engine.Claims {
+	tb.Helper()
+	claims, _ := runInstance(tb, s)
+	return claims
+}
+
 // runInstance starts the claims of one more process and waits until it has a lease. stop
 // ends it in order.
-func runInstance(t *testing.T, s *pgtest.Schema) (claims *engine.Claims, stop func()) {
+func runInstance(t testing.TB, s *pgtest.Schema) (claims *engine.Claims, stop func()) {
 	t.Helper()
 	claims = engine.NewClaims(postgres.NewClaimStore(s.Open("")), noObserver{}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -41,7 +48,7 @@ func runInstance(t *testing.T, s *pgtest.Schema) (claims *engine.Claims, stop fu
 }
 
 // waitFor waits until a condition holds.
-func waitFor(t *testing.T, what string, holds func() bool) {
+func waitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -1,0 +1,167 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/schemas/fault"
+)
+
+// freeze runs a statement in a transaction that stays open, as that of a frozen process.
+func freeze(t *testing.T, db *postgres.DB, statement string, args ...any) {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), db.Pool().Config().ConnConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patience is longer than the wait for a lock that a statement sets, and shorter than
+// other bounds.
+const patience = 4 * time.Second
+
+func TestLockStore_FrozenTransactionStopsNoRefusal(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	db := s.Open("")
+	store := postgres.NewLockStore(db)
+	key := engine.Key{Namespace: "ns", Name: "d"}
+	g, err := store.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	freeze(t, db, `SELECT FROM `+s.Name+`.lock FOR UPDATE`)
+	began := time.Now()
+	refused, err := store.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "bob", TTL: time.Hour})
+	if err != nil || refused.Outcome != engine.Held || refused.Lock.ID != g.Lock.ID {
+		t.Errorf("another owner got %+v, %v, want held", refused, err)
+	}
+	if _, outcome, err := store.Release(t.Context(), key, "bob"); err != nil || outcome != engine.Held {
+		t.Errorf("release by another owner: %s, %v, want held", outcome, err)
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("refusals waited for the row: %s", d)
+	}
+	_, err = store.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour})
+	if d := time.Since(began); !fault.Is(err, fault.Timeout) || d > patience {
+		t.Errorf("a renewal behind the frozen one: %v after %s, want %q", err, d, fault.Timeout)
+	}
+}
+
+func TestClaimStore_FrozenNamespaceStopsNoOther(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	db := s.Open("")
+	store := postgres.NewClaimStore(db)
+	instance := uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	freeze(t, db, `SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))`, s.Name+"/frozen")
+	enqueue := func(namespace string) error {
+		q := engine.Claim{ID: uuid.New(), Namespace: namespace, Instance: instance, Resources: []engine.Resource{{}}}
+		_, err := store.Enqueue(t.Context(), q)
+		return err
+	}
+	began := time.Now()
+	if err := enqueue("other"); err != nil || time.Since(began) > time.Second {
+		t.Errorf("another namespace: %v after %s", err, time.Since(began))
+	}
+	if err := enqueue("frozen"); !fault.Is(err, fault.Timeout) || time.Since(began) > patience {
+		t.Errorf("the frozen one: %v after %s, want %q", err, time.Since(began), fault.Timeout)
+	}
+	if all, err := store.ListClaims(t.Context(), 10); err != nil || len(all) != 1 {
+		t.Errorf("stored %+v, %v, want one claim", all, err)
+	}
+}
+
+// A plan that is made for an empty table stays in use while the table grows.
+func TestSchema_EmptyTablesKeepIndexPlans(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	pool := s.Open("").Pool()
+	for table, condition := range map[string]string{
+		"lock":           `namespace = 'ns' AND name = 'd'`,
+		"claim":          `id = '9ad09b01-7429-455f-9f64-e3897027db61'`,
+		"claim_resource": `namespace = 'ns' AND path = '\x6100' AND write AND number < 7`,
+	} {
+		if _, err := pool.Exec(t.Context(), `VACUUM ANALYZE `+s.Name+`.`+table); err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := pool.Query(t.Context(), `EXPLAIN SELECT * FROM `+s.Name+`.`+table+` WHERE `+condition)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if plan := strings.Join(lines, "\n"); err != nil || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s: %v, %s", table, err, plan)
+		}
+	}
+}
+
+func TestDB_InstallReadyAndDown(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t).Open("")
+	if err := db.Await(t.Context(), 0); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // a repeat finds nothing to do
+		if err := db.Install(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Ready(t.Context()); err != nil {
+		t.Errorf("installed: %v", err)
+	}
+	if err := db.MigrateDown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "resource-locks migrate") {
+		t.Errorf("without migrations: %v, want the command that helps", err)
+	}
+	if err := db.Repair(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := db.Ready(t.Context()); err != nil {
+		t.Errorf("installed again: %v", err)
+	}
+}
+
+func TestLockStore_SweepsOldReleases(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	db := s.Open("")
+	store := postgres.NewLockStore(db)
+	force := func() {
+		t.Helper()
+		key := engine.Key{Namespace: "ns"}
+		g, err := store.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.ForceRelease(t.Context(), key, g.Lock.ID, engine.Note{By: "eve", Reason: "stuck"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	force()
+	s.Advance(db, time.Hour)
+	force()
+	if n, err := store.SweepReleases(t.Context(), time.Minute); err != nil || n != 1 {
+		t.Errorf("deleted %d, %v, want the old one", n, err)
+	}
+	if left, err := store.Releases(t.Context(), 10); err != nil || len(left) != 1 {
+		t.Errorf("left %+v, %v", left, err)
+	}
+}
