@@ -60,6 +60,24 @@ func (c HTTP) Listen() string {
 	return net.JoinHostPort(host, strconv.Itoa(c.Port))
 }
 
+// SplitAddr reads host:port, the value of the setting with the name. Without a host it
+// means all addresses of the machine.
+func SplitAddr(name, addr string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	if err == nil {
+		var number uint64
+		number, err = strconv.ParseUint(text, 10, 16)
+		port = int(number) //nolint:gosec // at most 65535
+	}
+	if err != nil {
+		return "", 0, OutOfRange(name, strconv.Quote(addr), "host:port with a port from 0 to 65535, such as 127.0.0.1:9000")
+	}
+	if host == "" {
+		host = "::"
+	}
+	return host, port, nil
+}
+
 // CheckRange returns an OutOfRange error unless value is from low to high. allowed replaces
 // the text "low to high".
 func CheckRange[T cmp.Ordered](name string, value, low, high T, allowed ...string) error {

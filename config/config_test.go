@@ -108,3 +108,30 @@ func TestLoad_ReportsAnUnreadableValueOnce(t *testing.T) {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
+
+func TestSplitAddr(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		addr, host string
+		port       int
+	}{
+		{"127.0.0.1:9000", "127.0.0.1", 9000},
+		{"[::1]:0", "::1", 0},
+		{":9000", "::", 9000},
+		{"localhost:65535", "localhost", 65535},
+		{addr: "127.0.0.1"},
+		{addr: "9000"},
+		{addr: "x:http"},
+		{addr: "x:65536"},
+		{addr: "x:-1"},
+		{addr: ""},
+	} {
+		host, port, err := config.SplitAddr("X_ADDR", tt.addr)
+		if host != tt.host || port != tt.port || (err != nil) != (tt.host == "") {
+			t.Errorf("%q: got %q, %d, %v", tt.addr, host, port, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "X_ADDR is ") {
+			t.Errorf("%q: the setting is not named: %v", tt.addr, err)
+		}
+	}
+}

@@ -161,12 +161,13 @@ func (a *App) addMutex(ctx context.Context, p parts) error {
 
 // listenHTTP adds a front of HTTP at an address of its own.
 func (a *App) listenHTTP(ctx context.Context, p parts, name, addr string, set func(*web.Server)) error {
-	at, err := p.cfg.listenAt(addr)
+	variable := strings.ToUpper(name) + "_ADDR"
+	at, err := p.cfg.listenAt(variable, addr)
 	if err != nil {
 		return err
 	}
 	server := web.NewServer(at, p.log.With("front", name))
-	server.Settings = strings.ToUpper(name) + "_ADDR"
+	server.Settings = variable
 	set(server)
 	return a.listen(ctx, name, server, server.URL)
 }

@@ -4,9 +4,6 @@ package app
 
 import (
 	"errors"
-	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"checkoutlock/config"
@@ -55,17 +52,9 @@ func (c *Config) Validate() error {
 }
 
 // listenAt returns the settings of an HTTP front at another address than the operators'.
-// The front has checked the address.
-func (c *Config) listenAt(addr string) (config.HTTP, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return config.HTTP{}, fmt.Errorf("reading an address: %w", err)
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return config.HTTP{}, fmt.Errorf("reading the port of %s: %w", addr, err)
-	}
+func (c *Config) listenAt(variable, addr string) (config.HTTP, error) {
 	at := c.HTTP
-	at.Addr, at.Port = host, int(number)
-	return at, nil
+	var err error
+	at.Addr, at.Port, err = config.SplitAddr(variable, addr)
+	return at, err
 }

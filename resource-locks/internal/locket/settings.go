@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"strconv"
@@ -45,12 +44,9 @@ func (s Settings) Validate() error {
 }
 
 func (s Settings) validateAddr() error {
-	host, port, err := net.SplitHostPort(s.Addr)
+	host, _, err := config.SplitAddr("LOCKET_ADDR", s.Addr)
 	if err != nil {
-		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "host:port, such as 127.0.0.1:8891")
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "host:port with a port from 0 to 65535")
+		return err
 	}
 	if s.Plaintext && !isLoopback(host) {
 		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "a loopback address such as 127.0.0.1:8891, because LOCKET_PLAINTEXT is true")

@@ -2,8 +2,6 @@ package locktopus
 
 import (
 	"errors"
-	"fmt"
-	"net"
 	"time"
 
 	"checkoutlock/config"
@@ -23,9 +21,8 @@ type Config struct {
 func (c Config) Validate() error {
 	errs := []error{config.CheckRange("LOCKTOPUS_ABANDON_TIMEOUT", c.AbandonTimeout, 0, engine.MaxTTL, "0s to 876000h")}
 	if c.Addr != "" {
-		if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-			errs = append(errs, config.OutOfRange("LOCKTOPUS_ADDR", fmt.Sprintf("%q", c.Addr), "host:port, or empty for none"))
-		}
+		_, _, err := config.SplitAddr("LOCKTOPUS_ADDR", c.Addr)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

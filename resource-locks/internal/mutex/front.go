@@ -50,6 +50,7 @@ func New(o Options) (*Front, error) {
 	server := web.NewServer(config.HTTP{
 		Addr: host, Port: port, RequestTimeout: requestTimeout, ShutdownTimeout: o.ShutdownTimeout,
 	}, o.Log)
+	server.Settings = "MUTEX_ADDR"
 	// The edge's metrics have the names of the service's own HTTP server.
 	registry := prometheus.NewRegistry()
 	if err := prometheus.WrapRegistererWithPrefix("mutex_", o.Registry).Register(registry); err != nil {
@@ -60,14 +61,6 @@ func New(o Options) (*Front, error) {
 		WriteFault: writeFault, Ready: server.Ready(o.Ready),
 	}, (&handlers{locks: o.Locks, ttl: o.Settings.TTL, userHeader: o.Settings.UserHeader}).routes())
 	return &Front{server}, nil
-}
-
-// Listen implements web.Front.
-func (f *Front) Listen(ctx context.Context) error {
-	if err := f.Server.Listen(ctx); err != nil {
-		return fmt.Errorf("MUTEX_ADDR: %w", err)
-	}
-	return nil
 }
 
 // failure is the answer of every status from 400 on.

@@ -2,7 +2,6 @@ package mutex
 
 import (
 	"errors"
-	"net"
 	"regexp"
 	"strconv"
 	"time"
@@ -41,17 +40,5 @@ func (s Settings) Validate() error {
 }
 
 func (s Settings) hostAndPort() (host string, port int, err error) {
-	const allowed = "host:port with a port from 0 to 65535, such as 127.0.0.1:9003"
-	host, text, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		return "", 0, config.OutOfRange("MUTEX_ADDR", strconv.Quote(s.Addr), allowed)
-	}
-	number, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return "", 0, config.OutOfRange("MUTEX_ADDR", strconv.Quote(s.Addr), allowed)
-	}
-	if host == "" {
-		host = "::" // config.HTTP would choose loopback
-	}
-	return host, int(number), nil
+	return config.SplitAddr("MUTEX_ADDR", s.Addr)
 }

@@ -3,7 +3,6 @@ package sunbird
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"time"
 
@@ -50,8 +49,8 @@ func (c Config) Validate() error {
 		config.CheckRange("SUNBIRD_LOCK_TTL", c.LockTTL, time.Second, 365*24*time.Hour, "1s to 8760h"),
 		config.CheckRange("SUNBIRD_RESUME_WITHIN", c.ResumeWithin, 0, 7*24*time.Hour, "0s to 168h"),
 	}
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		errs = append(errs, outOfRange("SUNBIRD_ADDR", c.Addr, "host:port, or empty for none"))
+	if _, _, err := config.SplitAddr("SUNBIRD_ADDR", c.Addr); err != nil {
+		errs = append(errs, err)
 	}
 	switch c.Auth {
 	case AuthToken:
