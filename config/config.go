@@ -67,7 +67,7 @@ func SplitAddr(name, addr string) (host string, port int, err error) {
 	if err == nil {
 		var number uint64
 		number, err = strconv.ParseUint(text, 10, 16)
-		port = int(number) //nolint:gosec // at most 65535
+		port = int(number)
 	}
 	if err != nil {
 		return "", 0, OutOfRange(name, strconv.Quote(addr), "host:port with a port from 0 to 65535, such as 127.0.0.1:9000")
