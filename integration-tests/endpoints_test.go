@@ -55,6 +55,7 @@ func (p *pair) collections(t *testing.T) []collection {
 	id := uuid.NewString
 	institution := p.findOrAddRecord(t, "/location-units/institutions", "locinsts", record{"name": id()})
 	campus := p.findOrAddRecord(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
+	library := p.findOrAddRecord(t, "/location-units/libraries", "loclibs", record{"name": id(), "campusId": campus})
 	return []collection{
 		{path: "/groups", key: "usergroups", index: "group", body: record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, texts: []string{"group", "desc"}},
 		{path: "/users", key: "users", index: "username", body: record{
@@ -67,7 +68,7 @@ func (p *pair) collections(t *testing.T) []collection {
 			"name": "new " + id(), "code": id(), "discoveryDisplayName": "New", "pickupLocation": false,
 		}, texts: []string{"name", "code", "discoveryDisplayName"}},
 		{path: "/locations", key: "locations", index: "name", body: record{
-			"name": "new " + id(), "code": id(), "institutionId": id(), "campusId": id(), "libraryId": id(),
+			"name": "new " + id(), "code": id(), "institutionId": institution, "campusId": campus, "libraryId": library,
 			"primaryServicePoint": p.ServicePointID, "servicePointIds": []any{p.ServicePointID}, "isActive": true,
 		}, texts: []string{"name", "code"}},
 		{path: "/instance-storage/instances", key: "instances", index: "title", body: record{
@@ -95,6 +96,9 @@ func (p *pair) collections(t *testing.T) []collection {
 			"name": "new " + id(), "schedules": []any{record{"from": "2026-01-01", "to": "2026-02-01", "due": "2026-03-01"}},
 		}, texts: []string{"name"}},
 		{path: "/request-policy-storage/request-policies", key: "requestPolicies", index: "name", body: record{"name": "new " + id(), "requestTypes": []any{"Hold"}}, texts: []string{"name"}},
+		{path: "/patron-notice-policy-storage/patron-notice-policies", key: "patronNoticePolicies", index: "name", body: record{
+			"name": "new " + id(), "active": true, "loanNotices": []any{},
+		}, texts: []string{"name"}},
 		{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings", index: "name", body: record{
 			"name": "new " + id(), "value": record{"titleLevelRequestsFeatureEnabled": false},
 		}, texts: []string{"name"}},

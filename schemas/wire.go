@@ -28,6 +28,8 @@ const MaxInstanceName = 100
 type CirculationRules struct {
 	ID          string `json:"id,omitempty"` // of the record; ignored in a PUT
 	RulesAsText string `json:"rulesAsText"`
+	// PoliciesExist makes a PUT refuse rules that name a missing policy (ours).
+	PoliciesExist bool `json:"policiesExist,omitempty"`
 }
 
 // FolioUUID is the strict pattern of FOLIO's ids (raml-util, uuid.schema): versions 1

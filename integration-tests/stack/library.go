@@ -21,6 +21,9 @@ type Library struct {
 // RequestPolicyID is the request policy of each Library.
 const RequestPolicyID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
+// NoticePolicyID is the patron notice policy of each Library.
+const NoticePolicyID = "a1b2c3d4-1ab6-4ac2-afdf-8b2df0434378"
+
 // record is a FOLIO record.
 type record = map[string]any
 
@@ -34,7 +37,7 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 		Storage: storage, ServicePointID: uuid.NewString(), LocationID: uuid.NewString(), MaterialTypeID: uuid.NewString(),
 		LoanTypeID: uuid.NewString(), GroupID: uuid.NewString(), HoldingsID: uuid.NewString(), PolicyID: uuid.NewString(),
 	}
-	instance := uuid.NewString()
+	instance, institution, campus, branch := uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString()
 	for _, r := range []struct {
 		path string
 		body record
@@ -43,13 +46,17 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 		{"/material-types", record{"id": l.MaterialTypeID, "name": "book"}},
 		{"/loan-types", record{"id": l.LoanTypeID, "name": "Can circulate"}},
 		{"/service-points", record{"id": l.ServicePointID, "name": "Desk", "code": "desk", "discoveryDisplayName": "Desk", "pickupLocation": true, "holdShelfExpiryPeriod": record{"duration": 3, "intervalId": "Weeks"}}},
+		{"/location-units/institutions", record{"id": institution, "name": "University"}},
+		{"/location-units/campuses", record{"id": campus, "name": "City", "institutionId": institution}},
+		{"/location-units/libraries", record{"id": branch, "name": "Main", "campusId": campus}},
 		{"/locations", record{
-			"id": l.LocationID, "name": "Main", "code": "main", "institutionId": uuid.NewString(), "campusId": uuid.NewString(),
-			"libraryId": uuid.NewString(), "primaryServicePoint": l.ServicePointID, "servicePointIds": []string{l.ServicePointID},
+			"id": l.LocationID, "name": "Main", "code": "main", "institutionId": institution, "campusId": campus,
+			"libraryId": branch, "primaryServicePoint": l.ServicePointID, "servicePointIds": []string{l.ServicePointID},
 		}},
 		{"/instance-storage/instances", record{"id": instance, "title": "A Book of Many Copies", "source": "local", "instanceTypeId": uuid.NewString()}},
 		{"/holdings-storage/holdings", record{"id": l.HoldingsID, "instanceId": instance, "permanentLocationId": l.LocationID, "sourceId": uuid.NewString()}},
 		{"/request-policy-storage/request-policies", record{"id": RequestPolicyID, "name": "All", "requestTypes": []string{"Hold", "Page", "Recall"}}},
+		{"/patron-notice-policy-storage/patron-notice-policies", record{"id": NoticePolicyID, "name": "None"}},
 		{"/loan-policy-storage/loan-policies", record{
 			"id": l.PolicyID, "name": "Limited", "loanable": true, "renewable": true,
 			"loansPolicy":    record{"profileId": "Rolling", "itemLimit": limit, "period": record{"duration": 4, "intervalId": "Weeks"}},
@@ -64,10 +71,10 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 	return l, err
 }
 
-// formatRules returns rules that lend books by the policy with the limit. Notice, overdue
-// fine and lost item policies are not stored.
+// formatRules returns rules that lend books by the policy with the limit. Overdue fine and
+// lost item policies are not stored.
 func (l *Library) formatRules() string {
-	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, RequestPolicyID, uuid.NewString(), uuid.NewString(), uuid.NewString())
+	line := fmt.Sprintf("l %s r %s n %s o %s i %s", l.PolicyID, RequestPolicyID, NoticePolicyID, uuid.NewString(), uuid.NewString())
 	return "priority: t, s, c, b, a, m, g\nfallback-policy: " + line + "\nm " + l.MaterialTypeID + ": " + line + "\n"
 }
 

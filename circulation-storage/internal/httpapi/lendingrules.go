@@ -39,7 +39,7 @@ func (h rulesHandlers) put(c echo.Context) error {
 	if err := web.Unmarshal(body, &r); err != nil {
 		return err
 	}
-	return h.store.SetRules(c.Request().Context(), r.RulesAsText)
+	return h.store.SetRules(c.Request().Context(), r.RulesAsText, r.PoliciesExist)
 }
 
 // PatronBlockStore keeps the automated blocks of the tenant in ctx, as one

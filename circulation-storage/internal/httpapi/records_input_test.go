@@ -123,9 +123,9 @@ func TestRecordRoutes_RefuseABadUpdate(t *testing.T) {
 		"SQL in the path":              {"GET", "/users/1'%20or%20true--", ``, 400, "is no UUID"},
 		"NUL in the path":              {"GET", "/users/%00", ``, 400, "is no UUID"},
 		"a UUID in other clothes":      {"DELETE", "/users/%7B" + userID + "%7D", ``, 400, "is no UUID"},
-		"deleting a group with users":  {"DELETE", "/groups/" + groupID, ``, 400, "Cannot delete usergroup.id = " + groupID + " because id is still referenced from table users."},
-		"deleting a campus in use":     {"DELETE", "/location-units/campuses/" + campusID, ``, 400, "still referenced from table loclibrary."},
-		"deleting holdings with items": {"DELETE", "/holdings-storage/holdings/" + holdingsID, ``, 400, "still referenced from table item."},
+		"deleting a group with users":  {"DELETE", "/groups/" + groupID, ``, 422, "Cannot delete usergroup.id = " + groupID + " because id is still referenced from table users. The user " + userID + " names it in patronGroup."},
+		"deleting a campus in use":     {"DELETE", "/location-units/campuses/" + campusID, ``, 422, "still referenced from table loclibrary."},
+		"deleting holdings with items": {"DELETE", "/holdings-storage/holdings/" + holdingsID, ``, 422, "still referenced from table item."},
 		"a method that is not there":   {"PATCH", item, `{}`, 405, "does not take the method PATCH, allowed are "},
 		"deleting all users":           {"DELETE", "/users", ``, 405, "does not take the method DELETE, allowed are "},
 	}

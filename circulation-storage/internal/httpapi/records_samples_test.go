@@ -24,6 +24,7 @@ const (
 	libraryID       = "00000000-0000-4000-8000-000000000014"
 	scheduleID      = "00000000-0000-4000-8000-000000000015"
 	requestPolicyID = "00000000-0000-4000-8000-000000000016"
+	noticePolicyID  = "00000000-0000-4000-8000-000000000017"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -37,8 +38,8 @@ func samples() map[string]string {
 		"/material-types": `{"id":"` + mtypeID + `","name":"book","source":"folio"}`,
 		"/loan-types":     `{"id":"` + ltypeID + `","name":"can circulate"}`,
 		"/service-points": `{"id":"` + deskID + `","name":"Desk","code":"d1","discoveryDisplayName":"The desk","pickupLocation":true,"holdShelfExpiryPeriod":{"duration":3,"intervalId":"Weeks"}}`,
-		"/locations": `{"id":"` + shelfID + `","name":"Main","code":"m","isActive":true,"institutionId":"` + deskID + `","campusId":"` + deskID + `",
-			"libraryId":"` + deskID + `","primaryServicePoint":"` + deskID + `","servicePointIds":["` + deskID + `"]}`,
+		"/locations": `{"id":"` + shelfID + `","name":"Main","code":"m","isActive":true,"institutionId":"` + instID + `","campusId":"` + campusID + `",
+			"libraryId":"` + libraryID + `","primaryServicePoint":"` + deskID + `","servicePointIds":["` + deskID + `"]}`,
 		"/instance-storage/instances": `{"id":"` + titleID + `","title":"Watership Down","source":"FOLIO","instanceTypeId":"` + deskID + `","hrid":"in1","contributors":[{"name":"Adams, Richard","primary":true}]}`,
 		"/holdings-storage/holdings":  `{"id":"` + holdingsID + `","instanceId":"` + titleID + `","permanentLocationId":"` + shelfID + `","sourceId":"` + deskID + `","callNumber":"PR6051"}`,
 		"/item-storage/items": `{"id":"` + itemID + `","holdingsRecordId":"` + holdingsID + `","materialTypeId":"` + mtypeID + `","permanentLoanTypeId":"` + ltypeID + `",
@@ -57,6 +58,8 @@ func samples() map[string]string {
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": `{"id":"` + scheduleID + `","name":"Terms","description":"of a year","schedules":[
 			{"from":"2026-07-01T00:00:00.000Z","to":"2026-12-31T23:59:59Z","due":"2027-01-15T00:00:00.000+0100"},{"from":"2026-01-01","to":"2026-06-30","due":"2026-06-30"}]}`,
 		"/request-policy-storage/request-policies": `{"id":"` + requestPolicyID + `","name":"Hold only","requestTypes":["Hold"],"allowedServicePoints":{"Hold":["` + deskID + `"]}}`,
+		"/patron-notice-policy-storage/patron-notice-policies": `{"id":"` + noticePolicyID + `","name":"Courtesy","active":true,"loanNotices":[
+			{"name":"due","templateId":"` + deskID + `","format":"Email","realTime":false,"sendOptions":{"sendHow":"Before","sendWhen":"Due date"}}]}`,
 		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID + `","holdingsRecordId":"` + holdingsID + `",
 			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
 			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","item":{"barcode":"b1"}}`,

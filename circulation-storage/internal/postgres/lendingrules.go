@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -20,6 +21,17 @@ func NewRulesStore(db *DB) *RulesStore { return &RulesStore{db: db} }
 const (
 	rulesSQL    = `SELECT id::text, rules FROM {schema}.circulation_rules`
 	setRulesSQL = `UPDATE {schema}.circulation_rules SET rules = $1::text`
+	// missingPolicySQL returns the foreign key and the id of a policy that the rules name and that
+	// has no record. The trigger of the UPDATE has linked the others, which are locked since.
+	missingPolicySQL = `
+SELECT links || '_fkey', id::text
+  FROM ((SELECT 'circulation_rules_loan_policies' AS links, unnest({schema}.rule_policies(rules, 'l')) AS id FROM {schema}.circulation_rules
+         EXCEPT SELECT 'circulation_rules_loan_policies', target_id FROM {schema}.circulation_rules_loan_policies)
+         UNION ALL (SELECT 'circulation_rules_request_policies' AS links, unnest({schema}.rule_policies(rules, 'r')) AS id FROM {schema}.circulation_rules
+         EXCEPT SELECT 'circulation_rules_request_policies', target_id FROM {schema}.circulation_rules_request_policies)
+         UNION ALL (SELECT 'circulation_rules_notice_policies' AS links, unnest({schema}.rule_policies(rules, 'n')) AS id FROM {schema}.circulation_rules
+         EXCEPT SELECT 'circulation_rules_notice_policies', target_id FROM {schema}.circulation_rules_notice_policies)) AS missing
+ ORDER BY 1, 2 LIMIT 1`
 )
 
 // Rules implements records.RulesStore. The text is empty until the first SetRules.
@@ -31,9 +43,21 @@ func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error
 
 // SetRules implements records.RulesStore. Circulation, which reads the rules, refuses what it cannot
 // compile.
-func (s *RulesStore) SetRules(ctx context.Context, text string) error {
-	_, err := s.db.exec(ctx, s.db.pool, "writing the circulation rules", setRulesSQL, text)
-	return err
+func (s *RulesStore) SetRules(ctx context.Context, text string, policiesExist bool) error {
+	return s.db.runTx(ctx, s.db.pool, shortTx, "writing the circulation rules", func(tx pgx.Tx) error {
+		if _, err := runStatement(ctx, tx, setRulesSQL, text); err != nil || !policiesExist {
+			return explainDangling(err)
+		}
+		var constraint, id string
+		err := scanRow(ctx, tx, missingPolicySQL, nil, &constraint, &id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if t, ref, ok := records.FindReference(constraint); err == nil && ok {
+			return ref.Dangling(t, id)
+		}
+		return err
+	})
 }
 
 // PatronBlockStore keeps each tenant's automated patron blocks.

@@ -1,18 +1,14 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
@@ -20,14 +16,17 @@ const deleteRecordSQL = `DELETE FROM {table} WHERE id = $1::uuid RETURNING jsonb
 
 // Delete implements records.Store.
 func (s *RecordStore) Delete(ctx context.Context, t records.Type, id string) error {
-	return s.writeRecords(ctx, t, "deleting a "+t.Name, func(w *recordWrite) error {
+	return s.explainNamed(ctx, s.writeRecords(ctx, t, "deleting a "+t.Name, func(w *recordWrite) error {
 		var doc json.RawMessage
 		err := scanRow(ctx, w.tx, nameTable(deleteRecordSQL, t.Table), []any{id}, &doc)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errNoRecord(t.Name, id)
+		}
 		if err != nil {
-			return w.explainReference(err, id)
+			return err
 		}
 		return w.noteDeleted(ctx, []json.RawMessage{doc})
-	})
+	}))
 }
 
 const deleteMatchingSQL = `DELETE FROM {table} WHERE {where}`
@@ -46,13 +45,13 @@ func (s *RecordStore) DeleteMatching(ctx context.Context, t records.Type, query 
 	if holdsSettings(t) {
 		statement += " RETURNING jsonb" // the others may be too many to read
 	}
-	return s.writeRecords(ctx, t, "deleting "+t.Collection, func(w *recordWrite) error {
+	return s.explainNamed(ctx, s.writeRecords(ctx, t, "deleting "+t.Collection, func(w *recordWrite) error {
 		deleted, err := collectRows(ctx, w.tx, statement, sel.args, pgx.RowTo[json.RawMessage])
 		if err != nil {
-			return w.explainReference(err, referencedID(err))
+			return err
 		}
 		return w.noteDeleted(ctx, deleted)
-	})
+	}))
 }
 
 // noteDeleted calls noteSettings for each record that was deleted.
@@ -67,29 +66,4 @@ func (w *recordWrite) noteDeleted(ctx context.Context, deleted []json.RawMessage
 		}
 	}
 	return nil
-}
-
-// explainReference explains why a record cannot be deleted; other errors pass.
-func (w *recordWrite) explainReference(err error, id string) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return errNoRecord(w.t.Name, id)
-	}
-	if code, constraint := database.SQLState(err); code == database.ForeignKeyViolation {
-		if f := w.t.StillReferenced(constraint, id); f != nil {
-			return violation{fault: f, cause: err}
-		}
-	}
-	return err
-}
-
-var idPattern = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-
-// referencedID returns the id of the record that a foreign key keeps, "*" if PostgreSQL
-// does not name it. The id stands in the detail, whose words PostgreSQL translates.
-func referencedID(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return cmp.Or(idPattern.FindString(pg.Detail), "*")
-	}
-	return "*"
 }

@@ -93,8 +93,8 @@ func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
 	t.Parallel()
 	l := patrons(t)
 	err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "cql.allRecords=1")
-	wantCode(t, err, fault.Malformed)
-	want := "Cannot delete usergroup.id = " + staffID + " because id is still referenced from table users."
+	wantCode(t, err, fault.Invalid)
+	want := "Cannot delete usergroup.id = " + staffID + " because id is still referenced from table users. The user " + annID + " names it in patronGroup."
 	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Msg != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -91,10 +91,20 @@ func (l library) update(tb testing.TB, typ records.Type, r records.Record) error
 
 func (l library) location(tb testing.TB, code string) string {
 	tb.Helper()
-	return l.create(tb, records.Location(), object{
-		"name": code, "code": code, "institutionId": uuid.NewString(), "campusId": uuid.NewString(),
-		"libraryId": uuid.NewString(), "primaryServicePoint": uuid.NewString(),
-	}).ID()
+	return l.create(tb, records.Location(), l.newLocation(tb, code)).ID()
+}
+
+// newLocation is a location that could be created, with records of its own around it.
+func (l library) newLocation(tb testing.TB, code string) object {
+	tb.Helper()
+	institution := l.create(tb, records.Institution(), object{"name": code}).ID()
+	campus := l.create(tb, records.Campus(), object{"name": code, "institutionId": institution}).ID()
+	branch := l.create(tb, records.Library(), object{"name": code, "campusId": campus}).ID()
+	desk := l.create(tb, records.ServicePoint(), object{"name": code, "code": code}).ID()
+	return object{
+		"name": code, "code": code, "institutionId": institution, "campusId": campus, "libraryId": branch,
+		"primaryServicePoint": desk, "servicePointIds": []string{desk},
+	}
 }
 
 // holdings makes a title with one holdings record at location.

@@ -77,20 +77,14 @@ func (w *recordWrite) writeRecord(ctx context.Context, statement string, r, stor
 	return written, w.noteSettings(ctx, stored, r)
 }
 
-// violation keeps PostgreSQL's error beside the fault that explains it.
-type violation struct{ fault, cause error }
-
-func (v violation) Error() string   { return v.fault.Error() }
-func (v violation) Unwrap() []error { return []error{v.fault, v.cause} }
-
 // explainViolation explains a broken constraint; other errors pass.
 func (w *recordWrite) explainViolation(err error, r records.Record) error {
 	code, constraint := database.SQLState(err)
-	if code != database.UniqueViolation && code != database.ForeignKeyViolation {
-		return err
-	}
-	if f := w.t.Violation(constraint, r); f != nil {
-		return violation{fault: f, cause: err}
+	switch code {
+	case database.UniqueViolation:
+		return explain(err, w.t.Violation(constraint, r))
+	case database.ForeignKeyViolation:
+		return explainDangling(err)
 	}
 	return err
 }

@@ -157,7 +157,7 @@ func TestRulesStore_KeepsTheRules(t *testing.T) {
 		t.Errorf("a new tenant has %+v, %v, want an id and no text", first, err)
 	}
 	const text = "priority: last-line\nfallback-policy: l 'x\\ ü\t; DROP TABLE item; --"
-	if err := store.SetRules(l.ctx(), text); err != nil {
+	if err := store.SetRules(l.ctx(), text, true); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := store.Rules(l.ctx()); err != nil || got.RulesAsText != text || got.ID != first.ID {

@@ -19,9 +19,12 @@ func LoanPolicy() Type {
 		Indexes: newIndexes(fields{
 			Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
 			Number: {"loansPolicy.itemLimit"},
-			UUID:   {"loansPolicy.fixedDueDateScheduleId", "renewalsPolicy.alternateFixedDueDateScheduleId"},
-		}),
+		}, "loansPolicy.fixedDueDateScheduleId", "renewalsPolicy.alternateFixedDueDateScheduleId"),
 		Unique: uniqueFields("loan_policy", "name"),
+		References: []Reference{
+			newReference("loan_policy", "loansPolicy.fixedDueDateScheduleId", "fixed_due_date_schedule"),
+			newReference("loan_policy", "renewalsPolicy.alternateFixedDueDateScheduleId", "fixed_due_date_schedule"),
+		},
 	}
 }
 
@@ -32,6 +35,16 @@ func RequestPolicy() Type {
 		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
 		Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
 		Unique:  uniqueFields("request_policy", "name"),
+	}
+}
+
+// PatronNoticePolicy says which notices patrons get (mod-circulation-storage).
+func PatronNoticePolicy() Type {
+	return Type{
+		Name: "patron notice policy", Path: "/patron-notice-policy-storage/patron-notice-policies", Collection: "patronNoticePolicies",
+		Table: "patron_notice_policy", Schema: "patron-notice-policy", Permission: "circulation-storage.patron-notice-policies",
+		Indexes: newIndexes(fields{Text: {"name", "description"}, Boolean: {"active"}}),
+		Unique:  uniqueFields("patron_notice_policy", "name"),
 	}
 }
 

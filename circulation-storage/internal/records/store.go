@@ -23,12 +23,10 @@ type Store interface {
 	// Update replaces the record with r's id, or creates it if t.Upsert. Faults: those
 	// of Create, NotFound, Conflict for an old _version.
 	Update(ctx context.Context, t Type, r Record) error
-	// Delete removes a record. Faults: NotFound, Malformed if another record refers to
-	// it.
+	// Delete removes a record. Faults: NotFound, Invalid if another record names it.
 	Delete(ctx context.Context, t Type, id string) error
-	// DeleteMatching removes all records that match a CQL query, or none. Fault:
-	// Malformed for an empty or bad query, and if a record of another type refers to a
-	// match.
+	// DeleteMatching removes all records that match a CQL query, or none. Faults:
+	// Malformed for an empty or bad query, Invalid if another record names a match.
 	DeleteMatching(ctx context.Context, t Type, query string) error
 }
 
@@ -75,6 +73,7 @@ type Reader interface {
 // RulesStore keeps the circulation rules of the tenant in ctx.
 type RulesStore interface {
 	Rules(ctx context.Context) (schemas.CirculationRules, error)
-	// SetRules replaces the text. It does not compile the text.
-	SetRules(ctx context.Context, text string) error
+	// SetRules replaces the text. It does not compile the text. If policiesExist is set, it
+	// refuses a text that names a missing loan, request or notice policy. Fault: Invalid.
+	SetRules(ctx context.Context, text string, policiesExist bool) error
 }

@@ -75,13 +75,6 @@ type Unique struct {
 	Code fault.Code
 }
 
-// Reference is a field that names a record of another type.
-type Reference struct {
-	Constraint string // name of the foreign key
-	Field      string // JSON path
-	To         string // Table of the other type
-}
-
 // fields lists indexes that are read from the JSON, by their kind.
 type fields map[Kind][]string
 
@@ -132,15 +125,10 @@ func uniqueFields(table string, fields ...string) []Unique {
 	return list
 }
 
-// newReference returns a Reference from the field of a table to another table.
-func newReference(table, field, to string) Reference {
-	return Reference{Constraint: table + "_" + snakeCase(field) + "_fkey", Field: field, To: to}
-}
-
-// snakeCase returns the name that a field has in SQL.
+// snakeCase returns the name that a field has in SQL: of a path its last step.
 func snakeCase(field string) string {
 	var b strings.Builder
-	for _, r := range field {
+	for _, r := range field[strings.LastIndexByte(field, '.')+1:] {
 		if unicode.IsUpper(r) {
 			b.WriteByte('_')
 		}

@@ -5,7 +5,8 @@ package records
 func Types() []Type {
 	return []Type{
 		Usergroup(), User(), MaterialType(), LoanType(), ServicePoint(), Institution(), Campus(), Library(), Location(),
-		Instance(), Holdings(), Item(), FixedDueDateSchedule(), LoanPolicy(), RequestPolicy(), CirculationSetting(), SettingsEntry(),
+		Instance(), Holdings(), Item(), FixedDueDateSchedule(), LoanPolicy(), RequestPolicy(), PatronNoticePolicy(),
+		CirculationSetting(), SettingsEntry(),
 		ProxyFor(), ManualBlock(), Loan(), Request(), PatronActionSession(),
 	}
 }
@@ -75,17 +76,24 @@ func Library() Type {
 	}
 }
 
-// Location is a shelf (mod-inventory-storage). Its institution, campus, library and
-// service points need not exist.
+// Location is a shelf (mod-inventory-storage). It may name missing service points, as one of FOLIO's
+// sample does.
 func Location() Type {
 	return Type{
 		Name: "location", Path: "/locations", Collection: "locations", Table: "location", Schema: "location",
 		Permission: "inventory-storage.locations",
 		Indexes: newIndexes(fields{
 			Text:    {"name", "code", "description", "discoveryDisplayName", "servicePointIds"},
-			UUID:    {"institutionId", "campusId", "libraryId", "primaryServicePoint"},
+			UUID:    {"primaryServicePoint"},
 			Boolean: {"isActive", "isShadow", "isFloatingCollection"},
-		}),
+		}, "institutionId", "campusId", "libraryId"),
 		Unique: uniqueFields("location", "name", "code"),
+		References: []Reference{
+			newReference("location", "institutionId", "locinstitution"),
+			newReference("location", "campusId", "loccampus"),
+			newReference("location", "libraryId", "loclibrary"),
+			newLinks("location", "primaryServicePoint", "service_point"),
+			newLinks("location", "servicePointIds", "service_point"),
+		},
 	}
 }

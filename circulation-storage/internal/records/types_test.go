@@ -98,7 +98,9 @@ func TestTypes_NameExistingSchemasAndConstraints(t *testing.T) {
 		for _, ref := range typ.References {
 			database("constraint", ref.Constraint)
 			field("reference", ref.Field)
-			if typ.Indexes[ref.Field].Column == "" {
+			if ref.Links != "" {
+				database("table", ref.Links)
+			} else if typ.Indexes[ref.Field].Column == "" {
 				t.Errorf("%s: the reference %s has no index", typ.Name, ref.Field)
 			}
 			if !seen[ref.To] {
@@ -123,6 +125,7 @@ func TestTypes_HavePathsAndCollectionKeysOfFOLIO(t *testing.T) {
 		"/proxiesfor":       "proxiesFor", "/manualblocks": "manualblocks", "/circulation-settings-storage/circulation-settings": "circulationSettings",
 		"/location-units/institutions": "locinsts", "/location-units/campuses": "loccamps", "/location-units/libraries": "loclibs",
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "fixedDueDateSchedules",
+		"/patron-notice-policy-storage/patron-notice-policies":      "patronNoticePolicies",
 		"/request-policy-storage/request-policies":                  "requestPolicies", "/request-storage/requests": "requests", "/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
 	}
 	got := records.Types()
@@ -159,6 +162,7 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/location-units/libraries":                                 "id name code campusId",
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "id name",
 		"/request-policy-storage/request-policies":                  "id name",
+		"/patron-notice-policy-storage/patron-notice-policies":      "id name active",
 		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType requestLevel requestDate " +
 			"pickupServicePointId holdShelfExpirationDate requestExpirationDate",
 		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",

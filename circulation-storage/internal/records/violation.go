@@ -18,7 +18,7 @@ func (t Type) Violation(constraint string, r Record) error {
 	}
 	for _, ref := range t.References {
 		if ref.Constraint == constraint {
-			return t.newDangling(ref, r)
+			return ref.Dangling(t, r.Text(ref.Field))
 		}
 	}
 	if constraint == t.Table+"_pkey" {
@@ -48,24 +48,4 @@ func (t Type) newDuplicate(u Unique, r Record) error {
 		return fault.New(u.Code, "%s", message)
 	}
 	return fault.StorageRefusal(message, params...)
-}
-
-func (t Type) newDangling(ref Reference, r Record) error {
-	value := r.Text(ref.Field)
-	return fault.StorageRefusal(fmt.Sprintf("Cannot set %s.%s = %s because it does not exist in %s.id.", t.Table, ref.Field, value, ref.To),
-		fault.Param(ref.Field, value))
-}
-
-// StillReferenced returns the fault for deleting a record of type t to which a record of
-// another type refers. constraint is the violated foreign key. It is nil for a
-// constraint that no type lists.
-func (t Type) StillReferenced(constraint, id string) error {
-	for _, other := range Types() {
-		for _, ref := range other.References {
-			if ref.Constraint == constraint {
-				return fault.New(fault.Malformed, "Cannot delete %s.id = %s because id is still referenced from table %s.", t.Table, id, other.Table)
-			}
-		}
-	}
-	return nil
 }

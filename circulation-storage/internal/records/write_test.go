@@ -167,15 +167,20 @@ func TestType_Violation(t *testing.T) {
 	}
 }
 
-func TestType_StillReferenced(t *testing.T) {
+func TestReference_NamesBothRecords(t *testing.T) {
 	t.Parallel()
-	err := records.Holdings().StillReferenced("item_holdings_record_id_fkey", idA)
-	want := "Cannot delete holdings_record.id = " + idA + " because id is still referenced from table item."
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Code != fault.Malformed || f.Msg != want {
-		t.Errorf("got %v, want %s", err, want)
+	typ, ref, ok := records.FindReference("item_holdings_record_id_fkey")
+	if !ok || typ.Table != "item" || ref.Field != "holdingsRecordId" {
+		t.Fatalf("got %s %+v, %t", typ.Name, ref, ok)
 	}
-	if err := records.Holdings().StillReferenced("nonsense", idA); err != nil {
-		t.Errorf("an unknown constraint: got %v, want nil", err)
+	const still = "Cannot delete holdings_record.id = " + idA + " because id is still referenced from table item."
+	for by, want := range map[string]string{"": still, idB: still + " The item " + idB + " names it in holdingsRecordId."} {
+		var f *fault.Error
+		if err := ref.StillNamed(typ, by, idA); !errors.As(err, &f) || f.Code != fault.Invalid || f.Msg != want {
+			t.Errorf("by %q: got %v, want %s", by, f, want)
+		}
+	}
+	if _, _, ok := records.FindReference("nonsense"); ok {
+		t.Error("found an unknown constraint")
 	}
 }

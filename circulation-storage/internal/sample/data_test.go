@@ -85,12 +85,6 @@ func TestData_ReferencesNameExistingRecords(t *testing.T) {
 	for _, f := range slices.Concat(referenceFiles(), sampleFiles()) {
 		refs := f.recordType.References
 		switch f.name { // references that the database does not check
-		case "locations.json":
-			refs = append(refs, records.Reference{Field: "primaryServicePoint", To: "service_point"},
-				records.Reference{Field: "institutionId", To: "locinstitution"},
-				records.Reference{Field: "campusId", To: "loccampus"}, records.Reference{Field: "libraryId", To: "loclibrary"})
-		case "loan-policies.json":
-			refs = append(refs, records.Reference{Field: "loansPolicy.fixedDueDateScheduleId", To: "fixed_due_date_schedule"})
 		case "items.json":
 			refs = append(refs, records.Reference{Field: "inTransitDestinationServicePointId", To: "service_point"})
 		}
@@ -129,6 +123,7 @@ func TestData_DatesDoNotDependOnToday(t *testing.T) {
 var (
 	ruleLoanPolicy    = regexp.MustCompile(`\bl ([0-9a-f-]{36})\b`)
 	ruleRequestPolicy = regexp.MustCompile(`\br ([0-9a-f-]{36})\b`)
+	ruleNoticePolicy  = regexp.MustCompile(`\bn ([0-9a-f-]{36})\b`)
 	ruleCriterion     = regexp.MustCompile(`(?m)^ *([mtg])((?: [0-9a-f-]{36})+): `)
 )
 
@@ -153,6 +148,11 @@ func TestData_RulesNameExistingRecords(t *testing.T) {
 	for _, m := range ruleRequestPolicy.FindAllStringSubmatch(text, -1) {
 		if !lib.has("request_policy", m[1]) {
 			t.Errorf("the rules name request policy %s, which is none", m[1])
+		}
+	}
+	for _, m := range ruleNoticePolicy.FindAllStringSubmatch(text, -1) {
+		if !lib.has("patron_notice_policy", m[1]) {
+			t.Errorf("the rules name patron notice policy %s, which is none", m[1])
 		}
 	}
 	criteria := ruleCriterion.FindAllStringSubmatch(text, -1)

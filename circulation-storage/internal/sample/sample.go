@@ -77,6 +77,7 @@ func referenceFiles() []file {
 		{"fixed-due-date-schedules.json", records.FixedDueDateSchedule()},
 		{"loan-policies.json", records.LoanPolicy()},
 		{"request-policies.json", records.RequestPolicy()},
+		{"patron-notice-policies.json", records.PatronNoticePolicy()},
 		{"circulation-settings.json", records.CirculationSetting()},
 	}
 }
@@ -145,5 +146,5 @@ func (l *Loader) loadRules(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", rulesFile, err)
 	}
-	return l.rules.SetRules(ctx, string(text))
+	return l.rules.SetRules(ctx, string(text), false)
 }

@@ -93,7 +93,7 @@ func TestLoader_KeepsChangesOfStaff(t *testing.T) {
 	t.Parallel()
 	ctx, f := newFixture(t)
 	const rules = "priority: last-line\nfallback-policy: l a r b n c o d i e"
-	if err := f.rules.SetRules(ctx, rules); err != nil {
+	if err := f.rules.SetRules(ctx, rules, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.LoadReference(ctx); err != nil {

@@ -34,6 +34,7 @@ const (
 	policyID = "43198de5-f56a-4a53-a0bd-5a324418967a"
 
 	requestPolicyID = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
+	noticePolicyID  = "122b3d2b-4788-4f1e-9117-56daa91cb75c"
 )
 
 // backend is everything behind the handlers.
@@ -163,6 +164,13 @@ func (b *backend) LoanPolicies(_ context.Context, ids []string) ([]string, error
 func (b *backend) RequestPolicies(_ context.Context, ids []string) ([]string, error) {
 	if slices.Contains(ids, requestPolicyID) {
 		return []string{requestPolicyID}, b.err
+	}
+	return nil, b.err
+}
+
+func (b *backend) NoticePolicies(_ context.Context, ids []string) ([]string, error) {
+	if slices.Contains(ids, noticePolicyID) {
+		return []string{noticePolicyID}, b.err
 	}
 	return nil, b.err
 }

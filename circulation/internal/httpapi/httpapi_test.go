@@ -160,7 +160,7 @@ func TestRoutes_KeepTheStatusOfFaults(t *testing.T) {
 	}
 }
 
-const goodRules = "priority: first-line\nm book: l " + policyID + " r " + requestPolicyID + " n n1 o o1 i i1\nfallback-policy: l " + policyID + " r " + requestPolicyID + " n n1 o o1 i i1\n"
+const goodRules = "priority: first-line\nm book: l " + policyID + " r " + requestPolicyID + " n " + noticePolicyID + " o o1 i i1\nfallback-policy: l " + policyID + " r " + requestPolicyID + " n " + noticePolicyID + " o o1 i i1\n"
 
 func quoted(s string) string {
 	raw, _ := json.Marshal(s) // a string can always be written
@@ -179,6 +179,7 @@ func TestRules_AreStoredOnlyIfUsable(t *testing.T) {
 		"blank":                   {" \n", 422, `{"message":"Cannot apply blank circulation rules","line":1,"column":1}`},
 		"an unknown policy":       {strings.Replace(goodRules, policyID, loanID, 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},
 		"no request policy":       {strings.Replace(goodRules, requestPolicyID, policyID, 1), 422, `{"message":"The policy r does not exist","line":2,"column":50}`},
+		"no notice policy":        {strings.Replace(goodRules, noticePolicyID, policyID, 1), 422, `{"message":"The policy n does not exist","line":2,"column":89}`},
 		"a missing policy":        {strings.Replace(goodRules, " i i1", "", 1), 422, `{"message":"Must contain one of each policy type, missing type i","line":2,"column":7}`},
 		"a line without policies": {strings.Replace(goodRules, "m book", "m all\n  g x\nm book", 1), 422, `{"message":"Policy missing","line":3,"column":3}`},
 		"a policy without id":     {strings.Replace(goodRules, policyID, "mine", 1), 422, `{"message":"The policy l does not exist","line":2,"column":11}`},

@@ -44,6 +44,8 @@ type Rules interface {
 	LoanPolicies(ctx context.Context, ids []string) ([]string, error)
 	// RequestPolicies returns those of the ids that are of request policies.
 	RequestPolicies(ctx context.Context, ids []string) ([]string, error)
+	// NoticePolicies returns those of the ids that are of patron notice policies.
+	NoticePolicies(ctx context.Context, ids []string) ([]string, error)
 }
 
 // DryRuns judges check-outs that do not happen.

@@ -31,9 +31,8 @@ type refusedRules struct {
 	Column  int    `json:"column,omitempty"`
 }
 
-// put handles PUT /circulation/rules: only rules that compile, and whose loan and
-// request policies exist, are stored. Other kinds of policies are not
-// read, because this version has none.
+// put handles PUT /circulation/rules: only rules that compile, and whose loan, request and
+// notice policies exist, are stored. Storage has no records of the other kinds.
 func (h rulesHandlers) put(c echo.Context) error {
 	body, err := web.ReadBody(c)
 	if fault.Is(err, fault.Malformed) {
@@ -74,7 +73,7 @@ func (h rulesHandlers) check(c echo.Context, text string) error {
 	for _, kept := range []struct {
 		kind     policy.Kind
 		existing func(ctx context.Context, ids []string) ([]string, error)
-	}{{policy.KindLoan, h.rules.LoanPolicies}, {policy.KindRequest, h.rules.RequestPolicies}} {
+	}{{policy.KindLoan, h.rules.LoanPolicies}, {policy.KindRequest, h.rules.RequestPolicies}, {policy.KindNotice, h.rules.NoticePolicies}} {
 		named := compiled.PolicyIDs(kept.kind)
 		ids := make([]string, len(named))
 		for i, ref := range named {

@@ -23,6 +23,7 @@ var (
 	servicePoints   = collection{path: "/service-points", key: "servicepoints"}
 	loanPolicies    = collection{path: "/loan-policy-storage/loan-policies", key: "loanPolicies"}
 	requestPolicies = collection{path: "/request-policy-storage/request-policies", key: "requestPolicies"}
+	noticePolicies  = collection{path: "/patron-notice-policy-storage/patron-notice-policies", key: "patronNoticePolicies"}
 	schedules       = collection{path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", key: "fixedDueDateSchedules"}
 	loans           = collection{path: "/loan-storage/loans", key: "loans"}
 )
@@ -125,6 +126,11 @@ func (c *Client) LoanPolicies(ctx context.Context, ids []string) ([]string, erro
 // RequestPolicies returns the ids of those of the policies that exist.
 func (c *Client) RequestPolicies(ctx context.Context, ids []string) ([]string, error) {
 	return c.listExisting(ctx, requestPolicies, ids)
+}
+
+// NoticePolicies returns the ids of those of the policies that exist.
+func (c *Client) NoticePolicies(ctx context.Context, ids []string) ([]string, error) {
+	return c.listExisting(ctx, noticePolicies, ids)
 }
 
 func (c *Client) listExisting(ctx context.Context, from collection, ids []string) ([]string, error) {

@@ -81,7 +81,7 @@ func (c *Client) PutRules(ctx context.Context, text string) error {
 		return err
 	}
 	defer c.cache.Drop(key)
-	r := send(http.MethodPut, rulesPath, schemas.CirculationRules{RulesAsText: text}, http.StatusNoContent)
+	r := send(http.MethodPut, rulesPath, schemas.CirculationRules{RulesAsText: text, PoliciesExist: true}, http.StatusNoContent)
 	r.doing = "writing the circulation rules"
 	_, err = c.do(ctx, r)
 	return err

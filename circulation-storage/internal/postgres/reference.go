@@ -1,0 +1,85 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
+)
+
+// Foreign keys enforce all references between records. A write locks the records that it names
+// against DELETE, and a DELETE looks for records that name what it deletes. So of a DELETE and a
+// write that names the record at the same time, one is refused.
+
+// violation keeps PostgreSQL's error beside the fault that explains it.
+type violation struct{ fault, cause error }
+
+func (v violation) Error() string   { return v.fault.Error() }
+func (v violation) Unwrap() []error { return []error{v.fault, v.cause} }
+
+// explain returns err with the fault that explains it, or err alone without one.
+func explain(err, fault error) error {
+	if fault == nil {
+		return err
+	}
+	return violation{fault: fault, cause: err}
+}
+
+// explainDangling explains a write that names a missing record; other errors pass.
+func explainDangling(err error) error {
+	code, constraint := database.SQLState(err)
+	t, ref, ok := records.FindReference(constraint)
+	if code != database.ForeignKeyViolation || !ok {
+		return err
+	}
+	return explain(err, ref.Dangling(t, referencedID(err)))
+}
+
+// findReferrerSQL finds a record that names another one.
+const findReferrerSQL = `SELECT {source}::text FROM {table} WHERE {target} = $1::uuid ORDER BY 1 LIMIT 1`
+
+// explainNamed explains a DELETE of a record that others name, with one of those; other errors
+// pass. It reads that one after the failed transaction.
+func (s *RecordStore) explainNamed(ctx context.Context, err error) error {
+	code, constraint := database.SQLState(err)
+	t, ref, ok := records.FindReference(constraint)
+	if code != database.ForeignKeyViolation || !ok {
+		return err
+	}
+	table, source, target := t.Table, "id", t.Indexes[ref.Field].Column
+	if ref.Links != "" {
+		table, source, target = ref.Links, "source_id", "target_id"
+	}
+	id := referencedID(err)
+	var by string
+	if id != unnamedID {
+		statement := strings.NewReplacer("{source}", source, "{target}", target).Replace(findReferrerSQL)
+		gone := s.db.readRow(ctx, s.db.pool, "finding what names a record", nameTable(statement, table), []any{id}, &by)
+		if gone != nil && !errors.Is(gone, pgx.ErrNoRows) {
+			return gone
+		}
+	}
+	return explain(err, ref.StillNamed(t, by, id))
+}
+
+var idPattern = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// unnamedID stands for an id that PostgreSQL does not name.
+const unnamedID = "*"
+
+// referencedID returns the id that a foreign key is about. The id stands in the detail, whose words
+// PostgreSQL translates.
+func referencedID(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return cmp.Or(idPattern.FindString(pg.Detail), unnamedID)
+	}
+	return unnamedID
+}

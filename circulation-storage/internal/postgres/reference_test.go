@@ -1,0 +1,253 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/migrations"
+	"checkoutlock/schemas/fault"
+)
+
+// named is a record and another one that names it.
+type named struct {
+	typ records.Type
+	id  string
+	// by writes a record that names the record id, under an id of its own each time.
+	by func(ctx context.Context, id string) error
+	// referrer and field are how the refusal describes what by wrote.
+	referrer, field string
+	mayMiss         bool // a record may name a missing one
+}
+
+// writeNamed returns how to create a record of a type with one field changed.
+func (l library) writeNamed(t *testing.T, typ records.Type, template object, set func(o object, id string)) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		o := object{}
+		for key, value := range template {
+			o[key] = value
+		}
+		for _, key := range []string{"name", "code"} {
+			if _, ok := o[key]; ok {
+				o[key] = uuid.NewString()
+			}
+		}
+		set(o, id)
+		_, err := l.store.Create(ctx, typ, parse(t, typ, o, ""))
+		return err
+	}
+}
+
+func rulesWith(letter, id string) string {
+	return "priority: last-line\nfallback-policy: l a r b n c o d i e # l " + uuid.NewString() + "\nm book-" + letter + " x: " + letter + " " + id + "\n"
+}
+
+// references returns one case for each reference, besides those of items and holdings.
+func (l library) references(t *testing.T) map[string]named {
+	t.Helper()
+	rules := postgres.NewRulesStore(l.db)
+	nameInRules := func(letter string) func(context.Context, string) error {
+		return func(ctx context.Context, id string) error { return rules.SetRules(ctx, rulesWith(letter, id), true) }
+	}
+	location := l.newLocation(t, uuid.NewString())
+	policy := object{"name": "p", "loanable": true, "renewable": true}
+	field := func(name string) func(object, string) { return func(o object, id string) { o[name] = id } }
+	name := func() object { return object{"name": uuid.NewString(), "code": uuid.NewString()} }
+	schedule := func() string {
+		return l.create(t, records.FixedDueDateSchedule(), object{"name": uuid.NewString()}).ID()
+	}
+	desk := func() string { return l.create(t, records.ServicePoint(), name()).ID() }
+	institution := l.create(t, records.Institution(), name()).ID()
+	newCampus := setField(name(), "institutionId", institution)
+	campus := l.create(t, records.Campus(), newCampus).ID()
+	branch := setField(name(), "campusId", campus)
+	return map[string]named{
+		"a schedule of a policy": {records.FixedDueDateSchedule(), schedule(), l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
+			o["loansPolicy"] = object{"profileId": "Fixed", "fixedDueDateScheduleId": id}
+		}), "loan policy", "loansPolicy.fixedDueDateScheduleId", false},
+		"a schedule of renewals": {records.FixedDueDateSchedule(), schedule(), l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
+			o["renewalsPolicy"] = object{"differentPeriod": true, "alternateFixedDueDateScheduleId": id}
+		}), "loan policy", "renewalsPolicy.alternateFixedDueDateScheduleId", false},
+		"a location's service point": {records.ServicePoint(), desk(), l.writeNamed(t, records.Location(), location, func(o object, id string) {
+			o["servicePointIds"] = []string{id, id}
+		}), "location", "servicePointIds", true},
+		"a location's first service point": {
+			records.ServicePoint(), desk(), l.writeNamed(t, records.Location(), location, field("primaryServicePoint")), "location", "primaryServicePoint", true,
+		},
+		"a location's institution": {
+			records.Institution(), l.create(t, records.Institution(), name()).ID(),
+			l.writeNamed(t, records.Location(), location, field("institutionId")), "location", "institutionId", false,
+		},
+		"a location's campus": {
+			records.Campus(), l.create(t, records.Campus(), setField(newCampus, "name", uuid.NewString())).ID(),
+			l.writeNamed(t, records.Location(), location, field("campusId")), "location", "campusId", false,
+		},
+		"a location's library": {
+			records.Library(), l.create(t, records.Library(), branch).ID(),
+			l.writeNamed(t, records.Location(), location, field("libraryId")), "location", "libraryId", false,
+		},
+		"a loan policy of the rules": {
+			records.LoanPolicy(), l.create(t, records.LoanPolicy(), setField(policy, "name", uuid.NewString())).ID(), nameInRules("l"), "circulation rules", "rulesAsText", false,
+		},
+		"a request policy of the rules": {
+			records.RequestPolicy(), l.create(t, records.RequestPolicy(), object{"name": uuid.NewString()}).ID(), nameInRules("r"), "circulation rules", "rulesAsText", false,
+		},
+		"a notice policy of the rules": {
+			records.PatronNoticePolicy(), l.create(t, records.PatronNoticePolicy(), object{"name": uuid.NewString()}).ID(), nameInRules("n"), "circulation rules", "rulesAsText", false,
+		},
+		"a patron's group": {
+			records.Usergroup(), l.create(t, records.Usergroup(), object{"group": uuid.NewString()}).ID(),
+			l.writeNamed(t, records.User(), object{}, field("patronGroup")), "user", "patronGroup", false,
+		},
+	}
+}
+
+func setField(o object, name string, value any) object {
+	changed := object{name: value}
+	for key, v := range o {
+		if key != name {
+			changed[key] = v
+		}
+	}
+	return changed
+}
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	for name, n := range l.references(t) {
+		t.Run(name, func(t *testing.T) {
+			missing := uuid.NewString()
+			err := n.by(l.in(t), missing)
+			want := n.field + " = " + missing + " because it does not exist in " + n.typ.Table + ".id."
+			switch {
+			case n.mayMiss && err != nil:
+				t.Errorf("got %v for a missing record", err)
+			case !n.mayMiss && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want)):
+				t.Errorf("got %v, want it to say %q", err, want)
+			}
+			if err := n.by(l.in(t), n.id); err != nil {
+				t.Fatal(err)
+			}
+			err = l.store.Delete(l.in(t), n.typ, n.id)
+			wantCode(t, err, fault.Invalid)
+			var f *fault.Error
+			start := "Cannot delete " + n.typ.Table + ".id = " + n.id + " because id is still referenced from table "
+			if !errors.As(err, &f) || !strings.HasPrefix(f.Msg, start) || !strings.Contains(f.Msg, ". The "+n.referrer+" ") ||
+				!strings.HasSuffix(f.Msg, " names it in "+n.field+".") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	location := l.create(t, records.Location(), l.newLocation(t, "main"))
+	first, second := l.create(t, records.ServicePoint(), object{"name": "1", "code": "1"}), l.create(t, records.ServicePoint(), object{"name": "2", "code": "2"})
+	location["servicePointIds"] = []string{first.ID(), second.ID()}
+	if err := l.update(t, records.Location(), location); err != nil {
+		t.Fatal(err)
+	}
+	location["servicePointIds"] = []string{second.ID()}
+	if err := l.update(t, records.Location(), location); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.store.Delete(l.in(t), records.ServicePoint(), first.ID()); err != nil {
+		t.Errorf("a service point that the location no longer names: %v", err)
+	}
+	wantCode(t, l.store.Delete(l.in(t), records.ServicePoint(), second.ID()), fault.Invalid)
+	if err := l.store.Delete(l.in(t), records.Location(), location.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.store.Delete(l.in(t), records.ServicePoint(), second.ID()); err != nil {
+		t.Errorf("a service point of a deleted location: %v", err)
+	}
+
+	rules := postgres.NewRulesStore(l.db)
+	policy := l.create(t, records.LoanPolicy(), object{"name": "p", "loanable": true, "renewable": true})
+	for _, text := range []string{
+		rulesWith("l", policy.ID()), "# l " + policy.ID(), "m l " + strings.ToUpper(policy.ID()), "/ l " + policy.ID() + "\nm x-l " + policy.ID(),
+		"l " + policy.ID() + "-x", "o " + policy.ID(), rulesWith("n", "none"),
+	} {
+		if err := rules.SetRules(l.in(t), text, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.store.Delete(l.in(t), records.LoanPolicy(), policy.ID()); err != nil {
+		t.Errorf("a policy that the rules name no longer: %v", err)
+	}
+}
+
+// Of a DELETE and a write that names the record at the same time, exactly one succeeds.
+func TestReferences_DeleteAndWriteAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	for range 5 {
+		for name, n := range l.references(t) {
+			t.Run(name, func(t *testing.T) {
+				start := make(chan struct{})
+				var both sync.WaitGroup
+				var deleted, written error
+				both.Go(func() { <-start; deleted = l.store.Delete(l.in(t), n.typ, n.id) })
+				both.Go(func() { <-start; written = n.by(l.in(t), n.id) })
+				close(start)
+				both.Wait()
+				switch got := fmt.Sprint(fault.CodeOf(deleted), "|", fault.CodeOf(written)); {
+				case got == "|INVALID", got == "INVALID|":
+				case got == "|" && n.mayMiss: // the write came after the DELETE
+				default:
+					t.Errorf("got %v and %v, want one success and one refusal", deleted, written)
+				}
+			})
+		}
+	}
+}
+
+// References are new to tenants that have records: what is dangling stays, the rest is kept.
+func TestReferences_OfTenantsInstalledBefore(t *testing.T) {
+	t.Parallel()
+	db, id := newTenant(t)
+	db.UseMigrations(until(t, 23))
+	if err := db.Install(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	db.UseMigrations(migrations.SQL)
+	l := library{id: id, db: db, store: postgres.NewRecordStore(db, func() {})}
+	ctx := l.in(t)
+	desk, policy, missing, location := uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString()
+	stored := object{
+		"id": location, "name": "n", "code": "c", "institutionId": missing, "campusId": missing, "libraryId": missing,
+		"primaryServicePoint": missing, "servicePointIds": []string{desk, missing},
+	}
+	policyDoc := object{"id": policy, "name": "p", "loanable": true, "renewable": true, "loansPolicy": object{"fixedDueDateScheduleId": missing}}
+	for _, r := range []struct {
+		table string
+		doc   object
+	}{{"service_point", object{"id": desk, "name": "d", "code": "d"}}, {"location", stored}, {"loan_policy", policyDoc}} {
+		raw, err := json.Marshal(r.doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.executeStatements(t, fmt.Sprintf(`INSERT INTO S.%s (id, jsonb) VALUES ('%s', '%s')`, r.table, r.doc["id"], raw))
+	}
+	l.executeStatements(t, fmt.Sprintf(`UPDATE S.circulation_rules SET rules = 'l %s r %s'`, policy, missing))
+	if err := db.Install(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, l.store.Delete(ctx, records.ServicePoint(), desk), fault.Invalid)
+	wantCode(t, l.store.Delete(ctx, records.LoanPolicy(), policy), fault.Invalid)
+	if err := l.update(t, records.LoanPolicy(), setField(policyDoc, "renewable", false)); err != nil {
+		t.Errorf("a write that leaves what is dangling: %v", err)
+	}
+	wantCode(t, l.update(t, records.Location(), setField(stored, "campusId", uuid.NewString())), fault.Invalid)
+}

@@ -1,0 +1,2 @@
+-- Drops all patron notice policies.
+DROP TABLE patron_notice_policy;
