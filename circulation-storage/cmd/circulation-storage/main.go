@@ -9,13 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
-	"os/user"
-	"syscall"
 
 	"checkoutlock/circulation-storage/app"
 	"checkoutlock/config"
+	"checkoutlock/config/command"
 	"checkoutlock/web"
 )
 
@@ -38,46 +35,31 @@ Settings are environment variables: DATABASE_URL (required), MIGRATE_DATABASE_UR
 DATABASE_WAIT, TENANTS, PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(os.Stdout, usage)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "circulation-storage:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("circulation-storage", usage, run) }
 
-// run is main without the process, so that tests can call it.
-func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	command := "serve"
-	if len(args) > 0 {
-		command, args = args[0], args[1:]
-	}
-	switch command {
+func run(ctx context.Context, p command.Process) error {
+	name, args := p.Split()
+	switch name {
 	case "-h", "-help", "--help", "help":
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
-		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
+		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
 	}
 	cfg := app.DefaultConfig()
-	if err := config.Load(&cfg, environ); err != nil {
+	if err := config.Load(&cfg, p.Environ); err != nil {
 		return err
 	}
-	log := cfg.Log.New(stderr, "circulation-storage")
-	config.WarnOfMisspelt(ctx, log, &cfg, environ)
-	switch command {
+	log := cfg.Log.New(p.Stderr, "circulation-storage")
+	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
+	switch name {
 	case "serve":
 		return serve(ctx, cfg, args, log)
 	case "migrate":
 		return migrate(ctx, cfg, args, log)
 	case "locks":
-		return manageLocks(ctx, cfg, args, stdout)
+		return manageLocks(ctx, cfg, args, p.Stdout)
 	}
-	return fmt.Errorf("there is no command %q; circulation-storage help lists them", command)
+	return fmt.Errorf("there is no command %q; circulation-storage help lists them", name)
 }
 
 func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
@@ -91,15 +73,8 @@ func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger)
 	return a.Run(ctx)
 }
 
-// newFlags returns a flag set that prints nothing.
-func newFlags(command string) *flag.FlagSet {
-	fs := flag.NewFlagSet(command, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	return fs
-}
-
 func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
-	fs := newFlags("migrate")
+	fs := command.NewFlags("migrate")
 	var named []string
 	fs.Func("tenant", "", func(name string) error {
 		named = append(named, name)
@@ -131,29 +106,17 @@ func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logge
 }
 
 func manageLocks(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
-	fs := newFlags("locks")
+	fs := command.NewFlags("locks")
 	tenant, patron := fs.String("tenant", "", ""), fs.String("user", "", "")
 	release, reason := fs.String("release", "", ""), fs.String("reason", "", "")
-	if err := fs.Parse(args); err != nil {
+	if err := command.ParseFlags(fs, args); err != nil {
 		return err
 	}
-	if fs.NArg() > 0 { // without quotes, only the first word of a reason would be stored
-		return fmt.Errorf("locks takes flags alone, but got %q as well; quote a -reason of several words", fs.Args())
-	}
 	if *release != "" {
-		return app.ReleaseLock(ctx, cfg, *tenant, *release, *reason, userName(), stdout)
+		return app.ReleaseLock(ctx, cfg, *tenant, *release, *reason, command.UserName(), stdout)
 	}
 	if *reason != "" {
 		return errors.New("-reason goes with -release ID")
 	}
 	return app.ListLocks(ctx, cfg, *tenant, *patron, stdout)
-}
-
-// userName returns the name of the user of this machine.
-func userName() string {
-	u, err := user.Current()
-	if err != nil || u.Username == "" {
-		return "unknown"
-	}
-	return u.Username
 }

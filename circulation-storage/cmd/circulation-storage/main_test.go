@@ -14,6 +14,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/config/command"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 func runLocks(ctx context.Context, t *testing.T, id okapi.Tenant, args ...string) (string, error) {
 	var out strings.Builder
 	args = append([]string{"locks", "-tenant", id.String()}, args...)
-	err := run(ctx, args, []string{"DATABASE_URL=" + pgtest.URL(t)}, &out, io.Discard)
+	err := run(ctx, command.Process{Args: args, Environ: []string{"DATABASE_URL=" + pgtest.URL(t)}, Stdout: &out, Stderr: io.Discard})
 	return out.String(), err
 }
 
@@ -105,7 +106,9 @@ func TestMigrate_RepairsADirtySchema(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	migrate := func(args ...string) error {
-		return run(t.Context(), append([]string{"migrate"}, args...), []string{"DATABASE_URL=" + pgtest.URL(t)}, io.Discard, io.Discard)
+		return run(t.Context(), command.Process{
+			Args: append([]string{"migrate"}, args...), Environ: []string{"DATABASE_URL=" + pgtest.URL(t)}, Stdout: io.Discard, Stderr: io.Discard,
+		})
 	}
 	if _, err := db.Pool().Exec(t.Context(), "UPDATE "+postgres.SchemaName(id)+".schema_migrations SET dirty = true"); err != nil {
 		t.Fatal(err)

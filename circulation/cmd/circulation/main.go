@@ -4,17 +4,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	_ "time/tzdata" // the staff pages show times by TZ, also in an image without zone files
 
 	"checkoutlock/circulation/app"
 	"checkoutlock/config"
+	"checkoutlock/config/command"
 	"checkoutlock/web"
 )
 
@@ -27,46 +23,31 @@ Settings are environment variables: STORAGE_URL, STORAGE_READY_TENANT, CHECKOUT_
 INSTANCE_NAME, STAFF_AUTH, STAFF_PASSWORD, MACHINE_PATIENCE, TZ, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(os.Stdout, usage)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "circulation:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("circulation", usage, run) }
 
-// run is main without the process, so that tests can call it.
-func run(ctx context.Context, args, environ []string, stderr io.Writer) error {
-	command := "serve"
+func run(ctx context.Context, p command.Process) error {
+	name, args := p.Split()
 	if len(args) > 0 {
-		command = args[0]
+		return fmt.Errorf("%s takes no arguments, but got %q", name, args)
 	}
-	if len(args) > 1 {
-		return fmt.Errorf("%s takes no arguments, but got %q", command, args[1:])
-	}
-	switch command {
+	switch name {
 	case "-h", "-help", "--help", "help":
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
-		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
+		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
 	case "serve":
-		return serve(ctx, environ, stderr)
+		return serve(ctx, p)
 	}
-	return fmt.Errorf("there is no command %q; circulation help lists them", command)
+	return fmt.Errorf("there is no command %q; circulation help lists them", name)
 }
 
-func serve(ctx context.Context, environ []string, stderr io.Writer) error {
+func serve(ctx context.Context, p command.Process) error {
 	cfg := app.DefaultConfig()
-	if err := config.Load(&cfg, environ); err != nil {
+	if err := config.Load(&cfg, p.Environ); err != nil {
 		return err
 	}
-	log := cfg.Log.New(stderr, "circulation")
-	config.WarnOfMisspelt(ctx, log, &cfg, environ)
+	log := cfg.Log.New(p.Stderr, "circulation")
+	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	a, err := app.New(ctx, cfg, log)
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"checkoutlock/config/command"
 )
 
 func TestCommands(t *testing.T) {
@@ -24,14 +26,14 @@ func TestCommands(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := run(t.Context(), tt.args, tt.environ, io.Discard)
+			err := run(t.Context(), command.Process{Args: tt.args, Environ: tt.environ, Stdout: io.Discard, Stderr: io.Discard})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
 	for _, arg := range []string{"help", "-h", "--help"} {
-		if err := run(t.Context(), []string{arg}, nil, io.Discard); !errors.Is(err, flag.ErrHelp) {
+		if err := run(t.Context(), command.Process{Args: []string{arg}, Environ: nil, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%s: got %v, want the usage", arg, err)
 		}
 	}
@@ -42,7 +44,7 @@ func TestRun_WarnsOfVariablesThatResembleSettings(t *testing.T) {
 	var log bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = run(ctx, nil, []string{"PORT=0", "LOCK_TTLMS=5"}, &log)
+	_ = run(ctx, command.Process{Args: nil, Environ: []string{"PORT=0", "LOCK_TTLMS=5"}, Stdout: io.Discard, Stderr: &log})
 	line, _, _ := strings.Cut(log.String(), "\n")
 	for _, want := range []string{`"level":"WARN"`, `"variable":"LOCK_TTLMS"`, `"resembles":"LOCK_TTL_MS"`} {
 		if !strings.Contains(line, want) {
@@ -57,7 +59,9 @@ func TestRun_RequestedStopIsNoError(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out, in := io.Pipe()
 		ended := make(chan error, 1)
-		go func() { ended <- run(ctx, args, []string{"PORT=0"}, in) }()
+		go func() {
+			ended <- run(ctx, command.Process{Args: args, Environ: []string{"PORT=0"}, Stdout: io.Discard, Stderr: in})
+		}()
 		line := make([]byte, 1000)
 		n, err := out.Read(line)
 		if err != nil || !strings.Contains(string(line[:n]), `"serving"`) {

@@ -3,33 +3,30 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/user"
 
+	"checkoutlock/config/command"
 	"checkoutlock/resource-locks/app"
 	"checkoutlock/resource-locks/internal/locket"
 )
 
-// errOriginalConfig is a file of the published server that cannot be read.
-var errOriginalConfig = errors.New("invalid-config-file")
-
 // serveLocket replaces the published server: the same option, file, outputs and exit
 // status. Variables of the environment win over the file.
-func serveLocket(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	fs := newFlags("locket")
+func serveLocket(ctx context.Context, p command.Process, args []string) error {
+	fs := command.NewFlags("locket")
 	path := fs.String("config", "", "")
-	if err := parseFlags(fs, args); err != nil {
+	if err := command.ParseFlags(fs, args); err != nil {
 		return err
 	}
 	original, err := readOriginal(*path)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errOriginalConfig, err)
+		return &command.StatusError{Err: fmt.Errorf("invalid-config-file: %w", err), Status: 2}
 	}
-	cfg, log, err := loadConfig(ctx, append(original.Environ(), environ...), stderr)
+	p.Environ = append(original.Environ(), p.Environ...)
+	cfg, log, err := loadConfig(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -37,7 +34,7 @@ func serveLocket(ctx context.Context, args, environ []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(stdout, "locket.started"); err != nil {
+	if _, err := fmt.Fprintln(p.Stdout, "locket.started"); err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
 	return a.Run(ctx)
@@ -53,9 +50,9 @@ func readOriginal(path string) (locket.OriginalConfig, error) {
 }
 
 func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {
-	fs := newFlags("migrate")
+	fs := command.NewFlags("migrate")
 	down, repair := fs.Bool("down", false, ""), fs.Bool("repair", false, "")
-	if err := parseFlags(fs, args); err != nil {
+	if err := command.ParseFlags(fs, args); err != nil {
 		return err
 	}
 	switch {
@@ -70,50 +67,24 @@ func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logge
 }
 
 func list(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
-	fs := newFlags("list")
+	fs := command.NewFlags("list")
 	namespace := fs.String("namespace", "", "")
-	if err := parseFlags(fs, args); err != nil {
+	if err := command.ParseFlags(fs, args); err != nil {
 		return err
 	}
 	return app.List(ctx, cfg, *namespace, stdout)
 }
 
 func release(ctx context.Context, cfg app.Config, args []string, stdout io.Writer) error {
-	fs := newFlags("release")
-	r := app.Release{By: userName()}
+	fs := command.NewFlags("release")
+	r := app.Release{By: command.UserName()}
 	fs.StringVar(&r.Namespace, "namespace", "", "")
 	fs.StringVar(&r.Name, "name", "", "")
 	fs.StringVar(&r.ID, "id", "", "")
 	fs.StringVar(&r.Claim, "claim", "", "")
 	fs.StringVar(&r.Reason, "reason", "", "")
-	if err := parseFlags(fs, args); err != nil {
+	if err := command.ParseFlags(fs, args); err != nil {
 		return err
 	}
 	return app.ForceRelease(ctx, cfg, r, stdout)
-}
-
-// newFlags returns a flag set that prints nothing.
-func newFlags(command string) *flag.FlagSet {
-	fs := flag.NewFlagSet(command, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	return fs
-}
-
-func parseFlags(fs *flag.FlagSet, args []string) error {
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	if fs.NArg() > 0 { // without quotes, only the first word of a reason would be stored
-		return fmt.Errorf("%s takes flags alone, but got %q as well; quote a value of several words", fs.Name(), fs.Args())
-	}
-	return nil
-}
-
-// userName returns the name of the user of this machine.
-func userName() string {
-	u, err := user.Current()
-	if err != nil || u.Username == "" {
-		return "unknown"
-	}
-	return u.Username
 }

@@ -4,17 +4,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"checkoutlock/config"
+	"checkoutlock/config/command"
 	"checkoutlock/resource-locks/app"
 	"checkoutlock/web"
 )
@@ -37,62 +34,44 @@ Settings are environment variables; docs/resource-locks.md describes them. DATAB
 is off until its address is set: LOCKET_ADDR, LOCKTOPUS_ADDR, SUNBIRD_ADDR, MUTEX_ADDR.
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(os.Stdout, usage)
-	case errors.Is(err, errOriginalConfig):
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2) // as the published server
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "resource-locks:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("resource-locks", usage, run) }
 
-// run is main without the process, so that tests can call it.
-func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	command := "serve"
-	if len(args) > 0 {
-		command, args = args[0], args[1:]
-	}
-	switch command {
+func run(ctx context.Context, p command.Process) error {
+	name, args := p.Split()
+	switch name {
 	case "-h", "-help", "--help", "help":
 		return flag.ErrHelp
 	case "-healthcheck", "--healthcheck":
-		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, environ)
+		return web.Healthcheck(ctx, app.DefaultConfig().HTTP, p.Environ)
 	case "version":
-		return printVersion(stdout)
+		return printVersion(p.Stdout)
 	case "locket":
-		return serveLocket(ctx, args, environ, stdout, stderr)
+		return serveLocket(ctx, p, args)
 	}
-	cfg, log, err := loadConfig(ctx, environ, stderr)
+	cfg, log, err := loadConfig(ctx, p)
 	if err != nil {
 		return err
 	}
-	switch command {
+	switch name {
 	case "serve":
 		return serve(ctx, cfg, args, log)
 	case "migrate":
 		return migrate(ctx, cfg, args, log)
 	case "list":
-		return list(ctx, cfg, args, stdout)
+		return list(ctx, cfg, args, p.Stdout)
 	case "release":
-		return release(ctx, cfg, args, stdout)
+		return release(ctx, cfg, args, p.Stdout)
 	}
-	return fmt.Errorf("there is no command %q; resource-locks help lists them", command)
+	return fmt.Errorf("there is no command %q; resource-locks help lists them", name)
 }
 
-func loadConfig(ctx context.Context, environ []string, stderr io.Writer) (app.Config, *slog.Logger, error) {
+func loadConfig(ctx context.Context, p command.Process) (app.Config, *slog.Logger, error) {
 	cfg := app.DefaultConfig()
-	if err := config.Load(&cfg, environ); err != nil {
+	if err := config.Load(&cfg, p.Environ); err != nil {
 		return cfg, nil, err
 	}
-	log := cfg.Log.New(stderr, "resource-locks")
-	config.WarnOfMisspelt(ctx, log, &cfg, environ)
+	log := cfg.Log.New(p.Stderr, "resource-locks")
+	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	return cfg, log, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"checkoutlock/config/command"
 	"checkoutlock/devpostgres/testserver"
 )
 
@@ -36,7 +37,7 @@ func TestRun_RefusesWhatItCannotDo(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if err := run(t.Context(), tt.args, tt.environ, &out, &out); err == nil || !strings.Contains(err.Error(), tt.says) {
+			if err := run(t.Context(), command.Process{Args: tt.args, Environ: tt.environ, Stdout: &out, Stderr: &out}); err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want %s", err, tt.says)
 			}
 		})
@@ -46,10 +47,10 @@ func TestRun_RefusesWhatItCannotDo(t *testing.T) {
 func TestRun_PrintsHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"help"}, nil, &out, &out); !errors.Is(err, flag.ErrHelp) {
+	if err := run(t.Context(), command.Process{Args: []string{"help"}, Environ: nil, Stdout: &out, Stderr: &out}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("help: %v", err)
 	}
-	if err := run(t.Context(), []string{"version"}, nil, &out, &out); err != nil || !strings.HasPrefix(out.String(), "resource-locks ") {
+	if err := run(t.Context(), command.Process{Args: []string{"version"}, Environ: nil, Stdout: &out, Stderr: &out}); err != nil || !strings.HasPrefix(out.String(), "resource-locks ") {
 		t.Errorf("version: %q, %v", out.String(), err)
 	}
 }
@@ -59,7 +60,7 @@ func TestRun_MigratesAndLists(t *testing.T) {
 	environ := []string{"DATABASE_URL=" + testserver.URL(t)}
 	var out bytes.Buffer
 	for _, args := range [][]string{{"migrate"}, {"list", "-namespace", "no such namespace"}} {
-		if err := run(t.Context(), args, environ, &out, &bytes.Buffer{}); err != nil {
+		if err := run(t.Context(), command.Process{Args: args, Environ: environ, Stdout: &out, Stderr: &bytes.Buffer{}}); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
@@ -86,7 +87,10 @@ func TestRun_ReplacesThePublishedLocket(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	out, ended := make(started, 1), make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"locket", "-config", file}, []string{"LOCKET_PLAINTEXT=true", "PORT=0", "STAFF_AUTH=none"}, out, &bytes.Buffer{})
+		ended <- run(ctx, command.Process{
+			Args: []string{"locket", "-config", file}, Environ: []string{"LOCKET_PLAINTEXT=true", "PORT=0", "STAFF_AUTH=none"},
+			Stdout: out, Stderr: &bytes.Buffer{},
+		})
 	}()
 	select {
 	case line := <-out:

@@ -21,13 +21,9 @@ const (
 	// attempts is how often a statement runs at most: PostgreSQL rolled it back, or another
 	// one changed the row that it had read.
 	attempts = 10
-
-	serializationFailure = "40001"
-	deadlockDetected     = "40P01"
-	lockNotAvailable     = "55P03"
 )
 
-// writeRow runs f, which writes, on a connection for locks. From then on the end of the
+// write runs f, which writes, on a connection for locks. From then on the end of the
 // caller does not stop f, because a cancelled statement costs the connection and leaves
 // its outcome open. f runs again after a rollback by PostgreSQL.
 func (db *DB) write(ctx context.Context, op string, f func(context.Context, *pgxpool.Conn) error) error {
@@ -50,7 +46,7 @@ func (db *DB) write(ctx context.Context, op string, f func(context.Context, *pgx
 			break
 		}
 		code, _ := database.SQLState(err)
-		if code != serializationFailure && code != deadlockDetected {
+		if code != database.SerializationFailure && code != database.DeadlockDetected {
 			break
 		}
 	}
@@ -73,7 +69,7 @@ func readRows[T any](ctx context.Context, db *DB, pool *pgxpool.Pool, op, statem
 
 // toFault is database.ToFault with the faults of lock_timeout.
 func toFault(op string, err error) error {
-	if code, _ := database.SQLState(err); code == lockNotAvailable {
+	if code, _ := database.SQLState(err); code == database.LockNotAvailable {
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
 	}
 	return database.ToFault(op, err)

@@ -1,0 +1,91 @@
+// Package command is what the commands of the services share: the process, flags, and who
+// runs it.
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"syscall"
+)
+
+// Process is what a command gets of its process, so that tests can run it.
+type Process struct {
+	Args           []string // without the program's name
+	Environ        []string
+	Stdout, Stderr io.Writer
+}
+
+// StatusError is an error that ends the process with a status other than 1.
+type StatusError struct {
+	Err    error
+	Status int
+}
+
+// Error implements error.
+func (e *StatusError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StatusError) Unwrap() error { return e.Err }
+
+// Main runs a program until SIGINT or SIGTERM and ends the process with status 1 after an
+// error. flag.ErrHelp prints the usage.
+func Main(name, usage string, run func(context.Context, Process) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, Process{Args: os.Args[1:], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr})
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(os.Stdout, usage)
+		return
+	}
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, name+":", err)
+	var other *StatusError
+	if errors.As(err, &other) {
+		os.Exit(other.Status)
+	}
+	os.Exit(1)
+}
+
+// Split returns the command and its arguments. It is serve without arguments.
+func (p Process) Split() (name string, args []string) {
+	if len(p.Args) == 0 {
+		return "serve", nil
+	}
+	return p.Args[0], p.Args[1:]
+}
+
+// NewFlags returns a flag set that prints nothing.
+func NewFlags(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	return fs
+}
+
+// ParseFlags parses arguments that are flags alone. It refuses others, because without
+// quotes only the first word of a reason would be stored.
+func ParseFlags(fs *flag.FlagSet, args []string) error {
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("%s takes flags alone, but got %q as well; quote a value of several words", fs.Name(), fs.Args())
+	}
+	return nil
+}
+
+// UserName returns the name of the user of this machine.
+func UserName() string {
+	u, err := user.Current()
+	if err != nil || u.Username == "" {
+		return "unknown"
+	}
+	return u.Username
+}
