@@ -5,6 +5,7 @@ package main
 var gains = [][]string{
 	{"optimisation", "gain"},
 	{"one transaction for the acquires, or releases, that arrive while another one runs", "pairs/s at 64 clients 2.07 x, at 8 clients 1.34 x"},
+	{"dates of loans are read by a function that PostgreSQL plans once a session, not for each loan", "PostgreSQL's CPU of a check-out 0.92 x"},
 }
 
 // listGains writes the optimisations behind the measurements.
