@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas/okapi"
 )
 
 // renewLoan sends a renewal by barcodes to circulation instance i.
@@ -59,7 +60,7 @@ func TestRenewal_ExtendsTheLoan(t *testing.T) {
 	stored := p.readRecord(t, fmt.Sprintf("/loan-storage/loans/%v", loan["id"]))
 	checkParts(t, "loan", stored, record{"dueDate": renewed["dueDate"], "renewalCount": 1.0, "itemStatus": "Checked out"})
 
-	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "loan at maximum renewal number" {
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "loan at maximum renewal number [LOAN_RENEWAL_LIMIT_REACHED]" {
 		t.Errorf("a second time: got %q", got)
 	}
 	readObject(t, p.checkInItem(t, book, p.ServicePointID), http.StatusOK)
@@ -111,7 +112,25 @@ func TestRenewal_OfARecalledBook(t *testing.T) {
 	other, _ := p.addPatron(t)
 	itemID, _ := loan["itemId"].(string)
 	p.addRequest(t, itemID, other, 1, record{"requestType": "Recall"})
-	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "items cannot be renewed when there is an active recall request" {
+	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)); got != "items cannot be renewed when there is an active recall request [RENEWAL_BLOCKED_BY_RECALL]" {
 		t.Errorf("got %q", got)
 	}
+}
+
+func TestRenewal_ThroughOverride(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock("STAFF_AUTH=gateway")}, 3)
+	book, patron, loan := p.lendRenewable(t, 0)
+	refused := readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)
+	if got := spellRefusals(refused); !strings.Contains(got, "LOAN_RENEWAL_LIMIT_REACHED") || !strings.Contains(got, "renewalBlock") {
+		t.Errorf("got %s, want the limit with its block", got)
+	}
+	desk := p.machines[0]
+	desk.Header = http.Header{okapi.PermissionsHeader: {`["circulation.override-renewal-block.post"]`}}
+	request := record{
+		"itemId": loan["itemId"], "userId": loan["userId"], "servicePointId": p.ServicePointID,
+		"overrideBlocks": record{"renewalDueDateRequiredBlock": record{"dueDate": "2031-01-01T00:00:00.000Z"}, "comment": "agreed"},
+	}
+	renewed := readObject(t, callEndpoint(t, desk, http.MethodPost, "/circulation/renew-by-id", request), http.StatusOK)
+	checkParts(t, "answer", renewed, record{"action": "renewedThroughOverride", "actionComment": "agreed", "renewalCount": 1.0, "dueDate": "2031-01-01T00:00:00.000Z"})
 }

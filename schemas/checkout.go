@@ -115,6 +115,17 @@ type Renewal struct {
 	// LoanPolicyID is the policy that allowed the renewal; the loan is under it
 	// from now on.
 	LoanPolicyID string `json:"loanPolicyId"`
+	// Override is there if staff lifted a block.
+	Override *RenewalOverride `json:"override,omitempty"`
+}
+
+// RenewalOverride is a renewal that staff allow although something forbids it.
+type RenewalOverride struct {
+	Comment string `json:"comment"`
+	// Recalled allows an open recall of the item.
+	Recalled bool `json:"recalled,omitempty"`
+	// ItemStatus is the status that a lost item gets, for it is with the patron: Checked out.
+	ItemStatus string `json:"itemStatus,omitempty"`
 }
 
 // RenewalResult is the answer to it: the loan as stored.
@@ -168,7 +179,8 @@ type CheckOutSubjects struct {
 	UserBarcode      string `json:"userBarcode,omitempty"`
 	ProxyUserBarcode string `json:"proxyUserBarcode,omitempty"`
 	ItemBarcode      string `json:"itemBarcode,omitempty"`
-	// ItemID names the item instead of ItemBarcode.
+	// UserID and ItemID name the user and the item instead of the barcodes.
+	UserID string `json:"userId,omitempty"`
 	ItemID string `json:"itemId,omitempty"`
 	// TitleLevel asks for the queue of the item's instance instead of the item's own.
 	TitleLevel bool `json:"titleLevel,omitempty"`

@@ -99,7 +99,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
 	}
 	locks := admin.NewService(storage, store, env, checkOuts, log)
-	guard := auth.NewGuard(cfg.Staff, checkout.OverridePermissions(), log)
+	guard := auth.NewGuard(cfg.Staff, append(checkout.OverridePermissions(), renewal.OverridePermissions()...), log)
 	pages, err := staff.New(locks, guard, log)
 	if err != nil {
 		return nil, err

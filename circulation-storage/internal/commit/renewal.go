@@ -23,9 +23,20 @@ type Renewal struct {
 	judgedCount   int
 	dueDate       string // as sent
 	policyID      string
+	overridden    bool
+	comment       string // of an override
+	recalled      bool   // an open recall is allowed
+	itemStatus    string // "" if the item keeps its own
 }
 
-const renewed = "renewed"
+const (
+	renewed          = "renewed"
+	renewedByStaff   = "renewedThroughOverride"
+	agedToLostDetail = "agedToLostDelayedBilling"
+)
+
+// ChangesItem reports whether the item gets another status.
+func (r Renewal) ChangesItem() bool { return r.itemStatus != "" }
 
 // ParseRenewal reads the body of POST /loan-storage/renewals. Faults: Malformed for bad
 // JSON, Invalid for the rest, also for a due date that is no later than before.
@@ -38,6 +49,9 @@ func ParseRenewal(body []byte) (Renewal, error) {
 		LoanID: readID(doc, "loanId"), ItemID: readID(doc, "itemId"), ItemVersion: readInteger(doc["itemVersion"]),
 		judgedDueDate: doc.Text("judgedDueDate"), judgedCount: readInteger(doc["judgedRenewalCount"]),
 		dueDate: doc.Text("dueDate"), policyID: readID(doc, "loanPolicyId").String(),
+	}
+	if override := records.Record(doc).Object("override"); override != nil {
+		r.overridden, r.comment, r.recalled, r.itemStatus = true, override.Text("comment"), override["recalled"] == true, override.Text("itemStatus")
 	}
 	before, after := readInstant(r.judgedDueDate), readInstant(r.dueDate)
 	if !after.After(before) {
@@ -67,6 +81,7 @@ type SeenRenewal struct {
 // Renewing is what to write for a renewal.
 type Renewing struct {
 	Loan  records.Record
+	Item  records.Record // nil if it stays as it is
 	Event Event
 }
 
@@ -89,10 +104,23 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 	loan["action"], loan["dueDate"], loan["loanPolicyId"] = renewed, r.dueDate, r.policyID
 	loan["renewalCount"] = r.judgedCount + 1
 	delete(loan, "actionComment") // it belonged to the action before
+	if r.overridden {
+		loan["action"], loan["actionComment"] = renewedByStaff, r.comment
+	}
+	var item records.Record
+	if r.ChangesItem() {
+		item = clone(seen.Item)
+		item["status"] = map[string]any{"name": r.itemStatus}
+		loan["itemStatus"] = r.itemStatus
+		delete(loan, agedToLostDetail)
+		if err := completeItem(ctx, seen.Now, item, seen.Item); err != nil {
+			return Renewing{}, err
+		}
+	}
 	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
 		return Renewing{}, err
 	}
-	return Renewing{Loan: loan, Event: newEvent(ctx, LoanDueDateChanged, map[string]string{
+	return Renewing{Loan: loan, Item: item, Event: newEvent(ctx, LoanDueDateChanged, map[string]string{
 		"loanId": r.LoanID.String(), "userId": loan.Text("userId"), "itemId": r.ItemID.String(), "dueDate": r.dueDate,
 	})}, nil
 }
@@ -106,7 +134,7 @@ func (r Renewal) checkLoan(seen SeenRenewal) error {
 		changed = "has another due date"
 	case readInteger(seen.Loan["renewalCount"]) != r.judgedCount:
 		changed = "was renewed"
-	case seen.Recalled:
+	case seen.Recalled && !r.recalled:
 		changed = "was recalled"
 	default:
 		return nil

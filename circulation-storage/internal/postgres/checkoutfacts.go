@@ -12,11 +12,15 @@ import (
 // checkOutFactsSQL reads all facts from one snapshot. Each part is a look-up by a unique
 // index, or by the index of the user, item or instance, so its time does not grow with
 // the library. $1 is the user's barcode, $2 the proxy's, $3 the item's, $4 the item's id,
-// and $5 says whether requests for titles count.
+// $5 says whether requests for titles count, and $7 is the user's id.
 //
 // It has no row locks: the commit judges again what can change until then.
 const checkOutFactsSQL = `
-WITH patron AS (SELECT id, jsonb FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($1::text) LIMIT 1),
+WITH patron AS (SELECT * FROM (
+                  SELECT id, jsonb FROM {schema}.users WHERE id = $7::uuid
+                  UNION ALL
+                  SELECT id, jsonb FROM {schema}.users WHERE $7::uuid IS NULL AND lower(jsonb->>'barcode') = lower($1::text)
+                ) AS named LIMIT 1),
      proxy  AS (SELECT id, jsonb FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($2::text) LIMIT 1),
      item   AS (SELECT * FROM (
                   SELECT id, jsonb, holdings_record_id FROM {schema}.item WHERE id = $4::uuid
@@ -45,7 +49,7 @@ SELECT (SELECT jsonb FROM patron),
                  WHERE l.is_open AND l.user_id = (SELECT id FROM patron) AND ` + countedByLimit + `
                  GROUP BY 1, 2) AS c)`
 
-// checkInFactsSQL reads in the same snapshot what only a check-in needs. $7 is its service point. The
+// checkInFactsSQL reads in the same snapshot what only a check-in needs. $8 is its service point. The
 // requester is that of the first request that the item can fill, for print only.
 const checkInFactsSQL = checkOutFactsSQL + `,
        (SELECT json_build_object(
@@ -56,7 +60,7 @@ const checkInFactsSQL = checkOutFactsSQL + `,
           'requester',   requester.jsonb,
           'group',       (SELECT g.jsonb FROM {schema}.usergroup g WHERE g.id = (requester.jsonb->>'patronGroup')::uuid),
           'servicePoints', (SELECT json_agg(p.jsonb) FROM {schema}.service_point p WHERE p.id = ANY (
-             ARRAY[$7::uuid, place.service_point_id] || ARRAY(SELECT (jsonb->>'pickupServicePointId')::uuid FROM queue))))
+             ARRAY[$8::uuid, place.service_point_id] || ARRAY(SELECT (jsonb->>'pickupServicePointId')::uuid FROM queue))))
           FROM (SELECT coalesce(i.jsonb->>'temporaryLoanTypeId', i.jsonb->>'permanentLoanTypeId')::uuid AS loan_type_id,
                        (l.jsonb->>'libraryId')::uuid AS library_id, (l.jsonb->>'campusId')::uuid AS campus_id,
                        (l.jsonb->>'institutionId')::uuid AS institution_id, (l.jsonb->>'primaryServicePoint')::uuid AS service_point_id
@@ -74,7 +78,7 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	statement := checkOutFactsSQL
 	args := []any{
 		nullIfEmpty(subjects.UserBarcode), nullIfEmpty(subjects.ProxyUserBarcode), nullIfEmpty(subjects.ItemBarcode),
-		nullIfEmpty(subjects.ItemID), subjects.TitleLevel, schemas.MaxQueue,
+		nullIfEmpty(subjects.ItemID), subjects.TitleLevel, schemas.MaxQueue, nullIfEmpty(subjects.UserID),
 	}
 	dest := []any{
 		&facts.User, &facts.ProxyUser, &relations, &blocks, &facts.AutomatedBlocks,

@@ -88,6 +88,10 @@ func TestCommitStore_ReadCheckOutFacts(t *testing.T) {
 		t.Errorf("got on loan %t and queue %s, want the item's own request", facts.OnLoan, facts.Requests)
 	}
 
+	if byID := l.readFacts(schemas.CheckOutSubjects{UserID: patron.String(), UserBarcode: "p-3"}); idOf(t, byID.User) != patron.String() || len(byID.ManualBlocks) != 1 {
+		t.Errorf("got the user %s with blocks %s, want the one with the id", byID.User, byID.ManualBlocks)
+	}
+
 	titles := l.readFacts(schemas.CheckOutSubjects{ItemID: item.String(), TitleLevel: true})
 	if len(titles.Requests) != 2 || !slices.ContainsFunc(titles.Requests, func(r json.RawMessage) bool { return idOf(t, r) == byTitle[0].id.String() }) {
 		t.Errorf("got queue %s, want the requests for title and item", titles.Requests)
@@ -133,13 +137,13 @@ func TestCommitStore_ReadCheckOutFacts_OfAnItemWithoutAnInstance(t *testing.T) {
 func TestCommitStore_ReadCheckOutFacts_PlanIsCheap(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	args := []any{"p", "q", "i", nil, true, schemas.MaxQueue}
+	args := []any{"p", "q", "i", nil, true, schemas.MaxQueue, nil, uuid.New()}
 	explain := func(settings string) string {
 		t.Helper()
 		tx := l.begin(`SELECT set_config('enable_seqscan', $1, true)`, settings)
 		defer func() { _ = tx.Rollback(l.ctx()) }()
 		var plan string
-		if err := tx.QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(postgres.CheckOutFactsSQL), args...).Scan(&plan); err != nil {
+		if err := tx.QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(postgres.CheckInFactsSQL), args...).Scan(&plan); err != nil {
 			t.Fatal(err)
 		}
 		return plan

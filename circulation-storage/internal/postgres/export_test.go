@@ -126,5 +126,6 @@ func sendGroup[Q any](ctx context.Context, g *groups[Q], asked []Q) error {
 	return g.send(ctx, conn, group)
 }
 
-// CheckOutFactsSQL is the statement of CommitStore.ReadCheckOutFacts, for EXPLAIN.
-const CheckOutFactsSQL = checkOutFactsSQL
+// CheckInFactsSQL is the longer statement of CommitStore.ReadCheckOutFacts, for EXPLAIN. It contains
+// that of check-outs.
+const CheckInFactsSQL = checkInFactsSQL

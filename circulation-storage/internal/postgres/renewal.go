@@ -31,6 +31,9 @@ func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.Rene
 		}
 		var b batch
 		b.storeRecord(updateLoanSQL, renewing.Loan, &result.Loan)
+		if renewing.Item != nil {
+			b.storeRecord(updateItemSQL, renewing.Item)
+		}
 		b.addEvent(renewing.Event)
 		if err := b.send(ctx, tx); err != nil {
 			return fmt.Errorf("writing a renewal: %w", err)
@@ -43,12 +46,11 @@ func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.Rene
 	return result, nil
 }
 
-// readRenewal shares the item's lock: the item must not change, and the renewal leaves
-// it as it is.
+// readRenewal shares the item's lock unless the renewal changes the item.
 func readRenewal(ctx context.Context, tx pgx.Tx, r commit.Renewal) (commit.SeenRenewal, error) {
 	var seen commit.SeenRenewal
 	var b batch
-	rows := b.lockRows(rowLocks{itemID: r.ItemID, shareItem: true, loanID: r.LoanID})
+	rows := b.lockRows(rowLocks{itemID: r.ItemID, shareItem: !r.ChangesItem(), loanID: r.LoanID})
 	b.query(recalledSQL, []any{r.ItemID}, &seen.Now, &seen.Recalled)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenRenewal{}, fmt.Errorf("reading what a renewal changes: %w", err)

@@ -184,3 +184,36 @@ func TestRenew_AgainstACheckIn(t *testing.T) {
 		}
 	}
 }
+
+func TestRenew_ThroughOverride(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	c := l.lent()
+	l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Aged to lost"}}' WHERE id = $1`, c.item)
+	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"itemStatus":"Aged to lost","agedToLostDelayedBilling":{"lostItemHasBeenBilled":false}}' WHERE id = $1`, c.loan)
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', 'Recall', 'status', 'Open - Not yet filled'))`,
+		uuid.New(), c.item.String())
+	r := renewalOf(c)
+	judged := r.judged
+	r.judged = judged + `,"override":{"comment":"agreed","itemStatus":"Checked out"}`
+	if _, err := l.renew(r); !fault.Is(err, fault.LoanChanged) {
+		t.Errorf("a recall that staff did not see: got %v, want %s", err, fault.LoanChanged)
+	}
+	r.judged = judged + `,"override":{"comment":"agreed","recalled":true,"itemStatus":"Checked out"}`
+	got, err := l.renew(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, want := range map[string]any{"action": "renewedThroughOverride", "actionComment": "agreed", "itemStatus": "Checked out", "agedToLostDelayedBilling": nil} {
+		if value := field(t, got.Loan, what); value != want {
+			t.Errorf("%s: got %v, want %v", what, value, want)
+		}
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.item WHERE id = $1 AND jsonb->'status'->>'name' = 'Checked out' AND jsonb->>'_version' = '3'`, c.item); n != 1 {
+		t.Error("the item is not Checked out in its next version")
+	}
+	r.judged = judged + `,"override":{"comment":""}`
+	if _, err := l.renew(r); !fault.Is(err, fault.Invalid) {
+		t.Errorf("no comment: got %v, want %s", err, fault.Invalid)
+	}
+}

@@ -99,7 +99,7 @@ func (p *plan) checkBlocks(ctx context.Context, now time.Time) fault.List {
 	found := p.facts.ListBlocks("borrowing", now,
 		func(b library.ManualBlock) bool { return b.Borrowing }, func(b library.AutomatedBlock) bool { return b.BlockBorrowing })
 	for i := range found {
-		found[i].OverridableBlock = patronBlock.describe(ctx)
+		found[i].OverridableBlock = patronBlock.check.Describe(ctx)
 	}
 	return found
 }

@@ -6,7 +6,6 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas/fault"
-	"checkoutlock/schemas/okapi"
 )
 
 // Request is the body of POST /circulation/check-out-by-barcode. Unknown properties are ignored, as
@@ -65,54 +64,28 @@ type NotLoanableOverride struct {
 	DueDate library.Instant `json:"dueDate"`
 }
 
-// block is a check that staff may lift: its name in FOLIO's errors and requests, the permission
-// that it takes, and whether a request lifts it.
+// block is a check that staff may lift, and whether a request lifts it.
 type block struct {
-	name, permission string
-	isLifted         func(OverrideBlocks) bool
+	check    library.Block
+	isLifted func(OverrideBlocks) bool
 }
 
 // The blocks of check-outs.
 var (
-	patronBlock = block{
-		"patronBlock", "circulation.override-patron-block.post",
-		func(o OverrideBlocks) bool { return o.PatronBlock != nil },
-	}
+	patronBlock    = block{library.PatronBlock, func(o OverrideBlocks) bool { return o.PatronBlock != nil }}
 	itemLimitBlock = block{
-		"itemLimitBlock", "circulation.override-item-limit-block.post",
+		library.Block{Name: "itemLimitBlock", Permission: "circulation.override-item-limit-block.post"},
 		func(o OverrideBlocks) bool { return o.ItemLimitBlock != nil },
 	}
 	notLoanableBlock = block{
-		"itemNotLoanableBlock", "circulation.override-item-not-loanable-block.post",
+		library.Block{Name: "itemNotLoanableBlock", Permission: "circulation.override-item-not-loanable-block.post"},
 		func(o OverrideBlocks) bool { return o.ItemNotLoanableBlock != nil },
 	}
 )
 
 // OverridePermissions returns every permission that an override may take.
 func OverridePermissions() []string {
-	return []string{patronBlock.permission, itemLimitBlock.permission, notLoanableBlock.permission}
-}
-
-// describe returns the block as an error names it, with the permission that the caller lacks for
-// it.
-func (b block) describe(ctx context.Context) *fault.OverridableBlock {
-	named := &fault.OverridableBlock{Name: b.name, MissingPermissions: []string{}}
-	if !okapi.FromContext(ctx).HasPermission(b.permission) {
-		named.MissingPermissions = append(named.MissingPermissions, b.permission)
-	}
-	return named
-}
-
-// checkPermission refuses a caller without the permission for the block. The parameters name what
-// asks for the permission.
-func (b block) checkPermission(ctx context.Context, parameters ...fault.Parameter) fault.List {
-	named := b.describe(ctx)
-	if len(named.MissingPermissions) == 0 {
-		return nil
-	}
-	d := fault.Refusal("INSUFFICIENT_OVERRIDE_PERMISSIONS", "Insufficient override permissions", parameters...)
-	d.OverridableBlock = named
-	return fault.List{d}
+	return []string{patronBlock.check.Permission, itemLimitBlock.check.Permission, notLoanableBlock.check.Permission}
 }
 
 // liftBlock reports whether the request lifts the block. The block's check is then not made at all,
@@ -121,7 +94,7 @@ func (p *plan) liftBlock(ctx context.Context, b block) (lifted bool, found fault
 	if !b.isLifted(p.req.OverrideBlocks) {
 		return false, nil
 	}
-	if found := b.checkPermission(ctx); found != nil {
+	if found := b.check.CheckPermission(ctx); found != nil {
 		return true, found
 	}
 	p.overridden = true
@@ -146,7 +119,7 @@ func (p *plan) checkLoanable(ctx context.Context) fault.List {
 	case !lifted:
 		d := fault.Refusal("ITEM_NOT_LOANABLE", "Item is not loanable",
 			append(library.NamePolicy(p.policy), fault.Param("itemBarcode", p.req.ItemBarcode))...)
-		d.OverridableBlock = notLoanableBlock.describe(ctx)
+		d.OverridableBlock = notLoanableBlock.check.Describe(ctx)
 		return fault.List{d}
 	}
 	due := p.req.OverrideBlocks.ItemNotLoanableBlock.DueDate

@@ -59,7 +59,7 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 	if found := library.CheckUUID("forceLoanPolicyId", id); found != nil {
 		return found, nil
 	}
-	if found := itemLimitBlock.checkPermission(ctx, named); found != nil {
+	if found := itemLimitBlock.check.CheckPermission(ctx, named); found != nil {
 		return found, nil
 	}
 	var exists bool
@@ -104,7 +104,7 @@ func (p *plan) findLimit() *schemas.ItemLimit {
 func (p *plan) refuseLimit(ctx context.Context) fault.List {
 	d := fault.Refusal(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
 		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
-	d.OverridableBlock = itemLimitBlock.describe(ctx)
+	d.OverridableBlock = itemLimitBlock.check.Describe(ctx)
 	return fault.List{d}
 }
 

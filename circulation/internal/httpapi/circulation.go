@@ -83,10 +83,20 @@ func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 
 func (h circulation) renew(ctx context.Context, req renewal.Request) (json.RawMessage, error) {
 	stored, err := h.Renewals.Renew(ctx, req)
+	return h.describeRenewed(ctx, stored, err)
+}
+
+func (h circulation) renewByID(ctx context.Context, req renewal.ByIDRequest) (json.RawMessage, error) {
+	stored, err := h.Renewals.RenewByID(ctx, req)
+	return h.describeRenewed(ctx, stored, err)
+}
+
+// describeRenewed returns the loan as clients get it. The loan is renewed, so the answer leaves out
+// what cannot be read about it.
+func (h circulation) describeRenewed(ctx context.Context, stored json.RawMessage, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The loan is renewed, so the answer leaves out what cannot be read about it.
 	view, err := loanview.RenderOne(ctx, h.Loans, stored)
 	if err != nil {
 		h.Log.WarnContext(ctx, "renewed, but the loan cannot be described in full", "err", err)

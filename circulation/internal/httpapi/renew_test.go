@@ -16,6 +16,20 @@ func (b *backend) Renew(_ context.Context, req renewal.Request) (json.RawMessage
 	return json.RawMessage(storedLoan), b.err
 }
 
+func (b *backend) RenewByID(_ context.Context, req renewal.ByIDRequest) (json.RawMessage, error) {
+	b.renewal = renewal.Request{ItemBarcode: req.ItemID, UserBarcode: req.UserID, ServicePointID: req.ServicePointID}
+	return json.RawMessage(storedLoan), b.err
+}
+
+func TestRenewByID_AnswersTheLoan(t *testing.T) {
+	t.Parallel()
+	b := &backend{}
+	status, _, body := b.send(t, "POST", "/circulation/renew-by-id", `{"itemId":"i","userId":"u","servicePointId":"s"}`)
+	if status != http.StatusOK || body != shownLoan || b.renewal.ItemBarcode != "i" || b.renewal.UserBarcode != "u" || b.renewal.ServicePointID != "s" {
+		t.Errorf("got %d %s, asked for %+v", status, body, b.renewal)
+	}
+}
+
 func TestRenew_AnswersTheLoan(t *testing.T) {
 	t.Parallel()
 	const path, request = "/circulation/renew-by-barcode", `{"itemBarcode":"036","userBarcode":"569","servicePointId":"s","other":1}`

@@ -62,6 +62,7 @@ type Sessions interface {
 type Renewals interface {
 	// Renew returns the stored loan.
 	Renew(ctx context.Context, req renewal.Request) (json.RawMessage, error)
+	RenewByID(ctx context.Context, req renewal.ByIDRequest) (json.RawMessage, error)
 }
 
 // Deps is what the handlers work with. All fields are required.
@@ -111,6 +112,10 @@ func Routes(d Deps) []web.Route {
 		{
 			Method: http.MethodPost, Path: "/circulation/renew-by-barcode", Permission: "circulation.renew-by-barcode.post",
 			Body: renewal.Request{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renew)).Of("loan"),
+		},
+		{
+			Method: http.MethodPost, Path: "/circulation/renew-by-id", Permission: "circulation.renew-by-id.post",
+			Body: renewal.ByIDRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renewByID)).Of("loan"),
 		},
 		{
 			Method: http.MethodGet, Path: loanPath, Permission: "circulation.loans.collection.get",

@@ -98,14 +98,20 @@ func (f *Facts) ReadReturn(ctx context.Context, records Records, itemBarcode, se
 
 // Read reads what the barcodes name and what belongs to it: in one call what must be of now, and
 // then the records that are cached. If it fails, f has what was found until then.
-func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBarcode, itemBarcode string) (err error) {
+func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBarcode, itemBarcode string) error {
+	return f.ReadSubjects(ctx, records, schemas.CheckOutSubjects{
+		UserBarcode: KeepBarcode(userBarcode), ProxyUserBarcode: KeepBarcode(proxyBarcode), ItemBarcode: KeepBarcode(itemBarcode),
+		ServicePointID: f.servicePointID,
+	})
+}
+
+// ReadSubjects is Read for subjects by barcode or id.
+func (f *Facts) ReadSubjects(ctx context.Context, records Records, subjects schemas.CheckOutSubjects) (err error) {
 	if f.Queue.TitleLevel, err = records.TitleLevelRequests(ctx); err != nil {
 		return err
 	}
-	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{
-		UserBarcode: KeepBarcode(userBarcode), ProxyUserBarcode: KeepBarcode(proxyBarcode), ItemBarcode: KeepBarcode(itemBarcode),
-		TitleLevel: f.Queue.TitleLevel, ServicePointID: f.servicePointID,
-	})
+	subjects.TitleLevel = f.Queue.TitleLevel
+	seen, err := records.Snapshot(ctx, subjects)
 	if err != nil {
 		return err
 	}

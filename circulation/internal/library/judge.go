@@ -52,8 +52,12 @@ func (f *Facts) CheckItemFound(barcode string) fault.List {
 	if f.ItemFound {
 		return nil
 	}
-	return fault.List{NewCausedDetail(CauseItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode),
-		fault.Param("itemBarcode", barcode))}
+	return fault.List{NewItemNotFound(barcode)}
+}
+
+// NewItemNotFound returns the detail of a barcode that is no item's.
+func NewItemNotFound(barcode string) fault.Detail {
+	return NewCausedDetail(CauseItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode), fault.Param("itemBarcode", barcode))
 }
 
 // CheckActive refuses a patron whose card is inactive, or whose record does not contain that.

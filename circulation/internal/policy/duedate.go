@@ -11,7 +11,11 @@ import (
 
 // DueDateError says why a policy gives no due date for a loan. FOLIO answers 422 with this message
 // and the policy's id and name.
-type DueDateError struct{ Message string }
+type DueDateError struct {
+	Message string
+	// RenewalCode is FOLIO's code of the same at a renewal; check-outs have none.
+	RenewalCode string
+}
 
 // Error returns the message.
 func (e *DueDateError) Error() string { return e.Message }
@@ -51,7 +55,7 @@ func (p LoanPolicy) computeByProfile(fixed, rolling func() (time.Time, error), e
 	case strings.EqualFold(p.profile, "Rolling"):
 		due, err = rolling()
 	default:
-		err = &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", p.profile)}
+		err = &DueDateError{fmt.Sprintf("profile \"%s\" in the loan policy is not recognised", p.profile), "LOAN_POLICY_PROFILE_NOT_RECOGNIZED"}
 	}
 	if err != nil {
 		return time.Time{}, err
@@ -72,7 +76,7 @@ func (p LoanPolicy) computeRolling(t Terms) (time.Time, error) {
 
 // readSchedule returns the schedule's date for what is lent.
 func (t Terms) readSchedule() (time.Time, error) {
-	return t.Schedule.findDueDate(t.LoanDate, "loan date falls outside of the date ranges in the loan policy")
+	return t.Schedule.findDueDate(t.LoanDate, "loan date falls outside of the date ranges in the loan policy", "")
 }
 
 // FixedSchedule is a stored fixed due date schedule: for each range of loan dates the one date on
@@ -114,13 +118,13 @@ func ParseFixedSchedule(raw []byte) (FixedSchedule, error) {
 }
 
 // findDueDate returns when an item lent at loanDate is due: the due date of the first range that
-// has the loan date. A date that no range has is a *DueDateError with the message: such a schedule
-// must not count as one that does not limit.
-func (s FixedSchedule) findDueDate(loanDate time.Time, message string) (time.Time, error) {
+// has the loan date. A date that no range has is a *DueDateError with message and code: such a
+// schedule must not count as one that does not limit.
+func (s FixedSchedule) findDueDate(loanDate time.Time, message, code string) (time.Time, error) {
 	for _, r := range s.ranges {
 		if !loanDate.Before(r.from) && !loanDate.After(r.to) {
 			return r.due.In(loanDate.Location()), nil
 		}
 	}
-	return time.Time{}, &DueDateError{message}
+	return time.Time{}, &DueDateError{message, code}
 }

@@ -32,10 +32,10 @@ func (p *period) UnmarshalJSON(raw []byte) error {
 // computeEnd returns the end of a period that begins at start. Its error is a *DueDateError.
 func (p period) computeEnd(start time.Time) (time.Time, error) {
 	if p.interval == "" || p.duration == nil {
-		return time.Time{}, &DueDateError{"the loan period in the loan policy is not recognised"}
+		return time.Time{}, &DueDateError{"the loan period in the loan policy is not recognised", "LOAN_POLICY_RENEWAL_PERIOD_NOT_RECOGNIZED"}
 	}
 	n := *p.duration
-	invalid := &DueDateError{fmt.Sprintf("the duration \"%d\" in the loan policy is invalid", n)}
+	invalid := &DueDateError{fmt.Sprintf("the duration \"%d\" in the loan policy is invalid", n), "LOAN_POLICY_RENEWAL_PERIOD_DURATION_INVALID"}
 	if n <= 0 {
 		return time.Time{}, invalid
 	}
@@ -52,7 +52,9 @@ func (p period) computeEnd(start time.Time) (time.Time, error) {
 	case "Months":
 		end = addMonths(start, n)
 	default:
-		return time.Time{}, &DueDateError{fmt.Sprintf("the interval \"%s\" in the loan policy is not recognised", p.interval)}
+		return time.Time{}, &DueDateError{
+			fmt.Sprintf("the interval \"%s\" in the loan policy is not recognised", p.interval), "LOAN_POLICY_RENEWAL_PERIOD_INTERVAL_NOT_RECOGNIZED",
+		}
 	}
 	if end.UTC().Year() > lastYear || end.Year() > lastYear {
 		return time.Time{}, invalid

@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // What a renewal of the profile Rolling counts from.
 const (
@@ -19,43 +22,75 @@ type RenewalTerms struct {
 	PatronExpires time.Time
 	// Schedule is the record that the policy's RenewalScheduleID names.
 	Schedule FixedSchedule
-	// Recalled says that an open recall names the item, and HoldWaits that a hold without an item
-	// waits for it.
-	Recalled, HoldWaits bool
+	// HoldWaits says that a hold without an item waits for the item.
+	HoldWaits bool
+}
+
+// Override is what staff need to renew although a refusal forbids it.
+type Override int
+
+// The overrides. RenewalBlock takes the due date that the policy gives; DueDateBlock takes a due
+// date of staff.
+const (
+	NoOverride Override = iota
+	RenewalBlock
+	DueDateBlock
+)
+
+// RenewalRefusal is a reason why a loan cannot be renewed, with FOLIO's code.
+type RenewalRefusal struct {
+	Message, Code string
+	Override      Override
 }
 
 // Renew returns when a renewed loan is due, or every reason why it cannot be renewed: the policy
-// does not lend or not renew, an open recall, a waiting hold, the number of renewals, a due date
-// that would not move forward, or one that cannot be computed.
+// does not lend or not renew, a waiting hold, the number of renewals, a due date that would not move
+// forward, or one that cannot be computed.
 //
 // The wording is FOLIO's (mod-circulation, RegularRenewalStrategy). Libraries count as always open.
-func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []string) {
-	refuseIf := func(refused bool, message string) {
+func (p LoanPolicy) Renew(t RenewalTerms) (due time.Time, refusals []RenewalRefusal) {
+	refuseIf := func(refused bool, message, code string, override Override) {
 		if refused {
-			refusals = append(refusals, message)
+			refusals = append(refusals, RenewalRefusal{message, code, override})
 		}
 	}
-	refuseIf(t.Recalled, "items cannot be renewed when there is an active recall request")
 	if !p.Loanable || !p.renewals.allowed { // the policy's other terms have no meaning then
-		refuseIf(!p.Loanable, "item is not loanable")
-		refuseIf(p.Loanable, "loan is not renewable")
+		refuseIf(!p.Loanable, "item is not loanable", "ITEM_NOT_LOANABLE", DueDateBlock)
+		refuseIf(p.Loanable, "loan is not renewable", "LOAN_NOT_RENEWABLE", RenewalBlock)
 		return time.Time{}, refusals
 	}
-	refuseIf(t.HoldWaits && !p.renewals.withHolds, "items with this loan policy cannot be renewed when there is an active, pending hold request")
-	due, err := p.computeRenewed(t)
-	if err != nil {
-		refusals = append(refusals, err.Error())
-	} else {
-		refuseIf(!due.After(t.DueDate), "renewal would not change the due date")
+	refuseIf(t.HoldWaits && !p.renewals.withHolds, "Items with this loan policy cannot be renewed when there is an active, pending hold request",
+		"RENEWAL_BLOCKED_BY_HOLD_REQUEST", NoOverride)
+	due, err := p.RenewedDueDate(t)
+	var impossible *DueDateError
+	switch {
+	case errors.As(err, &impossible):
+		override := NoOverride
+		if impossible.isOutsideRanges() {
+			override = DueDateBlock
+		}
+		refuseIf(true, impossible.Message, impossible.RenewalCode, override)
+	default:
+		refuseIf(!due.After(t.DueDate), "renewal would not change the due date", "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE", DueDateBlock)
 	}
-	refuseIf(!p.renewals.unlimited && t.Renewals >= p.renewals.max, "loan at maximum renewal number")
+	refuseIf(!p.renewals.unlimited && t.Renewals >= p.renewals.max, "loan at maximum renewal number", "LOAN_RENEWAL_LIMIT_REACHED", RenewalBlock)
 	return due, refusals
 }
 
-// computeRenewed returns the date of the schedule (profile Fixed), or the end of a period (Rolling)
+// The codes of renewals whose date no range of the schedule has.
+const (
+	codeOutsideRanges      = "RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES"
+	codeOutsideFixedRanges = "RENEWAL_DATE_OUTSIDE_FIXED_LOAN_POLICY_DATE_RANGES"
+)
+
+func (e *DueDateError) isOutsideRanges() bool {
+	return e.RenewalCode == codeOutsideRanges || e.RenewalCode == codeOutsideFixedRanges
+}
+
+// RenewedDueDate returns the date of the schedule (profile Fixed), or the end of a period (Rolling)
 // no later than the schedule allows, and never later than the patron's expiration. Its error is a
 // *DueDateError.
-func (p LoanPolicy) computeRenewed(t RenewalTerms) (time.Time, error) {
+func (p LoanPolicy) RenewedDueDate(t RenewalTerms) (time.Time, error) {
 	return p.computeByProfile(func() (time.Time, error) { return p.renewFixed(t) }, func() (time.Time, error) { return p.renewRolling(t) },
 		t.PatronExpires)
 }
@@ -63,11 +98,13 @@ func (p LoanPolicy) computeRenewed(t RenewalTerms) (time.Time, error) {
 func (p LoanPolicy) renewFixed(t RenewalTerms) (time.Time, error) {
 	switch {
 	case p.renewals.separate != nil && *p.renewals.separate != (period{}):
-		return time.Time{}, &DueDateError{"Item's loan policy has fixed profile but renewal period is specified"}
+		return time.Time{}, &DueDateError{"Item's loan policy has fixed profile but renewal period is specified", "FIXED_LOAN_POLICY_HAS_RENEWAL_PERIOD"}
 	case t.HoldWaits && p.renewals.whileHolds != nil:
-		return time.Time{}, &DueDateError{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}
+		return time.Time{}, &DueDateError{
+			"Item's loan policy has fixed profile but alternative renewal period for holds is specified", "FIXED_LOAN_POLICY_HAS_ALTERNATE_RENEWAL_PERIOD_FOR_HOLDS",
+		}
 	}
-	return t.readSchedule(t.Now)
+	return t.Schedule.findDueDate(t.Now, "renewal date falls outside of date ranges in fixed loan policy", codeOutsideFixedRanges)
 }
 
 func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
@@ -79,7 +116,7 @@ func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 	case origin == fromDueDate:
 		start = t.DueDate.In(t.Now.Location())
 	default:
-		return time.Time{}, &DueDateError{"cannot determine when to renew from"}
+		return time.Time{}, &DueDateError{"cannot determine when to renew from", "LOAN_POLICY_RENEW_FROM_NOT_RECOGNIZED"}
 	}
 	span := p.period
 	if p.renewals.separate != nil {
@@ -88,10 +125,7 @@ func (p LoanPolicy) renewRolling(t RenewalTerms) (time.Time, error) {
 	if t.HoldWaits && p.renewals.whileHolds != nil {
 		span = *p.renewals.whileHolds
 	}
-	return span.computeWithin(start, p.RenewalScheduleID, func() (time.Time, error) { return t.readSchedule(start) })
-}
-
-// readSchedule returns the schedule's date for what is renewed from an instant.
-func (t RenewalTerms) readSchedule(from time.Time) (time.Time, error) {
-	return t.Schedule.findDueDate(from, "renewal date falls outside of date ranges in the loan policy")
+	return span.computeWithin(start, p.RenewalScheduleID, func() (time.Time, error) {
+		return t.Schedule.findDueDate(start, "renewal date falls outside of date ranges in the loan policy", codeOutsideRanges)
+	})
 }

@@ -69,7 +69,7 @@ func TestRenew_DueDates(t *testing.T) {
 			t.Parallel()
 			due, refusals := renewalPolicy(t, tt.policy).Renew(renewalTerms(t, tt.change))
 			if len(refusals) > 0 || !due.Truncate(time.Minute).Equal(clock(t, tt.want)) {
-				t.Errorf("got %s, %q, want %s", due, refusals, tt.want)
+				t.Errorf("got %s, %+v, want %s", due, refusals, tt.want)
 			}
 		})
 	}
@@ -92,10 +92,9 @@ func renewalTerms(t *testing.T, change func(*policy.RenewalTerms)) policy.Renewa
 func TestRenew_Refusals(t *testing.T) {
 	t.Parallel()
 	const (
-		recalled = "items cannot be renewed when there is an active recall request"
-		hold     = "items with this loan policy cannot be renewed when there is an active, pending hold request"
-		same     = "renewal would not change the due date"
-		number   = "loan at maximum renewal number"
+		hold   = "RENEWAL_BLOCKED_BY_HOLD_REQUEST: Items with this loan policy cannot be renewed when there is an active, pending hold request"
+		same   = "RENEWAL_WOULD_NOT_CHANGE_DUE_DATE by date: renewal would not change the due date"
+		number = "LOAN_RENEWAL_LIMIT_REACHED by staff: loan at maximum renewal number"
 	)
 	april := func(r *policy.RenewalTerms) { r.Now = clock(t, "2026-04-10 10:00") }
 	waits := func(r *policy.RenewalTerms) { r.HoldWaits = true }
@@ -104,7 +103,6 @@ func TestRenew_Refusals(t *testing.T) {
 		change func(*policy.RenewalTerms)
 		want   []string
 	}{
-		"recalled":                      {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Recalled = true }, want: []string{recalled}},
 		"on hold":                       {policy: weeks + `,` + fromNow, change: waits, want: []string{hold}},
 		"the number is reached":         {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Renewals = 3 }, want: []string{number}},
 		"no number at all":              {policy: weeks + `,"renewalsPolicy":{"renewFromId":"SYSTEM_DATE"}`, want: []string{number}},
@@ -112,28 +110,34 @@ func TestRenew_Refusals(t *testing.T) {
 		"an earlier due date":           {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.DueDate = clock(t, "2026-05-01 10:00") }, want: []string{same}},
 		"the card ends at the due date": {policy: weeks + `,` + fromDue, change: func(r *policy.RenewalTerms) { r.PatronExpires = r.DueDate }, want: []string{same}},
 		"everything at once": {policy: weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) {
-			r.Recalled, r.HoldWaits, r.Renewals, r.DueDate = true, true, 9, clock(t, "2026-05-01 10:00")
-		}, want: []string{recalled, hold, same, number}},
-		"not renewable":         {policy: `"renewable":false,` + weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Recalled, r.Renewals = true, 9 }, want: []string{recalled, "loan is not renewable"}},
-		"not loanable":          {policy: `"loanable":false,` + weeks + `,` + fromNow, want: []string{"item is not loanable"}},
-		"nothing to count from": {policy: weeks + `,"renewalsPolicy":{"unlimited":true}`, want: []string{"cannot determine when to renew from"}},
-		"outside the schedule":  {policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
-		"outside the limits":    {policy: limitedWeeks + `,` + fromNow, change: april, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
+			r.HoldWaits, r.Renewals, r.DueDate = true, 9, clock(t, "2026-05-01 10:00")
+		}, want: []string{hold, same, number}},
+		"not renewable":         {policy: `"renewable":false,` + weeks + `,` + fromNow, change: func(r *policy.RenewalTerms) { r.Renewals = 9 }, want: []string{"LOAN_NOT_RENEWABLE by staff: loan is not renewable"}},
+		"not loanable":          {policy: `"loanable":false,` + weeks + `,` + fromNow, want: []string{"ITEM_NOT_LOANABLE by date: item is not loanable"}},
+		"nothing to count from": {policy: weeks + `,"renewalsPolicy":{"unlimited":true}`, want: []string{"LOAN_POLICY_RENEW_FROM_NOT_RECOGNIZED: cannot determine when to renew from"}},
+		"outside the schedule":  {policy: fixed + `,"renewalsPolicy":{"unlimited":true}`, change: april, want: []string{"RENEWAL_DATE_OUTSIDE_FIXED_LOAN_POLICY_DATE_RANGES by date: renewal date falls outside of date ranges in fixed loan policy"}},
+		"outside the limits":    {policy: limitedWeeks + `,` + fromNow, change: april, want: []string{"RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES by date: renewal date falls outside of date ranges in the loan policy"}},
 		"a due date outside the limits": {policy: limitedWeeks + `,` + fromDue, change: func(r *policy.RenewalTerms) {
 			r.DueDate = clock(t, "2026-04-02 18:00")
-		}, want: []string{"renewal date falls outside of date ranges in the loan policy"}},
-		"a period with fixed dates":    {policy: fixed + `,` + threeDays, want: []string{"Item's loan policy has fixed profile but renewal period is specified"}},
-		"holds with fixed dates":       {policy: fixed + `,"renewalsPolicy":{"unlimited":true},` + holdsDay, change: waits, want: []string{"Item's loan policy has fixed profile but alternative renewal period for holds is specified"}},
-		"another period that is none":  {policy: weeks + `,"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true}`, want: []string{"the loan period in the loan policy is not recognised"}},
-		"an unknown interval":          {policy: strings.Replace(weeks, "Weeks", "Years", 1) + `,` + fromNow, want: []string{`the interval "Years" in the loan policy is not recognised`}},
-		"an unknown profile":           {policy: strings.Replace(weeks, "Rolling", "Round", 1) + `,` + fromNow, want: []string{`profile "Round" in the loan policy is not recognised`}},
-		"a duration that makes no end": {policy: strings.Replace(weeks, ":2,", ":0,", 1) + `,` + fromNow, want: []string{`the duration "0" in the loan policy is invalid`}},
+		}, want: []string{"RENEWAL_DATE_OUTSIDE_LOAN_POLICY_DATE_RANGES by date: renewal date falls outside of date ranges in the loan policy"}},
+		"a period with fixed dates":    {policy: fixed + `,` + threeDays, want: []string{"FIXED_LOAN_POLICY_HAS_RENEWAL_PERIOD: Item's loan policy has fixed profile but renewal period is specified"}},
+		"holds with fixed dates":       {policy: fixed + `,"renewalsPolicy":{"unlimited":true},` + holdsDay, change: waits, want: []string{"FIXED_LOAN_POLICY_HAS_ALTERNATE_RENEWAL_PERIOD_FOR_HOLDS: Item's loan policy has fixed profile but alternative renewal period for holds is specified"}},
+		"another period that is none":  {policy: weeks + `,"renewalsPolicy":{"unlimited":true,"renewFromId":"SYSTEM_DATE","differentPeriod":true}`, want: []string{"LOAN_POLICY_RENEWAL_PERIOD_NOT_RECOGNIZED: the loan period in the loan policy is not recognised"}},
+		"an unknown interval":          {policy: strings.Replace(weeks, "Weeks", "Years", 1) + `,` + fromNow, want: []string{`LOAN_POLICY_RENEWAL_PERIOD_INTERVAL_NOT_RECOGNIZED: the interval "Years" in the loan policy is not recognised`}},
+		"an unknown profile":           {policy: strings.Replace(weeks, "Rolling", "Round", 1) + `,` + fromNow, want: []string{`LOAN_POLICY_PROFILE_NOT_RECOGNIZED: profile "Round" in the loan policy is not recognised`}},
+		"a duration that makes no end": {policy: strings.Replace(weeks, ":2,", ":0,", 1) + `,` + fromNow, want: []string{`LOAN_POLICY_RENEWAL_PERIOD_DURATION_INVALID: the duration "0" in the loan policy is invalid`}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, refusals := renewalPolicy(t, tt.policy).Renew(renewalTerms(t, tt.change)); !slices.Equal(refusals, tt.want) {
-				t.Errorf("got %q, want %q", refusals, tt.want)
+			_, refusals := renewalPolicy(t, tt.policy).Renew(renewalTerms(t, tt.change))
+			lifts := map[policy.Override]string{policy.RenewalBlock: " by staff", policy.DueDateBlock: " by date"}
+			var got []string
+			for _, r := range refusals {
+				got = append(got, r.Code+lifts[r.Override]+": "+r.Message)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

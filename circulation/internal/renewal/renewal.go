@@ -22,10 +22,16 @@ type Request struct {
 	ItemBarcode string `json:"itemBarcode"`
 	UserBarcode string `json:"userBarcode"`
 	// ServicePointID is where the patron stands; optional. It decides nothing.
-	ServicePointID string `json:"servicePointId"`
-	// OverrideBlocks is refused and not ignored, because staff who lift a block expect it to be
-	// lifted.
-	OverrideBlocks json.RawMessage `json:"overrideBlocks"`
+	ServicePointID string         `json:"servicePointId"`
+	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
+}
+
+// ByIDRequest is the body of POST /circulation/renew-by-id. Unknown properties are ignored.
+type ByIDRequest struct {
+	ItemID         string         `json:"itemId"`
+	UserID         string         `json:"userId"`
+	ServicePointID string         `json:"servicePointId"`
+	OverrideBlocks OverrideBlocks `json:"overrideBlocks"`
 }
 
 // Renewer reads what only renewals are judged by, and writes a renewal wholly or not at all.
@@ -64,30 +70,88 @@ type storedLoan struct {
 // if loan or item keeps changing; Internal for faults of stored configuration; any other answer of
 // storage. A renewal whose answer was lost may have happened; the loan shows that.
 func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, error) {
-	start := time.Now()
-	loan, err := s.renewLoan(ctx, req)
-	if fault.Is(err, fault.LoanChanged) || fault.Is(err, fault.ItemChanged) {
-		loan, err = s.renewLoan(ctx, req)
+	return s.renew(ctx, wish{
+		subjects: schemas.CheckOutSubjects{ItemBarcode: library.KeepBarcode(req.ItemBarcode), UserBarcode: library.KeepBarcode(req.UserBarcode)},
+		wrong:    req.check(), item: fault.Param("itemBarcode", req.ItemBarcode), user: fault.Param("userBarcode", req.UserBarcode),
+		noItem:    newItemNotFound(req.ItemBarcode),
+		noUser:    library.NewUserNotFound("userBarcode", req.UserBarcode),
+		noLoan:    fmt.Sprintf("No open loan of the item with barcode %s exists", req.ItemBarcode),
+		overrides: req.OverrideBlocks,
+	})
+}
+
+// RenewByID is Renew for an item and a patron by id.
+func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessage, error) {
+	return s.renew(ctx, wish{
+		subjects: schemas.CheckOutSubjects{ItemID: keepUUID(req.ItemID), UserID: keepUUID(req.UserID)},
+		wrong:    req.check(), item: fault.Param("itemId", req.ItemID), user: fault.Param("userId", req.UserID),
+		noItem:    fault.Refusal("", fmt.Sprintf("No item with ID %s exists", req.ItemID), fault.Param("itemId", req.ItemID)),
+		noUser:    fault.Refusal("USER_NOT_FOUND", "user is not found", fault.Param("userId", req.UserID)),
+		noLoan:    fmt.Sprintf("No open loan of the item with ID %s exists", req.ItemID),
+		overrides: req.OverrideBlocks,
+	})
+}
+
+// newItemNotFound is the refusal of a check-out with the code that renewals have.
+func newItemNotFound(barcode string) fault.Detail {
+	d := library.NewItemNotFound(barcode)
+	d.Code = d.Cause
+	return d
+}
+
+// keepUUID returns an id that a record can have, else "", which finds none.
+func keepUUID(id string) string {
+	if !schemas.IsUUID(id) {
+		return ""
 	}
+	return id
+}
+
+// wish is what a request asks for, with the words in which it is refused.
+type wish struct {
+	subjects       schemas.CheckOutSubjects
+	wrong          fault.List      // with the request by itself
+	item, user     fault.Parameter // as the request names them
+	noItem, noUser fault.Detail
+	noLoan         string
+	overrides      OverrideBlocks
+}
+
+// renew renews, once more after a change by others, and logs how it ended.
+func (s *Service) renew(ctx context.Context, w wish) (json.RawMessage, error) {
+	start := time.Now()
+	loan, err := s.renewLoan(ctx, w)
+	if fault.Is(err, fault.LoanChanged) || fault.Is(err, fault.ItemChanged) {
+		loan, err = s.renewLoan(ctx, w)
+	}
+	card := w.subjects.UserBarcode
 	attrs := []slog.Attr{
-		slog.Bool("renewed", err == nil), slog.String("patron", redact.Mask(req.UserBarcode)),
-		slog.String("item", library.MaskBarcodes(req.ItemBarcode, req.UserBarcode)),
-		slog.Float64("took_ms", library.Milliseconds(time.Since(start))),
+		slog.Bool("renewed", err == nil), slog.String("patron", redact.Mask(card)),
+		slog.String("item", library.MaskBarcodes(*w.item.Value, card)), slog.Float64("took_ms", library.Milliseconds(time.Since(start))),
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("why", library.MaskBarcodes(err.Error(), req.UserBarcode)))
+		attrs = append(attrs, slog.String("why", library.MaskBarcodes(err.Error(), card)))
 	}
 	s.Log.LogAttrs(ctx, slog.LevelInfo, "renewal", attrs...)
 	return loan, err
 }
 
 // renewLoan reads everything, judges it, and commits what it judged.
-func (s *Service) renewLoan(ctx context.Context, req Request) (json.RawMessage, error) {
-	facts := &library.Facts{}
-	if err := facts.Read(ctx, s.Library, req.UserBarcode, "", req.ItemBarcode); err != nil {
+func (s *Service) renewLoan(ctx context.Context, w wish) (json.RawMessage, error) {
+	if err := w.wrong.Err(); err != nil {
 		return nil, err
 	}
-	found := slices.Concat(req.check(), facts.CheckUserFound(req.UserBarcode), facts.CheckItemFound(req.ItemBarcode))
+	facts := &library.Facts{}
+	if err := facts.ReadSubjects(ctx, s.Library, w.subjects); err != nil {
+		return nil, err
+	}
+	var found fault.List
+	if !facts.UserFound {
+		found = append(found, w.noUser)
+	}
+	if !facts.ItemFound {
+		found = append(found, w.noItem)
+	}
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
@@ -95,11 +159,11 @@ func (s *Service) renewLoan(ctx context.Context, req Request) (json.RawMessage, 
 	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, err
 	}
-	loan, err := s.findLoan(ctx, req, facts)
+	loan, err := s.findLoan(ctx, w, facts)
 	if err != nil {
 		return nil, err
 	}
-	renewal, err := s.judgeRenewal(ctx, req, facts, loan)
+	renewal, err := s.judgeRenewal(ctx, w, facts, loan)
 	if err != nil {
 		return nil, err
 	}
@@ -113,88 +177,50 @@ func (s *Service) renewLoan(ctx context.Context, req Request) (json.RawMessage, 
 // check returns what is wrong with the request by itself.
 func (r Request) check() fault.List {
 	var found fault.List
+	if strings.TrimSpace(r.ItemBarcode) == "" {
+		return fault.List{fault.Refusal("RENEWAL_REQUEST_ITEM_BARCODE_REQUIRED", "Renewal request must have an item barcode", fault.Parameter{Key: "itemBarcode"})}
+	}
+	if strings.TrimSpace(r.UserBarcode) == "" {
+		return fault.List{fault.Refusal("RENEWAL_REQUEST_USER_BARCODE_REQUIRED", "Renewal request must have a user barcode", fault.Parameter{Key: "userBarcode"})}
+	}
 	if r.ServicePointID != "" {
 		found = library.CheckUUID("servicePointId", r.ServicePointID)
 	}
-	if given := string(r.OverrideBlocks); given != "" && given != "null" && given != "{}" {
-		found = append(found, fault.Refusal("", "This version does not support overrideBlocks in renewals", fault.Parameter{Key: "overrideBlocks"}))
+	return found
+}
+
+// check returns what is wrong with the request by itself.
+func (r ByIDRequest) check() fault.List {
+	if strings.TrimSpace(r.ItemID) == "" {
+		return fault.List{fault.Refusal("", "Renewal request must have an item ID", fault.Parameter{Key: "itemId"})}
+	}
+	if strings.TrimSpace(r.UserID) == "" {
+		return fault.List{fault.Refusal("", "Renewal request must have a user ID", fault.Parameter{Key: "userId"})}
+	}
+	found := slices.Concat(library.CheckUUID("itemId", r.ItemID), library.CheckUUID("userId", r.UserID))
+	if r.ServicePointID != "" {
+		found = append(found, library.CheckUUID("servicePointId", r.ServicePointID)...)
 	}
 	return found
 }
 
 // findLoan returns the patron's loan of the item.
-func (s *Service) findLoan(ctx context.Context, req Request, facts *library.Facts) (storedLoan, error) {
+func (s *Service) findLoan(ctx context.Context, w wish, facts *library.Facts) (storedLoan, error) {
 	stored, exists, err := fault.Found(s.Renewer.OpenLoan(ctx, facts.Copy.Item.ID))
 	switch {
 	case err != nil:
 		return storedLoan{}, err
 	case !exists:
-		return storedLoan{}, fault.Validation(fault.Refusal("", fmt.Sprintf("No open loan of the item with barcode %s exists", req.ItemBarcode),
-			fault.Param("itemBarcode", req.ItemBarcode)))
+		return storedLoan{}, fault.Validation(fault.Refusal("", w.noLoan, w.item))
 	}
 	var loan storedLoan
 	if err := json.Unmarshal(stored, &loan); err != nil {
 		return loan, fmt.Errorf("reading the stored loan: %w", err)
 	}
 	if !strings.EqualFold(loan.UserID, facts.User.ID) {
-		return loan, fault.Validation(fault.Refusal("", "Cannot renew item checked out to different user",
-			fault.Param("userBarcode", req.UserBarcode)))
+		return loan, fault.Validation(fault.Refusal("ITEM_CHECKED_OUT_TO_DIFFERENT_USER", "Cannot renew item checked out to different user", w.user))
 	}
 	return loan, nil
-}
-
-// judgeRenewal returns what to write, or everything that is wrong.
-func (s *Service) judgeRenewal(ctx context.Context, req Request, facts *library.Facts, loan storedLoan) (schemas.Renewal, error) {
-	now, item := s.Now(), facts.Copy.Item
-	found := checkRenewable(req, facts, now)
-	terms, err := s.findPolicy(ctx, facts)
-	if err != nil {
-		return schemas.Renewal{}, err
-	}
-	t := policy.RenewalTerms{
-		Now: now.UTC(), DueDate: loan.DueDate.Time, Renewals: loan.RenewalCount, PatronExpires: facts.User.ExpirationDate.Time,
-		Recalled: isRecalled(facts), HoldWaits: facts.Queue.HasHold(facts.Copy, ""),
-	}
-	if t.Schedule, err = library.ReadSchedule(ctx, s.Library, terms.RenewalScheduleID, terms.ID); err != nil {
-		return schemas.Renewal{}, err
-	}
-	due, refusals := terms.Renew(t)
-	for _, message := range refusals {
-		found = append(found, fault.Refusal("", message, library.NamePolicy(terms)...))
-	}
-	if err := found.Err(); err != nil {
-		return schemas.Renewal{}, err
-	}
-	renewal := schemas.Renewal{
-		LoanID: loan.ID, ItemID: item.ID, ItemVersion: item.Version, JudgedRenewalCount: loan.RenewalCount,
-		DueDate: library.Instant{Time: due}.Text(), LoanPolicyID: terms.ID,
-	}
-	if !loan.DueDate.IsZero() {
-		renewal.JudgedDueDate = loan.DueDate.Format(time.RFC3339Nano)
-	}
-	return renewal, nil
-}
-
-// checkRenewable makes the checks that need no policy.
-func checkRenewable(req Request, facts *library.Facts, now time.Time) fault.List {
-	found := facts.User.CheckActive(now, "Cannot determine if user is active or not", "Cannot renew item checked out to inactive user",
-		fault.Param("userBarcode", req.UserBarcode))
-	found = append(found, facts.ListBlocks("renewing", now,
-		func(b library.ManualBlock) bool { return b.Renewals }, func(b library.AutomatedBlock) bool { return b.BlockRenewals })...)
-	item := facts.Copy.Item
-	switch item.Status.Name {
-	case library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusAgedToLost:
-		found = append(found, fault.Refusal("", "item is "+item.Status.Name, fault.Param("itemId", item.ID)))
-	}
-	return found
-}
-
-// isRecalled reports whether another patron recalled the item, with either level of requests: a
-// recall names the item.
-func isRecalled(facts *library.Facts) bool {
-	return slices.ContainsFunc(facts.Queue.Requests, func(q schemas.QueuedRequest) bool {
-		return q.RequestType == "Recall" && q.Open() && strings.EqualFold(q.ItemID, facts.Copy.Item.ID)
-	})
 }
 
 // findPolicy finds the loan policy that the rules choose now. FOLIO renews by today's rules and not

@@ -110,20 +110,20 @@ func TestRenew_Refusals(t *testing.T) {
 	}{
 		"nothing is known": {
 			func(_ *renewals, r *renewal.Request) {
-				*r = renewal.Request{ItemBarcode: "x", ServicePointID: "desk"}
+				*r = renewal.Request{ItemBarcode: "x", UserBarcode: "y"}
 			},
-			[]string{"servicePointId must be a UUID", "Could not find user with matching barcode", "No item with barcode x could be found"},
+			[]string{"Could not find user with matching barcode", "No item with barcode x could be found"},
 		},
-		"an override": {
-			func(_ *renewals, r *renewal.Request) {
-				r.OverrideBlocks = json.RawMessage(`{"renewalBlock":{}}`)
-			},
-			[]string{"This version does not support overrideBlocks in renewals"},
+		"no item barcode": {
+			func(_ *renewals, r *renewal.Request) { *r = renewal.Request{ServicePointID: librarytest.DeskID} },
+			[]string{"Renewal request must have an item barcode"},
 		},
+		"no user barcode":  {func(_ *renewals, r *renewal.Request) { r.UserBarcode = " " }, []string{"Renewal request must have a user barcode"}},
+		"no service point": {func(_ *renewals, r *renewal.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"}},
 		"not on loan":      {func(r *renewals, _ *renewal.Request) { r.loan = "" }, []string{"No open loan of the item with barcode book exists"}},
 		"another's loan":   {func(r *renewals, _ *renewal.Request) { r.loan = `{"id":"l","userId":"` + librarytest.CarlID + `"}` }, []string{"Cannot renew item checked out to different user"}},
-		"inactive":         {func(r *renewals, _ *renewal.Request) { r.Patron.Active = &inactive }, []string{"Cannot renew item checked out to inactive user"}},
-		"activity unknown": {func(r *renewals, _ *renewal.Request) { r.Patron.Active = nil }, []string{"Cannot determine if user is active or not"}},
+		"inactive":         {func(r *renewals, _ *renewal.Request) { r.Patron.Active = &inactive }, []string{"Cannot renew loan when user is inactive or expired"}},
+		"activity unknown": {func(r *renewals, _ *renewal.Request) { r.Patron.Active = nil }, []string{"Cannot determine if user is active."}},
 		"declared lost":    {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Declared lost" }, []string{"item is Declared lost"}},
 		"claimed returned": {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Claimed returned" }, []string{"item is Claimed returned"}},
 		"aged to lost":     {func(r *renewals, _ *renewal.Request) { r.Book.Status.Name = "Aged to lost" }, []string{"item is Aged to lost"}},
@@ -137,7 +137,7 @@ func TestRenew_Refusals(t *testing.T) {
 		"recalled": {func(r *renewals, _ *renewal.Request) { r.Queue = request("Recall", librarytest.BookItemID) }, []string{"items cannot be renewed when there is an active recall request"}},
 		"on hold": {
 			func(r *renewals, _ *renewal.Request) { r.Queue = request("Hold", librarytest.BookItemID) },
-			[]string{"items with this loan policy cannot be renewed when there is an active, pending hold request"},
+			[]string{"Items with this loan policy cannot be renewed when there is an active, pending hold request"},
 		},
 		"everything at once": {
 			func(r *renewals, _ *renewal.Request) {
@@ -145,7 +145,7 @@ func TestRenew_Refusals(t *testing.T) {
 				r.loan = `{"id":"l","userId":"` + librarytest.AnnID + `","dueDate":"2027-01-01T00:00:00Z","renewalCount":3}`
 			},
 			[]string{
-				"item is Aged to lost", "items cannot be renewed when there is an active recall request",
+				"items cannot be renewed when there is an active recall request", "item is Aged to lost",
 				"renewal would not change the due date", "loan at maximum renewal number",
 			},
 		},

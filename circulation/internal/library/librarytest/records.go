@@ -85,10 +85,17 @@ func (r *Records) UserByBarcode(_ context.Context, barcode string) (library.User
 	return r.Patron, nil
 }
 
+func (r *Records) findUser(ctx context.Context, subjects schemas.CheckOutSubjects) (library.User, error) {
+	if subjects.UserID == r.Patron.ID && !r.NoPatron {
+		return r.Patron, nil
+	}
+	return r.UserByBarcode(ctx, subjects.UserBarcode)
+}
+
 // Snapshot implements library.Records. It reads the records one by one.
 func (r *Records) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
 	var seen library.Snapshot
-	if found, err := r.UserByBarcode(ctx, subjects.UserBarcode); err == nil {
+	if found, err := r.findUser(ctx, subjects); err == nil {
 		seen.User = &found
 		seen.ManualBlocks, seen.AutomatedBlocks = r.Manual, r.Automated
 	}
