@@ -56,6 +56,7 @@ func (p *pair) collections(t *testing.T) []collection {
 	institution := p.findOrAddRecord(t, "/location-units/institutions", "locinsts", record{"name": id()})
 	campus := p.findOrAddRecord(t, "/location-units/campuses", "loccamps", record{"name": id(), "institutionId": institution})
 	library := p.findOrAddRecord(t, "/location-units/libraries", "loclibs", record{"name": id(), "campusId": campus})
+	condition := p.findOrAddRecord(t, "/patron-block-conditions", "patronBlockConditions", record{"name": id()})
 	return []collection{
 		{path: "/groups", key: "usergroups", index: "group", body: record{"group": "new " + id(), "desc": "d", "expirationOffsetInDays": 3}, texts: []string{"group", "desc"}},
 		{path: "/users", key: "users", index: "username", body: record{
@@ -106,6 +107,10 @@ func (p *pair) collections(t *testing.T) []collection {
 			"userId": id(), "proxyUserId": id(), "status": "Active", "expirationDate": "2030-01-01T00:00:00Z",
 		}, texts: []string{"status"}},
 		{path: "/manualblocks", key: "manualblocks", index: "desc", body: record{"userId": id(), "desc": "New", "borrowing": true}, texts: []string{"desc"}},
+		{path: "/patron-block-conditions", key: "patronBlockConditions", index: "name", body: record{"name": "New", "valueType": "Integer", "message": ""}, texts: []string{"name"}},
+		{path: "/patron-block-limits", key: "patronBlockLimits", index: "patronGroupId", body: record{
+			"patronGroupId": id(), "conditionId": condition, "value": 3,
+		}, texts: []string{}},
 		{path: "/request-storage/requests", key: "requests", index: "patronComments", body: newRequest(), texts: []string{"patronComments"}},
 		{path: "/patron-action-session-storage/patron-action-sessions", key: "patronActionSessions", index: "actionType", body: record{
 			"patronId": id(), "loanId": id(), "actionType": "Check-in",

@@ -81,6 +81,9 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 		"a policy of unknown requests":  {"/request-policy-storage/request-policies", `{"name":"n","requestTypes":["Wish"]}`, 422, "requestTypes[0] must be one of: "},
 		"a session of neither kind":     {"/patron-action-session-storage/patron-action-sessions", `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, 422, "actionType must be one of: Check-out, Check-in"},
 		"a block of no patron":          {"/manualblocks", `{"desc":"d","borrowing":true}`, 422, "userId is required"},
+		"a limit of no condition":       {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + missing + `","value":1}`, 422, "does not exist in patron_block_conditions.id"},
+		"a limit below zero":            {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + conditionID + `","value":-1}`, 422, `{"errors":[{"message":"Must be blank or an integer from 0 to 999999","type":"1","code":"-1","parameters":[{"key":"value","value":"-1"}]}]}`},
+		"a block without a message":     {"/patron-block-conditions", `{"name":"n","blockRequests":true}`, 422, "Message to be displayed is a required field"},
 		"a group that is not there":     {"/users", `{"patronGroup":"` + missing + `"}`, 422, "does not exist in usergroup.id"},
 	}
 	before := a.everything(t)

@@ -25,6 +25,8 @@ const (
 	scheduleID      = "00000000-0000-4000-8000-000000000015"
 	requestPolicyID = "00000000-0000-4000-8000-000000000016"
 	noticePolicyID  = "00000000-0000-4000-8000-000000000017"
+	conditionID     = "3d7c52dc-c732-4223-8bf8-e5917801386f"
+	blockLimitID    = "00000000-0000-4000-8000-000000000018"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -51,6 +53,9 @@ func samples() map[string]string {
 		"/proxiesfor": `{"id":"` + proxyID + `","userId":"` + userID + `","proxyUserId":"` + groupID + `","status":"Active","requestForSponsor":"Yes",
 			"notificationsTo":"Sponsor","accrueTo":"Sponsor","expirationDate":"2039-01-31T00:00:00.000+0000"}`,
 		"/manualblocks": `{"id":"` + blockID + `","userId":"` + userID + `","type":"Manual","desc":"Owes a book","borrowing":true,"renewals":false,"requests":true}`,
+		"/patron-block-conditions": `{"id":"` + conditionID + `","name":"Maximum number of items charged out","valueType":"Integer",
+			"blockBorrowing":true,"blockRenewals":false,"blockRequests":false,"message":"Too many"}`,
+		"/patron-block-limits":                               `{"id":"` + blockLimitID + `","patronGroupId":"` + groupID + `","conditionId":"` + conditionID + `","value":5}`,
 		"/circulation-settings-storage/circulation-settings": `{"id":"` + settingID + `","name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":false}}`,
 		"/location-units/institutions":                       `{"id":"` + instID + `","name":"Universität","code":"U"}`,
 		"/location-units/campuses":                           `{"id":"` + campusID + `","name":"City","code":"C","institutionId":"` + instID + `"}`,

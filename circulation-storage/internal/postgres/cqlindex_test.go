@@ -35,6 +35,7 @@ func TestCQL_LookupsUseAnIndex(t *testing.T) {
 		{typ: records.Request(), query: `requesterId==` + annID + ` and status=="Open - Not yet filled"`, index: "request_requester_id_idx"},
 		{typ: records.PatronActionSession(), query: `patronId==` + annID + ` and actionType=="Check-out"`, index: "patron_action_session_patron_id_idx"},
 		{typ: records.ManualBlock(), query: `userId==` + annID, index: "manualblocks_user_id_idx"},
+		{typ: records.PatronBlockLimit(), query: `patronGroupId==` + annID, index: "patron_block_limits_patron_group_id_idx"},
 		{typ: records.ProxyFor(), query: `proxyUserId==` + annID + ` and userId==` + benID, index: "proxyfor_"},
 		{typ: records.CirculationSetting(), query: `name==generalTlr`, index: "circulation_settings_name_key"},
 		{typ: records.SettingsEntry(), query: `scope==mod-circulation and key==checkoutLockFeature`, index: "settings_entry_scope_key_idx"},

@@ -7,7 +7,7 @@ func Types() []Type {
 		Usergroup(), User(), MaterialType(), LoanType(), ServicePoint(), Institution(), Campus(), Library(), Location(),
 		Instance(), Holdings(), Item(), FixedDueDateSchedule(), LoanPolicy(), RequestPolicy(), PatronNoticePolicy(),
 		CirculationSetting(), SettingsEntry(),
-		ProxyFor(), ManualBlock(), Loan(), Request(), PatronActionSession(),
+		ProxyFor(), ManualBlock(), PatronBlockCondition(), PatronBlockLimit(), Loan(), Request(), PatronActionSession(),
 	}
 }
 

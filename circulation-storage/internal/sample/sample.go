@@ -79,6 +79,7 @@ func referenceFiles() []file {
 		{"request-policies.json", records.RequestPolicy()},
 		{"patron-notice-policies.json", records.PatronNoticePolicy()},
 		{"circulation-settings.json", records.CirculationSetting()},
+		{"patron-block-conditions.json", records.PatronBlockCondition()},
 	}
 }
 
