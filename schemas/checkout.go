@@ -19,9 +19,9 @@ type CheckOut struct {
 	// ReleaseLock releases the lock in the transaction that writes the loan. A commit that
 	// is refused leaves it, and so does a repeat.
 	ReleaseLock bool `json:"releaseLock,omitempty"`
-	// Limit bounds the patron's open loans. Storage counts them under the lock, so it needs
-	// LockID.
-	Limit *ItemLimit `json:"limit,omitempty"`
+	// Limits bound the patron's open loans. Storage counts them under the lock, so they need
+	// LockID. A refusal names those that are reached by their place in the list.
+	Limits []LoanLimit `json:"limits,omitempty"`
 	// SettingsVersion is the version of the lock settings that the caller acted on.
 	// It is required without a lock, and under a lock that only an environment asks
 	// for.
@@ -38,14 +38,6 @@ type CheckOut struct {
 	// ClaimID names the caller's claim on the Idempotency-Key of the check-out, if
 	// it has one: a second fence, see CheckOutRequest.
 	ClaimID string `json:"claimId,omitempty"`
-}
-
-// ItemLimit is a limit of a patron's open loans. Loans of items that are claimed returned
-// do not count. A type that is empty does not narrow the count.
-type ItemLimit struct {
-	Max            int    `json:"max"` // a patron with so many loans gets no other
-	MaterialTypeID string `json:"materialTypeId,omitempty"`
-	LoanTypeID     string `json:"loanTypeId,omitempty"` // the one in force for the item
 }
 
 // CheckOutResult is the answer to it: the loan and the item as stored.
@@ -195,8 +187,11 @@ type CheckOutFacts struct {
 	ProxyUser      json.RawMessage   `json:"proxyUser,omitempty"`
 	ProxyRelations []json.RawMessage `json:"proxyRelations,omitempty"` // of proxy and user
 	ManualBlocks   []json.RawMessage `json:"manualBlocks,omitempty"`   // of the user
-	// AutomatedBlocks is the answer of GET /automated-patron-blocks/{userId}.
+	// AutomatedBlocks is the answer of GET /automated-patron-blocks/{userId}; absent if there
+	// are none.
 	AutomatedBlocks json.RawMessage `json:"automatedBlocks,omitempty"`
+	// BlockLimits are those of the user's group that block borrowing, reached or not.
+	BlockLimits []BlockLimit `json:"blockLimits,omitempty"`
 
 	Item     json.RawMessage   `json:"item,omitempty"`
 	Holdings json.RawMessage   `json:"holdings,omitempty"`
@@ -204,19 +199,12 @@ type CheckOutFacts struct {
 	OnLoan   bool              `json:"onLoan"`             // the item has an open loan
 	Requests []json.RawMessage `json:"requests,omitempty"` // open ones, by position
 
-	// OpenLoans counts the user's open loans as FOLIO's item limit does.
+	// OpenLoans counts the user's open loans as limits do.
 	OpenLoans []OpenLoans `json:"openLoans,omitempty"`
 
 	// Slip has the records that a check-in and its staff slip name besides these: loanType, library,
 	// campus, institution, requester, group and servicePoints. It is null if there are none.
 	Slip json.RawMessage `json:"slip,omitempty"`
-}
-
-// OpenLoans is how many of a patron's open loans are of items with these types.
-type OpenLoans struct {
-	MaterialTypeID string `json:"materialTypeId"`
-	LoanTypeID     string `json:"loanTypeId"` // the temporary one if the item has one
-	Count          int    `json:"count"`
 }
 
 // MaxQueue is the longest queue of requests that a check-out reads. Positions come first,

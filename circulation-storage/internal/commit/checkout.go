@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
@@ -28,8 +29,8 @@ type CheckOut struct {
 	LockID uuid.UUID
 	// ReleaseLock releases that lock together with the writes.
 	ReleaseLock bool
-	// Limit bounds the patron's open loans; nil means no limit.
-	Limit *Limit
+	// Limits bound the patron's open loans.
+	Limits []schemas.LoanLimit
 	// SettingsVersion is the version of the settings that the caller acted on. It may be
 	// empty only under a lock that the tenant's own settings require.
 	SettingsVersion string
@@ -43,13 +44,6 @@ type CheckOut struct {
 
 	loan      records.Record
 	sessionID string // "" when the desk keeps none
-}
-
-// Limit is FOLIO's item limit. A Nil type does not narrow the count.
-type Limit struct {
-	Max            int
-	MaterialTypeID uuid.UUID
-	LoanTypeID     uuid.UUID // an item's temporary loan type if it has one, else its permanent one
 }
 
 // ParseCheckOut reads the body of POST /loan-storage/check-outs. Faults: Malformed for
@@ -70,14 +64,10 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	if c.LockID == uuid.Nil && c.SettingsVersion == "" {
 		return CheckOut{}, newInvalid("lockId or settingsVersion is required", "lockId", doc.Text("lockId"))
 	}
-	if limit := doc.Object("limit"); limit != nil {
-		c.Limit = &Limit{
-			Max: readInteger(limit["max"]), MaterialTypeID: readID(limit, "materialTypeId"), LoanTypeID: readID(limit, "loanTypeId"),
-		}
-		if c.LockID == uuid.Nil {
-			return CheckOut{}, newInvalid("limit is allowed with lockId only, because a count without the lock decides nothing",
-				"limit.max", strconv.Itoa(c.Limit.Max))
-		}
+	c.Limits = readLimits(doc)
+	if len(c.Limits) > 0 && c.LockID == uuid.Nil {
+		return CheckOut{}, newInvalid("limits are allowed with lockId only, because a count without the lock decides nothing",
+			"limits[0].max", strconv.Itoa(c.Limits[0].Max))
 	}
 	if loan.Object("status") != nil && !records.IsOpenLoan(loan) {
 		return CheckOut{}, newInvalid("loan.status.name must be Open", "loan.status.name", loan.Text("status.name"))
@@ -87,6 +77,25 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	}
 	loan["id"] = c.LoanID.String()
 	return c, nil
+}
+
+// readLimits reads the limits, which the schema has checked. Circulation of earlier builds sends
+// one, as limit.
+func readLimits(doc records.Record) []schemas.LoanLimit {
+	sent, _ := doc["limits"].([]any)
+	if doc["limit"] != nil {
+		sent = append(sent, doc["limit"])
+	}
+	limits := make([]schemas.LoanLimit, len(sent))
+	for i, v := range sent {
+		object, _ := v.(map[string]any)
+		limit := records.Record(object)
+		limits[i] = schemas.LoanLimit{
+			Max: readInteger(limit["max"]), MaterialTypeID: limit.Text("materialTypeId"), LoanTypeID: limit.Text("loanTypeId"),
+			OverdueMinutes: readInteger(limit["overdueMinutes"]), Recalled: limit["recalled"] == true, Lost: limit["lost"] == true,
+		}
+	}
+	return limits
 }
 
 // Seen is what the transaction of a check-out read. It locked each row before it read
@@ -106,9 +115,9 @@ type Seen struct {
 	Loan          records.Record // the one with the check-out's loan id; nil if there is none
 	OnLoan        bool           // the item has an open loan
 	Queue         Queue          // the open requests of the item or, for TitleLevel, of its instance
-	// OpenLoans is how many open loans Limit counts: of items that exist and are not claimed
-	// returned. A statement of its own counted them, after the lock was locked.
-	OpenLoans int
+	// OpenLoans is how many open loans each of the Limits counts: of items that exist and are not
+	// claimed returned. A statement of its own counted them, after the lock was locked.
+	OpenLoans []int
 	Now       time.Time // the database's clock, read once after the last row was locked
 }
 
@@ -147,7 +156,7 @@ func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
 	if err != nil {
 		return Lending{}, err
 	}
-	if err := c.checkLimit(seen); err != nil {
+	if err := c.checkLimits(seen); err != nil {
 		return Lending{}, err
 	}
 	return c.lendItem(ctx, seen, own)
@@ -200,14 +209,20 @@ func (c CheckOut) checkItem(seen Seen) error {
 	return nil
 }
 
-// checkLimit refuses a loan beyond the limit. It comes after the checks of the item, because the
-// limit counts the types of the item that the caller judged.
-func (c CheckOut) checkLimit(seen Seen) error {
-	if c.Limit == nil || seen.OpenLoans < c.Limit.Max {
+// checkLimits refuses a loan beyond a limit, and names all that are reached. It comes after the
+// checks of the item, because a limit may count the types of the item that the caller judged.
+func (c CheckOut) checkLimits(seen Seen) error {
+	var reached fault.List
+	for i, limit := range c.Limits {
+		if open := seen.OpenLoans[i]; open >= limit.Max {
+			reached = append(reached, fault.StorageDetail(fmt.Sprintf("The patron has %d open loans, and the limit is %d", open, limit.Max),
+				fault.Param("openLoans", strconv.Itoa(open)), fault.Param(schemas.LimitPlace, strconv.Itoa(i))))
+		}
+	}
+	if len(reached) == 0 {
 		return nil
 	}
-	f := fault.StorageRefusal(fmt.Sprintf("The patron has %d open loans, and the limit is %d", seen.OpenLoans, c.Limit.Max),
-		fault.Param("openLoans", strconv.Itoa(seen.OpenLoans)))
+	f := fault.Validation(reached...)
 	f.Code = fault.LimitReached
 	return f
 }

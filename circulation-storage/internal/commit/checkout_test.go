@@ -3,6 +3,7 @@ package commit_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -105,8 +106,14 @@ func TestParseCheckOut_Refusals(t *testing.T) {
 		"version is negative":          {map[string]any{"itemVersion": -1}, fault.Invalid, "itemVersion must be at least 0"},
 		"version is huge":              {map[string]any{"itemVersion": 1e30}, fault.Invalid, "itemVersion must be at most"},
 		"limit without a lock": {
-			map[string]any{"lockId": nil, "settingsVersion": "7", "limit": map[string]any{"max": 3}}, fault.Invalid, "limit is allowed with lockId only",
+			map[string]any{"lockId": nil, "settingsVersion": "7", "limit": map[string]any{"max": 3}}, fault.Invalid, "limits are allowed with lockId only",
 		},
+		"limits without a lock": {
+			map[string]any{"lockId": nil, "settingsVersion": "7", "limits": []any{map[string]any{"max": 0}}}, fault.Invalid, "limits are allowed with lockId only",
+		},
+		"limits are no list":        {map[string]any{"limits": map[string]any{"max": 3}}, fault.Invalid, "limits must be of type array"},
+		"a limit below zero":        {map[string]any{"limits": []any{map[string]any{"max": -1}}}, fault.Invalid, "limits[0].max must be at least 0"},
+		"a limit of half a minute":  {map[string]any{"limits": []any{map[string]any{"max": 1, "overdueMinutes": 0.5}}}, fault.Invalid, "limits[0].overdueMinutes must be of type integer"},
 		"limit is a number":         {map[string]any{"limit": 3}, fault.Invalid, "limit must be of type object"},
 		"limit without a number":    {map[string]any{"limit": map[string]any{"loanTypeId": itemID}}, fault.Invalid, "limit.max is required"},
 		"limit is none":             {map[string]any{"limit": map[string]any{"max": 0}}, fault.Invalid, "limit.max must be at least 1"},
@@ -174,6 +181,7 @@ func TestCheckOut_Decide(t *testing.T) {
 	environmentOn := func(s *commit.Seen) { s.EnvironmentOn = true }
 	claim := map[string]any{"claimId": otherID}
 	limited := map[string]any{"limit": map[string]any{"max": 3}}
+	severally := map[string]any{"limits": []any{map[string]any{"max": 3}, map[string]any{"max": 1, "lost": true}}}
 	nilPatron := map[string]any{"loan.userId": uuid.Nil}
 	tests := map[string]struct {
 		replace map[string]any
@@ -199,13 +207,17 @@ func TestCheckOut_Decide(t *testing.T) {
 		"claim of another loan":           {claim, func(s *commit.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
 		"claim gone, repeat":              {claim, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
 
-		"below the limit":               {limited, func(s *commit.Seen) { s.OpenLoans = 2 }, "", ""},
-		"at the limit":                  {limited, func(s *commit.Seen) { s.OpenLoans = 3 }, fault.LimitReached, "has 3 open loans, and the limit is 3"},
-		"beyond the limit":              {limited, func(s *commit.Seen) { s.OpenLoans = 4 }, fault.LimitReached, "has 4 open loans"},
-		"no limit":                      {nil, func(s *commit.Seen) { s.OpenLoans = 99 }, "", ""},
-		"at the limit, a repeat":        {limited, func(s *commit.Seen) { s.OpenLoans, s.Loan = 3, storedLoan(t, patronID, itemID) }, "", ""},
-		"at the limit, lock gone":       {limited, func(s *commit.Seen) { s.OpenLoans, s.LockUser = 3, uuid.Nil }, fault.LockLost, ""},
-		"at the limit, item lent since": {limited, func(s *commit.Seen) { s.OpenLoans, s.Item = 3, storedItem(t, "Checked out") }, fault.ItemChanged, ""},
+		"below the limit":               {limited, func(s *commit.Seen) { s.OpenLoans = []int{2} }, "", ""},
+		"at the limit":                  {limited, func(s *commit.Seen) { s.OpenLoans = []int{3} }, fault.LimitReached, "has 3 open loans, and the limit is 3"},
+		"beyond the limit":              {limited, func(s *commit.Seen) { s.OpenLoans = []int{4} }, fault.LimitReached, "has 4 open loans"},
+		"no limit":                      {nil, func(s *commit.Seen) { s.OpenLoans = []int{99} }, "", ""},
+		"at the limit, a repeat":        {limited, func(s *commit.Seen) { s.OpenLoans, s.Loan = []int{3}, storedLoan(t, patronID, itemID) }, "", ""},
+		"at the limit, lock gone":       {limited, func(s *commit.Seen) { s.OpenLoans, s.LockUser = []int{3}, uuid.Nil }, fault.LockLost, ""},
+		"at the limit, item lent since": {limited, func(s *commit.Seen) { s.OpenLoans, s.Item = []int{3}, storedItem(t, "Checked out") }, fault.ItemChanged, ""},
+
+		"below both limits":   {severally, func(s *commit.Seen) { s.OpenLoans = []int{2, 0} }, "", ""},
+		"at the second limit": {severally, func(s *commit.Seen) { s.OpenLoans = []int{2, 1} }, fault.LimitReached, "has 1 open loans, and the limit is 1"},
+		"at both limits":      {severally, func(s *commit.Seen) { s.OpenLoans = []int{3, 1} }, fault.LimitReached, "limit is 3; The patron has 1 open loans"},
 
 		"no such item":      {nil, func(s *commit.Seen) { s.Item = nil }, fault.Invalid, "no item with this id"},
 		"item changed":      {map[string]any{"itemVersion": 2}, func(*commit.Seen) {}, fault.ItemChanged, "3, not 2"},
@@ -321,5 +333,24 @@ func TestCheckOut_Violation(t *testing.T) {
 	}
 	if got := c.Violation("outbox_pkey"); got != nil {
 		t.Errorf("another constraint: got %v, want nothing for the caller", got)
+	}
+}
+
+func TestCheckOut_NamesReachedLimitsByTheirPlace(t *testing.T) {
+	t.Parallel()
+	limit := func(max int) map[string]any { return map[string]any{"max": max} }
+	c, err := commit.ParseCheckOut(body(t, map[string]any{"limits": []any{limit(2), limit(9), limit(1)}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: storedItem(t, "Available"), Now: now, OpenLoans: []int{2, 2, 2}})
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != fault.LimitReached || len(f.Details) != 2 {
+		t.Fatalf("got %v, want two limits", err)
+	}
+	for i, want := range []string{"0", "2"} {
+		if p := f.Details[i].Parameters; p[0].Key != "openLoans" || *p[0].Value != "2" || p[1].Key != "limit" || *p[1].Value != want {
+			t.Errorf("got %+v, want the limit %s", p, want)
+		}
 	}
 }

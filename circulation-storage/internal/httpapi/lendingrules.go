@@ -10,7 +10,6 @@ import (
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
 )
@@ -45,7 +44,8 @@ func (h rulesHandlers) put(c echo.Context) error {
 // PatronBlockStore keeps the automated blocks of the tenant in ctx, as one
 // document for each patron who has some.
 type PatronBlockStore interface {
-	// PatronBlocks returns a patron's document. Fault: NotFound.
+	// PatronBlocks returns a patron's document with the blocks by limits of the patron's group;
+	// nil if there are none.
 	PatronBlocks(ctx context.Context, userID string) (json.RawMessage, error)
 	// SetPatronBlocks replaces it.
 	SetPatronBlocks(ctx context.Context, userID string, doc json.RawMessage) error
@@ -53,9 +53,8 @@ type PatronBlockStore interface {
 
 type patronBlockHandlers struct{ store PatronBlockStore }
 
-// PatronBlockRoutes are mod-patron-blocks' /automated-patron-blocks/{userId}. That
-// module derives the blocks from loans and fees; here PUT (ours) stores
-// blocks from elsewhere.
+// PatronBlockRoutes are mod-patron-blocks' /automated-patron-blocks/{userId}. Blocks by loans are
+// computed; PUT (ours) stores blocks from elsewhere, such as those by fees.
 func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	const path, permission = "/automated-patron-blocks/:id", "automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
@@ -65,7 +64,7 @@ func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	}
 }
 
-// noBlocks is the answer for a patron without stored blocks.
+// noBlocks is the answer for a patron without blocks.
 const noBlocks = `{"automatedPatronBlocks":[]}`
 
 // get handles GET /automated-patron-blocks/{userId}: 200. A patron without blocks
@@ -75,8 +74,8 @@ func (h patronBlockHandlers) get(c echo.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, stored, err := fault.Found(h.store.PatronBlocks(c.Request().Context(), id))
-	if !stored {
+	doc, err := h.store.PatronBlocks(c.Request().Context(), id)
+	if doc == nil {
 		doc = json.RawMessage(noBlocks)
 	}
 	return doc, err

@@ -73,8 +73,8 @@ func readCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.See
 		claimID: c.ClaimID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
 		itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
 	})
-	if c.Limit != nil {
-		b.query(countOpenLoansSQL, []any{c.UserID, nullable(c.Limit.MaterialTypeID), nullable(c.Limit.LoanTypeID)}, &seen.OpenLoans)
+	if len(c.Limits) > 0 {
+		b.query(countOpenLoansSQL, []any{c.UserID, b.encode(c.Limits)}, &seen.OpenLoans)
 	}
 	b.query(checkOutLoanSQL, []any{c.LoanID, c.ItemID}, &seen.Now, &rows.loan, &seen.OnLoan)
 	if err := b.send(ctx, tx); err != nil {
@@ -128,19 +128,3 @@ func (s *CommitStore) DurableLoan(ctx context.Context, id uuid.UUID) (json.RawMe
 	}
 	return loan, err
 }
-
-// countedByLimit is the condition by which FOLIO's item limit counts the loan of item i.
-const countedByLimit = `i.jsonb->'status'->>'name' <> 'Claimed returned'`
-
-// countOpenLoansSQL counts the patron's open loans for the limit. It is a statement of its own
-// after that of the fence, so its snapshot has what the lock's last holder committed.
-//
-// FOLIO's item limit asks neither for the loan's policy nor for the patron's group
-// or location; a loan type counts when it is the one in force for the item.
-const countOpenLoansSQL = `
-SELECT count(*)
-  FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id
- WHERE l.is_open AND l.user_id = $1::uuid
-   AND ` + countedByLimit + `
-   AND ($2::uuid IS NULL OR i.material_type_id = $2::uuid)
-   AND ($3::uuid IS NULL OR coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id) = $3::uuid)`

@@ -17,9 +17,9 @@ import (
 // It has no row locks: the commit judges again what can change until then.
 const checkOutFactsSQL = `
 WITH patron AS (SELECT * FROM (
-                  SELECT id, jsonb FROM {schema}.users WHERE id = $7::uuid
+                  SELECT id, jsonb, patron_group FROM {schema}.users WHERE id = $7::uuid
                   UNION ALL
-                  SELECT id, jsonb FROM {schema}.users WHERE $7::uuid IS NULL AND lower(jsonb->>'barcode') = lower($1::text)
+                  SELECT id, jsonb, patron_group FROM {schema}.users WHERE $7::uuid IS NULL AND lower(jsonb->>'barcode') = lower($1::text)
                 ) AS named LIMIT 1),
      proxy  AS (SELECT id, jsonb FROM {schema}.users WHERE lower(jsonb->>'barcode') = lower($2::text) LIMIT 1),
      item   AS (SELECT * FROM (
@@ -43,11 +43,8 @@ SELECT (SELECT jsonb FROM patron),
        (SELECT n.jsonb FROM {schema}.instance n WHERE n.id = (SELECT instance_id FROM shelf)),
        EXISTS (SELECT FROM {schema}.loan l WHERE l.is_open AND l.item_id = (SELECT id FROM item)),
        (SELECT json_agg(o.jsonb ORDER BY o.position, o.id) FROM (SELECT * FROM queue ORDER BY position, id LIMIT $6::bigint) AS o),
-       (SELECT json_agg(json_build_object('materialTypeId', c.material_type_id, 'loanTypeId', c.loan_type_id, 'count', c.count))
-          FROM (SELECT i.material_type_id, coalesce(i.temporary_loan_type_id, i.permanent_loan_type_id) AS loan_type_id, count(*)
-                  FROM {schema}.loan l JOIN {schema}.item i ON i.id = l.item_id
-                 WHERE l.is_open AND l.user_id = (SELECT id FROM patron) AND ` + countedByLimit + `
-                 GROUP BY 1, 2) AS c)`
+       ` + openLoansSQL + `,
+       ` + groupLimitsSQL
 
 // checkInFactsSQL reads in the same snapshot what only a check-in needs. $8 is its service point. The
 // requester is that of the first request that the item can fill, for print only.
@@ -74,7 +71,8 @@ const checkInFactsSQL = checkOutFactsSQL + `,
 // ReadCheckOutFacts implements commit.Store.
 func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.CheckOutSubjects) (schemas.CheckOutFacts, error) {
 	var facts schemas.CheckOutFacts
-	var relations, blocks, requests, loans json.RawMessage
+	var relations, blocks, requests json.RawMessage
+	var counted countedLoans
 	statement := checkOutFactsSQL
 	args := []any{
 		nullIfEmpty(subjects.UserBarcode), nullIfEmpty(subjects.ProxyUserBarcode), nullIfEmpty(subjects.ItemBarcode),
@@ -82,7 +80,7 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	}
 	dest := []any{
 		&facts.User, &facts.ProxyUser, &relations, &blocks, &facts.AutomatedBlocks,
-		&facts.Item, &facts.Holdings, &facts.Instance, &facts.OnLoan, &requests, &loans,
+		&facts.Item, &facts.Holdings, &facts.Instance, &facts.OnLoan, &requests, &counted.loans, &counted.limits,
 	}
 	if subjects.ServicePointID != "" {
 		statement, args, dest = checkInFactsSQL, append(args, subjects.ServicePointID), append(dest, &facts.Slip)
@@ -93,7 +91,7 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	}
 	err = errors.Join(
 		decodeList(relations, &facts.ProxyRelations), decodeList(blocks, &facts.ManualBlocks),
-		decodeList(requests, &facts.Requests), decodeList(loans, &facts.OpenLoans),
+		decodeList(requests, &facts.Requests), counted.complete(&facts),
 	)
 	if err != nil {
 		return schemas.CheckOutFacts{}, fmt.Errorf("reading the facts of a check-out: %w", err)

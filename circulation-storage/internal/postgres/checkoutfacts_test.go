@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
 )
 
@@ -118,6 +120,57 @@ func TestCommitStore_ReadCheckOutFacts_OfNothing(t *testing.T) {
 		if got, err := json.Marshal(l.readFacts(s)); err != nil || string(got) != `{"onLoan":false}` {
 			t.Errorf("%s: got %s %v, want nothing", name, got, err)
 		}
+	}
+}
+
+// addGroupLimits gives the patron a group with limits, and the conditions that block borrowing.
+func (l desk) addGroupLimits(patron uuid.UUID, limits map[string]string) {
+	l.t.Helper()
+	group := l.addNamed("usergroup")
+	l.exec(`UPDATE {schema}.users SET jsonb = jsonb || jsonb_build_object('patronGroup', $2::uuid) WHERE id = $1::uuid`, patron, group)
+	for condition, value := range limits {
+		l.exec(`INSERT INTO {schema}.patron_block_conditions (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::text, 'name', $1::text,
+			'message', 'M ' || $1::text, 'blockBorrowing', true))`, condition)
+		for _, limited := range []uuid.UUID{group, uuid.New()} {
+			l.exec(`INSERT INTO {schema}.patron_block_limits (id, jsonb) VALUES (gen_random_uuid(), jsonb_build_object('patronGroupId', $1::uuid,
+				'conditionId', $2::text) || $3::jsonb)`, limited, condition, value)
+		}
+	}
+}
+
+func TestCommitStore_ReadCheckOutFacts_HasTheLimitsOfTheGroup(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	patron := l.addUser("p-1")
+	l.addGroupLimits(patron, map[string]string{
+		records.ItemsChargedOut: `{"value":2}`, records.OverdueItems: `{"value":0}`, records.LostItems: `{}`, records.OutstandingFeesFines: `{"value":0.5}`,
+	})
+	l.exec(`INSERT INTO {schema}.patron_block_limits (id, jsonb) SELECT gen_random_uuid(), jsonb || '{"value":9}' FROM {schema}.patron_block_limits`)
+	l.exec(`UPDATE {schema}.patron_block_limits SET jsonb = jsonb - 'value' WHERE condition_id = $1::uuid`, records.LostItems)
+	l.exec(`INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, '{"automatedPatronBlocks":[{"message":"fees"}]}')`, patron)
+	l.addLoan(patron, "Open", "Checked out", "")
+	l.addDueLoan(patron, time.Hour, "Checked out", "")
+	want := []schemas.BlockLimit{
+		{Limit: schemas.LoanLimit{Max: 2}, Message: "M " + records.ItemsChargedOut},
+		{Limit: schemas.LoanLimit{Max: 1, OverdueMinutes: 1}, Message: "M " + records.OverdueItems},
+	}
+	facts := l.readFacts(schemas.CheckOutSubjects{UserBarcode: "p-1"})
+	if !slices.Equal(facts.BlockLimits, want) {
+		t.Errorf("got limits %+v, want %+v", facts.BlockLimits, want)
+	}
+	blocks, err := postgres.NewPatronBlockStore(l.db).PatronBlocks(l.ctx(), patron.String())
+	if err != nil || string(blocks) != string(facts.AutomatedBlocks) {
+		t.Errorf("got %s, %v, want the blocks of the facts, %s", blocks, err, facts.AutomatedBlocks)
+	}
+	for _, part := range []string{`"message":"fees"`, `"message":"M ` + records.ItemsChargedOut, `"message":"M ` + records.OverdueItems} {
+		if strings.Count(string(blocks), part) != 1 {
+			t.Errorf("got %s, want one block with %s", blocks, part)
+		}
+	}
+	other := l.addUser("p-2")
+	l.addLoan(other, "Open", "Checked out", "")
+	if facts := l.readFacts(schemas.CheckOutSubjects{UserBarcode: "p-2"}); facts.BlockLimits != nil || facts.AutomatedBlocks != nil {
+		t.Errorf("a patron without a group has %+v and %s", facts.BlockLimits, facts.AutomatedBlocks)
 	}
 }
 

@@ -120,6 +120,7 @@ type lending struct {
 
 	limit              int       // 0 is none
 	material, loanType uuid.UUID // that limit counts; Nil is all
+	limits             string    // JSON of others, which come first
 }
 
 // withLock is a check-out of a new loan by a patron who holds the lock.
@@ -153,7 +154,18 @@ func (c lending) body() []byte {
 		fence += `,"releaseLock":true`
 	}
 	if c.limit != 0 {
-		fence += fmt.Sprintf(`,"limit":{"max":%d,"materialTypeId":%q,"loanTypeId":%q}`, c.limit, c.material, c.loanType)
+		limit := schemas.LoanLimit{Max: c.limit}
+		if c.material != uuid.Nil {
+			limit.MaterialTypeID = c.material.String()
+		}
+		if c.loanType != uuid.Nil {
+			limit.LoanTypeID = c.loanType.String()
+		}
+		own, _ := json.Marshal(limit)
+		fence += `,"limit":` + string(own)
+	}
+	if c.limits != "" {
+		fence += `,"limits":[` + c.limits + `]`
 	}
 	if c.session != uuid.Nil {
 		fence += fmt.Sprintf(`,"sessionId":%q`, c.session)

@@ -9,7 +9,6 @@ import (
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/fault"
 )
 
 // RulesStore keeps each tenant's circulation rules.
@@ -67,20 +66,25 @@ type PatronBlockStore struct{ db *DB }
 func NewPatronBlockStore(db *DB) *PatronBlockStore { return &PatronBlockStore{db: db} }
 
 const (
-	patronBlocksSQL    = `SELECT jsonb FROM {schema}.automated_patron_blocks WHERE user_id = $1::uuid`
+	patronBlocksSQL = `
+WITH patron AS (SELECT id, patron_group FROM {schema}.users WHERE id = $1::uuid)
+SELECT (SELECT jsonb FROM {schema}.automated_patron_blocks WHERE user_id = $1::uuid), ` + openLoansSQL + `, ` + groupLimitsSQL
 	setPatronBlocksSQL = `
 INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, $2::jsonb)
 ON CONFLICT ON CONSTRAINT automated_patron_blocks_pkey DO UPDATE SET jsonb = excluded.jsonb`
 )
 
-// PatronBlocks returns what was stored for a patron. Fault: NotFound.
+// PatronBlocks returns what was stored for a patron, and the blocks by limits of the patron's group.
+// It is nil if there are none.
 func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (json.RawMessage, error) {
-	var doc json.RawMessage
-	err := s.db.readRow(ctx, s.db.pool, "reading automated patron blocks", patronBlocksSQL, []any{userID}, &doc)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fault.New(fault.NotFound, "Not found: no automated blocks are stored for the patron")
+	var facts schemas.CheckOutFacts
+	var counted countedLoans
+	err := s.db.readRow(ctx, s.db.pool, "reading automated patron blocks", patronBlocksSQL, []any{userID},
+		&facts.AutomatedBlocks, &counted.loans, &counted.limits)
+	if err == nil {
+		err = counted.complete(&facts)
 	}
-	return doc, err
+	return facts.AutomatedBlocks, err
 }
 
 // SetPatronBlocks replaces what is stored for a patron by doc.

@@ -1,18 +1,21 @@
 package postgres_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -77,6 +80,56 @@ func TestItemLimit_CountsAsFolio(t *testing.T) {
 	}
 }
 
+// addDueLoan stores an open loan that is due so long ago.
+func (l desk) addDueLoan(user uuid.UUID, ago time.Duration, itemStatus, more string) {
+	l.t.Helper()
+	id, item := uuid.New(), l.addItem(itemStatus, "")
+	l.exec(`INSERT INTO {schema}.loan (id, jsonb) VALUES ($1, $2)`, id, fmt.Sprintf(`{"id":%q,"userId":%q,"itemId":%q,"status":{"name":"Open"},"dueDate":%q%s}`,
+		id, user, item, time.Now().Add(-ago).UTC().Format(time.RFC3339), more))
+}
+
+func TestLimits_CountWhatTheyName(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	const recalled, notRecalled = `,"dueDateChangedByRecall":true`, `,"dueDateChangedByRecall":false`
+	user := l.addUser("p-1")
+	held := l.lock(user)
+	l.addDueLoan(user, -time.Hour, "Checked out", recalled)
+	l.addDueLoan(user, time.Second, "Checked out", recalled) // not overdue for a minute
+	l.addDueLoan(user, time.Hour+5*time.Second, "Checked out", notRecalled)
+	l.addDueLoan(user, 25*time.Hour, "Checked out", recalled)
+	l.addDueLoan(user, 50*time.Hour, "Declared lost", "")
+	l.addDueLoan(user, 99*time.Hour, "Claimed returned", recalled) // does not count
+	l.addLoan(user, "Open", "Aged to lost", "")                    // is due on no date
+	l.addLoan(user, "Closed", "Available", "")
+	loans := l.readFacts(schemas.CheckOutSubjects{UserBarcode: "p-1"}).OpenLoans
+	for _, tt := range []struct {
+		limit schemas.LoanLimit
+		want  int
+	}{
+		{limit: schemas.LoanLimit{}, want: 6},
+		{limit: schemas.LoanLimit{OverdueMinutes: 1}, want: 3},
+		{limit: schemas.LoanLimit{OverdueMinutes: 60}, want: 3},
+		{limit: schemas.LoanLimit{OverdueMinutes: 61}, want: 2},
+		{limit: schemas.LoanLimit{OverdueMinutes: 1, Recalled: true}, want: 1},
+		{limit: schemas.LoanLimit{OverdueMinutes: 24*60 + 1, Recalled: true}, want: 1},
+		{limit: schemas.LoanLimit{Lost: true}, want: 2},
+		{limit: schemas.LoanLimit{Lost: true, OverdueMinutes: 1}, want: 1},
+	} {
+		if got := tt.limit.Count(loans); got != tt.want {
+			t.Errorf("%+v: the facts count %d of %+v, want %d", tt.limit, got, loans, tt.want)
+		}
+		tt.limit.Max = tt.want
+		own, err := json.Marshal(tt.limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := lending{loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1, limits: `{"max":99},` + string(own)}
+		l.wantCount(fmt.Sprintf("%+v", tt.limit), c, tt.want)
+		l.wantUntouched(c.item)
+	}
+}
+
 // wantCount sends a check-out that the limit must refuse, with n open loans counted.
 func (l desk) wantCount(what string, c lending, n int) {
 	l.t.Helper()
@@ -116,8 +169,16 @@ func TestCheckOut_RefusesALoanBeyondTheLimit(t *testing.T) {
 func TestCheckOut_CountsAfterTheFence(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	first := l.withLock(uuid.New(), l.addItem("Available", ""))
-	first.limit = 1
+	for _, limits := range []string{`{"max":1}`, `{"max":9},{"max":1,"overdueMinutes":1}`} {
+		first := l.withLock(uuid.New(), l.addItem("Available", ""))
+		first.limits = limits // the loan is due in the past
+		l.wantSecondCounted(first)
+	}
+}
+
+// wantSecondCounted sends the check-out and another one at once, which the limit must refuse.
+func (l desk) wantSecondCounted(first lending) {
+	l.t.Helper()
 	second := first
 	second.loan, second.item = uuid.New(), l.addItem("Available", "")
 	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, first.item) // stops the first one behind its fence
@@ -131,10 +192,10 @@ func TestCheckOut_CountsAfterTheFence(t *testing.T) {
 	wg.Go(func() { l.wantCount("the second commit", second, 1) })
 	l.waitUntilBlocked(2)
 	if err := held.Rollback(l.ctx()); err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("the first commit: %v", err)
+		l.t.Errorf("the first commit: %v", err)
 	}
 	wg.Wait()
 	l.wantUntouched(second.item)
@@ -152,8 +213,12 @@ func TestItemLimit_UsesTheIndexOfOpenLoans(t *testing.T) {
 		FROM {schema}.loan, generate_series(1, 4)`) // most loans are closed
 	l.exec(`ANALYZE {schema}.item`)
 	l.exec(`ANALYZE {schema}.loan`)
-	for name, types := range map[string]*uuid.UUID{"all": nil, "of one type": new(uuid.UUID)} {
-		rows, _ := l.db.Pool().Query(l.ctx(), `EXPLAIN `+l.sql(postgres.CountOpenLoansSQL), uuid.New(), types, types)
+	for name, limits := range map[string]string{
+		"all":         `[{"max":3}]`,
+		"of one type": `[{"max":3,"materialTypeId":"` + uuid.NewString() + `","loanTypeId":"` + uuid.NewString() + `"}]`,
+		"several":     `[{"max":3},{"max":3,"overdueMinutes":1},{"max":3,"lost":true}]`,
+	} {
+		rows, _ := l.db.Pool().Query(l.ctx(), `EXPLAIN `+l.sql(postgres.CountOpenLoansSQL), uuid.New(), limits)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			t.Fatal(err)

@@ -176,6 +176,26 @@ func TestData_RulesNameExistingRecords(t *testing.T) {
 	}
 }
 
+// FOLIO's clients know the conditions by their ids. None of them blocks until staff say so.
+func TestData_HasTheConditionsOfFOLIO(t *testing.T) {
+	t.Parallel()
+	list := readLibrary(t)["patron_block_conditions"]
+	for id, name := range map[string]string{
+		records.ItemsChargedOut: "Maximum number of items charged out", records.LostItems: "Maximum number of lost items",
+		records.OverdueItems: "Maximum number of overdue items", records.OverdueRecalls: "Maximum number of overdue recalls",
+		records.DaysOfOverdueRecall: "Recall overdue by maximum number of days", records.OutstandingFeesFines: "Maximum outstanding fee/fine balance",
+	} {
+		if !slices.ContainsFunc(list, func(r records.Record) bool {
+			return r.ID() == id && r.Text("name") == name && r.Text("message") == "" && r["blockBorrowing"] == false
+		}) {
+			t.Errorf("there is no condition %s %q", id, name)
+		}
+	}
+	if len(list) != 6 {
+		t.Errorf("got %d conditions, want 6", len(list))
+	}
+}
+
 // The demonstrations rely on it.
 func TestData_HasMoreBooksThanTheLimit(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,6 @@ var (
 	errHeld    = fault.New(fault.LockHeld, "Unable to acquire lock")
 	errFull    = fault.New(fault.LockQueueFull, "too many wait")
 	errDown    = fault.New(fault.Internal, "storage is broken")
-	errLimit   = fault.New(fault.LimitReached, "the patron has 3 open loans")
 	errChanged = fault.New(fault.ItemChanged, "item has another version")
 )
 
@@ -71,7 +70,7 @@ func TestCheckOut_TakesNoLockWithTheFeatureOff(t *testing.T) {
 	if _, err := w.checkOut(t); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.requests) != 0 || w.commits[0].LockID != "" || w.commits[0].Limit != nil || w.commits[0].SettingsVersion != "7" {
+	if len(w.requests) != 0 || w.commits[0].LockID != "" || len(w.commits[0].Limits) > 0 || w.commits[0].SettingsVersion != "7" {
 		t.Errorf("asked for %v, committed %+v", w.requests, w.commits[0])
 	}
 }
@@ -179,7 +178,7 @@ func TestCheckOut_TakesALostLockAgainForTheSameLoan(t *testing.T) {
 		if len(w.commits) != 2 || string(w.commits[0].Loan) != string(w.commits[1].Loan) || w.commits[0].LockID == w.commits[1].LockID {
 			t.Errorf("committed %+v", w.commits)
 		}
-		if w.commits[0].Limit == nil || w.commits[1].Limit == nil {
+		if len(w.commits[0].Limits) != 1 || len(w.commits[1].Limits) != 1 {
 			t.Errorf("committed %+v, want a count under each lock", w.commits)
 		}
 		if len(w.released) != 2 {

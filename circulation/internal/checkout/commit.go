@@ -69,7 +69,7 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 }
 
 // sendPlan sends the commit, and repeats it while its outcome is unknown. It settles an outcome
-// that stays unknown. Under a lock the limit goes with the commit, and a recount that refuses is
+// that stays unknown. Under a lock the limits go with the commit, and a recount that refuses is
 // answered as the first count's refusal.
 func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) {
 	p := a.plan
@@ -84,8 +84,9 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", RequestID: p.fills,
 		TitleLevel: p.facts.Queue.TitleLevel, ClaimID: p.req.ClaimID,
 	}
+	limits := p.listLimits(ctx)
 	if a.lockID != "" {
-		body.Limit = p.findLimit()
+		body.Limits = limits.listCounted()
 	}
 	if a.lockID == "" || a.settings.Announced {
 		body.SettingsVersion = a.settings.Version
@@ -100,7 +101,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	})
 	switch {
 	case fault.Is(err, fault.LimitReached):
-		return result, p.refuseLimit(ctx).Err()
+		return result, limits.findReached(err).Err()
 	case err != nil && library.IsUnknown(err):
 		return a.settleOutcome(context.WithoutCancel(ctx), err)
 	}

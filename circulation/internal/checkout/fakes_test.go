@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ type world struct {
 	*librarytest.Records
 	onLoan  bool
 	proxies []library.ProxyRelation
+
+	blockLimits []schemas.BlockLimit // of Ann's group
 
 	overloaded error    // of every check-out that wants a place
 	entered    []string // the patrons with a place
@@ -66,6 +69,15 @@ func (w *world) service() *checkout.Service {
 	}
 }
 
+// newLimitReached is storage's refusal of a commit because of the limits at these places.
+func newLimitReached(places ...int) error {
+	f := fault.New(fault.LimitReached, "the patron has 3 open loans")
+	for _, i := range places {
+		f.Details = append(f.Details, fault.StorageDetail("the patron has 3 open loans", fault.Param("openLoans", "3"), fault.Param("limit", strconv.Itoa(i))))
+	}
+	return f
+}
+
 // checkOut lends the book to Ann.
 func (w *world) checkOut(t *testing.T) (checkout.Lent, error) {
 	t.Helper()
@@ -85,6 +97,7 @@ func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects)
 	seen, err := w.Records.Snapshot(ctx, subjects)
 	seen.OnLoan = w.onLoan
 	if seen.User != nil {
+		seen.BlockLimits = w.blockLimits
 		seen.OpenLoans = []schemas.OpenLoans{{MaterialTypeID: w.Book.MaterialTypeID, LoanTypeID: w.Book.LoanTypeID(), Count: w.nextOpen()}}
 	}
 	if seen.User != nil && seen.ProxyUser != nil && seen.User.ID == librarytest.AnnID && seen.ProxyUser.ID == librarytest.CarlID {
@@ -175,8 +188,8 @@ func (w *world) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.Check
 			return schemas.CheckOutResult{}, err
 		}
 	}
-	if c.Limit != nil && w.nextOpen() >= c.Limit.Max {
-		return schemas.CheckOutResult{}, errLimit
+	if n := len(c.Limits); n > 0 && w.nextOpen() >= c.Limits[n-1].Max { // the policy's comes last
+		return schemas.CheckOutResult{}, newLimitReached(n - 1)
 	}
 	return schemas.CheckOutResult{Loan: c.Loan, Item: json.RawMessage(`{"status":{"name":"Checked out"}}`), LockReleased: w.releases && c.ReleaseLock}, nil
 }

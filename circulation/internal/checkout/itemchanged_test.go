@@ -91,7 +91,7 @@ func TestChangedItem_IsCountedByItsNewType(t *testing.T) {
 	if want := []string{"Patron has reached maximum limit of 3 items for material type"}; !slices.Equal(librarytest.Messages(err), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	if len(c.commits) != 2 || c.commits[0].Limit.MaterialTypeID != librarytest.BookTypeID || c.commits[1].Limit.MaterialTypeID != dvdTypeID {
+	if len(c.commits) != 2 || c.commits[0].Limits[0].MaterialTypeID != librarytest.BookTypeID || c.commits[1].Limits[0].MaterialTypeID != dvdTypeID {
 		t.Errorf("committed %+v, want the limit of the old type and then that of the new one", c.commits)
 	}
 }

@@ -106,8 +106,8 @@ func TestOrder_GrantThenCommitThatCounts(t *testing.T) {
 					t.Errorf("got  %q\nwant %q", r.calls, want)
 				}
 				for i, c := range r.commits {
-					if c.LockID != r.held[i] || c.Limit == nil || *c.Limit != (schemas.ItemLimit{Max: 3, MaterialTypeID: librarytest.BookTypeID}) {
-						t.Errorf("commit %d names the lock %q and the limit %+v, want %q and 3 books", i, c.LockID, c.Limit, r.held[i])
+					if c.LockID != r.held[i] || !slices.Equal(c.Limits, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID}}) {
+						t.Errorf("commit %d names the lock %q and the limit %+v, want %q and 3 books", i, c.LockID, c.Limits, r.held[i])
 					}
 				}
 			})

@@ -27,6 +27,7 @@ type plan struct {
 
 	limit      policy.ItemLimit
 	limited    bool
+	unblocked  bool           // staff lift the patron's blocks
 	standing   *LimitStanding // at the last count of circulation; nil before the first
 	overridden bool           // staff lift a block
 	fills      string         // id of the borrower's own request; empty for none
@@ -94,6 +95,7 @@ func (p *plan) checkBlocks(ctx context.Context, now time.Time) fault.List {
 		return nil
 	}
 	if lifted, found := p.liftBlock(ctx, patronBlock); lifted {
+		p.unblocked = true // under the lock too
 		return found
 	}
 	found := p.facts.ListBlocks("borrowing", now,

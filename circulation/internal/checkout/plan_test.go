@@ -155,11 +155,11 @@ func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 	const rest = " r r1 n n1 o o1 i i1\n"
 	tests := map[string]struct {
 		rule string
-		want *schemas.ItemLimit // of the count under the lock
+		want []schemas.LoanLimit // of the count under the lock
 	}{
-		"by material type":       {"m " + librarytest.BookTypeID, &schemas.ItemLimit{Max: 3, MaterialTypeID: librarytest.BookTypeID}},
-		"by loan type":           {"t " + librarytest.CanLendID, &schemas.ItemLimit{Max: 3, LoanTypeID: librarytest.CanLendID}},
-		"by both":                {"m " + librarytest.BookTypeID + " + t " + librarytest.CanLendID, &schemas.ItemLimit{Max: 3, MaterialTypeID: librarytest.BookTypeID, LoanTypeID: librarytest.CanLendID}},
+		"by material type":       {"m " + librarytest.BookTypeID, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID}}},
+		"by loan type":           {"t " + librarytest.CanLendID, []schemas.LoanLimit{{Max: 3, LoanTypeID: librarytest.CanLendID}}},
+		"by both":                {"m " + librarytest.BookTypeID + " + t " + librarytest.CanLendID, []schemas.LoanLimit{{Max: 3, MaterialTypeID: librarytest.BookTypeID, LoanTypeID: librarytest.CanLendID}}},
 		"by patron group, never": {"g " + librarytest.AdultsID, nil},
 	}
 	for name, tt := range tests {
@@ -170,8 +170,8 @@ func TestPlan_LimitCountsWhatItsRuleNames(t *testing.T) {
 			if _, err := w.checkOut(t); err != nil {
 				t.Fatal(err)
 			}
-			if got := w.commits[0].Limit; !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("the commit has the limit %+v, want %+v", got, tt.want)
+			if got := w.commits[0].Limits; !slices.Equal(got, tt.want) {
+				t.Errorf("the commit has the limits %+v, want %+v", got, tt.want)
 			}
 		})
 	}

@@ -65,7 +65,7 @@ func TestCommit_AfterAnAnnouncementEnded(t *testing.T) {
 	if len(w.commits) != 2 || w.commits[1].SettingsVersion != "9" || w.commits[1].LockID == w.commits[0].LockID || w.commits[1].LockID == "" {
 		t.Errorf("committed %+v, want the second under a new lock and the new version", w.commits)
 	}
-	if len(w.released) != 2 || w.commits[0].Limit == nil || w.commits[1].Limit == nil {
+	if len(w.released) != 2 || len(w.commits[0].Limits) != 1 || len(w.commits[1].Limits) != 1 {
 		t.Errorf("released %v, committed %+v, want both locks released and a count under each", w.released, w.commits)
 	}
 }

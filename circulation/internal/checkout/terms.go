@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/google/uuid"
 
@@ -68,44 +67,6 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 		return nil, err
 	}
 	return fault.List{library.NewCausedDetail(library.CausePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
-}
-
-// checkLimit compares the limit with the open loans that were read with the patron. It is a first
-// check, which saves a patron at the limit the wait for the lock.
-func (p *plan) checkLimit(ctx context.Context) fault.List {
-	counted := p.findLimit()
-	if counted == nil {
-		return nil
-	}
-	n := p.facts.CountOpenLoans(counted.MaterialTypeID, counted.LoanTypeID)
-	p.standing = &LimitStanding{Max: p.limit.Max, Open: n, Reached: p.limit.IsReached(n), Message: p.limit.Message}
-	if !p.standing.Reached {
-		return nil
-	}
-	return p.refuseLimit(ctx)
-}
-
-// findLimit returns the limit with the types of the item that it counts; nil if none applies.
-func (p *plan) findLimit() *schemas.ItemLimit {
-	if !p.limited {
-		return nil
-	}
-	counted := &schemas.ItemLimit{Max: p.limit.Max}
-	if p.limit.ByMaterialType {
-		counted.MaterialTypeID = p.facts.Copy.Item.MaterialTypeID
-	}
-	if p.limit.ByLoanType {
-		counted.LoanTypeID = p.facts.Copy.Item.LoanTypeID()
-	}
-	return counted
-}
-
-// refuseLimit returns FOLIO's refusal of a check-out that would exceed the limit.
-func (p *plan) refuseLimit(ctx context.Context) fault.List {
-	d := fault.Refusal(p.limit.Code, p.limit.Message, fault.Param("itemBarcode", p.req.ItemBarcode),
-		fault.Param("itemLimit", strconv.Itoa(p.limit.Max)))
-	d.OverridableBlock = itemLimitBlock.check.Describe(ctx)
-	return fault.List{d}
 }
 
 // chooseDueDate returns the date that staff chose for an item that is not loanable, else the

@@ -25,7 +25,7 @@ func TestForcedPolicy_NeedsNoRules(t *testing.T) {
 	if _, err := w.service().CheckOut(ctx, ask(librarytest.ThreeID)); err != nil {
 		t.Fatal(err)
 	}
-	if w.commits[0].Limit != nil || !contains(w, `"loanPolicyId":"`+librarytest.ThreeID+`"`) {
+	if len(w.commits[0].Limits) > 0 || !contains(w, `"loanPolicyId":"`+librarytest.ThreeID+`"`) {
 		t.Errorf("committed %+v, want no limit and the policy", w.commits[0])
 	}
 	w.NoPolicy = true

@@ -27,8 +27,10 @@ type Snapshot struct {
 	OnLoan   bool                    // the item has an open loan
 	Requests []schemas.QueuedRequest // the open ones of the item's queue
 
-	// OpenLoans counts the user's open loans as FOLIO's item limit does.
+	// OpenLoans counts the user's open loans as limits do.
 	OpenLoans []schemas.OpenLoans
+	// BlockLimits are those of the user's group that block borrowing, reached or not.
+	BlockLimits []schemas.BlockLimit
 
 	Slip Slip // only for a check-in
 }
@@ -65,7 +67,8 @@ type Facts struct {
 	Group           Group
 	ManualBlocks    []ManualBlock
 	AutomatedBlocks []AutomatedBlock
-	OpenLoans       []schemas.OpenLoans // of the user, as the item limit counts
+	OpenLoans       []schemas.OpenLoans  // of the user, as limits count
+	BlockLimits     []schemas.BlockLimit // of the user's group
 
 	Proxy          User // who borrows for the user
 	ProxyFound     bool
@@ -121,7 +124,7 @@ func (f *Facts) ReadSubjects(ctx context.Context, records Records, subjects sche
 	if seen.ProxyUser != nil {
 		f.Proxy, f.ProxyFound = *seen.ProxyUser, true
 	}
-	f.ProxyRelations, f.OpenLoans = seen.ProxyRelations, seen.OpenLoans
+	f.ProxyRelations, f.OpenLoans, f.BlockLimits = seen.ProxyRelations, seen.OpenLoans, seen.BlockLimits
 	f.ManualBlocks, f.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks
 	f.noteItem(seen)
 	g, ctx := errgroup.WithContext(ctx)
@@ -148,7 +151,7 @@ func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
 	f.Queue.TitleLevel = titleLevel
 	f.noteItem(seen)
 	if seen.User != nil && seen.User.ID == f.User.ID { // no other patron has the barcode by now
-		f.OpenLoans = seen.OpenLoans
+		f.OpenLoans, f.BlockLimits = seen.OpenLoans, seen.BlockLimits
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	f.readShelf(ctx, g, records)
@@ -183,19 +186,6 @@ func FindInto[T any](ctx context.Context, g *errgroup.Group, to *T, found *bool,
 		*to, *found, err = fault.Found(find(ctx, id))
 		return err
 	})
-}
-
-// CountOpenLoans returns how many of the user's open loans have the types. An empty type does not
-// narrow the count.
-func (f *Facts) CountOpenLoans(materialTypeID, loanTypeID string) int {
-	counts := func(wanted, id string) bool { return wanted == "" || strings.EqualFold(wanted, id) }
-	n := 0
-	for _, l := range f.OpenLoans {
-		if counts(materialTypeID, l.MaterialTypeID) && counts(loanTypeID, l.LoanTypeID) {
-			n += l.Count
-		}
-	}
-	return n
 }
 
 // FindFirst returns the first request that the copy can fill; false if there is none.

@@ -86,10 +86,15 @@ func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock
 	}
 	for _, b := range f.AutomatedBlocks {
 		if automated(b) {
-			found = append(found, fault.Refusal("USER_IS_BLOCKED_AUTOMATICALLY", b.Message))
+			found = append(found, NewAutomatedBlock(b.Message))
 		}
 	}
 	return found
+}
+
+// NewAutomatedBlock returns the detail of an automated block.
+func NewAutomatedBlock(message string) fault.Detail {
+	return fault.Refusal("USER_IS_BLOCKED_AUTOMATICALLY", message)
 }
 
 // Criteria returns what the circulation rules are asked about. Fault: Internal, in FOLIO's words,

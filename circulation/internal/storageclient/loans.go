@@ -47,6 +47,7 @@ func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects
 		Requests  []schemas.QueuedRequest `json:"requests"`
 		OpenLoans []schemas.OpenLoans     `json:"openLoans"`
 		Slip      library.Slip            `json:"slip"`
+		Limits    []schemas.BlockLimit    `json:"blockLimits"`
 	}
 	a, err := call(ctx, c, r, "onLoan", func(a answer) bool { return a.OnLoan != nil })
 	if err != nil {
@@ -55,7 +56,8 @@ func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects
 	return library.Snapshot{
 		User: a.User, ProxyUser: a.ProxyUser, ProxyRelations: a.ProxyRelations,
 		ManualBlocks: a.ManualBlocks, AutomatedBlocks: a.AutomatedBlocks.Blocks,
-		Item: a.Item, Holdings: a.Holdings, Instance: a.Instance, OnLoan: *a.OnLoan, Requests: a.Requests, OpenLoans: a.OpenLoans, Slip: a.Slip,
+		Item: a.Item, Holdings: a.Holdings, Instance: a.Instance, OnLoan: *a.OnLoan, Requests: a.Requests, OpenLoans: a.OpenLoans,
+		BlockLimits: a.Limits, Slip: a.Slip,
 	}, nil
 }
 
