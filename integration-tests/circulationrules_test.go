@@ -42,6 +42,33 @@ func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
 	}
 }
 
+func TestCirculationRules_WarnOfLimitsThatCountNothing(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{}, 3)
+	put := func(rules string) []string {
+		t.Helper()
+		a := callEndpoint(t, p.machines[0], http.MethodPut, "/circulation/rules", record{"rulesAsText": rules})
+		if a.Status != http.StatusNoContent {
+			t.Fatalf("got %d %s", a.Status, a.Body)
+		}
+		return a.Header.Values("X-Rules-Warning")
+	}
+	free := p.addLoanPolicy(t, "Free", nil)
+	rules := strings.Replace(p.formatRules("m "+p.MaterialTypeID, p.PolicyID, "s "+p.LocationID, free), "l "+p.PolicyID, "l "+free, 1)
+	if got := put(rules); got != nil {
+		t.Errorf("rules whose limit counts have the warnings %q", got)
+	}
+	got := put(rules + "g " + p.GroupID + ": " + formatPolicies(p.PolicyID) + "\n")
+	want := "line 5: the item limit 3 of the loan policy " + p.PolicyID + " counts nothing, because the rule names neither a material type nor a loan type"
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	got = put(rules + strings.Repeat("g "+p.GroupID+": "+formatPolicies(p.PolicyID)+"\n", 25))
+	if len(got) != 21 || got[20] != "5 more rules like these" {
+		t.Errorf("got %q, want 20 warnings and the number of the others", got)
+	}
+}
+
 func TestCirculationRules_ReachAllInstances(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{Storages: 2, Circulations: 2, CirculationEnv: enableLock()}, 1000)

@@ -33,6 +33,7 @@ const (
 	MaySeeCheckOuts   = "circulation.check-out-history.collection.get"
 	MaySeeFigures     = "circulation.check-out-figures.get"
 	MayExplain        = "circulation.check-out-explanation.post"
+	MaySeeRules       = "circulation.rules.get" // FOLIO's
 )
 
 // Settings keeps the check-out lock's settings of the tenant in ctx.
@@ -55,6 +56,8 @@ type Storage interface {
 	PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
 	// Figures are about the last minutes, 1 to schemas.MaxFigureMinutes.
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
+	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
+	LoanPolicies
 	// Users returns those of the ids that are of users.
 	Users(ctx context.Context, ids []string) ([]library.User, error)
 	// UserByBarcode finds a patron. Fault: NotFound.

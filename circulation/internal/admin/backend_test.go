@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
@@ -35,6 +36,9 @@ type backend struct {
 	change  settings.Change
 	problem error
 	delay   time.Duration // of Figures
+
+	rules    string
+	policies []policy.LoanPolicy
 }
 
 func (b *backend) note(format string, args ...any) error {
@@ -42,6 +46,14 @@ func (b *backend) note(format string, args ...any) error {
 	defer b.mu.Unlock()
 	b.asked = append(b.asked, fmt.Sprintf(format, args...))
 	return b.err
+}
+
+func (b *backend) StoredRules(context.Context) (schemas.CirculationRules, error) {
+	return schemas.CirculationRules{RulesAsText: b.rules}, b.note("rules")
+}
+
+func (b *backend) LoanPolicyRecords(_ context.Context, ids []string) ([]policy.LoanPolicy, error) {
+	return b.policies, b.note("policies %s", ids)
 }
 
 func (b *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {

@@ -41,6 +41,9 @@ const (
 type backend struct {
 	err error // of every call
 
+	itemLimit int          // of the loan policy; 0 is none
+	log       *slog.Logger // of the handlers; nil discards
+
 	matching int // loans or requests in a list; 0 is one
 
 	asked     checkout.Request
@@ -161,6 +164,14 @@ func (b *backend) LoanPolicies(_ context.Context, ids []string) ([]string, error
 	return nil, b.err
 }
 
+// LoanPolicyRecords has the policy with an item limit.
+func (b *backend) LoanPolicyRecords(_ context.Context, ids []string) ([]policy.LoanPolicy, error) {
+	if slices.Contains(ids, policyID) {
+		return []policy.LoanPolicy{{ID: policyID, Name: "Three", ItemLimit: b.itemLimit}}, b.err
+	}
+	return nil, b.err
+}
+
 func (b *backend) RequestPolicies(_ context.Context, ids []string) ([]string, error) {
 	if slices.Contains(ids, requestPolicyID) {
 		return []string{requestPolicyID}, b.err
@@ -178,7 +189,7 @@ func (b *backend) NoticePolicies(_ context.Context, ids []string) ([]string, err
 // send makes a request of a service with this backend.
 func (b *backend) send(t *testing.T, method, target, body string) (status int, header http.Header, answer string) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	log := cmp.Or(b.log, slog.New(slog.DiscardHandler))
 	mode := cmp.Or(b.mode, auth.None)
 	handler := web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,

@@ -1,8 +1,12 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,6 +169,39 @@ const goodRules = "priority: first-line\nm book: l " + policyID + " r " + reques
 func quoted(s string) string {
 	raw, _ := json.Marshal(s) // a string can always be written
 	return string(raw)
+}
+
+func TestRules_AreStoredWithAWarningForEachUncountedLimit(t *testing.T) {
+	t.Parallel()
+	_, policies, _ := strings.Cut(goodRules, "m book")
+	line, _, _ := strings.Cut(policies, "\n")
+	text := strings.Replace(goodRules, "m book", "g adults"+line+"\nm book", 1)
+	var logged bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logged, nil))
+	b := &backend{itemLimit: 3, log: log}
+	status, header, _ := b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(text)+`}`)
+	want := func(line int, rule string) string {
+		return fmt.Sprintf("line %d: the item limit 3 of the loan policy %s counts nothing, because %s names neither a material type nor a loan type", line, policyID, rule)
+	}
+	if got := header.Values("X-Rules-Warning"); status != http.StatusNoContent || b.rules != text ||
+		!slices.Equal(got, []string{want(2, "the rule"), want(4, "the fallback")}) {
+		t.Errorf("got %d with %q, stored %q", status, got, b.rules)
+	}
+	if line := logged.String(); strings.Count(line, "level=WARN") != 1 || !strings.Contains(line, "rules=2") || !strings.Contains(line, "line 2: ") {
+		t.Errorf("logged %s, want one warning", line)
+	}
+
+	logged.Reset()
+	b = &backend{log: log}
+	status, header, _ = b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(text)+`}`)
+	if status != http.StatusNoContent || header.Get("X-Rules-Warning") != "" || strings.Contains(logged.String(), "WARN") {
+		t.Errorf("without a limit: got %d %v, logged %s", status, header, &logged)
+	}
+	b = &backend{itemLimit: 3}
+	refused := strings.Replace(text, " i i1", "", 1)
+	if _, header, _ = b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(refused)+`}`); header.Get("X-Rules-Warning") != "" {
+		t.Errorf("refused rules have the warning %q", header.Get("X-Rules-Warning"))
+	}
 }
 
 func TestRules_AreStoredOnlyIfUsable(t *testing.T) {

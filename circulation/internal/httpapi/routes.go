@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
@@ -40,6 +41,7 @@ type Loans interface {
 type Rules interface {
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
 	PutRules(ctx context.Context, text string) error
+	admin.LoanPolicies
 	// LoanPolicies returns those of the ids that are of loan policies.
 	LoanPolicies(ctx context.Context, ids []string) ([]string, error)
 	// RequestPolicies returns those of the ids that are of request policies.
@@ -91,7 +93,7 @@ func Routes(d Deps) []web.Route {
 		loanPath  = "/circulation/loans"
 		rulesPath = "/circulation/rules"
 	)
-	circ, rules := circulation{d}, rulesHandlers{d.Rules}
+	circ, rules := circulation{d}, rulesHandlers{d.Rules, d.Log}
 	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",

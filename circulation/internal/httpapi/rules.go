@@ -4,18 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
-type rulesHandlers struct{ rules Rules }
+type rulesHandlers struct {
+	rules Rules
+	log   *slog.Logger
+}
 
 func (h rulesHandlers) get(c echo.Context) (schemas.CirculationRules, error) {
 	return h.rules.StoredRules(c.Request().Context())
@@ -55,10 +61,38 @@ func (h rulesHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.rules.PutRules(c.Request().Context(), *sent.RulesAsText); err != nil {
+	ctx := c.Request().Context()
+	uncounted, err := admin.FindUncountedLimits(ctx, h.rules, *sent.RulesAsText)
+	if err != nil {
 		return err
 	}
+	if err := h.rules.PutRules(ctx, *sent.RulesAsText); err != nil {
+		return err
+	}
+	h.warn(c, uncounted)
 	return c.NoContent(http.StatusNoContent)
+}
+
+// WarningHeader is on the answer to rules that were stored although a limit in them counts nothing:
+// one line for each such rule.
+const WarningHeader = "X-Rules-Warning"
+
+// maxWarnings is how many lines the header has at most, so that a proxy accepts it.
+const maxWarnings = 20
+
+// warn adds the warnings to the answer and to the log.
+func (h rulesHandlers) warn(c echo.Context, uncounted []policy.UncountedLimit) {
+	for i, u := range uncounted {
+		if i == maxWarnings {
+			c.Response().Header().Add(WarningHeader, fmt.Sprintf("%d more rules like these", len(uncounted)-i))
+			break
+		}
+		c.Response().Header().Add(WarningHeader, u.String())
+	}
+	if len(uncounted) > 0 {
+		h.log.WarnContext(c.Request().Context(), "circulation rules stored; item limits in them count nothing",
+			"rules", len(uncounted), "first", uncounted[0].String())
+	}
 }
 
 // check returns a *policy.SyntaxError for a text that cannot be used.

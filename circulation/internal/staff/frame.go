@@ -47,6 +47,7 @@ var nav = []struct{ path, permission, text string }{
 	{"/check-outs", admin.MaySeeCheckOuts, "What happened"},
 	{"/contention", admin.MaySeeFigures, "Contention"},
 	{"/try", admin.MayExplain, "Try a check-out"},
+	{"/rules", admin.MaySeeRules, "Circulation rules"},
 }
 
 // show answers with a page. name is its template, current its place in the navigation.

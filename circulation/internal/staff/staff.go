@@ -37,6 +37,7 @@ type Admin interface {
 	CheckOuts(ctx context.Context, f schemas.HistoryFilter) (schemas.PastCheckOuts, error)
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
 	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
+	Rules(ctx context.Context) (admin.RulesReview, error)
 	Patrons(ctx context.Context, ids []string) (map[string]library.User, error)
 	PatronID(ctx context.Context, barcode string) (string, error)
 	ViewerName(ctx context.Context) string
@@ -133,6 +134,7 @@ func (p *Pages) Routes() []web.Route {
 		}},
 		{http.MethodGet, "/contention", admin.MaySeeFigures, p.showContention, nil},
 		{http.MethodGet, "/contention/live", admin.MaySeeFigures, p.streamContention, nil},
+		{http.MethodGet, "/rules", admin.MaySeeRules, p.showRules, nil},
 		{http.MethodGet, "/try", admin.MayExplain, p.showTrial, []web.Parameter{
 			{Name: "itemBarcode", Meaning: barcode}, {Name: "userBarcode", Meaning: barcode}, {Name: "proxyUserBarcode", Meaning: barcode},
 		}},

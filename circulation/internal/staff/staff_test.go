@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/circulation/internal/staff"
@@ -38,6 +39,7 @@ type library struct {
 	history     schemas.PastCheckOuts
 	figures     schemas.Figures
 	explanation checkout.Explanation
+	rules       admin.RulesReview
 	err         error // of what is asked
 	noFigures   error
 	noChanges   error

@@ -2,6 +2,7 @@ package storageclient
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -121,6 +122,18 @@ func (c *Client) Instances(ctx context.Context, ids []string) ([]library.Instanc
 // LoanPolicies returns the ids of those of the policies that exist.
 func (c *Client) LoanPolicies(ctx context.Context, ids []string) ([]string, error) {
 	return c.listExisting(ctx, loanPolicies, ids)
+}
+
+// LoanPolicyRecords implements admin.LoanPolicies.
+func (c *Client) LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.LoanPolicy, error) {
+	found, err := listByID[json.RawMessage](ctx, c, loanPolicies, ids)
+	var readable []policy.LoanPolicy
+	for _, raw := range found {
+		if p, err := policy.ParseLoanPolicy(raw); err == nil {
+			readable = append(readable, p)
+		}
+	}
+	return readable, err
 }
 
 // RequestPolicies returns the ids of those of the policies that exist.

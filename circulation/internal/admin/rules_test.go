@@ -1,0 +1,49 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+func TestService_ReviewsTheRules(t *testing.T) {
+	t.Parallel()
+	const rest = " r r1 n n1 o o1 i i1\n"
+	limited := []policy.LoanPolicy{{ID: "three", Name: "Three", ItemLimit: 3}}
+	for name, tt := range map[string]struct {
+		text      string
+		uncounted int // the line
+		fault     int // its line
+	}{
+		"blank":               {text: " \n"},
+		"a limit that counts": {text: "priority: last-line\nfallback-policy: l free" + rest + "m book: l three" + rest},
+		"one that does not":   {text: "priority: last-line\nfallback-policy: l free" + rest + "g adults: l three" + rest, uncounted: 3},
+		"rules with a fault":  {text: "priority: last-line\nfallback-policy: l free" + rest + "g\n", fault: 3},
+	} {
+		b := &backend{}
+		s := b.service()
+		b.rules, b.policies = tt.text, limited
+		got, err := s.Rules(t.Context())
+		if err != nil || got.Text != tt.text || (got.Fault != nil) != (tt.fault > 0) || len(got.Uncounted) != min(tt.uncounted, 1) {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+			continue
+		}
+		if got.Fault != nil && got.Fault.Line != tt.fault || tt.uncounted > 0 && got.Uncounted[0].Line != tt.uncounted {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+	b := &backend{}
+	s := b.service()
+	b.rules, b.policies = "priority: last-line\nfallback-policy: l three"+rest+"m book: l free"+rest, limited
+	if _, err := s.Rules(t.Context()); err != nil || !slices.Contains(b.asked, "policies [three free]") {
+		t.Errorf("got %v, asked %q, want both policies read", err, b.asked)
+	}
+	if b.err = context.DeadlineExceeded; !errors.Is(readError(s.Rules(t.Context())), context.DeadlineExceeded) {
+		t.Error("an outage was not returned")
+	}
+}
+
+func readError[T any](_ T, err error) error { return err }

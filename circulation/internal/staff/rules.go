@@ -1,0 +1,42 @@
+package staff
+
+import (
+	"net/http"
+	"strings"
+
+	"checkoutlock/circulation/internal/policy"
+)
+
+// The page Circulation rules: the stored text, with a warning at each rule whose item limit counts
+// nothing. FOLIO's own settings change the rules.
+
+type rulesPage struct {
+	Fault    *policy.SyntaxError
+	Warnings []policy.UncountedLimit
+	Lines    []rulesLine
+}
+
+// rulesLine is a line of the text; Warning is nil for one without.
+type rulesLine struct {
+	Number  int
+	Text    string
+	Warning *policy.UncountedLimit
+}
+
+func (p *Pages) showRules(v *visit) error {
+	review, err := p.admin.Rules(v.ctx())
+	if err != nil {
+		return err
+	}
+	shown := rulesPage{Fault: review.Fault, Warnings: review.Uncounted}
+	text := strings.TrimRight(review.Text, " \n")
+	if text != "" {
+		for i, line := range strings.Split(text, "\n") {
+			shown.Lines = append(shown.Lines, rulesLine{Number: i + 1, Text: strings.TrimRight(line, " \r")})
+		}
+	}
+	for i, w := range shown.Warnings {
+		shown.Lines[w.Line-1].Warning = &shown.Warnings[i]
+	}
+	return v.show(http.StatusOK, "rules.html", "/rules", "Circulation rules", shown)
+}

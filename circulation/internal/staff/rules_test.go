@@ -1,0 +1,47 @@
+package staff_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"checkoutlock/circulation/internal/admin"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/web/auth"
+)
+
+func (l *library) Rules(context.Context) (admin.RulesReview, error) { return l.rules, l.err }
+
+func TestRulesPage_ShowsWarningsAtTheirLines(t *testing.T) {
+	t.Parallel()
+	three := policy.LoanPolicy{Name: "Three <b>", ItemLimit: 3}
+	p := visit(t, &library{rules: admin.RulesReview{
+		Text:      "priority: last-line\nfallback-policy: l 1\n# <i>\n    g adults: l 1\n\n",
+		Uncounted: []policy.UncountedLimit{{Line: 2, Fallback: true, Policy: three}, {Line: 4, Policy: three}},
+	}}).get(t, "/staff/diku/rules")
+	p.want(t, http.StatusOK, "2 item limits count nothing",
+		"Line 2 : the limit of 3 items in the policy Three <b> counts nothing here, because the fallback names neither",
+		"4 g adults: l 1 ! the limit of 3 items in the policy Three <b> counts nothing here, because the rule names neither", "3 # <i>")
+	p.has(t, `<a href="#line-4">`, `id="line-4"`, "    g adults: l 1")
+	p.lacks(t, "<b>counts", `id="line-5"`, "cannot be used")
+}
+
+func TestRulesPage_ShowsRulesWithoutWarnings(t *testing.T) {
+	t.Parallel()
+	p := visit(t, &library{rules: admin.RulesReview{Text: "priority: last-line\nfallback-policy: l 1"}}).get(t, "/staff/diku/rules")
+	p.want(t, http.StatusOK, "2 fallback-policy: l 1")
+	p.lacks(t, "counts nothing here", "cannot be used")
+	visit(t, &library{}).get(t, "/staff/diku/rules").want(t, http.StatusOK, "This library has no circulation rules yet.")
+	p = visit(t, &library{rules: admin.RulesReview{Text: "g\n", Fault: &policy.SyntaxError{Message: "missing <x>", Line: 1}}}).get(t, "/staff/diku/rules")
+	p.want(t, http.StatusOK, "These rules cannot be used, so no check-out succeeds. Line 1: missing <x>")
+}
+
+func TestRulesPage_NeedsThePermissionOfTheRules(t *testing.T) {
+	t.Parallel()
+	header := func(permission string) http.Header {
+		return http.Header{"X-Okapi-Tenant": {"diku"}, "X-Okapi-Permissions": {`["` + permission + `"]`}}
+	}
+	l := &library{rules: admin.RulesReview{Text: "priority: last-line"}}
+	visitAs(t, l, auth.Gateway, header("circulation.rules.get")).get(t, "/staff/diku/rules").want(t, http.StatusOK, "1 priority: last-line")
+	visitAs(t, l, auth.Gateway, header(admin.MaySeeLocks)).get(t, "/staff/diku/rules").want(t, http.StatusForbidden)
+}
