@@ -49,6 +49,7 @@ func run(ctx context.Context, p command.Process) error {
 	if err := config.Load(&cfg, p.Environ); err != nil {
 		return err
 	}
+	config.SetHeapGrowth(p.Environ)
 	log := cfg.Log.New(p.Stderr, "circulation-storage")
 	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	switch name {

@@ -46,6 +46,7 @@ func serve(ctx context.Context, p command.Process) error {
 	if err := config.Load(&cfg, p.Environ); err != nil {
 		return err
 	}
+	config.SetHeapGrowth(p.Environ)
 	log := cfg.Log.New(p.Stderr, "circulation")
 	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	a, err := app.New(ctx, cfg, log)

@@ -1,0 +1,18 @@
+package config
+
+import (
+	"runtime/debug"
+
+	"github.com/caarlos0/env/v10"
+)
+
+// heapGrowth is the default of GOGC: the heap grows to four times what is in use. So little
+// is in use that Go's own default of 100 collects many times a second under load.
+const heapGrowth = 300
+
+// SetHeapGrowth makes heapGrowth the process's GOGC, unless environ sets GOGC.
+func SetHeapGrowth(environ []string) {
+	if env.ToMap(environ)["GOGC"] == "" {
+		debug.SetGCPercent(heapGrowth)
+	}
+}

@@ -1,0 +1,23 @@
+package config_test
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"checkoutlock/config"
+)
+
+//nolint:paralleltest // it changes the process
+func TestSetHeapGrowth(t *testing.T) {
+	const before = 123
+	old := debug.SetGCPercent(before)
+	defer debug.SetGCPercent(old)
+	config.SetHeapGrowth([]string{"GOGC=50"}) // Go has read it at the start
+	if got := debug.SetGCPercent(before); got != before {
+		t.Errorf("with GOGC in the environment it became %d, want %d as it was", got, before)
+	}
+	config.SetHeapGrowth([]string{"GOGC="})
+	if got := debug.SetGCPercent(before); got != 300 {
+		t.Errorf("without GOGC it is %d, want 300", got)
+	}
+}
