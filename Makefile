@@ -41,7 +41,7 @@ screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests
 
 # BASE names a revision to compare with, such as a tag. It takes about eight minutes.
-bench: ## measure the pair beside its yardsticks and write docs/benchmarks.md
+bench: ## measure the services beside yardsticks and write docs/benchmarks.md
 	go run ./integration-tests/bench -report docs/benchmarks.md $(if $(BASE),-base $(BASE))
 
 lint: $(LINT) go-lines row-locks words ## check style, words, import directions and go.mod files

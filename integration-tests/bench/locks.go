@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -128,17 +129,12 @@ func comparePairs(ctx context.Context, b *bench, r *rig, clients int) ([][]strin
 	}
 	var rows [][]string
 	for _, c := range r.contenders {
-		cpu := ""
-		for i := range 3 {
-			used := median(all[c.name], func(f pairFigures) time.Duration { return f.cpu[i] })
-			cpu += " / " + strconv.FormatInt(used.Microseconds(), 10)
-		}
 		rows = append(rows, []string{
 			strconv.Itoa(clients), c.name, fmt.Sprintf("%.0f", rate(c.name)),
 			formatRatio(rate(c.name), rate("ceiling")), formatRatio(rate(c.name), rate("plain")),
 			formatMillis(median(all[c.name], func(f pairFigures) time.Duration { return f.percentile(0.5) })),
 			formatMillis(median(all[c.name], func(f pairFigures) time.Duration { return f.percentile(0.99) })),
-			cpu[len(" / "):],
+			formatProcessorTimes(all[c.name]),
 			fmt.Sprintf("%.0f", median(all[c.name], func(f pairFigures) float64 { return f.allocations })),
 		})
 	}
@@ -147,24 +143,39 @@ func comparePairs(ctx context.Context, b *bench, r *rig, clients int) ([][]strin
 
 func drivePairs(ctx context.Context, b *bench, c contender, clients int) (pairFigures, error) {
 	users := newIDs(clients)
-	before, err := readUsage(ctx, b, c.process)
+	return driveMeasured(ctx, b, c.process, clients, func(ctx context.Context, client, _ int) error { return c.pair(ctx, users[client]) })
+}
+
+// driveMeasured is drive with the processor times for one operation.
+func driveMeasured(ctx context.Context, b *bench, p *process, clients int, operate func(context.Context, int, int) error) (pairFigures, error) {
+	before, err := readUsage(ctx, b, p)
 	if err != nil {
 		return pairFigures{}, err
 	}
-	f, err := drive(ctx, clients, b.slice, func(ctx context.Context, client, _ int) error { return c.pair(ctx, users[client]) })
+	f, err := drive(ctx, clients, b.slice, operate)
 	if err != nil {
 		return pairFigures{}, err
 	}
-	after, err := readUsage(ctx, b, c.process)
+	after, err := readUsage(ctx, b, p)
 	if err != nil {
 		return pairFigures{}, err
 	}
-	result, pairs := pairFigures{figures: f}, len(f.latencies)
+	result, n := pairFigures{figures: f}, len(f.latencies)
 	for i := range result.cpu {
-		result.cpu[i] = (after.cpu[i] - before.cpu[i]) / time.Duration(pairs)
+		result.cpu[i] = (after.cpu[i] - before.cpu[i]) / time.Duration(n)
 	}
-	result.allocations = (after.allocations - before.allocations) / float64(pairs)
+	result.allocations = (after.allocations - before.allocations) / float64(n)
 	return result, nil
+}
+
+// formatProcessorTimes writes the medians in microseconds.
+func formatProcessorTimes(all []pairFigures) string {
+	var times []string
+	for i := range 3 {
+		used := median(all, func(f pairFigures) time.Duration { return f.cpu[i] })
+		times = append(times, strconv.FormatInt(used.Microseconds(), 10))
+	}
+	return strings.Join(times, " / ")
 }
 
 // usage is what client, service and PostgreSQL used so far.

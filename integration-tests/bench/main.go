@@ -1,4 +1,5 @@
-// Command bench measures the pair beside three yardsticks and writes a report.
+// Command bench measures the pair beside three yardsticks, and resource-locks beside the
+// published server of Locket. It writes a report.
 //
 // The yardsticks are a ceiling (an HTTP handler that does nothing), a plain service
 // (Echo and pgx with FOLIO's three statements, nothing else) and a floor (two statements
@@ -28,6 +29,8 @@ type options struct {
 	slice       time.Duration // the length of one repetition under load
 	sustained   time.Duration
 	loans       int // the largest library of the section growth
+	claims      int // the claims that wait in the section locktopus
+	locks       int // the locks of the section live locks
 }
 
 func main() {
@@ -60,6 +63,8 @@ func readOptions() (options, error) {
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long one repetition keeps up its load")
 	flag.DurationVar(&o.sustained, "sustained", 2*time.Minute, "how long the section sustained keeps up its load")
 	flag.IntVar(&o.loans, "loans", 1_000_000, "the loans of the largest library in the section growth")
+	flag.IntVar(&o.claims, "claims", 10_000, "the claims that wait in the section locktopus")
+	flag.IntVar(&o.locks, "locks", 1_000_000, "the live locks of the section live locks")
 	flag.Parse()
 	var err error
 	o.only, err = regexp.Compile(only)
@@ -79,12 +84,17 @@ var sections = []section{
 	{"check-outs", measureCheckOuts},
 	{"growth", measureGrowth},
 	{"sustained", measureSustained},
+	{"locket", measureLocket},
+	{"locktopus", measureLocktopus},
+	{"live locks", measureLiveLocks},
+	{"idle connections", measureIdle},
 }
 
 // bench is what all sections share.
 type bench struct {
 	options
 	report *report
+	dir    string // for files of the run
 	db     *database
 	builds []build // the current revision first, then the base
 }
@@ -96,6 +106,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	b.dir = dir
 	if b.builds, err = buildServices(ctx, dir, o.base); err != nil {
 		return err
 	}

@@ -54,9 +54,18 @@ func buildServices(ctx context.Context, dir, base string) ([]build, error) {
 	return append(builds, older), errors.Join(err, removeErr)
 }
 
+// resourceLocks is the program of the service for other locks, which older revisions lack.
+const resourceLocks = "resource-locks"
+
 func buildTree(ctx context.Context, root, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), //nolint:gosec // our own programs
-		"./circulation-storage/cmd/circulation-storage", "./circulation/cmd/circulation")
+	args := []string{
+		"build", "-o", dir + string(filepath.Separator),
+		"./circulation-storage/cmd/circulation-storage", "./circulation/cmd/circulation",
+	}
+	if _, err := os.Stat(filepath.Join(root, resourceLocks, "cmd")); err == nil {
+		args = append(args, "./resource-locks/cmd/resource-locks")
+	}
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own programs
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", root, err, out)
@@ -99,24 +108,38 @@ func startProcess(ctx context.Context, program string, args []string, readyPath 
 	if err != nil {
 		return nil, err
 	}
-	p := &process{url: "http://127.0.0.1:" + strconv.Itoa(port)}
-	p.cmd = exec.Command(program, args...) //nolint:gosec,noctx // it ends by stop, which lets it drain
-	p.cmd.Env = append(os.Environ(), append(environ, "PORT="+strconv.Itoa(port))...)
+	p := &process{url: "http://127.0.0.1:" + strconv.Itoa(port), cmd: newCommand(program, args, append(environ, "PORT="+strconv.Itoa(port)))}
+	err = p.start(ctx, func() error {
+		_, err := p.get(ctx, readyPath)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func newCommand(program string, args, environ []string) *exec.Cmd {
+	cmd := exec.Command(program, args...) //nolint:gosec,noctx // it ends by stop, which lets it drain
+	cmd.Env = append(os.Environ(), environ...)
+	return cmd
+}
+
+// start runs the program and waits until check returns no error.
+func (p *process) start(ctx context.Context, check func() error) error {
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	began := time.Now()
 	if err := p.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	for {
-		if _, err := p.get(ctx, readyPath); err == nil {
-			p.started = time.Since(began)
-			return p, nil
-		}
+	for check() != nil {
 		if time.Since(began) > time.Minute || ctx.Err() != nil {
-			return nil, fmt.Errorf("%s is not ready: %w\n%s", filepath.Base(program), p.stop(), p.output.String())
+			return fmt.Errorf("%s is not ready: %w\n%s", filepath.Base(p.cmd.Path), p.stop(), p.output.String())
 		}
 		<-time.After(2 * time.Millisecond)
 	}
+	p.started = time.Since(began)
+	return nil
 }
 
 // get returns the body of a successful answer.
@@ -149,6 +172,15 @@ func (p *process) stop() error {
 	if err := p.cmd.Wait(); err != nil && p.cmd.ProcessState.ExitCode() > 0 {
 		return fmt.Errorf("%s: %w\n%s", filepath.Base(p.cmd.Path), err, p.output.String())
 	}
+	return nil
+}
+
+// kill ends the program at once.
+func (p *process) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	_ = p.cmd.Wait() // it reports the kill
 	return nil
 }
 

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// startLocketRig starts what the section compares: the published server first.
+func startLocketRig(ctx context.Context, b *bench, certs *certificates) (services []*lockService, err error) {
+	original, err := startLocket(ctx, b, b.dir, certs)
+	services = append(services, original)
+	for _, build := range b.builds {
+		if err != nil || !build.hasResourceLocks() {
+			continue
+		}
+		var s *lockService
+		s, err = startResourceLocks(ctx, b, build, certs)
+		services = append(services, s)
+	}
+	if err != nil {
+		err = errors.Join(err, stopLockServices(services))
+	}
+	return services, err
+}
+
+// measureLocket compares renewals, grants and refusals with the published server.
+func measureLocket(ctx context.Context, b *bench) (err error) {
+	certs, err := newCertificates(b.dir)
+	if err != nil {
+		return err
+	}
+	services, err := startLocketRig(ctx, b, certs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopLockServices(services)) }()
+	b.report.note("Calls of Lock over gRPC with mutual TLS, a connection for each client, beside the published server, Locket 1.5, on the same PostgreSQL.")
+	rows := [][]string{{"renewals by clients", "what", "renewals/s", "of Locket 1.5", "p50", "p99", "CPU us client / service / PostgreSQL"}}
+	for _, clients := range []int{1, 8, 64} {
+		more, err := compareRenewals(ctx, b, services, certs, clients)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, more...)
+	}
+	b.report.table(rows)
+	return compareRefusals(ctx, b, services, certs)
+}
+
+func compareRenewals(ctx context.Context, b *bench, services []*lockService, certs *certificates, clients int) ([][]string, error) {
+	all := map[string][]pairFigures{}
+	for range b.repetitions {
+		for _, s := range services {
+			f, err := driveRenewals(ctx, b, s, certs, clients)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
+			all[s.name] = append(all[s.name], f)
+		}
+	}
+	rate := func(name string) float64 {
+		return median(all[name], func(f pairFigures) float64 { return f.perSecond })
+	}
+	var rows [][]string
+	for _, s := range services {
+		rows = append(rows, []string{
+			strconv.Itoa(clients), s.name, fmt.Sprintf("%.0f", rate(s.name)), formatRatio(rate(s.name), rate(services[0].name)),
+			formatMillis(median(all[s.name], func(f pairFigures) time.Duration { return f.percentile(0.5) })),
+			formatMillis(median(all[s.name], func(f pairFigures) time.Duration { return f.percentile(0.99) })),
+			formatProcessorTimes(all[s.name]),
+		})
+	}
+	return rows, nil
+}
+
+// driveRenewals lets each client renew a key of its own.
+func driveRenewals(ctx context.Context, b *bench, s *lockService, certs *certificates, n int) (pairFigures, error) {
+	clients, err := dialLockets(s.locket, certs.client, n)
+	if err != nil {
+		return pairFigures{}, err
+	}
+	defer closeLockets(clients)
+	renew := func(ctx context.Context, client, _ int) error {
+		name := "renewed-" + strconv.Itoa(client)
+		return mustHold(clients[client].lock(ctx, name, name, locketTTL))
+	}
+	for i := range clients {
+		if err := renew(ctx, i, 0); err != nil {
+			return pairFigures{}, err
+		}
+	}
+	return driveMeasured(ctx, b, s.process, n, renew)
+}
+
+func mustHold(held bool, err error) error {
+	if err == nil && !held {
+		err = errors.New("a key of its own is held")
+	}
+	return err
+}
+
+// compareRefusals compares refusals with grants of free keys, at 8 clients.
+func compareRefusals(ctx context.Context, b *bench, services []*lockService, certs *certificates) error {
+	const n = 8
+	granted, refused := map[string][]figures{}, map[string][]figures{}
+	for repetition := range b.repetitions {
+		for _, s := range services {
+			clients, err := dialLockets(s.locket, certs.client, n)
+			if err != nil {
+				return err
+			}
+			g, err := drive(ctx, n, b.slice, func(ctx context.Context, client, turn int) error {
+				name := fmt.Sprintf("new-%d-%d-%d", repetition, client, turn)
+				return mustHold(clients[client].lock(ctx, name, name, locketTTL))
+			})
+			if err != nil {
+				return err
+			}
+			r, err := driveRefusals(ctx, b, clients)
+			if err != nil {
+				return err
+			}
+			closeLockets(clients)
+			granted[s.name], refused[s.name] = append(granted[s.name], g), append(refused[s.name], r)
+		}
+	}
+	rows := [][]string{{"8 clients", "grants/s", "of Locket 1.5", "refusals/s", "of Locket 1.5", "cost of a refusal, in grants", "refusal p50", "p99"}}
+	first := services[0].name
+	for _, s := range services {
+		g, r := median(granted[s.name], readRate), median(refused[s.name], readRate)
+		rows = append(rows, []string{
+			s.name, fmt.Sprintf("%.0f", g), formatRatio(g, median(granted[first], readRate)),
+			fmt.Sprintf("%.0f", r), formatRatio(r, median(refused[first], readRate)), formatRatio(g, r),
+			formatMillis(median(refused[s.name], readP50)), formatMillis(median(refused[s.name], readP99)),
+		})
+	}
+	b.report.table(rows)
+	return nil
+}
+
+// driveRefusals lets the clients ask for one key of another owner.
+func driveRefusals(ctx context.Context, b *bench, clients []*locketClient) (figures, error) {
+	if err := mustHold(clients[0].lock(ctx, "held", "holder", 600)); err != nil {
+		return figures{}, err
+	}
+	return drive(ctx, len(clients), b.slice, func(ctx context.Context, client, _ int) error {
+		held, err := clients[client].lock(ctx, "held", "other", locketTTL)
+		if held {
+			err = errors.New("a held key was granted")
+		}
+		return err
+	})
+}
