@@ -52,6 +52,11 @@ func RecordRoutes(store records.Store) []web.Route {
 			web.Route{Method: http.MethodDelete, Path: one, Permission: t.Permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
 		)
 	}
+	history := records.LoanHistory()
+	routes = append(routes, web.Route{
+		Method: http.MethodGet, Path: history.Path, Permission: history.Permission + ".collection.get", Query: page,
+		Endpoint: web.Handle(recordHandlers{store: store, t: history}.list, web.Answer{Status: http.StatusOK}),
+	})
 	for _, t := range deletedByQuery() {
 		h := recordHandlers{store: store, t: t}
 		routes = append(routes, web.Route{

@@ -1,0 +1,15 @@
+package records
+
+// LoanHistory is what each write made of a loan (mod-circulation-storage). The database writes it, so
+// it can only be listed, and Types leaves it out.
+func LoanHistory() Type {
+	all := newIndexes(fields{
+		Text: {"operation", "loan.action", "loan.actionComment", "loan.itemStatus", "loan.status.name"}, UUID: {"loan.userId", "loan.itemId"},
+		Time: {"createdDate", "loan.metadata.updatedDate"},
+	})
+	all["loan.id"] = Index{Kind: UUID, Column: "loan_id"}
+	return Type{
+		Name: "history of a loan", Path: "/loan-storage/loan-history", Collection: "loansHistory", Table: "loan_history", Schema: "loan",
+		Permission: "circulation-storage.loans-history", Indexes: all,
+	}
+}
