@@ -21,6 +21,11 @@ func OpenRequestStatuses() []string {
 	return []string{RequestNotYetFilled, RequestAwaitingPickup, RequestInTransit, RequestAwaitingDelivery}
 }
 
+// RequestStatuses returns all statuses of requests.
+func RequestStatuses() []string {
+	return append(OpenRequestStatuses(), "Closed - Filled", "Closed - Cancelled", "Closed - Unfilled", "Closed - Pickup expired")
+}
+
 // QueuedRequest is the part of a stored request that a queue is judged by. Circulation
 // judges before a commit and storage within it, so the rule stands here.
 type QueuedRequest struct {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -98,6 +99,11 @@ func (h recordHandlers) create(c echo.Context) (json.RawMessage, error) {
 	stored, err := h.store.Create(c.Request().Context(), h.t, r)
 	if err != nil {
 		return nil, err
+	}
+	if h.t.Named { // it may have replaced another record
+		if r, err = records.Decode(stored); err != nil {
+			return nil, fmt.Errorf("reading what was stored: %w", err)
+		}
 	}
 	c.Response().Header().Set(echo.HeaderLocation, h.t.Path+"/"+r.ID())
 	return stored, nil

@@ -74,7 +74,6 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 		"a proxy for the second time":   {"/proxiesfor", `{"userId":"` + userID + `","proxyUserId":"` + groupID + `"}`, 422, `{"errors":[{"message":"Proxy relationship already exists","type":"1","code":"-1","parameters":[{"key":"userId","value":"` + userID + `"},{"key":"proxyUserId","value":"` + groupID + `"}]}]}`},
 		"a campus of no institution":    {"/location-units/campuses", `{"name":"n","institutionId":"` + missing + `"}`, 422, "does not exist in locinstitution.id"},
 		"a library of no campus":        {"/location-units/libraries", `{"name":"n","campusId":"` + missing + `"}`, 422, "does not exist in loccampus.id"},
-		"a circulation setting again":   {"/circulation-settings-storage/circulation-settings", `{"name":"GENERALTLR","value":{}}`, 422, "name value already exists in table circulation_settings: GENERALTLR"},
 		"a setting that is no object":   {"/circulation-settings-storage/circulation-settings", `{"name":"n","value":"{}"}`, 422, "value must be of type object, not string"},
 		"a schedule upside down":        {"/fixed-due-date-schedule-storage/fixed-due-date-schedules", `{"name":"n","schedules":[{"from":"2026-02-01","to":"2026-01-01","due":"2026-03-01"}]}`, 422, "Date range not valid from date after to date"},
 		"a schedule of no dates":        {"/fixed-due-date-schedule-storage/fixed-due-date-schedules", `{"name":"n","schedules":[{"from":"soon","to":"2026-01-01","due":"2026-03-01"}]}`, 422, "schedules[0].from must be a date"},

@@ -148,6 +148,9 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		{`expirationDate>="2026-06-01"`, "ann"},
 		{`enrollmentDate=="2020-01-01T01:00:00+01:00"`, "ann"},
 		{`expirationDate=""`, "ann ben"},
+		{`expirationDate>""`, "ann ben"},
+		{`expirationDate<>""`, "ann ben"},
+		{`active>""`, "ann ben cleo"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {

@@ -97,7 +97,8 @@ func (w *cqlWriter) compareValue(f field, relation, term string) (string, error)
 	default:
 		return "", badCQL("index %q cannot be compared by %q; allowed are =, ==, <>, <, <=, >, >=", f.name, relation)
 	}
-	if op == "=" && (term == "*" || (term == "" && relation == "=")) {
+	// Clients write > "" for records that have the field.
+	if op == "=" && (term == "*" || term == "" && relation == "=") || term == "" && (op == ">" || op == "<>") {
 		return f.asText() + " IS NOT NULL", nil
 	}
 	v, sqlType, err := f.parseTerm(unescape(term))

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,32 @@ import (
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
+
+// FOLIO's programs write a circulation setting again with POST.
+func TestRecordStore_CreateReplacesASettingOfTheSameName(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	first := l.create(t, records.CirculationSetting(), object{"name": "other_settings", "value": object{"a": 1}})
+	again := l.create(t, records.CirculationSetting(), object{"id": annID, "name": "OTHER_settings", "value": object{"b": 2}})
+	if again.ID() != first.ID() || again.Object("value")["a"] != nil || again.Text("metadata.createdDate") != first.Text("metadata.createdDate") {
+		t.Errorf("got %v, want the first setting with another value", again)
+	}
+	var writes sync.WaitGroup
+	for range 8 {
+		writes.Go(func() {
+			if _, err := l.tryCreate(t, records.CirculationSetting(), object{"name": "new", "value": object{}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writes.Wait()
+	list, err := pgtest.List(l.in(t), l.store, records.CirculationSetting(), records.Page{})
+	if err != nil || list.Total != 2 {
+		t.Errorf("%d settings, %v, want two", list.Total, err)
+	}
+	_, err = l.tryCreate(t, records.CirculationSetting(), object{"id": first.ID(), "name": "another name", "value": object{}})
+	wantCode(t, err, fault.Invalid)
+}
 
 func TestRecordStore_ItemFollowsItsHoldings(t *testing.T) {
 	t.Parallel()

@@ -21,10 +21,32 @@ const (
 func (s *RecordStore) Create(ctx context.Context, t records.Type, r records.Record) (json.RawMessage, error) {
 	var stored json.RawMessage
 	err := s.writeRecords(ctx, t, "creating a "+t.Name, func(w *recordWrite) (err error) {
+		if t.Named {
+			stored, err = w.writeNamed(ctx, r)
+			return err
+		}
 		stored, err = w.writeRecord(ctx, insertRecordSQL, r, nil)
 		return err
 	})
 	return stored, err
+}
+
+// writeNamed creates a record, or writes it over the one of the same name.
+func (w *recordWrite) writeNamed(ctx context.Context, r records.Record) (json.RawMessage, error) {
+	stored, err := w.readLocked(ctx, lockNamedSQL, w.t.Table, w.t.Name, r.Text("name"))
+	if err == nil {
+		r = maps.Clone(r)
+		r["id"] = stored.ID()
+		return w.writeRecord(ctx, updateRecordSQL, r, stored)
+	}
+	if !fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	written, err := w.writeRecord(ctx, insertRecordSQL, r, nil)
+	if _, constraint := database.SQLState(err); constraint == w.t.Table+"_name_key" {
+		return nil, fmt.Errorf("created meanwhile: %w", errRunAgain)
+	}
+	return written, err
 }
 
 // Update implements records.Store.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -46,6 +47,42 @@ func (l library) positions(t *testing.T, queue []records.Record) string {
 		got[i] = fmt.Sprint(l.get(t, records.Request(), r.ID())["position"])
 	}
 	return fmt.Sprint(got)
+}
+
+func TestRecordStore_NotesWhenARequestThatWaitedForPickupIsClosed(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	const closed = "awaitingPickupRequestClosedDate"
+	for _, tt := range []struct {
+		before, after string
+		noted         bool
+	}{
+		{"Open - Awaiting pickup", "Closed - Pickup expired", true},
+		{"Open - Awaiting pickup", "Closed - Cancelled", true},
+		{"Open - Awaiting pickup", "Closed - Filled", false},
+		{"Open - Awaiting pickup", "Open - Not yet filled", false},
+		{"Open - Not yet filled", "Closed - Cancelled", false},
+	} {
+		t.Run(tt.before+" to "+tt.after, func(t *testing.T) {
+			r := l.create(t, records.Request(), object{
+				"instanceId": annID, "requesterId": benID, "requestType": "Hold", "requestLevel": "Title", "requestDate": "2026-03-01T10:00:00Z",
+				"fulfillmentPreference": "Hold Shelf", "status": tt.before,
+			})
+			r["status"] = tt.after
+			batch := parse(t, records.Request(), r, r.ID())
+			if err := l.store.PutRequests(l.in(t), []records.Record{batch}); err != nil {
+				t.Fatal(err)
+			}
+			list, err := pgtest.List(l.in(t), l.store, records.Request(), records.Page{Query: `id==` + r.ID() + ` and ` + closed + `>""`})
+			if noted := list.Total == 1; err != nil || noted != tt.noted {
+				t.Errorf("found by %s: %t, %v, want %t", closed, noted, err, tt.noted)
+			}
+			got := l.get(t, records.Request(), r.ID())
+			if date := got.Text(closed); (date == got.Text("metadata.updatedDate")) != tt.noted {
+				t.Errorf("%s is %q, updated %q", closed, date, got.Text("metadata.updatedDate"))
+			}
+		})
+	}
 }
 
 func TestPutRequests_WithoutPreparedStatements(t *testing.T) {

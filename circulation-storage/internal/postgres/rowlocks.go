@@ -48,6 +48,7 @@ SELECT v.version::text, a.on_until IS NOT NULL
 // before its items, and several rows of one table by id.
 const (
 	shareRecordSQL         = `SELECT jsonb FROM {table} WHERE id = $1::uuid FOR SHARE`
+	lockNamedSQL           = `SELECT jsonb FROM {table} WHERE lower(jsonb->>'name') = lower($1::text) FOR NO KEY UPDATE`
 	lockRecordSQL          = `SELECT jsonb FROM {table} WHERE id = $1::uuid FOR NO KEY UPDATE`
 	lockRequestsSQL        = `SELECT jsonb FROM {schema}.request WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`
 	lockItemsOfHoldingsSQL = `SELECT jsonb FROM {schema}.item WHERE holdings_record_id = $1::uuid ORDER BY id FOR NO KEY UPDATE`

@@ -54,6 +54,7 @@ func CirculationSetting() Type {
 	return Type{
 		Name: "circulation setting", Path: "/circulation-settings-storage/circulation-settings", Collection: "circulationSettings",
 		Table: "circulation_settings", Schema: "circulation-setting", Permission: "circulation-storage.circulation-settings",
+		Named:   true,
 		Indexes: newIndexes(fields{Text: {"name"}}),
 		Unique:  uniqueFields("circulation_settings", "name"),
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
@@ -55,6 +57,7 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 			request["position"] = int(f) // 2.0 does not fit in the column
 		}
 	}
+	stampClosed(w)
 	item, holdings := request.Text("itemId"), request.Text("holdingsRecordId")
 	var wrong fault.List
 	refuse := func(field, message string) {
@@ -72,6 +75,15 @@ func prepareRequest(_ context.Context, _ Reader, w Write) error {
 		refuse("itemId", "Title level request must have both itemId and holdingsRecordId or neither")
 	}
 	return wrong.Err()
+}
+
+// stampClosed notes when a request that waited for pickup is closed and not filled. The hold shelf
+// has its item then.
+func stampClosed(w Write) {
+	status := w.Record.Text("status")
+	if w.Stored.Text("status") == schemas.RequestAwaitingPickup && strings.HasPrefix(status, "Closed - ") && status != "Closed - Filled" {
+		w.Record["awaitingPickupRequestClosedDate"] = w.Now.UTC().Format(schemas.FolioTime)
+	}
 }
 
 // RequestBatchSchema is the JSON Schema of what ParseRequestBatch reads.

@@ -10,7 +10,8 @@ import (
 // Store keeps the records of the tenant in ctx. Every call is one transaction. It takes
 // records from Type.Parse and does not change them.
 type Store interface {
-	// Create stores a new record and returns it as stored. Faults: Invalid for a
+	// Create stores a new record and returns it as stored. If t.Named, it replaces the record of
+	// the same name. Faults: Invalid for a
 	// duplicate value or a reference to a missing record; those of the type's rules.
 	Create(ctx context.Context, t Type, r Record) (json.RawMessage, error)
 	// Get returns the record with that id. Fault: NotFound.

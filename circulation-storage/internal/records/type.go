@@ -36,6 +36,9 @@ type Type struct {
 	Versioned bool
 	// Upsert lets a PUT with an unknown id create the record (FOLIO's loans).
 	Upsert bool
+	// Named lets a POST replace the record of the same name, which keeps its id (FOLIO's
+	// circulation settings).
+	Named bool
 	// Prepare applies the type's own rules in Complete; nil means none.
 	Prepare Prepare
 }

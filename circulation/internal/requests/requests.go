@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,6 +104,9 @@ func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 	for _, key := range copies {
 		delete(doc, key)
 	}
+	if err := checkStatus(doc["status"]); err != nil {
+		return wish{}, err
+	}
 	doc["status"] = schemas.RequestNotYetFilled
 	if doc["requestDate"] == nil {
 		doc["requestDate"] = time.Now().UTC().Format(schemas.FolioTime)
@@ -111,6 +115,9 @@ func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 		doc["id"] = uuid.NewString()
 	}
 	w := wish{doc: doc}
+	if err := s.addTitle(ctx, doc); err != nil {
+		return wish{}, err
+	}
 	if w.titleLevel, err = s.Library.TitleLevelRequests(ctx); err != nil {
 		return wish{}, err
 	}
@@ -128,6 +135,37 @@ func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 		return wish{}, fmt.Errorf("reading the request: %w", err)
 	}
 	return w, nil
+}
+
+// checkStatus refuses a status that no request has. A new request gets another status than the
+// client's, as in FOLIO, but a misspelt one shows a mistake.
+func checkStatus(status any) error {
+	if name, ok := status.(string); status == nil || ok && slices.Contains(schemas.RequestStatuses(), name) {
+		return nil
+	}
+	return fault.New(fault.Malformed, "Request status must be one of the following: %q, not %s", schemas.RequestStatuses(), fault.Shown(status))
+}
+
+// addTitle completes a request that names an item and neither title nor level, as clients wrote it
+// before there were requests for titles.
+func (s *Service) addTitle(ctx context.Context, doc map[string]any) error {
+	itemID, _ := doc["itemId"].(string)
+	if itemID == "" || doc["instanceId"] != nil || doc["requestLevel"] != nil {
+		return nil
+	}
+	item, found, err := fault.Found(s.Library.Item(ctx, itemID))
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.Validation(fault.Refusal("", "Item does not exist", newParameter("itemId", itemID)))
+	}
+	holdings, err := s.Library.Holdings(ctx, item.HoldingsRecordID)
+	if err != nil {
+		return fmt.Errorf("reading the holdings of the item: %w", err)
+	}
+	doc["requestLevel"], doc["instanceId"] = "Item", holdings.InstanceID
+	return nil
 }
 
 // checkLevel refuses in FOLIO's words what the schema would refuse in others (mod-circulation,

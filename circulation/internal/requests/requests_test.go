@@ -281,6 +281,47 @@ func TestCreate_Refusals(t *testing.T) {
 	}
 }
 
+// Clients from before requests for titles name the item alone.
+func TestCreate_CompletesARequestForAnItemAlone(t *testing.T) {
+	t.Parallel()
+	alone := map[string]any{"instanceId": nil, "requestLevel": nil}
+	l := newLibrary()
+	if _, err := l.create(t, alone); err != nil || len(l.placed) != 1 {
+		t.Fatalf("got %v, placed %d", err, len(l.placed))
+	}
+	var got map[string]any
+	if err := json.Unmarshal(l.placed[0].Request, &got); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"instanceId": titleID, "holdingsRecordId": shelfID, "requestLevel": "Item", "itemId": bookID} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %s", key, got[key], want)
+		}
+	}
+	alone["itemId"] = otherID
+	var f *fault.Error
+	if _, err := l.create(t, alone); !errors.As(err, &f) || f.Code != fault.Invalid || f.Details[0].Message != "Item does not exist" {
+		t.Errorf("got %v for an unknown item", err)
+	}
+}
+
+func TestCreate_RefusesAStatusThatIsNone(t *testing.T) {
+	t.Parallel()
+	for _, status := range []any{"Open", "", 7, []string{"Open - Not yet filled"}} {
+		l := newLibrary()
+		_, err := l.create(t, map[string]any{"status": status})
+		if !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), `"Open - Not yet filled"`) || len(l.placed) != 0 {
+			t.Errorf("%v: got %v, placed %d", status, err, len(l.placed))
+		}
+	}
+	for _, status := range schemas.RequestStatuses() {
+		l := newLibrary()
+		if _, err := l.create(t, map[string]any{"status": status}); err != nil || !strings.Contains(string(l.placed[0].Request), `"Open - Not yet filled"`) {
+			t.Errorf("%s: got %v", status, err)
+		}
+	}
+}
+
 func TestCreate_OfABodyThatIsNoRequest(t *testing.T) {
 	t.Parallel()
 	l := newLibrary()
