@@ -27,9 +27,9 @@ func TestStaffKeyboard_TurnsTheLockOn(t *testing.T) {
 	tab.Press("Enter", "Tab")
 	checkFocus(t, tab, "Turn on …") // after the navigation
 	tab.Press("Shift+Tab")
-	checkFocus(t, tab, "Try a check-out") // the navigation's last link
+	checkFocus(t, tab, "Circulation rules") // the navigation's last link
 	tab.Reload()
-	for _, page := range []string{"Feature", "Timing", "Live locks", "What happened", "Contention", "Try a check-out"} {
+	for _, page := range []string{"Feature", "Timing", "Live locks", "What happened", "Contention", "Try a check-out", "Circulation rules"} {
 		tab.TabTo(page)
 	}
 	tab.TabTo("Turn on …")
