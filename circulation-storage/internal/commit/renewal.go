@@ -50,7 +50,7 @@ func ParseRenewal(body []byte) (Renewal, error) {
 		judgedDueDate: doc.Text("judgedDueDate"), judgedCount: readInteger(doc["judgedRenewalCount"]),
 		dueDate: doc.Text("dueDate"), policyID: readID(doc, "loanPolicyId").String(),
 	}
-	if override := records.Record(doc).Object("override"); override != nil {
+	if override := doc.Object("override"); override != nil {
 		r.overridden, r.comment, r.recalled, r.itemStatus = true, override.Text("comment"), override["recalled"] == true, override.Text("itemStatus")
 	}
 	before, after := readInstant(r.judgedDueDate), readInstant(r.dueDate)
