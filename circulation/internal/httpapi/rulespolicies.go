@@ -119,9 +119,13 @@ func (h rulePolicyHandlers) matchAll(c echo.Context) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	key := h.key
+	if h.kind == policy.KindOverdueFine {
+		key = "overduePolicyId" // FOLIO's key in lists
+	}
 	matches := []map[string]any{}
 	for _, m := range rules.MatchAll(h.kind, criteria) {
-		matches = append(matches, map[string]any{h.key: m.PolicyID, "circulationRuleLine": m.Line})
+		matches = append(matches, map[string]any{key: m.PolicyID, "circulationRuleLine": m.Line})
 	}
 	return map[string]any{"circulationRuleMatches": matches}, nil
 }

@@ -63,7 +63,7 @@ func TestRulePolicies_AnswerEachKind(t *testing.T) {
 				t.Errorf("got %d %s, want %s", status, body, want)
 			}
 			match := func(n, line string) string {
-				return `{"circulationRuleLine":` + line + `,"` + key + `":"` + letter + n + `"}`
+				return `{"circulationRuleLine":` + line + `,"` + strings.Replace(key, "overdueFine", "overdue", 1) + `":"` + letter + n + `"}`
 			}
 			want = `{"circulationRuleMatches":[` + strings.Join([]string{match("3", "5"), match("2", "4"), match("1", "3"), match("0", "2")}, ",") + `]}`
 			if status, _, body = b.send(t, "GET", path+"-all"+askBook+mainID, ""); status != http.StatusOK || body != want {
