@@ -95,7 +95,7 @@ func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migration
 	}
 	driver, err := openMigrationDriver(ctx, s.URL, s.Name)
 	if err != nil {
-		return errors.Join(err, source.Close())
+		return errors.Join(ToFault("connecting for the migrations", err), source.Close())
 	}
 	m, err := migrate.NewWithInstance("iofs", source, "postgres", driver)
 	if err != nil {

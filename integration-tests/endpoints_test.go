@@ -107,7 +107,7 @@ func (p *pair) collections(t *testing.T) []collection {
 			"userId": id(), "proxyUserId": id(), "status": "Active", "expirationDate": "2030-01-01T00:00:00Z",
 		}, texts: []string{"status"}},
 		{path: "/manualblocks", key: "manualblocks", index: "desc", body: record{"userId": id(), "desc": "New", "borrowing": true}, texts: []string{"desc"}},
-		{path: "/patron-block-conditions", key: "patronBlockConditions", index: "name", body: record{"name": "New", "valueType": "Integer", "message": ""}, texts: []string{"name"}},
+		{path: "/patron-block-conditions", key: "patronBlockConditions", index: "name", body: record{"name": "New", "valueType": "Integer", "message": ""}, texts: []string{"name", "message"}},
 		{path: "/patron-block-limits", key: "patronBlockLimits", index: "patronGroupId", body: record{
 			"patronGroupId": id(), "conditionId": condition, "value": 3,
 		}, texts: []string{}},

@@ -75,6 +75,9 @@ func (a *App) connectParts(ctx context.Context, cfg Config, log *slog.Logger) er
 	store := postgres.NewLockStore(a.db)
 	p.locks = engine.NewLocks(store, p.events)
 	p.claims = engine.NewClaims(postgres.NewClaimStore(a.db), p.events, log)
+	if err := p.claims.Begin(ctx); err != nil {
+		return err
+	}
 	recent := engine.NewRecent(recentEvents)
 	p.events.list = append(p.events.list, newMetrics(p.registry, p.locks.Count), recent)
 	a.workers = []web.Worker{p.claims, newSweeper(p.locks, store, cfg, log)}

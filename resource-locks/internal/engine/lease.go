@@ -86,6 +86,9 @@ func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, 
 	}
 }
 
+// Begin takes the first lease, so that clients can be served at once. Run keeps it.
+func (c *Claims) Begin(ctx context.Context) error { return c.keepLease(ctx) }
+
 // keepLease extends the lease, or begins one. After a lost lease, all tickets are lost.
 func (c *Claims) keepLease(ctx context.Context) error {
 	began := time.Now() // before the store's clock adds the length
