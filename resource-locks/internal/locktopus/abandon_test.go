@@ -57,7 +57,9 @@ func halfFrame(c *client) {
 
 func TestAbandonTimeout_HasNoUpperEnd(t *testing.T) {
 	inBubble(t, func(f *front) {
-		f.connect(fmt.Sprintf("&abandon-timeout-ms=%d", int64(1)<<62)).lock("w a")
+		first := f.connect(fmt.Sprintf("&abandon-timeout-ms=%d", int64(1)<<62))
+		first.lock("w a")
+		first.wants("1", "lock", "acquired")
 		if c, _, err := f.dial("namespace=library&abandon-timeout-ms=9223372036854775807"); err != nil {
 			t.Errorf("the longest time-out is refused: %v", err)
 		} else {
