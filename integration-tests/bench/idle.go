@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"checkoutlock/integration-tests/mutualtls"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 
 // measureIdle opens idle connections of each kind and reads the memory of the service.
 func measureIdle(ctx context.Context, b *bench) (err error) {
-	certs, err := newCertificates(b.dir)
+	certs, err := mutualtls.WriteFiles(b.dir)
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func measureIdle(ctx context.Context, b *bench) (err error) {
 		}},
 		{name: "and %d of gRPC with mutual TLS, after a lock each", dial: func() ([]io.Closer, error) {
 			return openAll(func(i int) (io.Closer, error) {
-				c, err := dialLocket(s.locket, certs.client)
+				c, err := dialLocket(s.locket, certs.Client)
 				if err != nil {
 					return nil, err
 				}

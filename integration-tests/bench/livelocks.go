@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/integration-tests/mutualtls"
 )
 
 // liveLocksSQL stores locks that live for a day more, in namespaces of several fronts.
@@ -20,7 +22,7 @@ SELECT gen_random_uuid(), nextval('resource_locks.lock_fence'), now(), now(), no
 // measureLiveLocks compares acquire, renew and release between an empty table and one
 // with many live locks.
 func measureLiveLocks(ctx context.Context, b *bench) (err error) {
-	certs, err := newCertificates(b.dir)
+	certs, err := mutualtls.WriteFiles(b.dir)
 	if err != nil {
 		return err
 	}
@@ -72,8 +74,8 @@ func fillLocks(ctx context.Context, databaseURL string, n int) error {
 }
 
 // driveSteps lets one client acquire, renew and release keys, one after the other.
-func driveSteps(ctx context.Context, b *bench, s *lockService, certs *certificates, repetition int, latencies *[3][]time.Duration) error {
-	c, err := dialLocket(s.locket, certs.client)
+func driveSteps(ctx context.Context, b *bench, s *lockService, certs *mutualtls.Files, repetition int, latencies *[3][]time.Duration) error {
+	c, err := dialLocket(s.locket, certs.Client)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"checkoutlock/integration-tests/mutualtls"
 )
 
 // startLocketRig starts what the section compares: the published server first.
-func startLocketRig(ctx context.Context, b *bench, certs *certificates) (services []*lockService, err error) {
+func startLocketRig(ctx context.Context, b *bench, certs *mutualtls.Files) (services []*lockService, err error) {
 	original, err := startLocket(ctx, b, b.dir, certs)
 	services = append(services, original)
 	for _, build := range b.builds {
@@ -28,7 +30,7 @@ func startLocketRig(ctx context.Context, b *bench, certs *certificates) (service
 
 // measureLocket compares renewals, grants and refusals with the published server.
 func measureLocket(ctx context.Context, b *bench) (err error) {
-	certs, err := newCertificates(b.dir)
+	certs, err := mutualtls.WriteFiles(b.dir)
 	if err != nil {
 		return err
 	}
@@ -50,7 +52,7 @@ func measureLocket(ctx context.Context, b *bench) (err error) {
 	return compareRefusals(ctx, b, services, certs)
 }
 
-func compareRenewals(ctx context.Context, b *bench, services []*lockService, certs *certificates, clients int) ([][]string, error) {
+func compareRenewals(ctx context.Context, b *bench, services []*lockService, certs *mutualtls.Files, clients int) ([][]string, error) {
 	all := map[string][]pairFigures{}
 	for range b.repetitions {
 		for _, s := range services {
@@ -77,8 +79,8 @@ func compareRenewals(ctx context.Context, b *bench, services []*lockService, cer
 }
 
 // driveRenewals lets each client renew a key of its own.
-func driveRenewals(ctx context.Context, b *bench, s *lockService, certs *certificates, n int) (pairFigures, error) {
-	clients, err := dialLockets(s.locket, certs.client, n)
+func driveRenewals(ctx context.Context, b *bench, s *lockService, certs *mutualtls.Files, n int) (pairFigures, error) {
+	clients, err := dialLockets(s.locket, certs.Client, n)
 	if err != nil {
 		return pairFigures{}, err
 	}
@@ -103,12 +105,12 @@ func mustHold(held bool, err error) error {
 }
 
 // compareRefusals compares refusals with grants of free keys, at 8 clients.
-func compareRefusals(ctx context.Context, b *bench, services []*lockService, certs *certificates) error {
+func compareRefusals(ctx context.Context, b *bench, services []*lockService, certs *mutualtls.Files) error {
 	const n = 8
 	granted, refused := map[string][]figures{}, map[string][]figures{}
 	for repetition := range b.repetitions {
 		for _, s := range services {
-			clients, err := dialLockets(s.locket, certs.client, n)
+			clients, err := dialLockets(s.locket, certs.Client, n)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"checkoutlock/integration-tests/mutualtls"
 )
 
 // steadyRate is how many claims a second end and queue up anew then, for steadyTime.
@@ -113,7 +115,7 @@ func inParallel(n int, f func(i int) error) error {
 
 // measureLocktopus measures hand-overs of one path, and the work with a long line.
 func measureLocktopus(ctx context.Context, b *bench) error {
-	certs, err := newCertificates(b.dir)
+	certs, err := mutualtls.WriteFiles(b.dir)
 	if err != nil {
 		return err
 	}

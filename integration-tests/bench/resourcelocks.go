@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"checkoutlock/integration-tests/mutualtls"
 )
 
 // lockService is a running resource-locks, or the published server of Locket.
@@ -28,7 +30,7 @@ func (b build) hasResourceLocks() bool {
 }
 
 // startResourceLocks starts the service with three of its fronts on an empty database.
-func startResourceLocks(ctx context.Context, b *bench, build build, certs *certificates) (*lockService, error) {
+func startResourceLocks(ctx context.Context, b *bench, build build, certs *mutualtls.Files) (*lockService, error) {
 	s := &lockService{name: build.name}
 	for _, addr := range []*string{&s.locket, &s.locktopus, &s.mutex} {
 		port, err := freePort(ctx)
@@ -43,7 +45,7 @@ func startResourceLocks(ctx context.Context, b *bench, build build, certs *certi
 	}
 	s.process, err = startProcess(ctx, filepath.Join(build.dir, resourceLocks), []string{"serve"}, "/admin/health/ready", []string{
 		"DATABASE_URL=" + s.databaseURL, "DATABASE_MAX_CONNS=32", "LOG_LEVEL=warn", "STAFF_AUTH=none", "HTTP_ADDR=127.0.0.1",
-		"LOCKET_ADDR=" + s.locket, "LOCKET_TLS_CERT=" + certs.cert, "LOCKET_TLS_KEY=" + certs.key, "LOCKET_TLS_CA=" + certs.cert,
+		"LOCKET_ADDR=" + s.locket, "LOCKET_TLS_CERT=" + certs.Cert, "LOCKET_TLS_KEY=" + certs.Key, "LOCKET_TLS_CA=" + certs.Cert,
 		"LOCKTOPUS_ADDR=" + s.locktopus, "MUTEX_ADDR=" + s.mutex,
 	})
 	return s, err
@@ -67,7 +69,7 @@ func buildLocket(ctx context.Context, dir string) (string, error) {
 
 // startLocket starts the published server of Locket on an empty database of the same
 // server, with as many connections as the service has.
-func startLocket(ctx context.Context, b *bench, dir string, certs *certificates) (*lockService, error) {
+func startLocket(ctx context.Context, b *bench, dir string, certs *mutualtls.Files) (*lockService, error) {
 	program, err := buildLocket(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -81,11 +83,11 @@ func startLocket(ctx context.Context, b *bench, dir string, certs *certificates)
 		return nil, err
 	}
 	config, err := json.Marshal(map[string]any{
-		"listen_address": s.locket, "ca_file": certs.cert, "cert_file": certs.cert, "key_file": certs.key,
+		"listen_address": s.locket, "ca_file": certs.Cert, "cert_file": certs.Cert, "key_file": certs.Key,
 		"database_driver": "postgres", "database_connection_string": s.databaseURL, "max_open_database_connections": 32,
 		"log_level": "error", "report_interval": "1m",
 		"loggregator": map[string]any{ // the server does not start without them; no agent answers
-			"loggregator_ca_path": certs.cert, "loggregator_cert_path": certs.cert, "loggregator_key_path": certs.key, "loggregator_api_port": 1,
+			"loggregator_ca_path": certs.Cert, "loggregator_cert_path": certs.Cert, "loggregator_key_path": certs.Key, "loggregator_api_port": 1,
 		},
 	})
 	if err != nil {

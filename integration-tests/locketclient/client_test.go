@@ -1,10 +1,11 @@
-// Package locketclient runs the published client and runners of Locket against a server.
-// TestPublishedClient in resource-locks/internal/locket starts the server and this test.
+// Package locketclient runs the published client and runners of Locket against two
+// instances. TestPublishedClient_OfLocket starts them and this test.
 package locketclient
 
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,15 +26,21 @@ const (
 	wait  = 20 * time.Second
 )
 
-// connect returns a client of the server that the environment names.
-func connect(t *testing.T) models.LocketClient {
+// Instances that the environment names.
+const (
+	first = iota
+	second
+)
+
+// connect returns a client of an instance.
+func connect(t *testing.T, instance int) models.LocketClient {
 	t.Helper()
-	address := os.Getenv("LOCKET_ADDRESS")
-	if address == "" {
-		t.Skip("LOCKET_ADDRESS names no server")
+	addresses := strings.Fields(os.Getenv("LOCKET_ADDRESSES"))
+	if len(addresses) == 0 {
+		t.Skip("LOCKET_ADDRESSES names no instances")
 	}
 	client, err := locket.NewClient(lager.NewLogger("test"), locket.ClientLocketConfig{
-		LocketAddress: address, LocketCACertFile: os.Getenv("LOCKET_CA"),
+		LocketAddress: addresses[instance], LocketCACertFile: os.Getenv("LOCKET_CA"),
 		LocketClientCertFile: os.Getenv("LOCKET_CERT"), LocketClientKeyFile: os.Getenv("LOCKET_KEY"),
 		LocketClientKeepAliveTime: 10, LocketClientKeepAliveTimeout: 22,
 	})
@@ -98,7 +105,7 @@ func wantEnd(t *testing.T, p ifrit.Process) error {
 
 func TestClient_Answers(t *testing.T) {
 	t.Parallel()
-	c, ctx := connect(t), context.Background()
+	c, ctx := connect(t, first), context.Background()
 	r := resource("client", "a", models.LOCK)
 	if _, err := c.Lock(ctx, &models.LockRequest{Resource: r, TtlInSeconds: ttl}); err != nil {
 		t.Fatal(err)
@@ -132,22 +139,22 @@ func TestClient_Answers(t *testing.T) {
 
 func TestLockRunner_HandsOver(t *testing.T) {
 	t.Parallel()
-	c := connect(t)
-	first := ifrit.Background(lockRunner(c, resource("leader", "first", models.LOCK)))
-	wantReady(t, first)
-	second := ifrit.Background(lockRunner(connect(t), resource("leader", "second", models.LOCK)))
+	c := connect(t, first)
+	leader := ifrit.Background(lockRunner(c, resource("leader", "first", models.LOCK)))
+	wantReady(t, leader)
+	follower := ifrit.Background(lockRunner(connect(t, second), resource("leader", "second", models.LOCK)))
 	select {
-	case <-second.Ready():
+	case <-follower.Ready():
 		t.Error("two runners lead")
 	case <-time.After((ttl + 1) * time.Second): // the first one renews
 	}
 	wantOwner(t, c, "leader", "first")
-	if err := stop(t, first); err != nil {
+	if err := stop(t, leader); err != nil {
 		t.Error(err)
 	}
-	wantReady(t, second)
+	wantReady(t, follower)
 	wantOwner(t, c, "leader", "second")
-	if err := stop(t, second); err != nil {
+	if err := stop(t, follower); err != nil {
 		t.Error(err)
 	}
 	wantOwner(t, c, "leader", "")
@@ -172,10 +179,10 @@ func stealKey(t *testing.T, c models.LocketClient, from *models.Resource) *model
 
 func TestLockRunner_EndsWhenItLosesTheLock(t *testing.T) {
 	t.Parallel()
-	c, r := connect(t), resource("lost", "a", models.LOCK)
+	c, r := connect(t, first), resource("lost", "a", models.LOCK)
 	runner := ifrit.Background(lockRunner(c, r))
 	wantReady(t, runner)
-	stealKey(t, c, r)
+	stealKey(t, connect(t, second), r)
 	if err := wantEnd(t, runner); err == nil {
 		t.Error("the runner ended without an error")
 	}
@@ -183,10 +190,10 @@ func TestLockRunner_EndsWhenItLosesTheLock(t *testing.T) {
 
 func TestPresenceRunner_TakesTheKeyAgain(t *testing.T) {
 	t.Parallel()
-	c, r := connect(t), resource("cell", "a", models.PRESENCE)
+	c, r := connect(t, first), resource("cell", "a", models.PRESENCE)
 	runner := ifrit.Background(presenceRunner(c, r))
 	wantReady(t, runner)
-	stealKey(t, c, r)
+	stealKey(t, connect(t, second), r)
 	end := time.Now().Add(wait)
 	for owner := ""; owner != "a"; <-time.After(retry) {
 		if got, err := c.Fetch(context.Background(), &models.FetchRequest{Key: "cell"}); err == nil {
@@ -203,8 +210,8 @@ func TestPresenceRunner_TakesTheKeyAgain(t *testing.T) {
 
 func TestJointLock_FreesAllWithoutOne(t *testing.T) {
 	t.Parallel()
-	c := connect(t)
-	other := ifrit.Background(lockRunner(c, resource("joint-2", "other", models.LOCK)))
+	c := connect(t, first)
+	other := ifrit.Background(lockRunner(connect(t, second), resource("joint-2", "other", models.LOCK)))
 	wantReady(t, other)
 	joint := ifrit.Background(jointlock.NewJointLock(clock.NewClock(), time.Second,
 		grouper.Member{Name: "1", Runner: lockRunner(c, resource("joint-1", "a", models.LOCK))},

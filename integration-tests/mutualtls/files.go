@@ -1,4 +1,5 @@
-package main
+// Package mutualtls writes the files that servers and clients of mutual TLS need.
+package mutualtls
 
 import (
 	"crypto/rand"
@@ -14,22 +15,22 @@ import (
 	"time"
 )
 
-// certificates are files of mutual TLS: one certificate that signs itself is authority,
-// server and client at once.
-type certificates struct {
-	cert, key string
-	client    *tls.Config
+// Files are of one certificate that signs itself: it is authority, server and client at
+// once.
+type Files struct {
+	Cert, Key string
+	Client    *tls.Config
 }
 
-// newCertificates writes the files into dir. The key is RSA, because the published server
-// offers no other cipher suites on TLS 1.2.
-func newCertificates(dir string) (*certificates, error) {
+// WriteFiles writes them into dir. The key is RSA, because the published server offers no
+// other cipher suites on TLS 1.2.
+func WriteFiles(dir string) (*Files, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -40,21 +41,21 @@ func newCertificates(dir string) (*certificates, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &certificates{cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
-	if err := writePEM(c.cert, "CERTIFICATE", der); err != nil {
+	f := &Files{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key")}
+	if err := writePEM(f.Cert, "CERTIFICATE", der); err != nil {
 		return nil, err
 	}
-	if err := writePEM(c.key, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)); err != nil {
+	if err := writePEM(f.Key, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)); err != nil {
 		return nil, err
 	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
 		return nil, err
 	}
 	authority := x509.NewCertPool()
 	authority.AddCert(pair.Leaf)
-	c.client = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: authority}
-	return c, nil
+	f.Client = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: authority}
+	return f, nil
 }
 
 func writePEM(path, kind string, der []byte) error {

@@ -1,22 +1,25 @@
-// A session of the published client with a server; the first argument is its host:port.
+// A session of the published client with two instances; the arguments are their host:port.
 import assert from 'node:assert/strict';
 import locktopus from '@locktopus/client';
 import WebSocket from 'ws';
 
 const { LocktopusClient } = locktopus;
-const [host, port] = process.argv[2].split(':');
+const [first, second] = process.argv.slice(2).map((address) => {
+  const [host, port] = address.split(':');
+  return { host, port };
+});
 const write = (...path) => ({ type: 'write', path });
 const read = (...path) => ({ type: 'read', path });
 
-async function connect(options = {}) {
-  const client = new LocktopusClient(WebSocket, { host, port, namespace: 'npm', secure: false, ...options });
+async function connect(options) {
+  const client = new LocktopusClient(WebSocket, { namespace: 'npm', secure: false, ...options });
   await client.connect();
   return client;
 }
 
 // A free lock, a taken one, and its grant after the release.
-const a = await connect();
-const b = await connect();
+const a = await connect(first);
+const b = await connect(second);
 assert.equal(await a.lock(write('books', '1'), read('users')), true);
 assert.equal(a.getLockId(), '1');
 assert.equal(await b.lock(write('books')), false);
@@ -42,7 +45,7 @@ for (let i = 0; i < 200; i++) {
 }
 
 // The abandon time-out of a connection that closes.
-const c = await connect({ abandonTimeoutMs: 200 });
+const c = await connect({ ...second, abandonTimeoutMs: 200 });
 assert.equal(await c.lock(write('kept')), true);
 assert.equal(await a.lock(write('kept')), false);
 const start = Date.now();
@@ -53,7 +56,7 @@ assert.ok(took >= 190 && took < 2000, `handed on after ${took} ms`);
 await a.release();
 
 // A mistake ends the connection with code 3000.
-const offender = await connect();
+const offender = await connect(first);
 await offender.lock(write('x'));
 const closed = new Promise((resolve) => { offender.ws.onclose = resolve; });
 offender.ws.send('{"action":"steal"}');
