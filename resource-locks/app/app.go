@@ -141,10 +141,11 @@ func (a *App) addSunbird(ctx context.Context, p parts) error {
 	if p.cfg.Sunbird.Addr == "" {
 		return nil
 	}
-	handler, err := sunbird.New(p.locks, p.cfg.Sunbird, p.log.With("front", "sunbird"))
+	handler, err := sunbird.New(p.locks, p.cfg.Sunbird, p.registry, p.log.With("front", "sunbird"))
 	if err != nil {
 		return err
 	}
+	a.workers = append(a.workers, handler)
 	return a.listenHTTP(ctx, p, "sunbird", p.cfg.Sunbird.Addr, func(s *web.Server) { s.Handler = handler })
 }
 

@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -202,11 +204,31 @@ func TestCommands(t *testing.T) {
 
 func TestSunbird_IsWired(t *testing.T) {
 	t.Parallel()
-	a := start(t)
-	request := `{"request":{"resourceId":"` + uuid.NewString() + `","resourceType":"Content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{}"}}`
+	notices := make(chan string, 1)
+	webhook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		notices <- string(body)
+	}))
+	t.Cleanup(webhook.Close)
+	a := start(t, "SUNBIRD_NOTICE_URL="+webhook.URL)
+	id := uuid.NewString()
+	request := `{"request":{"resourceId":"` + id + `","resourceType":"Content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{}"}}`
 	status, body := call(t, "POST", a.URL("sunbird")+"/v1/lock/create", request, "X-Authenticated-Userid", "ann", "X-Device-Id", "desk")
 	var answer struct{ Result struct{ LockKey string } }
 	if err := json.Unmarshal([]byte(body), &answer); status != 200 || err != nil || answer.Result.LockKey == "" {
 		t.Errorf("got %d %s, %v", status, body, err)
+	}
+	request = `{"request":{"resourceId":"` + id + `","resourceType":"Content","message":"please"}}`
+	status, body = call(t, "POST", a.URL("sunbird")+"/v1/lock/request", request, "X-Authenticated-Userid", "bo")
+	if status != 200 {
+		t.Fatalf("got %d %s", status, body)
+	}
+	select {
+	case notice := <-notices:
+		if !strings.Contains(notice, id) {
+			t.Errorf("the notice is %s", notice)
+		}
+	case <-time.After(time.Minute):
+		t.Error("no notice was sent")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"checkoutlock/config"
+	"checkoutlock/schemas/redact"
 )
 
 // Auth is how the front knows its users.
@@ -38,6 +39,8 @@ type Config struct {
 	Admins []string `env:"SUNBIRD_ADMINS"`
 	// AdminRole is a role of tokens that may force a release. Empty is none.
 	AdminRole string `env:"SUNBIRD_ADMIN_ROLE"`
+	// NoticeURL gets a notice of each request for a lock. Empty sends none.
+	NoticeURL string `env:"SUNBIRD_NOTICE_URL"`
 }
 
 // Validate checks the settings of a front that is on.
@@ -61,10 +64,12 @@ func (c Config) Validate() error {
 	default:
 		errs = append(errs, outOfRange("SUNBIRD_AUTH", string(c.Auth), "token, header"))
 	}
-	if c.ResourceCheckURL != "" {
-		if u, err := url.Parse(c.ResourceCheckURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			errs = append(errs, outOfRange("SUNBIRD_RESOURCE_CHECK_URL", c.ResourceCheckURL, "an http or https URL, or empty for none"))
-		}
+	const urls = "an http or https URL, or empty for none"
+	if !isURL(c.ResourceCheckURL) {
+		errs = append(errs, outOfRange("SUNBIRD_RESOURCE_CHECK_URL", c.ResourceCheckURL, urls))
+	}
+	if !isURL(c.NoticeURL) { // it may have a secret
+		errs = append(errs, outOfRange("SUNBIRD_NOTICE_URL", redact.Mask(c.NoticeURL), urls))
 	}
 	for _, name := range c.ResourceTypes {
 		if name == "" || len(name) > 100 {
@@ -72,6 +77,12 @@ func (c Config) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isURL reports whether text is empty, or an address of a service.
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return text == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 func outOfRange(name, value, allowed string) error {

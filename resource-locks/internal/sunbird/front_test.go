@@ -1,6 +1,7 @@
 package sunbird
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
@@ -36,9 +38,11 @@ var signingKey = sync.OnceValue(func() *rsa.PrivateKey {
 
 // front is a Server over a store in memory.
 type front struct {
-	t      *testing.T
-	server *Server
-	store  *enginetest.Store
+	t        *testing.T
+	server   *Server
+	store    *enginetest.Store
+	registry *prometheus.Registry
+	log      *bytes.Buffer // to be read after the server has stopped
 }
 
 type observer struct{}
@@ -55,9 +59,10 @@ func newFront(t *testing.T, change func(*Config)) *front {
 	if change != nil {
 		change(&cfg)
 	}
-	f := &front{t: t, store: enginetest.NewStore()}
+	f := &front{t: t, store: enginetest.NewStore(), registry: prometheus.NewRegistry(), log: &bytes.Buffer{}}
+	log := slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), f.log), nil))
 	var err error
-	f.server, err = New(engine.NewLocks(f.store, observer{}), cfg, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	f.server, err = New(engine.NewLocks(f.store, observer{}), cfg, f.registry, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,6 +125,8 @@ func TestConfig(t *testing.T) {
 		"an address without a port": {[]string{"SUNBIRD_ADDR=localhost", "SUNBIRD_AUTH=header"}, "SUNBIRD_ADDR"},
 		"too short a time":          {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_LOCK_TTL=1ms"}, "SUNBIRD_LOCK_TTL is 1ms, allowed: 1s to 8760h"},
 		"a check that is no URL":    {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_CHECK_URL=content"}, "SUNBIRD_RESOURCE_CHECK_URL"},
+		"a webhook":                 {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=https://hooks.example.org/a?b=c"}, ""},
+		"a masked webhook":          {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_NOTICE_URL=hooks.example.org/secret"}, `SUNBIRD_NOTICE_URL is "****cret", allowed: an http or https URL`},
 		"an empty type":             {[]string{"SUNBIRD_ADDR=:9002", "SUNBIRD_AUTH=header", "SUNBIRD_RESOURCE_TYPES=content,,org"}, "SUNBIRD_RESOURCE_TYPES"},
 	}
 	for name, tt := range tests {

@@ -218,7 +218,8 @@ func (s *Server) force(ctx context.Context, c *call) (any, error) {
 	return struct{}{}, err
 }
 
-// request asks the holder for a lock. Its answer names the holder.
+// request asks the holder for a lock, and lets the webhook know. Its answer names the
+// holder.
 func (s *Server) request(ctx context.Context, c *call) (any, error) {
 	fields, key, err := s.readFields(c, "resourceId", "resourceType", "message")
 	if err != nil {
@@ -231,6 +232,11 @@ func (s *Server) request(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.notices.add(ctx, notice{
+		ID: uuid.NewString(), ResourceID: key.Name, ResourceType: fields["resourceType"],
+		LockedBy: lock.Owner, ExpiresAt: formatTime(lock.ExpiresAt),
+		RequestedBy: c.user.id, RequesterName: c.user.name, Message: fields["message"],
+	})
 	return struct {
 		LockedBy  string `json:"lockedBy"`
 		ExpiresAt string `json:"expiresAt"`

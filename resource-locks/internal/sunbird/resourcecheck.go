@@ -17,8 +17,8 @@ import (
 const (
 	// checkPath is the path of Sunbird's content service.
 	checkPath = "/v1/content/getContentLockValidation"
-	// checkTimeout bounds one check.
-	checkTimeout = 5 * time.Second
+	// callTimeout bounds one call of another service.
+	callTimeout = 5 * time.Second
 	// maxCheckAnswer bounds the answer in bytes. It has the whole content.
 	maxCheckAnswer = 4 << 20
 	// checkFailed is the text if the check gives no reason.
@@ -37,11 +37,16 @@ func newResourceCheck(address string) resourceCheck {
 		u.Path = checkPath
 		address = u.String()
 	}
-	return resourceCheck{url: address, client: &http.Client{
-		Timeout: checkTimeout,
-		// A redirect could send the caller's token to another host.
+	return resourceCheck{url: address, client: newHTTPClient()}
+}
+
+// newHTTPClient returns a client that follows no redirect, which could send the caller's
+// token or message to another host.
+func newHTTPClient() *http.Client {
+	return &http.Client{
+		Timeout:       callTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
 }
 
 // allow returns nil, or why the caller may not lock. The error is the reason for the log,

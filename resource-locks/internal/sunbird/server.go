@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
@@ -26,12 +27,17 @@ type Server struct {
 	cfg      Config
 	identify identify
 	check    resourceCheck
+	notices  *notices
 	log      *slog.Logger
 }
 
-// New returns the front of the locks. It reads the keys of tokens.
-func New(locks *engine.Locks, cfg Config, log *slog.Logger) (*Server, error) {
-	s := &Server{locks: locks, cfg: cfg, identify: identifyByHeader, check: newResourceCheck(cfg.ResourceCheckURL), log: log}
+// New returns the front of the locks. It reads the keys of tokens, and registers the
+// metrics of notices.
+func New(locks *engine.Locks, cfg Config, registry prometheus.Registerer, log *slog.Logger) (*Server, error) {
+	s := &Server{
+		locks: locks, cfg: cfg, identify: identifyByHeader, log: log,
+		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, registry, log),
+	}
 	if cfg.Auth == AuthToken {
 		known, err := loadKeys(cfg.Keys)
 		if err != nil {
@@ -41,6 +47,9 @@ func New(locks *engine.Locks, cfg Config, log *slog.Logger) (*Server, error) {
 	}
 	return s, nil
 }
+
+// Run implements web.Worker: it sends notices to the webhook.
+func (s *Server) Run(ctx context.Context) { s.notices.run(ctx) }
 
 // operation is one route.
 type operation struct {
