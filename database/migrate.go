@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"path"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
@@ -51,14 +52,30 @@ func (s Schema) Lock(ctx context.Context, tx pgx.Tx) error {
 
 // Up creates the schema if there is none, and runs the migrations that it lacks. Any
 // number of instances may do so at once: an advisory lock lets one work, and the others
-// wait and find nothing left to do. Error: *DirtyError.
+// wait and find nothing left to do. A schema that a newer build migrated stays as it is,
+// because migrations do not break older builds. Error: *DirtyError.
 func (s Schema) Up(ctx context.Context) error {
 	return s.migrate(ctx, func(m *migrate.Migrate, d *migrationDriver) error {
 		if err := s.create(ctx, d.conn); err != nil {
 			return ToFault("creating the schema", err)
 		}
-		return m.Up()
+		err := m.Up()
+		if version, newer := s.isNewer(d); newer && errors.Is(err, fs.ErrNotExist) {
+			s.Log.InfoContext(ctx, "a newer build has migrated the schema", "schema", s.Name, "version", version)
+			return nil
+		}
+		return err
 	})
+}
+
+// isNewer returns the schema's version, and whether it is above those of all files.
+func (s Schema) isNewer(d *migrationDriver) (version int, newer bool) {
+	version, _, err := d.Version()
+	names, globErr := fs.Glob(s.Files, s.Folder+"/*.up.sql") // sorted
+	if err != nil || globErr != nil || len(names) == 0 {
+		return version, false
+	}
+	return version, path.Base(names[len(names)-1]) < fmt.Sprintf("%04d", version)
 }
 
 // create creates the schema in a transaction of its own.

@@ -199,6 +199,31 @@ func TestInstall_OfADirtySchemaNamesTheCommand(t *testing.T) {
 	}
 }
 
+func TestInstall_KeepsTheSchemaOfANewerBuild(t *testing.T) {
+	t.Parallel()
+	db, id := newTenant(t)
+	db.UseMigrations(files(""))
+	if err := db.Install(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	older := files("").(fstest.MapFS)
+	delete(older, "sql/0003_three.up.sql")
+	delete(older, "sql/0003_three.down.sql")
+	db.UseMigrations(older)
+	if err := db.Install(t.Context(), id); err != nil {
+		t.Errorf("with an older build: %v", err)
+	}
+	wantVersion(t, db, id, 3, false)
+	gap := files("").(fstest.MapFS)
+	execute(t, db, "UPDATE "+versionTable(id)+" SET version = 2")
+	delete(gap, "sql/0002_two.up.sql")
+	delete(gap, "sql/0002_two.down.sql")
+	db.UseMigrations(gap)
+	if err := db.Install(t.Context(), id); err == nil {
+		t.Error("a version between the files is taken for a newer one")
+	}
+}
+
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
