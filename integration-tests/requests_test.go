@@ -37,7 +37,7 @@ func TestRequest_PassesTheBookOn(t *testing.T) {
 		t.Errorf("Location is %q", location)
 	}
 	second := readObject(t, p.placeRequest(t, itemID, cat, "Recall"), http.StatusCreated)
-	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, cat, "Hold"), http.StatusUnprocessableEntity)); got != "This requester already has an open request for this item" {
+	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, cat, "Hold"), http.StatusUnprocessableEntity)); got != "This requester already has an open request for this item [ITEM_ALREADY_REQUESTED]" {
 		t.Errorf("a second request of the same patron: got %s", got)
 	}
 	queue := readObject(t, callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/requests/queue/item/"+itemID, nil), http.StatusOK)
@@ -77,7 +77,7 @@ func TestRequest_Page(t *testing.T) {
 	ann, annCard := p.addPatron(t)
 	_, benCard := p.addPatron(t)
 	itemID, book := p.addItem(t)
-	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Hold"), http.StatusUnprocessableEntity)); !strings.Contains(got, "not allowed for Available item status") {
+	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Hold"), http.StatusUnprocessableEntity)); !strings.Contains(got, "Hold requests are not allowed for this patron and item combination") {
 		t.Errorf("a hold of an available book: got %s", got)
 	}
 	readObject(t, p.placeRequest(t, itemID, ann, "Page"), http.StatusCreated)

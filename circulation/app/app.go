@@ -110,7 +110,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		CheckIns:  &checkin.Service{Library: storage, Returner: storage, Log: log},
 		Loans:     storage, Rules: storage, Matching: library.Matching{Locations: storage, Rules: storage}, DryRuns: checkOuts, Sessions: checkin.Sessions{Store: storage},
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
-		Placing:  &requests.Service{Library: storage, Placer: storage}, Queues: storage, Settings: storage,
+		Placing:  &requests.Service{Library: storage, Placer: storage, Log: log, Now: time.Now}, Queues: storage, Settings: storage,
 		Admin: locks, Guard: guard, Log: log,
 	})
 	server := web.NewServer(cfg.HTTP, log)

@@ -41,6 +41,7 @@ func valid() map[string]string {
 		"loccampus":               `{"name":"City","institutionId":"ID"}`,
 		"loclibrary":              `{"name":"Main","campusId":"ID"}`,
 		"fixed-due-date-schedule": `{"name":"Terms"}`,
+		"new-request":             `{"itemId":"ID","requestProcessingParameters":{"overrideBlocks":{"patronBlock":{},"comment":"agreed"}}}`,
 		"request-policy":          `{"name":"All"}`,
 		"patron-notice-policy":    `{"name":"Courtesy"}`,
 		"patron-action-session":   `{"patronId":"ID","loanId":"ID","actionType":"Check-in"}`,

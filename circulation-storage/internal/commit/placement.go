@@ -8,7 +8,6 @@ import (
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/fault"
 )
 
 // Placement is a request to append to its queue, from ParsePlacement.
@@ -93,7 +92,7 @@ func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Placed, error) {
 			return Placed{}, err
 		}
 	}
-	if err := p.checkDuplicate(seen.Queue); err != nil {
+	if err := p.checkRepeated(seen.Queue); err != nil {
 		return Placed{}, err
 	}
 	return p.appendRequest(ctx, seen)
@@ -111,31 +110,10 @@ func (p Placement) newRequestTaken() error {
 	return newInvalid("request.id is already that of another request", "request.id", p.RequestID.String())
 }
 
-// checkDuplicate refuses a patron who is in the queue already (mod-circulation,
-// RequestServiceUtility).
-func (p Placement) checkDuplicate(queue Queue) error {
-	ofTitle := p.request.Text("requestLevel") == titleLevel
-	for _, r := range queue {
-		if readID(r, "requesterId") != p.RequesterID {
-			continue
-		}
-		isOfTitle := r.Text("requestLevel") == titleLevel
-		var what string
-		switch {
-		case ofTitle && isOfTitle:
-			what = "this instance"
-		case ofTitle:
-			what = "one of the instance's items"
-		case !isOfTitle && readID(r, "itemId") == p.ItemID:
-			what = "this item"
-		default:
-			continue
-		}
-		// Circulation answers this as it is, so it has FOLIO's form there.
-		return fault.Validation(fault.Refusal("", "This requester already has an open request for "+what,
-			fault.Param("requesterId", p.RequesterID.String()), fault.Param("requestId", r.ID())))
-	}
-	return nil
+// checkRepeated refuses a patron who is in the queue already. Circulation answers the refusal as it
+// is, so it has FOLIO's form there.
+func (p Placement) checkRepeated(queue Queue) error {
+	return newQueued(p.request).RefuseRepeated(queue.list(), p.TitleLevel).Err()
 }
 
 // appendRequest puts the request at the end of the queue. A page of an available item

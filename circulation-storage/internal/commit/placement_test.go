@@ -79,7 +79,7 @@ func TestParsePlacement_Refusals(t *testing.T) {
 
 func TestPlacement_Decide(t *testing.T) {
 	t.Parallel()
-	of := itemID.String()
+	of, ofInstance := itemID.String(), fmt.Sprintf(`,"instanceId":%q`, instanceID)
 	tests := map[string]struct {
 		replace map[string]any
 		change  func(*commit.SeenQueue)
@@ -94,8 +94,9 @@ func TestPlacement_Decide(t *testing.T) {
 		"page of a free item":   {replace: map[string]any{"request.requestType": "Page"}, place: 1, item: "Paged"},
 		"page of another":       {replace: map[string]any{"request.requestType": "Page"}, change: func(s *commit.SeenQueue) { s.Item = storedItem(t, "In transit") }, place: 1},
 		"for any copy":          {replace: forTitle(nil), change: func(s *commit.SeenQueue) { s.Item = nil }, place: 1},
-		"any copy, by oneself":  {replace: forTitle(nil), queue: []wish{{"a", of, 1, mine("")}}, code: fault.Invalid, says: "one of the instance's items"},
-		"any copy, twice":       {replace: forTitle(nil), queue: []wish{{"a", unassigned, 1, mine("," + title)}}, code: fault.Invalid, says: "for this instance"},
+		"any copy, by oneself":  {replace: forTitle(nil), queue: []wish{{"a", of, 1, mine(ofInstance)}}, code: fault.Invalid, says: "one of the instance's items"},
+		"any copy, twice":       {replace: forTitle(nil), queue: []wish{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this instance"},
+		"this copy, after any":  {replace: map[string]any{"titleLevelRequests": true}, queue: []wish{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this item"},
 		"this item, twice":      {queue: []wish{{"a", of, 1, mine("")}}, code: fault.Invalid, says: "for this item"},
 		"this and another copy": {replace: map[string]any{"titleLevelRequests": true}, queue: []wish{{"a", otherCopy, 1, mine("")}}, place: 2},
 		"no instance":           {change: func(s *commit.SeenQueue) { s.Instance = false }, code: fault.Invalid, says: "no instance"},

@@ -46,19 +46,31 @@ func readPosition(request records.Record) int {
 
 // findFirst returns the first request that the item can fill, nil if there is none.
 func (q Queue) findFirst(item records.Record, titles bool) records.Record {
-	queued := make([]schemas.QueuedRequest, len(q))
-	for i, r := range q {
-		// Without the instance, because all requests of a title's queue have the same.
-		queued[i] = schemas.QueuedRequest{
-			ID: r.ID(), ItemID: r.Text("itemId"), RequestType: r.Text("requestType"), RequestLevel: r.Text("requestLevel"),
-			Status: r.Text("status"), Position: readPosition(r),
-		}
+	queued := q.list()
+	for i := range queued {
+		queued[i].InstanceID = "" // all requests of a title's queue have the same
 	}
 	first, ok := schemas.FirstFilledBy(queued, item.ID(), "", titles)
 	if !ok {
 		return nil
 	}
 	return q[indexOf(q, first.ID)]
+}
+
+// list returns the queue as circulation judges it.
+func (q Queue) list() []schemas.QueuedRequest {
+	queued := make([]schemas.QueuedRequest, len(q))
+	for i, r := range q {
+		queued[i] = newQueued(r)
+	}
+	return queued
+}
+
+func newQueued(r records.Record) schemas.QueuedRequest {
+	return schemas.QueuedRequest{
+		ID: r.ID(), RequesterID: r.Text("requesterId"), ItemID: r.Text("itemId"), InstanceID: r.Text("instanceId"),
+		RequestType: r.Text("requestType"), RequestLevel: r.Text("requestLevel"), Status: r.Text("status"), Position: readPosition(r),
+	}
 }
 
 // expectFirst returns the first request that the item can fill, if it is the one that

@@ -49,7 +49,7 @@ func requestRoutes(d Deps) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post",
-			Body: web.Schema("request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request"),
+			Body: web.Schema("new-request"), Endpoint: web.JSON(http.StatusCreated, h.create).Of("request"),
 		},
 		{
 			Method: http.MethodGet, Path: path, Permission: "circulation.requests.collection.get",

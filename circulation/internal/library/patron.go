@@ -75,6 +75,7 @@ type ManualBlock struct {
 	Desc           string  `json:"desc"`
 	Borrowing      bool    `json:"borrowing"`
 	Renewals       bool    `json:"renewals"`
+	Requests       bool    `json:"requests"`
 	ExpirationDate Instant `json:"expirationDate"` // zero if it does not expire
 }
 
@@ -82,6 +83,7 @@ type ManualBlock struct {
 type AutomatedBlock struct {
 	BlockBorrowing bool   `json:"blockBorrowing"`
 	BlockRenewals  bool   `json:"blockRenewals"`
+	BlockRequests  bool   `json:"blockRequests"`
 	Message        string `json:"message"`
 }
 

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -24,47 +27,58 @@ const (
 	otherID = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
 	deskID  = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f"
 	wishID  = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	loanID  = "5c8f6e1a-3b0e-4f0c-9d3c-0a1b2c3d4e5f"
 )
 
 var errNone = fault.New(fault.NotFound, "Not found")
 
 // fakeLibrary is a library with one patron and one lent book, in memory.
 type fakeLibrary struct {
-	titles  bool
-	user    library.User
-	item    library.Item
+	*librarytest.Records
 	free    *library.Item // a copy on the shelf
 	of      string        // the instance of the holdings
 	pickup  bool
-	borrows bool
+	loan    string // JSON of the book's open loan; "" for none
+	stored  string // JSON of the request with the id wishID; "" for none
+	allowed string // JSON of the request policy; "" for none
 
 	placed  []schemas.Placement
 	answers []error // of Place; afterwards it succeeds
 }
 
 func newLibrary() *fakeLibrary {
-	active := true
+	r := librarytest.New()
+	r.Book.Status.Name, r.Book.HoldingsRecordID = "Checked out", shelfID
 	return &fakeLibrary{
-		user: library.User{ID: annID, Barcode: "ann", Active: &active, PatronGroup: "adults", Personal: library.Personal{FirstName: "Ann", LastName: "Reader"}},
-		item: library.Item{ID: bookID, Version: 4, Barcode: "book", Status: library.Status{Name: "Checked out"}, HoldingsRecordID: shelfID},
-		of:   titleID, pickup: true,
+		Records: r, of: titleID, pickup: true, loan: `{"id":"` + loanID + `","userId":"` + librarytest.CanLendID + `"}`,
+		allowed: `{"id":"p","requestTypes":["Hold","Page","Recall"]}`,
 	}
 }
 
-func (l *fakeLibrary) TitleLevelRequests(context.Context) (bool, error) { return l.titles, nil }
-
-func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
-	if id != l.user.ID {
-		return library.User{}, errNone
+// Snapshot implements library.Records.
+func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+	var seen library.Snapshot
+	if subjects.UserID == l.Patron.ID {
+		seen.User, seen.ManualBlocks, seen.AutomatedBlocks = &l.Patron, l.Manual, l.Automated
 	}
-	return l.user, nil
+	item := l.Book
+	switch {
+	case l.free != nil && subjects.ItemID == l.free.ID:
+		item = *l.free
+	case subjects.ItemID != item.ID:
+		return seen, nil
+	}
+	seen.Item, seen.Holdings, seen.Requests = &item, library.Holdings{ID: shelfID, InstanceID: l.of}, l.Queue
+	seen.Instance, _ = l.Instance(context.Background(), l.of)
+	seen.OnLoan = l.loan != "" && item.ID == bookID
+	return seen, nil
 }
 
 func (l *fakeLibrary) Item(_ context.Context, id string) (library.Item, error) {
-	if id != l.item.ID {
+	if id != l.Book.ID {
 		return library.Item{}, errNone
 	}
-	return l.item, nil
+	return l.Book, nil
 }
 
 func (l *fakeLibrary) Holdings(context.Context, string) (library.Holdings, error) {
@@ -92,7 +106,26 @@ func (l *fakeLibrary) FreeCopy(context.Context, string) (library.Item, error) {
 	return *l.free, nil
 }
 
-func (l *fakeLibrary) Borrows(context.Context, string, string) (bool, error) { return l.borrows, nil }
+func (l *fakeLibrary) OpenLoan(context.Context, string) (json.RawMessage, error) {
+	if l.loan == "" {
+		return nil, errNone
+	}
+	return json.RawMessage(l.loan), nil
+}
+
+func (l *fakeLibrary) Request(_ context.Context, id string) (json.RawMessage, error) {
+	if l.stored == "" || id != wishID {
+		return nil, errNone
+	}
+	return json.RawMessage(l.stored), nil
+}
+
+func (l *fakeLibrary) RequestPolicy(context.Context, string) (p policy.RequestPolicy, err error) {
+	if l.allowed == "" {
+		return p, errNone
+	}
+	return p, json.Unmarshal([]byte(l.allowed), &p)
+}
 
 func (l *fakeLibrary) Place(_ context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
 	l.placed = append(l.placed, p)
@@ -125,10 +158,16 @@ func body(t *testing.T, replace map[string]any) []byte {
 	return raw
 }
 
+func (l *fakeLibrary) service() *requests.Service {
+	return &requests.Service{Library: l, Placer: l, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today }}
+}
+
 func (l *fakeLibrary) create(t *testing.T, replace map[string]any) (json.RawMessage, error) {
 	t.Helper()
-	return (&requests.Service{Library: l, Placer: l}).Create(t.Context(), body(t, replace))
+	return l.service().Create(t.Context(), body(t, replace))
 }
+
+func (l *fakeLibrary) lendToAnn() { l.loan = `{"id":"` + loanID + `","userId":"` + annID + `"}` }
 
 func forTitle(requestType string) map[string]any {
 	return map[string]any{"requestLevel": "Title", "itemId": nil, "requestType": requestType}
@@ -143,7 +182,8 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 		date   = `,"requestDate":"2026-03-01T10:00:00Z"`
 		ofBook = `,"itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"book"}`
 	)
-	free := library.Item{ID: otherID, Version: 7, Barcode: "copy", Status: library.Status{Name: "Available"}, HoldingsRecordID: shelfID}
+	free := newLibrary().Book
+	free.ID, free.Version, free.Barcode, free.Status.Name = otherID, 7, "copy", "Available"
 	tests := map[string]struct {
 		change  func(*fakeLibrary)
 		replace map[string]any
@@ -162,15 +202,15 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 		"now, when no date is given": {
 			change:  nil,
 			replace: map[string]any{"requestDate": nil},
-			want:    `{` + common + ofBook + `,"requestDate":"2000-01-01T00:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, version: 4,
+			want:    `{` + common + ofBook + `,"requestDate":"2026-03-01T10:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, version: 4,
 		},
 		"hold on any copy": {
-			change:  func(l *fakeLibrary) { l.titles = true },
+			change:  func(l *fakeLibrary) { l.Titles = true },
 			replace: forTitle("Hold"),
 			want:    `{` + common + date + `,"requestType":"Hold","requestLevel":"Title"}`, version: 0,
 		},
 		"page of any copy": {
-			change:  func(l *fakeLibrary) { l.titles, l.free = true, &free },
+			change:  func(l *fakeLibrary) { l.Titles, l.free = true, &free },
 			replace: forTitle("Page"),
 			want:    `{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"copy"},"requestType":"Page","requestLevel":"Title"}`, version: 7,
 		},
@@ -191,12 +231,16 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 					t.Errorf("got  %s\nwant %s", canonical(t, got), canonical(t, []byte(tt.want)))
 				}
 				p := l.placed[0]
-				if p.TitleLevel != l.titles || (p.ItemVersion == nil) != (tt.version == 0) || p.ItemVersion != nil && *p.ItemVersion != tt.version {
-					t.Errorf("got %+v, want version %d, title level %t", p, tt.version, l.titles)
+				if p.TitleLevel != l.Titles || (p.ItemVersion == nil) != (tt.version == 0) || p.ItemVersion != nil && *p.ItemVersion != tt.version {
+					t.Errorf("got %+v, want version %d, title level %t", p, tt.version, l.Titles)
 				}
 			})
 		})
 	}
+}
+
+func notAllowed(kind string) string {
+	return kind + " requests are not allowed for this patron and item combination|REQUEST_NOT_ALLOWED_FOR_PATRON_ITEM_COMBINATION|requestType=" + kind
 }
 
 func canonical(t *testing.T, doc []byte) string {
@@ -220,34 +264,45 @@ func TestCreate_Refusals(t *testing.T) {
 		replace map[string]any
 		want    []string // message|code|key=value
 	}{
-		"level unknown":       {replace: map[string]any{"requestLevel": "Shelf"}, want: []string{`requestLevel must be one of the following: "Item"||requestLevel=Shelf`}},
-		"titles off":          {replace: forTitle("Hold"), want: []string{`requestLevel must be one of the following: "Item"||requestLevel=Title`}},
-		"no level, titles on": {change: func(l *fakeLibrary) { l.titles = true }, replace: map[string]any{"requestLevel": nil}, want: []string{`requestLevel must be one of the following: "Item", "Title"||requestLevel=null`}},
+		"level unknown":       {replace: map[string]any{"requestLevel": "Shelf"}, want: []string{`Request level must be one of the following: "Item"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=Shelf`}},
+		"titles off":          {replace: forTitle("Hold"), want: []string{`Request level must be one of the following: "Item"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=Title`}},
+		"no level, titles on": {change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": nil}, want: []string{`Request level must be one of the following: "Item", "Title"|REQUEST_LEVEL_IS_NOT_ALLOWED|requestLevel=null`}},
 		"no instance id":      {replace: map[string]any{"instanceId": nil}, want: []string{"Cannot create a request with no instance ID||instanceId=null"}},
-		"no item id":          {replace: map[string]any{"itemId": nil}, want: []string{"Cannot create a request with no item ID||itemId=null"}},
+		"no item id":          {replace: map[string]any{"itemId": nil}, want: []string{"Cannot create an item level request with no item ID||itemId=null"}},
+		"no instance id, no item id": {replace: map[string]any{"instanceId": nil, "itemId": nil}, want: []string{
+			"Cannot create a request with no instance ID||instanceId=null", "Cannot create an item level request with no item ID||itemId=null",
+		}},
+		"no preference":      {replace: map[string]any{"fulfillmentPreference": nil}, want: []string{"Fulfillment preference must be one of the following: Hold Shelf, Delivery|FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED|fulfillmentPreference=null"}},
+		"unknown preference": {replace: map[string]any{"fulfillmentPreference": "Drone"}, want: []string{"Fulfillment preference must be one of the following: Hold Shelf, Delivery|FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED|fulfillmentPreference=Drone"}},
+		"blocks that are none": {replace: map[string]any{"requestProcessingParameters": map[string]any{"overrideBlocks": 7}}, want: []string{
+			"requestProcessingParameters.overrideBlocks must be of type object, not number|type|requestProcessingParameters.overrideBlocks=7",
+		}},
+		"requested already": {change: func(l *fakeLibrary) {
+			l.Queue = []schemas.QueuedRequest{librarytest.NewRequest("r", annID, "Hold", "Item", "Open - Not yet filled", 1)}
+		}, want: []string{"This requester already has an open request for this item|ITEM_ALREADY_REQUESTED|requesterId=" + annID}},
 		"no requester id":     {replace: map[string]any{"requesterId": nil}, want: []string{"requesterId is required|required|requesterId=null"}},
 		"item id is none":     {replace: map[string]any{"itemId": "book"}, want: []string{"itemId must be a UUID, such as 0bab56e5-1ab6-4ac2-afdf-8b2df0434378|format|itemId=book"}},
 		"no patron":           {replace: map[string]any{"requesterId": otherID}, want: []string{"A valid user and patron group are required. User is null||userId=" + otherID}},
-		"patron of no group":  {change: func(l *fakeLibrary) { l.user.PatronGroup = "" }, want: []string{"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null"}},
-		"inactive patron":     {change: func(l *fakeLibrary) { l.user.Active = &inactive }, want: []string{"Inactive users cannot make requests||requesterId=" + annID}},
-		"expired patron":      {change: func(l *fakeLibrary) { l.user.ExpirationDate = library.Instant{Time: time.Unix(0, 0)} }, want: []string{"Inactive users cannot make requests||requesterId=" + annID}},
+		"patron of no group":  {change: func(l *fakeLibrary) { l.Patron.PatronGroup = "" }, want: []string{"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null"}},
+		"inactive patron":     {change: func(l *fakeLibrary) { l.Patron.Active = &inactive }, want: []string{"Inactive users cannot make requests||requesterId=" + annID}},
+		"expired patron":      {change: func(l *fakeLibrary) { l.Patron.ExpirationDate = library.Instant{Time: time.Unix(0, 0)} }, want: []string{"Inactive users cannot make requests||requesterId=" + annID}},
 		"no such instance":    {replace: map[string]any{"instanceId": otherID}, want: []string{"Instance does not exist||instanceId=" + otherID}},
 		"no such item":        {replace: map[string]any{"itemId": otherID}, want: []string{"Item does not exist||itemId=" + otherID}},
 		"item of another":     {change: func(l *fakeLibrary) { l.of = otherID }, want: []string{"The item is not one of the instance||itemId=" + bookID}},
-		"has the item":        {change: func(l *fakeLibrary) { l.borrows = true }, want: []string{"This requester already has this item on loan||itemId=" + bookID}},
-		"hold of a free item": {change: func(l *fakeLibrary) { l.item.Status.Name = "Available" }, want: []string{"Hold requests are not allowed for Available item status combination||Hold=" + bookID}},
-		"page of a lent item": {replace: map[string]any{"requestType": "Page"}, want: []string{"Page requests are not allowed for Checked out item status combination||Page=" + bookID}},
-		"recall of a missing": {change: func(l *fakeLibrary) { l.item.Status.Name = "Missing" }, replace: map[string]any{"requestType": "Recall"}, want: []string{"Recall requests are not allowed for Missing item status combination||Recall=" + bookID}},
-		"page, nothing free":  {change: func(l *fakeLibrary) { l.titles = true }, replace: forTitle("Page"), want: []string{"Cannot create page TLR for this instance ID - no available items found||instanceId=" + titleID}},
+		"has the item":        {change: func(l *fakeLibrary) { l.lendToAnn() }, want: []string{"This requester already has this item on loan|REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN|itemId=" + bookID}},
+		"hold of a free item": {change: func(l *fakeLibrary) { l.Book.Status.Name = "Available" }, want: []string{notAllowed("Hold")}},
+		"page of a lent item": {replace: map[string]any{"requestType": "Page"}, want: []string{notAllowed("Page")}},
+		"recall of a missing": {change: func(l *fakeLibrary) { l.Book.Status.Name = "Missing" }, replace: map[string]any{"requestType": "Recall"}, want: []string{notAllowed("Recall")}},
+		"page, nothing free":  {change: func(l *fakeLibrary) { l.Titles = true }, replace: forTitle("Page"), want: []string{"Cannot create page TLR for this instance ID - no available items found||instanceId=" + titleID}},
 		"nowhere to fetch it": {replace: map[string]any{"pickupServicePointId": nil}, want: []string{"Hold shelf fulfillment requests require a Pickup service point|HOLD_SHELF_REQUESTS_REQUIRE_PICKUP_SERVICE_POINT|id=" + wishID}},
 		"no such desk":        {replace: map[string]any{"pickupServicePointId": otherID}, want: []string{"Pickup service point does not exist||pickupServicePointId=" + otherID}},
-		"a desk for staff":    {change: func(l *fakeLibrary) { l.pickup = false }, want: []string{"Service point is not a pickup location||pickupServicePointId=" + deskID}},
+		"a desk for staff":    {change: func(l *fakeLibrary) { l.pickup = false }, want: []string{"Service point is not a pickup location|SERVICE_POINT_IS_NOT_PICKUP_LOCATION|pickupServicePointId=" + deskID}},
 		"everything at once": {
-			change:  func(l *fakeLibrary) { l.pickup, l.borrows, l.user.PatronGroup = false, true, "" },
+			change:  func(l *fakeLibrary) { l.lendToAnn(); l.pickup, l.Patron.PatronGroup = false, "" },
 			replace: nil,
 			want: []string{
-				"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null", "This requester already has this item on loan||itemId=" + bookID,
-				"Service point is not a pickup location||pickupServicePointId=" + deskID,
+				"Service point is not a pickup location|SERVICE_POINT_IS_NOT_PICKUP_LOCATION|pickupServicePointId=" + deskID,
+				"A valid patron group is required. PatronGroup ID is null||PatronGroupId=null", "This requester already has this item on loan|REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN|itemId=" + bookID,
 			},
 		},
 	}
@@ -326,7 +381,7 @@ func TestCreate_OfABodyThatIsNoRequest(t *testing.T) {
 	t.Parallel()
 	l := newLibrary()
 	for _, doc := range []string{"[]", "7", `{"a":`, "null"} {
-		_, err := (&requests.Service{Library: l, Placer: l}).Create(t.Context(), []byte(doc))
+		_, err := l.service().Create(t.Context(), []byte(doc))
 		if !fault.Is(err, fault.Malformed) {
 			t.Errorf("%s: got %v, want %s", doc, err, fault.Malformed)
 		}

@@ -94,6 +94,11 @@ func (c *Client) RenewalPolicy(ctx context.Context, id string) (policy.LoanPolic
 	return fetchRecord(ctx, c, loanPolicies, id, policy.ParseLoanPolicy)
 }
 
+// RequestPolicy implements requests.Library.
+func (c *Client) RequestPolicy(ctx context.Context, id string) (policy.RequestPolicy, error) {
+	return keepRecord(ctx, c, requestPolicies, id, parseRecord[policy.RequestPolicy])
+}
+
 // FixedSchedule implements library.Schedules.
 func (c *Client) FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error) {
 	return keepRecord(ctx, c, schedules, id, policy.ParseFixedSchedule)

@@ -1,0 +1,170 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+)
+
+// wish is a new request as the client asked for it.
+type wish struct {
+	doc        map[string]any // with every property that the client sent
+	record     schemas.QueuedRequest
+	named      bool // the client chose the id
+	unblocked  bool // staff lift the patron's blocks
+	titleLevel bool // requests for titles are switched on
+}
+
+// copies are the properties that FOLIO's clients send as copies of other records. Storage makes its
+// own copies, or keeps none.
+var copies = [...]string{"item", "instance", "requester", "proxy", "loan", "pickupServicePoint", "deliveryAddress", "position", "metadata"}
+
+// parseWish reads a request and refuses what is wrong with it by itself.
+func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
+	w, err := s.decodeWish(body)
+	if err != nil {
+		return wish{}, err
+	}
+	if err := s.addTitle(ctx, w.doc); err != nil {
+		return wish{}, err
+	}
+	if w.titleLevel, err = s.Library.TitleLevelRequests(ctx); err != nil {
+		return wish{}, err
+	}
+	if err := w.check(); err != nil {
+		return wish{}, err
+	}
+	if err := jsonschema.Check("request", w.doc); err != nil {
+		return wish{}, err
+	}
+	raw, err := json.Marshal(w.doc)
+	if err != nil {
+		return wish{}, fmt.Errorf("writing the request: %w", err)
+	}
+	if err := jsonschema.UnmarshalExact(raw, &w.record); err != nil {
+		return wish{}, fmt.Errorf("reading the request: %w", err)
+	}
+	return w, nil
+}
+
+// decodeWish reads the body without the properties that only circulation needs, and adds what every
+// new request has.
+func (s *Service) decodeWish(body []byte) (wish, error) {
+	v, err := jsonschema.Decode(body)
+	if err != nil {
+		return wish{}, err
+	}
+	doc, ok := v.(map[string]any)
+	if !ok {
+		return wish{}, fault.New(fault.Malformed, "The body must be a JSON object")
+	}
+	if err := checkStatus(doc["status"]); err != nil {
+		return wish{}, err
+	}
+	if err := jsonschema.Check("new-request", doc); err != nil {
+		return wish{}, err
+	}
+	w := wish{doc: doc, named: doc["id"] != nil, unblocked: liftsBlocks(doc)}
+	for _, key := range append(copies[:], processing) {
+		delete(doc, key)
+	}
+	doc["status"] = schemas.RequestNotYetFilled
+	if doc["requestDate"] == nil {
+		doc["requestDate"] = s.Now().UTC().Format(schemas.FolioTime)
+	}
+	if !w.named {
+		doc["id"] = uuid.NewString()
+	}
+	if text, _ := doc[expiration].(string); text != "" {
+		if at, err := jsonschema.ParseTime(text); err == nil { // the schema refuses other texts
+			doc[expiration] = library.Instant{Time: endDay(at)}.Text()
+		}
+	}
+	return w, nil
+}
+
+const (
+	processing = "requestProcessingParameters"
+	expiration = "requestExpirationDate"
+)
+
+// liftsBlocks reports whether staff lift the patron's blocks. The schema has checked the types.
+func liftsBlocks(doc map[string]any) bool {
+	parameters, _ := doc[processing].(map[string]any)
+	blocks, _ := parameters["overrideBlocks"].(map[string]any)
+	return blocks[library.PatronBlock.Name] != nil
+}
+
+// endDay returns the last second of the day, in UTC, until which FOLIO keeps a request.
+func endDay(at time.Time) time.Time {
+	at = at.UTC()
+	return time.Date(at.Year(), at.Month(), at.Day(), 23, 59, 59, 0, time.UTC)
+}
+
+// checkStatus refuses a status that no request has. A new request gets another status than the
+// client's, as in FOLIO, but a misspelt one shows a mistake.
+func checkStatus(status any) error {
+	if name, ok := status.(string); status == nil || ok && slices.Contains(schemas.RequestStatuses(), name) {
+		return nil
+	}
+	return fault.New(fault.Malformed, "Request status must be one of the following: %q, not %s", schemas.RequestStatuses(), fault.Shown(status))
+}
+
+// addTitle completes a request that names an item and neither title nor level, as clients wrote it
+// before there were requests for titles.
+func (s *Service) addTitle(ctx context.Context, doc map[string]any) error {
+	itemID, _ := doc["itemId"].(string)
+	if itemID == "" || doc["instanceId"] != nil || doc["requestLevel"] != nil {
+		return nil
+	}
+	item, found, err := fault.Found(s.Library.Item(ctx, itemID))
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.Validation(fault.Refusal("", "Item does not exist", newParameter("itemId", itemID)))
+	}
+	holdings, err := s.Library.Holdings(ctx, item.HoldingsRecordID)
+	if err != nil {
+		return fmt.Errorf("reading the holdings of the item: %w", err)
+	}
+	doc["requestLevel"], doc["instanceId"] = "Item", holdings.InstanceID
+	return nil
+}
+
+// check refuses in FOLIO's words what the schema would refuse in others (mod-circulation,
+// RequestFromRepresentationService).
+func (w wish) check() error {
+	level, _ := w.doc["requestLevel"].(string)
+	preference, _ := w.doc["fulfillmentPreference"].(string)
+	allowed := []string{`"Item"`}
+	if w.titleLevel {
+		allowed = append(allowed, `"Title"`)
+	}
+	switch {
+	case level != "Item" && (level != forTitle || !w.titleLevel):
+		return fault.Validation(fault.Refusal("REQUEST_LEVEL_IS_NOT_ALLOWED",
+			"Request level must be one of the following: "+strings.Join(allowed, ", "), newParameter("requestLevel", level)))
+	case preference != holdShelf && preference != "Delivery":
+		return fault.Validation(fault.Refusal("FULFILLMENT_PREFERENCE_IS_NOT_ALLOWED",
+			"Fulfillment preference must be one of the following: Hold Shelf, Delivery", newParameter("fulfillmentPreference", preference)))
+	}
+	var found fault.List
+	if w.doc["instanceId"] == nil {
+		found = append(found, fault.Refusal("", "Cannot create a request with no instance ID", newParameter("instanceId", "")))
+	}
+	if level == "Item" && w.doc["itemId"] == nil {
+		found = append(found, fault.Refusal("", "Cannot create an item level request with no item ID", newParameter("itemId", "")))
+	}
+	return found.Err()
+}
