@@ -53,11 +53,7 @@ func (c HTTP) Validate(least time.Duration) error {
 
 // Listen is the address in host:port form.
 func (c HTTP) Listen() string {
-	host := c.Addr
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, strconv.Itoa(c.Port))
+	return net.JoinHostPort(cmp.Or(c.Addr, "127.0.0.1"), strconv.Itoa(c.Port))
 }
 
 // SplitAddr reads host:port, the value of the setting with the name. Without a host it
@@ -72,10 +68,7 @@ func SplitAddr(name, addr string) (host string, port int, err error) {
 	if err != nil {
 		return "", 0, OutOfRange(name, strconv.Quote(addr), "host:port with a port from 0 to 65535, such as 127.0.0.1:9000")
 	}
-	if host == "" {
-		host = "::"
-	}
-	return host, port, nil
+	return cmp.Or(host, "::"), port, nil
 }
 
 // CheckRange returns an OutOfRange error unless value is from low to high. allowed replaces

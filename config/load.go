@@ -44,14 +44,12 @@ func parseValues(cfg any, values map[string]string) []error {
 		return nil
 	}
 	list := []error{err}
-	var aggregate env.AggregateError
-	if errors.As(err, &aggregate) {
+	if aggregate, ok := errors.AsType[env.AggregateError](err); ok {
 		list = aggregate.Errors
 	}
 	settings := settingsOf(reflect.TypeOf(cfg))
 	for i, err := range list {
-		var pe env.ParseError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[env.ParseError](err); ok {
 			s := settings[pe.Name]
 			list[i] = OutOfRange(s.variable, fmt.Sprintf("%q", values[s.variable]), s.kind)
 			delete(values, s.variable)

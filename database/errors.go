@@ -55,8 +55,7 @@ const (
 // SQLState returns err's SQLSTATE and the constraint that it names, "" if err is not
 // PostgreSQL's.
 func SQLState(err error) (code, constraint string) {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code, pg.ConstraintName
 	}
 	return "", ""

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -60,9 +61,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 	pc.MaxConns = max(1, size)
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
 	pc.MinIdleConns = min(pc.MinIdleConns, pc.MaxConns)
-	if pc.PingTimeout == 0 {
-		pc.PingTimeout = pingTimeout
-	}
+	pc.PingTimeout = cmp.Or(pc.PingTimeout, pingTimeout)
 	// Without this, pgx sends and reads ids as text.
 	pc.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		pgxuuid.Register(conn.TypeMap())

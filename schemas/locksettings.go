@@ -100,8 +100,7 @@ func (v sentLockSettings) ttl() (*time.Duration, error) {
 		return nil, nil
 	}
 	ms, err := integerWithin("lockTtl", *v.LockTTL, MinLockTTLMs, MaxLockTTLMs)
-	ttl := time.Duration(ms) * time.Millisecond
-	return &ttl, err
+	return new(time.Duration(ms) * time.Millisecond), err
 }
 
 // waits returns nil when the value sets none.
@@ -179,8 +178,7 @@ func ValidateLockWaits(waits []time.Duration) error {
 func (s LockSettings) Value() (json.RawMessage, error) {
 	v := lockSettingsValue{Enabled: s.Enabled}
 	if s.TTL != nil {
-		ms := int(s.TTL.Milliseconds())
-		v.LockTTL = &ms
+		v.LockTTL = new(int(s.TTL.Milliseconds()))
 	}
 	if s.Waits != nil {
 		list, longest := make([]int, len(s.Waits)), 0
@@ -188,8 +186,7 @@ func (s LockSettings) Value() (json.RawMessage, error) {
 			list[i] = int(w.Milliseconds())
 			longest = max(longest, list[i])
 		}
-		n := len(list)
-		v.RetryIntervals, v.RetryAttempts, v.RetryInterval = &list, &n, &longest
+		v.RetryIntervals, v.RetryAttempts, v.RetryInterval = &list, new(len(list)), &longest
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {

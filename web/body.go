@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,11 +79,7 @@ func describeJSONError(err error) error {
 	case errors.As(err, &syntax):
 		return fault.New(fault.Malformed, "The body is not valid JSON: %v at byte %d", syntax, syntax.Offset)
 	case errors.As(err, &kind):
-		field := kind.Field
-		if field == "" {
-			field = "the body"
-		}
-		return fault.New(fault.Malformed, "%s must be of type %s, not %s", field, jsonType(kind.Type.Kind().String()), kind.Value)
+		return fault.New(fault.Malformed, "%s must be of type %s, not %s", cmp.Or(kind.Field, "the body"), jsonType(kind.Type.Kind().String()), kind.Value)
 	}
 	return fault.Wrap(err, fault.Malformed, "The body cannot be read: %v", err)
 }

@@ -18,12 +18,6 @@ import (
 // statusClientLeft is logged and counted for a client that left; no client reads it.
 const statusClientLeft = 499
 
-func asFault(err error) (*fault.Error, bool) {
-	var f *fault.Error
-	ok := errors.As(err, &f)
-	return f, ok
-}
-
 // Errors is FOLIO's errors JSON.
 type Errors struct {
 	Errors       []fault.Detail `json:"errors"`
@@ -100,7 +94,7 @@ func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {
 // ToFault gives every error a code. An error that is no fault is a bug or an
 // outage; its text is not shown.
 func ToFault(err error) *fault.Error {
-	if f, ok := asFault(err); ok {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
 	var h *echo.HTTPError

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -53,7 +54,8 @@ func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 				c.Error(err)
 			}
 			took := time.Since(start)
-			route, method := routeOf(c), methodOf(c.Request().Method)
+			// The path's pattern, so that labels stay few and free of ids.
+			route, method := cmp.Or(c.Path(), unknownRoute), methodOf(c.Request().Method)
 			m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status)).Inc()
 			m.duration.WithLabelValues(method, route).Observe(took.Seconds())
 			o.logRequest(c, route, took, err)
@@ -65,14 +67,6 @@ func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 
 // unknownRoute stands for every path that has no route.
 const unknownRoute = "unknown"
-
-// routeOf is the path's pattern, so that labels stay few and free of ids.
-func routeOf(c echo.Context) string {
-	if c.Path() == "" {
-		return unknownRoute
-	}
-	return c.Path()
-}
 
 func methodOf(method string) string {
 	switch method {

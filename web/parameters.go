@@ -288,8 +288,7 @@ func (v *Values) Boolean(name string) *bool {
 	if text == "" {
 		return nil
 	}
-	value := text == "true"
-	return &value
+	return new(text == "true")
 }
 
 // Time returns zero for an absent parameter.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/config"
+	"checkoutlock/schemas/fault"
 )
 
 // readiness answers /admin/health/ready. Probes come every few seconds, so it logs
@@ -56,7 +58,7 @@ func (r *readiness) logChange(ctx context.Context, reason string) {
 }
 
 func publicText(err error) string {
-	if f, ok := asFault(err); ok {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.Msg
 	}
 	return err.Error()

@@ -47,8 +47,7 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 		return
 	}
 	fmt.Fprintln(os.Stderr, name+":", err)
-	var other *StatusError
-	if errors.As(err, &other) {
+	if other, ok := errors.AsType[*StatusError](err); ok {
 		os.Exit(other.Status)
 	}
 	os.Exit(1)

@@ -156,8 +156,7 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	var f *Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Code
 	}
 	return Internal

@@ -1,6 +1,9 @@
 package fault
 
-import "net/http"
+import (
+	"cmp"
+	"net/http"
+)
 
 // Header carries the Code of every error answer, because several codes share a
 // status.
@@ -61,8 +64,5 @@ func CodeFromAnswer(status int, header string) Code {
 			return c
 		}
 	}
-	if code, ok := bareStatuses[status]; ok {
-		return code
-	}
-	return Internal
+	return cmp.Or(bareStatuses[status], Internal)
 }

@@ -62,7 +62,7 @@ func Check(name string, doc any) error {
 		return fmt.Errorf("there is no JSON Schema called %q", name)
 	}
 	err = schema.Validate(doc)
-	if v := (*santhosh.ValidationError)(nil); errors.As(err, &v) {
+	if v, ok := errors.AsType[*santhosh.ValidationError](err); ok {
 		return violations(doc, v)
 	}
 	if err != nil {

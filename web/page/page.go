@@ -79,7 +79,7 @@ func DescribeProblem(c echo.Context, err error, back string) Problem {
 		Heading: cmp.Or(headings[fault.Status(f.Code)], "That cannot be done"), Text: f.Msg,
 		RequestID: okapi.FromContext(c.Request().Context()).RequestID, Back: back,
 	}
-	if known := (*fault.Error)(nil); f.Code == fault.Internal && !errors.As(err, &known) {
+	if _, known := errors.AsType[*fault.Error](err); f.Code == fault.Internal && !known {
 		shown.Text = "The service could not make this page." // the log has the cause
 	}
 	return shown

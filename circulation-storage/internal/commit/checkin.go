@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -50,13 +51,10 @@ func ParseCheckIn(body []byte) (CheckIn, error) {
 		ID: readID(doc, "id"), ItemID: readID(doc, "itemId"), ItemVersion: readInteger(doc["itemVersion"]),
 		servicePointID: doc.Text("servicePointId"), date: doc.Text("checkInDate"),
 		itemStatus: doc.Text("itemStatus"), destinationID: doc.Text("inTransitDestinationServicePointId"),
-		staffMemberID: doc.Text("staffMemberId"), loanAction: doc.Text("loanAction"),
+		staffMemberID: doc.Text("staffMemberId"), loanAction: cmp.Or(doc.Text("loanAction"), defaultCheckIn),
 		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
 		requestStatus: doc.Text("requestStatus"), holdShelfUntil: doc.Text("holdShelfExpirationDate"),
 		sessionID: doc.Text("sessionId"),
-	}
-	if c.loanAction == "" {
-		c.loanAction = defaultCheckIn
 	}
 	if c.itemStatus == checkedOut {
 		return CheckIn{}, newInvalid("itemStatus must not be Checked out after a check-in", "itemStatus", c.itemStatus)

@@ -58,8 +58,7 @@ func renderChange(c lock.Change) schemas.LockChange {
 		Reason: c.Note.Reason, RequestID: c.RequestID, Before: c.Before, After: c.After,
 	}
 	if c.Lock != nil {
-		l := renderLock(*c.Lock)
-		wire.Lock = &l
+		wire.Lock = new(renderLock(*c.Lock))
 	}
 	return wire
 }

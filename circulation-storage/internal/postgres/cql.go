@@ -57,8 +57,7 @@ func parseCQL(t records.Type, query string) (selection, error) {
 	var parser cql.Parser
 	tree, err := parser.Parse(hidden)
 	if err != nil {
-		var at *cql.ParseError
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*cql.ParseError](err); ok {
 			return selection{}, badCQL("%s at position %d", at.Message(), at.Pos())
 		}
 		return selection{}, badCQL("%v", err)

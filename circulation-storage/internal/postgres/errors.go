@@ -27,8 +27,7 @@ func retryable(err error) bool {
 // toFault is database.ToFault with the faults of a tenant that is not served, and of a row
 // lock that another commit holds.
 func toFault(op string, err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
 	}
 	code, _ := database.SQLState(err)

@@ -67,8 +67,8 @@ func (db *DB) Purge(ctx context.Context, id okapi.Tenant) error {
 // explainDirty replaces the error of a dirty schema by the fault that names the command
 // that repairs it.
 func explainDirty(id okapi.Tenant, err error) error {
-	var dirty *database.DirtyError
-	if !errors.As(err, &dirty) {
+	dirty, ok := errors.AsType[*database.DirtyError](err)
+	if !ok {
 		return err
 	}
 	needed, latestErr := migrations.Latest()

@@ -77,8 +77,7 @@ const unnamedID = "*"
 // referencedID returns the id that a foreign key is about. The id stands in the detail, whose words
 // PostgreSQL translates.
 func referencedID(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return cmp.Or(idPattern.FindString(pg.Detail), unnamedID)
 	}
 	return unnamedID

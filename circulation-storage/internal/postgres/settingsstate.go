@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -141,12 +142,8 @@ func newSettingsEntry(stored records.Record, value json.RawMessage) (records.Rec
 	if err != nil {
 		return nil, err
 	}
-	id := stored.ID()
-	if id == "" {
-		id = uuid.NewString()
-	}
 	return records.Record{
-		"id": id, "scope": schemas.LockSettingsScope, "key": schemas.LockSettingsKey, "value": decoded,
+		"id": cmp.Or(stored.ID(), uuid.NewString()), "scope": schemas.LockSettingsScope, "key": schemas.LockSettingsKey, "value": decoded,
 	}, nil
 }
 

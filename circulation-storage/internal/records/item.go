@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -36,11 +37,7 @@ func prepareHoldings(_ context.Context, _ Reader, w Write) error {
 // Each part of effectiveCallNumberComponents is the item's own, else that of the
 // holdings record.
 func DeriveItem(item, holdings Record) {
-	location := effectiveLocation(item)
-	if location == "" {
-		location = effectiveLocation(holdings)
-	}
-	item.set("effectiveLocationId", location)
+	item.set("effectiveLocationId", cmp.Or(effectiveLocation(item), effectiveLocation(holdings)))
 
 	parts := Record{}
 	for _, part := range []struct{ name, ofItem, ofHoldings string }{
@@ -49,20 +46,13 @@ func DeriveItem(item, holdings Record) {
 		{"suffix", "itemLevelCallNumberSuffix", "callNumberSuffix"},
 		{"typeId", "itemLevelCallNumberTypeId", "callNumberTypeId"},
 	} {
-		value := item.Text(part.ofItem)
-		if value == "" {
-			value = holdings.Text(part.ofHoldings)
-		}
-		parts.set(part.name, value)
+		parts.set(part.name, cmp.Or(item.Text(part.ofItem), holdings.Text(part.ofHoldings)))
 	}
 	item["effectiveCallNumberComponents"] = map[string]any(parts)
 }
 
 func effectiveLocation(r Record) string {
-	if id := r.Text("temporaryLocationId"); id != "" {
-		return id
-	}
-	return r.Text("permanentLocationId")
+	return cmp.Or(r.Text("temporaryLocationId"), r.Text("permanentLocationId"))
 }
 
 // StampStatus sets an item's status.date to the time of the write that gave the item its

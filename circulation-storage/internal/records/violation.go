@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -40,10 +41,8 @@ func (t Type) newDuplicate(u Unique, r Record) error {
 		values = append(values, fault.Shown(v))
 		params = append(params, fault.Param(field, fault.Shown(v)))
 	}
-	message := u.Message
-	if message == "" {
-		message = fmt.Sprintf("%s value already exists in table %s: %s", strings.Join(u.Fields, ", "), t.Table, strings.Join(values, ", "))
-	}
+	message := cmp.Or(u.Message,
+		fmt.Sprintf("%s value already exists in table %s: %s", strings.Join(u.Fields, ", "), t.Table, strings.Join(values, ", ")))
 	if u.Code != "" {
 		return fault.New(u.Code, "%s", message)
 	}

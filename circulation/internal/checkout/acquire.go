@@ -123,8 +123,7 @@ func mayBeGranted(err error) bool {
 }
 
 func unwrapPermanent(err error) error {
-	var p *backoff.PermanentError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*backoff.PermanentError](err); ok {
 		return p.Err
 	}
 	return err

@@ -89,8 +89,7 @@ func (all countedLimits) listCounted() []schemas.LoanLimit {
 // is of another version, and any of them may be reached.
 func (all countedLimits) findReached(err error) fault.List {
 	var places []string
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		for _, d := range f.Details {
 			for _, q := range d.Parameters {
 				if q.Key == schemas.LimitPlace && q.Value != nil {

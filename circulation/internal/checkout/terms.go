@@ -83,8 +83,7 @@ func (s *Service) chooseDueDate(ctx context.Context, p *plan) (library.Instant, 
 		return library.Instant{}, nil, err
 	}
 	due, err := p.policy.DueDate(terms)
-	var refused *policy.DueDateError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
 		return library.Instant{}, fault.List{fault.Refusal("", refused.Message, library.NamePolicy(p.policy)...)}, nil
 	}
 	return library.Instant{Time: due}, nil, err

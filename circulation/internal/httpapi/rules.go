@@ -54,8 +54,7 @@ func (h rulesHandlers) put(c echo.Context) error {
 		return answerRefused(c, refusedRules{Message: "The body must be a JSON object with the string rulesAsText"})
 	}
 	err = h.check(c, *sent.RulesAsText)
-	var syntax *policy.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*policy.SyntaxError](err); ok {
 		return answerRefused(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
 	}
 	if err != nil {

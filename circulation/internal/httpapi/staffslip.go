@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -100,7 +101,8 @@ func describeSlipItem(in checkin.Returned) slipItem {
 	slip := slipItem{
 		Title: title.Title, Barcode: item.Barcode, Status: item.Status.Name, InstanceHRID: title.HRID,
 		Enumeration: item.Enumeration, Volume: item.Volume, Chronology: item.Chronology, YearCaption: strings.Join(item.YearCaption, "; "),
-		DisplaySummary: item.DisplaySummary, MaterialType: in.Copy.Material.Name, LoanType: in.Slip.LoanType.Name, CopyNumber: item.CopyNumber,
+		DisplaySummary: item.DisplaySummary, MaterialType: in.Copy.Material.Name, LoanType: in.Slip.LoanType.Name,
+		CopyNumber:     cmp.Or(item.CopyNumber, in.Copy.Holdings.CopyNumber),
 		NumberOfPieces: item.NumberOfPieces, DescriptionOfPieces: item.DescriptionOfPieces, AccessionNumber: item.AccessionNumber,
 		Editions: strings.Join(title.Editions, "; "), PhysicalDescriptions: strings.Join(title.PhysicalDescriptions, "; "),
 		CallNumber: item.CallNumber.CallNumber, CallNumberPrefix: item.CallNumber.Prefix, CallNumberSuffix: item.CallNumber.Suffix,
@@ -109,9 +111,6 @@ func describeSlipItem(in checkin.Returned) slipItem {
 		EffectiveLocationLibrary: in.Slip.Library.Name, EffectiveLocationCampus: in.Slip.Campus.Name,
 		EffectiveLocationInstitution: in.Slip.Institution.Name, EffectiveLocationPrimaryPoint: in.Slip.FindServicePoint(location.PrimaryServicePoint).Name,
 		LastCheckedInDateTime: library.Instant{Time: time.Now()}.Text(),
-	}
-	if slip.CopyNumber == "" {
-		slip.CopyNumber = in.Copy.Holdings.CopyNumber
 	}
 	if at, ok := item.LastCheckIn["dateTime"].(string); ok {
 		slip.LastCheckedInDateTime = at

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -50,10 +51,7 @@ type Item struct {
 
 // LoanTypeID returns the temporary loan type if the item has one, else the permanent one.
 func (i Item) LoanTypeID() string {
-	if i.TemporaryLoanTypeID != "" {
-		return i.TemporaryLoanTypeID
-	}
-	return i.PermanentLoanTypeID
+	return cmp.Or(i.TemporaryLoanTypeID, i.PermanentLoanTypeID)
 }
 
 // Status is an item's status and the date since which it has it.

@@ -13,8 +13,7 @@ import (
 // not compile.
 func ReadRules(ctx context.Context, rules Rules) (*policy.Rules, error) {
 	found, err := rules.Rules(ctx)
-	var syntax *policy.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*policy.SyntaxError](err); ok {
 		return nil, fault.Wrap(err, fault.Internal, "%s", syntax.Message)
 	}
 	return found, err

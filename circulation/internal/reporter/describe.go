@@ -26,8 +26,7 @@ func describeEnding(e checkout.Ending) schemas.PastCheckOut {
 		Repeats:        e.Repeats,
 	}
 	if e.Wait != nil {
-		ms := milliseconds(*e.Wait)
-		past.WaitMs = &ms
+		past.WaitMs = new(milliseconds(*e.Wait))
 	}
 	return past
 }

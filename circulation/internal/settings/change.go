@@ -106,11 +106,10 @@ func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	change := Change{Version: r.readVersion(), Reason: r.readReason()}
 	change.Own.Enabled = enabled
 	if ttl != nil {
-		d := time.Duration(*ttl) * time.Millisecond
 		if *ttl < schemas.MinLockTTLMs || *ttl > schemas.MaxLockTTLMs {
 			r.refuse("lockTtlMs", "must be "+ttlAllowed)
 		}
-		change.Own.TTL = &d
+		change.Own.TTL = new(time.Duration(*ttl) * time.Millisecond)
 	}
 	if waits != nil {
 		var ok bool

@@ -123,8 +123,7 @@ func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
 	switch page.State {
 	case "":
 	case "held", "outdated":
-		outdated := page.State == "outdated"
-		filter.Outdated = &outdated
+		filter.Outdated = new(page.State == "outdated")
 	default:
 		return page, filter, fault.New(fault.Malformed, "Locks are held or outdated, not %s", fault.Shown(page.State))
 	}

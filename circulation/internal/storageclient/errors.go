@@ -22,8 +22,7 @@ const maxQuoted = 1000
 // caller's context, without the call's own time-out. The error leaves out the URL,
 // since its query may name a patron.
 func lostAnswer(ctx context.Context, r request, err error) error {
-	var outer *url.Error
-	if errors.As(err, &outer) {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
 	err = fmt.Errorf("%s %s: %w", r.method, r.route, err)

@@ -107,8 +107,7 @@ type refusals struct {
 
 // RenewClaim implements keyed.Storage.
 func (c *Client) RenewClaim(ctx context.Context, claimID string, lease time.Duration) error {
-	ms := int(lease.Milliseconds())
-	return c.changeClaim(ctx, claimID, schemas.CheckOutClaimChange{LeaseMs: &ms})
+	return c.changeClaim(ctx, claimID, schemas.CheckOutClaimChange{LeaseMs: new(int(lease.Milliseconds()))})
 }
 
 // AnswerClaim implements keyed.Storage. Storage keeps an answer as FOLIO's clients get it.

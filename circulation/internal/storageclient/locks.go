@@ -22,9 +22,8 @@ const (
 
 // Acquire implements checkout.Locker.
 func (c *Client) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
-	ttl := int(req.TTL.Milliseconds())
 	r := send(http.MethodPost, locksPath, schemas.CheckoutLockRequest{
-		UserID: req.UserID, TTLMs: &ttl, RequestID: req.RequestID, WaitMs: int(req.Wait.Milliseconds()),
+		UserID: req.UserID, TTLMs: new(int(req.TTL.Milliseconds())), RequestID: req.RequestID, WaitMs: int(req.Wait.Milliseconds()),
 	}, http.StatusCreated)
 	r.doing, r.timeout, r.settles = "acquiring the patron's lock", req.Wait+lockMargin, true
 	lock, err := call(ctx, c, r, "lock id", func(lock schemas.CheckoutLock) bool { return schemas.IsUUID(lock.ID) })
