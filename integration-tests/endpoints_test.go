@@ -100,6 +100,16 @@ func (p *pair) collections(t *testing.T) []collection {
 		{path: "/patron-notice-policy-storage/patron-notice-policies", key: "patronNoticePolicies", index: "name", body: record{
 			"name": "new " + id(), "active": true, "loanNotices": []any{},
 		}, texts: []string{"name"}},
+		{path: "/staff-slips-storage/staff-slips", key: "staffSlips", index: "name", body: record{
+			"name": "new " + id(), "active": true, "template": "<p></p>",
+		}, texts: []string{"name", "template"}},
+		{path: "/cancellation-reason-storage/cancellation-reasons", key: "cancellationReasons", index: "name", body: record{
+			"name": "new " + id(), "requiresAdditionalInformation": true,
+		}, texts: []string{"name"}},
+		{path: "/request-preference-storage/request-preference", key: "requestPreferences", index: "fulfillment", body: record{
+			"userId": id(), "holdShelf": true, "delivery": true, "fulfillment": "Delivery",
+		}, texts: []string{}},
+		{path: "/addresstypes", key: "addressTypes", index: "addressType", body: record{"addressType": "new " + id()}, texts: []string{"addressType"}},
 		{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings", index: "name", body: record{
 			"name": "new " + id(), "value": record{"titleLevelRequestsFeatureEnabled": false},
 		}, texts: []string{"name"}},
@@ -195,8 +205,7 @@ func historyParameters() []string {
 func storageEndpoints() []endpoint {
 	const locks, settings, rules = acquirePath, "/check-out-lock-settings-storage", "/circulation-rules-storage"
 	id := uuid.NewString
-	return []endpoint{
-		{method: http.MethodDelete, path: "/loan-storage/loans", query: []string{"query"}},
+	all := []endpoint{
 		{method: http.MethodGet, path: locks, query: []string{"userId", "holder", "outdated", "offset", "limit"}},
 		{method: http.MethodPost, path: locks, body: record{"userId": id(), "ttlMs": 1000, "requestId": id(), "waitMs": 1}},
 		{method: http.MethodGet, path: locks + "/:id"},
@@ -251,6 +260,15 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodGet, path: "/_/tenant/:id", noTenant: true},
 		{method: http.MethodDelete, path: "/_/tenant/:id", noTenant: true},
 	}
+	for _, path := range []string{
+		"/users", "/material-types", "/loan-types", "/service-points", "/location-units/institutions", "/location-units/campuses",
+		"/location-units/libraries", "/locations", "/instance-storage/instances", "/holdings-storage/holdings", "/item-storage/items",
+		"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "/loan-policy-storage/loan-policies", "/request-policy-storage/request-policies",
+		"/staff-slips-storage/staff-slips", "/cancellation-reason-storage/cancellation-reasons", "/loan-storage/loans", "/request-storage/requests",
+	} {
+		all = append(all, endpoint{method: http.MethodDelete, path: path, query: []string{"query"}})
+	}
+	return all
 }
 
 // circulationEndpoints returns circulation's routes.

@@ -33,6 +33,10 @@ func TestCommitRoutes_PlaceARequest(t *testing.T) {
 		{"{}", http.StatusUnprocessableEntity, "request is required"},
 		{body(title, `,"itemVersion":1`), http.StatusUnprocessableEntity, "itemVersion goes with request.itemId"},
 		{body(uuid.New(), ""), http.StatusUnprocessableEntity, "there is no instance with this id"},
+		{
+			strings.Replace(body(title, ""), `"status"`, `"cancellationReasonId":"`+wish.String()+`","status"`, 1),
+			http.StatusUnprocessableEntity, "because it does not exist in cancellation_reason.id",
+		},
 		{body(title, ""), http.StatusCreated, `"position":1`},
 		{body(title, ""), http.StatusCreated, `"position":1`},
 		{strings.Replace(body(title, ""), `"requesterId":"`+title.String(), `"requesterId":"`+wish.String(), 1), http.StatusUnprocessableEntity, "that of another request"},

@@ -2,8 +2,11 @@ package httpapi_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"checkoutlock/circulation-storage/internal/records"
 )
 
 const otherLoanID = "99999999-9999-4999-8999-999999999998"
@@ -55,4 +58,63 @@ func TestRecordRoutes_DeleteByQuery(t *testing.T) {
 			t.Errorf("something was removed: before %s, after %s", before, after)
 		}
 	})
+}
+
+// Each type that has DELETE of a collection removes what matches and keeps the rest.
+func TestRecordRoutes_DeleteByQueryOfEachType(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	a.fill(t)
+	types := records.Types()
+	slices.Reverse(types)
+	kept := map[string]bool{
+		"usergroup": true, "addresstype": true, "patron_notice_policy": true, "circulation_settings": true, "settings_entry": true,
+		"user_request_preference": true, "proxyfor": true, "manualblocks": true, "patron_block_conditions": true, "patron_block_limits": true,
+		"patron_action_session": true,
+	}
+	for _, typ := range types {
+		one := typ.Path + "/" + parseJSON(t, samples()[typ.Path])["id"].(string)
+		if kept[typ.Table] {
+			a.must(t, http.MethodDelete, typ.Path+"?query=cql.allRecords=1", "", http.StatusMethodNotAllowed)
+			continue
+		}
+		a.must(t, http.MethodDelete, typ.Path, "", http.StatusBadRequest)
+		a.must(t, http.MethodDelete, typ.Path+"?query=id=="+otherLoanID, "", http.StatusNoContent)
+		a.must(t, http.MethodGet, one, "", http.StatusOK)
+		a.must(t, http.MethodDelete, typ.Path+"?query=cql.allRecords=1", "", http.StatusNoContent)
+		a.must(t, http.MethodGet, one, "", http.StatusNotFound)
+	}
+}
+
+// Staff slips, reasons and preferences are found as FOLIO's desks ask for them.
+func TestRecordRoutes_DeskRecords(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	a.fill(t)
+	for path, key := range map[string]string{
+		"/staff-slips-storage/staff-slips?limit=100&query=cql.allRecords%3D1%20sortby%20name":                   "staffSlips",
+		"/staff-slips-storage/staff-slips?query=(name==%22hold%22)":                                             "staffSlips",
+		"/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords%3D1%20sortby%20name&limit=1000": "cancellationReasons",
+		"/request-preference-storage/request-preference?query=(userId==" + userID + ")":                         "requestPreferences",
+		"/addresstypes?limit=2000&query=cql.allRecords%3D1%20sortby%20addressType":                              "addressTypes",
+		"/request-storage/requests?query=" + escaped(`cancellationReasonId=="`+reasonID+`"`):                    "requests",
+	} {
+		if list, _ := parseJSON(t, a.must(t, http.MethodGet, path, "", http.StatusOK).Body.String())[key].([]any); len(list) != 1 {
+			t.Errorf("%s: got %v, want one record", path, list)
+		}
+	}
+	second := strings.Replace(samples()["/request-preference-storage/request-preference"], preferenceID, otherLoanID, 1)
+	wantRefusal(t, a.do(http.MethodPost, "/request-preference-storage/request-preference", second), http.StatusUnprocessableEntity,
+		"userId value already exists in table user_request_preference: "+userID)
+	named := "The request " + requestID + " names it in cancellationReasonId."
+	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons/"+reasonID, ""), http.StatusUnprocessableEntity, named)
+	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords=1", ""), http.StatusUnprocessableEntity, named)
+	for _, step := range []struct{ by, remove string }{
+		{by: "The request " + requestID + " names it in deliveryAddressTypeId.", remove: "/request-storage/requests/" + requestID},
+		{by: "The user " + userID + " names it in personal.addresses.", remove: "/users/" + userID},
+	} {
+		wantRefusal(t, a.do(http.MethodDelete, "/addresstypes/"+addressTypeID, ""), http.StatusUnprocessableEntity, step.by)
+		a.must(t, http.MethodDelete, step.remove, "", http.StatusNoContent)
+	}
+	a.must(t, http.MethodDelete, "/addresstypes/"+addressTypeID, "", http.StatusNoContent)
 }

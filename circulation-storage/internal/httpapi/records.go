@@ -21,9 +21,16 @@ type recordHandlers struct {
 	t     records.Type
 }
 
-// deletedByQuery returns the types that have DELETE of a collection. FOLIO knows it
-// for more of them.
-func deletedByQuery() []records.Type { return []records.Type{records.Loan()} }
+// deletedByQuery returns the types that have DELETE of a collection in FOLIO.
+func deletedByQuery() []records.Type {
+	return []records.Type{
+		records.User(), records.MaterialType(), records.LoanType(), records.ServicePoint(),
+		records.Institution(), records.Campus(), records.Library(), records.Location(),
+		records.Instance(), records.Holdings(), records.Item(),
+		records.FixedDueDateSchedule(), records.LoanPolicy(), records.RequestPolicy(),
+		records.StaffSlip(), records.CancellationReason(), records.Loan(), records.Request(),
+	}
+}
 
 // RecordRoutes are the endpoints of all types: a collection with GET and POST, a
 // record with GET, PUT and DELETE; and DELETE of the collections in deletedByQuery.

@@ -129,7 +129,8 @@ func TestRecordRoutes_RefuseABadUpdate(t *testing.T) {
 		"deleting a campus in use":     {"DELETE", "/location-units/campuses/" + campusID, ``, 422, "still referenced from table loclibrary."},
 		"deleting holdings with items": {"DELETE", "/holdings-storage/holdings/" + holdingsID, ``, 422, "still referenced from table item."},
 		"a method that is not there":   {"PATCH", item, `{}`, 405, "does not take the method PATCH, allowed are "},
-		"deleting all users":           {"DELETE", "/users", ``, 405, "does not take the method DELETE, allowed are "},
+		"deleting all users":           {"DELETE", "/users", ``, 400, "which users to delete"},
+		"deleting all groups":          {"DELETE", "/groups", ``, 405, "does not take the method DELETE, allowed are "},
 	}
 	before := a.everything(t)
 	for name, tt := range tests {

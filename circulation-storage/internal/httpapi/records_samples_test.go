@@ -27,6 +27,10 @@ const (
 	noticePolicyID  = "00000000-0000-4000-8000-000000000017"
 	conditionID     = "3d7c52dc-c732-4223-8bf8-e5917801386f"
 	blockLimitID    = "00000000-0000-4000-8000-000000000018"
+	slipID          = "00000000-0000-4000-8000-000000000019"
+	reasonID        = "00000000-0000-4000-8000-00000000001a"
+	preferenceID    = "00000000-0000-4000-8000-00000000001b"
+	addressTypeID   = "00000000-0000-4000-8000-00000000001c"
 )
 
 // samples are one record of each type, by its path: known fields and unknown
@@ -35,7 +39,7 @@ func samples() map[string]string {
 	return map[string]string{
 		"/groups": `{"id":"` + groupID + `","group":"Kinder & Jugend <\"x\">","desc":"","expirationOffsetInDays":365,"source":null,"ours":{"a":[1,null,{"b":null,"c":2}]}}`,
 		"/users": `{"id":"` + userID + `","username":"jane","barcode":"00123","active":true,"patronGroup":"` + groupID + `",
-			"personal":{"lastName":"Þórsdóttir 🐇","firstName":"line\nbreak\ttab","addresses":[{"countryId":"IS","primaryAddress":true}]},
+			"personal":{"lastName":"Þórsdóttir 🐇","firstName":"line\nbreak\ttab","addresses":[{"countryId":"IS","primaryAddress":true,"addressTypeId":"` + addressTypeID + `"}]},
 			"expirationDate":"2027-01-31T00:00:00.000+0000","customFields":{"shoeSize":43.50,"huge":123456789012345678901234567890,"small":1.5e-7},"type":"patron"}`,
 		"/material-types": `{"id":"` + mtypeID + `","name":"book","source":"folio"}`,
 		"/loan-types":     `{"id":"` + ltypeID + `","name":"can circulate"}`,
@@ -48,8 +52,14 @@ func samples() map[string]string {
 			"barcode":"b\\\"1","status":{"name":"Available"},"volume":"1","notes":[{"note":"torn","staffOnly":false}]}`,
 		"/loan-policy-storage/loan-policies": `{"id":"` + policyID + `","name":"three","loanable":true,"renewable":false,
 			"loansPolicy":{"profileId":"Rolling","period":{"duration":14,"intervalId":"Days"},"itemLimit":3}}`,
-		"/loan-storage/loans": `{"id":"` + loanID + `","itemId":"` + itemID + `","userId":"` + userID + `","loanDate":"2026-08-22T10:11:12.345+02:00","action":"checkedout","status":{"name":"Open"}}`,
-		"/settings/entries":   `{"id":"` + entryID + `","scope":"ui","key":"colours","value":["red",{"x":0}]}`,
+		"/loan-storage/loans":              `{"id":"` + loanID + `","itemId":"` + itemID + `","userId":"` + userID + `","loanDate":"2026-08-22T10:11:12.345+02:00","action":"checkedout","status":{"name":"Open"}}`,
+		"/settings/entries":                `{"id":"` + entryID + `","scope":"ui","key":"colours","value":["red",{"x":0}]}`,
+		"/staff-slips-storage/staff-slips": `{"id":"` + slipID + `","name":"Hold","active":true,"isRawHtml":false,"template":"<p>{{item.title}} &amp; \"more\"</p>"}`,
+		"/cancellation-reason-storage/cancellation-reasons": `{"id":"` + reasonID + `","name":"Lost","description":"It is gone","publicDescription":"Gone",
+			"requiresAdditionalInformation":true,"source":"User"}`,
+		"/request-preference-storage/request-preference": `{"id":"` + preferenceID + `","userId":"` + userID + `","holdShelf":true,"delivery":true,
+			"defaultServicePointId":"` + deskID + `","defaultDeliveryAddressTypeId":"` + addressTypeID + `","fulfillment":"Delivery"}`,
+		"/addresstypes": `{"id":"` + addressTypeID + `","addressType":"Home","desc":"Where the patron lives"}`,
 		"/proxiesfor": `{"id":"` + proxyID + `","userId":"` + userID + `","proxyUserId":"` + groupID + `","status":"Active","requestForSponsor":"Yes",
 			"notificationsTo":"Sponsor","accrueTo":"Sponsor","expirationDate":"2039-01-31T00:00:00.000+0000"}`,
 		"/manualblocks": `{"id":"` + blockID + `","userId":"` + userID + `","type":"Manual","desc":"Owes a book","borrowing":true,"renewals":false,"requests":true}`,
@@ -67,7 +77,8 @@ func samples() map[string]string {
 			{"name":"due","templateId":"` + deskID + `","format":"Email","realTime":false,"sendOptions":{"sendHow":"Before","sendWhen":"Due date"}}]}`,
 		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID + `","holdingsRecordId":"` + holdingsID + `",
 			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
-			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","item":{"barcode":"b1"}}`,
+			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","item":{"barcode":"b1"},
+			"cancellationReasonId":"` + reasonID + `","deliveryAddressTypeId":"` + addressTypeID + `"}`,
 		"/patron-action-session-storage/patron-action-sessions": `{"id":"` + sessionID + `","patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Check-out"}`,
 	}
 }

@@ -85,6 +85,7 @@ func TestRequestBatchRoutes_WriteAllOrNothing(t *testing.T) {
 		"no list":                         {`{"requests":{}}`, 422, "requests must be of type array"},
 		"no JSON":                         {`{"requests":[`, 400, ""},
 		"a position that is no whole one": {batch(strings.Replace(hold(3, 3), `"position":3`, `"position":2.5`, 1)), 422, "requests[0].position must be of type integer"},
+		"one with a missing reason":       {batch(hold(3, 3), strings.Replace(hold(4, 4), `"ours"`, `"cancellationReasonId":"`+reasonID+`","x"`, 1)), 422, "because it does not exist in cancellation_reason.id"},
 		"a position below the first":      {batch(hold(3, 0)), 422, "requests[0].position must be at least 1"},
 	} {
 		wantRefusal(t, a.do(http.MethodPost, batchPath, tt.body), tt.status, tt.want)

@@ -46,7 +46,7 @@ func explainWriteError(what string, err error, violation func(constraint string)
 			return refused
 		}
 	}
-	return fmt.Errorf("writing %s: %w", what, err)
+	return fmt.Errorf("writing %s: %w", what, explainDangling(err))
 }
 
 // positionKey lets no two open requests of an item have the same position.

@@ -16,7 +16,8 @@ import (
 
 // Foreign keys enforce all references between records. A write locks the records that it names
 // against DELETE, and a DELETE looks for records that name what it deletes. So of a DELETE and a
-// write that names the record at the same time, one is refused.
+// write that names the record at the same time, one is refused. Address types have a trigger: of a
+// DELETE and a write at the same time both may succeed, as users and requests may name missing ones.
 
 // violation keeps PostgreSQL's error beside the fault that explains it.
 type violation struct{ fault, cause error }

@@ -68,6 +68,13 @@ func (l library) references(t *testing.T) map[string]named {
 	institution := l.create(t, records.Institution(), name()).ID()
 	newCampus := setField(name(), "institutionId", institution)
 	campus := l.create(t, records.Campus(), newCampus).ID()
+	request := object{
+		"instanceId": uuid.NewString(), "requesterId": uuid.NewString(), "requestType": "Hold", "requestLevel": "Title",
+		"requestDate": "2026-03-01T10:00:00Z", "fulfillmentPreference": "Delivery", "status": "Closed - Cancelled",
+	}
+	newAddressType := func() string {
+		return l.create(t, records.AddressType(), object{"addressType": uuid.NewString()}).ID()
+	}
 	branch := setField(name(), "campusId", campus)
 	return map[string]named{
 		"a schedule of a policy": {records.FixedDueDateSchedule(), schedule(), l.writeNamed(t, records.LoanPolicy(), policy, func(o object, id string) {
@@ -102,6 +109,19 @@ func (l library) references(t *testing.T) map[string]named {
 		},
 		"a notice policy of the rules": {
 			records.PatronNoticePolicy(), l.create(t, records.PatronNoticePolicy(), object{"name": uuid.NewString()}).ID(), nameInRules("n"), "circulation rules", "rulesAsText", false,
+		},
+		"a reason of a cancelled request": {
+			records.CancellationReason(), l.create(t, records.CancellationReason(), name()).ID(),
+			l.writeNamed(t, records.Request(), request, field("cancellationReasonId")), "request", "cancellationReasonId", false,
+		},
+		"an address type of a request": {
+			records.AddressType(), newAddressType(),
+			l.writeNamed(t, records.Request(), request, field("deliveryAddressTypeId")), "request", "deliveryAddressTypeId", true,
+		},
+		"an address type of a patron": {
+			records.AddressType(), newAddressType(), l.writeNamed(t, records.User(), object{}, func(o object, id string) {
+				o["personal"] = object{"lastName": "Two", "addresses": []object{{"city": "Bath"}, {"addressTypeId": id}, {"addressTypeId": id}}}
+			}), "user", "personal.addresses", true,
 		},
 		"a patron's group": {
 			records.Usergroup(), l.create(t, records.Usergroup(), object{"group": uuid.NewString()}).ID(),
@@ -171,6 +191,30 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 	}
 	if err := l.store.Delete(l.in(t), records.ServicePoint(), second.ID()); err != nil {
 		t.Errorf("a service point of a deleted location: %v", err)
+	}
+
+	home, work := l.create(t, records.AddressType(), object{"addressType": "1"}), l.create(t, records.AddressType(), object{"addressType": "2"})
+	at := func(ids ...string) object {
+		addresses := []object{}
+		for _, id := range ids {
+			addresses = append(addresses, object{"addressTypeId": id})
+		}
+		return object{"lastName": "Two", "addresses": addresses}
+	}
+	patron := l.create(t, records.User(), object{"personal": at(home.ID(), work.ID())})
+	patron["personal"] = at(work.ID())
+	if err := l.update(t, records.User(), patron); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.store.Delete(l.in(t), records.AddressType(), home.ID()); err != nil {
+		t.Errorf("an address type that the patron no longer has: %v", err)
+	}
+	wantCode(t, l.store.Delete(l.in(t), records.AddressType(), work.ID()), fault.Invalid)
+	if err := l.store.Delete(l.in(t), records.User(), patron.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.store.Delete(l.in(t), records.AddressType(), work.ID()); err != nil {
+		t.Errorf("an address type of a deleted patron: %v", err)
 	}
 
 	rules := postgres.NewRulesStore(l.db)

@@ -70,5 +70,5 @@ func (w *recordWrite) writeRequests(ctx context.Context, requests []records.Reco
 		}
 		writes.storeRecord(nameTable(statement, w.t.Table), r)
 	}
-	return retryCreated(writes.send(ctx, w.tx), w.t)
+	return retryCreated(explainDangling(writes.send(ctx, w.tx)), w.t)
 }

@@ -25,8 +25,11 @@ func User() Type {
 			Time:    {"enrollmentDate", "expirationDate", "createdDate", "updatedDate", "personal.dateOfBirth"},
 		}, "patronGroup").joining("keywords", "username", "personal.firstName", "personal.preferredFirstName", "personal.middleName",
 			"personal.lastName", "personal.email", "barcode", "id", "externalSystemId", "customFields.*"),
-		Unique:     uniqueFields("users", "username", "barcode", "externalSystemId"),
-		References: []Reference{newReference("users", "patronGroup", "usergroup")},
+		Unique: uniqueFields("users", "username", "barcode", "externalSystemId"),
+		References: []Reference{
+			newReference("users", "patronGroup", "usergroup"),
+			newLinks("users", "personal.addresses", "addresstype"),
+		},
 	}
 }
 

@@ -7,13 +7,14 @@ import (
 )
 
 // Reference is a field that names records of another type, which cannot be deleted then. A foreign
-// key enforces it, also for writes at the same time.
+// key enforces it, also for writes at the same time; a view of links has a trigger instead.
 type Reference struct {
 	Constraint string // name of the foreign key
 	Field      string // JSON path
 	To         string // Table of the other type
-	// Links is the table of links of a field that names several records, or may name missing
-	// ones. Empty means that the field's index has a generated column, and what it names exists.
+	// Links is the table or view of links of a field that names several records, or may name
+	// missing ones. Empty means that the field's index has a generated column, and what it names
+	// exists.
 	Links string
 }
 
@@ -22,7 +23,7 @@ func newReference(table, field, to string) Reference {
 	return Reference{Constraint: table + "_" + snakeCase(field) + "_fkey", Field: field, To: to}
 }
 
-// newLinks returns a Reference with a table of links.
+// newLinks returns a Reference with links.
 func newLinks(table, field, to string) Reference {
 	links := table + "_" + snakeCase(field)
 	return Reference{Constraint: links + "_fkey", Field: field, To: to, Links: links}

@@ -30,7 +30,7 @@ func Request() Type {
 				"searchIndex.pickupServicePointName",
 			},
 			UUID: {
-				"proxyUserId", "holdingsRecordId", "pickupServicePointId", "deliveryAddressTypeId", "cancellationReasonId",
+				"proxyUserId", "holdingsRecordId", "pickupServicePointId", "deliveryAddressTypeId",
 				"cancelledByUserId", "item.itemEffectiveLocationId", "item.retrievalServicePointId",
 			},
 			Number:  {"position", "printDetails.printCount"},
@@ -39,11 +39,15 @@ func Request() Type {
 				"requestDate", "requestExpirationDate", "holdShelfExpirationDate", "cancelledDate", "awaitingPickupRequestClosedDate",
 				"printDetails.printEventDate",
 			},
-		}, "itemId", "instanceId", "requesterId").inColumns("status", "position"),
+		}, "itemId", "instanceId", "requesterId", "cancellationReasonId").inColumns("status", "position"),
 		Unique: []Unique{{
 			Constraint: "request_item_id_position_key", Fields: []string{"itemId", "position"},
 			Message: "Cannot have more than one request with the same position in the queue",
 		}},
+		References: []Reference{
+			newReference("request", "cancellationReasonId", "cancellation_reason"),
+			newLinks("request", "deliveryAddressTypeId", "addresstype"),
+		},
 	}
 }
 

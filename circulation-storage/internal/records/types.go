@@ -4,9 +4,9 @@ package records
 // be created in this order.
 func Types() []Type {
 	return []Type{
-		Usergroup(), User(), MaterialType(), LoanType(), ServicePoint(), Institution(), Campus(), Library(), Location(),
+		Usergroup(), AddressType(), User(), MaterialType(), LoanType(), ServicePoint(), Institution(), Campus(), Library(), Location(),
 		Instance(), Holdings(), Item(), FixedDueDateSchedule(), LoanPolicy(), RequestPolicy(), PatronNoticePolicy(),
-		CirculationSetting(), SettingsEntry(),
+		CirculationSetting(), SettingsEntry(), StaffSlip(), CancellationReason(), RequestPreference(),
 		ProxyFor(), ManualBlock(), PatronBlockCondition(), PatronBlockLimit(), Loan(), Request(), PatronActionSession(),
 	}
 }

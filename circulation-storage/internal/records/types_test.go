@@ -127,7 +127,11 @@ func TestTypes_HavePathsAndCollectionKeysOfFOLIO(t *testing.T) {
 		"/location-units/institutions": "locinsts", "/location-units/campuses": "loccamps", "/location-units/libraries": "loclibs",
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "fixedDueDateSchedules",
 		"/patron-notice-policy-storage/patron-notice-policies":      "patronNoticePolicies",
-		"/request-policy-storage/request-policies":                  "requestPolicies", "/request-storage/requests": "requests", "/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
+		"/staff-slips-storage/staff-slips":                          "staffSlips",
+		"/cancellation-reason-storage/cancellation-reasons":         "cancellationReasons",
+		"/request-preference-storage/request-preference":            "requestPreferences",
+		"/addresstypes": "addressTypes",
+		"/request-policy-storage/request-policies": "requestPolicies", "/request-storage/requests": "requests", "/patron-action-session-storage/patron-action-sessions": "patronActionSessions",
 	}
 	got := records.Types()
 	if len(got) != len(want) {
@@ -166,6 +170,10 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules": "id name",
 		"/request-policy-storage/request-policies":                  "id name",
 		"/patron-notice-policy-storage/patron-notice-policies":      "id name active",
+		"/staff-slips-storage/staff-slips":                          "id name active",
+		"/cancellation-reason-storage/cancellation-reasons":         "id name",
+		"/request-preference-storage/request-preference":            "id userId",
+		"/addresstypes": "id addressType",
 		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType requestLevel requestDate " +
 			"pickupServicePointId holdShelfExpirationDate requestExpirationDate",
 		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",

@@ -67,6 +67,7 @@ type file struct {
 func referenceFiles() []file {
 	return []file{
 		{"groups.json", records.Usergroup()},
+		{"address-types.json", records.AddressType()},
 		{"material-types.json", records.MaterialType()},
 		{"loan-types.json", records.LoanType()},
 		{"service-points.json", records.ServicePoint()},
@@ -79,6 +80,8 @@ func referenceFiles() []file {
 		{"request-policies.json", records.RequestPolicy()},
 		{"patron-notice-policies.json", records.PatronNoticePolicy()},
 		{"circulation-settings.json", records.CirculationSetting()},
+		{"staff-slips.json", records.StaffSlip()},
+		{"cancellation-reasons.json", records.CancellationReason()},
 		{"patron-block-conditions.json", records.PatronBlockCondition()},
 	}
 }
