@@ -115,6 +115,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 		httpapi.TenantRoutes(db, sample.New(records, rules)),
 		httpapi.RecordRoutes(records),
 		httpapi.RequestBatchRoutes(records),
+		httpapi.RequestQueueRoutes(commits),
 		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db)),
 		httpapi.HistoryRoutes(postgres.NewHistoryStore(db)),
 	)

@@ -1,0 +1,161 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// QueueStore changes requests that were placed, for the tenant in ctx. Each call is one
+// transaction that locks the queue and judges it by the method Decide of its argument.
+type QueueStore interface {
+	// ChangeRequest writes the request over the stored one, or deletes it. Faults: those of Decide.
+	ChangeRequest(ctx context.Context, c RequestChange) error
+}
+
+// RequestChange is an edit, a cancellation or a deletion of a request, from ParseRequestChange.
+type RequestChange struct {
+	RequestID  uuid.UUID
+	InstanceID uuid.UUID // as the caller saw it
+	ItemID     uuid.UUID // as the caller saw it; Nil for none
+	// TitleLevel makes the requests of the instance the queue.
+	TitleLevel bool
+	Delete     bool
+
+	request records.Record
+}
+
+// ParseRequestChange reads the body of POST /request-storage/changes. Faults: Malformed for bad
+// JSON, Invalid for the rest, with place and rule.
+func ParseRequestChange(body []byte) (RequestChange, error) {
+	doc, err := parseBody("request-change", body)
+	if err != nil {
+		return RequestChange{}, err
+	}
+	request := doc.Object("request")
+	c := RequestChange{
+		RequestID: readID(request, "id"), InstanceID: readID(request, "instanceId"), ItemID: readID(request, "itemId"),
+		TitleLevel: doc["titleLevelRequests"] == true, Delete: doc["delete"] == true, request: request,
+	}
+	request["id"] = c.RequestID.String()
+	return c, nil
+}
+
+// SeenRequest is what the transaction of a change read. It locked the instance before the item, and
+// the item before the queue.
+type SeenRequest struct {
+	Request records.Record // as stored; nil if there is none. It is locked if it is in the queue
+	Item    records.Record // nil if the request names none, or there is none
+	Queue   Queue          // the open requests of the item or, for TitleLevel or no item, of the instance
+	Now     time.Time      // the database's clock, read once after the last row was locked
+}
+
+// ChangedQueue is what to write for a change of a queue.
+type ChangedQueue struct {
+	Requests []records.Record // those that change
+	Items    []records.Record // those that change
+}
+
+// Decide judges a change. A request that is edited keeps what its queue, its item and its patron
+// decide; see keptByEdits. One that is closed or deleted leaves its queue, and the next ones move up.
+// Faults: NotFound, RequestChanged, Invalid.
+func (c RequestChange) Decide(ctx context.Context, seen SeenRequest) (ChangedQueue, error) {
+	switch {
+	case seen.Request == nil:
+		return ChangedQueue{}, newNoRequest(c.RequestID)
+	case c.Delete && !isOpenRequest(seen.Request):
+		return ChangedQueue{}, nil
+	case !isOpenRequest(seen.Request):
+		return ChangedQueue{}, newAlreadyClosed(c.RequestID)
+	case readID(seen.Request, "instanceId") != c.InstanceID || readID(seen.Request, "itemId") != c.ItemID || indexOf(seen.Queue, seen.Request.ID()) < 0:
+		return ChangedQueue{}, newRequestMoved(c.RequestID)
+	}
+	edited := c.editRequest(seen.Request)
+	if !c.Delete && isOpenRequest(edited) {
+		requests, err := completeRequests(ctx, seen.Now, seen.Queue, Queue{edited})
+		return ChangedQueue{Requests: requests}, err
+	}
+	rest := seen.Queue.leave(seen.Request, c.TitleLevel)
+	after := rest
+	if !c.Delete {
+		delete(edited, "position")
+		after = append(slices.Clone(rest), edited)
+	}
+	requests, err := completeRequests(ctx, seen.Now, seen.Queue, after)
+	if err != nil {
+		return ChangedQueue{}, err
+	}
+	item, err := freeItem(ctx, seen.Now, seen.Item, rest)
+	return ChangedQueue{Requests: requests, Items: item}, err
+}
+
+// keptByEdits are the properties that an edit leaves as they are stored: what the request is for,
+// its place, and the copies of other records.
+var keptByEdits = [...]string{
+	"instanceId", "itemId", "holdingsRecordId", "requesterId", "requestType", "requestLevel", "position", "ecsRequestPhase",
+	"item", "instance", "requester", "proxy", "searchIndex", "printDetails", "awaitingPickupRequestClosedDate",
+}
+
+// editRequest returns the stored request as edited. Only a closed status replaces the stored one:
+// a check-in may have given that meanwhile, with the end of the hold shelf.
+func (c RequestChange) editRequest(stored records.Record) records.Record {
+	edited := clone(c.request)
+	kept := keptByEdits[:]
+	if isOpenRequest(edited) {
+		kept = append(slices.Clone(kept), "status")
+	}
+	if edited["holdShelfExpirationDate"] == nil {
+		kept = append(slices.Clone(kept), "holdShelfExpirationDate")
+	}
+	for _, key := range kept {
+		delete(edited, key)
+		if value, ok := stored[key]; ok {
+			edited[key] = value
+		}
+	}
+	return edited
+}
+
+// leave returns the others of the request's queue, moved up, in the order of their positions. The
+// locked requests may be those of several items; each of these has a queue of its own unless the
+// instance has one.
+func (q Queue) leave(request records.Record, titles bool) Queue {
+	rest := slices.DeleteFunc(q.sorted(), func(r records.Record) bool {
+		return r.ID() == request.ID() || !titles && readID(r, "itemId") != readID(request, "itemId")
+	})
+	return rest.renumber()
+}
+
+// freeItem makes a Paged item Available that no open request names any more, as mod-circulation
+// does. An item that waits for pickup or is on its way waits for its next check-in.
+func freeItem(ctx context.Context, now time.Time, item records.Record, open Queue) ([]records.Record, error) {
+	if item.Text("status.name") != paged || slices.ContainsFunc(open, func(r records.Record) bool { return readID(r, "itemId") == readID(item, "id") }) {
+		return nil, nil
+	}
+	free := clone(item)
+	free["status"] = map[string]any{"name": available}
+	return []records.Record{free}, completeItem(ctx, now, free, item)
+}
+
+func isOpenRequest(r records.Record) bool {
+	return slices.Contains(schemas.OpenRequestStatuses(), r.Text("status"))
+}
+
+func newNoRequest(id uuid.UUID) error {
+	return fault.New(fault.NotFound, "There is no request with the id %s", id)
+}
+
+// newAlreadyClosed has FOLIO's text, which its clients recognise. Circulation answers it as it is.
+func newAlreadyClosed(id uuid.UUID) error {
+	return fault.Validation(fault.Refusal("", "The Request has already been closed", fault.Param("id", id.String())))
+}
+
+func newRequestMoved(id uuid.UUID) error {
+	return fault.New(fault.RequestChanged, "The request %s is for another item now: read it again", id)
+}

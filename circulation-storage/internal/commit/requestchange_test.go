@@ -1,0 +1,130 @@
+package commit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// change parses a change of request a by its patron, with some properties replaced.
+func change(t *testing.T, more string, replace map[string]any) commit.RequestChange {
+	t.Helper()
+	request := map[string]any{
+		"id": wishID("a"), "requesterId": patronID, "instanceId": instanceID, "itemId": itemID, "holdingsRecordId": deskID,
+		"requestType": "Hold", "requestLevel": "Item", "requestDate": "2026-03-04T05:06:00Z", "fulfillmentPreference": "Hold Shelf",
+		"pickupServicePointId": deskID, "status": "Open - Not yet filled", "name": "a",
+	}
+	maps.Copy(request, replace)
+	raw, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := commit.ParseRequestChange(fmt.Appendf(nil, `{"request":%s%s}`, raw, more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// inTitle is the request of a patron for the instance of the tests, with other properties.
+func inTitle(more string) string {
+	return fmt.Sprintf(`{"requesterId":%q,"instanceId":%q%s}`, patronID, instanceID, more)
+}
+
+func TestRequestChange_Decide(t *testing.T) {
+	t.Parallel()
+	of := itemID.String()
+	const (
+		deletes = `,"delete":true`
+		titles  = `,"titleLevelRequests":true`
+	)
+	three := []wish{{"a", of, 1, inTitle("")}, {"b", of, 2, inTitle("")}, {"c", of, 3, inTitle("")}}
+	mixed := []wish{{"a", of, 1, inTitle("")}, {"b", otherCopy, 2, inTitle("")}, {"c", unassigned, 3, inTitle("," + title)}}
+	cancelled := map[string]any{"status": "Closed - Cancelled"}
+	tests := map[string]struct {
+		more    string
+		replace map[string]any
+		queue   []wish
+		item    string // its status
+		code    fault.Code
+		says    string
+		writes  string
+		freed   bool
+	}{
+		"edit":                              {replace: map[string]any{"patronComments": "x"}, queue: three, item: "Paged", writes: "a 1 Open - Not yet filled"},
+		"edit with an old status":           {replace: map[string]any{"patronComments": "x"}, queue: []wish{{"a", of, 1, inTitle("," + waiting)}}, item: "Awaiting pickup", writes: "a 1 Open - Awaiting pickup"},
+		"cancel, others wait":               {replace: cancelled, queue: three, item: "Paged", writes: "a <nil> Closed - Cancelled, b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"cancel the only page":              {replace: cancelled, queue: three[:1], item: "Paged", writes: "a <nil> Closed - Cancelled", freed: true},
+		"cancel, lent":                      {replace: cancelled, queue: three[:1], item: "Checked out", writes: "a <nil> Closed - Cancelled"},
+		"cancel, on the shelf":              {replace: cancelled, queue: []wish{{"a", of, 1, inTitle("," + waiting)}}, item: "Awaiting pickup", writes: "a <nil> Closed - Cancelled"},
+		"cancel in a title":                 {more: titles, replace: cancelled, queue: mixed, item: "Paged", writes: "a <nil> Closed - Cancelled, b 1 Open - Not yet filled, c 2 Open - Not yet filled", freed: true},
+		"cancel in a title, item requested": {more: titles, replace: cancelled, queue: append(mixed[:2:2], wish{"c", of, 3, inTitle("")}), item: "Paged", writes: "a <nil> Closed - Cancelled, b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"unfilled":                          {replace: map[string]any{"status": "Closed - Unfilled"}, queue: three[:1], item: "Checked out", writes: "a <nil> Closed - Unfilled"},
+		"delete":                            {more: deletes, queue: three, item: "Paged", writes: "b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"delete the only page":              {more: deletes, queue: three[:1], item: "Paged", writes: "", freed: true},
+		"delete a closed one":               {more: deletes, queue: []wish{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, item: "Paged", writes: ""},
+		"closed before":                     {replace: cancelled, queue: []wish{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, code: fault.Invalid, says: "The Request has already been closed"},
+		"moved before":                      {replace: cancelled, queue: []wish{{"a", otherCopy, 1, inTitle("")}}, code: fault.RequestChanged, says: "another item"},
+		"another title before":              {replace: cancelled, queue: []wish{{"a", of, 1, fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}}, code: fault.RequestChanged, says: "another item"},
+		"gone":                              {replace: cancelled, code: fault.NotFound, says: "There is no request"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := change(t, tt.more, tt.replace)
+			seen := commit.SeenRequest{Queue: queue(t, tt.queue...), Now: now}
+			for _, r := range seen.Queue {
+				if r.Text("name") == "a" {
+					seen.Request = r
+				}
+			}
+			if tt.item != "" {
+				seen.Item = storedItem(t, tt.item)
+			}
+			got, err := c.Decide(ctx(t), seen)
+			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
+				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
+			}
+			if w := written(got.Requests); w != tt.writes {
+				t.Errorf("got  %s\nwant %s", w, tt.writes)
+			}
+			if freed := len(got.Items) == 1 && got.Items[0].Text("status.name") == "Available" && got.Items[0]["_version"] == 4; freed != tt.freed || !freed && len(got.Items) > 0 {
+				t.Errorf("got the items %v, want one freed: %t", got.Items, tt.freed)
+			}
+		})
+	}
+}
+
+// An edit was made from what the client read, so the rest is as it is stored now.
+func TestRequestChange_KeepsWhatOthersDecide(t *testing.T) {
+	t.Parallel()
+	stored := queue(t, wish{"a", itemID.String(), 4, inTitle(`,"status":"Open - Awaiting pickup","requestType":"Page","patronComments":"old",
+		"item":{"barcode":"b"},"requester":{"barcode":"r"},"holdShelfExpirationDate":"2026-04-01T00:00:00Z"`)})
+	edit := func(replace map[string]any) records.Record {
+		t.Helper()
+		got, err := change(t, "", replace).Decide(ctx(t), commit.SeenRequest{Request: stored[0], Queue: stored, Now: now})
+		if err != nil || len(got.Requests) != 1 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		return got.Requests[0]
+	}
+	got := edit(map[string]any{
+		"status": "Open - In transit", "requestType": "Recall", "requesterId": otherID, "position": 9, "item": map[string]any{"barcode": "forged"},
+		"requester": map[string]any{}, "pickupServicePointId": otherCopy, "vendorField": 1,
+	})
+	wantJSON(t, "request", got, fmt.Sprintf(`{"id":%q,"requesterId":%q,"instanceId":%q,"itemId":%q,"holdingsRecordId":%q,"requestType":"Page",
+		"requestLevel":"Item","requestDate":"2026-03-04T05:06:00Z","fulfillmentPreference":"Hold Shelf","pickupServicePointId":%q,
+		"status":"Open - Awaiting pickup","position":4,"name":"a","item":{"barcode":"b"},"requester":{"barcode":"r"},"vendorField":1,
+		"holdShelfExpirationDate":"2026-04-01T00:00:00Z",
+		"metadata":{"createdDate":%[7]q,"createdByUserId":%[8]q,"updatedDate":%[7]q,"updatedByUserId":%[8]q}}`,
+		wishID("a"), patronID, instanceID, itemID, deskID, otherCopy, "2026-03-04T05:06:07.089+00:00", staffID))
+	if until := edit(map[string]any{"holdShelfExpirationDate": "2026-05-01T00:00:00Z"}).Text("holdShelfExpirationDate"); until != "2026-05-01T00:00:00Z" {
+		t.Errorf("the shelf expires at %s", until)
+	}
+}

@@ -1,0 +1,50 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"checkoutlock/circulation-storage/internal/httpapi"
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+)
+
+// newQueueAPI serves the records of requests and the changes of their queues.
+func newQueueAPI(t *testing.T) recordAPI {
+	t.Helper()
+	db, id := pgtest.New(t)
+	store := postgres.NewRecordStore(db, func() {})
+	return recordAPI{newAPI(t, slices.Concat(
+		httpapi.RecordRoutes(store), httpapi.RequestBatchRoutes(store), httpapi.RequestQueueRoutes(postgres.NewCommitStore(db)))), id}
+}
+
+func TestRequestQueueRoutes_ChangeARequest(t *testing.T) {
+	t.Parallel()
+	a := newQueueAPI(t)
+	const path = "/request-storage/changes"
+	a.must(t, http.MethodPost, batchPath, batch(hold(1, 1), hold(2, 2), hold(3, 3)), http.StatusCreated)
+	change := func(request, more string) string { return fmt.Sprintf(`{"request":%s%s}`, request, more) }
+	for _, tt := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{`{`, 400, ""},
+		{`{}`, 422, "request is required"},
+		{`{"request":{"id":"` + holdID(1) + `"}}`, 422, "request.instanceId is required"},
+		{change(hold(9, 1), ""), 404, "There is no request with the id " + holdID(9)},
+		{change(hold(2, 0), ""), 422, "request.position must be at least 1"},
+	} {
+		wantRefusal(t, a.do(http.MethodPost, path, tt.body), tt.status, tt.want)
+	}
+	a.must(t, http.MethodPost, path, change(hold(1, 9), ""), http.StatusNoContent)
+	if got, want := a.queue(t), "1 at 1, 2 at 2, 3 at 3"; got != want {
+		t.Errorf("after an edit: got %s, want %s", got, want)
+	}
+	a.must(t, http.MethodPost, path, change(hold(1, 1), `,"delete":true`), http.StatusNoContent)
+	if got, want := a.queue(t), "2 at 1, 3 at 2"; got != want {
+		t.Errorf("after a deletion: got %s, want %s", got, want)
+	}
+}

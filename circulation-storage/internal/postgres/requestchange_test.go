@@ -1,0 +1,159 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas/fault"
+)
+
+// changeRequest sends a change; old and new replace a part of the request's JSON. It may be called
+// from any goroutine.
+func (l desk) changeRequest(r request, more, old, replacement string) error {
+	c, err := commit.ParseRequestChange(fmt.Appendf(nil, `{"request":%s%s}`, strings.Replace(r.doc(), old, replacement, 1), more))
+	if err != nil {
+		l.t.Error(err)
+	}
+	return l.commits.ChangeRequest(l.ctx(), c)
+}
+
+func (l desk) cancel(r request, titles bool) error {
+	return l.changeRequest(r, fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"Open - Not yet filled"`, `"Closed - Cancelled"`)
+}
+
+// wantNoGaps checks that the open requests of a title, or of each of its copies, have the positions
+// 1, 2, ….
+func (l desk) wantNoGaps(of title, titles bool) {
+	l.t.Helper()
+	partition := "item_id"
+	if titles {
+		partition = "instance_id"
+	}
+	if n := l.count(`SELECT count(*) FROM (SELECT position, row_number() OVER (PARTITION BY `+partition+` ORDER BY position) n
+		FROM {schema}.request WHERE instance_id = $1 AND is_open) q WHERE position IS DISTINCT FROM n`, of.instance); n != 0 {
+		l.t.Errorf("%d requests are at a wrong position", n)
+	}
+}
+
+func (l desk) status(item uuid.UUID) (status string) {
+	l.t.Helper()
+	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb->'status'->>'name' FROM {schema}.item WHERE id = $1`), item).Scan(&status); err != nil {
+		l.t.Fatal(err)
+	}
+	return status
+}
+
+func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
+	t.Parallel()
+	const cancelled = "Closed - Cancelled"
+	for name, titles := range map[string]bool{"item level": false, "title level": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			of := l.addTitle(1)
+			item := of.copies[0]
+			if _, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1}, "Page", titles); err != nil {
+				t.Fatal(err)
+			}
+			l.exec(`DELETE FROM {schema}.request`)
+			queue := l.queue(of, item, uuid.New(), uuid.New(), uuid.New())
+			if err := l.changeRequest(queue[2], "", `"future"`, `"patronComments":"soon","future"`); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.cancel(queue[0], titles); err != nil {
+				t.Fatal(err)
+			}
+			l.wantStates(queue, cancelled, notYet+"1", notYet+"2")
+			if err := l.cancel(queue[0], titles); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "already been closed") {
+				t.Errorf("the same again: got %v", err)
+			}
+			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'patronComments' = 'soon'`); n != 1 {
+				t.Error("the edit is lost")
+			}
+			if got := l.status(item); got != "Paged" {
+				t.Errorf("the item is %s while others wait for it", got)
+			}
+			if err := l.changeRequest(queue[1], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "", ""); err != nil {
+				t.Fatal(err)
+			}
+			l.wantStates(queue[2:], notYet+"1")
+			if err := l.cancel(queue[2], titles); err != nil || l.status(item) != "Available" {
+				t.Errorf("the last one: %v, the item is %s", err, l.status(item))
+			}
+			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE id = $1`, queue[1].id); n != 0 {
+				t.Error("the deleted request is there")
+			}
+		})
+	}
+}
+
+// Requests are cancelled, deleted and placed at once, while the first patron borrows the item. Each
+// call succeeds or is refused, and the rest of the queue keeps its order.
+func TestChangeRequest_BesideOtherCommits(t *testing.T) {
+	t.Parallel()
+	for name, titles := range map[string]bool{"item level": false, "title level": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			for range 5 {
+				of, patron := l.addTitle(1), uuid.New()
+				item := of.copies[0]
+				queue := l.queue(of, item, patron, uuid.New(), uuid.New(), uuid.New(), uuid.New())
+				c := l.withLock(patron, item)
+				c.request, c.titles = queue[0].id, titles
+				got := race(6, func(i int) error {
+					switch i {
+					case 0:
+						_, _, err := l.send(c)
+						return err
+					case 1:
+						_, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1}, "Hold", titles)
+						return err
+					case 2:
+						return l.changeRequest(queue[2], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "", "")
+					default:
+						return l.cancel(queue[3], titles) // one of three
+					}
+				})
+				// The new request judges the item before or after it is lent.
+				if got[""] < 3 || got[fault.Invalid] != 2 || got[""]+got[fault.Invalid]+got[fault.ItemChanged] != 6 {
+					t.Errorf("got %v, want one of three cancellations and all else", got)
+				}
+				l.wantNoGaps(of, titles)
+				l.wantStates(queue[:2], filled, notYet+"1")
+				l.wantStates(queue[3:], "Closed - Cancelled", notYet+"2")
+			}
+		})
+	}
+}
+
+// A cancellation and the check-in that sets the item aside for the request come at once. The request
+// ends as cancelled, and never open again.
+func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	for range rivals {
+		of := l.addTitle(1)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+		got := race(2, func(i int) error {
+			if i == 0 {
+				return l.cancel(queue[0], false)
+			}
+			in, err := commit.ParseCheckIn(fmt.Appendf(nil, `{"id":%q,"itemId":%q,"servicePointId":%q,"checkInDate":"2026-03-10T00:00:00Z","itemVersion":1,
+				"itemStatus":"Awaiting pickup","requestId":%q,"requestStatus":"Open - Awaiting pickup"}`, uuid.New(), of.copies[0], uuid.New(), queue[0].id))
+			if err != nil {
+				t.Error(err)
+			}
+			_, _, err = l.commits.CheckIn(l.ctx(), in)
+			return err
+		})
+		if got[""]+got[fault.RequestChanged] != 2 {
+			t.Errorf("got %v", got)
+		}
+		l.wantStates(queue, "Closed - Cancelled", notYet+"1")
+	}
+}
