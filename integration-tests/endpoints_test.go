@@ -237,6 +237,9 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodPost, path: "/request-storage/placements", body: record{
 			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
 		}},
+		{method: http.MethodPost, path: "/request-storage/changes", body: record{
+			"request": setFields(newRequest(), record{"id": id()}), "titleLevelRequests": false, "delete": false,
+		}},
 		{method: http.MethodGet, path: "/automated-patron-blocks/:id", alwaysThere: true},
 		{method: http.MethodPut, path: "/automated-patron-blocks/:id", body: record{
 			"automatedPatronBlocks": []any{record{"message": "new", "blockBorrowing": true}},
@@ -300,6 +303,9 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		{method: http.MethodDelete, path: "/circulation/settings/:id", alwaysThere: true},
 		{method: http.MethodGet, path: requestsPath, query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: requestsPath + "/:id"},
+		{method: http.MethodPut, path: requestsPath + "/:id", body: p.newPageRequest(t), texts: []string{"patronComments"}, alwaysThere: true},
+		{method: http.MethodDelete, path: requestsPath + "/:id"},
+		{method: http.MethodDelete, path: requestsPath, query: []string{"query"}},
 		{method: http.MethodGet, path: requestsPath + "/queue/item/:id", alwaysThere: true},
 		{method: http.MethodGet, path: requestsPath + "/queue/instance/:id", alwaysThere: true},
 		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},

@@ -98,6 +98,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Admission: line, Library: storage, Locker: storage, Committer: storage,
 		Settings: store, Observer: o.observers, Log: log, Now: time.Now,
 	}
+	placing := &requests.Service{Library: storage, Placer: storage, Keeper: storage, Log: log, Now: time.Now}
 	locks := admin.NewService(storage, store, env, checkOuts, log)
 	guard := auth.NewGuard(cfg.Staff, append(checkout.OverridePermissions(), renewal.OverridePermissions()...), log)
 	pages, err := staff.New(locks, guard, log)
@@ -110,7 +111,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		CheckIns:  &checkin.Service{Library: storage, Returner: storage, Log: log},
 		Loans:     storage, Rules: storage, Matching: library.Matching{Locations: storage, Rules: storage}, DryRuns: checkOuts, Sessions: checkin.Sessions{Store: storage},
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
-		Placing:  &requests.Service{Library: storage, Placer: storage, Log: log, Now: time.Now}, Queues: storage, Settings: storage,
+		Placing:  placing, Changes: placing, Queues: storage, Settings: storage,
 		Admin: locks, Guard: guard, Log: log,
 	})
 	server := web.NewServer(cfg.HTTP, log)

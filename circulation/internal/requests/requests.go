@@ -41,10 +41,11 @@ type Placer interface {
 	Place(ctx context.Context, p schemas.Placement) (schemas.PlacedRequest, error)
 }
 
-// Service places requests. All fields are required. It is safe for concurrent use.
+// Service places and changes requests. All fields are required. It is safe for concurrent use.
 type Service struct {
 	Library Library
 	Placer  Placer
+	Keeper  Keeper
 	Log     *slog.Logger
 	// Now is the time by which a patron's expiration and blocks are judged.
 	Now func() time.Time

@@ -85,12 +85,16 @@ func (s *Service) decodeWish(body []byte) (wish, error) {
 	if !w.named {
 		doc["id"] = uuid.NewString()
 	}
-	if text, _ := doc[expiration].(string); text != "" {
-		if at, err := jsonschema.ParseTime(text); err == nil { // the schema refuses other texts
-			doc[expiration] = library.Instant{Time: endDay(at)}.Text()
-		}
-	}
+	extendToEndOfDay(doc)
 	return w, nil
+}
+
+// extendToEndOfDay sets the expiration of a request to the end of its day.
+func extendToEndOfDay(doc map[string]any) {
+	text, _ := doc[expiration].(string)
+	if at, err := jsonschema.ParseTime(text); err == nil { // the schema refuses other texts
+		doc[expiration] = library.Instant{Time: endDay(at)}.Text()
+	}
 }
 
 const (

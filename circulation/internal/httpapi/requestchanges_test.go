@@ -1,0 +1,62 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"checkoutlock/schemas/fault"
+)
+
+func (b *backend) Edit(_ context.Context, id string, body []byte) error {
+	b.wish = fmt.Sprintf("edit %s %s", id, body)
+	return b.err
+}
+
+func (b *backend) Delete(_ context.Context, id string) error {
+	b.wish = "delete " + id
+	return b.err
+}
+
+func (b *backend) DeleteMatching(_ context.Context, query string) error {
+	b.wish = "delete where " + query
+	return b.err
+}
+
+func TestRequestChanges(t *testing.T) {
+	t.Parallel()
+	const path = "/circulation/requests"
+	closed := fault.Validation(fault.Refusal("", "The Request has already been closed", fault.Param("id", wishID)))
+	tests := map[string]struct {
+		method, target, body string
+		err                  error
+		status               int
+		want, asked          string
+	}{
+		"edited":               {"PUT", path + "/" + strings.ToUpper(wishID), `{"patronComments":"x"}`, nil, 204, "", `edit ` + wishID + ` {"patronComments":"x"}`},
+		"closed before":        {"PUT", path + "/" + wishID, `{}`, closed, 422, `{"errors":[{"message":"The Request has already been closed","parameters":[{"key":"id","value":"` + wishID + `"}]}]}`, "edit " + wishID + " {}"},
+		"edited, no id":        {"PUT", path + "/first", `{}`, nil, 400, "must be a UUID", ""},
+		"edited, no body":      {"PUT", path + "/" + wishID, ``, nil, 400, "body", ""},
+		"a property twice":     {"PUT", path + "/" + wishID, `{"status":"a","status":"b"}`, nil, 400, "status", ""},
+		"deleted":              {"DELETE", path + "/" + wishID, "", nil, 204, "", "delete " + wishID},
+		"deleted, not there":   {"DELETE", path + "/" + wishID, "", errNone, 404, "Not found", "delete " + wishID},
+		"deleted by query":     {"DELETE", path + "?query=a==b", "", nil, 204, "", "delete where a==b"},
+		"deleted without one":  {"DELETE", path, "", fault.New(fault.Malformed, "CQL: the query is missing"), 400, "the query is missing", "delete where "},
+		"deleted by two":       {"DELETE", path + "?query=a&query=b", "", nil, 400, "2 times", ""},
+		"changed all the time": {"DELETE", path + "/" + wishID, "", fault.New(fault.RequestChanged, "read it again"), 409, "read it again", "delete " + wishID},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &backend{err: tt.err}
+			status, _, answer := b.send(t, tt.method, tt.target, tt.body)
+			if tt.want == "" && answer != "" || status != tt.status || !strings.Contains(strings.NewReplacer("\n", "", ": ", ":").Replace(answer), tt.want) {
+				t.Errorf("got %d %s, want %d with %s", status, answer, tt.status, tt.want)
+			}
+			if b.wish != tt.asked {
+				t.Errorf("asked for %q, want %q", b.wish, tt.asked)
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+)
+
+// Keeper keeps requests that were placed. Each change is wholly or not at all.
+type Keeper interface {
+	// ChangeRequest edits, closes or deletes a request. Faults: NotFound, RequestChanged, Invalid.
+	ChangeRequest(ctx context.Context, c schemas.RequestChange) error
+	// DeleteRequests deletes the requests that match a CQL query, and leaves queues and items as they
+	// are. Fault: Malformed for an empty or bad query.
+	DeleteRequests(ctx context.Context, query string) error
+}
+
+// Edit replaces a request with the body of PUT /circulation/requests/{id}. What the request is for,
+// its place and an open status stay as they are. A closed status, such as Closed - Cancelled, ends
+// the request: the next ones move up, and a Paged item that no other request names is Available. An
+// unknown id places the request.
+//
+// Faults: those of Create; Invalid for a request that is closed, or for another item, patron or
+// type; RequestChanged if the request keeps changing.
+func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
+	v, err := jsonschema.Decode(body)
+	if err != nil {
+		return err
+	}
+	doc, ok := v.(map[string]any)
+	if !ok {
+		return fault.New(fault.Malformed, "The body must be a JSON object")
+	}
+	doc["id"] = id // as in FOLIO, the path decides
+	if err := checkStatus(doc["status"]); err != nil {
+		return err
+	}
+	return repeatChanged(func() error {
+		stored, found, err := s.readStored(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case found:
+			return s.edit(ctx, doc, stored)
+		}
+		raw, err := json.Marshal(doc)
+		if err != nil {
+			return fmt.Errorf("writing the request: %w", err)
+		}
+		_, err = s.Create(ctx, raw)
+		return err
+	})
+}
+
+// Delete removes a request. The rest of its queue and its item change as if it was cancelled.
+// Faults: NotFound; RequestChanged if the request keeps changing.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	return repeatChanged(func() error {
+		stored, found, err := s.readStored(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return newNoRequest(id)
+		}
+		return s.sendChange(ctx, stored, true)
+	})
+}
+
+// repeatChanged repeats a change of a request that changed between its reading and its writing.
+func repeatChanged(change func() error) error {
+	err := change()
+	if fault.Is(err, fault.RequestChanged) {
+		err = change()
+	}
+	return err
+}
+
+func newNoRequest(id string) error {
+	return fault.New(fault.NotFound, "There is no request with the id %s", id)
+}
+
+func (s *Service) readStored(ctx context.Context, id string) (map[string]any, bool, error) {
+	raw, found, err := fault.Found(s.Library.Request(ctx, id))
+	if err != nil || !found {
+		return nil, false, err
+	}
+	var stored map[string]any
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return nil, false, fmt.Errorf("reading the stored request: %w", err)
+	}
+	return stored, true, nil
+}
+
+// edit sends the request as the client wants it, completed with what the client left out.
+func (s *Service) edit(ctx context.Context, doc, stored map[string]any) error {
+	if err := checkFixed(doc, stored).Err(); err != nil {
+		return err
+	}
+	edited := maps.Clone(doc)
+	for _, key := range append(copies[:], processing) {
+		delete(edited, key)
+	}
+	for _, key := range append(fixed[:], "holdingsRecordId", "requestDate", "fulfillmentPreference", "status") {
+		if value, exists := stored[key]; exists && edited[key] == nil {
+			edited[key] = value
+		}
+	}
+	extendToEndOfDay(edited)
+	if err := jsonschema.Check("request", edited); err != nil {
+		return err
+	}
+	if slices.Contains(schemas.OpenRequestStatuses(), fmt.Sprint(edited["status"])) {
+		if err := s.checkPickup(ctx, edited); err != nil {
+			return err
+		}
+	}
+	return s.sendChange(ctx, edited, false)
+}
+
+// fixed are the properties that say what a request is for.
+var fixed = [...]string{"instanceId", "itemId", "requesterId", "requestType", "requestLevel"}
+
+func checkFixed(doc, stored map[string]any) (wrong fault.List) {
+	for _, key := range fixed {
+		if sent := doc[key]; sent != nil && !strings.EqualFold(fmt.Sprint(sent), fmt.Sprint(stored[key])) {
+			wrong = append(wrong, fault.Refusal("", fmt.Sprintf("%s of a request cannot be changed by an edit, it is %s", key, fault.Shown(stored[key])),
+				fault.Param(key, fault.Shown(sent))))
+		}
+	}
+	return wrong
+}
+
+// checkPickup refuses a place at which the patron cannot fetch the item.
+func (s *Service) checkPickup(ctx context.Context, doc map[string]any) (err error) {
+	w := wish{doc: doc}
+	w.record.ID, _ = doc["id"].(string)
+	w.record.PickupServicePointID, _ = doc["pickupServicePointId"].(string)
+	w.record.FulfillmentPreference, _ = doc["fulfillmentPreference"].(string)
+	var f facts
+	if w.record.PickupServicePointID != "" {
+		if f.pickup, f.pickable, err = fault.Found(s.Library.PickupPoint(ctx, w.record.PickupServicePointID)); err != nil {
+			return err
+		}
+	}
+	return w.judgePickup(f).Err()
+}
+
+func (s *Service) sendChange(ctx context.Context, doc map[string]any, deletes bool) error {
+	titles, err := s.Library.TitleLevelRequests(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return fmt.Errorf("writing the request: %w", err)
+	}
+	return s.Keeper.ChangeRequest(ctx, schemas.RequestChange{Request: raw, TitleLevel: titles, Delete: deletes})
+}
+
+// DeleteMatching deletes the requests that match a CQL query, and leaves queues and items as they
+// are, as in FOLIO. Fault: Malformed for an empty or bad query.
+func (s *Service) DeleteMatching(ctx context.Context, query string) error {
+	return s.Keeper.DeleteRequests(ctx, query)
+}

@@ -1,0 +1,162 @@
+package requests_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"checkoutlock/circulation/internal/requests"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// fakeKeeper notes changes of requests.
+type fakeKeeper struct {
+	changes []schemas.RequestChange
+	answers []error // of changes; afterwards they succeed
+	query   string
+}
+
+// newStored is a library with one placed request.
+func newStored() *fakeLibrary {
+	l := newLibrary()
+	l.stored = `{"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","itemId":"` + bookID + `",
+		"holdingsRecordId":"` + shelfID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-03-01T10:00:00Z",
+		"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","position":1,
+		"patronComments":"old","item":{"barcode":"book"}}`
+	return l
+}
+
+func (k *fakeKeeper) nextAnswer() (err error) {
+	if len(k.answers) > 0 {
+		err, k.answers = k.answers[0], k.answers[1:]
+	}
+	return err
+}
+
+func (k *fakeKeeper) ChangeRequest(_ context.Context, c schemas.RequestChange) error {
+	k.changes = append(k.changes, c)
+	return k.nextAnswer()
+}
+
+func (k *fakeKeeper) DeleteRequests(_ context.Context, query string) error {
+	k.query = query
+	return k.nextAnswer()
+}
+
+// service returns the service of a library with these requests.
+func (k *fakeKeeper) service(l *fakeLibrary) *requests.Service {
+	s := l.service()
+	s.Keeper = k
+	return s
+}
+
+func TestEdit_SendsTheWholeRequest(t *testing.T) {
+	t.Parallel()
+	const (
+		of = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `",
+			"requestType":"Hold","requestLevel":"Item","requestDate":"2026-03-01T10:00:00Z"`
+		open = of + `,"status":"Open - Not yet filled"`
+	)
+	tests := map[string]struct {
+		titles     bool
+		body, want string
+	}{
+		"another place":        {body: `{"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`},
+		"to be brought":        {titles: true, body: `{"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T08:00:00Z","deliveryAddressTypeId":"` + otherID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T23:59:59.000Z","deliveryAddressTypeId":"` + otherID + `"}`},
+		"as the client has it": {body: `{` + strings.ToUpper(`"x":"`+bookID) + `","itemId":"` + strings.ToUpper(bookID) + `","fulfillmentPreference":"Delivery","position":7,"item":{"barcode":"x"},"requester":{},"loan":{},"patronComments":"new"}`, want: `{` + strings.Replace(open, bookID, strings.ToUpper(bookID), 1) + `,"X":"` + strings.ToUpper(bookID) + `","fulfillmentPreference":"Delivery","patronComments":"new"}`},
+		"cancelled, no such desk any more": {
+			body: `{"status":"Closed - Cancelled","cancellationReasonId":"` + otherID + `","cancelledByUserId":"` + annID + `","cancelledDate":"2026-03-02","pickupServicePointId":"` + otherID + `"}`,
+			want: `{` + of + `,"status":"Closed - Cancelled","fulfillmentPreference":"Hold Shelf","cancellationReasonId":"` + otherID + `","cancelledByUserId":"` + annID + `","cancelledDate":"2026-03-02","pickupServicePointId":"` + otherID + `"}`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k, l := &fakeKeeper{}, newStored()
+			l.Titles = tt.titles
+			if err := k.service(l).Edit(t.Context(), wishID, []byte(tt.body)); err != nil || len(k.changes) != 1 {
+				t.Fatalf("got %v, sent %d changes", err, len(k.changes))
+			}
+			c := k.changes[0]
+			if canonical(t, c.Request) != canonical(t, []byte(tt.want)) || c.TitleLevel != tt.titles || c.Delete {
+				t.Errorf("got  %s, %t\nwant %s", canonical(t, c.Request), c.TitleLevel, canonical(t, []byte(tt.want)))
+			}
+		})
+	}
+}
+
+func TestEdit_Refusals(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		body string
+		code fault.Code
+		says string
+	}{
+		"no object":           {body: `[]`, code: fault.Malformed, says: "JSON object"},
+		"no JSON":             {body: `{`, code: fault.Malformed},
+		"no status":           {body: `{"status":"Cancelled"}`, code: fault.Malformed, says: `"Closed - Cancelled"`},
+		"another item":        {body: `{"itemId":"` + otherID + `"}`, code: fault.Invalid, says: "itemId of a request cannot be changed"},
+		"another patron":      {body: `{"requesterId":"` + otherID + `"}`, code: fault.Invalid, says: "requesterId of a request cannot be changed"},
+		"another type":        {body: `{"requestType":"Recall"}`, code: fault.Invalid, says: "requestType of a request cannot be changed by an edit, it is Hold"},
+		"another level":       {body: `{"requestLevel":"Title"}`, code: fault.Invalid, says: "requestLevel of a request cannot be changed"},
+		"no date":             {body: `{"requestExpirationDate":"soon"}`, code: fault.Invalid, says: "requestExpirationDate"},
+		"nowhere to fetch it": {body: `{}`, code: fault.Invalid, says: "require a Pickup service point"},
+		"no such desk":        {body: `{"pickupServicePointId":"` + otherID + `"}`, code: fault.Invalid, says: "Pickup service point does not exist"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := &fakeKeeper{}
+			err := k.service(newStored()).Edit(t.Context(), wishID, []byte(tt.body))
+			if !fault.Is(err, tt.code) || !strings.Contains(err.Error(), tt.says) || len(k.changes) != 0 {
+				t.Errorf("got %v, sent %d changes, want %s saying %q", err, len(k.changes), tt.code, tt.says)
+			}
+		})
+	}
+}
+
+func TestEdit_PlacesAnUnknownRequest(t *testing.T) {
+	t.Parallel()
+	k, l := &fakeKeeper{}, newLibrary()
+	if err := k.service(l).Edit(t.Context(), wishID, body(t, map[string]any{"id": nil})); err != nil || len(l.placed) != 1 || len(k.changes) != 0 {
+		t.Fatalf("got %v, placed %d, sent %d changes", err, len(l.placed), len(k.changes))
+	}
+	if !strings.Contains(string(l.placed[0].Request), wishID) {
+		t.Errorf("placed %s, want the id of the path", l.placed[0].Request)
+	}
+}
+
+// A request that was moved between its reading and its writing is read again, once.
+func TestChanges_ReadAChangedRequestAgain(t *testing.T) {
+	t.Parallel()
+	changed := fault.New(fault.RequestChanged, "changed")
+	for name, change := range map[string]func(*requests.Service) error{
+		"edit":   func(s *requests.Service) error { return s.Edit(t.Context(), wishID, body(t, nil)) },
+		"delete": func(s *requests.Service) error { return s.Delete(t.Context(), wishID) },
+	} {
+		for refusals, wanted := range map[int]fault.Code{1: "", 2: fault.RequestChanged} {
+			k := &fakeKeeper{}
+			k.answers = []error{changed, changed}[:refusals]
+			if err := change(k.service(newStored())); fault.CodeOf(err) != wanted || len(k.changes) != 2 {
+				t.Errorf("%s, %d refusals: got %v after %d changes", name, refusals, err, len(k.changes))
+			}
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	k := &fakeKeeper{}
+	if err := k.service(newStored()).Delete(t.Context(), wishID); err != nil || len(k.changes) != 1 || !k.changes[0].Delete {
+		t.Errorf("got %v, %+v", err, k.changes)
+	}
+	if err := k.service(newStored()).Delete(t.Context(), otherID); !fault.Is(err, fault.NotFound) || len(k.changes) != 1 {
+		t.Errorf("an unknown one: got %v", err)
+	}
+	k.answers = []error{errors.New("storage is away")}
+	if err := k.service(newStored()).DeleteMatching(t.Context(), "id==x"); err == nil || k.query != "id==x" {
+		t.Errorf("got %v for the query %q", err, k.query)
+	}
+}

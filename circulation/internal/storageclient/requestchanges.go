@@ -1,0 +1,25 @@
+package storageclient
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"checkoutlock/schemas"
+)
+
+// ChangeRequest implements requests.Keeper.
+func (c *Client) ChangeRequest(ctx context.Context, change schemas.RequestChange) error {
+	r := send(http.MethodPost, "/request-storage/changes", change, http.StatusNoContent)
+	r.doing, r.record = "changing the request", true
+	_, err := c.do(ctx, r)
+	return err
+}
+
+// DeleteRequests implements requests.Keeper. It sends an empty query too, which storage refuses.
+func (c *Client) DeleteRequests(ctx context.Context, query string) error {
+	r := get(requests.path, url.Values{"query": {query}})
+	r.doing, r.method, r.want = "deleting requests", http.MethodDelete, http.StatusNoContent
+	_, err := c.do(ctx, r)
+	return err
+}
