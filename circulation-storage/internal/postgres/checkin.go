@@ -33,29 +33,8 @@ RETURNING ` + notDurable
 
 // CheckIn implements commit.Store.
 func (s *CommitStore) CheckIn(ctx context.Context, c commit.CheckIn) (schemas.CheckInResult, commit.Outcome, error) {
-	var result schemas.CheckInResult
-	var outcome commit.Outcome
-	err := s.db.inTx(ctx, "committing a check-in", func(tx pgx.Tx) error {
-		seen, err := readCheckIn(ctx, tx, c)
-		if err != nil {
-			return err
-		}
-		returning, err := c.Decide(ctx, seen)
-		if err != nil {
-			return err
-		}
-		if returning.Repeated != nil {
-			result, outcome = *returning.Repeated, commit.Repeated
-			return nil
-		}
-		outcome = commit.Committed
-		result, err = writeCheckIn(ctx, tx, c, returning)
-		return err
-	})
-	if err != nil { // also one that came after the writes
-		return schemas.CheckInResult{}, "", err
-	}
-	return result, outcome, nil
+	done, err := runDecision(ctx, s.db, "committing a check-in", c, readCheckIn, writeCheckIn)
+	return done.result, done.outcome, err
 }
 
 // readCheckIn looks for an earlier check-in with the same id after it locked the item.
@@ -80,7 +59,11 @@ func readCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn) (commit.SeenR
 	return seen, err
 }
 
-func writeCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Returning) (schemas.CheckInResult, error) {
+// writeCheckIn writes nothing for a repeat.
+func writeCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Returning) (ended[schemas.CheckInResult], error) {
+	if r.Repeated != nil {
+		return ended[schemas.CheckInResult]{*r.Repeated, commit.Repeated}, nil
+	}
 	var result schemas.CheckInResult
 	var b batch
 	b.storeRecord(updateItemSQL, r.Item, &result.Item)
@@ -94,9 +77,9 @@ func writeCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Ret
 		b.query(addCheckInSQL, []any{c.ID, c.ItemID, r.Loan.ID()})
 	}
 	if err := b.send(ctx, tx); err != nil {
-		return schemas.CheckInResult{}, explainWriteError("a check-in", err, c.Violation)
+		return ended[schemas.CheckInResult]{}, explainWriteError("a check-in", err, c.Violation)
 	}
-	return result, nil
+	return ended[schemas.CheckInResult]{result, commit.Committed}, nil
 }
 
 // SweepCheckIns implements commit.Store.

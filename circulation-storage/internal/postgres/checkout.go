@@ -38,32 +38,16 @@ const (
 	updateItemSQL   = `UPDATE {schema}.item SET jsonb = $2::jsonb WHERE id = $1::uuid RETURNING jsonb::text`
 )
 
+// ended is the answer to a commit, and how it ended.
+type ended[R any] struct {
+	result  R
+	outcome commit.Outcome
+}
+
 // CheckOut implements commit.Store.
 func (s *CommitStore) CheckOut(ctx context.Context, c commit.CheckOut) (schemas.CheckOutResult, commit.Outcome, error) {
-	var result schemas.CheckOutResult
-	var outcome commit.Outcome
-	err := s.db.inTx(ctx, "committing a check-out", func(tx pgx.Tx) error {
-		seen, err := readCheckOut(ctx, tx, c)
-		if err != nil {
-			return err
-		}
-		lending, err := c.Decide(ctx, seen)
-		if err != nil {
-			return err
-		}
-		if lending.Repeated {
-			outcome = commit.Repeated
-			result, err = repeatCheckOut(lending)
-			return err
-		}
-		outcome = commit.Committed
-		result, err = writeCheckOut(ctx, tx, c, lending)
-		return err
-	})
-	if err != nil { // also one that came after the writes
-		return schemas.CheckOutResult{}, "", err
-	}
-	return result, outcome, nil
+	done, err := runDecision(ctx, s.db, "committing a check-out", c, readCheckOut, writeCheckOut)
+	return done.result, done.outcome, err
 }
 
 func readCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.Seen, error) {
@@ -87,16 +71,14 @@ func readCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.See
 	return seen, err
 }
 
-// repeatCheckOut returns the answer to a repeat: both records as they are now.
-func repeatCheckOut(l commit.Lending) (schemas.CheckOutResult, error) {
-	var b batch
-	result := schemas.CheckOutResult{Loan: json.RawMessage(b.encode(l.Loan)), Item: json.RawMessage(b.encode(l.Item))}
-	return result, b.err
-}
-
-func writeCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.Lending) (schemas.CheckOutResult, error) {
+// writeCheckOut writes nothing for a repeat, and returns both records as they are now.
+func writeCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.Lending) (ended[schemas.CheckOutResult], error) {
 	var result schemas.CheckOutResult
 	var b batch
+	if l.Repeated {
+		result.Loan, result.Item = json.RawMessage(b.encode(l.Loan)), json.RawMessage(b.encode(l.Item))
+		return ended[schemas.CheckOutResult]{result, commit.Repeated}, b.err
+	}
 	b.storeRecord(insertLoanSQL, l.Loan, &result.Loan)
 	b.storeRecord(updateItemSQL, l.Item, &result.Item)
 	b.updateRequests(l.Requests)
@@ -106,9 +88,9 @@ func writeCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.L
 		b.query(releaseFenceSQL, []any{c.LockID}, &result.LockReleased)
 	}
 	if err := b.send(ctx, tx); err != nil {
-		return schemas.CheckOutResult{}, explainWriteError("a check-out", err, c.Violation)
+		return ended[schemas.CheckOutResult]{}, explainWriteError("a check-out", err, c.Violation)
 	}
-	return result, nil
+	return ended[schemas.CheckOutResult]{result, commit.Committed}, nil
 }
 
 // DurableLoan implements commit.Store. Without a loan, flushSQL makes the COMMIT wait as

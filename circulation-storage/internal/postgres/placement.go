@@ -18,23 +18,7 @@ const (
 
 // Place implements commit.Store.
 func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.PlacedRequest, error) {
-	var result schemas.PlacedRequest
-	err := s.db.inTx(ctx, "placing a request", func(tx pgx.Tx) error {
-		seen, err := readPlacement(ctx, tx, p)
-		if err != nil {
-			return err
-		}
-		placed, err := p.Decide(ctx, seen)
-		if err != nil {
-			return err
-		}
-		result, err = writePlacement(ctx, tx, p, placed)
-		return err
-	})
-	if err != nil {
-		return schemas.PlacedRequest{}, err
-	}
-	return result, nil
+	return runDecision(ctx, s.db, "placing a request", p, readPlacement, writePlacement)
 }
 
 // readPlacement locks the instance whether or not its items share a queue, so that

@@ -19,29 +19,19 @@ SELECT clock_timestamp(),
 // Renew gives an open loan its new due date, provided that it is as the caller
 // judged it. Faults: those of commit.Renewal's Decide.
 func (s *CommitStore) Renew(ctx context.Context, r commit.Renewal) (schemas.RenewalResult, error) {
+	return runDecision(ctx, s.db, "renewing a loan", r, readRenewal, writeRenewal)
+}
+
+func writeRenewal(ctx context.Context, tx pgx.Tx, _ commit.Renewal, r commit.Renewing) (schemas.RenewalResult, error) {
 	var result schemas.RenewalResult
-	err := s.db.inTx(ctx, "renewing a loan", func(tx pgx.Tx) error {
-		seen, err := readRenewal(ctx, tx, r)
-		if err != nil {
-			return err
-		}
-		renewing, err := r.Decide(ctx, seen)
-		if err != nil {
-			return err
-		}
-		var b batch
-		b.storeRecord(updateLoanSQL, renewing.Loan, &result.Loan)
-		if renewing.Item != nil {
-			b.storeRecord(updateItemSQL, renewing.Item)
-		}
-		b.addEvent(renewing.Event)
-		if err := b.send(ctx, tx); err != nil {
-			return fmt.Errorf("writing a renewal: %w", err)
-		}
-		return nil
-	})
-	if err != nil {
-		return schemas.RenewalResult{}, err
+	var b batch
+	b.storeRecord(updateLoanSQL, r.Loan, &result.Loan)
+	if r.Item != nil {
+		b.storeRecord(updateItemSQL, r.Item)
+	}
+	b.addEvent(r.Event)
+	if err := b.send(ctx, tx); err != nil {
+		return schemas.RenewalResult{}, fmt.Errorf("writing a renewal: %w", err)
 	}
 	return result, nil
 }
