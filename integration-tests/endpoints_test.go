@@ -233,6 +233,9 @@ func storageEndpoints() []endpoint {
 			"loanId": id(), "itemId": id(), "itemVersion": 1, "judgedDueDate": "2026-03-01T10:00:00Z", "judgedRenewalCount": 0,
 			"dueDate": "2026-03-05T10:00:00Z", "loanPolicyId": id(),
 		}},
+		{method: http.MethodPost, path: "/loan-storage/loans/:id/changes", body: record{
+			"id": id(), "action": "claimedReturned", "date": "2026-03-01T10:00:00Z", "comment": "c",
+		}, texts: []string{"comment"}},
 		{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
 		{method: http.MethodPost, path: "/request-storage/placements", body: record{
 			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
@@ -310,6 +313,15 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		{method: http.MethodGet, path: requestsPath + "/queue/instance/:id", alwaysThere: true},
 		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: "/circulation/loans/:id"},
+		{method: http.MethodPost, path: "/circulation/loans/:id/add-info", body: record{"action": "staffInfoAdded", "actionComment": "c"}, texts: []string{}},
+		{method: http.MethodPost, path: "/circulation/loans/:id/change-due-date", body: record{"dueDate": "2026-03-01T10:00:00Z"}},
+		{method: http.MethodPost, path: "/circulation/loans/:id/claim-item-returned", body: record{
+			"itemClaimedReturnedDateTime": "2026-03-01T10:00:00Z", "comment": "c",
+		}, texts: []string{"comment"}},
+		{method: http.MethodPost, path: "/circulation/loans/:id/declare-item-lost", body: record{
+			"declaredLostDateTime": "2026-03-01T10:00:00Z", "comment": "c", "servicePointId": p.ServicePointID,
+		}, texts: []string{"comment"}},
+		{method: http.MethodPost, path: "/circulation/loans/:id/declare-claimed-returned-item-as-missing", body: record{"comment": "c"}},
 		{method: http.MethodGet, path: "/circulation/rules"},
 		{method: http.MethodPut, path: "/circulation/rules", body: record{"rulesAsText": p.formatRules()}},
 		{method: http.MethodGet, path: settingsPath},

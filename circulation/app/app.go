@@ -14,6 +14,7 @@ import (
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/loans"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/circulation/internal/reporter"
 	"checkoutlock/circulation/internal/requests"
@@ -112,7 +113,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Loans:     storage, Rules: storage, Matching: library.Matching{Locations: storage, Rules: storage}, DryRuns: checkOuts, Sessions: checkin.Sessions{Store: storage},
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage,
-		Admin: locks, Guard: guard, Log: log,
+		LoanChanges: &loans.Service{Changer: storage, Log: log},
+		Admin:       locks, Guard: guard, Log: log,
 	})
 	server := web.NewServer(cfg.HTTP, log)
 	server.BeforeClose = pages.Stop

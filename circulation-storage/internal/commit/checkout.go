@@ -135,7 +135,7 @@ type Lending struct {
 }
 
 // notLendable are the item statuses that FOLIO's circulation refuses.
-var notLendable = []string{checkedOut, "Declared lost", "Claimed returned", "Intellectual item", "Aged to lost"}
+var notLendable = []string{checkedOut, declaredLost, claimedReturned, "Intellectual item", agedToLost}
 
 const checkedOut = "Checked out"
 

@@ -38,9 +38,12 @@ type Event struct {
 
 // The types of events, as FOLIO names them.
 const (
-	ItemCheckedOut     = "ITEM_CHECKED_OUT"
-	ItemCheckedIn      = "ITEM_CHECKED_IN"
-	LoanDueDateChanged = "LOAN_DUE_DATE_CHANGED"
+	ItemCheckedOut      = "ITEM_CHECKED_OUT"
+	ItemCheckedIn       = "ITEM_CHECKED_IN"
+	LoanDueDateChanged  = "LOAN_DUE_DATE_CHANGED"
+	ItemClaimedReturned = "ITEM_CLAIMED_RETURNED"
+	ItemDeclaredLost    = "ITEM_DECLARED_LOST"
+	LoanClosed          = "LOAN_CLOSED"
 )
 
 // newEvent leaves out empty values.

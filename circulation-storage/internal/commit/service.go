@@ -54,6 +54,9 @@ type Store interface {
 	// Renew does the same for a renewal. Faults: those of Decide.
 	Renew(ctx context.Context, r Renewal) (schemas.RenewalResult, error)
 
+	// ChangeLoan does the same for a change of a loan. Faults: those of Decide.
+	ChangeLoan(ctx context.Context, c LoanChange) error
+
 	// Place does the same for a new request. Faults: those of Decide; RequestChanged if
 	// other transactions keep writing the same queue.
 	Place(ctx context.Context, p Placement) (schemas.PlacedRequest, error)
@@ -61,6 +64,9 @@ type Store interface {
 	// SweepCheckIns deletes at most limit check-ins that are a day old, and returns how
 	// many.
 	SweepCheckIns(ctx context.Context, limit int) (int, error)
+
+	// SweepLoanChanges does the same for the ids of changes of loans.
+	SweepLoanChanges(ctx context.Context, limit int) (int, error)
 
 	// ReadCheckOutFacts reads what a check-out is judged by, as of one moment. It locks
 	// nothing.

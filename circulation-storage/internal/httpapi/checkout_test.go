@@ -191,6 +191,7 @@ func TestCommitRoutes_NameTheirPermissions(t *testing.T) {
 		"GET /loan-storage/check-outs/:id":        "circulation-storage.check-outs.item.get",
 		"POST /loan-storage/check-ins":            "circulation-storage.check-ins.item.post",
 		"POST /loan-storage/renewals":             "circulation-storage.renewals.item.post",
+		"POST /loan-storage/loans/:id/changes":    "circulation-storage.loan-changes.item.post",
 		"POST /request-storage/placements":        "circulation-storage.request-placements.item.post",
 		"POST /loan-storage/check-out-facts":      "circulation-storage.check-out-facts.post",
 		"GET /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.get",

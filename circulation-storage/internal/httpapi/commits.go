@@ -18,8 +18,8 @@ type commitHandlers struct {
 	store   commit.Store
 }
 
-// CommitRoutes are the all-or-nothing commits of check-outs, check-ins, renewals and
-// new requests, and the facts that a check-out is judged by (all ours).
+// CommitRoutes are the all-or-nothing commits of check-outs, check-ins, renewals, changes of
+// loans and new requests, and the facts that a check-out is judged by (all ours).
 func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 	h := commitHandlers{service, store}
 	return []web.Route{
@@ -38,6 +38,10 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 		{
 			Method: http.MethodPost, Path: "/loan-storage/renewals", Permission: "circulation-storage.renewals.item.post",
 			Body: web.Schema("renewal"), Endpoint: web.JSON(http.StatusOK, web.FromBody(h.renew)),
+		},
+		{
+			Method: http.MethodPost, Path: "/loan-storage/loans/:id/changes", Permission: "circulation-storage.loan-changes.item.post",
+			Body: web.Schema("loan-change"), Endpoint: web.Empty(http.StatusNoContent, h.changeLoan),
 		},
 		{
 			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post",
@@ -85,6 +89,24 @@ func (h commitHandlers) renew(ctx context.Context, body json.RawMessage) (schema
 		return schemas.RenewalResult{}, err
 	}
 	return h.store.Renew(ctx, r)
+}
+
+// changeLoan handles POST /loan-storage/loans/{id}/changes: 204, for a repeat too; 404 without the
+// loan; 422 with mod-circulation's messages.
+func (h commitHandlers) changeLoan(c echo.Context) error {
+	id, err := readPathID(c)
+	if err != nil {
+		return err
+	}
+	body, err := web.ReadBody(c)
+	if err != nil {
+		return err
+	}
+	change, err := commit.ParseLoanChange(uuid.MustParse(id), body)
+	if err != nil {
+		return err
+	}
+	return h.store.ChangeLoan(c.Request().Context(), change)
 }
 
 // place handles POST /request-storage/placements: 201 with the request and its

@@ -56,7 +56,7 @@ type patronBlockHandlers struct{ store PatronBlockStore }
 // PatronBlockRoutes are mod-patron-blocks' /automated-patron-blocks/{userId}. Blocks by loans are
 // computed; PUT (ours) stores blocks from elsewhere, such as those by fees.
 func PatronBlockRoutes(store PatronBlockStore) []web.Route {
-	const path, permission = "/automated-patron-blocks/:id", "automated-patron-blocks.collection"
+	const path, permission = "/automated-patron-blocks/:id", "patron-blocks.automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
 	return []web.Route{
 		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, h.get).Of("automated-patron-blocks")},

@@ -29,10 +29,13 @@ SELECT v.version::text, a.on_until IS NOT NULL
 	lockInstanceOfItemSQL = `SELECT true FROM {schema}.instance WHERE id = ` + instanceOfItem + ` FOR NO KEY UPDATE`
 	instanceOfItem        = `(SELECT h.instance_id FROM {schema}.item i JOIN {schema}.holdings_record h ON h.id = i.holdings_record_id WHERE i.id = $1::uuid)`
 
-	lockItemSQL     = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
-	shareItemSQL    = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR SHARE`
-	lockLoanSQL     = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR UPDATE`
-	lockOpenLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
+	lockItemSQL  = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
+	shareItemSQL = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR SHARE`
+	// The loan's item may change until the loan is locked too, so its id is compared then.
+	lockItemOfLoanSQL  = `SELECT jsonb::text FROM {schema}.item WHERE id = (SELECT item_id FROM {schema}.loan WHERE id = $1::uuid) FOR UPDATE`
+	shareItemOfLoanSQL = `SELECT jsonb::text FROM {schema}.item WHERE id = (SELECT item_id FROM {schema}.loan WHERE id = $1::uuid) FOR SHARE`
+	lockLoanSQL        = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR UPDATE`
+	lockOpenLoanSQL    = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
 
 	lockItemQueueSQL           = `SELECT jsonb::text FROM {schema}.request WHERE item_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
 	lockInstanceQueueSQL       = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
@@ -67,6 +70,7 @@ type rowLocks struct {
 
 	instanceID uuid.UUID // the instance, where it is known
 	itemID     uuid.UUID
+	itemOfLoan bool // the item of the loan loanID
 	shareItem  bool // the commit leaves the item as it is
 	loanID     uuid.UUID
 	openLoan   bool // the item's open loan
@@ -113,6 +117,10 @@ func (b *batch) lockRows(l rowLocks) *lockedRows {
 	}
 
 	switch {
+	case l.itemOfLoan && l.shareItem:
+		b.query(shareItemOfLoanSQL, []any{l.loanID}, &rows.item)
+	case l.itemOfLoan:
+		b.query(lockItemOfLoanSQL, []any{l.loanID}, &rows.item)
 	case l.itemID == uuid.Nil:
 	case l.shareItem:
 		b.query(shareItemSQL, []any{l.itemID}, &rows.item)

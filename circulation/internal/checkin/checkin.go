@@ -176,23 +176,13 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 	return returned, nil
 }
 
-// sendCommit writes the check-in. From here on the machine's connection does not matter. It repeats
-// the commit while the outcome is unknown: storage recognises the id, so it happens once. The last
-// repeat has a context of its own, because the process may have slept until all others had ended.
+// sendCommit writes the check-in. From here on the machine's connection does not matter. Storage
+// recognises the id of a repeat, so the check-in happens once.
 func (s *Service) sendCommit(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
-	ctx = context.WithoutCancel(ctx)
 	send := func(ctx context.Context) (schemas.CheckInResult, error) { return s.Returner.CheckIn(ctx, c) }
-	onRepeat := func(err error) {
+	return library.FinishCommit(ctx, send, func(err error) {
 		s.Log.WarnContext(ctx, "outcome of the check-in unknown; sending it again", "check_in_id", c.ID, "item_id", c.ItemID, "err", err)
-	}
-	rctx, cancel := context.WithTimeout(ctx, library.CommitsTimeout)
-	defer cancel()
-	result, err := library.RetryCommit(rctx, send, onRepeat)
-	if err == nil || !library.IsUnknown(err) {
-		return result, err
-	}
-	onRepeat(err)
-	return library.SendCommit(ctx, send)
+	})
 }
 
 // checkStatus refuses an item whose status excludes a check-in.

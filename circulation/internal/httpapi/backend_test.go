@@ -20,6 +20,7 @@ import (
 	"checkoutlock/circulation/internal/httpapi"
 	"checkoutlock/circulation/internal/keyed"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/loans"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
@@ -65,7 +66,8 @@ type backend struct {
 	rules     string
 	wish      string // the body of a new request
 	setting   string // as stored
-	adminFake        // see admin_test.go
+	wished    loans.Wish
+	adminFake // see admin_test.go
 }
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
@@ -197,7 +199,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
 		Keyed:     &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
-		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Changes: b, Queues: b, Settings: b, Log: log,
+		CheckOuts: b, CheckIns: b, Loans: b, Rules: b, Matching: b, DryRuns: b, Sessions: b, Renewals: b, Placing: b, Changes: b, LoanChanges: b, Queues: b, Settings: b, Log: log,
 		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{Auth: mode, Password: staffPassword}, checkout.OverridePermissions(), log),
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))

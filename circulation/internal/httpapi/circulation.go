@@ -72,11 +72,8 @@ func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 	}
 	ctx := c.Request().Context()
 	stored, err := h.Loans.Loan(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil, fault.Wrap(err, fault.NotFound, "There is no loan with the id %s", id)
-	}
 	if err != nil {
-		return nil, err
+		return nil, explainLoan(err, id)
 	}
 	return loanview.RenderOne(ctx, h.Loans, stored)
 }

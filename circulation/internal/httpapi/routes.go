@@ -69,22 +69,23 @@ type Renewals interface {
 
 // Deps is what the handlers work with. All fields are required.
 type Deps struct {
-	CheckOuts keyed.CheckOuts
-	Keyed     *keyed.Requests // check-outs with an Idempotency-Key
-	CheckIns  CheckIns
-	Loans     Loans
-	Rules     Rules
-	Matching  RuleMatching
-	DryRuns   DryRuns
-	Sessions  Sessions
-	Renewals  Renewals
-	Placing   Placing
-	Changes   RequestChanges
-	Queues    Queues
-	Settings  CirculationSettings
-	Admin     Admin
-	Guard     *auth.Guard
-	Log       *slog.Logger
+	CheckOuts   keyed.CheckOuts
+	Keyed       *keyed.Requests // check-outs with an Idempotency-Key
+	CheckIns    CheckIns
+	Loans       Loans
+	Rules       Rules
+	Matching    RuleMatching
+	DryRuns     DryRuns
+	Sessions    Sessions
+	Renewals    Renewals
+	Placing     Placing
+	Changes     RequestChanges
+	LoanChanges LoanChanges
+	Queues      Queues
+	Settings    CirculationSettings
+	Admin       Admin
+	Guard       *auth.Guard
+	Log         *slog.Logger
 }
 
 // Routes returns circulation's endpoints. Those of check-outs, check-ins, loans
@@ -96,7 +97,7 @@ func Routes(d Deps) []web.Route {
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules, d.Log}
-	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d), requestChangeRoutes(d.Changes), settingRoutes(d.Settings), []web.Route{
+	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d), requestChangeRoutes(d.Changes), loanChangeRoutes(d.LoanChanges), settingRoutes(d.Settings), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),

@@ -47,6 +47,21 @@ func RetryCommit[T any](ctx context.Context, send func(context.Context) (T, erro
 	}
 }
 
+// FinishCommit sends a commit until its outcome is known, whether or not its caller is still there.
+// The last repeat has a context of its own, because the process may have slept until all others had
+// ended.
+func FinishCommit[T any](ctx context.Context, send func(context.Context) (T, error), onRepeat func(error)) (T, error) {
+	ctx = context.WithoutCancel(ctx)
+	rctx, cancel := context.WithTimeout(ctx, CommitsTimeout)
+	defer cancel()
+	result, err := RetryCommit(rctx, send, onRepeat)
+	if err == nil || !IsUnknown(err) {
+		return result, err
+	}
+	onRepeat(err)
+	return SendCommit(ctx, send)
+}
+
 // SendCommit sends a commit once.
 func SendCommit[T any](ctx context.Context, send func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)

@@ -146,6 +146,15 @@ func (c *Client) Renew(ctx context.Context, renewal schemas.Renewal) (json.RawMe
 	return result.Loan, err
 }
 
+// ChangeLoan implements loans.Changer.
+func (c *Client) ChangeLoan(ctx context.Context, loanID string, change schemas.LoanChange) error {
+	r := getRecord(loans.path, loanID)
+	r.path, r.route = r.path+"/changes", r.route+"/changes"
+	r.doing, r.method, r.body, r.want = "changing a loan", http.MethodPost, change, http.StatusNoContent
+	_, err := c.do(ctx, r)
+	return err
+}
+
 // Loan implements httpapi.Loans.
 func (c *Client) Loan(ctx context.Context, id string) (json.RawMessage, error) {
 	return readRecord[json.RawMessage](ctx, c, loans, id)

@@ -1,0 +1,180 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// LoanChange is a change of a loan to commit, from ParseLoanChange. The caller has judged nothing:
+// Decide does, by what the transaction locked.
+type LoanChange struct {
+	ID     uuid.UUID // chosen by the caller; a repeat has the same one
+	LoanID uuid.UUID
+
+	action  string
+	comment string
+	date    string // as sent; "" for none
+}
+
+// changedStatuses are the statuses that actions give the item.
+var changedStatuses = map[string]string{
+	schemas.ClaimedReturned: claimedReturned, schemas.DeclaredLost: declaredLost, schemas.MarkedMissing: "Missing",
+}
+
+// changeEvents are the events of actions; the others have none.
+var changeEvents = map[string]string{
+	schemas.DueDateChanged: LoanDueDateChanged, schemas.ClaimedReturned: ItemClaimedReturned,
+	schemas.DeclaredLost: ItemDeclaredLost, schemas.MarkedMissing: LoanClosed,
+}
+
+const (
+	claimedReturned = "Claimed returned"
+	declaredLost    = "Declared lost"
+	agedToLost      = "Aged to lost"
+)
+
+// ParseLoanChange reads the body of POST /loan-storage/loans/{id}/changes. Faults: Malformed for
+// bad JSON, Invalid for the rest, with place and rule.
+func ParseLoanChange(loanID uuid.UUID, body []byte) (LoanChange, error) {
+	doc, err := parseBody("loan-change", body)
+	if err != nil {
+		return LoanChange{}, err
+	}
+	c := LoanChange{ID: readID(doc, "id"), LoanID: loanID, action: doc.Text("action"), comment: doc.Text("comment"), date: doc.Text("date")}
+	if c.date == "" && (c.action == schemas.DueDateChanged || c.action == schemas.ClaimedReturned) {
+		return LoanChange{}, newInvalid("date is required with the action "+c.action, "date", "")
+	}
+	return c, nil
+}
+
+// ChangesItem reports whether the item gets another status.
+func (c LoanChange) ChangesItem() bool { return changedStatuses[c.action] != "" }
+
+// ReadsItem reports whether the item or its requests decide.
+func (c LoanChange) ReadsItem() bool { return c.ChangesItem() || c.action == schemas.DueDateChanged }
+
+// SeenChange is what the transaction of a change read. It locked the item before the loan.
+type SeenChange struct {
+	Before   uuid.UUID      // the loan of the committed change with the same id; Nil for none
+	Item     records.Record // nil if there is none, or if it is not read
+	Loan     records.Record // nil if there is none
+	Recalled bool           // an open recall names the item
+	Now      time.Time      // the database's clock, read once after the last row was locked
+}
+
+// Changing is what to write for a change.
+type Changing struct {
+	Repeated bool // the change was committed before: nothing is written
+	Loan     records.Record
+	Item     records.Record // nil if it stays as it is
+	Event    Event          // zero for none
+}
+
+// Decide judges a change in mod-circulation's words. Faults: NotFound, Invalid.
+func (c LoanChange) Decide(ctx context.Context, seen SeenChange) (Changing, error) {
+	switch {
+	case seen.Before == c.LoanID:
+		return Changing{Repeated: true}, nil
+	case seen.Before != uuid.Nil:
+		return Changing{}, c.newIDTaken()
+	case seen.Loan == nil:
+		return Changing{}, fault.New(fault.NotFound, "Not found: there is no loan with id %s", c.LoanID)
+	}
+	if err := c.check(seen); err != nil {
+		return Changing{}, err
+	}
+	changing := Changing{Loan: c.changeLoan(seen)}
+	if c.ChangesItem() {
+		changing.Item = clone(seen.Item)
+		changing.Item["status"] = map[string]any{"name": changedStatuses[c.action]}
+		if err := completeItem(ctx, seen.Now, changing.Item, seen.Item); err != nil {
+			return Changing{}, err
+		}
+	}
+	if err := completeRecord(ctx, seen.Now, records.Loan(), changing.Loan, seen.Loan); err != nil {
+		return Changing{}, err
+	}
+	if kind := changeEvents[c.action]; kind != "" {
+		loan := changing.Loan
+		changing.Event = newEvent(ctx, kind, map[string]string{
+			"loanId": c.LoanID.String(), "userId": loan.Text("userId"), "itemId": loan.Text("itemId"), "dueDate": loan.Text("dueDate"),
+		})
+	}
+	return changing, nil
+}
+
+// check refuses a change that loan or item do not allow. Information is added to closed loans too.
+func (c LoanChange) check(seen SeenChange) error {
+	status, itemID := seen.Item.Text("status.name"), fault.Param("itemId", seen.Loan.Text("itemId"))
+	unmovable := []string{declaredLost, claimedReturned, agedToLost}
+	switch {
+	case !c.ReadsItem():
+		return nil
+	case !records.IsOpenLoan(seen.Loan):
+		return refuse("Loan is closed", fault.Param("loanId", c.LoanID.String()))
+	case c.action == schemas.DueDateChanged && slices.Contains(unmovable, status):
+		return refuse("item is "+status, itemID)
+	case c.ChangesItem() && seen.Item == nil:
+		return refuse("No item with ID "+seen.Loan.Text("itemId")+" could be found", itemID)
+	case c.action == schemas.DeclaredLost && status == declaredLost:
+		return refuse("The item is already declared lost", itemID)
+	case c.action == schemas.MarkedMissing && status != claimedReturned:
+		return refuse("Item is not Claimed returned", itemID)
+	}
+	return nil
+}
+
+// refuse returns a refusal that circulation passes on as it is.
+func refuse(message string, about fault.Parameter) error {
+	return fault.Validation(fault.Refusal("", message, about))
+}
+
+func (c LoanChange) changeLoan(seen SeenChange) records.Record {
+	loan := clone(seen.Loan)
+	loan["action"] = c.action
+	delete(loan, "actionComment") // it belonged to the action before
+	if c.comment != "" || c.action == schemas.DeclaredLost {
+		loan["actionComment"] = c.comment
+	}
+	if c.ChangesItem() {
+		loan["itemStatus"] = changedStatuses[c.action]
+	}
+	switch c.action {
+	case schemas.DueDateChanged:
+		loan["dueDate"] = c.date
+		delete(loan, "reminders") // they were about the date before
+		if loan["dueDateChangedByRecall"] == true {
+			loan["dueDateChangedByRecall"] = seen.Recalled
+		}
+	case schemas.ClaimedReturned:
+		loan["claimedReturnedDate"] = c.date
+	case schemas.DeclaredLost:
+		loan["declaredLostDate"] = c.date
+		if c.date == "" {
+			loan["declaredLostDate"] = seen.Now.UTC().Format(schemas.FolioTime)
+		}
+	case schemas.MarkedMissing:
+		loan["status"] = map[string]any{"name": "Closed"}
+	}
+	return loan
+}
+
+func (c LoanChange) newIDTaken() error {
+	return newInvalid("id is already that of a change of another loan", "id", c.ID.String())
+}
+
+// Violation is the fault if writing the change violates a constraint, because another transaction
+// wrote meanwhile. It is nil for other constraints.
+func (c LoanChange) Violation(constraint string) error {
+	if constraint == "loan_change_pkey" {
+		return c.newIDTaken()
+	}
+	return nil
+}

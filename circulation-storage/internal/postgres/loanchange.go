@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/commit"
+)
+
+const (
+	pastLoanChangeSQL = `SELECT loan_id FROM {schema}.loan_change WHERE id = $1::uuid`
+	addLoanChangeSQL  = `INSERT INTO {schema}.loan_change (id, loan_id) VALUES ($1::uuid, $2::uuid)`
+
+	// loanRecalledSQL is recalledSQL for the item of a loan.
+	loanRecalledSQL = `
+SELECT clock_timestamp(),
+       EXISTS (SELECT FROM {schema}.request r JOIN {schema}.loan l USING (item_id)
+                WHERE l.id = $1::uuid AND r.is_open AND r.jsonb->>'requestType' = 'Recall')`
+
+	sweepLoanChangesSQL = `
+WITH old AS (SELECT c.id FROM {schema}.loan_change c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)
+DELETE FROM {schema}.loan_change c USING old WHERE c.id = old.id AND ` + past + `
+RETURNING ` + notDurable
+)
+
+// ChangeLoan implements commit.Store.
+func (s *CommitStore) ChangeLoan(ctx context.Context, c commit.LoanChange) error {
+	_, err := runDecision(ctx, s.db, "changing a loan", c, readLoanChange, writeLoanChange)
+	return err
+}
+
+func writeLoanChange(ctx context.Context, tx pgx.Tx, c commit.LoanChange, changing commit.Changing) (struct{}, error) {
+	if changing.Repeated {
+		return struct{}{}, nil
+	}
+	var b batch
+	b.query(addLoanChangeSQL, []any{c.ID, c.LoanID})
+	b.storeRecord(updateLoanSQL, changing.Loan)
+	if changing.Item != nil {
+		b.storeRecord(updateItemSQL, changing.Item)
+	}
+	if changing.Event.Type != "" {
+		b.addEvent(changing.Event)
+	}
+	if err := b.send(ctx, tx); err != nil {
+		return struct{}{}, explainWriteError("a change of a loan", err, c.Violation)
+	}
+	return struct{}{}, nil
+}
+
+// readLoanChange looks for an earlier change with the same id after it locked the loan. The earlier
+// one held that lock until its COMMIT.
+func readLoanChange(ctx context.Context, tx pgx.Tx, c commit.LoanChange) (commit.SeenChange, error) {
+	var seen commit.SeenChange
+	var b batch
+	rows := b.lockRows(rowLocks{itemOfLoan: c.ReadsItem(), shareItem: !c.ChangesItem(), loanID: c.LoanID})
+	b.query(pastLoanChangeSQL, []any{c.ID}, &seen.Before)
+	b.query(loanRecalledSQL, []any{c.LoanID}, &seen.Now, &seen.Recalled)
+	if err := b.send(ctx, tx); err != nil {
+		return commit.SeenChange{}, fmt.Errorf("reading what a change of a loan changes: %w", err)
+	}
+	var err error
+	seen.Item, seen.Loan, _, err = rows.decode()
+	if err == nil && seen.Item != nil && seen.Loan != nil && seen.Item.ID() != seen.Loan.Text("itemId") {
+		err = fmt.Errorf("the loan got another item meanwhile: %w", errRunAgain)
+	}
+	return seen, err
+}
+
+// SweepLoanChanges implements commit.Store.
+func (s *CommitStore) SweepLoanChanges(ctx context.Context, limit int) (int, error) {
+	return s.db.exec(ctx, s.db.pool, "sweeping changes of loans", sweepLoanChangesSQL, limit)
+}

@@ -1,0 +1,372 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas/fault"
+)
+
+// changeLoan commits a change with an id; more are its other members. It may be called from any
+// goroutine.
+func (l desk) changeLoan(id, loan uuid.UUID, action, more string) error {
+	parsed, err := commit.ParseLoanChange(loan, fmt.Appendf(nil, `{"id":%q,"action":%q%s}`, id, action, more))
+	if err != nil {
+		return err
+	}
+	return l.commits.ChangeLoan(l.ctx(), parsed)
+}
+
+const when = `,"date":"2026-04-25T00:00:00Z"`
+
+// mustChange commits a new change that must succeed.
+func (l desk) mustChange(loan uuid.UUID, action, more string) {
+	l.t.Helper()
+	if err := l.changeLoan(uuid.New(), loan, action, more); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// stored returns a record as it is stored.
+func (l desk) stored(table string, id uuid.UUID) (doc json.RawMessage) {
+	l.t.Helper()
+	if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT jsonb FROM {schema}.`+table+` WHERE id = $1`), id).Scan(&doc); err != nil {
+		l.t.Fatal(err)
+	}
+	return doc
+}
+
+// setStatus gives an item a status, as other modules do.
+func (l desk) setStatus(item uuid.UUID, status string) {
+	l.t.Helper()
+	l.exec(`UPDATE {schema}.item SET jsonb = jsonb_set(jsonb, '{status,name}', to_jsonb($2::text)) WHERE id = $1`, item, status)
+}
+
+func (l desk) addRecall(item uuid.UUID) {
+	l.t.Helper()
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, jsonb_build_object('itemId', $2::text, 'requestType', 'Recall', 'status', 'Open - Not yet filled'))`,
+		uuid.New(), item.String())
+}
+
+func TestChangeLoan_WritesLoanItemEventAndHistory(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	commented := `,"comment":"on the shelf?"`
+	tests := map[string]struct {
+		prepare      func(lending)
+		action, more string
+		loan         map[string]any // nil means absent
+		status       string         // of the item
+		event        string
+	}{
+		"information for staff": {
+			action: "staffInfoAdded", more: commented,
+			loan: map[string]any{"action": "staffInfoAdded", "actionComment": "on the shelf?"}, status: "Checked out",
+		},
+		"information about a closed loan": {
+			prepare: func(c lending) { _, _ = l.takeBack(c.item, 2) },
+			action:  "patronInfoAdded", more: commented, loan: map[string]any{"action": "patronInfoAdded", "actionComment": "on the shelf?"}, status: "Available",
+		},
+		"another due date": {
+			prepare: func(c lending) {
+				l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"actionComment":"old","dueDateChangedByRecall":true,"reminders":{"lastFeeBilled":{"number":1}}}' WHERE id = $1`, c.loan)
+			},
+			action: "dueDateChanged", more: when,
+			loan: map[string]any{
+				"action": "dueDateChanged", "dueDate": "2026-04-25T00:00:00Z", "actionComment": nil, "dueDateChangedByRecall": false, "reminders": nil,
+			}, status: "Checked out", event: "LOAN_DUE_DATE_CHANGED",
+		},
+		"another due date of a recalled loan": {
+			prepare: func(c lending) {
+				l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || '{"dueDateChangedByRecall":true}' WHERE id = $1`, c.loan)
+				l.addRecall(c.item)
+			},
+			action: "dueDateChanged", more: when, loan: map[string]any{"dueDateChangedByRecall": true}, status: "Checked out", event: "LOAN_DUE_DATE_CHANGED",
+		},
+		"a claimed return": {
+			action: "claimedReturned", more: when + commented,
+			loan: map[string]any{
+				"action": "claimedReturned", "actionComment": "on the shelf?", "claimedReturnedDate": "2026-04-25T00:00:00Z", "itemStatus": "Claimed returned",
+			}, status: "Claimed returned", event: "ITEM_CLAIMED_RETURNED",
+		},
+		"a claimed return without a comment": {
+			prepare: func(c lending) { l.mustChange(c.loan, "staffInfoAdded", commented) },
+			action:  "claimedReturned", more: when, loan: map[string]any{"actionComment": nil}, status: "Claimed returned", event: "ITEM_CLAIMED_RETURNED",
+		},
+		"a declared loss": {
+			action: "declaredLost", more: when + `,"comment":""`,
+			loan:   map[string]any{"action": "declaredLost", "actionComment": "", "declaredLostDate": "2026-04-25T00:00:00Z", "itemStatus": "Declared lost"},
+			status: "Declared lost", event: "ITEM_DECLARED_LOST",
+		},
+		"a declared loss after a claimed return": {
+			prepare: func(c lending) { l.mustChange(c.loan, "claimedReturned", when) },
+			action:  "declaredLost", more: when + commented, loan: map[string]any{"action": "declaredLost", "actionComment": "on the shelf?"},
+			status: "Declared lost", event: "ITEM_DECLARED_LOST",
+		},
+		"a claimed return that is missing": {
+			prepare: func(c lending) { l.mustChange(c.loan, "claimedReturned", when) },
+			action:  "markedMissing", more: commented,
+			loan:   map[string]any{"action": "markedMissing", "actionComment": "on the shelf?", "itemStatus": "Missing", "returnDate": nil},
+			status: "Missing", event: "LOAN_CLOSED",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := l.lent()
+			if tt.prepare != nil {
+				tt.prepare(c)
+			}
+			if err := l.changeLoan(uuid.New(), c.loan, tt.action, tt.more); err != nil {
+				t.Fatal(err)
+			}
+			loan, item := l.stored("loan", c.loan), l.stored("item", c.item)
+			for key, want := range tt.loan {
+				if got := field(t, loan, key); got != want {
+					t.Errorf("the loan has the %s %v, want %v", key, got, want)
+				}
+			}
+			wantLoan := "Open"
+			if tt.action == "markedMissing" || tt.status == "Available" {
+				wantLoan = "Closed"
+			}
+			if got := field(t, loan, "status", "name"); got != wantLoan {
+				t.Errorf("the loan is %v, want %s", got, wantLoan)
+			}
+			if got := field(t, item, "status", "name"); got != tt.status {
+				t.Errorf("the item is %v, want %s", got, tt.status)
+			}
+			if got := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan' = $2`, c.loan, loan); got != 1 {
+				t.Errorf("the history has the loan %d times, want once", got)
+			}
+			if got := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = $2 AND payload->>'loanId' = $1::text AND payload->>'itemId' = $3::text`,
+				c.loan.String(), tt.event, c.item.String()); tt.event != "" && got != 1 {
+				t.Errorf("got %d events %s, want one", got, tt.event)
+			}
+		})
+	}
+}
+
+func TestChangeLoan_DeclaresALossNow(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	c := l.lent()
+	l.mustChange(c.loan, "declaredLost", "")
+	if n := l.count(`SELECT count(*) FROM {schema}.loan WHERE id = $1 AND (jsonb->>'declaredLostDate')::timestamptz > clock_timestamp() - interval '1 minute'`, c.loan); n != 1 {
+		t.Errorf("got the loan %s, want it lost now", l.stored("loan", c.loan))
+	}
+}
+
+func TestChangeLoan_Refusals(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	status := func(name string) func(*lending) { return func(c *lending) { l.setStatus(c.item, name) } }
+	closed := func(c *lending) {
+		if _, err := l.takeBack(c.item, 2); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	gone := func(c *lending) { l.exec(`DELETE FROM {schema}.item WHERE id = $1`, c.item) }
+	tests := map[string]struct {
+		prepare      func(*lending)
+		action, more string
+		code         fault.Code
+		says, about  string // about is the key of its parameter
+	}{
+		"no such loan":                  {func(c *lending) { c.loan = uuid.New() }, "staffInfoAdded", "", fault.NotFound, "there is no loan", ""},
+		"claimed, closed":               {closed, "claimedReturned", when, fault.Invalid, "Loan is closed", "loanId"},
+		"lost, closed":                  {closed, "declaredLost", when, fault.Invalid, "Loan is closed", "loanId"},
+		"missing, closed":               {closed, "markedMissing", "", fault.Invalid, "Loan is closed", "loanId"},
+		"due date, closed":              {closed, "dueDateChanged", when, fault.Invalid, "Loan is closed", "loanId"},
+		"due date, lost":                {status("Declared lost"), "dueDateChanged", when, fault.Invalid, "item is Declared lost", "itemId"},
+		"due date, claimed":             {status("Claimed returned"), "dueDateChanged", when, fault.Invalid, "item is Claimed returned", "itemId"},
+		"due date, aged":                {status("Aged to lost"), "dueDateChanged", when, fault.Invalid, "item is Aged to lost", "itemId"},
+		"lost twice":                    {status("Declared lost"), "declaredLost", when, fault.Invalid, "The item is already declared lost", "itemId"},
+		"missing, unclaimed":            {status("Checked out"), "markedMissing", "", fault.Invalid, "Item is not Claimed returned", "itemId"},
+		"lost, no item":                 {gone, "declaredLost", when, fault.Invalid, "could be found", "itemId"},
+		"due date without date":         {status("Checked out"), "dueDateChanged", "", fault.Invalid, "date is required", "date"},
+		"claimed without date":          {status("Checked out"), "claimedReturned", "", fault.Invalid, "date is required", "date"},
+		"a date that is none":           {status("Checked out"), "claimedReturned", `,"date":"soon"`, fault.Invalid, "date must be a date", "date"},
+		"an action of other operations": {status("Checked out"), "renewed", when, fault.Invalid, "action must be one of", "action"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := l.lent()
+			loan := c.loan
+			tt.prepare(&c)
+			before := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1`, loan)
+			err := l.changeLoan(uuid.New(), c.loan, tt.action, tt.more)
+			if !fault.Is(err, tt.code) || !strings.Contains(err.Error(), tt.says) {
+				t.Fatalf("got %v, want %s saying %q", err, tt.code, tt.says)
+			}
+			var f *fault.Error
+			if tt.about != "" && (!errors.As(err, &f) || f.Details[0].Parameters[0].Key != tt.about) {
+				t.Errorf("got %+v, want it about %s", f.Details, tt.about)
+			}
+			if after := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1`, loan); after != before {
+				t.Error("the refused change wrote the loan")
+			}
+		})
+	}
+}
+
+func TestChangeLoan_RepeatChangesNothing(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	c, id := l.lent(), uuid.New()
+	if err := l.changeLoan(id, c.loan, "declaredLost", when); err != nil {
+		t.Fatal(err)
+	}
+	l.mustChange(c.loan, "patronInfoAdded", `,"comment":"will pay"`) // by another desk
+	if err := l.changeLoan(id, c.loan, "declaredLost", when); err != nil {
+		t.Errorf("the repeat got %v", err)
+	}
+	if got := field(t, l.stored("loan", c.loan), "action"); got != "patronInfoAdded" {
+		t.Errorf("the loan has the action %v, want that of the other desk", got)
+	}
+	if err := l.changeLoan(id, l.lent().loan, "declaredLost", when); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "change of another loan") {
+		t.Errorf("another loan with the id: got %v, want %s", err, fault.Invalid)
+	}
+	l.exec(`DELETE FROM {schema}.loan WHERE id = $1`, c.loan)
+	if err := l.changeLoan(id, c.loan, "declaredLost", when); err != nil {
+		t.Errorf("the repeat after the loan's deletion got %v", err)
+	}
+}
+
+// sendAtOnce sends n changes that all wait for the item, and counts their codes.
+func (l desk) sendAtOnce(c lending, n int, send func() error) map[fault.Code]int {
+	l.t.Helper()
+	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, c.item)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[fault.Code]int{}
+	for range n {
+		wg.Go(func() {
+			err := send()
+			mu.Lock()
+			defer mu.Unlock()
+			got[fault.CodeOf(err)]++
+		})
+	}
+	l.waitUntilBlocked(n)
+	if err := held.Rollback(l.ctx()); err != nil {
+		l.t.Fatal(err)
+	}
+	wg.Wait()
+	return got
+}
+
+func TestChangeLoan_ByManyDesksAtOnce(t *testing.T) {
+	t.Parallel()
+	const n = 4
+	l := newDesk(t)
+	c, id := l.lent(), uuid.New()
+	if got := l.sendAtOnce(c, n, func() error { return l.changeLoan(id, c.loan, "claimedReturned", when) }); got[""] != n {
+		t.Errorf("one change sent %d times: got %v, want success each time", n, got)
+	}
+	if got := l.sendAtOnce(c, n, func() error { return l.changeLoan(uuid.New(), c.loan, "declaredLost", when) }); got[""] != 1 || got[fault.Invalid] != n-1 {
+		t.Errorf("%d desks: got %v, want one declared loss", n, got)
+	}
+	for action, want := range map[string]int{"claimedReturned": 1, "declaredLost": 1} {
+		if got := l.count(`SELECT count(*) FROM {schema}.loan_history WHERE loan_id = $1 AND jsonb->'loan'->>'action' = $2`, c.loan, action); got != want {
+			t.Errorf("the history has %s %d times, want %d", action, got, want)
+		}
+	}
+}
+
+// A change, a check-in and a renewal lock the item before the loan, so that one of them waits and
+// judges what the other wrote.
+func TestChangeLoan_AgainstOtherCommits(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	both := func(a, b func() error) (first, second error) {
+		var wg sync.WaitGroup
+		wg.Go(func() { first = a() })
+		wg.Go(func() { second = b() })
+		wg.Wait()
+		return first, second
+	}
+	for i := range 20 {
+		action := []string{"claimedReturned", "declaredLost"}[i%2]
+		c := l.lent()
+		changed, returned := both(
+			func() error { return l.changeLoan(uuid.New(), c.loan, action, when) },
+			func() error { _, err := l.takeBack(c.item, 2); return err },
+		)
+		if (changed == nil) == (returned == nil) || changed != nil && !fault.Is(changed, fault.Invalid) || returned != nil && !fault.Is(returned, fault.ItemChanged) {
+			t.Errorf("%s got %v, the check-in %v, want one of them", action, changed, returned)
+		}
+
+		c = l.lent()
+		changed, renewed := both(
+			func() error {
+				return l.changeLoan(uuid.New(), c.loan, "dueDateChanged", `,"date":"2026-12-25T00:00:00Z"`)
+			},
+			func() error { _, err := l.renew(renewalOf(c)); return err },
+		)
+		if changed != nil || renewed != nil && !fault.Is(renewed, fault.LoanChanged) {
+			t.Errorf("the change got %v, the renewal %v", changed, renewed)
+		}
+		if due := field(t, l.stored("loan", c.loan), "dueDate"); due != "2026-12-25T00:00:00Z" {
+			t.Errorf("the loan is due %v, want the date of staff, which no renewal moves unseen", due)
+		}
+
+		c = l.lent()
+		changed, renewed = both(
+			func() error { return l.changeLoan(uuid.New(), c.loan, action, when) },
+			func() error { _, err := l.renew(renewalOf(c)); return err },
+		)
+		if changed != nil || renewed != nil && !fault.Is(renewed, fault.ItemChanged) && !fault.Is(renewed, fault.LoanChanged) {
+			t.Errorf("%s got %v, the renewal %v", action, changed, renewed)
+		}
+		if got := field(t, l.stored("loan", c.loan), "action"); got != action {
+			t.Errorf("the loan has the action %v, want %s", got, action)
+		}
+	}
+}
+
+func TestChangeLoan_OfALoanThatGetsAnotherItem(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	c, other := l.lent(), l.addItem("Checked out", "")
+	held := l.begin(`SELECT FROM {schema}.item WHERE id = $1 FOR UPDATE`, c.item)
+	done := make(chan error, 1)
+	go func() { done <- l.changeLoan(uuid.New(), c.loan, "declaredLost", when) }()
+	l.waitUntilBlocked(1)
+	if _, err := held.Exec(l.ctx(), l.sql(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('itemId', $2::text) WHERE id = $1`), c.loan, other.String()); err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Commit(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if before, now := field(t, l.stored("item", c.item), "status", "name"), field(t, l.stored("item", other), "status", "name"); before != "Checked out" || now != "Declared lost" {
+		t.Errorf("the items are %v and %v, want the loan's present one lost", before, now)
+	}
+}
+
+func TestChangeLoan_IsForgottenAfterADay(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	c := l.lent()
+	for range 3 {
+		l.mustChange(c.loan, "staffInfoAdded", `,"comment":"x"`)
+	}
+	l.exec(`UPDATE {schema}.loan_change SET created_date = created_date - interval '25 hours' WHERE id IN (SELECT id FROM {schema}.loan_change LIMIT 2)`)
+	for _, want := range []int{2, 0} {
+		if n, err := l.commits.SweepLoanChanges(l.ctx(), 2); err != nil || n != want {
+			t.Errorf("swept %d, %v, want %d", n, err, want)
+		}
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.loan_change`); n != 1 {
+		t.Errorf("%d changes are left, want the young one", n)
+	}
+}

@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"checkoutlock/circulation/internal/loans"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
+)
+
+// LoanChanges does what staff do to loans.
+type LoanChanges interface {
+	// Change does what staff wish. Fault: NotFound.
+	Change(ctx context.Context, loanID string, wish loans.Wish) error
+}
+
+// loanChangeRoutes are FOLIO's actions on loans (mod-circulation, interfaces add-info,
+// change-due-date, claim-item-returned and declare-item-lost).
+func loanChangeRoutes(changes LoanChanges) []web.Route {
+	return []web.Route{
+		loanChangeRoute[loans.AddInfo](changes, "add-info"),
+		loanChangeRoute[loans.ChangeDueDate](changes, "change-due-date"),
+		loanChangeRoute[loans.ClaimReturned](changes, "claim-item-returned"),
+		loanChangeRoute[loans.DeclareLost](changes, "declare-item-lost"),
+		loanChangeRoute[loans.DeclareMissing](changes, "declare-claimed-returned-item-as-missing"),
+	}
+}
+
+// loanChangeRoute is an action with its wish as the body: 204, 404 without the loan, 422.
+func loanChangeRoute[W loans.Wish](changes LoanChanges, action string) web.Route {
+	var wish W
+	return web.Route{
+		Method: http.MethodPost, Path: "/circulation/loans/:id/" + action, Permission: "circulation.loans." + action + ".post", Body: wish,
+		Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error {
+			id, err := readPathID(c, "loan")
+			if err != nil {
+				return err
+			}
+			var wish W
+			if err := web.DecodeExact(c, &wish); err != nil {
+				return err
+			}
+			return explainLoan(changes.Change(c.Request().Context(), id, wish), id)
+		}),
+	}
+}
+
+func explainLoan(err error, id string) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Wrap(err, fault.NotFound, "There is no loan with the id %s", id)
+	}
+	return err
+}

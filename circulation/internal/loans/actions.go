@@ -1,0 +1,146 @@
+// Package loans has what staff do to loans besides lending, renewing and taking back.
+package loans
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Changer changes a loan and its item, wholly or not at all. A repeat with the same id changes
+// nothing. Faults: NotFound; Invalid with FOLIO's messages.
+type Changer interface {
+	ChangeLoan(ctx context.Context, loanID string, c schemas.LoanChange) error
+}
+
+// Service does what staff ask for. All fields are required.
+type Service struct {
+	Changer Changer
+	Log     *slog.Logger
+}
+
+// Wish is what staff want to do to a loan.
+type Wish interface {
+	// change returns what storage does, or what is wrong with the wish by itself.
+	change() (schemas.LoanChange, fault.List)
+}
+
+// AddInfo is the body of POST /circulation/loans/{id}/add-info. Unknown properties are ignored, as
+// in the other wishes.
+type AddInfo struct {
+	Action        string `json:"action"` // patronInfoAdded or staffInfoAdded
+	ActionComment string `json:"actionComment"`
+}
+
+// ChangeDueDate is the body of POST /circulation/loans/{id}/change-due-date.
+type ChangeDueDate struct {
+	DueDate library.Instant `json:"dueDate"`
+}
+
+// ClaimReturned is the body of POST /circulation/loans/{id}/claim-item-returned.
+type ClaimReturned struct {
+	Date    library.Instant `json:"itemClaimedReturnedDateTime"`
+	Comment string          `json:"comment"`
+}
+
+// DeclareLost is the body of POST /circulation/loans/{id}/declare-item-lost.
+type DeclareLost struct {
+	Date           library.Instant `json:"declaredLostDateTime"` // zero means now
+	Comment        string          `json:"comment"`
+	ServicePointID string          `json:"servicePointId"` // it decides nothing without fees
+}
+
+// DeclareMissing is the body of POST
+// /circulation/loans/{id}/declare-claimed-returned-item-as-missing.
+type DeclareMissing struct {
+	Comment string `json:"comment"`
+}
+
+// Change does what staff wish, and logs how it ended. Storage judges and writes it in one
+// transaction.
+//
+// Faults: NotFound for an unknown loan; Invalid with FOLIO's messages; any other answer of storage.
+// A wish whose outcome is unknown may be sent again.
+func (s *Service) Change(ctx context.Context, loanID string, wish Wish) error {
+	change, wrong := wish.change()
+	if err := wrong.Err(); err != nil {
+		return err
+	}
+	change.ID = uuid.NewString()
+	if err := ctx.Err(); err != nil {
+		return err // nothing is written for a desk that left
+	}
+	err := s.send(ctx, loanID, change)
+	attrs := []slog.Attr{slog.String("loan_id", loanID), slog.String("action", change.Action), slog.Bool("done", err == nil)}
+	if err != nil {
+		attrs = append(attrs, slog.Any("why", err))
+	}
+	s.Log.LogAttrs(ctx, slog.LevelInfo, "change of a loan", attrs...)
+	return err
+}
+
+// send sends the change until its outcome is known: storage recognises its id.
+func (s *Service) send(ctx context.Context, loanID string, change schemas.LoanChange) error {
+	send := func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.Changer.ChangeLoan(ctx, loanID, change)
+	}
+	_, err := library.FinishCommit(ctx, send, func(err error) {
+		s.Log.WarnContext(ctx, "outcome of the change of a loan unknown; sending it again", "change_id", change.ID, "loan_id", loanID, "err", err)
+	})
+	return err
+}
+
+func (w AddInfo) change() (schemas.LoanChange, fault.List) {
+	known := w.Action == schemas.PatronInfoAdded || w.Action == schemas.StaffInfoAdded
+	if !known || isBlank(w.ActionComment) {
+		return schemas.LoanChange{}, refuse("action", fmt.Sprintf("An action of type %s or %s, with associated actionComment, required in order to add info",
+			schemas.PatronInfoAdded, schemas.StaffInfoAdded))
+	}
+	return schemas.LoanChange{Action: w.Action, Comment: w.ActionComment}, nil
+}
+
+func (w ChangeDueDate) change() (schemas.LoanChange, fault.List) {
+	if w.DueDate.IsZero() {
+		return schemas.LoanChange{}, refuse("dueDate", "A new due date is required in order to change the due date")
+	}
+	return schemas.LoanChange{Action: schemas.DueDateChanged, Date: w.DueDate.Text()}, nil
+}
+
+func (w ClaimReturned) change() (schemas.LoanChange, fault.List) {
+	if w.Date.IsZero() {
+		return schemas.LoanChange{}, refuse("itemClaimedReturnedDateTime", "Item claimed returned date is a required field")
+	}
+	return schemas.LoanChange{Action: schemas.ClaimedReturned, Date: w.Date.Text(), Comment: w.Comment}, nil
+}
+
+func (w DeclareLost) change() (schemas.LoanChange, fault.List) {
+	if isBlank(w.ServicePointID) {
+		return schemas.LoanChange{}, refuse("servicePointId", "A service point is required for item to be declared lost")
+	}
+	change := schemas.LoanChange{Action: schemas.DeclaredLost, Comment: w.Comment}
+	if !w.Date.IsZero() {
+		change.Date = w.Date.Text()
+	}
+	return change, library.CheckUUID("servicePointId", w.ServicePointID)
+}
+
+func (w DeclareMissing) change() (schemas.LoanChange, fault.List) {
+	if isBlank(w.Comment) {
+		return schemas.LoanChange{}, refuse("comment", "Comment is a required field")
+	}
+	return schemas.LoanChange{Action: schemas.MarkedMissing, Comment: w.Comment}, nil
+}
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// refuse refuses a wish that lacks a property.
+func refuse(key, message string) fault.List {
+	return fault.List{fault.Refusal("", message, fault.Parameter{Key: key})}
+}

@@ -1,0 +1,24 @@
+package schemas
+
+// LoanChange is the body of POST /loan-storage/loans/{id}/changes (ours): what staff do to a loan
+// and its item, in one transaction.
+type LoanChange struct {
+	// ID is chosen by the caller: a repeat with the same id changes nothing, for a day.
+	ID string `json:"id"`
+	// Action becomes the loan's action, and decides what else changes.
+	Action  string `json:"action"`
+	Comment string `json:"comment,omitempty"`
+	// Date is the new due date, or when the item was claimed returned or declared lost; RFC 3339. A
+	// declared loss without a date happens now.
+	Date string `json:"date,omitempty"`
+}
+
+// The actions of LoanChange (mod-circulation, LoanAction).
+const (
+	PatronInfoAdded = "patronInfoAdded"
+	StaffInfoAdded  = "staffInfoAdded"
+	DueDateChanged  = "dueDateChanged"
+	ClaimedReturned = "claimedReturned"
+	DeclaredLost    = "declaredLost"
+	MarkedMissing   = "markedMissing" // closes the loan
+)
