@@ -1,0 +1,100 @@
+package mutex_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"checkoutlock/config"
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/resource-locks/internal/mutex"
+)
+
+type quiet struct{}
+
+func (quiet) Observe(engine.Event) {}
+
+// server is a front over a store in memory.
+type server struct {
+	*mutex.Front
+	store    *enginetest.Store
+	registry *prometheus.Registry
+	client   *http.Client
+}
+
+// startServer serves until the test ends.
+func startServer(t *testing.T) *server {
+	t.Helper()
+	store := enginetest.NewStore()
+	return startOver(t, store, store, func(h http.Handler) http.Handler { return h })
+}
+
+// startOver is startServer with locks in front of the store, and a wrapped handler.
+func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore, wrap func(http.Handler) http.Handler) *server {
+	t.Helper()
+	transport := &http.Transport{}
+	s := &server{store: store, registry: prometheus.NewRegistry(), client: &http.Client{Transport: transport}}
+	front, err := mutex.New(mutex.Options{
+		Settings: mutex.Settings{Addr: "127.0.0.1:0", TTL: time.Minute, UserHeader: "X-User-Id"},
+		Locks:    engine.NewLocks(locks, quiet{}), Log: config.Log{}.New(io.Discard, ""), Registry: s.registry,
+		Ready: func(context.Context) error { return nil }, ShutdownTimeout: 5 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Front = front
+	s.Handler = wrap(s.Handler)
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(context.WithoutCancel(t.Context())) }()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections() // the stop waits for those without a request
+		if err := errors.Join(s.Drain(context.Background()), <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// send returns status and body of a request by user; an empty user sends no header.
+func (s *server) send(t *testing.T, method, path, user string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user != "" {
+		r.Header.Set("X-User-Id", user)
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, strings.TrimSpace(string(body))
+}
+
+func (s *server) want(t *testing.T, method, path, user string, status int, part string) {
+	t.Helper()
+	got, body := s.send(t, method, path, user)
+	if got != status || !strings.Contains(body, part) {
+		t.Errorf("%s %s by %q: got %d %s, want %d with %s", method, path, user, got, body, status, part)
+	}
+	if status >= http.StatusBadRequest && method != http.MethodHead && !json.Valid([]byte(body)) {
+		t.Errorf("%s %s by %q: the body is no JSON: %s", method, path, user, body)
+	}
+}
