@@ -21,13 +21,16 @@ const (
 	// keyed selects the lock of a key.
 	keyed = `l.namespace = $1::text AND l.name = $2::text`
 
+	// rowWait is how long a statement waits for a row.
+	rowWait = `'2s'`
+
 	// bounds is a first part that ends the wait for a row, for this statement alone, also
 	// through PgBouncer. Parts that write have to read it.
-	bounds = `bounds AS MATERIALIZED (SELECT set_config('lock_timeout', '2s', true))`
+	bounds = `bounds AS MATERIALIZED (SELECT set_config('lock_timeout', ` + rowWait + `, true))`
 
 	// lazyBounds is bounds for a statement that may return before its WAL is on disk.
 	lazyBounds = `bounds AS MATERIALIZED (
-    SELECT set_config('lock_timeout', '2s', true), set_config('synchronous_commit', 'off', true))`
+    SELECT set_config('lock_timeout', ` + rowWait + `, true), set_config('synchronous_commit', 'off', true))`
 
 	// clock reads the clock once for several columns. OFFSET keeps the planner from copying
 	// the call.
@@ -91,9 +94,12 @@ SELECT ` + lockColumnNames + `, replaced, true FROM taken
 UNION ALL
 SELECT ` + lockColumnNames + `, replaced, false FROM refused`
 
-// LockStore implements engine.LockStore on the table lock.
+// LockStore implements engine.LockStore on the table lock. It groups renewals, and reads
+// before it asks for a lock that was refused lately.
 type LockStore struct {
-	db *DB
+	db       *DB
+	hints    hints
+	renewals *renewals
 	// statements with their tables
 	acquire, refresh, release, forceRelease, ask, fetch string
 }
@@ -103,19 +109,40 @@ var _ engine.LockStore = (*LockStore)(nil)
 // NewLockStore returns the flat locks in db.
 func NewLockStore(db *DB) *LockStore {
 	return &LockStore{
-		db: db, acquire: db.nameTables(acquireSQL), refresh: db.nameTables(refreshSQL), release: db.nameTables(releaseSQL),
+		db: db, hints: newHints(), renewals: newRenewals(db), acquire: db.nameTables(acquireSQL), refresh: db.nameTables(refreshSQL), release: db.nameTables(releaseSQL),
 		forceRelease: db.nameTables(forceReleaseSQL), ask: db.nameTables(askSQL), fetch: db.nameTables(fetchSQL),
 	}
 }
 
-// Acquire implements engine.LockStore.
+// Acquire implements engine.LockStore. A hint may be wrong: then the statement for a
+// single caller decides.
 func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
+	switch hint := s.hints.find(a); {
+	case hint == hintHeld && !a.Keep:
+		if g, done, err := s.renewals.run(ctx, a); done || err != nil {
+			s.hints.note(a, g.Outcome)
+			return g, err
+		}
+	case hint == hintRefused:
+		if l, err := s.Fetch(ctx, a.Key); err == nil && l.Owner != a.Owner {
+			return engine.Grant{Lock: l, Outcome: engine.Held}, nil
+		}
+	}
+	g, err := s.db.acquire(ctx, s.acquire, a)
+	if err == nil {
+		s.hints.note(a, g.Outcome)
+	}
+	return g, err
+}
+
+// acquire runs acquireSQL with its tables.
+func (db *DB) acquire(ctx context.Context, statement string, a engine.Acquire) (engine.Grant, error) {
 	const op = "acquiring a lock"
 	id := uuid.New()
 	var g engine.Grant
 	var replaced, taken bool
 	args := []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL, id, a.Keep}
-	err := s.changeLock(ctx, op, s.acquire, args, lockFields(&g.Lock, &replaced, &taken), nil)
+	err := db.changeLock(ctx, op, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
 	switch {
 	case err != nil:
 		return engine.Grant{}, err
@@ -134,8 +161,8 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 // changeLock runs a statement that changes a lock or returns the one that it met. It runs
 // the statement again while others change the row: without a row, and if stale says so.
 // A nil stale means that there always is a row.
-func (s *LockStore) changeLock(ctx context.Context, op, statement string, args, dest []any, stale func() bool) error {
-	return s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+func (db *DB) changeLock(ctx context.Context, op, statement string, args, dest []any, stale func() bool) error {
+	return db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
 		for range attempts {
 			err := conn.QueryRow(ctx, statement, args...).Scan(dest...)
 			switch {
@@ -182,7 +209,7 @@ func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renew
 	var renewal engine.Renewal
 	var replaced, changed, live, own bool
 	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id}
-	err := s.changeLock(ctx, "refreshing a lock", s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
+	err := s.db.changeLock(ctx, "refreshing a lock", s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
 		func() bool { return own && !changed })
 	switch {
 	case isNoRow(err):
@@ -222,7 +249,7 @@ SELECT ` + lockColumnNames + `, false, own FROM seen WHERE NOT EXISTS (SELECT FR
 func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
 	var l engine.Lock
 	var ended, own bool
-	err := s.changeLock(ctx, "releasing a lock", s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
+	err := s.db.changeLock(ctx, "releasing a lock", s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
 		func() bool { return own && !ended })
 	switch {
 	case isNoRow(err):

@@ -72,6 +72,51 @@ func testOneWinner(c *lockTest) {
 	}
 }
 
+// testManyRenewals renews locks of many owners at once. One owner has released its lock, the
+// lock of one is outdated, and another owner has that of a third.
+func testManyRenewals(c *lockTest) {
+	owner := func(i int) string { return fmt.Sprint("owner ", i) }
+	acquire := func(i int, value string, ttl time.Duration) engine.Acquire {
+		return engine.Acquire{Key: draft(fmt.Sprint("d", i)), Owner: owner(i), Kind: "k", Value: value, TTL: ttl}
+	}
+	former := make([]engine.Lock, callers)
+	for i := range callers {
+		former[i] = c.acquireAs(acquire(i, "former", time.Minute+time.Duration(min(i, 1))*time.Hour), engine.Granted).Lock
+	}
+	c.advance(time.Minute)
+	c.release("d1", owner(1), engine.Released)
+	c.release("d2", owner(2), engine.Released)
+	c.acquire("d2", "thief", engine.Granted)
+	for round := range 3 {
+		value, ttl := fmt.Sprint("round ", round), time.Duration(round+1)*time.Hour
+		grants := make([]engine.Grant, callers)
+		atOnce(func(i int) {
+			var err error
+			if grants[i], err = c.store.Acquire(c.ctx, acquire(i, value, ttl)); err != nil {
+				c.Error(err)
+			}
+		})
+		for i, g := range grants {
+			want := engine.Renewed
+			switch {
+			case i == 2:
+				want = engine.Held
+			case i < 2 && round == 0:
+				want = engine.Granted
+			}
+			l := g.Lock
+			if g.Outcome != want || g.Expired != (i == 0 && round == 0) || (want == engine.Granted) == (l.ID == former[i].ID) && i != 2 {
+				c.Errorf("round %d: owner %d got %+v after %+v, want %s", round, i, g, former[i], want)
+			}
+			if want != engine.Held && (l.Key != draft(fmt.Sprint("d", i)) || l.Owner != owner(i) || l.Value != value || l.ExpiresAt != l.RenewedAt.Add(ttl)) {
+				c.Errorf("round %d: owner %d got %+v", round, i, l)
+			}
+			c.wantLock(l)
+			former[i] = l
+		}
+	}
+}
+
 func testOneOwner(c *lockTest) {
 	for keep, later := range map[bool]engine.Outcome{true: engine.Kept, false: engine.Renewed} {
 		name := string(later)

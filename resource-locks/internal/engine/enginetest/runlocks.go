@@ -28,6 +28,7 @@ func RunLockStore(t *testing.T, newStore NewLockStore) {
 		"Acquire/names are compared exactly":        testExactNames,
 		"Acquire/one winner of many owners":         testOneWinner,
 		"Acquire/one owner many times":              testOneOwner,
+		"Acquire/many owners renew at once":         testManyRenewals,
 		"Acquire/nothing for one who left before":   testLeftBefore,
 		"Acquire/the fence grows with each grant":   testFence,
 		"Refresh/by id and owner":                   testRefresh,

@@ -1,0 +1,95 @@
+package postgres_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/schemas/fault"
+)
+
+// acquireKeys returns a call for each key, after each was granted.
+func acquireKeys(t *testing.T, store *postgres.LockStore, names ...string) []engine.Acquire {
+	t.Helper()
+	asked := make([]engine.Acquire, len(names))
+	for i, name := range names {
+		asked[i] = engine.Acquire{Key: engine.Key{Namespace: "ns", Name: name}, Owner: "ann", TTL: time.Hour}
+		if g, err := store.Acquire(t.Context(), asked[i]); err != nil || g.Outcome != engine.Granted {
+			t.Fatalf("got %+v, %v", g, err)
+		}
+	}
+	return asked
+}
+
+func TestRenewals_OnlyRenew(t *testing.T) {
+	t.Parallel()
+	for mode, parameters := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s := pgtest.New(t)
+			db := s.Open(parameters)
+			store := postgres.NewLockStore(db)
+			asked := acquireKeys(t, store, "z", "released", "ä", "stolen", "")
+			for _, i := range []int{1, 3} {
+				if _, outcome, err := store.Release(t.Context(), asked[i].Key, "ann"); err != nil || outcome != engine.Released {
+					t.Fatalf("got %s, %v", outcome, err)
+				}
+			}
+			stolen := asked[3]
+			stolen.Owner = "bob"
+			if _, err := store.Acquire(t.Context(), stolen); err != nil {
+				t.Fatal(err)
+			}
+			for i := range asked {
+				asked[i].Value, asked[i].TTL = asked[i].Name, 2*time.Hour
+			}
+			asked = append(asked, asked[0], engine.Acquire{Key: engine.Key{Namespace: "ns", Name: "never locked"}, Owner: "ann", TTL: time.Hour})
+			renewed, err := store.SendRenewals(t.Context(), asked)
+			if err != nil || len(renewed) != 3 {
+				t.Fatalf("got %+v, %v, want three renewed", renewed, err)
+			}
+			for i, l := range renewed {
+				if stored, err := store.Fetch(t.Context(), asked[i].Key); err != nil || stored.ID != l.ID || stored.Value != asked[i].Name ||
+					!stored.ExpiresAt.Equal(l.RenewedAt.Add(2*time.Hour)) || !l.ExpiresAt.Equal(stored.ExpiresAt) {
+					t.Errorf("%q: got %+v, stored %+v, %v", asked[i].Name, l, stored, err)
+				}
+			}
+			var transactions int
+			statement := `SELECT count(DISTINCT xmin::text) FROM ` + s.Name + `.lock WHERE expires_at > clock_timestamp() + interval '90 minutes'`
+			if err := db.Pool().QueryRow(t.Context(), statement).Scan(&transactions); err != nil || transactions != 1 {
+				t.Errorf("the group took %d transactions, %v, want one", transactions, err)
+			}
+		})
+	}
+}
+
+func TestRenewals_FrozenRowDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	db := s.Open("")
+	store := postgres.NewLockStore(db)
+	asked := acquireKeys(t, store, "frozen", "a", "b", "c", "d", "e", "f", "g")
+	freeze(t, db, `SELECT FROM `+s.Name+`.lock WHERE name = 'frozen' FOR UPDATE`)
+	began := time.Now()
+	slowest := make(chan time.Duration, 1)
+	var others sync.WaitGroup
+	for _, a := range asked[1:] {
+		others.Go(func() {
+			if g, err := store.Acquire(t.Context(), a); err != nil || g.Outcome != engine.Renewed {
+				t.Errorf("%s: %+v, %v", a.Name, g, err)
+			}
+		})
+	}
+	go func() {
+		others.Wait()
+		slowest <- time.Since(began)
+	}()
+	_, err := store.Acquire(t.Context(), asked[0])
+	frozen := time.Since(began)
+	if other := <-slowest; !fault.Is(err, fault.Timeout) || other > frozen/4 {
+		t.Errorf("the frozen one: %v after %s, want %q; others took %s", err, frozen, fault.Timeout, other)
+	}
+}
