@@ -143,7 +143,7 @@ func TestCheckOut_DueDates(t *testing.T) {
 	wanted := p.addLoanPolicy(t, "Shorter while wanted", nil, record{"requestManagement": record{
 		"holds": record{"alternateCheckoutLoanPeriod": record{"duration": 2, "intervalId": "Days"}},
 	}})
-	never := p.addLoanPolicy(t, "Not for loan", nil, record{"loanable": false})
+	never := p.addLoanPolicy(t, "Not for loan", nil, record{"loanable": false, "loansPolicy": nil})
 
 	tests := map[string]struct {
 		more  record // of the check-out

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas/okapi"
 )
 
 func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
@@ -90,6 +91,22 @@ func TestCirculationRules_ReachAllInstances(t *testing.T) {
 	waitUntil(t, patience, "the rules are in force on instance 1", func() bool {
 		return p.lendBook(t, 1, p.addBooks(t, 1)[0], patron).Status == http.StatusUnprocessableEntity
 	})
+}
+
+// The rules editor shows the date and the user of the last change.
+func TestCirculationRules_NameTheUserOfTheLastChange(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	editor := p.machines[0]
+	user := uuid.NewString()
+	editor.Header = http.Header{okapi.UserIDHeader: {user}}
+	if a := callEndpoint(t, editor, http.MethodPut, "/circulation/rules", record{"rulesAsText": p.formatRules()}); a.Status != http.StatusNoContent {
+		t.Fatalf("got %d %s", a.Status, a.Body)
+	}
+	got, _ := readObject(t, callEndpoint(t, editor, http.MethodGet, "/circulation/rules", nil), http.StatusOK)["metadata"].(record)
+	if got["updatedByUserId"] != user || got["updatedDate"] == nil || got["createdDate"] == nil {
+		t.Errorf("got the metadata %v, want the user %s and dates", got, user)
+	}
 }
 
 func TestCirculationRules_PolicyLookup(t *testing.T) {

@@ -236,6 +236,10 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodPost, path: "/loan-storage/loans/:id/changes", body: record{
 			"id": id(), "action": "claimedReturned", "date": "2026-03-01T10:00:00Z", "comment": "c",
 		}, texts: []string{"comment"}},
+		{
+			method: http.MethodGet, path: "/patron-action-session-storage/expired-session-patron-ids",
+			query: []string{"action_type", "session_inactivity_time_limit", "limit"},
+		},
 		{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
 		{method: http.MethodPost, path: "/request-storage/placements", body: record{
 			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,

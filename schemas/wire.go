@@ -4,6 +4,7 @@
 package schemas
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"unicode"
@@ -28,6 +29,8 @@ const MaxInstanceName = 100
 type CirculationRules struct {
 	ID          string `json:"id,omitempty"` // of the record; ignored in a PUT
 	RulesAsText string `json:"rulesAsText"`
+	// Metadata has the dates and users of the first and the last PUT; a PUT ignores it.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// PoliciesExist makes a PUT refuse rules that name a missing policy (ours).
 	PoliciesExist bool `json:"policiesExist,omitempty"`
 }

@@ -116,6 +116,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 		httpapi.RecordRoutes(records),
 		httpapi.RequestBatchRoutes(records),
 		httpapi.RequestQueueRoutes(commits),
+		httpapi.SessionRoutes(records),
 		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db)),
 		httpapi.HistoryRoutes(postgres.NewHistoryStore(db)),
 	)

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -181,6 +182,42 @@ func TestRulesRoutes(t *testing.T) {
 	got := decode[schemas.CirculationRules](t, a.do(http.MethodGet, path, ""))
 	if got.RulesAsText != "priority: last-line\n# ü" || uuid.Validate(got.ID) != nil {
 		t.Errorf("got %+v, want the text and an id", got)
+	}
+}
+
+func TestRulesRoutes_HaveMetadata(t *testing.T) {
+	t.Parallel()
+	const path = "/circulation-rules-storage"
+	a := newCommitAPI(t)
+	type metadata struct{ CreatedDate, CreatedByUserID, UpdatedDate, UpdatedByUserID string }
+	read := func() (m metadata) {
+		t.Helper()
+		raw := decode[schemas.CirculationRules](t, a.do(http.MethodGet, path, "")).Metadata
+		if err := json.Unmarshal(raw, &m); err != nil {
+			t.Fatalf("got %s: %v", raw, err)
+		}
+		for _, date := range []string{m.CreatedDate, m.UpdatedDate} {
+			if _, err := time.Parse(schemas.FolioTime, date); err != nil {
+				t.Error(err)
+			}
+		}
+		return m
+	}
+	if got := decode[schemas.CirculationRules](t, a.do(http.MethodGet, path, "")).Metadata; got != nil {
+		t.Errorf("rules that were never written have the metadata %s", got)
+	}
+	var created string
+	for i, user := range []string{userID, "", groupID} {
+		body := `{"rulesAsText":"","metadata":{"createdByUserId":"` + loanID + `","updatedDate":"2001-01-01"}}`
+		w := a.call(http.MethodPut, path, body, map[string]string{okapi.TenantHeader: a.id.String(), okapi.UserIDHeader: user})
+		wantStatus(t, "put", w, http.StatusNoContent)
+		m := read()
+		if i == 0 {
+			created = m.CreatedDate
+		}
+		if m.CreatedByUserID != userID || m.CreatedDate != created || m.UpdatedByUserID != user || m.UpdatedDate < created {
+			t.Errorf("written by %q: got %+v", user, m)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	t.Parallel()
 	checkDescribed(t, slices.Concat(
 		httpapi.CheckoutLockRoutes(nil, time.Second), httpapi.LockChangeRoutes(nil), commitRoutes(nil), httpapi.CheckOutRequestRoutes(nil),
-		httpapi.RecordRoutes(nil), httpapi.RequestBatchRoutes(nil), httpapi.PatronBlockRoutes(nil), httpapi.HistoryRoutes(nil),
+		httpapi.RecordRoutes(nil), httpapi.RequestBatchRoutes(nil), httpapi.SessionRoutes(nil), httpapi.PatronBlockRoutes(nil), httpapi.HistoryRoutes(nil),
 	))
 }
 

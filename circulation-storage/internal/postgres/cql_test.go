@@ -134,6 +134,9 @@ func TestCQL_FindsWhatFOLIOFinds(t *testing.T) {
 		// Ids: anything else matches nothing.
 		{`id=="` + strings.ToUpper(annID) + `"`, "ann"},
 		{`id==ann`, ""},
+		{`id='` + annID + `'`, "ann"},
+		{`patronGroup='` + strings.ToUpper(staffID) + `'`, "ann"},
+		{`id=='` + annID + `'`, ""},
 		{`id<>ann`, "ann ben cleo"},
 		{`id<>"` + annID + `"`, "ben cleo"},
 		{`id>"` + annID + `" sortBy id`, "ben cleo"},

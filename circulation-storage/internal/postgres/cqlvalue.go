@@ -101,7 +101,11 @@ func (w *cqlWriter) compareValue(f field, relation, term string) (string, error)
 	if op == "=" && (term == "*" || term == "" && relation == "=") || term == "" && (op == ">" || op == "<>") {
 		return f.asText() + " IS NOT NULL", nil
 	}
-	v, sqlType, err := f.parseTerm(unescape(term))
+	value := unescape(term)
+	if f.kind == records.UUID && relation == "=" {
+		value = strings.Trim(value, "'") // FOLIO compares words then, and apostrophes separate words
+	}
+	v, sqlType, err := f.parseTerm(value)
 	switch {
 	case err != nil:
 		return "", err

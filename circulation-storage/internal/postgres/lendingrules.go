@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/okapi"
 )
 
 // RulesStore keeps each tenant's circulation rules.
@@ -18,8 +19,13 @@ type RulesStore struct{ db *DB }
 func NewRulesStore(db *DB) *RulesStore { return &RulesStore{db: db} }
 
 const (
-	rulesSQL    = `SELECT id::text, rules FROM {schema}.circulation_rules`
-	setRulesSQL = `UPDATE {schema}.circulation_rules SET rules = $1::text`
+	rulesSQL    = `SELECT id::text, rules, metadata FROM {schema}.circulation_rules`
+	setRulesSQL = `
+UPDATE {schema}.circulation_rules
+   SET rules = $1::text, metadata = jsonb_strip_nulls(
+       coalesce(metadata, jsonb_build_object('createdDate', at, 'createdByUserId', nullif($2::text, ''))) ||
+       jsonb_build_object('updatedDate', at, 'updatedByUserId', nullif($2::text, '')))
+  FROM to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"') AS at`
 	// missingPolicySQL returns the foreign key and the id of a policy that the rules name and that
 	// has no record. The trigger of the UPDATE has linked the others, which are locked since.
 	missingPolicySQL = `
@@ -33,10 +39,11 @@ SELECT links || '_fkey', id::text
  ORDER BY 1, 2 LIMIT 1`
 )
 
-// Rules implements records.RulesStore. The text is empty until the first SetRules.
+// Rules implements records.RulesStore. Until the first SetRules the text is empty, and there is no
+// metadata.
 func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error) {
 	var r schemas.CirculationRules
-	err := s.db.readRow(ctx, s.db.pool, "reading the circulation rules", rulesSQL, nil, &r.ID, &r.RulesAsText)
+	err := s.db.readRow(ctx, s.db.pool, "reading the circulation rules", rulesSQL, nil, &r.ID, &r.RulesAsText, &r.Metadata)
 	return r, err
 }
 
@@ -44,7 +51,7 @@ func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error
 // compile.
 func (s *RulesStore) SetRules(ctx context.Context, text string, policiesExist bool) error {
 	return s.db.runTx(ctx, s.db.pool, shortTx, "writing the circulation rules", func(tx pgx.Tx) error {
-		if _, err := runStatement(ctx, tx, setRulesSQL, text); err != nil || !policiesExist {
+		if _, err := runStatement(ctx, tx, setRulesSQL, text, okapi.FromContext(ctx).UserID); err != nil || !policiesExist {
 			return explainDangling(err)
 		}
 		var constraint, id string

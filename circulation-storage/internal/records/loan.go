@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"strings"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -45,14 +46,20 @@ func PatronActionSession() Type {
 	}
 }
 
+// Session is what a patron did at a desk since the patron's last notice.
+type Session struct {
+	PatronID   string `json:"patronId"`
+	ActionType string `json:"actionType"`
+}
+
+// ActionTypes are what a session may be about.
+func ActionTypes() []string { return []string{"Check-out", "Check-in"} }
+
 // prepareLoan applies the rules of mod-circulation-storage's loans, with its
 // messages.
 func prepareLoan(_ context.Context, _ Reader, w Write) error {
 	loan := w.Record
-	if err := checkDate(loan, "loanDate", "loan date"); err != nil {
-		return err
-	}
-	if err := checkDate(loan, "returnDate", "return date"); err != nil {
+	if err := checkDates(loan); err != nil {
 		return err
 	}
 	if loan.Object("status") == nil {
@@ -64,14 +71,21 @@ func prepareLoan(_ context.Context, _ Reader, w Write) error {
 	return nil
 }
 
-func checkDate(loan Record, field, name string) error {
-	if _, ok := loan[field]; !ok {
+// checkDates names each date that is none, on a line of its own.
+func checkDates(loan Record) error {
+	var wrong []string
+	for _, date := range []struct{ field, name string }{{"loanDate", "loan date"}, {"returnDate", "return date"}} {
+		if _, ok := loan[date.field]; !ok {
+			continue
+		}
+		if _, err := jsonschema.ParseTime(loan.Text(date.field)); err != nil {
+			wrong = append(wrong, date.name+" must be a date time (in RFC3339 format)")
+		}
+	}
+	if wrong == nil {
 		return nil
 	}
-	if _, err := jsonschema.ParseTime(loan.Text(field)); err != nil {
-		return fault.New(fault.Malformed, "%s must be a date time (in RFC3339 format)", name)
-	}
-	return nil
+	return fault.New(fault.Malformed, "%s", strings.Join(wrong, "\n"))
 }
 
 const openStatus = "Open"

@@ -11,23 +11,6 @@ import (
 	"checkoutlock/schemas/jsonschema"
 )
 
-// LoanPolicy holds loan periods and the item limit (mod-circulation-storage).
-func LoanPolicy() Type {
-	return Type{
-		Name: "loan policy", Path: "/loan-policy-storage/loan-policies", Collection: "loanPolicies", Table: "loan_policy", Schema: "loan-policy",
-		Permission: "circulation-storage.loan-policies",
-		Indexes: newIndexes(fields{
-			Text: {"name", "description", "loansPolicy.profileId"}, Boolean: {"loanable", "renewable"},
-			Number: {"loansPolicy.itemLimit"},
-		}, "loansPolicy.fixedDueDateScheduleId", "renewalsPolicy.alternateFixedDueDateScheduleId"),
-		Unique: uniqueFields("loan_policy", "name"),
-		References: []Reference{
-			newReference("loan_policy", "loansPolicy.fixedDueDateScheduleId", "fixed_due_date_schedule"),
-			newReference("loan_policy", "renewalsPolicy.alternateFixedDueDateScheduleId", "fixed_due_date_schedule"),
-		},
-	}
-}
-
 // RequestPolicy lists the allowed kinds of requests (mod-circulation-storage).
 func RequestPolicy() Type {
 	return Type{

@@ -77,6 +77,57 @@ func TestFixedDueDateSchedule_RefusesContradictingDates(t *testing.T) {
 	}
 }
 
+func TestLoanPolicy_RefusesWhatFOLIORefuses(t *testing.T) {
+	t.Parallel()
+	const (
+		period    = `{"duration":1,"intervalId":"Days"}`
+		fixed     = `"loansPolicy":{"profileId":"Fixed","fixedDueDateScheduleId":"idA"}`
+		renewable = `{"name":"n","loanable":true,"renewable":true,`
+		other     = `"renewalsPolicy":{"differentPeriod":true,"alternateFixedDueDateScheduleId":"idB"`
+		holds     = `"requestManagement":{"holds":{"renewItemsWithRequest":true,"alternateRenewalLoanPeriod":` + period + `}}`
+		shown     = `={"duration":1,"intervalId":"Days"}`
+		noPeriod  = "Period in RenewalsPolicy is not allowed for policies with Fixed profile | period" + shown
+		noHolds   = "Alternate Renewal Loan Period for Holds is not allowed for policies with Fixed profile | alternateRenewalLoanPeriod" + shown
+	)
+	tests := []struct{ name, policy, want string }{
+		{name: "fixed", policy: renewable + fixed + `}`},
+		{name: "fixed with another schedule for renewals", policy: renewable + fixed + `,` + other + `}}`},
+		{name: "fixed with a period for renewals", policy: renewable + fixed + `,` + other + `,"period":` + period + `}}`, want: noPeriod},
+		{name: "fixed with a period that does not count", policy: renewable + fixed + `,"renewalsPolicy":{"differentPeriod":false,"period":` + period + `}}`},
+		{name: "fixed with a period for held items", policy: renewable + fixed + `,` + holds + `}`, want: noHolds},
+		{
+			name: "fixed with both", policy: renewable + fixed + `,` + holds + `,` + other + `,"period":` + period + `}}`,
+			want: noHolds + "\n" + noPeriod,
+		},
+		{name: "rolling with both", policy: renewable + `"loansPolicy":{"profileId":"Rolling"},` + holds + `,` + other + `,"period":` + period + `}}`},
+		{
+			name: "fixed without a schedule", policy: renewable + `"loansPolicy":{"profileId":"Fixed"}}`,
+			want: "Fixed due date cannot be null if loanable is true and profile is of type fixed | fixedDueDateScheduleId=null",
+		},
+		{name: "not for loan", policy: `{"name":"n","loanable":false,"renewable":false}`},
+		{
+			name: "not for loan with terms", policy: `{"name":"n","loanable":false,"renewable":false,"loansPolicy":{"profileId":"Rolling","period":` + period + `}}`,
+			want: "Fixed due date cannot be null if loanable is false and profile is of type fixed | fixedDueDateScheduleId=null",
+		},
+		{
+			name: "fixed with other dates and no schedule for them", policy: renewable + fixed + `,"renewalsPolicy":{"differentPeriod":true}}`,
+			want: "Alternate fixed due date cannot be null if renewable is true, different period is true and profile is Fixed" +
+				" | alternateFixedDueDateScheduleId=null",
+		},
+		{
+			name: "a schedule for renewals that does not count", policy: `{"name":"n","loanable":true,"renewable":false,` + other + `}}`,
+			want: "Alternate fixed due date cannot be " + idB + " if renewable is false, different period is true and profile is null" +
+				" | alternateFixedDueDateScheduleId=" + idB,
+		},
+	}
+	for _, tc := range tests {
+		_, err := complete(t, records.LoanPolicy(), shelf{}, tc.policy, "")
+		if got := refused(t, err); got != tc.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tc.name, got, tc.want)
+		}
+	}
+}
+
 func TestRequest_NamesItsItemByItsLevel(t *testing.T) {
 	t.Parallel()
 	const (

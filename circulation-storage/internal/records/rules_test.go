@@ -189,6 +189,10 @@ func TestLoan_ObeysFOLIOsRules(t *testing.T) {
 		{"no date", `{"userId":"idA","loanDate":"foo"`, fault.Malformed, "loan date must be a date time (in RFC3339 format)"},
 		{"empty date", `{"userId":"idA","loanDate":""`, fault.Malformed, "loan date must be a date time (in RFC3339 format)"},
 		{"no return date", `{"userId":"idA","loanDate":"2026-08-22","returnDate":"bar"`, fault.Malformed, "return date must be a date time (in RFC3339 format)"},
+		{
+			"no dates", `{"userId":"idA","loanDate":"foo","returnDate":"bar"`, fault.Malformed,
+			"loan date must be a date time (in RFC3339 format)\nreturn date must be a date time (in RFC3339 format)",
+		},
 	}
 	for _, tc := range tests {
 		got, err := complete(t, records.Loan(), shelf{}, tc.loan+`,"itemId":"idB","action":"checkedout"}`, ``)
