@@ -95,7 +95,7 @@ func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
 // Snapshot adds what check-outs alone judge. The next answer of open is its count.
 func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
 	seen, err := w.Records.Snapshot(ctx, subjects)
-	seen.OnLoan = w.onLoan
+	seen.OnLoan = &w.onLoan
 	if seen.User != nil {
 		seen.BlockLimits = w.blockLimits
 		seen.OpenLoans = []schemas.OpenLoans{{MaterialTypeID: w.Book.MaterialTypeID, LoanTypeID: w.Book.LoanTypeID(), Count: w.nextOpen()}}

@@ -160,9 +160,10 @@ func (b *backend) PutRules(_ context.Context, text string) error {
 	return b.err
 }
 
-func (b *backend) LoanPolicies(_ context.Context, ids []string) ([]string, error) {
-	if slices.Contains(ids, policyID) {
-		return []string{policyID}, b.err
+func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []string) ([]string, error) {
+	existing := map[policy.Kind]string{policy.KindLoan: policyID, policy.KindRequest: requestPolicyID, policy.KindNotice: noticePolicyID}[kind]
+	if slices.Contains(ids, existing) {
+		return []string{existing}, b.err
 	}
 	return nil, b.err
 }
@@ -171,20 +172,6 @@ func (b *backend) LoanPolicies(_ context.Context, ids []string) ([]string, error
 func (b *backend) LoanPolicyRecords(_ context.Context, ids []string) ([]policy.LoanPolicy, error) {
 	if slices.Contains(ids, policyID) {
 		return []policy.LoanPolicy{{ID: policyID, Name: "Three", ItemLimit: b.itemLimit}}, b.err
-	}
-	return nil, b.err
-}
-
-func (b *backend) RequestPolicies(_ context.Context, ids []string) ([]string, error) {
-	if slices.Contains(ids, requestPolicyID) {
-		return []string{requestPolicyID}, b.err
-	}
-	return nil, b.err
-}
-
-func (b *backend) NoticePolicies(_ context.Context, ids []string) ([]string, error) {
-	if slices.Contains(ids, noticePolicyID) {
-		return []string{noticePolicyID}, b.err
 	}
 	return nil, b.err
 }

@@ -15,6 +15,7 @@ import (
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/keyed"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
@@ -42,12 +43,8 @@ type Rules interface {
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
 	PutRules(ctx context.Context, text string) error
 	admin.LoanPolicies
-	// LoanPolicies returns those of the ids that are of loan policies.
-	LoanPolicies(ctx context.Context, ids []string) ([]string, error)
-	// RequestPolicies returns those of the ids that are of request policies.
-	RequestPolicies(ctx context.Context, ids []string) ([]string, error)
-	// NoticePolicies returns those of the ids that are of patron notice policies.
-	NoticePolicies(ctx context.Context, ids []string) ([]string, error)
+	// ExistingPolicies returns those of the ids that are of loan, request or notice policies.
+	ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error)
 }
 
 // DryRuns judges check-outs that do not happen.

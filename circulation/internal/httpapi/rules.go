@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,16 +102,13 @@ func (h rulesHandlers) check(c echo.Context, text string) error {
 	if err := compiled.CheckPolicies(); err != nil {
 		return err
 	}
-	for _, kept := range []struct {
-		kind     policy.Kind
-		existing func(ctx context.Context, ids []string) ([]string, error)
-	}{{policy.KindLoan, h.rules.LoanPolicies}, {policy.KindRequest, h.rules.RequestPolicies}, {policy.KindNotice, h.rules.NoticePolicies}} {
-		named := compiled.PolicyIDs(kept.kind)
+	for _, kind := range []policy.Kind{policy.KindLoan, policy.KindRequest, policy.KindNotice} {
+		named := compiled.PolicyIDs(kind)
 		ids := make([]string, len(named))
 		for i, ref := range named {
 			ids[i] = ref.ID
 		}
-		existing, err := kept.existing(c.Request().Context(), ids)
+		existing, err := h.rules.ExistingPolicies(c.Request().Context(), kind, ids)
 		if err != nil {
 			return err
 		}

@@ -15,24 +15,24 @@ import (
 // Snapshot is what storage has on the subjects of a check-out, as of one moment. A record that does
 // not exist is nil or empty.
 type Snapshot struct {
-	User            *User
-	ProxyUser       *User
-	ProxyRelations  []ProxyRelation // by which the proxy may borrow for the user, also ended ones
-	ManualBlocks    []ManualBlock
-	AutomatedBlocks []AutomatedBlock
+	User            *User           `json:"user"`
+	ProxyUser       *User           `json:"proxyUser"`
+	ProxyRelations  []ProxyRelation `json:"proxyRelations"` // by which the proxy may borrow for the user, also ended ones
+	ManualBlocks    []ManualBlock   `json:"manualBlocks"`
+	AutomatedBlocks AutomatedBlocks `json:"automatedBlocks"`
 
-	Item     *Item
-	Holdings Holdings
-	Instance Instance
-	OnLoan   bool                    // the item has an open loan
-	Requests []schemas.QueuedRequest // the open ones of the item's queue
+	Item     *Item                   `json:"item"`
+	Holdings Holdings                `json:"holdings"`
+	Instance Instance                `json:"instance"`
+	OnLoan   *bool                   `json:"onLoan"`   // the item has an open loan; nil means no
+	Requests []schemas.QueuedRequest `json:"requests"` // the open ones of the item's queue
 
 	// OpenLoans counts the user's open loans as limits do.
-	OpenLoans []schemas.OpenLoans
+	OpenLoans []schemas.OpenLoans `json:"openLoans"`
 	// BlockLimits are those of the user's group that block borrowing, reached or not.
-	BlockLimits []schemas.BlockLimit
+	BlockLimits []schemas.BlockLimit `json:"blockLimits"`
 
-	Slip Slip // only for a check-in
+	Slip Slip `json:"slip"` // only for a check-in
 }
 
 // Slip has the records that a staff slip names and a check-in reads besides the others. A record that
@@ -125,7 +125,7 @@ func (f *Facts) ReadSubjects(ctx context.Context, records Records, subjects sche
 		f.Proxy, f.ProxyFound = *seen.ProxyUser, true
 	}
 	f.ProxyRelations, f.OpenLoans, f.BlockLimits = seen.ProxyRelations, seen.OpenLoans, seen.BlockLimits
-	f.ManualBlocks, f.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks
+	f.ManualBlocks, f.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks.Blocks
 	f.noteItem(seen)
 	g, ctx := errgroup.WithContext(ctx)
 	FindInto(ctx, g, &f.Group, new(bool), f.User.PatronGroup, records.Group)
@@ -167,7 +167,7 @@ func (f *Facts) noteItem(seen Snapshot) {
 	if seen.Item != nil {
 		f.Copy.Item, f.ItemFound = *seen.Item, true
 	}
-	f.OnLoan, f.Queue.Requests, f.Slip = seen.OnLoan, seen.Requests, seen.Slip
+	f.OnLoan, f.Queue.Requests, f.Slip = seen.OnLoan != nil && *seen.OnLoan, seen.Requests, seen.Slip
 }
 
 // readShelf adds calls to the group that read location and material type of the item.

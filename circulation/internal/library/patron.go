@@ -87,6 +87,11 @@ type AutomatedBlock struct {
 	Message        string `json:"message"`
 }
 
+// AutomatedBlocks is a patron's list of them.
+type AutomatedBlocks struct {
+	Blocks []AutomatedBlock `json:"automatedPatronBlocks"`
+}
+
 // ProxyRelation lets one patron, the proxy, borrow for another, the sponsor (mod-users). Lock,
 // limit and loan are the sponsor's.
 type ProxyRelation struct {

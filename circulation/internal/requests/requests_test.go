@@ -59,7 +59,7 @@ func newLibrary() *fakeLibrary {
 func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
 	var seen library.Snapshot
 	if subjects.UserID == l.Patron.ID {
-		seen.User, seen.ManualBlocks, seen.AutomatedBlocks = &l.Patron, l.Manual, l.Automated
+		seen.User, seen.ManualBlocks, seen.AutomatedBlocks.Blocks = &l.Patron, l.Manual, l.Automated
 	}
 	item := l.Book
 	switch {
@@ -70,7 +70,7 @@ func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubje
 	}
 	seen.Item, seen.Holdings, seen.Requests = &item, library.Holdings{ID: shelfID, InstanceID: l.of}, l.Queue
 	seen.Instance, _ = l.Instance(context.Background(), l.of)
-	seen.OnLoan = l.loan != "" && item.ID == bookID
+	seen.OnLoan = new(l.loan != "" && item.ID == bookID)
 	return seen, nil
 }
 

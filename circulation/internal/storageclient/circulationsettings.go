@@ -6,6 +6,8 @@ import (
 	"net/http"
 )
 
+const writingSetting = "writing a circulation setting"
+
 // Settings implements httpapi.CirculationSettings.
 func (c *Client) Settings(ctx context.Context, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	return c.listPage(ctx, circulationSettings, query, offset, limit)
@@ -18,22 +20,18 @@ func (c *Client) Setting(ctx context.Context, id string) (json.RawMessage, error
 
 // CreateSetting implements httpapi.CirculationSettings.
 func (c *Client) CreateSetting(ctx context.Context, setting json.RawMessage) (json.RawMessage, error) {
-	return c.writeSetting(ctx, send(http.MethodPost, circulationSettings.path, setting, http.StatusCreated))
+	return c.writeSetting(ctx, send(writingSetting, http.MethodPost, circulationSettings.path, setting, http.StatusCreated))
 }
 
 // ReplaceSetting implements httpapi.CirculationSettings.
 func (c *Client) ReplaceSetting(ctx context.Context, id string, setting json.RawMessage) error {
-	r := getRecord(circulationSettings.path, id)
-	r.method, r.body, r.want = http.MethodPut, setting, http.StatusNoContent
-	_, err := c.writeSetting(ctx, r)
+	_, err := c.writeSetting(ctx, changeRecord(writingSetting, http.MethodPut, circulationSettings.path, id, setting))
 	return err
 }
 
 // DeleteSetting implements httpapi.CirculationSettings.
 func (c *Client) DeleteSetting(ctx context.Context, id string) error {
-	r := getRecord(circulationSettings.path, id)
-	r.method, r.want = http.MethodDelete, http.StatusNoContent
-	_, err := c.writeSetting(ctx, r)
+	_, err := c.writeSetting(ctx, changeRecord(writingSetting, http.MethodDelete, circulationSettings.path, id, nil))
 	return err
 }
 
@@ -44,6 +42,5 @@ func (c *Client) writeSetting(ctx context.Context, r request) (json.RawMessage, 
 		return nil, err
 	}
 	defer c.cache.Drop(key)
-	r.doing = "writing a circulation setting"
 	return c.do(ctx, r)
 }

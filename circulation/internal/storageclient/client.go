@@ -79,7 +79,7 @@ func (c *Client) Close() {
 
 // request is one call.
 type request struct {
-	doing    string // what the call is for; errors begin with it
+	doing    string // what the call is for; errors begin with it, unless it is empty
 	method   string
 	route    string // the path's template, for metrics and log
 	path     string
@@ -94,20 +94,33 @@ type request struct {
 }
 
 // get returns the request for what always exists: a collection, a count, a document.
-func get(path string, query url.Values) request {
-	return request{method: http.MethodGet, route: path, path: path, query: query, want: http.StatusOK}
+func get(doing, path string, query url.Values) request {
+	return request{doing: doing, method: http.MethodGet, route: path, path: path, query: query, want: http.StatusOK}
 }
 
 // getRecord returns the request for one record of a collection.
-func getRecord(collection, id string) request {
-	r := get(collection+"/"+id, nil)
+func getRecord(doing, collection, id string) request {
+	r := get(doing, collection+"/"+id, nil)
 	r.route, r.record = collection+"/{id}", true
 	return r
 }
 
+// changeRecord returns a request that changes a record and is answered without a body.
+func changeRecord(doing, method, collection, id string, body any) request {
+	r := getRecord(doing, collection, id)
+	r.method, r.body, r.want = method, body, http.StatusNoContent
+	return r
+}
+
 // send returns a request with a body.
-func send(method, path string, body any, want int) request {
-	return request{method: method, route: path, path: path, body: body, want: want}
+func send(doing, method, path string, body any, want int) request {
+	return request{doing: doing, method: method, route: path, path: path, body: body, want: want}
+}
+
+// settling returns r for the connections set apart: see transport.go.
+func (r request) settling() request {
+	r.settles = true
+	return r
 }
 
 // do makes the call and returns the answer's body.

@@ -215,7 +215,7 @@ func TestClient_DistinguishesTheCallersDeadlineFromItsOwn(t *testing.T) {
 	if f := (*fault.Error)(nil); !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &f) {
 		t.Errorf("got %v, want %v and no fault", err, context.DeadlineExceeded)
 	}
-	r := getRecord(items.path, someID)
+	r := getRecord("", items.path, someID)
 	r.timeout = 20 * time.Millisecond
 	if _, err := c.do(inTenant(t, "diku"), r); !fault.Is(err, fault.Timeout) {
 		t.Errorf("got %v, want %s", err, fault.Timeout)

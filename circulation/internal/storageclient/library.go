@@ -124,11 +124,6 @@ func (c *Client) Instances(ctx context.Context, ids []string) ([]library.Instanc
 	return listByID[library.Instance](ctx, c, instances, ids)
 }
 
-// LoanPolicies returns the ids of those of the policies that exist.
-func (c *Client) LoanPolicies(ctx context.Context, ids []string) ([]string, error) {
-	return c.listExisting(ctx, loanPolicies, ids)
-}
-
 // LoanPolicyRecords implements admin.LoanPolicies.
 func (c *Client) LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.LoanPolicy, error) {
 	found, err := listByID[json.RawMessage](ctx, c, loanPolicies, ids)
@@ -141,18 +136,12 @@ func (c *Client) LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.
 	return readable, err
 }
 
-// RequestPolicies returns the ids of those of the policies that exist.
-func (c *Client) RequestPolicies(ctx context.Context, ids []string) ([]string, error) {
-	return c.listExisting(ctx, requestPolicies, ids)
-}
+// policies are the collections of the kinds that storage has records of.
+var policies = map[policy.Kind]collection{policy.KindLoan: loanPolicies, policy.KindRequest: requestPolicies, policy.KindNotice: noticePolicies}
 
-// NoticePolicies returns the ids of those of the policies that exist.
-func (c *Client) NoticePolicies(ctx context.Context, ids []string) ([]string, error) {
-	return c.listExisting(ctx, noticePolicies, ids)
-}
-
-func (c *Client) listExisting(ctx context.Context, from collection, ids []string) ([]string, error) {
-	found, err := listByID[library.Named](ctx, c, from, ids)
+// ExistingPolicies implements httpapi.Rules.
+func (c *Client) ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error) {
+	found, err := listByID[library.Named](ctx, c, policies[kind], ids)
 	existing := make([]string, len(found))
 	for i, p := range found {
 		existing[i] = p.ID
@@ -188,8 +177,7 @@ func (c *Client) DeleteSessions(ctx context.Context, patronID, actionType string
 
 // deleteSession deletes a session; one that no longer exists is no error.
 func (c *Client) deleteSession(ctx context.Context, id string) error {
-	r := getRecord(patronActionSessions.path, id)
-	r.doing, r.method, r.want = "deleting a patron's session", http.MethodDelete, http.StatusNoContent
+	r := changeRecord("deleting a patron's session", http.MethodDelete, patronActionSessions.path, id, nil)
 	if _, err := c.do(ctx, r); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}

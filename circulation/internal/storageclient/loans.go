@@ -23,42 +23,14 @@ var checkOuts = collection{path: "/loan-storage/check-outs", settles: true}
 
 // CheckOut implements checkout.Committer.
 func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas.CheckOutResult, error) {
-	r := send(http.MethodPost, checkOuts.path, commit, http.StatusCreated)
-	r.doing, r.settles = "committing the check-out", true
+	r := send("committing the check-out", http.MethodPost, checkOuts.path, commit, http.StatusCreated).settling()
 	return call(ctx, c, r, "loan", func(result schemas.CheckOutResult) bool { return len(result.Loan) > 0 })
 }
 
 // Snapshot implements library.Records.
 func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
-	r := send(http.MethodPost, "/loan-storage/check-out-facts", subjects, http.StatusOK)
-	r.doing = "reading the facts of a check-out"
-	type answer struct {
-		User            *library.User           `json:"user"`
-		ProxyUser       *library.User           `json:"proxyUser"`
-		ProxyRelations  []library.ProxyRelation `json:"proxyRelations"`
-		ManualBlocks    []library.ManualBlock   `json:"manualBlocks"`
-		AutomatedBlocks struct {
-			Blocks []library.AutomatedBlock `json:"automatedPatronBlocks"`
-		} `json:"automatedBlocks"`
-		Item      *library.Item           `json:"item"`
-		Holdings  library.Holdings        `json:"holdings"`
-		Instance  library.Instance        `json:"instance"`
-		OnLoan    *bool                   `json:"onLoan"`
-		Requests  []schemas.QueuedRequest `json:"requests"`
-		OpenLoans []schemas.OpenLoans     `json:"openLoans"`
-		Slip      library.Slip            `json:"slip"`
-		Limits    []schemas.BlockLimit    `json:"blockLimits"`
-	}
-	a, err := call(ctx, c, r, "onLoan", func(a answer) bool { return a.OnLoan != nil })
-	if err != nil {
-		return library.Snapshot{}, err
-	}
-	return library.Snapshot{
-		User: a.User, ProxyUser: a.ProxyUser, ProxyRelations: a.ProxyRelations,
-		ManualBlocks: a.ManualBlocks, AutomatedBlocks: a.AutomatedBlocks.Blocks,
-		Item: a.Item, Holdings: a.Holdings, Instance: a.Instance, OnLoan: *a.OnLoan, Requests: a.Requests, OpenLoans: a.OpenLoans,
-		BlockLimits: a.Limits, Slip: a.Slip,
-	}, nil
+	r := send("reading the facts of a check-out", http.MethodPost, "/loan-storage/check-out-facts", subjects, http.StatusOK)
+	return call(ctx, c, r, "onLoan", func(seen library.Snapshot) bool { return seen.OnLoan != nil })
 }
 
 // CommittedLoan implements checkout.Committer.
@@ -72,8 +44,8 @@ func (c *Client) CommittedLoan(ctx context.Context, id string) (json.RawMessage,
 
 // ClaimCheckOut implements keyed.Storage.
 func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (keyed.Claimed, error) {
-	r := send(http.MethodPost, checkOutRequests, req, http.StatusCreated)
-	r.doing, r.or, r.settles = "claiming a check-out", http.StatusOK, true
+	r := send("claiming a check-out", http.MethodPost, checkOutRequests, req, http.StatusCreated).settling()
+	r.or = http.StatusOK
 	r.timeout = time.Duration(req.WaitMs)*time.Millisecond + lockMargin
 	claim, err := call(ctx, c, r, "loan id", func(claim schemas.CheckOutClaim) bool { return schemas.IsUUID(claim.LoanID) })
 	if err != nil {
@@ -124,33 +96,27 @@ func (c *Client) AnswerClaim(ctx context.Context, claimID string, a keyed.Answer
 }
 
 func (c *Client) changeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
-	r := getRecord(checkOutRequests, claimID)
-	r.doing, r.method, r.body, r.want = "changing the claim on a check-out", http.MethodPut, change, http.StatusNoContent
-	r.settles = true
-	_, err := c.do(ctx, r)
+	_, err := c.do(ctx, changeRecord("changing the claim on a check-out", http.MethodPut, checkOutRequests, claimID, change).settling())
 	return err
 }
 
 // CheckIn implements checkin.Returner.
 func (c *Client) CheckIn(ctx context.Context, commit schemas.CheckIn) (schemas.CheckInResult, error) {
-	r := send(http.MethodPost, "/loan-storage/check-ins", commit, http.StatusOK)
-	r.doing = "committing the check-in"
+	r := send("committing the check-in", http.MethodPost, "/loan-storage/check-ins", commit, http.StatusOK)
 	return call(ctx, c, r, "item", func(result schemas.CheckInResult) bool { return len(result.Item) > 0 })
 }
 
 // Renew implements renewal.Renewer.
 func (c *Client) Renew(ctx context.Context, renewal schemas.Renewal) (json.RawMessage, error) {
-	r := send(http.MethodPost, "/loan-storage/renewals", renewal, http.StatusOK)
-	r.doing = "committing the renewal"
+	r := send("committing the renewal", http.MethodPost, "/loan-storage/renewals", renewal, http.StatusOK)
 	result, err := call(ctx, c, r, "loan", func(result schemas.RenewalResult) bool { return len(result.Loan) > 0 })
 	return result.Loan, err
 }
 
 // ChangeLoan implements loans.Changer.
 func (c *Client) ChangeLoan(ctx context.Context, loanID string, change schemas.LoanChange) error {
-	r := getRecord(loans.path, loanID)
+	r := changeRecord("changing a loan", http.MethodPost, loans.path, loanID, change)
 	r.path, r.route = r.path+"/changes", r.route+"/changes"
-	r.doing, r.method, r.body, r.want = "changing a loan", http.MethodPost, change, http.StatusNoContent
 	_, err := c.do(ctx, r)
 	return err
 }
@@ -197,9 +163,7 @@ const (
 
 // Report implements reporter.Storage.
 func (c *Client) Report(ctx context.Context, report schemas.CheckOutReport) error {
-	r := send(http.MethodPost, historyPath, report, http.StatusNoContent)
-	r.doing = "reporting finished check-outs"
-	_, err := c.do(ctx, r)
+	_, err := c.do(ctx, send("reporting finished check-outs", http.MethodPost, historyPath, report, http.StatusNoContent))
 	return err
 }
 
@@ -212,14 +176,12 @@ func (c *Client) PastCheckOuts(ctx context.Context, f schemas.HistoryFilter) (sc
 	} {
 		setUnlessEmpty(query, name, value)
 	}
-	r := get(historyPath, query)
-	r.doing = "listing past check-outs"
+	r := get("listing past check-outs", historyPath, query)
 	return call(ctx, c, r, "checkOuts", func(page schemas.PastCheckOuts) bool { return page.CheckOuts != nil })
 }
 
 // Figures implements admin.Storage.
 func (c *Client) Figures(ctx context.Context, minutes int) (schemas.Figures, error) {
-	r := get(figuresPath, url.Values{"minutes": {strconv.Itoa(minutes)}})
-	r.doing = "reading the figures of check-outs"
+	r := get("reading the figures of check-outs", figuresPath, url.Values{"minutes": {strconv.Itoa(minutes)}})
 	return call(ctx, c, r, "minutes", func(figures schemas.Figures) bool { return len(figures.Minutes) > 0 })
 }

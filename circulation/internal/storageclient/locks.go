@@ -22,10 +22,10 @@ const (
 
 // Acquire implements checkout.Locker.
 func (c *Client) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
-	r := send(http.MethodPost, locksPath, schemas.CheckoutLockRequest{
+	r := send("acquiring the patron's lock", http.MethodPost, locksPath, schemas.CheckoutLockRequest{
 		UserID: req.UserID, TTLMs: new(int(req.TTL.Milliseconds())), RequestID: req.RequestID, WaitMs: int(req.Wait.Milliseconds()),
-	}, http.StatusCreated)
-	r.doing, r.timeout, r.settles = "acquiring the patron's lock", req.Wait+lockMargin, true
+	}, http.StatusCreated).settling()
+	r.timeout = req.Wait + lockMargin
 	lock, err := call(ctx, c, r, "lock id", func(lock schemas.CheckoutLock) bool { return schemas.IsUUID(lock.ID) })
 	return lock.ID, err
 }
@@ -43,9 +43,8 @@ func (c *Client) ReleaseDurably(ctx context.Context, lockID string) error {
 }
 
 func (c *Client) release(ctx context.Context, lockID string, query url.Values) error {
-	r := getRecord(locksPath, lockID)
-	r.doing, r.method, r.want = "releasing the patron's lock", http.MethodDelete, http.StatusNoContent
-	r.query, r.settles = query, true
+	r := changeRecord("releasing the patron's lock", http.MethodDelete, locksPath, lockID, nil).settling()
+	r.query = query
 	if _, err := c.do(ctx, r); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -54,9 +53,8 @@ func (c *Client) release(ctx context.Context, lockID string, query url.Values) e
 
 // ReleaseRequest implements checkout.Locker.
 func (c *Client) ReleaseRequest(ctx context.Context, userID, requestID string) error {
-	r := get(locksPath, url.Values{"userId": {userID}, "requestId": {requestID}})
-	r.doing, r.method, r.want = "releasing the lock of a request", http.MethodDelete, http.StatusNoContent
-	r.settles = true
+	r := get("releasing the lock of a request", locksPath, url.Values{"userId": {userID}, "requestId": {requestID}}).settling()
+	r.method, r.want = http.MethodDelete, http.StatusNoContent
 	_, err := c.do(ctx, r)
 	return err
 }
@@ -69,24 +67,21 @@ func (c *Client) Locks(ctx context.Context, f admin.LockFilter) (schemas.Checkou
 	if f.Outdated != nil {
 		query.Set("outdated", strconv.FormatBool(*f.Outdated))
 	}
-	r := get(locksPath, query)
-	r.doing = "listing locks"
+	r := get("listing locks", locksPath, query)
 	return call(ctx, c, r, "checkoutLocks", func(page schemas.CheckoutLocks) bool { return page.CheckoutLocks != nil })
 }
 
 // Lock implements admin.Storage.
 func (c *Client) Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error) {
-	r := getRecord(locksPath, lockID)
-	r.doing = "reading a lock"
-	return c.callLock(ctx, lockID, r)
+	return c.callLock(ctx, lockID, getRecord("reading a lock", locksPath, lockID))
 }
 
 // ForceRelease implements admin.Storage. Like Release it waits for a commit
 // that uses the lock.
 func (c *Client) ForceRelease(ctx context.Context, lockID string, reason schemas.ForcedRelease) (schemas.CheckoutLock, error) {
 	const action = "/forced-release"
-	r := getRecord(locksPath, lockID)
-	r.doing, r.method, r.body = "releasing a lock by force", http.MethodPost, reason
+	r := getRecord("releasing a lock by force", locksPath, lockID)
+	r.method, r.body = http.MethodPost, reason
 	r.route, r.path = r.route+action, r.path+action
 	return c.callLock(ctx, lockID, r)
 }
@@ -103,7 +98,6 @@ func (c *Client) callLock(ctx context.Context, lockID string, r request) (schema
 func (c *Client) LockChanges(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
 	query := pageQuery(offset, limit)
 	setUnlessEmpty(query, "kind", kind)
-	r := get(lockChangesPath, query)
-	r.doing = "listing changes of the check-out lock"
+	r := get("listing changes of the check-out lock", lockChangesPath, query)
 	return call(ctx, c, r, "changes", func(page schemas.LockChanges) bool { return page.Changes != nil })
 }

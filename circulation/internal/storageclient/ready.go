@@ -21,9 +21,8 @@ const readyTimeout = 4 * time.Second
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	r := get("/admin/health/ready", nil)
+	r := get("", "/admin/health/ready", nil).settling() // a probe that queues with the reads would end the instance under load
 	r.noTenant = true
-	r.settles = true // a probe that queues with the reads would end the instance under load
 	req, err := c.newRequest(ctx, r)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func findRecord[T any](ctx context.Context, c *Client, from collection, query st
 
 // listRecords returns at most limit records that match query.
 func listRecords[T any](ctx context.Context, c *Client, from collection, query string, limit int) ([]T, error) {
-	r := get(from.path, url.Values{"query": {query}, "limit": {strconv.Itoa(limit)}})
+	r := get("", from.path, url.Values{"query": {query}, "limit": {strconv.Itoa(limit)}})
 	envelope, err := readEnvelope(ctx, c, r, from)
 	if err != nil {
 		return nil, err
@@ -59,8 +59,7 @@ func listRecords[T any](ctx context.Context, c *Client, from collection, query s
 func (c *Client) listPage(ctx context.Context, from collection, query string, offset, limit int) ([]json.RawMessage, int, error) {
 	values := pageQuery(offset, limit)
 	setUnlessEmpty(values, "query", query)
-	r := get(from.path, values)
-	r.doing = "listing " + from.key
+	r := get("listing "+from.key, from.path, values)
 	envelope, err := readEnvelope(ctx, c, r, from)
 	if err != nil {
 		return nil, 0, err
@@ -135,7 +134,7 @@ func fetchRecord[T any](ctx context.Context, c *Client, from collection, id stri
 	if !schemas.IsUUID(id) {
 		return none, fault.New(fault.NotFound, "No record in %s has the id %q", from.path, id)
 	}
-	r := getRecord(from.path, id)
+	r := getRecord("", from.path, id)
 	r.settles = from.settles
 	body, err := c.do(ctx, r)
 	if err != nil {

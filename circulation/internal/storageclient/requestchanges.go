@@ -10,16 +10,16 @@ import (
 
 // ChangeRequest implements requests.Keeper.
 func (c *Client) ChangeRequest(ctx context.Context, change schemas.RequestChange) error {
-	r := send(http.MethodPost, "/request-storage/changes", change, http.StatusNoContent)
-	r.doing, r.record = "changing the request", true
+	r := send("changing the request", http.MethodPost, "/request-storage/changes", change, http.StatusNoContent)
+	r.record = true
 	_, err := c.do(ctx, r)
 	return err
 }
 
 // DeleteRequests implements requests.Keeper. It sends an empty query too, which storage refuses.
 func (c *Client) DeleteRequests(ctx context.Context, query string) error {
-	r := get(requests.path, url.Values{"query": {query}})
-	r.doing, r.method, r.want = "deleting requests", http.MethodDelete, http.StatusNoContent
+	r := get("deleting requests", requests.path, url.Values{"query": {query}})
+	r.method, r.want = http.MethodDelete, http.StatusNoContent
 	_, err := c.do(ctx, r)
 	return err
 }

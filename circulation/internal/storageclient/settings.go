@@ -13,6 +13,7 @@ import (
 
 const (
 	lockSettingsPath = "/check-out-lock-settings-storage"
+	aboutLock        = "lock settings"
 	rulesPath        = "/circulation-rules-storage"
 	// titleLevelSetting is the setting that switches requests for titles on (FOLIO).
 	titleLevelSetting = "generalTlr"
@@ -22,22 +23,21 @@ var circulationSettings = collection{path: "/circulation-settings-storage/circul
 
 // State implements settings.Storage.
 func (c *Client) State(ctx context.Context) (schemas.LockSettingsState, error) {
-	return c.callSettings(ctx, get(lockSettingsPath, nil))
+	return c.callSettings(ctx, get(aboutLock, lockSettingsPath, nil))
 }
 
 // Put implements settings.Storage.
 func (c *Client) Put(ctx context.Context, change schemas.LockSettingsChange) (schemas.LockSettingsState, error) {
-	return c.callSettings(ctx, send(http.MethodPut, lockSettingsPath, change, http.StatusOK))
+	return c.callSettings(ctx, send(aboutLock, http.MethodPut, lockSettingsPath, change, http.StatusOK))
 }
 
 // Announce implements settings.Storage.
 func (c *Client) Announce(ctx context.Context, e schemas.LockEnvironment) (schemas.LockSettingsState, error) {
-	return c.callSettings(ctx, send(http.MethodPost, lockSettingsPath+"/environment", e, http.StatusOK))
+	return c.callSettings(ctx, send(aboutLock, http.MethodPost, lockSettingsPath+"/environment", e, http.StatusOK))
 }
 
 // callSettings makes a call that is answered with the state of the lock settings.
 func (c *Client) callSettings(ctx context.Context, r request) (schemas.LockSettingsState, error) {
-	r.doing = "lock settings"
 	return call(ctx, c, r, "version", func(state schemas.LockSettingsState) bool { return state.Version != "" })
 }
 
@@ -70,7 +70,7 @@ func (c *Client) Rules(ctx context.Context) (*policy.Rules, error) {
 
 // StoredRules returns the tenant's rules as they are stored now.
 func (c *Client) StoredRules(ctx context.Context) (schemas.CirculationRules, error) {
-	return call[schemas.CirculationRules](ctx, c, get(rulesPath, nil), "", nil)
+	return call[schemas.CirculationRules](ctx, c, get("", rulesPath, nil), "", nil)
 }
 
 // PutRules replaces the tenant's rules. They are in force at once in this instance, and within
@@ -81,9 +81,8 @@ func (c *Client) PutRules(ctx context.Context, text string) error {
 		return err
 	}
 	defer c.cache.Drop(key)
-	r := send(http.MethodPut, rulesPath, schemas.CirculationRules{RulesAsText: text, PoliciesExist: true}, http.StatusNoContent)
-	r.doing = "writing the circulation rules"
-	_, err = c.do(ctx, r)
+	_, err = c.do(ctx, send("writing the circulation rules", http.MethodPut, rulesPath,
+		schemas.CirculationRules{RulesAsText: text, PoliciesExist: true}, http.StatusNoContent))
 	return err
 }
 

@@ -27,8 +27,8 @@ func TestClient_Snapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if seen.User == nil || seen.User.ID != "u" || seen.ProxyUser != nil || len(seen.ProxyRelations) != 1 || seen.Item == nil || seen.Item.Version != 3 ||
-		len(seen.ManualBlocks) != 1 || len(seen.AutomatedBlocks) != 1 || seen.AutomatedBlocks[0].Message != "too many" ||
-		seen.Holdings.InstanceID != "n" || seen.Instance.Title != "Moby Dick" || !seen.OnLoan || len(seen.Requests) != 1 || len(seen.OpenLoans) != 1 || seen.OpenLoans[0].Count != 2 {
+		len(seen.ManualBlocks) != 1 || len(seen.AutomatedBlocks.Blocks) != 1 || seen.AutomatedBlocks.Blocks[0].Message != "too many" ||
+		seen.Holdings.InstanceID != "n" || seen.Instance.Title != "Moby Dick" || seen.OnLoan == nil || !*seen.OnLoan || len(seen.Requests) != 1 || len(seen.OpenLoans) != 1 || seen.OpenLoans[0].Count != 2 {
 		t.Errorf("got %+v", seen)
 	}
 }

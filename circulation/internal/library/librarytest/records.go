@@ -97,7 +97,7 @@ func (r *Records) Snapshot(ctx context.Context, subjects schemas.CheckOutSubject
 	var seen library.Snapshot
 	if found, err := r.findUser(ctx, subjects); err == nil {
 		seen.User = &found
-		seen.ManualBlocks, seen.AutomatedBlocks = r.Manual, r.Automated
+		seen.ManualBlocks, seen.AutomatedBlocks.Blocks = r.Manual, r.Automated
 	}
 	if found, err := r.UserByBarcode(ctx, subjects.ProxyUserBarcode); err == nil {
 		seen.ProxyUser = &found
