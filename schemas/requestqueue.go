@@ -107,6 +107,17 @@ type Placement struct {
 	// TitleLevel makes the requests of the instance the queue, not those of the
 	// item alone.
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
+	// Recall goes with a recall of an item on loan.
+	Recall *LoanRecall `json:"recall,omitempty"`
+}
+
+// LoanRecall gives the open loan of a recalled item its new due date. The loan must be as the
+// caller judged it. A loan whose due date a recall has changed before stays as it is.
+type LoanRecall struct {
+	LoanID string `json:"loanId"`
+	// JudgedDueDate is that of the loan that was judged; absent is a loan without a due date.
+	JudgedDueDate string `json:"judgedDueDate,omitempty"`
+	DueDate       string `json:"dueDate"` // RFC 3339; it may be the judged one
 }
 
 // PlacedRequest is the answer to it. Item is absent when the request names none.

@@ -53,7 +53,7 @@ const (
 	RequestChanged Code = "REQUEST_CHANGED"
 	// LimitReached is a commit under the patron's lock that would exceed the item limit.
 	LimitReached Code = "LIMIT_REACHED"
-	// LoanChanged is a renewal that judged another state of the loan.
+	// LoanChanged is a renewal or a recall that judged another state of the loan.
 	LoanChanged Code = "LOAN_CHANGED"
 	// ClaimLost is a commit or an answer of a check-out whose Idempotency-Key
 	// another caller has claimed meanwhile.

@@ -22,6 +22,7 @@ type Placement struct {
 	TitleLevel bool
 
 	request records.Record
+	recall  *recall // nil unless the request recalls a loan
 }
 
 // The statuses of an item before and after a page.
@@ -51,6 +52,9 @@ func ParsePlacement(body []byte) (Placement, error) {
 	if !p.TitleLevel && request.Text("requestLevel") == titleLevel {
 		return Placement{}, newInvalid("request.requestLevel must be Item while there are no title-level requests", "request.requestLevel", titleLevel)
 	}
+	if p.recall = readRecall(doc.Object("recall")); p.recall != nil && (p.ItemID == uuid.Nil || request.Text("requestType") != recallType) {
+		return Placement{}, newInvalid("recall goes with a request.itemId and the request.requestType Recall", "recall.loanId", p.recall.loanID.String())
+	}
 	request["id"] = p.RequestID.String()
 	return p, nil
 }
@@ -59,10 +63,11 @@ func ParsePlacement(body []byte) (Placement, error) {
 const titleLevel = "Title"
 
 // SeenQueue is what the transaction of a placement read. It locked the instance before
-// the item, and the item before the queue.
+// the item, the item before the loan, and the loan before the queue.
 type SeenQueue struct {
 	Instance bool           // there is one with the request's instance id
 	Item     records.Record // nil if the request names none, or there is none
+	Loan     records.Record // the item's open loan, read if the placement ChangesLoan; nil if there is none
 	Request  records.Record // the one with the placement's request id; nil if there is none
 	Queue    Queue          // the open requests of the item or, for TitleLevel, of the instance
 	Now      time.Time      // the database's clock, read once after the last row was locked
@@ -73,11 +78,13 @@ type Placed struct {
 	Request records.Record
 	Item    records.Record // nil if there is none
 	Pages   bool           // the item is written too
+	Loan    records.Record // the item's loan as it is written; nil if it stays as it is
+	Event   Event          // zero unless the due date of the loan changes
 	// Repeated means that the placement was committed before: nothing is written.
 	Repeated bool
 }
 
-// Decide judges a placement. Faults: ItemChanged, Invalid.
+// Decide judges a placement. Faults: ItemChanged, LoanChanged, Invalid.
 func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Placed, error) {
 	if seen.Request != nil {
 		return p.repeat(seen)
@@ -117,7 +124,7 @@ func (p Placement) checkRepeated(queue Queue) error {
 }
 
 // appendRequest puts the request at the end of the queue. A page of an available item
-// sets the item's status.
+// sets the item's status. A hold and a recall change the loan of their item.
 func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Placed, error) {
 	last := 0
 	for _, r := range seen.Queue {
@@ -127,6 +134,9 @@ func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Placed, e
 	placed.Request["status"] = schemas.RequestNotYetFilled
 	placed.Request["position"] = last + 1
 	if err := completeRecord(ctx, seen.Now, records.Request(), placed.Request, nil); err != nil {
+		return Placed{}, err
+	}
+	if err := p.changeLoan(ctx, seen, &placed); err != nil {
 		return Placed{}, err
 	}
 	if p.request.Text("requestType") != page || seen.Item.Text("status.name") != available {

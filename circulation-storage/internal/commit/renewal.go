@@ -104,6 +104,9 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 	loan["action"], loan["dueDate"], loan["loanPolicyId"] = renewed, r.dueDate, r.policyID
 	loan["renewalCount"] = r.judgedCount + 1
 	delete(loan, "actionComment") // it belonged to the action before
+	if loan[changedByRecall] == true && !seen.Recalled {
+		loan[changedByRecall] = false // the next recall changes the new due date
+	}
 	if r.overridden {
 		loan["action"], loan["actionComment"] = renewedByStaff, r.comment
 	}

@@ -27,7 +27,7 @@ func readPlacement(ctx context.Context, tx pgx.Tx, p commit.Placement) (commit.S
 	var seen commit.SeenQueue
 	var request json.RawMessage
 	var b batch
-	rows := b.lockRows(rowLocks{instanceID: p.InstanceID, itemID: p.ItemID, queue: true, titleLevel: p.TitleLevel})
+	rows := b.lockRows(rowLocks{instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel})
 	b.query(placedRequestSQL, []any{p.RequestID}, &seen.Now, &request)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenQueue{}, fmt.Errorf("reading the queue of a request: %w", err)
@@ -37,11 +37,11 @@ func readPlacement(ctx context.Context, tx pgx.Tx, p commit.Placement) (commit.S
 	if seen.Request, err = decodeStored(request); err != nil {
 		return commit.SeenQueue{}, err
 	}
-	seen.Item, _, seen.Queue, err = rows.decode()
+	seen.Item, seen.Loan, seen.Queue, err = rows.decode()
 	return seen, err
 }
 
-// writePlacement returns both records as they are then. A repeat writes nothing.
+// writePlacement returns request and item as they are then. A repeat writes nothing.
 func writePlacement(ctx context.Context, tx pgx.Tx, p commit.Placement, placed commit.Placed) (schemas.PlacedRequest, error) {
 	var b batch
 	result := schemas.PlacedRequest{Request: json.RawMessage(b.encode(placed.Request))}
@@ -54,6 +54,12 @@ func writePlacement(ctx context.Context, tx pgx.Tx, p commit.Placement, placed c
 	b.storeRecord(insertRequestSQL, placed.Request, &result.Request)
 	if placed.Pages {
 		b.storeRecord(updateItemSQL, placed.Item, &result.Item)
+	}
+	if placed.Loan != nil {
+		b.storeRecord(updateLoanSQL, placed.Loan)
+	}
+	if placed.Event.Type != "" {
+		b.addEvent(placed.Event)
 	}
 	if err := b.send(ctx, tx); err != nil {
 		return schemas.PlacedRequest{}, explainWriteError("a request", err, p.Violation)

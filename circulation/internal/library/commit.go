@@ -73,7 +73,7 @@ func SendCommit[T any](ctx context.Context, send func(context.Context) (T, error
 // as refusals exclude that.
 func IsUnknown(err error) bool {
 	switch fault.CodeOf(err) {
-	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.Invalid,
+	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid,
 		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:
 		return false
 	default:

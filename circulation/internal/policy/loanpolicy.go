@@ -27,6 +27,7 @@ type LoanPolicy struct {
 	period    period
 	alternate *period // the period while a hold waits; nil for the usual one
 	renewals  renewals
+	recalls   recalls
 }
 
 // renewals are the terms of a policy's renewals.
@@ -70,6 +71,7 @@ func ParseLoanPolicy(raw []byte) (LoanPolicy, error) {
 				AlternateRenewalLoanPeriod  *period `json:"alternateRenewalLoanPeriod"`
 				RenewItemsWithRequest       bool    `json:"renewItemsWithRequest"`
 			} `json:"holds"`
+			Recalls recalls `json:"recalls"`
 		} `json:"requestManagement"`
 	}
 	if err := json.Unmarshal(raw, &record); err != nil {
@@ -80,6 +82,7 @@ func ParseLoanPolicy(raw []byte) (LoanPolicy, error) {
 		ID: record.ID, Name: record.Name, Loanable: record.Loanable,
 		ScheduleID: loans.FixedDueDateScheduleID, RenewalScheduleID: loans.FixedDueDateScheduleID,
 		profile: loans.ProfileID, period: loans.Period, alternate: holds.AlternateCheckoutLoanPeriod,
+		recalls: record.RequestManagement.Recalls,
 		renewals: renewals{
 			allowed: record.Renewable, unlimited: renewed.Unlimited, max: int(renewed.NumberAllowed), origin: renewed.RenewFromID,
 			withHolds: holds.RenewItemsWithRequest, whileHolds: holds.AlternateRenewalLoanPeriod,

@@ -29,13 +29,19 @@ func (p *period) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
+// FOLIO's codes of a period that is missing or has a wrong duration, at a renewal.
+const (
+	codeNoPeriod    = "LOAN_POLICY_RENEWAL_PERIOD_NOT_RECOGNIZED"
+	codeBadDuration = "LOAN_POLICY_RENEWAL_PERIOD_DURATION_INVALID"
+)
+
 // computeEnd returns the end of a period that begins at start. Its error is a *DueDateError.
 func (p period) computeEnd(start time.Time) (time.Time, error) {
 	if p.interval == "" || p.duration == nil {
-		return time.Time{}, &DueDateError{"the loan period in the loan policy is not recognised", "LOAN_POLICY_RENEWAL_PERIOD_NOT_RECOGNIZED"}
+		return time.Time{}, &DueDateError{"the loan period in the loan policy is not recognised", codeNoPeriod}
 	}
 	n := *p.duration
-	invalid := &DueDateError{fmt.Sprintf("the duration \"%d\" in the loan policy is invalid", n), "LOAN_POLICY_RENEWAL_PERIOD_DURATION_INVALID"}
+	invalid := &DueDateError{fmt.Sprintf("the duration \"%d\" in the loan policy is invalid", n), codeBadDuration}
 	if n <= 0 {
 		return time.Time{}, invalid
 	}

@@ -17,6 +17,7 @@ import (
 
 const (
 	page      = "Page"
+	recall    = "Recall"
 	holdShelf = "Hold Shelf"
 	forTitle  = "Title"
 )
@@ -36,8 +37,11 @@ type facts struct {
 
 // openLoan is the open loan of the item; zero for none.
 type openLoan struct {
-	ID     string `json:"id"`
-	UserID string `json:"userId"`
+	ID       string          `json:"id"`
+	UserID   string          `json:"userId"`
+	LoanDate library.Instant `json:"loanDate"`
+	DueDate  library.Instant `json:"dueDate"`
+	Recalled bool            `json:"dueDateChangedByRecall"`
 }
 
 // readFacts reads what the request is judged by.
@@ -80,7 +84,10 @@ func (s *Service) readLoan(ctx context.Context, f *facts) error {
 	if err != nil || !exists {
 		return err
 	}
-	return json.Unmarshal(raw, &f.loan)
+	if err := json.Unmarshal(raw, &f.loan); err != nil {
+		return fmt.Errorf("reading the stored loan: %w", err)
+	}
+	return nil
 }
 
 // readPolicy reads the request policy that the circulation rules choose. Fault: Internal for rules

@@ -15,8 +15,8 @@ import (
 
 // readDetails returns the details of a refusal; nil for another error.
 func readDetails(err error) fault.List {
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Code != fault.Invalid {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != fault.Invalid {
 		return nil
 	}
 	return f.Details

@@ -30,13 +30,15 @@ type Library interface {
 	OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error)
 	// Request returns a stored request.
 	Request(ctx context.Context, id string) (json.RawMessage, error)
-	// RequestPolicy may be two seconds old.
+	User(ctx context.Context, id string) (library.User, error)
+	// These may be two seconds old.
 	RequestPolicy(ctx context.Context, id string) (policy.RequestPolicy, error)
+	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 }
 
-// Placer puts a request at the end of its queue and changes the item's status with it, wholly or
-// not at all. A repeat with the same id gets the same answer. Faults that say it did not happen:
-// ItemChanged, RequestChanged, Invalid.
+// Placer puts a request at the end of its queue and changes item and loan with it, wholly or not at
+// all. A repeat with the same id gets the same answer. Faults that say it did not happen:
+// ItemChanged, LoanChanged, RequestChanged, Invalid.
 type Placer interface {
 	Place(ctx context.Context, p schemas.Placement) (schemas.PlacedRequest, error)
 }
@@ -47,20 +49,21 @@ type Service struct {
 	Placer  Placer
 	Keeper  Keeper
 	Log     *slog.Logger
-	// Now is the time by which a patron's expiration and blocks are judged.
+	// Now is the time by which a patron's expiration, blocks and new due dates are judged.
 	Now func() time.Time
 }
 
 // Create places the request in the body of POST /circulation/requests and returns it as stored:
 // open, not yet filled, at the end of its queue. A page of an available item makes it Paged. A page
-// for a title takes any available copy.
+// for a title takes any available copy. A recall changes the due date of the item's loan.
 //
 // A body with the id of a stored request is a repeat, whose answer was lost: it returns that
 // request, as it is by now.
 //
 // Faults: Malformed for a body that is no JSON; Invalid with FOLIO's messages for everything that
-// is wrong; ItemChanged if the item keeps changing; Internal for faults of stored configuration. A
-// request whose outcome is unknown may be sent again, with an id.
+// is wrong; ItemChanged, LoanChanged and RequestChanged if others keep changing item, loan or queue;
+// Internal for faults of stored configuration. A request whose outcome is unknown may be sent again,
+// with an id.
 func (s *Service) Create(ctx context.Context, body []byte) (json.RawMessage, error) {
 	w, err := s.parseWish(ctx, body)
 	if err != nil {
@@ -70,7 +73,7 @@ func (s *Service) Create(ctx context.Context, body []byte) (json.RawMessage, err
 		return stored, err
 	}
 	placed, err := s.place(ctx, w)
-	if fault.Is(err, fault.ItemChanged) || fault.Is(err, fault.RequestChanged) {
+	if fault.Is(err, fault.ItemChanged) || fault.Is(err, fault.LoanChanged) || fault.Is(err, fault.RequestChanged) {
 		placed, err = s.place(ctx, w)
 	}
 	if err == nil {
@@ -112,6 +115,11 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 	placement, err := w.makePlacement(f)
 	if err != nil {
 		return schemas.PlacedRequest{}, err
+	}
+	if w.record.RequestType == recall && f.loan.ID != "" {
+		if placement.Recall, err = s.recallLoan(ctx, f); err != nil {
+			return schemas.PlacedRequest{}, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return schemas.PlacedRequest{}, err // nothing is written for a client that left

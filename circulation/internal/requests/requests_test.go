@@ -27,6 +27,7 @@ const (
 	otherID = "d9cd0bed-1b49-4b5e-a7bd-064b8d177231"
 	deskID  = "3a40852d-49fd-4df2-a1f9-6e2641a6e91f"
 	wishID  = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
+	benID   = "6a1c9b0e-52f1-4a0c-8f58-3d1f0c5b7a11"
 	loanID  = "5c8f6e1a-3b0e-4f0c-9d3c-0a1b2c3d4e5f"
 )
 
@@ -50,7 +51,7 @@ func newLibrary() *fakeLibrary {
 	r := librarytest.New()
 	r.Book.Status.Name, r.Book.HoldingsRecordID = "Checked out", shelfID
 	return &fakeLibrary{
-		Records: r, of: titleID, pickup: true, loan: `{"id":"` + loanID + `","userId":"` + librarytest.CanLendID + `"}`,
+		Records: r, of: titleID, pickup: true, loan: `{"id":"` + loanID + `","userId":"` + benID + `","loanDate":"2026-02-20T10:00:00Z","dueDate":"2026-03-20T10:00:00.123456Z"}`,
 		allowed: `{"id":"p","requestTypes":["Hold","Page","Recall"]}`,
 	}
 }
@@ -118,6 +119,21 @@ func (l *fakeLibrary) Request(_ context.Context, id string) (json.RawMessage, er
 		return nil, errNone
 	}
 	return json.RawMessage(l.stored), nil
+}
+
+// User implements requests.Library. Ben borrows the book.
+func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
+	if id != benID {
+		return library.User{}, errNone
+	}
+	return library.User{ID: benID, PatronGroup: librarytest.AdultsID}, nil
+}
+
+func (l *fakeLibrary) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
+	if l.NoPolicy {
+		return policy.LoanPolicy{}, errNone
+	}
+	return policy.ParseLoanPolicy([]byte(l.Policy))
 }
 
 func (l *fakeLibrary) RequestPolicy(context.Context, string) (p policy.RequestPolicy, err error) {

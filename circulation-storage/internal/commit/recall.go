@@ -1,0 +1,86 @@
+package commit
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas/fault"
+)
+
+// recall is the new due date of the open loan of a recalled item.
+type recall struct {
+	loanID        uuid.UUID
+	judgedDueDate string // "" for a loan without one
+	dueDate       string // as sent
+}
+
+// The types of requests that change the loan of their item, and the actions of such a loan.
+const (
+	recallType       = "Recall"
+	holdType         = "Hold"
+	actionOfRecall   = "recallrequested"
+	actionOfHold     = "holdrequested"
+	changedByRecall  = "dueDateChangedByRecall"
+	remindersOfFines = "reminders"
+)
+
+// readRecall reads a recall that the schema has checked; nil if there is none.
+func readRecall(doc records.Record) *recall {
+	if doc == nil {
+		return nil
+	}
+	return &recall{loanID: readID(doc, "loanId"), judgedDueDate: doc.Text("judgedDueDate"), dueDate: doc.Text("dueDate")}
+}
+
+// ChangesLoan reports whether the request changes the open loan of its item.
+func (p Placement) ChangesLoan() bool {
+	kind := p.request.Text("requestType")
+	return p.ItemID != uuid.Nil && (kind == holdType || kind == recallType)
+}
+
+// changeLoan adds the item's loan to what is written, if the request changes it. A hold changes its
+// action. A recall also sets the due date, once: a loan whose date was changed by another recall
+// stays as it is. So does one whose caller sent no recall. Fault: LoanChanged.
+func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, placed *Placed) error {
+	recalls := p.request.Text("requestType") == recallType
+	switch {
+	case !p.ChangesLoan(), recalls && (p.recall == nil || seen.Loan[changedByRecall] == true):
+		return nil
+	case recalls:
+		if err := p.recall.check(seen.Loan); err != nil {
+			return err
+		}
+	case seen.Loan == nil:
+		return nil
+	}
+	loan := clone(seen.Loan)
+	loan["action"], loan["itemStatus"] = actionOfHold, seen.Item.Text("status.name")
+	delete(loan, "actionComment") // it belonged to the action before
+	if recalls {
+		loan["action"], loan["dueDate"], loan[changedByRecall] = actionOfRecall, p.recall.dueDate, true
+		delete(loan, remindersOfFines) // FOLIO counts them from the due date
+	}
+	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
+		return err
+	}
+	placed.Loan = loan
+	if recalls && !readInstant(p.recall.dueDate).Equal(readInstant(p.recall.judgedDueDate)) {
+		placed.Event = newEvent(ctx, LoanDueDateChanged, map[string]string{
+			"loanId": loan.ID(), "userId": loan.Text("userId"), "itemId": p.ItemID.String(), "dueDate": p.recall.dueDate,
+		})
+	}
+	return nil
+}
+
+// check refuses a recall of a loan that is not as the caller judged it. Fault: LoanChanged.
+func (r *recall) check(loan records.Record) error {
+	switch {
+	case loan == nil || readID(loan, "id") != r.loanID:
+		return fault.New(fault.LoanChanged, "The loan %s is not the open one of the item: read it again", r.loanID)
+	case !readInstant(loan.Text("dueDate")).Equal(readInstant(r.judgedDueDate)):
+		return fault.New(fault.LoanChanged, "The loan %s has another due date: read it again", r.loanID)
+	}
+	return nil
+}
