@@ -34,7 +34,7 @@ func TestCheckIn_ClosesTheLoan(t *testing.T) {
 		"loan.borrower.barcode": patron, "loan.item.title": "Interesting Times", "item.id": itemID, "item.barcode": barcode,
 		"item.status.name": "Available", "item.location.name": "Main", "inHouseUse": false,
 	})
-	checkTime(t, in, "loan.returnDate", "2026-10-01T09:30:00Z")
+	checkParts(t, "answer", in, record{"loan.returnDate": "2026-10-01T09:30:00.000Z"})
 	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{
 		"status.name": "Available", "lastCheckIn.servicePointId": p.ServicePointID,
 	})

@@ -46,7 +46,7 @@ func New(o Options, routes []Route) http.Handler {
 	e.HTTPErrorHandler = o.writeError
 	chain := func(c echo.Context) error { return c.Handler()(c) } // the route, or Echo's 404 and 405
 	for _, m := range slices.Backward([]echo.MiddlewareFunc{
-		o.observe(newHTTPMetrics(o.Registry)),
+		o.observe(newHTTPMetrics(o.Registry), listTimeouts(routes)),
 		middleware.RecoverWithConfig(middleware.RecoverConfig{
 			DisableErrorHandler: true, // the panic goes on as an error, to writeError
 			LogErrorFunc: func(c echo.Context, err error, stack []byte) error {

@@ -272,3 +272,40 @@ func TestNew_ServesPlatformEndpointsWithoutATenant(t *testing.T) {
 		t.Errorf("a known path with another method: %d", w.Code)
 	}
 }
+
+// A route with a time-out of its own outlasts the service's, and also the server's bound on writing.
+func TestRoute_Timeout(t *testing.T) {
+	t.Parallel()
+	const short = 100 * time.Millisecond
+	work := web.Empty(http.StatusNoContent, func(c echo.Context) error {
+		select {
+		case <-c.Request().Context().Done():
+			return c.Request().Context().Err()
+		case <-time.After(4 * short):
+			return nil
+		}
+	})
+	server := httptest.NewUnstartedServer(web.New(web.Options{
+		Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), RequestTimeout: short, BodyLimit: 100,
+	}, []web.Route{
+		{Method: http.MethodPost, Path: "/short", Endpoint: work, NoTenant: true},
+		{Method: http.MethodPost, Path: "/long", Endpoint: work, NoTenant: true, Timeout: time.Minute},
+	}))
+	server.Config.WriteTimeout = 2 * short
+	server.Start()
+	t.Cleanup(server.Close)
+	for path, want := range map[string]int{"/short": http.StatusGatewayTimeout, "/long": http.StatusNoContent} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := server.Client().Do(r)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if _ = a.Body.Close(); a.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, a.StatusCode, want)
+		}
+	}
+}

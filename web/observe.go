@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -38,13 +39,20 @@ func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
 // observe puts the call and the time-out into the request's only context, and logs and
 // measures the request when it is answered. It is outermost, so an error is written before
 // it reads the status. Later checks complete the call.
-func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
+func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			start := time.Now()
 			r := c.Request()
 			call := readCall(r)
-			ctx, cancel := context.WithTimeout(okapi.Carry(r.Context(), &call), o.RequestTimeout)
+			timeout, own := timeouts[routeKey{r.Method, c.Path()}]
+			if own {
+				// The server's WriteTimeout is for RequestTimeout. Setting it fails only if the client left.
+				_ = http.NewResponseController(c.Response()).SetWriteDeadline(start.Add(timeout + config.FinishMargin))
+			} else {
+				timeout = o.RequestTimeout
+			}
+			ctx, cancel := context.WithTimeout(okapi.Carry(r.Context(), &call), timeout)
 			defer cancel()
 			c.SetRequest(r.WithContext(ctx))
 			c.Response().Header().Set(okapi.RequestIDHeader, call.RequestID)
@@ -63,6 +71,19 @@ func (o Options) observe(m *httpMetrics) echo.MiddlewareFunc {
 			return nil
 		}
 	}
+}
+
+type routeKey struct{ method, path string }
+
+// listTimeouts returns the routes with time-outs of their own.
+func listTimeouts(routes []Route) map[routeKey]time.Duration {
+	timeouts := map[routeKey]time.Duration{}
+	for _, r := range routes {
+		if r.Timeout > 0 {
+			timeouts[routeKey{r.Method, r.Path}] = r.Timeout
+		}
+	}
+	return timeouts
 }
 
 // unknownRoute stands for every path that has no route.

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
@@ -25,6 +26,8 @@ type Route struct {
 	Endpoint Endpoint
 	// Guards run before the parameters and the body are read, the first one outermost.
 	Guards []echo.MiddlewareFunc
+	// Timeout bounds the work for a request instead of the service's RequestTimeout; 0 leaves that.
+	Timeout time.Duration
 	// NoTenant is for platform endpoints, which serve no tenant's records.
 	NoTenant bool
 	// Uncompressed is for answers that stream, and for pages that show a secret

@@ -112,7 +112,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 		httpapi.CheckOutRequestRoutes(postgres.NewClaimStore(db)),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),
-		httpapi.TenantRoutes(db, sample.New(records, rules)),
+		httpapi.TenantRoutes(db, sample.New(records, rules), cfg.InstallTimeout),
 		httpapi.RecordRoutes(records),
 		httpapi.RequestBatchRoutes(records),
 		httpapi.RequestQueueRoutes(commits),

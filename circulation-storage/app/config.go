@@ -22,6 +22,8 @@ type Config struct {
 	// Tenants are installed, or upgraded, before the service starts to serve. If it is
 	// empty, POST /_/tenant or the command migrate installs tenants.
 	Tenants []string `env:"TENANTS"`
+	// InstallTimeout bounds POST /_/tenant, which may migrate and load many records.
+	InstallTimeout time.Duration `env:"INSTALL_TIMEOUT" envDefault:"10m"`
 	// LockTTLMs is the time to live of a lock whose request names none, in ms.
 	LockTTLMs int `env:"LOCK_TTL_MS" envDefault:"3000"`
 	// LockSweepInterval is how often old rows are deleted; see sweptRows.
@@ -41,6 +43,7 @@ const leastRequestTimeout = schemas.MaxLockWaitMs*time.Millisecond + 5*time.Seco
 func (c *Config) Validate() error {
 	errs := []error{
 		c.HTTP.Validate(leastRequestTimeout), c.Log.Validate(), c.Database.Validate(),
+		config.CheckRange("INSTALL_TIMEOUT", c.InstallTimeout, c.HTTP.RequestTimeout, time.Hour, "REQUEST_TIMEOUT to 1h"),
 		config.CheckRange("LOCK_TTL_MS", c.LockTTLMs, schemas.MinLockTTLMs, schemas.MaxLockTTLMs),
 		config.CheckRange("LOCK_SWEEP_INTERVAL", c.LockSweepInterval, time.Second, 24*time.Hour, "1s to 24h"),
 		config.CheckRange("HISTORY_RETENTION", c.HistoryRetention, time.Hour, 365*24*time.Hour, "1h to 8760h"),

@@ -255,7 +255,7 @@ func TestTenantRoutes_InstallAndPurge(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)
 	p := &platform{}
-	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, p), commitRoutes(db)))
+	a := newAPI(t, slices.Concat(httpapi.TenantRoutes(db, p, time.Minute), commitRoutes(db)))
 	of := map[string]string{okapi.TenantHeader: id.String()}
 	for _, step := range []struct {
 		what, method, path, body string

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/schemas/okapi"
@@ -81,7 +82,7 @@ func TestTenantRoutes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := &platform{failAt: tt.failAt}
-			a := newAPI(t, httpapi.TenantRoutes(p, p))
+			a := newAPI(t, httpapi.TenantRoutes(p, p, time.Minute))
 			got := a.call(http.MethodPost, "/_/tenant", tt.body, nil)
 			if got.Code != tt.status || !slices.Equal(p.done, tt.done) {
 				t.Errorf("got %d %s after %q, want %d after %q", got.Code, got.Body, p.done, tt.status, tt.done)
@@ -97,7 +98,7 @@ func TestTenantRoutes_RequireATenant(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "Diku", "di ku", `d"; DROP SCHEMA x`, strings.Repeat("d", 32)} {
 		p := &platform{}
-		a := newAPI(t, httpapi.TenantRoutes(p, p))
+		a := newAPI(t, httpapi.TenantRoutes(p, p, time.Minute))
 		got := a.call(http.MethodPost, "/_/tenant", `{"module_to":"m"}`, map[string]string{okapi.TenantHeader: name})
 		if got.Code != http.StatusBadRequest || len(p.done) > 0 {
 			t.Errorf("tenant %q: got %d after %q, want 400 and nothing done", name, got.Code, p.done)
@@ -105,9 +106,17 @@ func TestTenantRoutes_RequireATenant(t *testing.T) {
 	}
 }
 
+// An installation on a slow machine outlasts REQUEST_TIMEOUT.
+func TestTenantRoutes_HaveATimeoutOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	if got := httpapi.TenantRoutes(&platform{}, &platform{}, time.Hour)[0]; got.Method != http.MethodPost || got.Timeout != time.Hour {
+		t.Errorf("%s %s has the time-out %s, want that of installations", got.Method, got.Path, got.Timeout)
+	}
+}
+
 func TestTenantRoutes_HaveNoJobs(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, httpapi.TenantRoutes(&platform{}, &platform{}))
+	a := newAPI(t, httpapi.TenantRoutes(&platform{}, &platform{}, time.Minute))
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
 		if got := a.call(method, "/_/tenant/0bab56e5-1ab6-4ac2-afdf-8b2df0434378", "", nil); got.Code != http.StatusNotFound {
 			t.Errorf("%s: got %d, want 404", method, got.Code)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -87,11 +88,14 @@ type tenantHandlers struct {
 
 // TenantRoutes are the calls with which the platform installs, upgrades and
 // purges a tenant. The work is done before the answer, because not every caller
-// polls for a job; so there are no jobs.
-func TenantRoutes(tenants Tenants, loader Loader) []web.Route {
+// polls for a job; so there are no jobs. timeout bounds the work.
+func TenantRoutes(tenants Tenants, loader Loader, timeout time.Duration) []web.Route {
 	h := tenantHandlers{tenants: tenants, loader: loader}
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/_/tenant", Body: tenantAttributes{}, Endpoint: web.Empty(http.StatusNoContent, h.post), NoTenant: true},
+		{
+			Method: http.MethodPost, Path: "/_/tenant", Body: tenantAttributes{}, Endpoint: web.Empty(http.StatusNoContent, h.post),
+			Timeout: timeout, NoTenant: true,
+		},
 		{Method: http.MethodGet, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
 		{Method: http.MethodDelete, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -87,7 +86,7 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 			fmt.Sprintf("No item with barcode %s exists", req.ItemBarcode), fault.Param("itemBarcode", req.ItemBarcode)))
 	}
 	commit := schemas.CheckIn{
-		ID: uuid.NewString(), ItemID: facts.Copy.Item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.UTC().Format(time.RFC3339Nano),
+		ID: uuid.NewString(), ItemID: facts.Copy.Item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.Text(),
 		StaffMemberID: okapi.FromContext(ctx).UserID, SessionID: req.SessionID,
 	}
 	returned, err := s.checkInItem(ctx, req, facts, commit)

@@ -116,7 +116,7 @@ func TestCheckIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := schemas.CheckIn{
-		ItemID: librarytest.BookItemID, ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T08:00:00Z", ItemVersion: 4,
+		ItemID: librarytest.BookItemID, ServicePointID: librarytest.DeskID, CheckInDate: "2026-03-02T08:00:00.000Z", ItemVersion: 4,
 		ItemStatus: "Available", StaffMemberID: staffID,
 	}
 	if len(d.checkIns) > 0 && schemas.IsUUID(d.checkIns[0].ID) {
