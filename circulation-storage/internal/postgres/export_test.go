@@ -80,7 +80,7 @@ const (
 var (
 	GroupSettingsSQL = groupSettingsSQL
 	DeleteLocksSQL   = deleteLocksSQL
-	JudgeLocksSQL    = judgeLocksSQL
+	PeekLocksSQL     = peekLocksSQL
 )
 
 // CallsWaiting returns how many acquires and releases wait for the tenant's next group, -1
@@ -89,7 +89,10 @@ func (s *LockStore) CallsWaiting(tenant okapi.Tenant) (acquires, releases int) {
 	return s.acquires.count(tenant), s.releases.count(tenant)
 }
 
-func (g *groups[Q]) count(tenant okapi.Tenant) int {
+// PeeksWaiting is CallsWaiting for reads.
+func (s *LockStore) PeeksWaiting(tenant okapi.Tenant) int { return s.peeks.count(tenant) }
+
+func (g *groups[Q, A]) count(tenant okapi.Tenant) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if waiting, underWay := g.waiting[tenant]; underWay {
@@ -100,7 +103,7 @@ func (g *groups[Q]) count(tenant okapi.Tenant) int {
 
 // TenantsInGroups returns how many tenants the groups know.
 func (s *LockStore) TenantsInGroups() int {
-	return len(s.acquires.waiting) + len(s.releases.waiting)
+	return len(s.acquires.waiting) + len(s.releases.waiting) + len(s.peeks.waiting)
 }
 
 // AcquireGroup sends acquires as one group and returns the error of its statement.
@@ -113,10 +116,10 @@ func (s *LockStore) ReleaseGroup(ctx context.Context, ids []uuid.UUID) error {
 	return sendGroup(ctx, s.releases, ids)
 }
 
-func sendGroup[Q any](ctx context.Context, g *groups[Q], asked []Q) error {
-	group := make([]*member[Q], len(asked))
+func sendGroup[Q, A any](ctx context.Context, g *groups[Q, A], asked []Q) error {
+	group := make([]*member[Q, A], len(asked))
 	for i, q := range asked {
-		group[i] = &member[Q]{asked: q, err: errNoAnswer}
+		group[i] = &member[Q, A]{asked: q, err: errNoAnswer}
 	}
 	conn, err := g.pool.Acquire(ctx)
 	if err != nil {

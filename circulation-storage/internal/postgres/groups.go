@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/database"
 	"checkoutlock/schemas/okapi"
 )
@@ -29,23 +28,23 @@ const groupTimeout = 5 * time.Second
 //   - Members are answered after the group's transaction has committed.
 //   - If the transaction did not happen, each member gets errRunAlone. If nothing is known
 //     of it, each gets the error, because a second run could grant a lock twice.
-type groups[Q any] struct {
+type groups[Q, A any] struct {
 	pool *pgxpool.Pool
 	// send answers all members, or returns an error. A group has at least one.
-	send func(ctx context.Context, conn *pgxpool.Conn, group []*member[Q]) error
+	send func(ctx context.Context, conn *pgxpool.Conn, group []*member[Q, A]) error
 
 	mu sync.Mutex
 	// waiting are the calls of the next group, by tenant. A tenant is a key only while a
 	// group of it is under way.
-	waiting map[okapi.Tenant][]*member[Q]
+	waiting map[okapi.Tenant][]*member[Q, A]
 }
 
 // member is one call of a group, and its answer.
-type member[Q any] struct {
-	asked Q
-	lock  lock.Lock
-	err   error
-	leads chan bool // true to send the next group, false when answered
+type member[Q, A any] struct {
+	asked  Q
+	answer A
+	err    error
+	leads  chan bool // true to send the next group, false when answered
 }
 
 // errRunAlone is the answer of a group that did nothing for the member. The member runs
@@ -54,38 +53,39 @@ var errRunAlone = errors.New("run the statement for a single call")
 
 var errNoAnswer = errors.New("the group ended without an answer")
 
-func newGroups[Q any](pool *pgxpool.Pool, send func(context.Context, *pgxpool.Conn, []*member[Q]) error) *groups[Q] {
-	return &groups[Q]{pool: pool, send: send, waiting: map[okapi.Tenant][]*member[Q]{}}
+func newGroups[Q, A any](pool *pgxpool.Pool, send func(context.Context, *pgxpool.Conn, []*member[Q, A]) error) *groups[Q, A] {
+	return &groups[Q, A]{pool: pool, send: send, waiting: map[okapi.Tenant][]*member[Q, A]{}}
 }
 
 // run returns the answer to one call.
-func (g *groups[Q]) run(ctx context.Context, asked Q) (lock.Lock, error) {
+func (g *groups[Q, A]) run(ctx context.Context, asked Q) (A, error) {
+	var none A
 	tenant, err := okapi.TenantFrom(ctx)
 	if err != nil {
-		return lock.Lock{}, errNoTenant
+		return none, errNoTenant
 	}
-	m := &member[Q]{asked: asked, err: errNoAnswer, leads: make(chan bool, 1)}
+	m := &member[Q, A]{asked: asked, err: errNoAnswer, leads: make(chan bool, 1)}
 	if g.enter(tenant, m) {
 		g.lead(ctx, tenant, m)
-		return m.lock, m.err
+		return m.answer, m.err
 	}
 	var leads bool
 	select {
 	case leads = <-m.leads:
 	case <-ctx.Done():
 		if g.leave(tenant, m) {
-			return lock.Lock{}, fmt.Errorf("waiting for a group: %w", ctx.Err())
+			return none, fmt.Errorf("waiting for a group: %w", ctx.Err())
 		}
 		leads = <-m.leads
 	}
 	if leads {
 		g.lead(ctx, tenant, m)
 	}
-	return m.lock, m.err
+	return m.answer, m.err
 }
 
 // enter reports whether m leads, because no group of the tenant is under way. Else m waits.
-func (g *groups[Q]) enter(tenant okapi.Tenant, m *member[Q]) bool {
+func (g *groups[Q, A]) enter(tenant okapi.Tenant, m *member[Q, A]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	waiting, underWay := g.waiting[tenant]
@@ -98,7 +98,7 @@ func (g *groups[Q]) enter(tenant okapi.Tenant, m *member[Q]) bool {
 }
 
 // leave reports whether m was still waiting. Else it leads, or is answered.
-func (g *groups[Q]) leave(tenant okapi.Tenant, m *member[Q]) bool {
+func (g *groups[Q, A]) leave(tenant okapi.Tenant, m *member[Q, A]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	waiting := g.waiting[tenant]
@@ -111,8 +111,8 @@ func (g *groups[Q]) leave(tenant okapi.Tenant, m *member[Q]) bool {
 }
 
 // lead sends a group of m and all that wait, and answers them.
-func (g *groups[Q]) lead(ctx context.Context, tenant okapi.Tenant, m *member[Q]) {
-	group := []*member[Q]{m}
+func (g *groups[Q, A]) lead(ctx context.Context, tenant okapi.Tenant, m *member[Q, A]) {
+	group := []*member[Q, A]{m}
 	defer func() { // also after a panic, which must not block the tenant
 		g.endGroup(tenant)
 		for _, other := range group[1:] {
@@ -142,7 +142,7 @@ func (g *groups[Q]) lead(ctx context.Context, tenant okapi.Tenant, m *member[Q])
 	}
 }
 
-func (g *groups[Q]) takeWaiting(tenant okapi.Tenant) []*member[Q] {
+func (g *groups[Q, A]) takeWaiting(tenant okapi.Tenant) []*member[Q, A] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	waiting := g.waiting[tenant]
@@ -152,7 +152,7 @@ func (g *groups[Q]) takeWaiting(tenant okapi.Tenant) []*member[Q] {
 
 // endGroup lets the first that waits lead the next group. It forgets a tenant for which
 // no call waits.
-func (g *groups[Q]) endGroup(tenant okapi.Tenant) {
+func (g *groups[Q, A]) endGroup(tenant okapi.Tenant) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	waiting := g.waiting[tenant]
@@ -164,7 +164,7 @@ func (g *groups[Q]) endGroup(tenant okapi.Tenant) {
 	waiting[0].leads <- true
 }
 
-func answerAll[Q any](group []*member[Q], err error) {
+func answerAll[Q, A any](group []*member[Q, A], err error) {
 	for _, m := range group {
 		m.err = err
 	}

@@ -18,6 +18,11 @@ import (
 // in a circle. A member that a statement cannot serve within groupLockTimeout runs alone,
 // so that a commit that uses one patron's lock does not stop the others.
 
+type (
+	acquire = member[lock.Request, lock.Lock]
+	release = member[uuid.UUID, lock.Lock]
+)
+
 // insertLockSQL is insertLocksSQL for one call, in one statement.
 const insertLockSQL = `
 WITH settings AS MATERIALIZED (SELECT set_config('lock_timeout', '` + groupLockTimeout + `', true), ` + notDurable + `)
@@ -34,18 +39,10 @@ SELECT gen_random_uuid(), r.user_id, clock_timestamp(), r.ttl_ms, r.request_id, 
 ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO NOTHING
 RETURNING l.user_id, l.id, l.creation_date`
 
-// judgeLocksSQL reads, for each request, whether acquireSQL could grant it the lock. The
-// subquery keeps one index lookup for each.
-var judgeLocksSQL = `
-SELECT l.id IS NULL OR coalesce(l.request_id = r.request_id, false) OR ` + outdatedBy("least(l.ttl_ms, r.ttl_ms)", "interval '0'") + `
-  FROM unnest($1::uuid[], $2::bigint[], $3::uuid[]) WITH ORDINALITY AS r (user_id, ttl_ms, request_id, n)
-  LEFT JOIN LATERAL (SELECT * FROM {schema}.check_out_lock WHERE user_id = r.user_id LIMIT 1) l ON true
- ORDER BY r.n`
-
 // sendAcquires grants the locks of patrons that have none. A plain read then refuses those
 // whose lock is held. The others get errRunAlone, for acquireSQL to decide: they may renew
 // or take over, or the lock was released meanwhile.
-func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request]) error {
+func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*acquire) error {
 	insert := insertLocks
 	if len(group) == 1 {
 		insert = insertLock
@@ -53,7 +50,7 @@ func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.
 	if err := insert(ctx, conn, group); err != nil {
 		return err
 	}
-	var refused []*member[lock.Request]
+	var refused []*acquire
 	for _, m := range group {
 		if m.err != nil {
 			refused = append(refused, m)
@@ -66,7 +63,7 @@ func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.
 }
 
 // insertLock is insertLocks for a group of one.
-func insertLock(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request]) error {
+func insertLock(ctx context.Context, conn *pgxpool.Conn, group []*acquire) error {
 	r := group[0].asked
 	var l lock.Lock
 	args := []any{r.UserID, r.TTL.Milliseconds(), nullable(r.RequestID), r.Holder, r.OkapiRequestID}
@@ -82,9 +79,9 @@ func insertLock(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Re
 }
 
 // insertLocks grants the members their locks. It tries the first of several for one patron.
-func insertLocks(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request]) error {
-	first := make(map[uuid.UUID]*member[lock.Request], len(group))
-	tried := make([]*member[lock.Request], 0, len(group))
+func insertLocks(ctx context.Context, conn *pgxpool.Conn, group []*acquire) error {
+	first := make(map[uuid.UUID]*acquire, len(group))
+	tried := make([]*acquire, 0, len(group))
 	for _, m := range group {
 		if first[m.asked.UserID] == nil {
 			first[m.asked.UserID] = m
@@ -95,7 +92,8 @@ func insertLocks(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.R
 	for i, m := range tried {
 		holders[i], calls[i] = m.asked.Holder, m.asked.OkapiRequestID
 	}
-	return queryGroup(ctx, conn, insertLocksSQL, append(requestArrays(tried), holders, calls), func(rows pgx.Rows) error {
+	users, ttls, requests := requestArrays(tried)
+	return queryGroup(ctx, conn, insertLocksSQL, []any{users, ttls, requests, holders, calls}, func(rows pgx.Rows) error {
 		var l lock.Lock
 		_, err := pgx.ForEachRow(rows, insertedFields(&l), func() error {
 			grant(first[l.UserID], l)
@@ -112,9 +110,9 @@ func insertedFields(l *lock.Lock) []any {
 
 // grant answers a member with the lock that was inserted for it. The other values are those
 // of the request; the lock is new, so it is neither old nor outdated.
-func grant(m *member[lock.Request], inserted lock.Lock) {
+func grant(m *acquire, inserted lock.Lock) {
 	r := m.asked
-	m.lock = lock.Lock{
+	m.answer = lock.Lock{
 		ID: inserted.ID, UserID: r.UserID, CreatedAt: inserted.CreatedAt, TTL: r.TTL.Truncate(time.Millisecond),
 		RequestID: r.RequestID, Holder: r.Holder, OkapiRequestID: r.OkapiRequestID,
 	}
@@ -122,33 +120,24 @@ func grant(m *member[lock.Request], inserted lock.Lock) {
 }
 
 // judgeRefused answers the members that got no lock.
-func judgeRefused(ctx context.Context, conn *pgxpool.Conn, refused []*member[lock.Request]) error {
-	return queryGroup(ctx, conn, judgeLocksSQL, requestArrays(refused), func(rows pgx.Rows) error {
-		var mayAcquire bool
-		i := 0
-		_, err := pgx.ForEachRow(rows, []any{&mayAcquire}, func() error {
-			refused[i].err = lock.ErrHeld()
-			if mayAcquire {
-				refused[i].err = errRunAlone
-			}
-			i++
-			return nil
-		})
-		return err
+func judgeRefused(ctx context.Context, conn *pgxpool.Conn, refused []*acquire) error {
+	return peekLocks(ctx, conn, refused, func(m *acquire, seen lock.Peek) {
+		m.err = lock.ErrHeld()
+		if seen.Free || seen.RequestID != uuid.Nil && seen.RequestID == m.asked.RequestID {
+			m.err = errRunAlone
+		}
 	})
 }
 
 // requestArrays returns patrons, times to live and request ids as arrays, which have a type
 // without a prepared statement too.
-func requestArrays(members []*member[lock.Request]) []any {
-	users, requests := make([]pgtype.UUID, len(members)), make([]pgtype.UUID, len(members))
-	ttls := make([]int64, len(members))
-	for i, m := range members {
-		users[i] = pgtype.UUID{Bytes: m.asked.UserID, Valid: true}
-		ttls[i] = m.asked.TTL.Milliseconds()
-		requests[i] = pgtype.UUID{Bytes: m.asked.RequestID, Valid: m.asked.RequestID != uuid.Nil}
+func requestArrays[A any](members []*member[lock.Request, A]) (users []pgtype.UUID, ttls []int64, requests []pgtype.UUID) {
+	for _, m := range members {
+		users = append(users, pgtype.UUID{Bytes: m.asked.UserID, Valid: true})
+		ttls = append(ttls, m.asked.TTL.Milliseconds())
+		requests = append(requests, pgtype.UUID{Bytes: m.asked.RequestID, Valid: m.asked.RequestID != uuid.Nil})
 	}
-	return []any{users, ttls, requests}
+	return users, ttls, requests
 }
 
 // deleteLockSQL is deleteLocksSQL for one call, in one statement. It sets the time-out when
@@ -162,18 +151,18 @@ var deleteLocksSQL = `DELETE FROM {schema}.check_out_lock l WHERE l.id = ANY ($1
 
 // sendReleases deletes the locks and returns them as they were. Of several releases of one
 // lock, the first gets it. If one would wait for a commit, all run releaseSQL alone.
-func sendReleases(ctx context.Context, conn *pgxpool.Conn, group []*member[uuid.UUID]) error {
+func sendReleases(ctx context.Context, conn *pgxpool.Conn, group []*release) error {
 	if len(group) == 1 {
 		m := group[0]
 		var setting string
-		m.err = scanRow(ctx, conn, deleteLockSQL, []any{m.asked}, lockFields(&m.lock, &setting)...)
+		m.err = scanRow(ctx, conn, deleteLockSQL, []any{m.asked}, lockFields(&m.answer, &setting)...)
 		if errors.Is(m.err, pgx.ErrNoRows) {
 			m.err = errNoLock()
 			return nil
 		}
 		return m.err
 	}
-	first := make(map[uuid.UUID]*member[uuid.UUID], len(group))
+	first := make(map[uuid.UUID]*release, len(group))
 	ids := make([]pgtype.UUID, 0, len(group))
 	for _, m := range group {
 		if first[m.asked] == nil {
@@ -184,7 +173,7 @@ func sendReleases(ctx context.Context, conn *pgxpool.Conn, group []*member[uuid.
 	err := queryGroup(ctx, conn, deleteLocksSQL, []any{ids}, func(rows pgx.Rows) error {
 		var l lock.Lock
 		_, err := pgx.ForEachRow(rows, lockFields(&l), func() error {
-			first[l.ID].lock, first[l.ID].err = l, nil
+			first[l.ID].answer, first[l.ID].err = l, nil
 			return nil
 		})
 		return err

@@ -47,6 +47,15 @@ func (s crowdedStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, err
 	return s.LockStore.Release(ctx, id)
 }
 
+func (s crowdedStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
+	var others sync.WaitGroup
+	for range company {
+		others.Go(func() { _, _ = s.LockStore.Peek(ctx, forAnHour()) })
+	}
+	defer others.Wait()
+	return s.LockStore.Peek(ctx, req)
+}
+
 func TestLockStore_InGroups(t *testing.T) {
 	t.Parallel()
 	for name, parameters := range map[string]map[string]string{
@@ -124,6 +133,50 @@ func TestGroups_JudgeEachByItsRequest(t *testing.T) {
 		if got.outcome != want || fault.Is(got.err, fault.LockHeld) != (want == "") {
 			t.Errorf("call %d got %+v, want %q", n, got, want)
 		}
+	}
+}
+
+// Each read of a group gets the lock of its own patron, judged by its own time to live.
+func TestGroups_PeekForEachRequest(t *testing.T) {
+	t.Parallel()
+	d := newGroupDesk(t)
+	one, two := forAnHour(), forAnHour()
+	ids := map[uuid.UUID]uuid.UUID{}
+	for _, r := range []lock.Request{one, two} {
+		l, _, err := d.locks.Acquire(d.ctx(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[r.UserID] = l.ID
+	}
+	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 minutes' WHERE user_id = $1`, two.UserID)
+	impatient := two
+	impatient.TTL = time.Minute
+	requests := []lock.Request{one, two, impatient, forAnHour(), one}
+	got := make([]lock.Peek, len(requests))
+	var calls sync.WaitGroup
+	for n, r := range requests {
+		calls.Go(func() {
+			var err error
+			if got[n], err = d.store.Peek(d.ctx(), r); err != nil {
+				t.Error(err)
+			}
+		})
+		d.untilWaiting(n, func() int { return d.store.PeeksWaiting(d.id) })
+	}
+	d.begin()
+	calls.Wait()
+	for n, free := range []bool{false, false, true, true, false} {
+		seen, want := got[n], lock.Peek{Free: free}
+		if !free {
+			want.LockID, want.RequestID, want.Age = ids[requests[n].UserID], requests[n].RequestID, seen.Age
+		}
+		if seen != want {
+			t.Errorf("read %d got %+v, want %+v", n, seen, want)
+		}
+	}
+	if got[1].Age < 2*time.Minute || got[0].Age > time.Minute {
+		t.Errorf("the ages are %s and %s", got[0].Age, got[1].Age)
 	}
 }
 
@@ -256,7 +309,7 @@ func TestGroups_UseTheIndexOfASmallTable(t *testing.T) {
 	tx := l.begin(postgres.GroupSettingsSQL)
 	for statement, index := range map[string]string{
 		postgres.DeleteLocksSQL: "Index Scan using check_out_lock_pkey",
-		postgres.JudgeLocksSQL:  "Index Scan using check_out_lock_user_id_key",
+		postgres.PeekLocksSQL:   "Index Scan using check_out_lock_user_id_key",
 	} {
 		plan := explainGeneric(l, tx, statement)
 		if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan") {

@@ -69,19 +69,25 @@ ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO UPDATE
  WHERE l.request_id = excluded.request_id OR ` + forRequest + `
 RETURNING ` + lockColumns + `, l.xmax = 0, l.id = (SELECT fresh FROM settings)`
 
-// LockStore implements lock.Store on the table check_out_lock. It groups acquires, and
-// releases by id.
+// LockStore implements lock.Store on the table check_out_lock. It groups acquires, releases
+// by id, and reads of patrons' locks.
 type LockStore struct {
 	db       *DB
-	acquires *groups[lock.Request]
-	releases *groups[uuid.UUID]
+	acquires *groups[lock.Request, lock.Lock]
+	releases *groups[uuid.UUID, lock.Lock]
+	peeks    *groups[lock.Request, lock.Peek]
 }
 
 var _ lock.Store = (*LockStore)(nil)
 
 // NewLockStore returns the lock store of all tenants in db.
 func NewLockStore(db *DB) *LockStore {
-	return &LockStore{db: db, acquires: newGroups(db.lending, sendAcquires), releases: newGroups(db.lending, sendReleases)}
+	return &LockStore{
+		db:       db,
+		acquires: newGroups(db.lending, sendAcquires),
+		releases: newGroups(db.lending, sendReleases),
+		peeks:    newGroups(db.lending, sendPeeks),
+	}
 }
 
 // Acquire implements lock.Store.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/database"
@@ -16,15 +17,69 @@ var peekSQL = `
 SELECT ` + forRequest + `, l.id, l.request_id, clock_timestamp() - l.creation_date
   FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid`
 
+// peekLocksSQL is peekSQL for each of several requests. The subquery keeps one index lookup
+// for each.
+var peekLocksSQL = `
+SELECT l.id IS NULL OR ` + outdatedBy("least(l.ttl_ms, r.ttl_ms)", "interval '0'") + `,
+       l.id, l.request_id, coalesce(clock_timestamp() - l.creation_date, interval '0')
+  FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS r (user_id, ttl_ms, n)
+  LEFT JOIN LATERAL (SELECT * FROM {schema}.check_out_lock WHERE user_id = r.user_id LIMIT 1) l ON true
+ ORDER BY r.n`
+
 // Peek implements lock.Store.
 func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
-	var seen lock.Peek
-	err := s.db.readRow(ctx, s.db.lending, "reading a lock", peekSQL, []any{req.UserID, req.TTL.Milliseconds()},
-		&seen.Free, &seen.LockID, (*optionalID)(&seen.RequestID), &seen.Age)
-	if seen.Free || errors.Is(err, pgx.ErrNoRows) {
-		return lock.Peek{Free: true}, nil
+	seen, err := s.peeks.run(ctx, req)
+	if errors.Is(err, errRunAlone) {
+		err = s.db.readRow(ctx, s.db.lending, "reading a lock", peekSQL, peekArgs(req), peekFields(&seen)...)
 	}
-	return seen, err
+	switch {
+	case errors.Is(err, pgx.ErrNoRows), err == nil && seen.Free:
+		return lock.Peek{Free: true}, nil
+	case err != nil:
+		return lock.Peek{}, toFault("reading a lock", err)
+	}
+	return seen, nil
+}
+
+func peekArgs(req lock.Request) []any { return []any{req.UserID, req.TTL.Milliseconds()} }
+
+func peekFields(seen *lock.Peek) []any {
+	return []any{&seen.Free, (*optionalID)(&seen.LockID), (*optionalID)(&seen.RequestID), &seen.Age}
+}
+
+// sendPeeks reads the locks of all members in one statement. After a failure each member
+// reads alone, because a read may run twice.
+func sendPeeks(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request, lock.Peek]) error {
+	if len(group) == 1 {
+		m := group[0]
+		m.err = scanRow(ctx, conn, peekSQL, peekArgs(m.asked), peekFields(&m.answer)...)
+		if m.err != nil && !errors.Is(m.err, pgx.ErrNoRows) {
+			m.err = errRunAlone
+		}
+		return nil
+	}
+	err := peekLocks(ctx, conn, group, func(m *member[lock.Request, lock.Peek], seen lock.Peek) { m.answer, m.err = seen, nil })
+	if err != nil {
+		answerAll(group, errRunAlone)
+	}
+	return nil
+}
+
+// peekLocks calls judge with each member and the lock of its patron.
+func peekLocks[A any](
+	ctx context.Context, conn *pgxpool.Conn, members []*member[lock.Request, A], judge func(*member[lock.Request, A], lock.Peek),
+) error {
+	users, ttls, _ := requestArrays(members)
+	return queryGroup(ctx, conn, peekLocksSQL, []any{users, ttls}, func(rows pgx.Rows) error {
+		var seen lock.Peek
+		next := 0
+		_, err := pgx.ForEachRow(rows, peekFields(&seen), func() error {
+			judge(members[next], seen)
+			next++
+			return nil
+		})
+		return err
+	})
 }
 
 // handOverSQL grants the lock to the next request in the statement that releases it. The
