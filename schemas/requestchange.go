@@ -13,3 +13,28 @@ type RequestChange struct {
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
 	Delete     bool `json:"delete,omitempty"`
 }
+
+// QueueOutdated is FOLIO's refusal of an order of another queue than the stored one. FOLIO's client
+// recognises the text.
+const QueueOutdated = "There is inconsistency between provided reordered queue and item queue."
+
+// QueueOrder is the body of POST /request-storage/queue-orders (ours): all requests of the queue of
+// an item, or of an instance, with their new positions.
+type QueueOrder struct {
+	ItemID     string       `json:"itemId,omitempty"`
+	InstanceID string       `json:"instanceId,omitempty"`
+	Queue      []QueuePlace `json:"reorderedQueue"`
+}
+
+// QueuePlace is where a request of a queue goes. Position is the one that the caller saw: if the
+// request has another one by now, the order is refused.
+type QueuePlace struct {
+	ID          string `json:"id"`
+	Position    int    `json:"position,omitempty"`
+	NewPosition int    `json:"newPosition"`
+}
+
+// OrderedQueue is the answer to it: the whole queue, in its order.
+type OrderedQueue struct {
+	Requests []json.RawMessage `json:"requests"`
+}

@@ -148,7 +148,7 @@ func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context)
 // check-out failed. An outdated lock blocks no caller.
 const outdatedLocksKept = 10 * time.Minute
 
-// sweptRows lists all rows that are deleted when they are old.
+// sweptRows lists all rows that are deleted, or closed, when they are old.
 func sweptRows(db *postgres.DB, retention time.Duration, m *metrics) []sweep.Rows {
 	return []sweep.Rows{
 		{
@@ -160,6 +160,10 @@ func sweptRows(db *postgres.DB, retention time.Duration, m *metrics) []sweep.Row
 			Name:    "forgotten idempotency keys",
 			Delete:  postgres.NewClaimStore(db).Sweep,
 			Deleted: func(n int) { m.forgotten.Add(float64(n)) },
+		},
+		{
+			Name:   "expired requests",
+			Delete: postgres.NewCommitStore(db).ExpireRequests,
 		},
 		{
 			Name:   "check-ins a day old",

@@ -12,11 +12,18 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// QueueStore changes requests that were placed, for the tenant in ctx. Each call is one
+// QueueStore changes requests that were placed, for the tenant in ctx. Each change is one
 // transaction that locks the queue and judges it by the method Decide of its argument.
 type QueueStore interface {
 	// ChangeRequest writes the request over the stored one, or deletes it. Faults: those of Decide.
 	ChangeRequest(ctx context.Context, c RequestChange) error
+
+	// OrderQueue puts a queue into another order and returns it. Faults: those of Decide.
+	OrderQueue(ctx context.Context, o QueueOrder) (schemas.OrderedQueue, error)
+
+	// ExpireRequests closes the requests that have expired, of at most limit queues, and returns how
+	// many. Each queue is a transaction of its own.
+	ExpireRequests(ctx context.Context, limit int) (int, error)
 }
 
 // RequestChange is an edit, a cancellation or a deletion of a request, from ParseRequestChange.

@@ -1,15 +1,22 @@
 package httpapi
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas"
 	"checkoutlock/web"
 )
 
-// RequestQueueRoutes are the all-or-nothing changes of requests that were placed (all ours).
+// expiredAtOnce is of how many queues one call closes expired requests.
+const expiredAtOnce = 500
+
+// RequestQueueRoutes are the all-or-nothing changes of requests that were placed (ours), and FOLIO's
+// timer that closes expired requests.
 func RequestQueueRoutes(store commit.QueueStore) []web.Route {
 	return []web.Route{
 		{
@@ -25,6 +32,24 @@ func RequestQueueRoutes(store commit.QueueStore) []web.Route {
 					return err
 				}
 				return store.ChangeRequest(c.Request().Context(), change)
+			}),
+		},
+		{
+			Method: http.MethodPost, Path: "/request-storage/queue-orders", Permission: "circulation-storage.request-queue-orders.item.post",
+			Body: web.Schema("queue-order"),
+			Endpoint: web.JSON(http.StatusOK, web.FromBody(func(ctx context.Context, body json.RawMessage) (schemas.OrderedQueue, error) {
+				order, err := commit.ParseQueueOrder(body)
+				if err != nil {
+					return schemas.OrderedQueue{}, err
+				}
+				return store.OrderQueue(ctx, order)
+			})),
+		},
+		{
+			Method: http.MethodPost, Path: "/scheduled-request-expiration", Permission: "circulation-storage.scheduled-request-expiration.post",
+			Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error {
+				_, err := store.ExpireRequests(c.Request().Context(), expiredAtOnce)
+				return err
 			}),
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"checkoutlock/circulation-storage/internal/httpapi"
@@ -46,5 +47,39 @@ func TestRequestQueueRoutes_ChangeARequest(t *testing.T) {
 	a.must(t, http.MethodPost, path, change(hold(1, 1), `,"delete":true`), http.StatusNoContent)
 	if got, want := a.queue(t), "2 at 1, 3 at 2"; got != want {
 		t.Errorf("after a deletion: got %s, want %s", got, want)
+	}
+}
+
+func TestRequestQueueRoutes_OrderAQueue(t *testing.T) {
+	t.Parallel()
+	a := newQueueAPI(t)
+	const path = "/request-storage/queue-orders"
+	order := func(first, second int) string {
+		return fmt.Sprintf(`{"itemId":%q,"reorderedQueue":[{"id":%q,"newPosition":1},{"id":%q,"newPosition":2}]}`, itemID, holdID(first), holdID(second))
+	}
+	wantRefusal(t, a.do(http.MethodPost, path, order(2, 1)), 404, "Item record with ID")
+	a.must(t, http.MethodPost, batchPath, batch(hold(1, 1), hold(2, 2)), http.StatusCreated)
+	wantRefusal(t, a.do(http.MethodPost, path, `{`), 400, "")
+	wantRefusal(t, a.do(http.MethodPost, path, `{"reorderedQueue":[]}`), 422, "itemId or instanceId is required")
+	wantRefusal(t, a.do(http.MethodPost, path, order(1, 3)), 422, "There is inconsistency between provided reordered queue and item queue.")
+	w := a.must(t, http.MethodPost, path, order(2, 1), http.StatusOK)
+	if list, _ := parseJSON(t, w.Body.String())["requests"].([]any); len(list) != 2 || list[0].(map[string]any)["id"] != holdID(2) {
+		t.Errorf("got %s, want the queue in its order", w.Body)
+	}
+	if got, want := a.queue(t), "2 at 1, 1 at 2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestRequestQueueRoutes_ExpireRequests(t *testing.T) {
+	t.Parallel()
+	a := newQueueAPI(t)
+	expired := strings.Replace(hold(1, 1), `"ours"`, `"requestExpirationDate":"2026-01-01T00:00:00Z","ours"`, 1)
+	a.must(t, http.MethodPost, batchPath, batch(expired, hold(2, 2)), http.StatusCreated)
+	for range 2 {
+		a.must(t, http.MethodPost, "/scheduled-request-expiration", "", http.StatusNoContent)
+		if got, want := a.queue(t), "2 at 1"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

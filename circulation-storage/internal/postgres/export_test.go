@@ -15,6 +15,9 @@ import (
 
 // Statements for EXPLAIN.
 
+// ExpiredQueuesSQL finds expired requests.
+const ExpiredQueuesSQL = expiredQueuesSQL
+
 // CountOpenLoansSQL is the count of the limit.
 const CountOpenLoansSQL = countOpenLoansSQL
 

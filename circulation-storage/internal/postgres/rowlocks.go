@@ -29,6 +29,7 @@ SELECT v.version::text, a.on_until IS NOT NULL
 	lockInstanceOfItemSQL = `SELECT true FROM {schema}.instance WHERE id = ` + instanceOfItem + ` FOR NO KEY UPDATE`
 	instanceOfItem        = `(SELECT h.instance_id FROM {schema}.item i JOIN {schema}.holdings_record h ON h.id = i.holdings_record_id WHERE i.id = $1::uuid)`
 
+	lockItemsSQL = `SELECT jsonb::text FROM {schema}.item WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE`
 	lockItemSQL  = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR UPDATE`
 	shareItemSQL = `SELECT jsonb::text FROM {schema}.item WHERE id = $1::uuid FOR SHARE`
 	// The loan's item may change until the loan is locked too, so its id is compared then.
@@ -38,6 +39,7 @@ SELECT v.version::text, a.on_until IS NOT NULL
 	lockOpenLoanSQL    = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
 
 	lockItemQueueSQL           = `SELECT jsonb::text FROM {schema}.request WHERE item_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
+	lockItemQueuesSQL          = `SELECT jsonb::text FROM {schema}.request WHERE item_id = ANY ($1::uuid[]) AND is_open ORDER BY id FOR UPDATE`
 	lockInstanceQueueSQL       = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
 	lockInstanceQueueOfItemSQL = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = ` + instanceOfItem + ` AND is_open ORDER BY id FOR UPDATE`
 
@@ -70,6 +72,7 @@ type rowLocks struct {
 
 	instanceID uuid.UUID // the instance, where it is known
 	itemID     uuid.UUID
+	itemIDs    []uuid.UUID // several items of the instance; their requests are the queue
 	itemOfLoan bool // the item of the loan loanID
 	shareItem  bool // the commit leaves the item as it is
 	loanID     uuid.UUID
@@ -86,6 +89,7 @@ type lockedRows struct {
 	environmentOn   bool
 	instance        bool
 	item, loan      json.RawMessage
+	items           []json.RawMessage
 	queue           []json.RawMessage
 }
 
@@ -117,6 +121,8 @@ func (b *batch) lockRows(l rowLocks) *lockedRows {
 	}
 
 	switch {
+	case len(l.itemIDs) > 0:
+		b.queryAll(lockItemsSQL, []any{formatIDs(l.itemIDs)}, &rows.items)
 	case l.itemOfLoan && l.shareItem:
 		b.query(shareItemOfLoanSQL, []any{l.loanID}, &rows.item)
 	case l.itemOfLoan:
@@ -141,6 +147,8 @@ func (b *batch) lockRows(l rowLocks) *lockedRows {
 		b.queryAll(lockInstanceQueueSQL, []any{l.instanceID}, &rows.queue)
 	case l.titleLevel:
 		b.queryAll(lockInstanceQueueOfItemSQL, []any{l.itemID}, &rows.queue)
+	case len(l.itemIDs) > 0:
+		b.queryAll(lockItemQueuesSQL, []any{formatIDs(l.itemIDs)}, &rows.queue)
 	default:
 		b.queryAll(lockItemQueueSQL, []any{l.itemID}, &rows.queue)
 	}
@@ -157,4 +165,13 @@ func (l *lockedRows) decode() (item, loan records.Record, queue commit.Queue, er
 	}
 	queue, err = decodeAll(l.queue)
 	return item, loan, queue, err
+}
+
+// formatIDs returns ids as text, because a connection in exec mode cannot send them otherwise.
+func formatIDs(ids []uuid.UUID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return texts
 }

@@ -1,5 +1,5 @@
-// Package sweep deletes old rows, tenant after tenant, in batches. It only saves space:
-// nothing depends on when, or whether, it runs.
+// Package sweep deletes old rows and closes expired requests, tenant after tenant, in batches. A
+// request expires when it runs; else it only saves space.
 package sweep
 
 import (
@@ -24,7 +24,8 @@ type Tenants interface {
 type Rows struct {
 	// Name is the plural, for the log.
 	Name string
-	// Delete deletes at most limit rows of the tenant in ctx and returns how many.
+	// Delete deletes or closes rows of the tenant in ctx, in a batch bounded by limit, and returns how
+	// many. It is called again while they are limit or more.
 	Delete func(ctx context.Context, limit int) (int, error)
 	// Deleted receives how many rows were deleted, once per tenant and turn, if any
 	// were. It may be nil.
@@ -36,7 +37,7 @@ func OlderThan(age time.Duration, del func(ctx context.Context, age time.Duratio
 	return func(ctx context.Context, limit int) (int, error) { return del(ctx, age, limit) }
 }
 
-// Sweeper deletes one kind of rows. Any number of instances may sweep the same database.
+// Sweeper deletes or closes one kind of rows. Any number of instances may sweep the same database.
 type Sweeper struct {
 	rows     Rows
 	tenants  Tenants
@@ -86,7 +87,7 @@ func (s *Sweeper) sweepTenant(ctx context.Context) error {
 	for {
 		n, err := s.rows.Delete(ctx, batch)
 		total += n
-		if err == nil && n == batch {
+		if err == nil && n >= batch {
 			continue
 		}
 		if total > 0 {

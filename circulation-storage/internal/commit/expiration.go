@@ -1,0 +1,84 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+)
+
+// ExpiredQueue is a queue that has expired requests.
+type ExpiredQueue struct {
+	InstanceID uuid.UUID
+	// ItemIDs are the items that the expired requests name. Without TitleLevel it is one at most.
+	ItemIDs []uuid.UUID
+	// TitleLevel makes the requests of the instance the queue.
+	TitleLevel bool
+}
+
+// SeenExpired is what the transaction of an expiration read. It locked the instance before the
+// items, and the items before the queue.
+type SeenExpired struct {
+	Items []records.Record
+	Queue Queue     // the open requests of the item or, for TitleLevel or no item, of the instance
+	Now   time.Time // the database's clock, read once after the last row was locked
+}
+
+// Decide closes what has expired by now and moves the others up, and returns how many it closes. It
+// leaves a request that was given to another item since: the next turn finds that.
+func (e ExpiredQueue) Decide(ctx context.Context, seen SeenExpired) (ChangedQueue, int, error) {
+	var open, after Queue
+	for _, r := range seen.Queue.sorted() {
+		item := readID(r, "itemId")
+		mine := item == uuid.Nil || slices.Contains(e.ItemIDs, item)
+		switch {
+		case mine && hasExpired(r, seen.Now):
+			after = append(after, closeExpired(r))
+		case e.TitleLevel || mine && (item != uuid.Nil) == (len(e.ItemIDs) > 0):
+			open = append(open, r)
+		}
+	}
+	closed := len(after)
+	if closed == 0 {
+		return ChangedQueue{}, 0, nil
+	}
+	open = open.renumber()
+	requests, err := completeRequests(ctx, seen.Now, seen.Queue, append(after, open...))
+	if err != nil {
+		return ChangedQueue{}, 0, err
+	}
+	changed := ChangedQueue{Requests: requests}
+	for _, item := range seen.Items {
+		freed, err := freeItem(ctx, seen.Now, item, open)
+		if err != nil {
+			return ChangedQueue{}, 0, err
+		}
+		changed.Items = append(changed.Items, freed...)
+	}
+	return changed, closed, nil
+}
+
+// hasExpired reports whether the shelf no longer holds the item of a request that awaits pickup, or
+// another open request has passed its own date (mod-circulation-storage, RequestExpirationService).
+func hasExpired(request records.Record, now time.Time) bool {
+	field := "requestExpirationDate"
+	if request.Text("status") == schemas.RequestAwaitingPickup {
+		field = "holdShelfExpirationDate"
+	}
+	until := readInstant(request.Text(field))
+	return !until.IsZero() && until.Before(now)
+}
+
+func closeExpired(request records.Record) records.Record {
+	closed := clone(request)
+	closed["status"] = "Closed - Unfilled"
+	if request.Text("status") == schemas.RequestAwaitingPickup {
+		closed["status"] = "Closed - Pickup expired"
+	}
+	delete(closed, "position")
+	return closed
+}

@@ -1,0 +1,127 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// QueueOrder puts the requests of a queue into another order, from ParseQueueOrder.
+type QueueOrder struct {
+	ItemID     uuid.UUID // Nil for the queue of an instance
+	InstanceID uuid.UUID // Nil for the queue of an item
+
+	places []place
+}
+
+// place is where a request goes.
+type place struct {
+	requestID uuid.UUID
+	saw       int // the position that the caller saw; 0 for any
+	position  int
+}
+
+// ParseQueueOrder reads the body of POST /request-storage/queue-orders. Faults: Malformed for bad
+// JSON, Invalid for the rest, with place and rule.
+func ParseQueueOrder(body []byte) (QueueOrder, error) {
+	doc, err := parseBody("queue-order", body)
+	if err != nil {
+		return QueueOrder{}, err
+	}
+	o := QueueOrder{ItemID: readID(doc, "itemId"), InstanceID: readID(doc, "instanceId")}
+	if (o.ItemID == uuid.Nil) == (o.InstanceID == uuid.Nil) {
+		return QueueOrder{}, newInvalid("itemId or instanceId is required, and not both", "itemId", doc.Text("itemId"))
+	}
+	list, _ := doc["reorderedQueue"].([]any)
+	for _, v := range list {
+		entry, _ := v.(map[string]any)
+		o.places = append(o.places, place{
+			requestID: readID(entry, "id"), saw: readInteger(entry["position"]), position: readInteger(entry["newPosition"]),
+		})
+	}
+	slices.SortFunc(o.places, func(a, b place) int { return a.position - b.position })
+	return o, nil
+}
+
+// Decide returns the whole queue in the new order, and those of its requests that change. An order
+// that the queue has already is no change, also for a caller that saw another one: it is a repeat.
+// Faults: NotFound for an empty queue; Invalid in FOLIO's words, which circulation answers as they
+// are; RequestChanged if the caller saw other positions.
+func (o QueueOrder) Decide(ctx context.Context, now time.Time, queue Queue) (ordered Queue, changed []records.Record, err error) {
+	if err := o.check(queue); err != nil {
+		return nil, nil, err
+	}
+	moved, stale := false, false
+	for _, p := range o.places {
+		r := queue[indexOf(queue, p.requestID.String())]
+		moved = moved || readPosition(r) != p.position
+		stale = stale || p.saw != 0 && readPosition(r) != p.saw
+		ordered = append(ordered, r)
+	}
+	switch {
+	case !moved:
+		return ordered, nil, nil
+	case stale:
+		return nil, nil, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
+	}
+	ordered = ordered.renumber()
+	changed, err = completeRequests(ctx, now, queue, ordered)
+	return ordered, changed, err
+}
+
+// check refuses an order in the sequence of mod-circulation's checks (RequestQueueValidation).
+func (o QueueOrder) check(queue Queue) error {
+	if len(queue) == 0 {
+		kind, id := "Item", o.ItemID
+		if o.InstanceID != uuid.Nil {
+			kind, id = "Instance", o.InstanceID
+		}
+		return fault.New(fault.NotFound, "%s record with ID %q cannot be found", kind, id)
+	}
+	for i, p := range o.places {
+		if p.position != i+1 {
+			return newMisplaced("Positions must have sequential order.")
+		}
+	}
+	if !o.namesAll(queue) {
+		return fault.Validation(fault.Refusal("", schemas.QueueOutdated))
+	}
+	begun := 0
+	for i, p := range o.places {
+		r := queue[indexOf(queue, p.requestID.String())]
+		fulfilled := r.Text("status") != schemas.RequestNotYetFilled
+		switch {
+		case o.ItemID != uuid.Nil && r.Text("requestType") == page && p.position != 1:
+			return newMisplaced("Page requests can not be displaced from position 1.")
+		case o.ItemID != uuid.Nil && fulfilled && p.position != 1:
+			return newMisplaced("Requests can not be displaced from position 1 when fulfillment begun.")
+		case o.ItemID == uuid.Nil && fulfilled && begun != i:
+			return newMisplaced("Requests can not be displaced from top positions when fulfillment begun.")
+		case fulfilled:
+			begun++
+		}
+	}
+	return nil
+}
+
+// namesAll reports whether the order names each request of the queue once.
+func (o QueueOrder) namesAll(queue Queue) bool {
+	seen := map[uuid.UUID]bool{}
+	for _, p := range o.places {
+		if indexOf(queue, p.requestID.String()) < 0 {
+			return false
+		}
+		seen[p.requestID] = true
+	}
+	return len(seen) == len(o.places) && len(seen) == len(queue)
+}
+
+func newMisplaced(message string) error {
+	return fault.Validation(fault.Refusal("", message, fault.Parameter{Key: "newPosition"}))
+}

@@ -1,0 +1,115 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// orderQueue sends an order of requests that were at the positions of saw. It may be called from any
+// goroutine.
+func (l desk) orderQueue(of string, requests []request, saw ...int) (schemas.OrderedQueue, error) {
+	var places []string
+	for i, r := range requests {
+		places = append(places, fmt.Sprintf(`{"id":%q,"position":%d,"newPosition":%d}`, r.id, saw[i], i+1))
+	}
+	o, err := commit.ParseQueueOrder(fmt.Appendf(nil, `{%s,"reorderedQueue":[%s]}`, of, strings.Join(places, ",")))
+	if err != nil {
+		l.t.Error(err)
+	}
+	return l.commits.OrderQueue(l.ctx(), o)
+}
+
+func TestOrderQueue(t *testing.T) {
+	t.Parallel()
+	for name, titles := range map[string]bool{"item level": false, "title level": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			of := l.addTitle(1)
+			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New())
+			which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+			if titles {
+				which = fmt.Sprintf(`"instanceId":%q`, of.instance)
+			}
+			turned := []request{queue[2], queue[0], queue[1]}
+			for range 2 { // the second time is a repeat
+				got, err := l.orderQueue(which, turned, 3, 1, 2)
+				if err != nil || len(got.Requests) != 3 || field(t, got.Requests[0], "id") != queue[2].id.String() || field(t, got.Requests[2], "position") != 3.0 {
+					t.Fatalf("got %s, %v", got.Requests, err)
+				}
+				l.wantStates(queue, notYet+"2", notYet+"3", notYet+"1")
+			}
+			if _, err := l.orderQueue(which, queue, 1, 2, 3); !fault.Is(err, fault.RequestChanged) {
+				t.Errorf("an order of what was read before: got %v", err)
+			}
+			l.wantStates(queue, notYet+"2", notYet+"3", notYet+"1")
+		})
+	}
+}
+
+// Librarians read the same queue and order it at once, each in another way. One of them wins.
+func TestOrderQueue_OneOfManyOrdersWins(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	orders := [][]int{{1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}}
+	for range 10 {
+		of := l.addTitle(1)
+		queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New())
+		got := race(len(orders), func(i int) error {
+			o := orders[i]
+			_, err := l.orderQueue(fmt.Sprintf(`"itemId":%q`, of.copies[0]), []request{queue[o[0]], queue[o[1]], queue[o[2]]}, o[0]+1, o[1]+1, o[2]+1)
+			return err
+		})
+		if got[""] != 1 || got[fault.RequestChanged] != len(orders)-1 {
+			t.Errorf("got %v, want one winner", got)
+		}
+		l.wantNoGaps(of, false)
+	}
+}
+
+// A queue is ordered while its first patron borrows the item and others join it. No request loses
+// its place.
+func TestOrderQueue_BesideOtherCommits(t *testing.T) {
+	t.Parallel()
+	for name, titles := range map[string]bool{"item level": false, "title level": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			for range 8 {
+				of, patron := l.addTitle(1), uuid.New()
+				queue := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New())
+				which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+				if titles {
+					which = fmt.Sprintf(`"instanceId":%q`, of.instance)
+				}
+				c := l.withLock(patron, of.copies[0])
+				c.request, c.titles = queue[0].id, titles
+				got := race(4, func(i int) error {
+					switch i {
+					case 0:
+						_, _, err := l.send(c)
+						return err
+					case 1:
+						_, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}, "Hold", titles)
+						return err
+					case 2:
+						return l.cancel(queue[2], titles)
+					default:
+						_, err := l.orderQueue(which, []request{queue[0], queue[2], queue[1]}, 1, 3, 2)
+						return err
+					}
+				})
+				wantOnly(t, got, fault.Invalid, fault.ItemChanged, fault.RequestChanged)
+				l.wantNoGaps(of, titles)
+				l.wantStates(queue[:1], filled)
+			}
+		})
+	}
+}

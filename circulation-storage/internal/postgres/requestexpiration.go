@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/commit"
+)
+
+// expiredQueuesSQL finds queues with expired requests by an index of their dates, those that expired
+// first before others. It compares with now(), because an index cannot be searched by
+// clock_timestamp(). The transaction of each queue judges again.
+const expiredQueuesSQL = `
+WITH titles AS MATERIALIZED (
+    SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'true' FROM {schema}.circulation_settings
+                      WHERE lower(jsonb->>'name') = 'generaltlr'), false) AS enabled)
+SELECT r.instance_id, array_remove(array_agg(DISTINCT r.item_id), NULL), t.enabled
+  FROM {schema}.request r CROSS JOIN titles t
+ WHERE r.is_open AND r.instance_id IS NOT NULL AND {schema}.record_time(r.jsonb->>CASE r.status
+       WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END) < now()
+ GROUP BY r.instance_id, CASE WHEN NOT t.enabled THEN r.item_id END, t.enabled
+ ORDER BY min({schema}.record_time(r.jsonb->>CASE r.status
+       WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END))
+ LIMIT $1::bigint`
+
+// ExpireRequests implements commit.QueueStore. A queue that fails does not stop the others.
+func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (int, error) {
+	queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{limit}, pgx.RowToStructByPos[commit.ExpiredQueue])
+	if err != nil {
+		return 0, err
+	}
+	closed := 0
+	var failed error
+	for _, queue := range queues {
+		n, err := s.expireQueue(ctx, queue)
+		closed, failed = closed+n, errors.Join(failed, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return closed, failed
+}
+
+// expireQueue uses the connections of slow queries, so that it delays no check-out.
+func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (closed int, err error) {
+	err = s.db.runTx(ctx, s.db.pool, shortTx, "closing expired requests", func(tx pgx.Tx) error {
+		seen, err := readExpired(ctx, tx, e)
+		if err != nil {
+			return err
+		}
+		var changed commit.ChangedQueue
+		if changed, closed, err = e.Decide(ctx, seen); err != nil {
+			return err
+		}
+		return writeQueue(ctx, tx, &batch{}, changed)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return closed, nil
+}
+
+func readExpired(ctx context.Context, tx pgx.Tx, e commit.ExpiredQueue) (commit.SeenExpired, error) {
+	var seen commit.SeenExpired
+	var b batch
+	rows := b.lockRows(rowLocks{instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0})
+	b.query(clockSQL, nil, &seen.Now)
+	if err := b.send(ctx, tx); err != nil {
+		return commit.SeenExpired{}, fmt.Errorf("reading a queue with expired requests: %w", err)
+	}
+	var err error
+	if seen.Items, err = decodeAll(rows.items); err != nil {
+		return commit.SeenExpired{}, err
+	}
+	_, _, seen.Queue, err = rows.decode()
+	return seen, err
+}

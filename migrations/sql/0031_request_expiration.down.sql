@@ -1,0 +1,2 @@
+-- Destroys nothing but an index.
+DROP INDEX request_expiration_idx;
