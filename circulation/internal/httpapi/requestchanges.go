@@ -2,10 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/requestview"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -19,14 +21,19 @@ type RequestChanges interface {
 	// DeleteMatching removes the requests that match a CQL query. Fault: Malformed for an empty or
 	// bad query.
 	DeleteMatching(ctx context.Context, query string) error
+	// Reorder puts the queue of an item or a title into another order, and returns it.
+	Reorder(ctx context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error)
 }
 
-type requestChangeHandlers struct{ changes RequestChanges }
+type requestChangeHandlers struct {
+	describing requestHandlers
+	changes    RequestChanges
+}
 
 // requestChangeRoutes are FOLIO's (mod-circulation, interface circulation).
-func requestChangeRoutes(changes RequestChanges) []web.Route {
+func requestChangeRoutes(d Deps) []web.Route {
 	const path = "/circulation/requests"
-	h := requestChangeHandlers{changes}
+	h := requestChangeHandlers{describing: requestHandlers{records: d.Loans, log: d.Log}, changes: d.Changes}
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put",
@@ -40,6 +47,14 @@ func requestChangeRoutes(changes RequestChanges) []web.Route {
 			Method: http.MethodDelete, Path: path, Permission: "circulation.requests.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the requests to delete match"}}},
 			Endpoint: web.Empty(http.StatusNoContent, h.deleteMatching),
+		},
+		{
+			Method: http.MethodPost, Path: path + "/queue/item/:id/reorder", Permission: "circulation.requests.queue.item-reorder.collection.post",
+			Body: web.Schema("reordered-queue"), Endpoint: web.JSON(http.StatusOK, h.reorder(false)),
+		},
+		{
+			Method: http.MethodPost, Path: path + "/queue/instance/:id/reorder", Permission: "circulation.requests.queue.instance-reorder.collection.post",
+			Body: web.Schema("reordered-queue"), Endpoint: web.JSON(http.StatusOK, h.reorder(true)),
 		},
 	}
 }
@@ -71,4 +86,33 @@ func (h requestChangeHandlers) deleteMatching(c echo.Context) error {
 		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
 	}
 	return h.changes.DeleteMatching(c.Request().Context(), q.Text("query"))
+}
+
+// reorder answers the queue in its new order.
+func (h requestChangeHandlers) reorder(ofTitle bool) func(echo.Context) (requestPage, error) {
+	return func(c echo.Context) (requestPage, error) {
+		id, err := readPathID(c, "item or instance")
+		if err != nil {
+			return requestPage{}, err
+		}
+		body, err := web.ReadUnique(c)
+		if err != nil {
+			return requestPage{}, err
+		}
+		queue, err := h.changes.Reorder(c.Request().Context(), id, ofTitle, body)
+		if err != nil {
+			return requestPage{}, err
+		}
+		return h.describing.describeQueue(c.Request().Context(), queue), nil
+	}
+}
+
+// describeQueue is describe for a queue that was written.
+func (h requestHandlers) describeQueue(ctx context.Context, queue []json.RawMessage) requestPage {
+	views, err := requestview.RenderPage(ctx, h.records, queue)
+	if err != nil {
+		h.log.WarnContext(ctx, "the queue was ordered, but cannot be described in full", "err", err)
+		views = queue
+	}
+	return requestPage{Requests: views, TotalRecords: len(views)}
 }

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,6 +25,11 @@ func (b *backend) DeleteMatching(_ context.Context, query string) error {
 	return b.err
 }
 
+func (b *backend) Reorder(_ context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error) {
+	b.wish = fmt.Sprintf("reorder %s %t %s", id, ofTitle, body)
+	return []json.RawMessage{json.RawMessage(storedWish)}, b.err
+}
+
 func TestRequestChanges(t *testing.T) {
 	t.Parallel()
 	const path = "/circulation/requests"
@@ -44,6 +50,10 @@ func TestRequestChanges(t *testing.T) {
 		"deleted by query":     {"DELETE", path + "?query=a==b", "", nil, 204, "", "delete where a==b"},
 		"deleted without one":  {"DELETE", path, "", fault.New(fault.Malformed, "CQL: the query is missing"), 400, "the query is missing", "delete where "},
 		"deleted by two":       {"DELETE", path + "?query=a&query=b", "", nil, 400, "2 times", ""},
+		"an item's queue":      {"POST", path + "/queue/item/" + wishID + "/reorder", `{}`, nil, 200, `{"requests":[` + storedWish + `],"totalRecords":1}`, "reorder " + wishID + " false {}"},
+		"a title's queue":      {"POST", path + "/queue/instance/" + wishID + "/reorder", `{}`, nil, 200, `"totalRecords":1`, "reorder " + wishID + " true {}"},
+		"no queue":             {"POST", path + "/queue/item/" + wishID + "/reorder", `{}`, errNone, 404, "Not found", "reorder " + wishID + " false {}"},
+		"a queue of nothing":   {"POST", path + "/queue/item/book/reorder", `{}`, nil, 400, "must be a UUID", ""},
 		"changed all the time": {"DELETE", path + "/" + wishID, "", fault.New(fault.RequestChanged, "read it again"), 409, "read it again", "delete " + wishID},
 	}
 	for name, tt := range tests {

@@ -94,7 +94,7 @@ func Routes(d Deps) []web.Route {
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules, d.Log}
-	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d), requestChangeRoutes(d.Changes), loanChangeRoutes(d.LoanChanges), settingRoutes(d.Settings), []web.Route{
+	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d), requestChangeRoutes(d), loanChangeRoutes(d.LoanChanges), settingRoutes(d.Settings), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),

@@ -20,6 +20,12 @@ type Keeper interface {
 	// DeleteRequests deletes the requests that match a CQL query, and leaves queues and items as they
 	// are. Fault: Malformed for an empty or bad query.
 	DeleteRequests(ctx context.Context, query string) error
+
+	// ItemQueue and TitleQueue return the open requests of an item, and of an instance.
+	ItemQueue(ctx context.Context, itemID string) ([]json.RawMessage, error)
+	TitleQueue(ctx context.Context, instanceID string) ([]json.RawMessage, error)
+	// OrderQueue puts a queue into another order. Faults: NotFound, RequestChanged, Invalid.
+	OrderQueue(ctx context.Context, o schemas.QueueOrder) (schemas.OrderedQueue, error)
 }
 
 // Edit replaces a request with the body of PUT /circulation/requests/{id}. What the request is for,

@@ -2,6 +2,7 @@ package requests_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -16,6 +17,22 @@ type fakeKeeper struct {
 	changes []schemas.RequestChange
 	answers []error // of changes; afterwards they succeed
 	query   string
+
+	queue []json.RawMessage // of the item or the title with the id wishID
+	order schemas.QueueOrder
+}
+
+func (k *fakeKeeper) ItemQueue(context.Context, string) ([]json.RawMessage, error) {
+	return k.queue, nil
+}
+
+func (k *fakeKeeper) TitleQueue(context.Context, string) ([]json.RawMessage, error) {
+	return k.queue, nil
+}
+
+func (k *fakeKeeper) OrderQueue(_ context.Context, o schemas.QueueOrder) (schemas.OrderedQueue, error) {
+	k.order = o
+	return schemas.OrderedQueue{Requests: k.queue}, k.nextAnswer()
 }
 
 // newStored is a library with one placed request.

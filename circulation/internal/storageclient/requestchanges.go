@@ -23,3 +23,10 @@ func (c *Client) DeleteRequests(ctx context.Context, query string) error {
 	_, err := c.do(ctx, r)
 	return err
 }
+
+// OrderQueue implements requests.Keeper.
+func (c *Client) OrderQueue(ctx context.Context, o schemas.QueueOrder) (schemas.OrderedQueue, error) {
+	r := send("ordering the queue of requests", http.MethodPost, "/request-storage/queue-orders", o, http.StatusOK)
+	r.record = true
+	return call(ctx, c, r, "requests", func(ordered schemas.OrderedQueue) bool { return len(ordered.Requests) > 0 })
+}

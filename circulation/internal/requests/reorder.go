@@ -1,0 +1,75 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
+)
+
+// Reorder puts the queue of an item, or of a title, into the order of the body {reorderedQueue:
+// [{id, newPosition}]}, and returns it. It sends the positions that it read, so of two orders at
+// once the second is refused.
+//
+// Faults: NotFound for an empty queue; Invalid in FOLIO's words.
+func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error) {
+	order := schemas.QueueOrder{ItemID: id}
+	read, key := s.Keeper.ItemQueue, "itemId"
+	if ofTitle {
+		order, read, key = schemas.QueueOrder{InstanceID: id}, s.Keeper.TitleQueue, "instanceId"
+	}
+	if err := jsonschema.Validate("reordered-queue", body); err != nil {
+		return nil, err
+	}
+	if err := jsonschema.UnmarshalExact(body, &order); err != nil {
+		return nil, fmt.Errorf("reading the order: %w", err)
+	}
+	if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {
+		return nil, err
+	}
+	queue, err := read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := notePositions(order.Queue, queue); err != nil {
+		return nil, err
+	}
+	ordered, err := s.Keeper.OrderQueue(ctx, order)
+	if fault.Is(err, fault.RequestChanged) {
+		return nil, fault.Validation(fault.Refusal("", schemas.QueueOutdated))
+	}
+	return ordered.Requests, err
+}
+
+// checkTitles refuses the queue of an item while its title has one, and the other way round.
+func (s *Service) checkTitles(ctx context.Context, ofTitle bool, key, id string) error {
+	titles, err := s.Library.TitleLevelRequests(ctx)
+	if err != nil || titles == ofTitle {
+		return err
+	}
+	state := "DISABLED"
+	if titles {
+		state = "ENABLED"
+	}
+	return fault.Validation(fault.Refusal("", "Refuse to reorder request queue, TLR feature status is "+state+".", fault.Param(key, id)))
+}
+
+// notePositions adds the positions that the requests have.
+func notePositions(places []schemas.QueuePlace, queue []json.RawMessage) error {
+	saw := map[string]int{}
+	for _, raw := range queue {
+		var request schemas.QueuedRequest
+		if err := json.Unmarshal(raw, &request); err != nil {
+			return fmt.Errorf("reading the stored queue: %w", err)
+		}
+		saw[request.ID] = request.Position
+	}
+	for i := range places {
+		places[i].Position = saw[strings.ToLower(places[i].ID)]
+	}
+	return nil
+}
