@@ -109,8 +109,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
 		Keyed:     &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
-		CheckIns:  &checkin.Service{Library: storage, Returner: storage, Log: log},
-		Loans:     storage, Rules: storage, Matching: library.Matching{Locations: storage, Rules: storage}, DryRuns: checkOuts, Sessions: checkin.Sessions{Store: storage},
+		CheckIn:   (&checkin.Service{Library: storage, Returner: storage, Log: log}).CheckIn,
+		Loans:     storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Store: storage}.End,
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage,
 		LoanChanges: &loans.Service{Changer: storage, Log: log},

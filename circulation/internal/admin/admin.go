@@ -66,16 +66,17 @@ type Storage interface {
 
 // Explainer predicts how a check-out would end.
 type Explainer interface {
+	// Explain names the rule and the policy that decide. It acquires no lock and writes nothing.
 	Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error)
 }
 
 // Service serves staff of all tenants: the tenant is in the context. It is safe
 // for concurrent use.
 type Service struct {
+	Explainer
 	storage     Storage
 	settings    Settings
 	environment settings.Environment
-	explainer   Explainer
 	log         *slog.Logger
 	names       *cache.Cache[nameKey, string]
 	figures     *cache.Cache[figuresKey, schemas.Figures]
@@ -85,7 +86,7 @@ type Service struct {
 // NewService returns the service of staff.
 func NewService(storage Storage, s Settings, environment settings.Environment, e Explainer, log *slog.Logger) *Service {
 	return &Service{
-		storage: storage, settings: s, environment: environment, explainer: e, log: log,
+		storage: storage, settings: s, environment: environment, Explainer: e, log: log,
 		names:       cache.New[nameKey, string](nameAge, maxNames),
 		figures:     cache.New[figuresKey, schemas.Figures](FiguresAge, maxFigures),
 		figureCalls: make(chan struct{}, maxFigureCalls),
@@ -94,12 +95,6 @@ func NewService(storage Storage, s Settings, environment settings.Environment, e
 
 // Environment holds the settings of a tenant that sets none of its own.
 func (s *Service) Environment() settings.Environment { return s.environment }
-
-// Explain predicts whether a check-out would succeed now, and names the rule and policy that
-// decide. It acquires no lock and writes nothing.
-func (s *Service) Explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
-	return s.explainer.Explain(ctx, req)
-}
 
 // CheckOuts returns a page of the history, newest first. Fault: Invalid for a
 // filter that cannot be used.

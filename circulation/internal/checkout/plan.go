@@ -57,7 +57,8 @@ func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found
 		return p, nil, err
 	}
 	found = slices.Concat(
-		req.check(), p.facts.CheckUserFound(req.UserBarcode), p.checkBlocks(ctx, now), p.checkProxyFound(),
+		req.check(), checkFound(p.facts.UserFound, "userBarcode", req.UserBarcode), p.checkBlocks(ctx, now),
+		checkFound(p.facts.ProxyFound || req.ProxyUserBarcode == "", "proxyUserBarcode", req.ProxyUserBarcode),
 		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
 	)
 	if p.facts.ItemFound && (p.facts.UserFound || req.ForceLoanPolicyID != "") { // a forced policy needs no patron
@@ -114,11 +115,12 @@ func (p *plan) checkUserActive(now time.Time) fault.List {
 		fault.Param("userBarcode", p.req.UserBarcode))
 }
 
-func (p *plan) checkProxyFound() fault.List {
-	if p.req.ProxyUserBarcode == "" || p.facts.ProxyFound {
+// checkFound refuses a barcode that is no patron's.
+func checkFound(found bool, key, barcode string) fault.List {
+	if found {
 		return nil
 	}
-	return fault.List{library.NewUserNotFound("proxyUserBarcode", p.req.ProxyUserBarcode)}
+	return fault.List{library.NewUserNotFound(key, barcode)}
 }
 
 func (p *plan) checkProxy(now time.Time) fault.List {
@@ -141,7 +143,7 @@ func (p *plan) checkProxy(now time.Time) fault.List {
 
 func (p *plan) checkItem() fault.List {
 	if !p.facts.ItemFound {
-		return p.facts.CheckItemFound(p.req.ItemBarcode)
+		return fault.List{library.NewItemNotFound(p.req.ItemBarcode)}
 	}
 	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
 	var found fault.List

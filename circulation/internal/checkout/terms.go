@@ -11,7 +11,6 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -108,8 +107,8 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 		Action:                            "checkedout",
 		ItemStatus:                        library.StatusCheckedOut,
 		LoanPolicyID:                      p.policy.ID,
-		OverdueFinePolicyID:               keepUUID(p.overdueFine),
-		LostItemPolicyID:                  keepUUID(p.lostItem),
+		OverdueFinePolicyID:               library.KeepUUID(p.overdueFine),
+		LostItemPolicyID:                  library.KeepUUID(p.lostItem),
 		CheckoutServicePointID:            p.req.ServicePointID,
 		PatronGroupIDAtCheckout:           p.facts.User.PatronGroup,
 	}
@@ -117,13 +116,4 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 		p.loan.Action, p.loan.ActionComment = "checkedOutThroughOverride", p.req.OverrideBlocks.Comment
 	}
 	return nil, nil
-}
-
-// keepUUID returns an id that a record can have, else "". Rules may name fine policies with any
-// text, because no check reads those.
-func keepUUID(id string) string {
-	if !schemas.IsUUID(id) {
-		return ""
-	}
-	return id
 }

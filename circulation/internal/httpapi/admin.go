@@ -20,6 +20,8 @@ import (
 // Admin reads and changes the check-out lock for staff; see admin.Service.
 type Admin interface {
 	Settings(ctx context.Context) (settings.View, error)
+	// ChangeSettings sets what the body leaves out back to the environment's. The answer of Settings
+	// is such a body too.
 	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
 	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
 	Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error)
@@ -48,10 +50,10 @@ func adminRoutes(o Admin, g *auth.Guard) []web.Route {
 	)
 	h := adminHandlers{o}
 	return g.Routes([]web.Route{
-		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, h.getSettings)},
+		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Settings))},
 		{
 			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings,
-			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, web.FromBody(h.changeSettings)),
+			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, web.FromBody(o.ChangeSettings)),
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Permission: admin.MaySeeChanges,
@@ -114,16 +116,6 @@ func checkLockPatron(q *web.Values) {
 	if q.Text("userBarcode") != "" && q.Text("userId") != "" {
 		q.Wrong("userBarcode", "must not be given together with userId")
 	}
-}
-
-func (h adminHandlers) getSettings(c echo.Context) (settings.View, error) {
-	return h.admin.Settings(c.Request().Context())
-}
-
-// changeSettings replaces the tenant's settings; what the body leaves out is the environment's
-// again. The answer of GET is such a body too.
-func (h adminHandlers) changeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
-	return h.admin.ChangeSettings(ctx, body)
 }
 
 func (h adminHandlers) listChanges(c echo.Context) (schemas.LockChanges, error) {

@@ -30,7 +30,7 @@ type checkedIn struct {
 }
 
 func (h circulation) checkIn(ctx context.Context, req checkin.Request) (checkedIn, error) {
-	in, err := h.CheckIns.CheckIn(ctx, req)
+	in, err := h.CheckIn(ctx, req)
 	if err != nil {
 		return checkedIn{}, err
 	}
@@ -115,7 +115,7 @@ type dryRunAnswer struct {
 // dryRun handles POST /circulation/check-out-by-barcode-dry-run: 201 with the
 // policies, although nothing is created: that is FOLIO's status.
 func (h circulation) dryRun(ctx context.Context, req checkout.DryRunRequest) (dryRunAnswer, error) {
-	found, err := h.DryRuns.DryRun(ctx, req)
+	found, err := h.DryRun(ctx, req)
 	return dryRunAnswer(found), err
 }
 
@@ -124,7 +124,7 @@ func (h circulation) endSessions(c echo.Context) error {
 	if err := web.DecodeExact(c, &req); err != nil {
 		return err
 	}
-	return h.Sessions.End(c.Request().Context(), req)
+	return h.EndSessions(c.Request().Context(), req)
 }
 
 // maxListed is the most loans or requests in one answer, which is made in memory.

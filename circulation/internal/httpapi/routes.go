@@ -23,11 +23,6 @@ import (
 	"checkoutlock/web/auth"
 )
 
-// CheckIns takes items back.
-type CheckIns interface {
-	CheckIn(ctx context.Context, req checkin.Request) (checkin.Returned, error)
-}
-
 // Loans reads stored loans and the records that they name.
 type Loans interface {
 	related.Records
@@ -47,16 +42,6 @@ type Rules interface {
 	ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error)
 }
 
-// DryRuns judges check-outs that do not happen.
-type DryRuns interface {
-	DryRun(ctx context.Context, req checkout.DryRunRequest) (checkout.DryRun, error)
-}
-
-// Sessions ends the sessions of patrons at a desk.
-type Sessions interface {
-	End(ctx context.Context, req checkin.EndSessionsRequest) error
-}
-
 // Renewals extends loans.
 type Renewals interface {
 	// Renew returns the stored loan.
@@ -66,14 +51,16 @@ type Renewals interface {
 
 // Deps is what the handlers work with. All fields are required.
 type Deps struct {
-	CheckOuts   keyed.CheckOuts
-	Keyed       *keyed.Requests // check-outs with an Idempotency-Key
-	CheckIns    CheckIns
-	Loans       Loans
-	Rules       Rules
-	Matching    RuleMatching
-	DryRuns     DryRuns
-	Sessions    Sessions
+	CheckOuts keyed.CheckOuts
+	Keyed     *keyed.Requests // check-outs with an Idempotency-Key
+	CheckIn   func(context.Context, checkin.Request) (checkin.Returned, error)
+	Loans     Loans
+	Rules     Rules
+	// RulesFor returns the tenant's rules, and the criteria with what their location belongs to. Fault:
+	// Internal for rules that cannot be used.
+	RulesFor    func(context.Context, policy.Criteria) (*policy.Rules, policy.Criteria, error)
+	DryRun      func(context.Context, checkout.DryRunRequest) (checkout.DryRun, error)
+	EndSessions func(context.Context, checkin.EndSessionsRequest) error
 	Renewals    Renewals
 	Placing     Placing
 	Changes     RequestChanges
@@ -94,7 +81,7 @@ func Routes(d Deps) []web.Route {
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules, d.Log}
-	folio := slices.Concat(rulePolicyRoutes(d.Matching), requestRoutes(d), requestChangeRoutes(d), loanChangeRoutes(d.LoanChanges), settingRoutes(d.Settings), []web.Route{
+	folio := slices.Concat(rulePolicyRoutes(d), requestRoutes(d), requestChangeRoutes(d), loanChangeRoutes(d.LoanChanges), settingRoutes(d.Settings), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),
@@ -124,7 +111,7 @@ func Routes(d Deps) []web.Route {
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
 		},
 		{Method: http.MethodGet, Path: loanPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
-		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Endpoint: web.JSON(http.StatusOK, rules.get)},
+		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Endpoint: web.JSON(http.StatusOK, web.FromContext(d.Rules.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put",
 			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}),

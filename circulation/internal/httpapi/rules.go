@@ -12,7 +12,6 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -20,10 +19,6 @@ import (
 type rulesHandlers struct {
 	rules Rules
 	log   *slog.Logger
-}
-
-func (h rulesHandlers) get(c echo.Context) (schemas.CirculationRules, error) {
-	return h.rules.StoredRules(c.Request().Context())
 }
 
 // refusedRules is how FOLIO answers rules that cannot be used: 422 with no list

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -12,13 +11,6 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
-
-// RuleMatching reads the rules that choose policies.
-type RuleMatching interface {
-	// RulesFor returns the tenant's rules, and c with what its location belongs
-	// to. Fault: Internal for rules that cannot be used.
-	RulesFor(ctx context.Context, c policy.Criteria) (*policy.Rules, policy.Criteria, error)
-}
 
 // policyKinds are the sorts of policies as the paths name them, with the key of
 // the answer.
@@ -36,10 +28,10 @@ var policyKinds = [...]struct {
 
 // rulePolicyRoutes are FOLIO's matches of the rules (interface circulation-rules): which
 // policy of a kind applies, and which rules match.
-func rulePolicyRoutes(m RuleMatching) []web.Route {
+func rulePolicyRoutes(d Deps) []web.Route {
 	var routes []web.Route
 	for _, k := range policyKinds {
-		h := rulePolicyHandlers{matching: m, kind: k.kind, key: k.key}
+		h := rulePolicyHandlers{d, k.kind, k.key}
 		path, permission := "/circulation/rules/"+k.name+"-policy", "circulation.rules."+k.name+"-policy"
 		query := web.Query{Parameters: criteria, Refuse: refuseCriterion}
 		routes = append(routes,
@@ -88,9 +80,9 @@ func refuseAsText(next echo.HandlerFunc) echo.HandlerFunc {
 
 // rulePolicyHandlers answer for one kind of policy.
 type rulePolicyHandlers struct {
-	matching RuleMatching
-	kind     policy.Kind
-	key      string
+	deps Deps
+	kind policy.Kind
+	key  string
 }
 
 // appliedRule is the answer about the rule that applies, beside its policy.
@@ -133,7 +125,7 @@ func (h rulePolicyHandlers) matchAll(c echo.Context) (map[string]any, error) {
 // readRules returns the rules, and what they are compared with.
 func (h rulePolicyHandlers) readRules(c echo.Context) (*policy.Rules, policy.Criteria, error) {
 	q := web.QueryOf(c)
-	return h.matching.RulesFor(c.Request().Context(), policy.Criteria{
+	return h.deps.RulesFor(c.Request().Context(), policy.Criteria{
 		MaterialType: q.Text("item_type_id"), LoanType: q.Text("loan_type_id"),
 		PatronGroup: q.Text("patron_type_id"), Location: q.Text("location_id"),
 	})

@@ -24,11 +24,14 @@ func (b *backend) RulesFor(ctx context.Context, c policy.Criteria) (*policy.Rule
 	if b.err != nil {
 		return nil, c, b.err
 	}
-	return library.Matching{Locations: ruleLibrary{text: b.rules}, Rules: ruleLibrary{text: b.rules}}.RulesFor(ctx, c)
+	return library.Matching{Records: ruleLibrary{text: b.rules}}.RulesFor(ctx, c)
 }
 
 // ruleLibrary is a library with rules and one location.
-type ruleLibrary struct{ text string }
+type ruleLibrary struct {
+	library.Records
+	text string
+}
 
 func (l ruleLibrary) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(l.text) }
 

@@ -34,25 +34,9 @@ func CheckUUID(key, value string) fault.List {
 	return fault.List{fault.Refusal("", key+" must be a UUID", fault.Param(key, value))}
 }
 
-// CheckUserFound refuses a barcode that is no patron's.
-func (f *Facts) CheckUserFound(barcode string) fault.List {
-	if f.UserFound {
-		return nil
-	}
-	return fault.List{NewUserNotFound("userBarcode", barcode)}
-}
-
 // NewUserNotFound returns the detail of a barcode that is no patron's.
 func NewUserNotFound(key, barcode string) fault.Detail {
 	return fault.Refusal("USER_BARCODE_NOT_FOUND", "Could not find user with matching barcode", fault.Param(key, barcode))
-}
-
-// CheckItemFound refuses a barcode that is no item's.
-func (f *Facts) CheckItemFound(barcode string) fault.List {
-	if f.ItemFound {
-		return nil
-	}
-	return fault.List{NewItemNotFound(barcode)}
 }
 
 // NewItemNotFound returns the detail of a barcode that is no item's.

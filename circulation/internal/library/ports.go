@@ -12,25 +12,6 @@ import (
 	"checkoutlock/schemas"
 )
 
-// Locations finds locations.
-type Locations interface {
-	// Location may be two seconds old.
-	Location(ctx context.Context, id string) (Location, error)
-}
-
-// Rules finds the circulation rules.
-type Rules interface {
-	// Rules returns the tenant's compiled circulation rules. They may be two seconds old. The error
-	// is that of policy.Compile if the stored text does not compile.
-	Rules(ctx context.Context) (*policy.Rules, error)
-}
-
-// Schedules finds fixed due date schedules.
-type Schedules interface {
-	// FixedSchedule may be two seconds old.
-	FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error)
-}
-
 // Records finds what check-outs, check-ins and renewals are judged by.
 type Records interface {
 	// Snapshot reads what storage has on the subjects, as of one moment. It is never cached.
@@ -40,7 +21,9 @@ type Records interface {
 	TitleLevelRequests(ctx context.Context) (bool, error)
 	Group(ctx context.Context, id string) (Group, error)
 	MaterialType(ctx context.Context, id string) (Named, error)
-	Locations
-	Rules
-	Schedules
+	Location(ctx context.Context, id string) (Location, error)
+	FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error)
+	// Rules returns the tenant's compiled circulation rules. The error is that of policy.Compile if the
+	// stored text does not compile.
+	Rules(ctx context.Context) (*policy.Rules, error)
 }

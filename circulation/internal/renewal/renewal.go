@@ -83,7 +83,7 @@ func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, erro
 // RenewByID is Renew for an item and a patron by id.
 func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessage, error) {
 	return s.renew(ctx, wish{
-		subjects: schemas.CheckOutSubjects{ItemID: keepUUID(req.ItemID), UserID: keepUUID(req.UserID)},
+		subjects: schemas.CheckOutSubjects{ItemID: library.KeepUUID(req.ItemID), UserID: library.KeepUUID(req.UserID)},
 		wrong:    req.check(), item: fault.Param("itemId", req.ItemID), user: fault.Param("userId", req.UserID),
 		noItem:    fault.Refusal("", fmt.Sprintf("No item with ID %s exists", req.ItemID), fault.Param("itemId", req.ItemID)),
 		noUser:    fault.Refusal("USER_NOT_FOUND", "user is not found", fault.Param("userId", req.UserID)),
@@ -97,14 +97,6 @@ func newItemNotFound(barcode string) fault.Detail {
 	d := library.NewItemNotFound(barcode)
 	d.Code = d.Cause
 	return d
-}
-
-// keepUUID returns an id that a record can have, else "", which finds none.
-func keepUUID(id string) string {
-	if !schemas.IsUUID(id) {
-		return ""
-	}
-	return id
 }
 
 // wish is what a request asks for, with the words in which it is refused.

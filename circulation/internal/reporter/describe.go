@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/redact"
 )
@@ -19,9 +20,9 @@ func describeEnding(e checkout.Ending) schemas.PastCheckOut {
 		Reason:         cutText(e.Reason, schemas.MaxHistoryReason),
 		UserBarcode:    cutText(e.UserBarcode, schemas.MaxHistoryText),
 		ItemBarcode:    cutText(e.ItemBarcode, schemas.MaxHistoryText),
-		UserID:         keepUUID(e.UserID),
-		LoanID:         keepUUID(e.LoanID),
-		ServicePointID: keepUUID(e.ServicePointID),
+		UserID:         library.KeepUUID(e.UserID),
+		LoanID:         library.KeepUUID(e.LoanID),
+		ServicePointID: library.KeepUUID(e.ServicePointID),
 		TookMs:         milliseconds(e.Took),
 		Repeats:        e.Repeats,
 	}
@@ -39,13 +40,6 @@ func cutText(s string, most int) string {
 		return strings.Clone(s)
 	}
 	return s
-}
-
-func keepUUID(id string) string {
-	if !schemas.IsUUID(id) {
-		return ""
-	}
-	return id
 }
 
 // milliseconds rounds to the nearest one, up to the most that storage accepts.

@@ -54,7 +54,7 @@ func (c *Client) Instance(ctx context.Context, id string) (library.Instance, err
 	return readRecord[library.Instance](ctx, c, instances, id)
 }
 
-// Location implements library.Locations.
+// Location implements library.Records.
 func (c *Client) Location(ctx context.Context, id string) (library.Location, error) {
 	return keepRecord(ctx, c, locations, id, parseRecord[library.Location])
 }
@@ -99,7 +99,7 @@ func (c *Client) RequestPolicy(ctx context.Context, id string) (policy.RequestPo
 	return keepRecord(ctx, c, requestPolicies, id, parseRecord[policy.RequestPolicy])
 }
 
-// FixedSchedule implements library.Schedules.
+// FixedSchedule implements library.Records.
 func (c *Client) FixedSchedule(ctx context.Context, id string) (policy.FixedSchedule, error) {
 	return keepRecord(ctx, c, schedules, id, policy.ParseFixedSchedule)
 }

@@ -48,7 +48,7 @@ type compiledRules struct {
 	err   error
 }
 
-// Rules implements library.Rules. A text is compiled once, however often it
+// Rules implements library.Records. A text is compiled once, however often it
 // is fetched.
 func (c *Client) Rules(ctx context.Context) (*policy.Rules, error) {
 	compiled, err := getCached(ctx, c, rulesPath, func(ctx context.Context, old any) (compiledRules, error) {

@@ -128,7 +128,7 @@ func (r *Records) Instance(context.Context, string) (library.Instance, error) {
 	return library.Instance{ID: "i", Title: "Moby Dick"}, nil
 }
 
-// Location implements library.Locations.
+// Location implements library.Records.
 func (r *Records) Location(context.Context, string) (library.Location, error) {
 	return library.Location{ID: MainID, Name: "Main"}, nil
 }
@@ -141,10 +141,10 @@ func (r *Records) MaterialType(context.Context, string) (library.Named, error) {
 // TitleLevelRequests implements library.Records.
 func (r *Records) TitleLevelRequests(context.Context) (bool, error) { return r.Titles, nil }
 
-// Rules implements library.Rules.
+// Rules implements library.Records.
 func (r *Records) Rules(context.Context) (*policy.Rules, error) { return policy.Compile(r.RulesText) }
 
-// FixedSchedule implements library.Schedules.
+// FixedSchedule implements library.Records.
 func (r *Records) FixedSchedule(context.Context, string) (policy.FixedSchedule, error) {
 	if r.Schedule == "" {
 		return policy.FixedSchedule{}, ErrNone
