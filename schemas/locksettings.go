@@ -42,23 +42,15 @@ type LockSettings struct {
 }
 
 // lockSettingsValue is the entry's value: FOLIO's four fields, and our
-// retryIntervals (ms), which wins over FOLIO's pair.
-type lockSettingsValue struct {
-	Enabled        *bool  `json:"checkOutLockFeatureEnabled,omitempty"`
-	LockTTL        *int   `json:"lockTtl,omitempty"`
-	RetryAttempts  *int   `json:"noOfRetryAttempts,omitempty"`
-	RetryInterval  *int   `json:"retryInterval,omitempty"`
-	RetryIntervals *[]int `json:"retryIntervals,omitempty"`
-}
-
-// sentLockSettings is lockSettingsValue as it was sent: its numbers are judged
-// before they become integers, since a duration of too large an integer overflows.
-type sentLockSettings struct {
-	Enabled        *bool              `json:"checkOutLockFeatureEnabled"`
-	LockTTL        *json.RawMessage   `json:"lockTtl"`
-	RetryAttempts  *json.RawMessage   `json:"noOfRetryAttempts"`
-	RetryInterval  *json.RawMessage   `json:"retryInterval"`
-	RetryIntervals *[]json.RawMessage `json:"retryIntervals"`
+// retryIntervals (ms), which wins over FOLIO's pair. N is int, or json.RawMessage for a
+// value as it was sent: its numbers are judged before they become integers, since a
+// duration of too large an integer overflows.
+type lockSettingsValue[N any] struct {
+	Enabled        *bool `json:"checkOutLockFeatureEnabled,omitempty"`
+	LockTTL        *N    `json:"lockTtl,omitempty"`
+	RetryAttempts  *N    `json:"noOfRetryAttempts,omitempty"`
+	RetryInterval  *N    `json:"retryInterval,omitempty"`
+	RetryIntervals *[]N  `json:"retryIntervals,omitempty"`
 }
 
 // ParseLockSettings reads the value of a checkoutLockFeature entry: an object,
@@ -76,7 +68,7 @@ func ParseLockSettings(value json.RawMessage) (LockSettings, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return LockSettings{}, errors.New("value must be a JSON object, or a string that holds one")
 	}
-	var sent sentLockSettings
+	var sent lockSettingsValue[json.RawMessage]
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&sent); err != nil {
@@ -86,8 +78,8 @@ func ParseLockSettings(value json.RawMessage) (LockSettings, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return LockSettings{}, errors.New("value has something after its object")
 	}
-	ttl, ttlErr := sent.ttl()
-	waits, waitsErr := sent.waits()
+	ttl, ttlErr := readTTL(sent)
+	waits, waitsErr := readWaits(sent)
 	if err := errors.Join(ttlErr, waitsErr); err != nil {
 		return LockSettings{}, err
 	}
@@ -95,7 +87,7 @@ func ParseLockSettings(value json.RawMessage) (LockSettings, error) {
 	return s, ValidateLockWaits(waits)
 }
 
-func (v sentLockSettings) ttl() (*time.Duration, error) {
+func readTTL(v lockSettingsValue[json.RawMessage]) (*time.Duration, error) {
 	if v.LockTTL == nil {
 		return nil, nil
 	}
@@ -103,8 +95,8 @@ func (v sentLockSettings) ttl() (*time.Duration, error) {
 	return new(time.Duration(ms) * time.Millisecond), err
 }
 
-// waits returns nil when the value sets none.
-func (v sentLockSettings) waits() ([]time.Duration, error) {
+// readWaits returns nil when the value sets none.
+func readWaits(v lockSettingsValue[json.RawMessage]) ([]time.Duration, error) {
 	if v.RetryIntervals != nil {
 		return waitsOf(*v.RetryIntervals)
 	}
@@ -176,7 +168,7 @@ func ValidateLockWaits(waits []time.Duration) error {
 // Value is the way back: the entry's value as an object that FOLIO's readers
 // understand too (they see the number of waits and the longest of them).
 func (s LockSettings) Value() (json.RawMessage, error) {
-	v := lockSettingsValue{Enabled: s.Enabled}
+	v := lockSettingsValue[int]{Enabled: s.Enabled}
 	if s.TTL != nil {
 		v.LockTTL = new(int(s.TTL.Milliseconds()))
 	}

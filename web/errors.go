@@ -77,11 +77,6 @@ func (o Options) writeFault(c echo.Context, status int, f *fault.Error) error {
 		details = fault.List{fault.Refusal(string(f.Code), f.Msg)}
 	}
 	if len(details) > 0 {
-		for i := range details {
-			if details[i].Parameters == nil {
-				details[i].Parameters = []fault.Parameter{}
-			}
-		}
 		return c.JSON(status, Errors{Errors: details})
 	}
 	msg := f.Msg

@@ -4,6 +4,7 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -111,6 +112,15 @@ type Detail struct {
 	OverridableBlock *OverridableBlock `json:"overridableBlock,omitempty"`
 	// Cause classifies a Detail without Code in the history; no answer has it.
 	Cause string `json:"-"`
+}
+
+// MarshalJSON implements json.Marshaler: a Detail without parameters has an empty list.
+func (d Detail) MarshalJSON() ([]byte, error) {
+	type plain Detail
+	if d.Parameters == nil {
+		d.Parameters = []Parameter{}
+	}
+	return json.Marshal(plain(d))
 }
 
 // Parameter names what a Detail is about. A nil Value is JSON null.

@@ -186,16 +186,5 @@ func (h adminHandlers) explain(ctx context.Context, req checkout.DryRunRequest) 
 	if err := missing.Err(); err != nil {
 		return checkout.Explanation{}, err
 	}
-	found, err := h.admin.Explain(ctx, req)
-	found.Errors = listDetails(found.Errors)
-	return found, err
-}
-
-// listDetails returns details that JSON shows as lists, also where they are empty.
-func listDetails(details []fault.Detail) []fault.Detail {
-	list := append([]fault.Detail{}, details...)
-	for i := range list {
-		list[i].Parameters = append([]fault.Parameter{}, list[i].Parameters...)
-	}
-	return list
+	return h.admin.Explain(ctx, req)
 }
