@@ -123,3 +123,21 @@ func TestCirculationRules_PolicyLookup(t *testing.T) {
 		t.Errorf("got %v, want the rule and the fallback", all)
 	}
 }
+
+// Rules that were written straight to storage stay in force, and the staff page names their fault.
+func TestCirculationRules_WrittenStraightToStorage(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	_, patron := p.addPatron(t)
+	rules := p.formatRules() + "g " + p.GroupID + "\n    m " + p.MaterialTypeID + "\n"
+	if a := callEndpoint(t, p.Storage, http.MethodPut, "/circulation-rules-storage", record{"rulesAsText": rules}); a.Status != http.StatusNoContent {
+		t.Fatalf("got %d %s", a.Status, a.Body)
+	}
+	waitUntil(t, patience, "the rules are in force", func() bool {
+		return p.lendBook(t, 0, p.addBooks(t, 1)[0], patron).Status == http.StatusCreated
+	})
+	a := callEndpoint(t, p.machines[0], http.MethodGet, "/staff/"+p.Storage.Tenant+"/rules", nil)
+	if a.Status != http.StatusOK || !strings.Contains(string(a.Body), "Policy missing") {
+		t.Errorf("got %d %.3000s, want the line without policies", a.Status, a.Body)
+	}
+}

@@ -57,7 +57,7 @@ type Storage interface {
 	// Figures are about the last minutes, 1 to schemas.MaxFigureMinutes.
 	Figures(ctx context.Context, minutes int) (schemas.Figures, error)
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
-	LoanPolicies
+	Policies
 	// Users returns those of the ids that are of users.
 	Users(ctx context.Context, ids []string) ([]library.User, error)
 	// UserByBarcode finds a patron. Fault: NotFound.

@@ -56,6 +56,17 @@ func (b *backend) LoanPolicyRecords(_ context.Context, ids []string) ([]policy.L
 	return b.policies, b.note("policies %s", ids)
 }
 
+// ExistingPolicies knows all but those of which the id begins with "missing".
+func (b *backend) ExistingPolicies(_ context.Context, kind policy.Kind, ids []string) ([]string, error) {
+	var existing []string
+	for _, id := range ids {
+		if !strings.HasPrefix(id, "missing") {
+			existing = append(existing, id)
+		}
+	}
+	return existing, b.note("existing %s %s", kind, ids)
+}
+
 func (b *backend) Locks(_ context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error) {
 	return schemas.CheckoutLocks{TotalRecords: 7}, b.note("locks %s %s %d %d", f.UserID, f.Holder, f.Offset, f.Limit)
 }

@@ -3,21 +3,25 @@ package admin
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"checkoutlock/circulation/internal/policy"
 )
 
-// LoanPolicies reads loan policies.
-type LoanPolicies interface {
+// Policies reads the policies that rules name.
+type Policies interface {
 	// LoanPolicyRecords returns those of the ids that are of loan policies that can be read.
 	LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.LoanPolicy, error)
+	// ExistingPolicies returns those of the ids that are of loan, request or notice policies.
+	ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error)
 }
 
 // RulesReview is the tenant's circulation rules and what is wrong with them.
 type RulesReview struct {
 	Text      string
 	Fault     *policy.SyntaxError // of rules that cannot be used; nil for others
+	Broken    *policy.SyntaxError // what CheckRules finds in rules that are in use; nil for nothing
 	Uncounted []policy.UncountedLimit
 }
 
@@ -33,24 +37,60 @@ func (s *Service) Rules(ctx context.Context) (RulesReview, error) {
 	}
 	review.Uncounted, err = FindUncountedLimits(ctx, s.storage, review.Text)
 	if errors.As(err, &review.Fault) {
+		return review, nil
+	}
+	if err != nil {
+		return review, err
+	}
+	err = CheckRules(ctx, s.storage, review.Text)
+	if errors.As(err, &review.Broken) {
 		err = nil
 	}
 	return review, err
 }
 
-// FindUncountedLimits returns the rules whose item limit counts nothing. The error is a
-// *policy.SyntaxError if the text does not compile.
-func FindUncountedLimits(ctx context.Context, policies LoanPolicies, text string) ([]policy.UncountedLimit, error) {
-	rules, err := policy.Compile(text)
+// CheckRules returns a *policy.SyntaxError for a text that must not be stored. It does not compile,
+// a line in it has no policies, or it names a loan, request or notice policy that does not exist.
+// Storage keeps no records of the other kinds. Rules that were written straight to storage may fail.
+func CheckRules(ctx context.Context, policies Policies, text string) error {
+	compiled, err := policy.Compile(text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	named := rules.PolicyIDs(policy.KindLoan)
+	if err := compiled.CheckPolicies(); err != nil {
+		return err
+	}
+	for _, kind := range []policy.Kind{policy.KindLoan, policy.KindRequest, policy.KindNotice} {
+		named := compiled.PolicyIDs(kind)
+		existing, err := policies.ExistingPolicies(ctx, kind, listIDs(named))
+		if err != nil {
+			return err
+		}
+		for _, ref := range named {
+			if !slices.Contains(existing, ref.ID) {
+				return ref.NewNotFound()
+			}
+		}
+	}
+	return nil
+}
+
+func listIDs(named []policy.Reference) []string {
 	ids := make([]string, len(named))
 	for i, ref := range named {
 		ids[i] = ref.ID
 	}
-	found, err := policies.LoanPolicyRecords(ctx, ids)
+	return ids
+}
+
+// FindUncountedLimits returns the rules whose item limit counts nothing. The error is a
+// *policy.SyntaxError if the text does not compile.
+func FindUncountedLimits(ctx context.Context, policies Policies, text string) ([]policy.UncountedLimit, error) {
+	rules, err := policy.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	found, err := policies.LoanPolicyRecords(ctx, listIDs(rules.PolicyIDs(policy.KindLoan)))
 	if err != nil {
 		return nil, err
 	}

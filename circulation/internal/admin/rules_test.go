@@ -17,11 +17,17 @@ func TestService_ReviewsTheRules(t *testing.T) {
 		text      string
 		uncounted int // the line
 		fault     int // its line
+		broken    string
 	}{
-		"blank":               {text: " \n"},
-		"a limit that counts": {text: "priority: last-line\nfallback-policy: l free" + rest + "m book: l three" + rest},
-		"one that does not":   {text: "priority: last-line\nfallback-policy: l free" + rest + "g adults: l three" + rest, uncounted: 3},
-		"rules with a fault":  {text: "priority: last-line\nfallback-policy: l free" + rest + "g\n", fault: 3},
+		"blank":                   {text: " \n"},
+		"a limit that counts":     {text: "priority: last-line\nfallback-policy: l free" + rest + "m book: l three" + rest},
+		"one that does not":       {text: "priority: last-line\nfallback-policy: l free" + rest + "g adults: l three" + rest, uncounted: 3},
+		"a line without policies": {text: "priority: last-line\nfallback-policy: l free" + rest + "g x\n    m y\n", broken: "line 4, column 4: Policy missing"},
+		"a missing loan policy":   {text: "priority: last-line\nfallback-policy: l missing" + rest, broken: "line 2, column 19: The policy l does not exist"},
+		"a missing notice policy": {
+			text: "priority: last-line\nfallback-policy: l free r r1 n missing o o1 i i1\n", broken: "line 2, column 31: The policy n does not exist",
+		},
+		"rules with a fault": {text: "priority: last-line\nfallback-policy: l free" + rest + "g\n", fault: 3},
 	} {
 		b := &backend{}
 		s := b.service()
@@ -30,6 +36,13 @@ func TestService_ReviewsTheRules(t *testing.T) {
 		if err != nil || got.Text != tt.text || (got.Fault != nil) != (tt.fault > 0) || len(got.Uncounted) != min(tt.uncounted, 1) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 			continue
+		}
+		broken := ""
+		if got.Broken != nil {
+			broken = got.Broken.Error()
+		}
+		if broken != tt.broken {
+			t.Errorf("%s: got %q, want %q", name, broken, tt.broken)
 		}
 		if got.Fault != nil && got.Fault.Line != tt.fault || tt.uncounted > 0 && got.Uncounted[0].Line != tt.uncounted {
 			t.Errorf("%s: got %+v", name, got)

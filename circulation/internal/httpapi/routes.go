@@ -37,9 +37,7 @@ type Loans interface {
 type Rules interface {
 	StoredRules(ctx context.Context) (schemas.CirculationRules, error)
 	PutRules(ctx context.Context, text string) error
-	admin.LoanPolicies
-	// ExistingPolicies returns those of the ids that are of loan, request or notice policies.
-	ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error)
+	admin.Policies
 }
 
 // Renewals extends loans.

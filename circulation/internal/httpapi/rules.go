@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -47,14 +46,14 @@ func (h rulesHandlers) put(c echo.Context) error {
 	if err := json.Unmarshal(body, &sent); err != nil || sent.RulesAsText == nil {
 		return answerRefused(c, refusedRules{Message: "The body must be a JSON object with the string rulesAsText"})
 	}
-	err = h.check(c, *sent.RulesAsText)
+	ctx := c.Request().Context()
+	err = admin.CheckRules(ctx, h.rules, *sent.RulesAsText)
 	if syntax, ok := errors.AsType[*policy.SyntaxError](err); ok {
 		return answerRefused(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
 	}
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
 	uncounted, err := admin.FindUncountedLimits(ctx, h.rules, *sent.RulesAsText)
 	if err != nil {
 		return err
@@ -86,34 +85,6 @@ func (h rulesHandlers) warn(c echo.Context, uncounted []policy.UncountedLimit) {
 		h.log.WarnContext(c.Request().Context(), "circulation rules stored; item limits in them count nothing",
 			"rules", len(uncounted), "first", uncounted[0].String())
 	}
-}
-
-// check returns a *policy.SyntaxError for a text that cannot be used.
-func (h rulesHandlers) check(c echo.Context, text string) error {
-	compiled, err := policy.Compile(text)
-	if err != nil {
-		return err
-	}
-	if err := compiled.CheckPolicies(); err != nil {
-		return err
-	}
-	for _, kind := range []policy.Kind{policy.KindLoan, policy.KindRequest, policy.KindNotice} {
-		named := compiled.PolicyIDs(kind)
-		ids := make([]string, len(named))
-		for i, ref := range named {
-			ids[i] = ref.ID
-		}
-		existing, err := h.rules.ExistingPolicies(c.Request().Context(), kind, ids)
-		if err != nil {
-			return err
-		}
-		for _, ref := range named {
-			if !slices.Contains(existing, ref.ID) {
-				return ref.NewNotFound()
-			}
-		}
-	}
-	return nil
 }
 
 func answerRefused(c echo.Context, why refusedRules) error {

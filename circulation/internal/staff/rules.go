@@ -12,6 +12,7 @@ import (
 
 type rulesPage struct {
 	Fault    *policy.SyntaxError
+	Broken   *policy.SyntaxError
 	Warnings []policy.UncountedLimit
 	Lines    []rulesLine
 }
@@ -28,7 +29,7 @@ func (p *Pages) showRules(v *visit) error {
 	if err != nil {
 		return err
 	}
-	shown := rulesPage{Fault: review.Fault, Warnings: review.Uncounted}
+	shown := rulesPage{Fault: review.Fault, Broken: review.Broken, Warnings: review.Uncounted}
 	text := strings.TrimRight(review.Text, " \n")
 	if text != "" {
 		for i, line := range strings.Split(text, "\n") {

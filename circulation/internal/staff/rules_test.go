@@ -34,6 +34,10 @@ func TestRulesPage_ShowsRulesWithoutWarnings(t *testing.T) {
 	visit(t, &library{}).get(t, "/staff/diku/rules").want(t, http.StatusOK, "This library has no circulation rules yet.")
 	p = visit(t, &library{rules: admin.RulesReview{Text: "g\n", Fault: &policy.SyntaxError{Message: "missing <x>", Line: 1}}}).get(t, "/staff/diku/rules")
 	p.want(t, http.StatusOK, "These rules cannot be used, so no check-out succeeds. Line 1: missing <x>")
+	p.lacks(t, "could not be saved again")
+	p = visit(t, &library{rules: admin.RulesReview{Text: "g x\n", Broken: &policy.SyntaxError{Message: "Policy missing", Line: 1}}}).get(t, "/staff/diku/rules")
+	p.want(t, http.StatusOK, "These rules are in use, but could not be saved again. Line 1 : Policy missing. A line without policies never applies")
+	p.lacks(t, "cannot be used")
 }
 
 func TestRulesPage_NeedsThePermissionOfTheRules(t *testing.T) {

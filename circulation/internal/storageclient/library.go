@@ -124,7 +124,7 @@ func (c *Client) Instances(ctx context.Context, ids []string) ([]library.Instanc
 	return listByID[library.Instance](ctx, c, instances, ids)
 }
 
-// LoanPolicyRecords implements admin.LoanPolicies.
+// LoanPolicyRecords implements admin.Policies.
 func (c *Client) LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.LoanPolicy, error) {
 	found, err := listByID[json.RawMessage](ctx, c, loanPolicies, ids)
 	var readable []policy.LoanPolicy
