@@ -240,6 +240,7 @@ func storageEndpoints() []endpoint {
 			method: http.MethodGet, path: "/patron-action-session-storage/expired-session-patron-ids",
 			query: []string{"action_type", "session_inactivity_time_limit", "limit"},
 		},
+		{method: http.MethodPost, path: "/loan-storage/loans/:id/replacements", body: record{"id": id(), "loan": newLoan(id())}},
 		{method: http.MethodPost, path: "/request-storage-batch/requests", body: record{"requests": []any{newRequest()}}},
 		{method: http.MethodPost, path: "/request-storage/placements", body: record{
 			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "titleLevelRequests": false,
@@ -284,6 +285,11 @@ func storageEndpoints() []endpoint {
 	return all
 }
 
+// newLoan returns an open loan of an item that does not exist.
+func newLoan(itemID string) record {
+	return record{"userId": uuid.NewString(), "itemId": itemID, "loanDate": "2026-03-01T10:00:00Z", "action": "checkedout"}
+}
+
 // circulationEndpoints returns circulation's routes.
 func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 	t.Helper()
@@ -322,6 +328,10 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		{method: http.MethodGet, path: requestsPath + "/queue/instance/:id", alwaysThere: true},
 		{method: http.MethodGet, path: "/circulation/loans", query: []string{"query", "offset", "limit"}},
 		{method: http.MethodGet, path: "/circulation/loans/:id"},
+		{method: http.MethodPost, path: "/circulation/loans", body: newLoan(id())},
+		{method: http.MethodPut, path: "/circulation/loans/:id", body: newLoan(id())},
+		{method: http.MethodDelete, path: "/circulation/loans/:id"},
+		{method: http.MethodDelete, path: "/circulation/loans", query: []string{"query"}},
 		{method: http.MethodPost, path: "/circulation/loans/:id/add-info", body: record{"action": "staffInfoAdded", "actionComment": "c"}, texts: []string{}},
 		{method: http.MethodPost, path: "/circulation/loans/:id/change-due-date", body: record{"dueDate": "2026-03-01T10:00:00Z"}},
 		{method: http.MethodPost, path: "/circulation/loans/:id/claim-item-returned", body: record{

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -182,4 +183,83 @@ func TestLoanChanges_ByManyDesks(t *testing.T) {
 		t.Errorf("got %v, want one loss at most and no failure", got)
 	}
 	checkParts(t, "afterwards", p.readLoan(t, loan), record{"status.name": "Closed", "action": "checkedin", "item.status.name": "Available"})
+}
+
+// sendLoan writes a loan through circulation.
+func (p *pair) sendLoan(t *testing.T, method, path string, loan record) stack.Answer {
+	t.Helper()
+	return callEndpoint(t, p.machines[0], method, "/circulation/loans"+path, loan)
+}
+
+func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
+	userID, patron := p.addPatron(t)
+	_, other := p.addPatron(t)
+	itemID, barcode := p.addItem(t)
+	sent := record{"userId": userID, "itemId": itemID, "loanDate": "2026-09-01T10:00:00Z", "dueDate": "2026-12-01T10:00:00.000Z", "checkoutServicePointId": p.ServicePointID}
+	loan := readObject(t, p.sendLoan(t, http.MethodPost, "", sent), http.StatusCreated)
+	checkParts(t, "recorded", loan, record{
+		"status.name": "Open", "action": "checkedout", "item.status.name": "Checked out", "item.barcode": barcode, "borrower.barcode": patron,
+		"dueDate": sent["dueDate"], "loanPolicyId": p.PolicyID, "checkoutServicePoint.name": "Desk", "patronGroupAtCheckout.id": p.GroupID,
+	})
+	checkRefusal(t, "recorded twice", p.sendLoan(t, http.MethodPost, "", sent), "Item is already checked out", "itemId")
+	if got := p.readMetrics(t, p.Storage.Base); !strings.Contains(got, "loans_unfenced_total 1\n") {
+		t.Error("loans_unfenced_total does not count the recorded loan")
+	}
+	if got := joinMessages(readRefusals(t, p.lendBook(t, 0, p.addBooks(t, 1)[0], patron), http.StatusUnprocessableEntity)); !strings.Contains(got, "maximum limit") {
+		t.Errorf("a check-out beside the recorded loan at limit 1: got %q", got)
+	}
+
+	path := fmt.Sprintf("/%v", loan["id"])
+	closed := setFields(maps.Clone(loan), record{
+		"status": record{"name": "Closed"}, "action": "checkedin", "returnDate": "2026-10-01T09:30:00.000Z",
+	})
+	checkRefusal(t, "closed at no desk", p.sendLoan(t, http.MethodPut, path, closed), "A Closed loan must have a Checkin Service Point", "checkinServicePointId")
+	closed["checkinServicePointId"] = p.ServicePointID
+	for range 2 { // a second one changes nothing more
+		if a := p.sendLoan(t, http.MethodPut, path, closed); a.Status != http.StatusNoContent {
+			t.Fatalf("got %d %s, want 204", a.Status, a.Body)
+		}
+	}
+	checkParts(t, "closed", p.readLoan(t, loan), record{
+		"status.name": "Closed", "action": "checkedin", "returnDate": "2026-10-01T09:30:00.000Z", "item.status.name": "Available",
+		"checkinServicePoint.name": "Desk", "patronGroupAtCheckout.id": p.GroupID,
+	})
+	checkRefusal(t, "opened again", p.sendLoan(t, http.MethodPut, path, loan), "Loan is closed", "loanId")
+	readObject(t, p.lendBook(t, 0, barcode, other), http.StatusCreated)
+	if a := p.sendLoan(t, http.MethodPut, path, closed); a.Status != http.StatusNoContent {
+		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
+	}
+	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{"status.name": "Checked out"})
+	p.checkActions(t, loan, "checkedout", "checkedin", "checkedin", "checkedin")
+
+	for what, status := range map[string]int{path: http.StatusNoContent, "": http.StatusBadRequest} {
+		if a := p.sendLoan(t, http.MethodDelete, what, nil); a.Status != status {
+			t.Errorf("DELETE %s: got %d %s, want %d", what, a.Status, a.Body, status)
+		}
+	}
+	for _, method := range []string{http.MethodPut, http.MethodDelete} {
+		if a := p.sendLoan(t, method, path, closed); a.Status != http.StatusNotFound {
+			t.Errorf("%s of a deleted loan: got %d %s, want 404", method, a.Status, a.Body)
+		}
+	}
+	p.checkLoansAndItemsAgree(t)
+}
+
+func TestLoans_ClosedByHandServeTheNextRequest(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 3)
+	branch := p.addBranch(t)
+	itemID, _, instanceID, book := p.addDescribedItem(t)
+	_, patron := p.addPatron(t)
+	next, _ := p.addPatron(t)
+	loan := p.lendAs(t, book, patron, nil)
+	placed := readObject(t, p.placeRequest(t, itemID, next, "Hold", record{"instanceId": instanceID, "pickupServicePointId": branch}), http.StatusCreated)
+	closed := setFields(maps.Clone(loan), record{"status": record{"name": "Closed"}, "action": "checkedin", "checkinServicePointId": p.ServicePointID})
+	if a := p.sendLoan(t, http.MethodPut, fmt.Sprintf("/%v", loan["id"]), closed); a.Status != http.StatusNoContent {
+		t.Fatalf("got %d %s, want 204", a.Status, a.Body)
+	}
+	checkParts(t, "item", p.readRecord(t, "/item-storage/items/"+itemID), record{"status.name": "In transit", "inTransitDestinationServicePointId": branch})
+	checkParts(t, "request", p.readRecord(t, fmt.Sprintf("/request-storage/requests/%v", placed["id"])), record{"status": "Open - In transit"})
 }

@@ -6,7 +6,7 @@ import (
 
 // CheckOut is the body of POST /loan-storage/check-outs (ours): everything one
 // check-out writes, in one transaction. One of LockID and SettingsVersion is
-// given, or both.
+// given, or both, unless it is Unfenced.
 type CheckOut struct {
 	// Loan is the storage loan, id chosen by the caller: a repeat with the same
 	// id, patron and item answers the same loan again.
@@ -26,6 +26,8 @@ type CheckOut struct {
 	// It is required without a lock, and under a lock that only an environment asks
 	// for.
 	SettingsVersion string `json:"settingsVersion,omitempty"`
+	// Unfenced lends without the patron's lock and without limits: staff record a loan.
+	Unfenced bool `json:"unfenced,omitempty"`
 	// RequestID names the first open request that the item can fill, which is the
 	// borrower's: it is closed as filled, and the requests after it move up. It is absent
 	// when no request waits for the item.
@@ -82,6 +84,9 @@ type CheckIn struct {
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
 	// SessionID names the session at the desk, which its record keeps.
 	SessionID string `json:"sessionId,omitempty"`
+	// Loan is the closed loan as staff write it, in place of what a check-in makes of the stored
+	// one. It must be the item's open loan.
+	Loan json.RawMessage `json:"loan,omitempty"`
 }
 
 // CheckInResult is the answer to it. Loan is absent when the item was not on

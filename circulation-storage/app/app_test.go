@@ -35,6 +35,8 @@ func TestSweptRows(t *testing.T) {
 		"expired requests": {`INSERT INTO request (id, jsonb) SELECT id, jsonb_build_object('id', id, 'instanceId', id, 'status', 'Open - Not yet filled',
 			'requestLevel', 'Title', 'requestExpirationDate', to_char((now() + age) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
 			FROM (SELECT gen_random_uuid() AS id, age FROM unnest(ARRAY['1 hour', '-1 hour']::interval[]) age) r`, ""},
+		"changes of loans a day old": {`INSERT INTO loan_change (id, loan_id, created_date)
+			SELECT gen_random_uuid(), gen_random_uuid(), now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
 		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
 			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, "checkout_history_swept_total"},
 		"patrons of forced releases": {`INSERT INTO check_out_lock_change (changed_date, kind, lock_id, lock_user_id)

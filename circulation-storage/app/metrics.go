@@ -52,7 +52,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "checkout_commit_duration_seconds", Help: "Time for one commit, refused ones too.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
 		}, []string{"kind"}),
-		unfenced:  counter("loans_unfenced_total", "Open loans written past the fence, through the plain loan endpoints."),
+		unfenced:  counter("loans_unfenced_total", "Open loans written past the fence: through the plain loan endpoints, or recorded by staff."),
 		forgotten: counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after their use."),
 		aged:      counter("checkout_history_swept_total", "Past check-outs deleted because they were older than HISTORY_RETENTION."),
 		tenants: register.NewGaugeVec(prometheus.GaugeOpts{
@@ -90,6 +90,9 @@ func (m *metrics) setTenants(state readiness.State, n int) {
 func (m *metrics) CheckedOut(o commit.Outcome, took time.Duration) {
 	m.observeCommit("check-out", o, took)
 }
+
+// LentUnfenced implements commit.Observer.
+func (m *metrics) LentUnfenced() { m.unfenced.Inc() }
 
 // CheckedIn implements commit.Observer.
 func (m *metrics) CheckedIn(o commit.Outcome, took time.Duration) {

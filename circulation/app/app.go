@@ -106,15 +106,16 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	if err != nil {
 		return nil, err
 	}
+	checkIns := &checkin.Service{Library: storage, Returner: storage, Log: log}
 	routes := httpapi.Routes(httpapi.Deps{
 		CheckOuts: checkOuts,
 		Keyed:     &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
-		CheckIn:   (&checkin.Service{Library: storage, Returner: storage, Log: log}).CheckIn,
+		CheckIn:   checkIns.CheckIn,
 		Loans:     storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Store: storage}.End,
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage,
-		LoanChanges: &loans.Service{Changer: storage, Log: log},
-		Admin:       locks, Guard: guard, Log: log,
+		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage,
+		Admin: locks, Guard: guard, Log: log,
 	})
 	server := web.NewServer(cfg.HTTP, log)
 	server.BeforeClose = pages.Stop

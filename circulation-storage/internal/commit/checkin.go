@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // CheckIn is a check-in to commit, from ParseCheckIn. It needs no lock, because it can
@@ -30,9 +31,10 @@ type CheckIn struct {
 	destinationID  string // "" unless the item goes in transit
 	staffMemberID  string // "" if none is named
 	loanAction     string
-	requestStatus  string // the new status of the request RequestID
-	holdShelfUntil string // "" removes the date
-	sessionID      string // "" if the desk keeps none
+	requestStatus  string         // the new status of the request RequestID
+	holdShelfUntil string         // "" removes the date
+	sessionID      string         // "" if the desk keeps none
+	loan           records.Record // the closed loan as staff write it; nil for a check-in at a desk
 }
 
 const (
@@ -54,7 +56,10 @@ func ParseCheckIn(body []byte) (CheckIn, error) {
 		staffMemberID: doc.Text("staffMemberId"), loanAction: cmp.Or(doc.Text("loanAction"), defaultCheckIn),
 		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
 		requestStatus: doc.Text("requestStatus"), holdShelfUntil: doc.Text("holdShelfExpirationDate"),
-		sessionID: doc.Text("sessionId"),
+		sessionID: doc.Text("sessionId"), loan: doc.Object("loan"),
+	}
+	if c.loan != nil && c.loan.Text("status.name") != closed {
+		return CheckIn{}, newInvalid("loan.status.name must be Closed", "loan.status.name", c.loan.Text("status.name"))
 	}
 	if c.itemStatus == checkedOut {
 		return CheckIn{}, newInvalid("itemStatus must not be Checked out after a check-in", "itemStatus", c.itemStatus)
@@ -104,12 +109,12 @@ type Returning struct {
 	Loan     records.Record // nil if the item was not on loan
 	Item     records.Record
 	Requests []records.Record // those of the queue that change
-	Session  records.Record   // nil if the item was not on loan
+	Session  records.Record   // nil if the item was not on loan, or if staff write the loan
 	Event    Event
 }
 
 // Decide judges a check-in. It answers a repeat with the stored answer, also if the item
-// has changed since. Faults: ItemChanged, RequestChanged, Invalid.
+// has changed since. Faults: ItemChanged, LoanChanged, RequestChanged, Invalid.
 func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error) {
 	switch {
 	case seen.Before != nil && seen.Before.ItemID != c.ItemID:
@@ -122,6 +127,9 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 	}
 	if err := checkVersion(seen.Item, c.ItemVersion); err != nil {
 		return Returning{}, err
+	}
+	if c.loan != nil && (seen.Loan == nil || seen.Loan.ID() != c.loan.ID()) {
+		return Returning{}, fault.New(fault.LoanChanged, "The loan %s is not the open loan of the item: read it again", c.loan.ID())
 	}
 	served, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel)
 	if err != nil {
@@ -138,6 +146,8 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 		if err := completeRecord(ctx, seen.Now, records.Loan(), r.Loan, seen.Loan); err != nil {
 			return Returning{}, err
 		}
+	}
+	if seen.Loan != nil && c.loan == nil {
 		r.Session = newSession(didCheckIn, c.sessionID, r.Loan)
 		if err := completeRecord(ctx, seen.Now, records.PatronActionSession(), r.Session, nil); err != nil {
 			return Returning{}, err
@@ -170,8 +180,12 @@ func (c CheckIn) Violation(constraint string) error {
 
 func (c CheckIn) closeLoan(seen SeenReturn) records.Record {
 	loan := clone(seen.Loan)
-	loan["status"] = map[string]any{"name": "Closed"}
+	loan["status"] = map[string]any{"name": closed}
 	loan["action"] = c.loanAction
+	if c.loan != nil {
+		loan = clone(c.loan)
+		keepHidden(loan, seen.Loan)
+	}
 	loan["returnDate"] = c.date
 	loan["systemReturnDate"] = seen.Now.UTC().Format(schemas.FolioTime)
 	loan["checkinServicePointId"] = c.servicePointID

@@ -34,6 +34,8 @@ type CheckOut struct {
 	// SettingsVersion is the version of the settings that the caller acted on. It may be
 	// empty only under a lock that the tenant's own settings require.
 	SettingsVersion string
+	// Unfenced is set for a loan that staff record: no fence guards it, and no limit counts.
+	Unfenced bool
 	// ClaimID is the caller's claim on the Idempotency-Key; Nil means no key.
 	ClaimID uuid.UUID
 	// RequestID is the borrower's request that the caller saw first in the queue;
@@ -58,10 +60,14 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 		LoanID: readID(loan, "id"), UserID: readID(loan, "userId"), ItemID: readID(loan, "itemId"),
 		ItemVersion: readInteger(doc["itemVersion"]),
 		LockID:      readID(doc, "lockId"), ReleaseLock: doc["releaseLock"] == true, SettingsVersion: doc.Text("settingsVersion"), ClaimID: readID(doc, "claimId"),
-		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true,
+		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true, Unfenced: doc["unfenced"] == true,
 		loan: loan, sessionID: doc.Text("sessionId"),
 	}
-	if c.LockID == uuid.Nil && c.SettingsVersion == "" {
+	fenced := c.LockID != uuid.Nil || c.SettingsVersion != ""
+	switch {
+	case fenced && c.Unfenced:
+		return CheckOut{}, newInvalid("unfenced excludes lockId and settingsVersion", "unfenced", "true")
+	case !fenced && !c.Unfenced:
 		return CheckOut{}, newInvalid("lockId or settingsVersion is required", "lockId", doc.Text("lockId"))
 	}
 	c.Limits = readLimits(doc)

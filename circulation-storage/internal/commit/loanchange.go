@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,6 +37,8 @@ const (
 	claimedReturned = "Claimed returned"
 	declaredLost    = "Declared lost"
 	agedToLost      = "Aged to lost"
+
+	closed = "Closed" // the status of a loan
 )
 
 // ParseLoanChange reads the body of POST /loan-storage/loans/{id}/changes. Faults: Malformed for
@@ -79,13 +80,8 @@ type Changing struct {
 
 // Decide judges a change in mod-circulation's words. Faults: NotFound, Invalid.
 func (c LoanChange) Decide(ctx context.Context, seen SeenChange) (Changing, error) {
-	switch {
-	case seen.Before == c.LoanID:
-		return Changing{Repeated: true}, nil
-	case seen.Before != uuid.Nil:
-		return Changing{}, c.newIDTaken()
-	case seen.Loan == nil:
-		return Changing{}, fault.New(fault.NotFound, "Not found: there is no loan with id %s", c.LoanID)
+	if repeated, err := seen.findRepeat(c.ID, c.LoanID); repeated || err != nil {
+		return Changing{Repeated: repeated}, err
 	}
 	if err := c.check(seen); err != nil {
 		return Changing{}, err
@@ -102,24 +98,26 @@ func (c LoanChange) Decide(ctx context.Context, seen SeenChange) (Changing, erro
 		return Changing{}, err
 	}
 	if kind := changeEvents[c.action]; kind != "" {
-		loan := changing.Loan
-		changing.Event = newEvent(ctx, kind, map[string]string{
-			"loanId": c.LoanID.String(), "userId": loan.Text("userId"), "itemId": loan.Text("itemId"), "dueDate": loan.Text("dueDate"),
-		})
+		changing.Event = newLoanEvent(ctx, kind, changing.Loan)
 	}
 	return changing, nil
+}
+
+func newLoanEvent(ctx context.Context, kind string, loan records.Record) Event {
+	return newEvent(ctx, kind, map[string]string{
+		"loanId": loan.ID(), "userId": loan.Text("userId"), "itemId": loan.Text("itemId"), "dueDate": loan.Text("dueDate"),
+	})
 }
 
 // check refuses a change that loan or item do not allow. Information is added to closed loans too.
 func (c LoanChange) check(seen SeenChange) error {
 	status, itemID := seen.Item.Text("status.name"), fault.Param("itemId", seen.Loan.Text("itemId"))
-	unmovable := []string{declaredLost, claimedReturned, agedToLost}
 	switch {
 	case !c.ReadsItem():
 		return nil
 	case !records.IsOpenLoan(seen.Loan):
 		return refuse("Loan is closed", fault.Param("loanId", c.LoanID.String()))
-	case c.action == schemas.DueDateChanged && slices.Contains(unmovable, status):
+	case c.action == schemas.DueDateChanged && isUnmovable(status):
 		return refuse("item is "+status, itemID)
 	case c.ChangesItem() && seen.Item == nil:
 		return refuse("No item with ID "+seen.Loan.Text("itemId")+" could be found", itemID)
@@ -129,6 +127,11 @@ func (c LoanChange) check(seen SeenChange) error {
 		return refuse("Item is not Claimed returned", itemID)
 	}
 	return nil
+}
+
+// isUnmovable reports whether the due date of an item with the status stays.
+func isUnmovable(status string) bool {
+	return status == declaredLost || status == claimedReturned || status == agedToLost
 }
 
 // refuse returns a refusal that circulation passes on as it is.
@@ -161,20 +164,34 @@ func (c LoanChange) changeLoan(seen SeenChange) records.Record {
 			loan["declaredLostDate"] = seen.Now.UTC().Format(schemas.FolioTime)
 		}
 	case schemas.MarkedMissing:
-		loan["status"] = map[string]any{"name": "Closed"}
+		loan["status"] = map[string]any{"name": closed}
 	}
 	return loan
 }
 
-func (c LoanChange) newIDTaken() error {
-	return newInvalid("id is already that of a change of another loan", "id", c.ID.String())
+// findRepeat reports whether a change of the loan was committed before. It refuses the id of a change
+// of another loan, and a loan that does not exist.
+func (seen SeenChange) findRepeat(id, loanID uuid.UUID) (bool, error) {
+	switch {
+	case seen.Before == loanID:
+		return true, nil
+	case seen.Before != uuid.Nil:
+		return false, newChangeIDTaken(id)
+	case seen.Loan == nil:
+		return false, fault.New(fault.NotFound, "Not found: there is no loan with id %s", loanID)
+	}
+	return false, nil
 }
 
-// Violation is the fault if writing the change violates a constraint, because another transaction
-// wrote meanwhile. It is nil for other constraints.
-func (c LoanChange) Violation(constraint string) error {
+func newChangeIDTaken(id uuid.UUID) error {
+	return newInvalid("id is already that of a change of another loan", "id", id.String())
+}
+
+// ChangeViolation is the fault if writing a change of a loan violates a constraint, because another
+// transaction wrote meanwhile. It is nil for other constraints.
+func ChangeViolation(id uuid.UUID, constraint string) error {
 	if constraint == "loan_change_pkey" {
-		return c.newIDTaken()
+		return newChangeIDTaken(id)
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ func Outcomes() []Outcome {
 type Observer interface {
 	CheckedOut(o Outcome, took time.Duration)
 	CheckedIn(o Outcome, took time.Duration)
+	// LentUnfenced is called for each loan that was lent without a fence.
+	LentUnfenced()
 }
 
 // Store commits for the tenant in ctx.
@@ -56,6 +58,9 @@ type Store interface {
 
 	// ChangeLoan does the same for a change of a loan. Faults: those of Decide.
 	ChangeLoan(ctx context.Context, c LoanChange) error
+
+	// ReplaceLoan does the same for a loan that staff write. Faults: those of Decide.
+	ReplaceLoan(ctx context.Context, r LoanReplacement) error
 
 	// Place does the same for a new request. Faults: those of Decide; RequestChanged if
 	// other transactions keep writing the same queue.
@@ -103,6 +108,9 @@ func (s *Service) CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas
 	}
 	if result.LockReleased {
 		s.released(ctx, c.UserID)
+	}
+	if outcome == Committed && c.Unfenced {
+		s.obs.LentUnfenced()
 	}
 	s.obs.CheckedOut(outcomeOf(outcome, err), time.Since(start))
 	return c.LoanID, result, err

@@ -30,9 +30,13 @@ func (s fixedStore) CheckIn(context.Context, commit.CheckIn) (schemas.CheckInRes
 	return schemas.CheckInResult{}, s.outcome, s.err
 }
 
-type tally struct{ out, in []commit.Outcome }
+type tally struct {
+	out, in  []commit.Outcome
+	unfenced int
+}
 
 func (c *tally) CheckedOut(o commit.Outcome, _ time.Duration) { c.out = append(c.out, o) }
+func (c *tally) LentUnfenced()                                { c.unfenced++ }
 func (c *tally) CheckedIn(o commit.Outcome, _ time.Duration)  { c.in = append(c.in, o) }
 
 func TestService_ReportsOutcomes(t *testing.T) {
@@ -87,5 +91,20 @@ func TestService_NotesTheReleaseOfALock(t *testing.T) {
 	}
 	if len(noted) != 1 || noted[0] == uuid.Nil {
 		t.Errorf("noted %v, want the patron", noted)
+	}
+}
+
+func TestService_CountsLoansWithoutAFence(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[commit.Outcome]int{commit.Committed: 1, commit.Repeated: 0} {
+		for more, unfenced := range map[string]int{`"unfenced":true`: 1, `"settingsVersion":"1"`: 0} {
+			var got tally
+			s := commit.NewService(fixedStore{outcome: outcome}, &got, func(context.Context, uuid.UUID) {})
+			_, _, err := s.CheckOut(t.Context(), []byte(`{"loan":{"id":"`+loanID.String()+`","userId":"`+patronID.String()+`","itemId":"`+itemID.String()+
+				`","loanDate":"2026-03-01T00:00:00Z","action":"checkedout"},"itemVersion":1,`+more+`}`))
+			if err != nil || got.unfenced != want*unfenced {
+				t.Errorf("%s, %s: got %v and counted %d, want %d", outcome, more, err, got.unfenced, want*unfenced)
+			}
+		}
 	}
 }

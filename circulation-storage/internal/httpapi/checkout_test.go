@@ -26,6 +26,8 @@ import (
 // silent is an observer that records nothing.
 type silent struct{}
 
+func (silent) LentUnfenced() {}
+
 func (silent) CheckedOut(commit.Outcome, time.Duration) {}
 func (silent) CheckedIn(commit.Outcome, time.Duration)  {}
 
@@ -224,11 +226,14 @@ func TestRulesRoutes_HaveMetadata(t *testing.T) {
 func TestCommitRoutes_NameTheirPermissions(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"POST /loan-storage/check-outs":           "circulation-storage.check-outs.item.post",
-		"GET /loan-storage/check-outs/:id":        "circulation-storage.check-outs.item.get",
-		"POST /loan-storage/check-ins":            "circulation-storage.check-ins.item.post",
-		"POST /loan-storage/renewals":             "circulation-storage.renewals.item.post",
-		"POST /loan-storage/loans/:id/changes":    "circulation-storage.loan-changes.item.post",
+		"POST /loan-storage/check-outs":        "circulation-storage.check-outs.item.post",
+		"GET /loan-storage/check-outs/:id":     "circulation-storage.check-outs.item.get",
+		"POST /loan-storage/check-ins":         "circulation-storage.check-ins.item.post",
+		"POST /loan-storage/renewals":          "circulation-storage.renewals.item.post",
+		"POST /loan-storage/loans/:id/changes": "circulation-storage.loan-changes.item.post",
+
+		"POST /loan-storage/loans/:id/replacements": "circulation-storage.loan-replacements.item.post",
+
 		"POST /request-storage/placements":        "circulation-storage.request-placements.item.post",
 		"POST /loan-storage/check-out-facts":      "circulation-storage.check-out-facts.post",
 		"GET /check-out-lock-settings-storage":    "circulation-storage.check-out-lock-settings.item.get",

@@ -41,7 +41,11 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/loans/:id/changes", Permission: "circulation-storage.loan-changes.item.post",
-			Body: web.Schema("loan-change"), Endpoint: web.Empty(http.StatusNoContent, h.changeLoan),
+			Body: web.Schema("loan-change"), Endpoint: web.Empty(http.StatusNoContent, loanChange(commit.ParseLoanChange, store.ChangeLoan)),
+		},
+		{
+			Method: http.MethodPost, Path: "/loan-storage/loans/:id/replacements", Permission: "circulation-storage.loan-replacements.item.post",
+			Body: web.Schema("loan-replacement"), Endpoint: web.Empty(http.StatusNoContent, loanChange(commit.ParseLoanReplacement, store.ReplaceLoan)),
 		},
 		{
 			Method: http.MethodPost, Path: "/request-storage/placements", Permission: "circulation-storage.request-placements.item.post",
@@ -91,22 +95,24 @@ func (h commitHandlers) renew(ctx context.Context, body json.RawMessage) (schema
 	return h.store.Renew(ctx, r)
 }
 
-// changeLoan handles POST /loan-storage/loans/{id}/changes: 204, for a repeat too; 404 without the
-// loan; 422 with mod-circulation's messages.
-func (h commitHandlers) changeLoan(c echo.Context) error {
-	id, err := readPathID(c)
-	if err != nil {
-		return err
+// loanChange handles the changes of a loan: 204, for a repeat too; 404 without the loan; 422 with
+// mod-circulation's messages.
+func loanChange[C any](parse func(uuid.UUID, []byte) (C, error), write func(context.Context, C) error) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		id, err := readPathID(c)
+		if err != nil {
+			return err
+		}
+		body, err := web.ReadBody(c)
+		if err != nil {
+			return err
+		}
+		change, err := parse(uuid.MustParse(id), body)
+		if err != nil {
+			return err
+		}
+		return write(c.Request().Context(), change)
 	}
-	body, err := web.ReadBody(c)
-	if err != nil {
-		return err
-	}
-	change, err := commit.ParseLoanChange(uuid.MustParse(id), body)
-	if err != nil {
-		return err
-	}
-	return h.store.ChangeLoan(c.Request().Context(), change)
 }
 
 // place handles POST /request-storage/placements: 201 with the request and its

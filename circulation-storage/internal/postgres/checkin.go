@@ -69,6 +69,8 @@ func writeCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Ret
 	b.storeRecord(updateItemSQL, r.Item, &result.Item)
 	if r.Loan != nil {
 		b.storeRecord(updateLoanSQL, r.Loan, &result.Loan)
+	}
+	if r.Session != nil {
 		b.addSession(r.Session)
 	}
 	b.updateRequests(r.Requests)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -27,16 +28,33 @@ RETURNING ` + notDurable
 
 // ChangeLoan implements commit.Store.
 func (s *CommitStore) ChangeLoan(ctx context.Context, c commit.LoanChange) error {
-	_, err := runDecision(ctx, s.db, "changing a loan", c, readLoanChange, writeLoanChange)
-	return err
+	locks := rowLocks{itemOfLoan: c.ReadsItem(), shareItem: !c.ChangesItem(), loanID: c.LoanID}
+	return s.writeLoan(ctx, c, c.ID, locks)
 }
 
-func writeLoanChange(ctx context.Context, tx pgx.Tx, c commit.LoanChange, changing commit.Changing) (struct{}, error) {
-	if changing.Repeated {
-		return struct{}{}, nil
-	}
+// ReplaceLoan implements commit.Store.
+func (s *CommitStore) ReplaceLoan(ctx context.Context, r commit.LoanReplacement) error {
+	return s.writeLoan(ctx, r, r.ID, rowLocks{itemOfLoan: true, loanID: r.LoanID})
+}
+
+// writeLoan changes a loan, and its item with it, under the locks.
+func (s *CommitStore) writeLoan(ctx context.Context, change decision[commit.SeenChange, commit.Changing], id uuid.UUID, locks rowLocks) error {
+	return s.db.inTx(ctx, "changing a loan", func(tx pgx.Tx) error {
+		seen, err := readLoanChange(ctx, tx, id, locks)
+		if err != nil {
+			return err
+		}
+		changing, err := change.Decide(ctx, seen)
+		if err != nil || changing.Repeated {
+			return err
+		}
+		return writeLoanChange(ctx, tx, id, changing)
+	})
+}
+
+func writeLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, changing commit.Changing) error {
 	var b batch
-	b.query(addLoanChangeSQL, []any{c.ID, c.LoanID})
+	b.query(addLoanChangeSQL, []any{id, changing.Loan.ID()})
 	b.storeRecord(updateLoanSQL, changing.Loan)
 	if changing.Item != nil {
 		b.storeRecord(updateItemSQL, changing.Item)
@@ -45,19 +63,19 @@ func writeLoanChange(ctx context.Context, tx pgx.Tx, c commit.LoanChange, changi
 		b.addEvent(changing.Event)
 	}
 	if err := b.send(ctx, tx); err != nil {
-		return struct{}{}, explainWriteError("a change of a loan", err, c.Violation)
+		return explainWriteError("a change of a loan", err, func(constraint string) error { return commit.ChangeViolation(id, constraint) })
 	}
-	return struct{}{}, nil
+	return nil
 }
 
 // readLoanChange looks for an earlier change with the same id after it locked the loan. The earlier
 // one held that lock until its COMMIT.
-func readLoanChange(ctx context.Context, tx pgx.Tx, c commit.LoanChange) (commit.SeenChange, error) {
+func readLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, locks rowLocks) (commit.SeenChange, error) {
 	var seen commit.SeenChange
 	var b batch
-	rows := b.lockRows(rowLocks{itemOfLoan: c.ReadsItem(), shareItem: !c.ChangesItem(), loanID: c.LoanID})
-	b.query(pastLoanChangeSQL, []any{c.ID}, &seen.Before)
-	b.query(loanRecalledSQL, []any{c.LoanID}, &seen.Now, &seen.Recalled)
+	rows := b.lockRows(locks)
+	b.query(pastLoanChangeSQL, []any{id}, &seen.Before)
+	b.query(loanRecalledSQL, []any{locks.loanID}, &seen.Now, &seen.Recalled)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenChange{}, fmt.Errorf("reading what a change of a loan changes: %w", err)
 	}

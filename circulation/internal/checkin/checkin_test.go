@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ func TestCheckIn(t *testing.T) {
 	if len(d.checkIns) > 0 && schemas.IsUUID(d.checkIns[0].ID) {
 		want.ID = d.checkIns[0].ID
 	}
-	if len(d.checkIns) != 1 || d.checkIns[0] != want {
+	if !reflect.DeepEqual(d.checkIns, []schemas.CheckIn{want}) {
 		t.Errorf("committed %+v\nwant %+v", d.checkIns, want)
 	}
 	if string(in.Loan) != string(d.loan) || in.Copy.Item.Status.Name != "Available" || in.Copy.Item.InTransitDestinationServicePointID != "" ||

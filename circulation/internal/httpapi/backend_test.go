@@ -67,7 +67,8 @@ type backend struct {
 	wish      string // the body of a new request
 	setting   string // as stored
 	wished    loans.Wish
-	adminFake // see admin_test.go
+	written   string // what happened to loans
+	adminFake        // see admin_test.go
 }
 
 const storedLoan = `{"id":"` + loanID + `","userId":"u","itemId":"i","itemStatus":"Checked out"}`
@@ -186,7 +187,7 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 		Ready: func(context.Context) error { return nil },
 	}, httpapi.Routes(httpapi.Deps{
 		Keyed:     &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
-		CheckOuts: b, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun, EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, Queues: b, Settings: b, Log: log,
+		CheckOuts: b, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun, EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b, Log: log,
 		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{Auth: mode, Password: staffPassword}, checkout.OverridePermissions(), log),
 	}))
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))

@@ -80,25 +80,25 @@ func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 
 func (h circulation) renew(ctx context.Context, req renewal.Request) (json.RawMessage, error) {
 	stored, err := h.Renewals.Renew(ctx, req)
-	return h.describeRenewed(ctx, stored, err)
+	return h.describeWritten(ctx, stored, err)
 }
 
 func (h circulation) renewByID(ctx context.Context, req renewal.ByIDRequest) (json.RawMessage, error) {
 	stored, err := h.Renewals.RenewByID(ctx, req)
-	return h.describeRenewed(ctx, stored, err)
+	return h.describeWritten(ctx, stored, err)
 }
 
-// describeRenewed returns the loan as clients get it. The loan is renewed, so the answer leaves out
+// describeWritten returns the loan as clients get it. The loan is written, so the answer leaves out
 // what cannot be read about it.
-func (h circulation) describeRenewed(ctx context.Context, stored json.RawMessage, err error) (json.RawMessage, error) {
+func (h circulation) describeWritten(ctx context.Context, stored json.RawMessage, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
 	view, err := loanview.RenderOne(ctx, h.Loans, stored)
 	if err != nil {
-		h.Log.WarnContext(ctx, "renewed, but the loan cannot be described in full", "err", err)
+		h.Log.WarnContext(ctx, "wrote the loan, but it cannot be described in full", "err", err)
 		if view, err = loanview.Render(stored, loanview.Known{}); err != nil {
-			return nil, fmt.Errorf("the loan was renewed, but: %w", err)
+			return nil, fmt.Errorf("the loan was written, but: %w", err)
 		}
 	}
 	return view, nil

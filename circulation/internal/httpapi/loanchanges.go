@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -15,6 +16,10 @@ import (
 type LoanChanges interface {
 	// Change does what staff wish. Fault: NotFound.
 	Change(ctx context.Context, loanID string, wish loans.Wish) error
+	// Record stores a new loan and returns it as stored.
+	Record(ctx context.Context, body json.RawMessage) (json.RawMessage, error)
+	// Replace writes a loan over the stored one. Fault: NotFound.
+	Replace(ctx context.Context, id string, body json.RawMessage) error
 }
 
 // loanChangeRoutes are FOLIO's actions on loans (mod-circulation, interfaces add-info,

@@ -63,6 +63,7 @@ type Deps struct {
 	Placing     Placing
 	Changes     RequestChanges
 	LoanChanges LoanChanges
+	LoanRecords LoanRecords
 	Queues      Queues
 	Settings    CirculationSettings
 	Admin       Admin
@@ -79,7 +80,7 @@ func Routes(d Deps) []web.Route {
 		rulesPath = "/circulation/rules"
 	)
 	circ, rules := circulation{d}, rulesHandlers{d.Rules, d.Log}
-	folio := slices.Concat(rulePolicyRoutes(d), requestRoutes(d), requestChangeRoutes(d), loanChangeRoutes(d.LoanChanges), settingRoutes(d.Settings), []web.Route{
+	folio := slices.Concat(rulePolicyRoutes(d), requestRoutes(d), requestChangeRoutes(d), loanChangeRoutes(d.LoanChanges), loanRecordRoutes(d), settingRoutes(d.Settings), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),

@@ -3,9 +3,11 @@ package loans
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,12 +20,34 @@ import (
 // nothing. Faults: NotFound; Invalid with FOLIO's messages.
 type Changer interface {
 	ChangeLoan(ctx context.Context, loanID string, c schemas.LoanChange) error
+	// ReplaceLoan neither closes nor opens a loan. Fault: LoanChanged if it would close it.
+	ReplaceLoan(ctx context.Context, loanID string, r schemas.LoanReplacement) error
+	// CheckOut lends. Faults: those of a check-out's commit.
+	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)
+	// CreateLoan stores a closed loan and leaves its item as it is.
+	CreateLoan(ctx context.Context, loan json.RawMessage) (json.RawMessage, error)
+}
+
+// Library is what loans are judged by.
+type Library interface {
+	library.Records
+	Loan(ctx context.Context, id string) (json.RawMessage, error)
+	// ServicePoint may be two seconds old.
+	ServicePoint(ctx context.Context, id string) (library.ServicePoint, error)
+	// ProxyRelations returns those by which the proxy may borrow for the user, also ended ones.
+	ProxyRelations(ctx context.Context, userID, proxyID string) ([]library.ProxyRelation, error)
 }
 
 // Service does what staff ask for. All fields are required.
 type Service struct {
+	Library Library
 	Changer Changer
-	Log     *slog.Logger
+	// Close takes an item back with the loan as it is then: item, service point, date and loan are
+	// set. Faults: LoanChanged if the loan is no longer the item's open one; those of a check-in.
+	Close func(ctx context.Context, c schemas.CheckIn) error
+	Log   *slog.Logger
+	// Now is the time by which proxies are judged.
+	Now func() time.Time
 }
 
 // Wish is what staff want to do to a loan.

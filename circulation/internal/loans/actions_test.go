@@ -15,8 +15,9 @@ import (
 
 const loanID = "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"
 
-// changer records the changes that it is sent.
+// changer records the changes that it is sent. It has no other methods.
 type changer struct {
+	loans.Changer
 	sent    []schemas.LoanChange
 	answers []error // in turn; afterwards it succeeds
 }

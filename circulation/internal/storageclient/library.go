@@ -27,6 +27,7 @@ var (
 	noticePolicies  = collection{path: "/patron-notice-policy-storage/patron-notice-policies", key: "patronNoticePolicies"}
 	schedules       = collection{path: "/fixed-due-date-schedule-storage/fixed-due-date-schedules", key: "fixedDueDateSchedules"}
 	loans           = collection{path: "/loan-storage/loans", key: "loans"}
+	proxies         = collection{path: "/proxiesfor", key: "proxiesFor"}
 )
 
 // UserByBarcode returns a patron. Fault: NotFound.

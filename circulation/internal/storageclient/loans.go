@@ -115,10 +115,43 @@ func (c *Client) Renew(ctx context.Context, renewal schemas.Renewal) (json.RawMe
 
 // ChangeLoan implements loans.Changer.
 func (c *Client) ChangeLoan(ctx context.Context, loanID string, change schemas.LoanChange) error {
-	r := changeRecord("changing a loan", http.MethodPost, loans.path, loanID, change)
-	r.path, r.route = r.path+"/changes", r.route+"/changes"
+	return c.changeLoan(ctx, loanID, "/changes", change)
+}
+
+// ReplaceLoan implements loans.Changer.
+func (c *Client) ReplaceLoan(ctx context.Context, loanID string, replacement schemas.LoanReplacement) error {
+	return c.changeLoan(ctx, loanID, "/replacements", replacement)
+}
+
+func (c *Client) changeLoan(ctx context.Context, loanID, path string, body any) error {
+	r := changeRecord("changing a loan", http.MethodPost, loans.path, loanID, body)
+	r.path, r.route = r.path+path, r.route+path
 	_, err := c.do(ctx, r)
 	return err
+}
+
+// CreateLoan implements loans.Changer.
+func (c *Client) CreateLoan(ctx context.Context, loan json.RawMessage) (json.RawMessage, error) {
+	return c.do(ctx, send("storing a loan", http.MethodPost, loans.path, loan, http.StatusCreated))
+}
+
+// DeleteLoan implements httpapi.LoanRecords.
+func (c *Client) DeleteLoan(ctx context.Context, id string) error {
+	_, err := c.do(ctx, changeRecord("deleting a loan", http.MethodDelete, loans.path, id, nil))
+	return err
+}
+
+// DeleteLoans implements httpapi.LoanRecords.
+func (c *Client) DeleteLoans(ctx context.Context, query string) error {
+	r := get("deleting loans", loans.path, url.Values{"query": {query}})
+	r.method, r.want = http.MethodDelete, http.StatusNoContent
+	_, err := c.do(ctx, r)
+	return err
+}
+
+// ProxyRelations implements loans.Library.
+func (c *Client) ProxyRelations(ctx context.Context, userID, proxyID string) ([]library.ProxyRelation, error) {
+	return listRecords[library.ProxyRelation](ctx, c, proxies, equals("userId", userID)+" and "+equals("proxyUserId", proxyID), batch)
 }
 
 // Loan implements httpapi.Loans.

@@ -1,0 +1,108 @@
+package loans
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// Record stores the loan in the body of POST /circulation/loans and returns it as stored. An open
+// one lends the item: it fills the patron's own request, and the item is Checked out. It takes the
+// loan policy of the circulation rules and the due date of the body. As in FOLIO it takes no lock,
+// and neither limits nor blocks count.
+//
+// Faults: Malformed for a body that is no JSON; Invalid with FOLIO's messages; ItemChanged and
+// RequestChanged if the item or its queue keeps changing.
+func (s *Service) Record(ctx context.Context, body json.RawMessage) (json.RawMessage, error) {
+	loan, err := parseDraft(body, "")
+	if err != nil {
+		return nil, err
+	}
+	if loan["id"] == nil {
+		loan["id"] = uuid.NewString()
+	}
+	if err := s.checkServicePoints(ctx, loan); err != nil {
+		return nil, err
+	}
+	if loan.isOpen() {
+		return retryChanged(func() (json.RawMessage, error) { return s.lend(ctx, loan) })
+	}
+	raw, err := loan.encode()
+	if err != nil {
+		return nil, err
+	}
+	return s.Changer.CreateLoan(ctx, raw)
+}
+
+// lend judges the loan by what storage has now, and lends its item.
+func (s *Service) lend(ctx context.Context, loan draft) (json.RawMessage, error) {
+	facts := &library.Facts{}
+	subjects := schemas.CheckOutSubjects{UserID: loan.text("userId"), ItemID: loan.text("itemId")}
+	if err := facts.ReadSubjects(ctx, s.Library, subjects); err != nil {
+		return nil, err
+	}
+	if err := judge(facts, loan); err != nil {
+		return nil, err
+	}
+	if err := s.checkProxy(ctx, loan); err != nil {
+		return nil, err
+	}
+	commit := schemas.CheckOut{ItemVersion: facts.Copy.Item.Version, TitleLevel: facts.Queue.TitleLevel, Unfenced: true}
+	if first, exists := facts.Queue.FindFirst(facts.Copy); exists {
+		commit.RequestID = first.ID
+	}
+	var err error
+	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
+		return nil, err
+	}
+	criteria, err := facts.Criteria()
+	if err != nil {
+		return nil, err
+	}
+	loan["loanPolicyId"] = facts.Rules.Match(policy.KindLoan, criteria).PolicyID
+	loan["patronGroupIdAtCheckout"], loan["itemStatus"] = facts.User.PatronGroup, library.StatusCheckedOut
+	if commit.Loan, err = loan.encode(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // nothing is written for a client that left
+	}
+	send := func(ctx context.Context) (schemas.CheckOutResult, error) { return s.Changer.CheckOut(ctx, commit) }
+	result, err := library.FinishCommit(ctx, send, func(err error) {
+		s.Log.WarnContext(ctx, "outcome of a recorded loan unknown; sending it again", "loan_id", loan.text("id"), "err", err)
+	})
+	return result.Loan, err
+}
+
+// judge refuses an item that cannot be lent to the patron.
+func judge(facts *library.Facts, loan draft) error {
+	item, itemID := facts.Copy.Item, fault.Param("itemId", loan.text("itemId"))
+	unlendable := []string{
+		"Missing", library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusAgedToLost, library.StatusIntellectualItem,
+	}
+	switch {
+	case !facts.ItemFound:
+		return newNoItem(loan.text("itemId"))
+	case facts.OnLoan || item.Status.Name == library.StatusCheckedOut:
+		return fault.Validation(fault.Refusal("", "Item is already checked out", itemID))
+	case slices.Contains(unlendable, item.Status.Name):
+		return fault.Validation(fault.Refusal("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s, loan cannot be created",
+			facts.Copy.Instance.Title, facts.Copy.Material.Name, item.Barcode, item.Status.Name), itemID))
+	case !facts.UserFound:
+		return fault.Validation(fault.Refusal("", "user is not found", fault.Param("userId", loan.text("userId"))))
+	}
+	if first, exists := facts.Queue.FindFirst(facts.Copy); exists && !strings.EqualFold(first.RequesterID, facts.User.ID) {
+		return fault.Validation(fault.Refusal("", fmt.Sprintf("%s (Barcode: %s) cannot be checked out to user %s because it has been requested by another patron",
+			facts.Copy.Instance.Title, item.Barcode, facts.User.Personal.FullName()), fault.Param("userId", loan.text("userId"))))
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package loans_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/library/librarytest"
+	"checkoutlock/circulation/internal/loans"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// desk is a library with one loan, and the storage that it writes to.
+type desk struct {
+	*librarytest.Records
+	loans.Changer        // of ChangeLoan, which these tests do not call
+	loan          string // stored; "" for none
+	relations     []library.ProxyRelation
+	closing       []error // of Close, in turn; afterwards it succeeds
+	lending       []error // of CheckOut
+	onRepeat      func()  // before each refused commit returns
+
+	lent     []schemas.CheckOut
+	created  string
+	replaced []schemas.LoanReplacement
+	returned []schemas.CheckIn
+}
+
+func newDesk() *desk {
+	return &desk{
+		Records: librarytest.New(),
+		loan:    `{"id":"` + loanID + `","userId":"` + librarytest.AnnID + `","itemId":"` + librarytest.BookItemID + `","status":{"name":"Open"}}`,
+	}
+}
+
+func (d *desk) Loan(_ context.Context, id string) (json.RawMessage, error) {
+	if d.loan == "" || id != loanID {
+		return nil, librarytest.ErrNone
+	}
+	return json.RawMessage(d.loan), nil
+}
+
+func (d *desk) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
+	if id != librarytest.DeskID {
+		return library.ServicePoint{}, librarytest.ErrNone
+	}
+	return library.ServicePoint{ID: id}, nil
+}
+
+func (d *desk) ProxyRelations(context.Context, string, string) ([]library.ProxyRelation, error) {
+	return d.relations, nil
+}
+
+// next returns the first of the answers and drops it.
+func (d *desk) next(answers *[]error) error {
+	if len(*answers) == 0 {
+		return nil
+	}
+	err := (*answers)[0]
+	*answers = (*answers)[1:]
+	if d.onRepeat != nil {
+		d.onRepeat()
+	}
+	return err
+}
+
+func (d *desk) CheckOut(_ context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
+	d.lent = append(d.lent, c)
+	return schemas.CheckOutResult{Loan: c.Loan}, d.next(&d.lending)
+}
+
+func (d *desk) CreateLoan(_ context.Context, loan json.RawMessage) (json.RawMessage, error) {
+	d.created = string(loan)
+	return loan, nil
+}
+
+func (d *desk) ReplaceLoan(_ context.Context, _ string, r schemas.LoanReplacement) error {
+	d.replaced = append(d.replaced, r)
+	return nil
+}
+
+func (d *desk) Close(_ context.Context, c schemas.CheckIn) error {
+	d.returned = append(d.returned, c)
+	return d.next(&d.closing)
+}
+
+func (d *desk) service() *loans.Service {
+	return &loans.Service{Library: d, Changer: d, Close: d.Close, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today }}
+}
+
+// write returns a loan of the book to Ann with other members at its end, which replace earlier ones.
+func write(more string) json.RawMessage {
+	return json.RawMessage(`{"userId":"` + librarytest.AnnID + `","itemId":"` + librarytest.BookItemID + `","loanDate":"2026-03-01T10:00:00Z",` +
+		`"item":{"id":"x"},"borrower":{},"vendorField":1.50` + more + `}`)
+}
+
+func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	d.Queue = []schemas.QueuedRequest{librarytest.NewRequest("q", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}
+	d.lending = []error{fault.New(fault.ItemChanged, "changed")}
+	d.onRepeat = func() { d.Book.Version = 5 }
+	stored, err := d.service().Record(t.Context(), write(`,"id":"`+loanID+`","dueDate":"2026-03-09T10:00:00Z"`))
+	want := `{"action":"checkedout","dueDate":"2026-03-09T10:00:00Z","id":"` + loanID + `","itemId":"` + librarytest.BookItemID + `","itemStatus":"Checked out",` +
+		`"loanDate":"2026-03-01T10:00:00Z","loanPolicyId":"` + librarytest.ThreeID + `","patronGroupIdAtCheckout":"` + librarytest.AdultsID + `",` +
+		`"status":{"name":"Open"},"userId":"` + librarytest.AnnID + `","vendorField":1.50}`
+	if err != nil || string(stored) != want || len(d.lent) != 2 {
+		t.Fatalf("got %v after %d tries\n%s\nwant\n%s", err, len(d.lent), stored, want)
+	}
+	if c := d.lent[1]; !c.Unfenced || c.LockID != "" || c.SettingsVersion != "" || c.RequestID != "q" || c.ItemVersion != 5 {
+		t.Errorf("committed %+v, want the changed item judged again, the request filled, and no fence", c)
+	}
+}
+
+func TestRecord_StoresAClosedLoanAlone(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	if _, err := d.service().Record(t.Context(), write(`,"status":{"name":"Closed"},"action":"checkedin","userId":null`)); err != nil || d.lent != nil {
+		t.Fatalf("got %v, lent %+v", err, d.lent)
+	}
+	if !strings.Contains(d.created, `"status":{"name":"Closed"}`) || !strings.Contains(d.created, `"id":"`) || strings.Contains(d.created, "borrower") {
+		t.Errorf("stored %s", d.created)
+	}
+}
+
+func TestRecord_Refusals(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		prepare func(*desk)
+		more    string
+		want    string
+	}{
+		"no user":               {more: `,"userId":null`, want: "Open loan must have a user ID"},
+		"an unknown status":     {more: `,"status":{"name":"Lost"}`, want: `Loan status must be "Open" or "Closed"`},
+		"no loan date":          {more: `,"loanDate":null`, want: "loanDate is required"},
+		"no action":             {more: `,"status":{"name":"Open"}`, want: "action is required"},
+		"lent at no desk":       {more: `,"checkoutServicePointId":"` + librarytest.OtherID + `"`, want: "Check Out Service Point does not exist"},
+		"returned at no desk":   {more: `,"checkinServicePointId":"` + librarytest.OtherID + `"`, want: "Check In Service Point does not exist"},
+		"no item":               {more: `,"itemId":"` + librarytest.OtherID + `"`, want: "No item with ID " + librarytest.OtherID + " could be found"},
+		"an unknown user":       {prepare: func(d *desk) { d.NoPatron = true }, want: "user is not found"},
+		"on loan":               {prepare: func(d *desk) { d.Book.Status.Name = "Checked out" }, want: "Item is already checked out"},
+		"missing":               {prepare: func(d *desk) { d.Book.Status.Name = "Missing" }, want: "Moby Dick (book) (Barcode: book) has the item status Missing, loan cannot be created"},
+		"declared lost":         {prepare: func(d *desk) { d.Book.Status.Name = "Declared lost" }, want: "Moby Dick (book) (Barcode: book) has the item status Declared lost, loan cannot be created"},
+		"a proxy of no sponsor": {more: `,"proxyUserId":"` + librarytest.CarlID + `"`, want: "proxyUserId is not valid"},
+		"a proxy of the past": {
+			prepare: func(d *desk) { d.relations = []library.ProxyRelation{{Status: "Inactive"}} },
+			more:    `,"proxyUserId":"` + librarytest.CarlID + `"`, want: "proxyUserId is not valid",
+		},
+		"requested by Carl": {
+			prepare: func(d *desk) {
+				d.Queue = []schemas.QueuedRequest{librarytest.NewRequest("q", librarytest.CarlID, "Hold", "Item", schemas.RequestNotYetFilled, 1)}
+			},
+			want: "Moby Dick (Barcode: book) cannot be checked out to user Reader, Ann because it has been requested by another patron",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk()
+			if tt.prepare != nil {
+				tt.prepare(d)
+			}
+			_, err := d.service().Record(t.Context(), write(tt.more))
+			if got := librarytest.Messages(err); !fault.Is(err, fault.Invalid) || !slices.Equal(got, []string{tt.want}) {
+				t.Errorf("got %q (%v), want %q", got, err, tt.want)
+			}
+			if d.lent != nil || d.created != "" {
+				t.Errorf("lent %+v, stored %s", d.lent, d.created)
+			}
+		})
+	}
+	if _, err := newDesk().service().Record(t.Context(), json.RawMessage(`[]`)); !fault.Is(err, fault.Malformed) {
+		t.Errorf("a list: got %v, want %s", err, fault.Malformed)
+	}
+}
+
+func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
+	t.Parallel()
+	const closed = `,"status":{"name":"Closed"},"action":"checkedin","checkinServicePointId":"` + librarytest.DeskID + `"`
+	d := newDesk()
+	if err := d.service().Replace(t.Context(), loanID, write(`,"dueDate":"2026-04-01T10:00:00Z","id":"`+librarytest.OtherID+`"`)); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.replaced) != 1 || !strings.Contains(string(d.replaced[0].Loan), `"id":"`+loanID+`"`) || !schemas.IsUUID(d.replaced[0].ID) || d.returned != nil {
+		t.Errorf("an open loan: replaced %+v, returned %+v", d.replaced, d.returned)
+	}
+
+	d = newDesk()
+	d.closing = []error{fault.New(fault.ItemChanged, "changed")}
+	if err := d.service().Replace(t.Context(), loanID, write(closed)); err != nil || len(d.returned) != 2 || d.replaced != nil {
+		t.Fatalf("a closed loan: got %v, replaced %+v, returned %+v", err, d.replaced, d.returned)
+	}
+	if c := d.returned[1]; c.ItemID != librarytest.BookItemID || c.ServicePointID != librarytest.DeskID || c.CheckInDate != "2026-03-01T10:00:00.000Z" || len(c.Loan) == 0 {
+		t.Errorf("took back %+v", c)
+	}
+
+	d = newDesk() // another desk takes the item back first
+	d.closing = []error{fault.New(fault.LoanChanged, "closed")}
+	d.onRepeat = func() { d.loan = strings.Replace(d.loan, "Open", "Closed", 1) }
+	if err := d.service().Replace(t.Context(), loanID, write(closed+`,"returnDate":"2026-02-01T10:00:00Z"`)); err != nil || len(d.returned) != 1 || len(d.replaced) != 1 {
+		t.Errorf("closed meanwhile: got %v, replaced %+v, returned %+v", err, d.replaced, d.returned)
+	}
+	if d.returned[0].CheckInDate != "2026-02-01T10:00:00Z" {
+		t.Errorf("returned at %s", d.returned[0].CheckInDate)
+	}
+}
+
+func TestReplace_Refusals(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ more, want string }{
+		"closed at no desk": {`,"status":{"name":"Closed"},"action":"checkedin"`, "A Closed loan must have a Checkin Service Point"},
+		"an unknown desk": {
+			`,"status":{"name":"Closed"},"action":"checkedin","checkinServicePointId":"` + librarytest.OtherID + `"`, "Check In Service Point does not exist",
+		},
+		"another item": {
+			`,"status":{"name":"Closed"},"action":"checkedin","itemId":"` + librarytest.OtherID + `","checkinServicePointId":"` + librarytest.DeskID + `"`,
+			"itemId of a loan must stay",
+		},
+		"a new proxy": {`,"proxyUserId":"` + librarytest.CarlID + `"`, "proxyUserId is not valid"},
+		"no user":     {`,"userId":null`, "Open loan must have a user ID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk()
+			err := d.service().Replace(t.Context(), loanID, write(tt.more))
+			if got := librarytest.Messages(err); !slices.Equal(got, []string{tt.want}) || d.replaced != nil || d.returned != nil {
+				t.Errorf("got %q (%v), want %q", got, err, tt.want)
+			}
+		})
+	}
+	d := newDesk()
+	if err := d.service().Replace(t.Context(), librarytest.OtherID, write("")); !fault.Is(err, fault.NotFound) {
+		t.Errorf("an unknown loan: got %v, want %s", err, fault.NotFound)
+	}
+	d.loan = strings.Replace(d.loan, `"status"`, `"proxyUserId":"`+librarytest.CarlID+`","status"`, 1)
+	if err := d.service().Replace(t.Context(), loanID, write(`,"proxyUserId":"`+librarytest.CarlID+`"`)); err != nil {
+		t.Errorf("the proxy of the check-out: got %v", err)
+	}
+}
