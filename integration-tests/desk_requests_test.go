@@ -66,7 +66,9 @@ func TestDesk_PageHoldRecall(t *testing.T) {
 	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, book, catCard, nil), http.StatusUnprocessableEntity)); !strings.Contains(got, "requested by another patron") {
 		t.Errorf("Cat tries first: got %s", got)
 	}
-	p.lendAs(t, book, benCard, nil)
+	short := p.lendAs(t, book, benCard, nil)
+	checkParts(t, "Ben's loan", short, record{"action": "checkedout", "dueDateChangedByRecall": true})
+	checkDaysFromNow(t, readDueDate(t, short), 5)
 	if got := joinMessages(readRefusals(t, p.renewLoan(t, 0, book, benCard), http.StatusUnprocessableEntity)); !strings.Contains(got, "RENEWAL_BLOCKED_BY_RECALL") {
 		t.Errorf("Cat's recall waits for Ben's loan: got %s", got)
 	}

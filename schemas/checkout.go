@@ -35,6 +35,9 @@ type CheckOut struct {
 	// TitleLevel makes the requests of the item's instance the queue, not those of
 	// the item alone (FOLIO's title-level requests).
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
+	// Recalled says whether an open recall of the item waits besides RequestID. The due date
+	// of the loan depends on that. Storage judges it unless it is nil.
+	Recalled *bool `json:"recalled,omitempty"`
 	// SessionID names the session at the desk, which its record keeps.
 	SessionID string `json:"sessionId,omitempty"`
 	// ClaimID names the caller's claim on the Idempotency-Key of the check-out, if

@@ -74,6 +74,12 @@ func (r QueuedRequest) FilledBy(itemID, instanceID string, titleLevel bool) bool
 		r.RequestType == "Recall" && r.Status == RequestNotYetFilled
 }
 
+// Recalls reports whether the request is an open recall of the item. It is so with either level of
+// requests, because such a recall names its item.
+func (r QueuedRequest) Recalls(itemID string) bool {
+	return r.RequestType == "Recall" && r.Open() && strings.EqualFold(r.ItemID, itemID)
+}
+
 // FirstFilledBy returns the request of the lowest position that FilledBy allows.
 // It is false when there is none. The queue may be in any order.
 func FirstFilledBy(queue []QueuedRequest, itemID, instanceID string, titleLevel bool) (QueuedRequest, bool) {

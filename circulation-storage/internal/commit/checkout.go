@@ -43,6 +43,9 @@ type CheckOut struct {
 	RequestID uuid.UUID
 	// TitleLevel makes the requests of the item's instance the queue.
 	TitleLevel bool
+	// Recalled says whether the caller saw an open recall of the item besides RequestID; nil
+	// is not judged.
+	Recalled *bool
 
 	loan      records.Record
 	sessionID string // "" when the desk keeps none
@@ -69,6 +72,9 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 		return CheckOut{}, newInvalid("unfenced excludes lockId and settingsVersion", "unfenced", "true")
 	case !fenced && !c.Unfenced:
 		return CheckOut{}, newInvalid("lockId or settingsVersion is required", "lockId", doc.Text("lockId"))
+	}
+	if recalled, ok := doc["recalled"].(bool); ok {
+		c.Recalled = &recalled
 	}
 	c.Limits = readLimits(doc)
 	if len(c.Limits) > 0 && c.LockID == uuid.Nil {
@@ -239,6 +245,9 @@ func (c CheckOut) findOwnRequest(seen Seen) (records.Record, error) {
 	own, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel)
 	if err == nil && own != nil && readID(own, "requesterId") != c.UserID {
 		return nil, fault.New(fault.RequestChanged, "The request %s is another patron's: read the queue again", c.RequestID)
+	}
+	if err == nil && c.Recalled != nil && *c.Recalled != seen.Queue.isRecalled(c.ItemID, c.RequestID) {
+		return nil, fault.New(fault.RequestChanged, "A recall of the item came or went: read the queue again")
 	}
 	return own, err
 }

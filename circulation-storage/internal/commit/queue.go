@@ -86,6 +86,13 @@ func (q Queue) expectFirst(saw uuid.UUID, item records.Record, titles bool) (rec
 	return nil, fault.New(fault.RequestChanged, "The request %s is not, or no longer, the first open one that the item can fill: read the queue again", saw)
 }
 
+// isRecalled reports whether an open recall of the item waits besides the filled request.
+func (q Queue) isRecalled(itemID, filled uuid.UUID) bool {
+	return slices.ContainsFunc(q.list(), func(r schemas.QueuedRequest) bool {
+		return r.Recalls(itemID.String()) && r.ID != filled.String()
+	})
+}
+
 // fillRequest returns the queue after the item was lent to the requester. The filled
 // request is last, closed and without a position.
 func (q Queue) fillRequest(request, item records.Record) Queue {

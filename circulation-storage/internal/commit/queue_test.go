@@ -65,6 +65,36 @@ func written(changed []records.Record) string {
 	return strings.Join(lines, ", ")
 }
 
+func TestCheckOut_JudgesWhetherARecallWaits(t *testing.T) {
+	t.Parallel()
+	of := itemID.String()
+	own := wish{"a", of, 1, mine(`,"requestType":"Recall"`)}
+	recall := wish{"b", of, 2, `{"requestType":"Recall"}`}
+	for _, tt := range []struct {
+		name  string
+		sent  any // nil is not judged
+		queue []wish
+		lent  bool
+	}{
+		{name: "none, as seen", sent: false, queue: []wish{own}, lent: true},
+		{name: "one, as seen", sent: true, queue: []wish{own, recall}, lent: true},
+		{name: "came since", sent: false, queue: []wish{own, recall}},
+		{name: "gone since", sent: true, queue: []wish{own}},
+		{name: "of another copy", sent: false, queue: []wish{own, {"b", otherCopy, 2, `{"requestType":"Recall"}`}}, lent: true},
+		{name: "a hold", sent: false, queue: []wish{own, {"b", of, 2, `{"requestType":"Hold"}`}}, lent: true},
+		{name: "not judged", queue: []wish{own, recall}, lent: true},
+	} {
+		c, err := commit.ParseCheckOut(body(t, map[string]any{"requestId": wishID("a"), "recalled": tt.sent}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now})
+		if tt.lent && err != nil || !tt.lent && !fault.Is(err, fault.RequestChanged) {
+			t.Errorf("%s: got %v, want it lent: %t", tt.name, err, tt.lent)
+		}
+	}
+}
+
 func TestCheckOut_FillsTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	of := itemID.String()

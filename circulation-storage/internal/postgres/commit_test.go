@@ -117,6 +117,7 @@ type lending struct {
 
 	request, session uuid.UUID // Nil is none
 	titles, release  bool
+	noRecall         bool // the caller saw no recall
 
 	limit              int       // 0 is none
 	material, loanType uuid.UUID // that limit counts; Nil is all
@@ -149,6 +150,9 @@ func (c lending) body() []byte {
 	}
 	if c.request != uuid.Nil {
 		fence += fmt.Sprintf(`,"requestId":%q`, c.request)
+	}
+	if c.noRecall {
+		fence += `,"recalled":false`
 	}
 	if c.release {
 		fence += `,"releaseLock":true`

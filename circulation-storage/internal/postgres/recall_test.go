@@ -185,3 +185,29 @@ func TestPlace_BesideOtherCommitsOfTheItem(t *testing.T) {
 		})
 	}
 }
+
+// A copy waits for its borrower while another patron recalls it. The check-out sees the recall, or
+// the recall sees the loan.
+func TestPlace_RecallBesideACheckOut(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	for range rivals {
+		of, patron := l.addTitle(1), uuid.New()
+		queue := l.queue(of, of.copies[0], patron)
+		c := l.withLock(patron, of.copies[0])
+		c.request, c.noRecall = queue[0].id, true
+		recall := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}
+		var lending, placing error
+		race(2, func(i int) error {
+			if i == 0 {
+				_, _, lending = l.send(c)
+				return lending
+			}
+			_, placing = l.place(recall, "Recall", false)
+			return placing
+		})
+		if lent := lending == nil && fault.Is(placing, fault.ItemChanged); !lent && (placing != nil || !fault.Is(lending, fault.RequestChanged)) {
+			t.Errorf("lending: %v, placing: %v; want one of them refused", lending, placing)
+		}
+	}
+}

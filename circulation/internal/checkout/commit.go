@@ -82,7 +82,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	}
 	body := schemas.CheckOut{
 		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", RequestID: p.fills,
-		TitleLevel: p.facts.Queue.TitleLevel, ClaimID: p.req.ClaimID,
+		TitleLevel: p.facts.Queue.TitleLevel, ClaimID: p.req.ClaimID, Recalled: &p.recalled,
 	}
 	limits := p.listLimits(ctx)
 	if a.lockID != "" {

@@ -134,7 +134,6 @@ func TestQueue_ShortensALoanWhileAHoldWaits(t *testing.T) {
 		"no request":              {nil, usual},
 		"only Ann waited":         {[]schemas.QueuedRequest{own}, usual},
 		"a hold waits behind her": {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", open, 2)}, alternate},
-		"a recall behind her":     {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2)}, usual},
 		"a hold that has a book":  {[]schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Hold", "Item", schemas.RequestAwaitingPickup, 2)}, usual},
 	}
 	for name, tt := range tests {
@@ -150,5 +149,66 @@ func TestQueue_ShortensALoanWhileAHoldWaits(t *testing.T) {
 				t.Errorf("lent %s, want %s", w.commits[0].Loan, tt.want)
 			}
 		})
+	}
+}
+
+// Ann fills her hold while Carl recalls the book, so she gets it for as long as a recalled loan.
+func TestQueue_ShortensALoanWhileARecallWaits(t *testing.T) {
+	t.Parallel()
+	own := librarytest.NewRequest("1", librarytest.AnnID, "Recall", "Item", open, 1)
+	recall := librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2)
+	elsewhere := recall
+	elsewhere.ItemID = librarytest.OtherID
+	const usual, five, marked = `"dueDate":"2026-03-15T10:00:00.000Z"`, `"dueDate":"2026-03-06T10:00:00.000Z"`, `"dueDateChangedByRecall":true`
+	for _, tt := range []struct {
+		name     string
+		queue    []schemas.QueuedRequest
+		days     string // of the return interval
+		want     string
+		recalled bool
+	}{
+		{name: "only Ann waited", queue: []schemas.QueuedRequest{own}, days: "5", want: usual},
+		{name: "a recall waits behind her", queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five, recalled: true},
+		{name: "a recall of another copy", queue: []schemas.QueuedRequest{own, elsewhere}, days: "5", want: usual},
+		{name: "due before", queue: []schemas.QueuedRequest{own, recall}, days: "50", want: usual, recalled: true},
+	} {
+		w := newWorld()
+		w.Policy = strings.TrimSuffix(w.Policy, "}") + `,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
+		w.Queue = tt.queue
+		if _, err := w.checkOut(t); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if c := w.commits[0]; !strings.Contains(string(c.Loan), tt.want) || strings.Contains(string(c.Loan), marked) != tt.recalled || c.Recalled == nil || *c.Recalled != tt.recalled {
+			t.Errorf("%s: lent %s, recalled %v, want %s", tt.name, c.Loan, c.Recalled, tt.want)
+		}
+	}
+}
+
+func TestQueue_SeesARecallThatCameMeanwhile(t *testing.T) {
+	t.Parallel()
+	own := librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1)
+	w := newWorld()
+	w.Queue, w.commit = []schemas.QueuedRequest{own}, []error{errQueue}
+	w.onStep = func(s checkout.Step) {
+		if s == checkout.Locked {
+			w.Queue = []schemas.QueuedRequest{own, librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2)}
+		}
+	}
+	if _, err := w.checkOut(t); err != nil || *w.commits[0].Recalled || !*w.commits[1].Recalled || !strings.Contains(string(w.commits[1].Loan), `"dueDate":"2026-03-01T10:00:00.000Z"`) {
+		t.Errorf("got %v, committed %+v, want the second one recalled", err, w.commits)
+	}
+}
+
+func TestQueue_RefusesALoanByAnInvalidRecallPeriod(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.Policy = strings.TrimSuffix(w.Policy, "}") + `,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":0,"intervalId":"Days"}}}}`
+	w.Queue = []schemas.QueuedRequest{
+		librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1), librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", open, 2),
+	}
+	_, err := w.checkOut(t)
+	if want := []string{`the duration "0" in "recallReturnInterval" is invalid`}; !slices.Equal(librarytest.Messages(err), want) || len(w.commits) != 0 {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

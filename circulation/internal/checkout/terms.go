@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -68,9 +69,28 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 	return fault.List{library.NewCausedDetail(library.CausePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
 }
 
-// chooseDueDate returns the date that staff chose for an item that is not loanable, else the
-// policy's. The details say why the policy has none.
+// chooseDueDate returns the due date of a new loan. If another patron recalls the item, that is the
+// date which the recall would give the loan.
 func (s *Service) chooseDueDate(ctx context.Context, p *plan) (library.Instant, fault.List, error) {
+	due, found, err := s.chooseOwnDueDate(ctx, p)
+	if _, p.recalled = p.facts.Queue.FindRecall(p.facts.Copy, p.fills); !p.recalled || err != nil || len(found) > 0 {
+		return due, found, err
+	}
+	earlier, err := p.policy.Recall(policy.RecallTerms{Now: s.Now().UTC(), LoanDate: p.loanDate.UTC(), DueDate: due.UTC()})
+	return p.explainDueDate(earlier, err)
+}
+
+// explainDueDate returns the date, or the details that say why the policy has none.
+func (p *plan) explainDueDate(due time.Time, err error) (library.Instant, fault.List, error) {
+	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
+		return library.Instant{}, fault.List{fault.Refusal("", refused.Message, library.NamePolicy(p.policy)...)}, nil
+	}
+	return library.Instant{Time: due}, nil, err
+}
+
+// chooseOwnDueDate returns the date that staff chose for an item that is not loanable, else the
+// policy's. The details say why the policy has none.
+func (s *Service) chooseOwnDueDate(ctx context.Context, p *plan) (library.Instant, fault.List, error) {
 	if chosen := p.req.OverrideBlocks.ItemNotLoanableBlock; chosen != nil {
 		return chosen.DueDate, nil, nil
 	}
@@ -82,10 +102,7 @@ func (s *Service) chooseDueDate(ctx context.Context, p *plan) (library.Instant, 
 		return library.Instant{}, nil, err
 	}
 	due, err := p.policy.DueDate(terms)
-	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
-		return library.Instant{}, fault.List{fault.Refusal("", refused.Message, library.NamePolicy(p.policy)...)}, nil
-	}
-	return library.Instant{Time: due}, nil, err
+	return p.explainDueDate(due, err)
 }
 
 // makeLoan computes the due date and the loan as it will be stored. It chooses the loan's id once,
@@ -111,6 +128,7 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 		LostItemPolicyID:                  library.KeepUUID(p.lostItem),
 		CheckoutServicePointID:            p.req.ServicePointID,
 		PatronGroupIDAtCheckout:           p.facts.User.PatronGroup,
+		DueDateChangedByRecall:            p.recalled,
 	}
 	if p.overridden {
 		p.loan.Action, p.loan.ActionComment = "checkedOutThroughOverride", p.req.OverrideBlocks.Comment

@@ -193,6 +193,17 @@ func (q Queue) FindFirst(c Copy) (schemas.QueuedRequest, bool) {
 	return schemas.FirstFilledBy(q.Requests, c.Item.ID, c.Holdings.InstanceID, q.TitleLevel)
 }
 
+// FindRecall returns the first open recall of the copy, besides the request with the id filled;
+// false if there is none.
+func (q Queue) FindRecall(c Copy, filled string) (schemas.QueuedRequest, bool) {
+	for _, r := range q.Requests {
+		if r.ID != filled && r.Recalls(c.Item.ID) {
+			return r, true
+		}
+	}
+	return schemas.QueuedRequest{}, false
+}
+
 // HasHold reports whether a hold that is not yet filled waits for the copy, besides the request
 // with the id filled.
 func (q Queue) HasHold(c Copy, filled string) bool {

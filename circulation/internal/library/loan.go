@@ -27,6 +27,7 @@ type Loan struct {
 	LostItemPolicyID                  string  `json:"lostItemPolicyId,omitempty"`
 	CheckoutServicePointID            string  `json:"checkoutServicePointId"`
 	PatronGroupIDAtCheckout           string  `json:"patronGroupIdAtCheckout,omitempty"`
+	DueDateChangedByRecall            bool    `json:"dueDateChangedByRecall,omitempty"`
 	// IsDCB is true for items of other libraries in a consortium. It is always false here. FOLIO's
 	// loans always have the property.
 	IsDCB bool `json:"isDcb"`

@@ -3,7 +3,6 @@ package renewal
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/library"
@@ -80,7 +79,7 @@ func judgeUser(facts *library.Facts, now time.Time) []refusal {
 // judgeItem refuses an item that is recalled, lost or claimed returned.
 func judgeItem(facts *library.Facts) []refusal {
 	var refused []refusal
-	if recall := findRecall(facts); recall != nil {
+	if recall, exists := facts.Queue.FindRecall(facts.Copy, ""); exists {
 		refused = append(refused, refusal{fault.Refusal("RENEWAL_BLOCKED_BY_RECALL",
 			"items cannot be renewed when there is an active recall request", fault.Param("requestId", recall.ID)), &renewalBlock})
 	}
@@ -101,15 +100,4 @@ func judgeItem(facts *library.Facts) []refusal {
 
 func isLost(item library.Item) bool {
 	return item.Status.Name == library.StatusDeclaredLost || item.Status.Name == library.StatusAgedToLost
-}
-
-// findRecall returns the first recall of the item, with either level of requests: a recall names
-// the item. It returns nil if there is none.
-func findRecall(facts *library.Facts) *schemas.QueuedRequest {
-	for _, q := range facts.Queue.Requests {
-		if q.RequestType == "Recall" && q.Open() && strings.EqualFold(q.ItemID, facts.Copy.Item.ID) {
-			return &q
-		}
-	}
-	return nil
 }

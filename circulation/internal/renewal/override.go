@@ -126,7 +126,8 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 
 // describe returns what storage has to allow. A lost item that is renewed is with the patron.
 func (o OverrideBlocks) describe(facts *library.Facts) *schemas.RenewalOverride {
-	override := &schemas.RenewalOverride{Comment: o.Comment, Recalled: o.liftsRenewal() && findRecall(facts) != nil}
+	_, recalled := facts.Queue.FindRecall(facts.Copy, "")
+	override := &schemas.RenewalOverride{Comment: o.Comment, Recalled: o.liftsRenewal() && recalled}
 	if o.liftsRenewal() && isLost(facts.Copy.Item) {
 		override.ItemStatus = library.StatusCheckedOut
 	}
