@@ -2,6 +2,7 @@ package locktopus
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -101,6 +102,38 @@ func TestQueue(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *front) { f.play(script) })
+		})
+	}
+}
+
+func TestQueue_ComparesPathsExactly(t *testing.T) {
+	tests := map[string]struct {
+		held, asked string // JSON of paths
+		waits       bool
+	}{
+		"a slash in a segment":            {`["a/b"]`, `["a","b"]`, false},
+		"another case":                    {`["a"]`, `["A"]`, false},
+		"the beginning of a segment":      {`["a"]`, `["ab"]`, false},
+		"an empty child and its sibling":  {`["a",""]`, `["a","b"]`, false},
+		"an empty child and its parent":   {`["a",""]`, `["a"]`, true},
+		"an empty name and the namespace": {`[""]`, `[]`, true},
+		"the whole namespace":             {`[]`, `["a","b"]`, true},
+		"a path that is null":             {`["a"]`, `null`, true},
+		"paths of many segments":          {`["1","2","3","4","5","6","7","8","9","10","11"]`, `["1","2","3","4","5","6","7","8","9","10"]`, true},
+		"their siblings":                  {`["1","2","3","4","5","6","7","8","9","10","11"]`, `["1","2","3","4","5","6","7","8","9","10","12"]`, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(f *front) {
+				states := map[bool]string{false: "acquired", true: "enqueued"}
+				for _, paths := range [][2]string{{tt.held, tt.asked}, {tt.asked, tt.held}} {
+					first, second := f.connectTo("namespace="+url.QueryEscape(paths[0])), f.connectTo("namespace="+url.QueryEscape(paths[0]))
+					first.send(`{"action":"lock","resources":[{"type":"write","path":` + paths[0] + `}]}`)
+					first.wants("1", "lock", "acquired")
+					second.send(`{"action":"lock","resources":[{"type":"read","path":` + paths[1] + `}]}`)
+					second.wants("2", "lock", states[tt.waits])
+				}
+			})
 		})
 	}
 }

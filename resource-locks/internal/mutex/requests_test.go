@@ -95,3 +95,26 @@ func TestUserHeader_WithTwoValues(t *testing.T) {
 		t.Errorf("got %d", resp.StatusCode)
 	}
 }
+
+func TestBodies_AreNotRead(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	for method, want := range map[string]int{http.MethodPost: http.StatusOK, http.MethodDelete: http.StatusNoContent} {
+		for _, contentType := range []string{"", "application/json", "text/plain", "no type"} {
+			r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+"/api/lock/u/", strings.NewReader(`{"user_id": 2,`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-User-Id", "1")
+			r.Header.Set("Content-Type", contentType)
+			resp, err := s.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s with %q: got %d", method, contentType, resp.StatusCode)
+			}
+		}
+	}
+}

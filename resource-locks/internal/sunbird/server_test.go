@@ -200,6 +200,9 @@ func TestServer_RoutesAndHeaders(t *testing.T) {
 	if a := f.list(`{"params":{"msgid":"m-body"}}`); *a.Params.MsgID != "m-body" {
 		t.Errorf("the message id is %s", *a.Params.MsgID)
 	}
+	if a := u.retire("free"); a.Params.MsgID == nil || *a.Params.MsgID != "m-1" {
+		t.Errorf("the refusal is %s, want the caller's message id", a.text())
+	}
 	if a := f.list(`{"params":7}`); len(*a.Params.MsgID) != 36 {
 		t.Errorf("the message id is %s", *a.Params.MsgID)
 	}
