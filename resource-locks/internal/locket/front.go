@@ -26,9 +26,10 @@ const (
 	// pingInterval is how often a client may ping, also without a call. Published clients
 	// ping every 10 s; gRPC's default would end their connections.
 	pingInterval = 5 * time.Second
-	// ioBuffer is the size of a connection's buffers. Requests are small, and idle
-	// connections keep their buffers.
-	ioBuffer = 4 << 10
+	// readBuffer and writeBuffer are the sizes of a connection's buffers. Requests are small.
+	// Idle connections keep their read buffers; gRPC shares the write buffers.
+	readBuffer  = 512
+	writeBuffer = 4 << 10
 	// handshakeTimeout bounds the start of a connection.
 	handshakeTimeout = 10 * time.Second
 	// A connection without traffic for idlePing is pinged, and ends without an answer for
@@ -103,7 +104,7 @@ func (f *Front) listenOn(ln net.Listener, transport credentials.TransportCredent
 		grpc.Creds(transport),
 		grpc.UnaryInterceptor(f.observeCall),
 		grpc.MaxRecvMsgSize(maxMessage),
-		grpc.ReadBufferSize(ioBuffer), grpc.WriteBufferSize(ioBuffer),
+		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(writeBuffer),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout}),
