@@ -279,6 +279,7 @@ func storageEndpoints() []endpoint {
 		"/location-units/libraries", "/locations", "/instance-storage/instances", "/holdings-storage/holdings", "/item-storage/items",
 		"/fixed-due-date-schedule-storage/fixed-due-date-schedules", "/loan-policy-storage/loan-policies", "/request-policy-storage/request-policies",
 		"/staff-slips-storage/staff-slips", "/cancellation-reason-storage/cancellation-reasons", "/loan-storage/loans", "/request-storage/requests",
+		"/loan-storage/loan-history",
 	} {
 		all = append(all, endpoint{method: http.MethodDelete, path: path, query: []string{"query"}})
 	}

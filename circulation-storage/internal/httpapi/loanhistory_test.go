@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -49,4 +50,34 @@ func TestRecordRoutes_ListTheHistoryOfALoan(t *testing.T) {
 		t.Errorf("got %v, want what each write made of the loan", got)
 	}
 	a.must(t, "GET", "/loan-storage/loan-history?query=loan.id=="+uuid.NewString(), "", http.StatusOK)
+}
+
+// Operators remove what is old, or what names a patron.
+func TestRecordRoutes_DeleteTheHistoryOfLoans(t *testing.T) {
+	t.Parallel()
+	a := newRecordAPI(t)
+	const loans, history = "/loan-storage/loans", "/loan-storage/loan-history"
+	for _, user := range []string{userID, userID, groupID} {
+		a.must(t, "POST", loans, `{"userId":"`+user+`","itemId":"`+uuid.NewString()+`","loanDate":"2026-03-01T00:00:00Z","action":"checkedout"}`, http.StatusCreated)
+	}
+	for _, step := range []struct {
+		query  string
+		status int
+		left   string
+	}{
+		{query: "", status: http.StatusBadRequest, left: "3"},
+		{query: "?query=userId==" + userID, status: http.StatusBadRequest, left: "3"}, // no index of the history
+		{query: "?query=createdDate%3C2026-01-01", status: http.StatusNoContent, left: "3"},
+		{query: "?query=loan.userId==" + userID, status: http.StatusNoContent, left: "1"},
+		{query: "?query=createdDate%3C2999-01-01", status: http.StatusNoContent, left: "0"},
+	} {
+		a.must(t, "DELETE", history+step.query, "", step.status)
+		left := parseJSON(t, a.must(t, "GET", history, "", http.StatusOK).Body.String())["totalRecords"]
+		if got := fmt.Sprint(left); got != step.left {
+			t.Errorf("after DELETE %s %s entries are left, want %s", step.query, got, step.left)
+		}
+	}
+	if got := parseJSON(t, a.must(t, "GET", loans, "", http.StatusOK).Body.String())["totalRecords"]; fmt.Sprint(got) != "3" {
+		t.Errorf("%v loans are left, want all", got)
+	}
 }

@@ -21,14 +21,15 @@ type recordHandlers struct {
 	t     records.Type
 }
 
-// deletedByQuery returns the types that have DELETE of a collection in FOLIO.
+// deletedByQuery returns the types that have DELETE of a collection in FOLIO, and the history of
+// loans, which names patrons and grows (ours).
 func deletedByQuery() []records.Type {
 	return []records.Type{
 		records.User(), records.MaterialType(), records.LoanType(), records.ServicePoint(),
 		records.Institution(), records.Campus(), records.Library(), records.Location(),
 		records.Instance(), records.Holdings(), records.Item(),
 		records.FixedDueDateSchedule(), records.LoanPolicy(), records.RequestPolicy(),
-		records.StaffSlip(), records.CancellationReason(), records.Loan(), records.Request(),
+		records.StaffSlip(), records.CancellationReason(), records.Loan(), records.Request(), records.LoanHistory(),
 	}
 }
 

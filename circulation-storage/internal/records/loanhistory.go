@@ -1,7 +1,7 @@
 package records
 
 // LoanHistory is what each write made of a loan (mod-circulation-storage). The database writes it, so
-// it can only be listed, and Types leaves it out.
+// it can only be listed and deleted by query, and Types leaves it out.
 func LoanHistory() Type {
 	all := newIndexes(fields{
 		Text: {"operation", "loan.action", "loan.actionComment", "loan.itemStatus", "loan.status.name"}, UUID: {"loan.userId", "loan.itemId"},
