@@ -144,6 +144,52 @@ func TestService_LeavesFewerTurnsThatAreNotUsed(t *testing.T) {
 	})
 }
 
+// Turns that no other process uses double the runs. The first one that is used ends that.
+func TestService_LeavesAllTurnsOnceOneIsUsed(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		other := d.openOther(t)
+		waiter := lock.Request{UserID: uuid.New(), Wait: long}
+		current := <-d.startAcquire(d.ctx, lock.Request{UserID: waiter.UserID})
+		line := []<-chan answer{d.startAcquire(d.ctx, waiter)}
+		serveFirst := func() { current, line = <-line[0], line[1:] }
+		// countRun returns how many hand-overs come before a release without one.
+		countRun := func() int {
+			for n := 0; ; n++ {
+				line = append(line, d.startAcquire(d.ctx, waiter))
+				before := d.store.handOvers
+				if err := d.Release(d.ctx, current.l.ID); err != nil {
+					t.Fatal(err)
+				}
+				if d.store.handOvers == before {
+					return n
+				}
+				serveFirst()
+			}
+		}
+		first := countRun()
+		serveFirst()
+		elsewhere := other.startAcquire(d.ctx, waiter)
+		second := countRun()
+		got := <-elsewhere
+		<-time.After(lock.LongestYield) // the line sees that lock
+		if err := errors.Join(got.err, other.Release(d.ctx, got.l.ID)); err != nil {
+			t.Fatal(err)
+		}
+		serveFirst()
+		third := countRun()
+		// The acquire after a turn is a grant of the run too.
+		if want := lock.MaxGrants; first != want || second != 2*want-1 || third != want-1 {
+			t.Errorf("runs of %d, %d and %d hand-overs, want %d, %d and %d", first, second, third, want, 2*want-1, want-1)
+		}
+		for len(line) > 0 {
+			serveFirst()
+			if err := errors.Join(current.err, d.Release(d.ctx, current.l.ID)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // The waiter goes while the store hands the lock over to it.
 func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, tt := range map[string]struct {
