@@ -63,7 +63,8 @@ func NewLibrary(ctx context.Context, storage Client, limit int) (*Library, error
 			"renewalsPolicy": record{"unlimited": true, "renewFromId": "SYSTEM_DATE"},
 		}},
 	} {
-		if _, err := storage.Must(ctx, http.MethodPost, r.path, r.body); err != nil {
+		a, err := storage.Must(ctx, http.MethodPost, r.path, r.body)
+		if err != nil && a.Status != http.StatusNotFound { // earlier builds, for make bench, lack some types
 			return nil, err
 		}
 	}
