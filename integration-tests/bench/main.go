@@ -130,5 +130,6 @@ func run(ctx context.Context, o options) (err error) {
 		return nil
 	}
 	b.report.listGains()
+	b.report.explainRest()
 	return b.report.write(o.report)
 }
