@@ -73,8 +73,8 @@ type rowLocks struct {
 	instanceID uuid.UUID // the instance, where it is known
 	itemID     uuid.UUID
 	itemIDs    []uuid.UUID // several items of the instance; their requests are the queue
-	itemOfLoan bool // the item of the loan loanID
-	shareItem  bool // the commit leaves the item as it is
+	itemOfLoan bool        // the item of the loan loanID
+	shareItem  bool        // the commit leaves the item as it is
 	loanID     uuid.UUID
 	openLoan   bool // the item's open loan
 	queue      bool // the open requests of the item
