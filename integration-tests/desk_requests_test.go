@@ -181,3 +181,18 @@ func TestDesk_AsksTheRequestPolicy(t *testing.T) {
 	p.setItemStatus(t, itemID, "Available")
 	readObject(t, p.placeRequest(t, itemID, ann, "Page"), http.StatusCreated)
 }
+
+func TestDesk_RequestsThroughAProxy(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
+	itemID, _ := p.addItem(t)
+	ann, _ := p.addPatron(t)
+	ben, benCard := p.addPatron(t)
+	byBen := record{"proxyUserId": ben}
+	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusUnprocessableEntity)); got != "proxyUserId is not valid" {
+		t.Errorf("no relation: got %s", got)
+	}
+	p.addRecord(t, "/proxiesfor", record{"userId": ann, "proxyUserId": ben, "status": "Active", "requestForSponsor": "Yes"})
+	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusCreated)
+	checkParts(t, "Ann's page", placed, record{"requesterId": ann, "proxyUserId": ben, "proxy.barcode": benCard})
+}

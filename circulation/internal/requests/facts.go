@@ -32,6 +32,8 @@ type facts struct {
 	pickup   library.ServicePoint
 	pickable bool // the pickup service point was found
 	loan     openLoan
+	proxy    library.User // zero for none
+	proxied  []library.ProxyRelation
 	policy   policy.RequestPolicy // zero unless there are patron and item
 }
 
@@ -64,6 +66,13 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 		f.titled = true
 	} else {
 		library.FindInto(gctx, g, &f.instance, &f.titled, w.record.InstanceID, s.Library.Instance)
+	}
+	if w.proxyID != "" {
+		library.FindInto(gctx, g, &f.proxy, new(bool), w.proxyID, s.Library.User)
+		g.Go(func() (err error) {
+			f.proxied, err = s.Library.ProxyRelations(gctx, w.record.RequesterID, w.proxyID)
+			return err
+		})
 	}
 	if f.records.OnLoan {
 		g.Go(func() error { return s.readLoan(gctx, &f) })
@@ -113,6 +122,9 @@ func (s *Service) readPolicy(ctx context.Context, f *facts) (err error) {
 func (w wish) makePlacement(f facts) (schemas.Placement, error) {
 	doc := maps.Clone(w.doc)
 	doc["requester"] = copyPatron(f.records.User)
+	if f.proxy.ID != "" {
+		doc["proxy"] = copyPatron(f.proxy)
+	}
 	doc["instance"] = map[string]any{"title": f.instance.Title}
 	p := schemas.Placement{TitleLevel: f.records.Queue.TitleLevel}
 	delete(doc, "holdingsRecordId")

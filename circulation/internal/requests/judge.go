@@ -26,8 +26,22 @@ func listStatuses(requestType string) []string {
 
 // judge returns everything that is wrong, in FOLIO's order.
 func (w wish) judge(ctx context.Context, f facts, now time.Time) fault.List {
-	return slices.Concat(w.judgePickup(f), w.judgeUser(f, now), w.record.RefuseRepeated(f.records.Queue.Requests, f.records.Queue.TitleLevel),
+	return slices.Concat(w.judgeProxy(f, now), w.judgePickup(f), w.judgeUser(f, now), w.record.RefuseRepeated(f.records.Queue.Requests, f.records.Queue.TitleLevel),
 		w.judgeBlocks(ctx, f, now), w.judgeItem(f), w.judgePolicy(f))
+}
+
+// judgeProxy refuses a proxy who may not act for the patron.
+func (w wish) judgeProxy(f facts, now time.Time) fault.List {
+	proxy := newParameter("proxyUserId", w.proxyID)
+	switch {
+	case w.proxyID == "":
+		return nil
+	case strings.EqualFold(w.proxyID, w.record.RequesterID):
+		return fault.List{fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves", proxy)}
+	case !slices.ContainsFunc(f.proxied, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
+		return fault.List{fault.Refusal("", "proxyUserId is not valid", proxy)}
+	}
+	return nil
 }
 
 func (w wish) judgeUser(f facts, now time.Time) fault.List {

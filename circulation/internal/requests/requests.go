@@ -31,6 +31,8 @@ type Library interface {
 	// Request returns a stored request.
 	Request(ctx context.Context, id string) (json.RawMessage, error)
 	User(ctx context.Context, id string) (library.User, error)
+	// ProxyRelations returns those by which the proxy may act for the user, also ended ones.
+	ProxyRelations(ctx context.Context, userID, proxyID string) ([]library.ProxyRelation, error)
 	// These may be two seconds old.
 	RequestPolicy(ctx context.Context, id string) (policy.RequestPolicy, error)
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)

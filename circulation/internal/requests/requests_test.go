@@ -39,6 +39,7 @@ type fakeLibrary struct {
 	free    *library.Item // a copy on the shelf
 	of      string        // the instance of the holdings
 	pickup  bool
+	proxied []library.ProxyRelation
 	loan    string // JSON of the book's open loan; "" for none
 	stored  string // JSON of the request with the id wishID; "" for none
 	allowed string // JSON of the request policy; "" for none
@@ -126,7 +127,14 @@ func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
 	if id != benID {
 		return library.User{}, errNone
 	}
-	return library.User{ID: benID, PatronGroup: librarytest.AdultsID}, nil
+	return library.User{ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID}, nil
+}
+
+func (l *fakeLibrary) ProxyRelations(_ context.Context, userID, proxyID string) ([]library.ProxyRelation, error) {
+	if userID != annID || proxyID != benID {
+		return nil, nil
+	}
+	return l.proxied, nil
 }
 
 func (l *fakeLibrary) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
@@ -220,6 +228,11 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 			replace: map[string]any{"requestDate": nil},
 			want:    `{` + common + ofBook + `,"requestDate":"2026-03-01T10:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, version: 4,
 		},
+		"through a proxy": {
+			change:  func(l *fakeLibrary) { l.proxied = []library.ProxyRelation{{Status: "Active"}} },
+			replace: map[string]any{"proxyUserId": benID, "proxy": "forged"},
+			want:    `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","proxyUserId":"` + benID + `","proxy":{"barcode":"ben"}}`, version: 4,
+		},
 		"hold on any copy": {
 			change:  func(l *fakeLibrary) { l.Titles = true },
 			replace: forTitle("Hold"),
@@ -293,6 +306,12 @@ func TestCreate_Refusals(t *testing.T) {
 		"blocks that are none": {replace: map[string]any{"requestProcessingParameters": map[string]any{"overrideBlocks": 7}}, want: []string{
 			"requestProcessingParameters.overrideBlocks must be of type object, not number|type|requestProcessingParameters.overrideBlocks=7",
 		}},
+		"proxy for oneself": {replace: map[string]any{"proxyUserId": strings.ToUpper(annID)}, want: []string{"User cannot be proxy for themselves|USER_CANNOT_BE_PROXY_FOR_THEMSELVES|proxyUserId=" + strings.ToUpper(annID)}},
+		"no proxy of hers":  {replace: map[string]any{"proxyUserId": benID}, want: []string{"proxyUserId is not valid||proxyUserId=" + benID}},
+		"an ended proxy": {change: func(l *fakeLibrary) {
+			l.proxied = []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active", ExpirationDate: library.Instant{Time: time.Unix(0, 0)}}}
+		}, replace: map[string]any{"proxyUserId": benID}, want: []string{"proxyUserId is not valid||proxyUserId=" + benID}},
+		"title with an item": {change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": "Title"}, want: []string{"Cannot create a title level page request for this instance ID with no item ID|CANNOT_CREATE_PAGE_TLR_WITHOUT_ITEM_ID|itemId=" + bookID}},
 		"requested already": {change: func(l *fakeLibrary) {
 			l.Queue = []schemas.QueuedRequest{librarytest.NewRequest("r", annID, "Hold", "Item", "Open - Not yet filled", 1)}
 		}, want: []string{"This requester already has an open request for this item|ITEM_ALREADY_REQUESTED|requesterId=" + annID}},

@@ -20,9 +20,10 @@ import (
 type wish struct {
 	doc        map[string]any // with every property that the client sent
 	record     schemas.QueuedRequest
-	named      bool // the client chose the id
-	unblocked  bool // staff lift the patron's blocks
-	titleLevel bool // requests for titles are switched on
+	proxyID    string // who requests for the patron; "" for none
+	named      bool   // the client chose the id
+	unblocked  bool   // staff lift the patron's blocks
+	titleLevel bool   // requests for titles are switched on
 }
 
 // copies are the properties that FOLIO's clients send as copies of other records. Storage makes its
@@ -54,6 +55,7 @@ func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 	if err := jsonschema.UnmarshalExact(raw, &w.record); err != nil {
 		return wish{}, fmt.Errorf("reading the request: %w", err)
 	}
+	w.proxyID, _ = w.doc["proxyUserId"].(string)
 	return w, nil
 }
 
@@ -169,6 +171,12 @@ func (w wish) check() error {
 	}
 	if level == "Item" && w.doc["itemId"] == nil {
 		found = append(found, fault.Refusal("", "Cannot create an item level request with no item ID", newParameter("itemId", "")))
+	}
+	if level == forTitle && (w.doc["itemId"] != nil || w.doc["holdingsRecordId"] != nil) {
+		itemID, _ := w.doc["itemId"].(string)
+		holdingsID, _ := w.doc["holdingsRecordId"].(string)
+		found = append(found, fault.Refusal("CANNOT_CREATE_PAGE_TLR_WITHOUT_ITEM_ID", "Cannot create a title level page request for this instance ID with no item ID",
+			newParameter("itemId", itemID), newParameter("holdingsRecordId", holdingsID)))
 	}
 	return found.Err()
 }
