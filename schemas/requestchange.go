@@ -14,6 +14,19 @@ type RequestChange struct {
 	Delete     bool `json:"delete,omitempty"`
 }
 
+// RequestMove is the body of POST /request-storage/moves (ours): a request as it is at another item
+// of its instance. It goes to the end of its queue there.
+type RequestMove struct {
+	// Request, ItemVersion, TitleLevel and Recall are those of a Placement at the new item.
+	Request     json.RawMessage `json:"request"`
+	ItemVersion *int            `json:"itemVersion"`
+	TitleLevel  bool            `json:"titleLevelRequests,omitempty"`
+	Recall      *LoanRecall     `json:"recall,omitempty"`
+	// FromItemID is the item that the caller saw; "" for none. A request that was moved meanwhile is
+	// refused.
+	FromItemID string `json:"fromItemId,omitempty"`
+}
+
 // QueueOutdated is FOLIO's refusal of an order of another queue than the stored one. FOLIO's client
 // recognises the text.
 const QueueOutdated = "There is inconsistency between provided reordered queue and item queue."

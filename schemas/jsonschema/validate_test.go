@@ -63,6 +63,7 @@ func valid() map[string]string {
 		"check-in":                `{"itemId":"ID","servicePointId":"ID","checkInDate":"2026-08-22T10:11:12Z","itemVersion":1,"itemStatus":"Available"}`,
 		"queue-order":             `{"reorderedQueue":[{"id":"ID","newPosition":1}]}`,
 		"reordered-queue":         `{"reorderedQueue":[{"id":"ID","newPosition":1}]}`,
+		"request-move":            `{"itemVersion":1,"request":{"id":"ID","instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Open - Not yet filled"}}`,
 		"request-change":          `{"request":{"id":"ID","instanceId":"ID","requesterId":"ID","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12Z","fulfillmentPreference":"Delivery","status":"Open - Not yet filled"}}`,
 		"loan-replacement":        `{"id":"ID","loan":` + loan + `}`,
 		"loan-change":             `{"id":"ID","action":"staffInfoAdded"}`,
@@ -118,7 +119,7 @@ func TestValidate_NamesEachMissingField(t *testing.T) {
 		"fixed-due-date-schedule": "name", "request-policy": "name",
 		"patron-action-session": "patronId loanId actionType",
 		"check-in":              "itemId servicePointId checkInDate itemVersion itemStatus", "user": "",
-		"loan-change": "id action", "loan-replacement": "id loan", "placement": "request", "request-change": "request", "queue-order": "reorderedQueue", "reordered-queue": "reorderedQueue", "check-out-claim": "key bodyHash claimId leaseMs", "check-out-report": "checkOuts",
+		"loan-change": "id action", "loan-replacement": "id loan", "placement": "request", "request-change": "request", "request-move": "request itemVersion", "queue-order": "reorderedQueue", "reordered-queue": "reorderedQueue", "check-out-claim": "key bodyHash claimId leaseMs", "check-out-report": "checkOuts",
 		"past-check-out": "id outcome", "forced-release": "reason", "lock-settings-change": "value", "lock-environment": "enabled",
 		"renewal": "loanId itemId itemVersion judgedRenewalCount dueDate loanPolicyId",
 	}

@@ -49,30 +49,44 @@ func ParseQueueOrder(body []byte) (QueueOrder, error) {
 	return o, nil
 }
 
+// SeenOrder is what the transaction of an order read. It locked the item or the instance before the
+// queue.
+type SeenOrder struct {
+	Queue Queue
+	Now   time.Time // the database's clock, read once after the last row was locked
+}
+
+// OrderedQueue is what to write and to answer for an order.
+type OrderedQueue struct {
+	Queue   Queue            // all of it, in its order
+	Changed []records.Record // those that change
+}
+
 // Decide returns the whole queue in the new order, and those of its requests that change. An order
 // that the queue has already is no change, also for a caller that saw another one: it is a repeat.
 // Faults: NotFound for an empty queue; Invalid in FOLIO's words, which circulation answers as they
 // are; RequestChanged if the caller saw other positions.
-func (o QueueOrder) Decide(ctx context.Context, now time.Time, queue Queue) (ordered Queue, changed []records.Record, err error) {
-	if err := o.check(queue); err != nil {
-		return nil, nil, err
+func (o QueueOrder) Decide(ctx context.Context, seen SeenOrder) (OrderedQueue, error) {
+	if err := o.check(seen.Queue); err != nil {
+		return OrderedQueue{}, err
 	}
+	var queue Queue
 	moved, stale := false, false
 	for _, p := range o.places {
-		r := queue[indexOf(queue, p.requestID.String())]
+		r := seen.Queue[indexOf(seen.Queue, p.requestID.String())]
 		moved = moved || readPosition(r) != p.position
 		stale = stale || p.saw != 0 && readPosition(r) != p.saw
-		ordered = append(ordered, r)
+		queue = append(queue, r)
 	}
 	switch {
 	case !moved:
-		return ordered, nil, nil
+		return OrderedQueue{Queue: queue}, nil
 	case stale:
-		return nil, nil, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
+		return OrderedQueue{}, fault.New(fault.RequestChanged, "The queue of requests has changed: read it again")
 	}
-	ordered = ordered.renumber()
-	changed, err = completeRequests(ctx, now, queue, ordered)
-	return ordered, changed, err
+	queue = queue.renumber()
+	changed, err := completeRequests(ctx, seen.Now, seen.Queue, queue)
+	return OrderedQueue{Queue: queue, Changed: changed}, err
 }
 
 // check refuses an order in the sequence of mod-circulation's checks (RequestQueueValidation).

@@ -79,14 +79,14 @@ func TestQueueOrder_Decide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ordered, changed, err := order(t, tt.of, tt.places...).Decide(ctx(t), now, queue(t, tt.queue...))
+			got, err := order(t, tt.of, tt.places...).Decide(ctx(t), commit.SeenOrder{Queue: queue(t, tt.queue...), Now: now})
 			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
 			}
-			if w := written(changed); w != tt.writes {
+			if w := written(got.Changed); w != tt.writes {
 				t.Errorf("got  %s\nwant %s", w, tt.writes)
 			}
-			for i, r := range ordered {
+			for i, r := range got.Queue {
 				if fmt.Sprint(r["position"]) != fmt.Sprint(i+1) {
 					t.Errorf("request %d of the answer has the position %v", i+1, r["position"])
 				}

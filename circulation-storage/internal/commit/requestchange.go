@@ -18,6 +18,10 @@ type QueueStore interface {
 	// ChangeRequest writes the request over the stored one, or deletes it. Faults: those of Decide.
 	ChangeRequest(ctx context.Context, c RequestChange) error
 
+	// MoveRequest gives a request another item. A repeat gets the same answer. Faults: those of
+	// Decide.
+	MoveRequest(ctx context.Context, m RequestMove) (schemas.PlacedRequest, error)
+
 	// OrderQueue puts a queue into another order and returns it. Faults: those of Decide.
 	OrderQueue(ctx context.Context, o QueueOrder) (schemas.OrderedQueue, error)
 

@@ -35,6 +35,17 @@ func RequestQueueRoutes(store commit.QueueStore) []web.Route {
 			}),
 		},
 		{
+			Method: http.MethodPost, Path: "/request-storage/moves", Permission: "circulation-storage.request-moves.item.post",
+			Body: web.Schema("request-move"),
+			Endpoint: web.JSON(http.StatusOK, web.FromBody(func(ctx context.Context, body json.RawMessage) (schemas.PlacedRequest, error) {
+				move, err := commit.ParseRequestMove(body)
+				if err != nil {
+					return schemas.PlacedRequest{}, err
+				}
+				return store.MoveRequest(ctx, move)
+			})),
+		},
+		{
 			Method: http.MethodPost, Path: "/request-storage/queue-orders", Permission: "circulation-storage.request-queue-orders.item.post",
 			Body: web.Schema("queue-order"),
 			Endpoint: web.JSON(http.StatusOK, web.FromBody(func(ctx context.Context, body json.RawMessage) (schemas.OrderedQueue, error) {

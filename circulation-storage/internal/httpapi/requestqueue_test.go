@@ -83,3 +83,26 @@ func TestRequestQueueRoutes_ExpireRequests(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestQueueRoutes_MoveARequest(t *testing.T) {
+	t.Parallel()
+	a := newQueueAPI(t)
+	a.fill(t)
+	a.must(t, http.MethodDelete, "/request-storage/requests?query=cql.allRecords=1", "", http.StatusNoContent)
+	const path = "/request-storage/moves"
+	other := strings.ReplaceAll(hold(1, 1), itemID, otherLoanID)
+	a.must(t, http.MethodPost, batchPath, batch(other), http.StatusCreated)
+	body := func(request string, version int) string {
+		return fmt.Sprintf(`{"request":%s,"itemVersion":%d,"fromItemId":%q}`, request, version, otherLoanID)
+	}
+	wantRefusal(t, a.do(http.MethodPost, path, `{`), 400, "")
+	wantRefusal(t, a.do(http.MethodPost, path, `{"request":`+hold(1, 1)+`}`), 422, "itemVersion is required")
+	wantRefusal(t, a.do(http.MethodPost, path, body(hold(9, 1), 1)), 404, "There is no request with the id "+holdID(9))
+	wantRefusal(t, a.do(http.MethodPost, path, body(hold(1, 1), 7)), 409, "The item has changed")
+	for range 2 {
+		w := a.must(t, http.MethodPost, path, body(hold(1, 1), 1), http.StatusOK)
+		if request, _ := parseJSON(t, w.Body.String())["request"].(map[string]any); request["itemId"] != itemID {
+			t.Errorf("got %s, want the request of the other item", w.Body)
+		}
+	}
+}

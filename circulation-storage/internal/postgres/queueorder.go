@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -15,31 +14,27 @@ import (
 
 // OrderQueue implements commit.QueueStore.
 func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (schemas.OrderedQueue, error) {
-	var result schemas.OrderedQueue
-	err := s.db.inTx(ctx, "ordering a queue of requests", func(tx pgx.Tx) error {
-		var now time.Time
-		var read, write batch
-		rows := read.lockRows(rowLocks{instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil})
-		read.query(clockSQL, nil, &now)
-		if err := read.send(ctx, tx); err != nil {
-			return fmt.Errorf("reading a queue of requests: %w", err)
-		}
-		_, _, queue, err := rows.decode()
-		if err != nil {
-			return err
-		}
-		ordered, changed, err := o.Decide(ctx, now, queue)
-		if err != nil {
-			return err
-		}
-		result = schemas.OrderedQueue{Requests: make([]json.RawMessage, len(ordered))}
-		for i, r := range ordered {
-			result.Requests[i] = json.RawMessage(write.encode(r))
-		}
-		return writeQueue(ctx, tx, &write, commit.ChangedQueue{Requests: changed})
-	})
-	if err != nil {
-		return schemas.OrderedQueue{}, err
+	return runDecision(ctx, s.db, "ordering a queue of requests", o, readOrder, writeOrder)
+}
+
+func readOrder(ctx context.Context, tx pgx.Tx, o commit.QueueOrder) (commit.SeenOrder, error) {
+	var seen commit.SeenOrder
+	var b batch
+	rows := b.lockRows(rowLocks{instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil})
+	b.query(clockSQL, nil, &seen.Now)
+	if err := b.send(ctx, tx); err != nil {
+		return commit.SeenOrder{}, fmt.Errorf("reading a queue of requests: %w", err)
 	}
-	return result, nil
+	var err error
+	_, _, seen.Queue, err = rows.decode()
+	return seen, err
+}
+
+func writeOrder(ctx context.Context, tx pgx.Tx, _ commit.QueueOrder, ordered commit.OrderedQueue) (schemas.OrderedQueue, error) {
+	var b batch
+	result := schemas.OrderedQueue{Requests: make([]json.RawMessage, len(ordered.Queue))}
+	for i, r := range ordered.Queue {
+		result.Requests[i] = json.RawMessage(b.encode(r))
+	}
+	return result, writeQueue(ctx, tx, &b, commit.ChangedQueue{Requests: ordered.Changed})
 }

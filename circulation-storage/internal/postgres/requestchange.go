@@ -17,21 +17,16 @@ const deleteRequestSQL = `DELETE FROM {schema}.request WHERE id = $1::uuid`
 
 // ChangeRequest implements commit.QueueStore.
 func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange) error {
-	return s.db.inTx(ctx, "changing a request", func(tx pgx.Tx) error {
-		seen, err := readRequest(ctx, tx, c)
-		if err != nil {
-			return err
-		}
-		changed, err := c.Decide(ctx, seen)
-		if err != nil {
-			return err
-		}
-		var b batch
-		if c.Delete {
-			b.query(deleteRequestSQL, []any{c.RequestID})
-		}
-		return writeQueue(ctx, tx, &b, changed)
-	})
+	_, err := runDecision(ctx, s.db, "changing a request", c, readRequest, writeChange)
+	return err
+}
+
+func writeChange(ctx context.Context, tx pgx.Tx, c commit.RequestChange, changed commit.ChangedQueue) (struct{}, error) {
+	var b batch
+	if c.Delete {
+		b.query(deleteRequestSQL, []any{c.RequestID})
+	}
+	return struct{}{}, writeQueue(ctx, tx, &b, changed)
 }
 
 // readRequest locks the instance too, so that changes of one title's requests come one after

@@ -1,0 +1,142 @@
+package commit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// RequestMove gives a request that is not yet filled another item of its instance, from
+// ParseRequestMove.
+type RequestMove struct {
+	To         Placement // the request as it is at its new item
+	FromItemID uuid.UUID // as the caller saw it; Nil for none
+}
+
+// ParseRequestMove reads the body of POST /request-storage/moves. Faults: Malformed for bad JSON,
+// Invalid for the rest, with place and rule.
+func ParseRequestMove(body []byte) (RequestMove, error) {
+	doc, err := parseBody("request-move", body)
+	if err != nil {
+		return RequestMove{}, err
+	}
+	m := RequestMove{FromItemID: readID(doc, "fromItemId")}
+	m.To, err = ParsePlacement(body)
+	return m, err
+}
+
+// SeenMove is what the transaction of a move read. It locked the instance before the items, the
+// items before the loan, and the loan before the queue.
+type SeenMove struct {
+	Request records.Record   // as stored; nil if there is none. It is locked if it is in the queue
+	Items   []records.Record // the old and the new item, as far as they exist
+	Loan    records.Record   // the new item's open loan, read if the placement ChangesLoan; nil if there is none
+	Queue   Queue            // the open requests of both items or, for TitleLevel, of the instance
+	Now     time.Time        // the database's clock, read once after the last row was locked
+}
+
+// Moved is what to write and to answer for a move.
+type Moved struct {
+	Placed  Placed // with the new item, and its loan if that changes
+	Changed ChangedQueue
+}
+
+// Decide judges a move. The request goes to the end of its queue, or of the new item's queue, and
+// those behind its old place move up. Its items and its loan change as by a cancellation and a
+// placement. A request that is at the new item already, with the same type, was moved before.
+// Faults: NotFound, RequestChanged, ItemChanged, LoanChanged, Invalid.
+func (m RequestMove) Decide(ctx context.Context, seen SeenMove) (Moved, error) {
+	if moved, err := m.check(seen); moved || err != nil {
+		return Moved{Placed: Placed{Request: seen.Request, Item: seen.find(m.To.ItemID), Repeated: true}}, err
+	}
+	request := assignItem(seen.Request, seen.find(m.To.ItemID))
+	request["requestType"] = m.To.request.Text("requestType")
+	delete(request, "item")
+	if copied := m.To.request.Object("item"); copied != nil {
+		request["item"] = m.To.request["item"]
+	}
+	delete(request, "position")
+	after := seen.Queue.leave(seen.Request, m.To.TitleLevel)
+	if !m.To.TitleLevel {
+		after = append(after, slices.DeleteFunc(seen.Queue.sorted(), func(r records.Record) bool { return readID(r, "itemId") != m.To.ItemID })...)
+	}
+	if err := newQueued(request).RefuseRepeated(after.list(), m.To.TitleLevel).Err(); err != nil {
+		return Moved{}, err
+	}
+	request["position"] = after.lastPosition(request, m.To.TitleLevel) + 1
+	after = append(after, request)
+	return m.complete(ctx, seen, request, after)
+}
+
+// check refuses a request that cannot be moved, and reports whether it was moved before.
+func (m RequestMove) check(seen SeenMove) (moved bool, err error) {
+	id := m.To.RequestID
+	switch stored := seen.Request; {
+	case stored == nil:
+		return false, newNoRequest(id)
+	case !isOpenRequest(stored):
+		return false, newAlreadyClosed(id)
+	case readID(stored, "itemId") == m.To.ItemID && stored.Text("requestType") == m.To.request.Text("requestType"):
+		return true, nil
+	case readID(stored, "instanceId") != m.To.InstanceID || readID(stored, "itemId") != m.FromItemID || indexOf(seen.Queue, stored.ID()) < 0:
+		return false, newRequestMoved(id)
+	case stored.Text("status") != schemas.RequestNotYetFilled:
+		return false, fault.Validation(fault.Refusal("", "Only a request that is not yet filled can be moved", fault.Param("id", id.String())))
+	case m.FromItemID == m.To.ItemID: // as in FOLIO, also with another type
+		return false, newQueued(stored).RefuseRepeated(Queue{stored}.list(), m.To.TitleLevel).Err()
+	case seen.find(m.To.ItemID) == nil:
+		return false, newNoItem("request.itemId", m.To.ItemID)
+	}
+	return false, checkVersion(seen.find(m.To.ItemID), m.To.ItemVersion)
+}
+
+// complete makes everything ready to be written that the move changes.
+func (m RequestMove) complete(ctx context.Context, seen SeenMove, request records.Record, after Queue) (Moved, error) {
+	moved := Moved{Placed: Placed{Request: request, Item: seen.find(m.To.ItemID)}}
+	var err error
+	if moved.Changed.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, after); err != nil {
+		return Moved{}, err
+	}
+	if moved.Changed.Items, err = freeItem(ctx, seen.Now, seen.find(m.FromItemID), after); err != nil {
+		return Moved{}, err
+	}
+	there := SeenQueue{Item: moved.Placed.Item, Loan: seen.Loan, Now: seen.Now}
+	if err := m.To.changeLoan(ctx, there, &moved.Placed); err != nil {
+		return Moved{}, err
+	}
+	if request.Text("requestType") == page && moved.Placed.Item.Text("status.name") == available {
+		moved.Placed.Item = clone(moved.Placed.Item)
+		moved.Placed.Item["status"] = map[string]any{"name": paged}
+		if err := completeItem(ctx, seen.Now, moved.Placed.Item, seen.find(m.To.ItemID)); err != nil {
+			return Moved{}, err
+		}
+		moved.Changed.Items = append(moved.Changed.Items, moved.Placed.Item)
+	}
+	return moved, nil
+}
+
+// find returns one of the items, nil if it does not exist.
+func (s SeenMove) find(id uuid.UUID) records.Record {
+	at := slices.IndexFunc(s.Items, func(r records.Record) bool { return readID(r, "id") == id })
+	if at < 0 {
+		return nil
+	}
+	return s.Items[at]
+}
+
+// lastPosition returns the position of the last request in the queue that the request joins.
+func (q Queue) lastPosition(request records.Record, titles bool) int {
+	last := 0
+	for _, r := range q {
+		if titles || readID(r, "itemId") == readID(request, "itemId") {
+			last = max(last, readPosition(r))
+		}
+	}
+	return last
+}
