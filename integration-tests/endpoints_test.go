@@ -248,6 +248,9 @@ func storageEndpoints() []endpoint {
 		{method: http.MethodPost, path: "/request-storage/changes", body: record{
 			"request": setFields(newRequest(), record{"id": id()}), "titleLevelRequests": false, "delete": false,
 		}},
+		{method: http.MethodPost, path: "/request-storage/moves", body: record{
+			"request": setFields(newRequest(), record{"id": id()}), "itemVersion": 1, "fromItemId": id(), "titleLevelRequests": false,
+		}},
 		{method: http.MethodPost, path: "/request-storage/queue-orders", body: record{
 			"itemId": id(), "reorderedQueue": []any{record{"id": id(), "position": 1, "newPosition": 1}},
 		}},
@@ -323,6 +326,7 @@ func (p *pair) circulationEndpoints(t *testing.T) []endpoint {
 		{method: http.MethodPut, path: requestsPath + "/:id", body: p.newPageRequest(t), texts: []string{"patronComments"}, alwaysThere: true},
 		{method: http.MethodDelete, path: requestsPath + "/:id"},
 		{method: http.MethodDelete, path: requestsPath, query: []string{"query"}},
+		{method: http.MethodPost, path: requestsPath + "/:id/move", body: record{"destinationItemId": id(), "requestType": "Hold"}},
 		{method: http.MethodPost, path: requestsPath + "/queue/item/:id/reorder", body: record{"reorderedQueue": []any{record{"id": id(), "newPosition": 1}}}},
 		{method: http.MethodPost, path: requestsPath + "/queue/instance/:id/reorder", body: record{"reorderedQueue": []any{record{"id": id(), "newPosition": 1}}}},
 		{method: http.MethodGet, path: requestsPath + "/queue/item/:id", alwaysThere: true},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/requestview"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
@@ -21,6 +22,8 @@ type RequestChanges interface {
 	// DeleteMatching removes the requests that match a CQL query. Fault: Malformed for an empty or
 	// bad query.
 	DeleteMatching(ctx context.Context, query string) error
+	// Move gives a request another item, and returns it as stored. Fault: NotFound.
+	Move(ctx context.Context, id string, m requests.MoveRequest) (json.RawMessage, error)
 	// Reorder puts the queue of an item or a title into another order, and returns it.
 	Reorder(ctx context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error)
 }
@@ -47,6 +50,10 @@ func requestChangeRoutes(d Deps) []web.Route {
 			Method: http.MethodDelete, Path: path, Permission: "circulation.requests.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the requests to delete match"}}},
 			Endpoint: web.Empty(http.StatusNoContent, h.deleteMatching),
+		},
+		{
+			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post",
+			Body: requests.MoveRequest{}, Endpoint: web.JSON(http.StatusOK, h.move).Of("request"),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/queue/item/:id/reorder", Permission: "circulation.requests.queue.item-reorder.collection.post",
@@ -86,6 +93,22 @@ func (h requestChangeHandlers) deleteMatching(c echo.Context) error {
 		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
 	}
 	return h.changes.DeleteMatching(c.Request().Context(), q.Text("query"))
+}
+
+func (h requestChangeHandlers) move(c echo.Context) (json.RawMessage, error) {
+	id, err := readPathID(c, "request")
+	if err != nil {
+		return nil, err
+	}
+	var m requests.MoveRequest
+	if err := web.DecodeExact(c, &m); err != nil {
+		return nil, err
+	}
+	moved, err := h.changes.Move(c.Request().Context(), id, m)
+	if err != nil {
+		return nil, err
+	}
+	return h.describing.describe(c.Request().Context(), moved), nil
 }
 
 // reorder answers the queue in its new order.

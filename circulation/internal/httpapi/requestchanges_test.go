@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas/fault"
 )
 
@@ -23,6 +24,11 @@ func (b *backend) Delete(_ context.Context, id string) error {
 func (b *backend) DeleteMatching(_ context.Context, query string) error {
 	b.wish = "delete where " + query
 	return b.err
+}
+
+func (b *backend) Move(_ context.Context, id string, m requests.MoveRequest) (json.RawMessage, error) {
+	b.wish = fmt.Sprintf("move %s %s %s", id, m.DestinationItemID, m.RequestType)
+	return json.RawMessage(storedWish), b.err
 }
 
 func (b *backend) Reorder(_ context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error) {
@@ -50,6 +56,10 @@ func TestRequestChanges(t *testing.T) {
 		"deleted by query":     {"DELETE", path + "?query=a==b", "", nil, 204, "", "delete where a==b"},
 		"deleted without one":  {"DELETE", path, "", fault.New(fault.Malformed, "CQL: the query is missing"), 400, "the query is missing", "delete where "},
 		"deleted by two":       {"DELETE", path + "?query=a&query=b", "", nil, 400, "2 times", ""},
+		"moved":                {"POST", path + "/" + wishID + "/move", `{"destinationItemId":"i","requestType":"Hold"}`, nil, 200, storedWish, "move " + wishID + " i Hold"},
+		"moved, not there":     {"POST", path + "/" + wishID + "/move", `{}`, errNone, 404, "Not found", "move " + wishID + "  "},
+		"moved, no body":       {"POST", path + "/" + wishID + "/move", ``, nil, 400, "body", ""},
+		"moved, no id":         {"POST", path + "/first/move", `{}`, nil, 400, "must be a UUID", ""},
 		"an item's queue":      {"POST", path + "/queue/item/" + wishID + "/reorder", `{}`, nil, 200, `{"requests":[` + storedWish + `],"totalRecords":1}`, "reorder " + wishID + " false {}"},
 		"a title's queue":      {"POST", path + "/queue/instance/" + wishID + "/reorder", `{}`, nil, 200, `"totalRecords":1`, "reorder " + wishID + " true {}"},
 		"no queue":             {"POST", path + "/queue/item/" + wishID + "/reorder", `{}`, errNone, 404, "Not found", "reorder " + wishID + " false {}"},

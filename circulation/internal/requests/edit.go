@@ -17,6 +17,9 @@ import (
 type Keeper interface {
 	// ChangeRequest edits, closes or deletes a request. Faults: NotFound, RequestChanged, Invalid.
 	ChangeRequest(ctx context.Context, c schemas.RequestChange) error
+	// MoveRequest gives a request another item. A repeat gets the same answer. Faults that say it did
+	// not happen: NotFound, ItemChanged, LoanChanged, RequestChanged, Invalid.
+	MoveRequest(ctx context.Context, m schemas.RequestMove) (schemas.PlacedRequest, error)
 	// DeleteRequests deletes the requests that match a CQL query, and leaves queues and items as they
 	// are. Fault: Malformed for an empty or bad query.
 	DeleteRequests(ctx context.Context, query string) error
@@ -107,6 +110,9 @@ func (s *Service) readStored(ctx context.Context, id string) (map[string]any, bo
 
 // edit sends the request as the client wants it, completed with what the client left out.
 func (s *Service) edit(ctx context.Context, doc, stored map[string]any) error {
+	if !isOpen(stored) {
+		return fault.Validation(newAlreadyClosed(fmt.Sprint(stored["id"])))
+	}
 	if err := checkFixed(doc, stored).Err(); err != nil {
 		return err
 	}
@@ -123,12 +129,21 @@ func (s *Service) edit(ctx context.Context, doc, stored map[string]any) error {
 	if err := jsonschema.Check("request", edited); err != nil {
 		return err
 	}
-	if slices.Contains(schemas.OpenRequestStatuses(), fmt.Sprint(edited["status"])) {
+	if isOpen(edited) {
 		if err := s.checkPickup(ctx, edited); err != nil {
 			return err
 		}
 	}
 	return s.sendChange(ctx, edited, false)
+}
+
+func isOpen(doc map[string]any) bool {
+	return slices.Contains(schemas.OpenRequestStatuses(), fmt.Sprint(doc["status"]))
+}
+
+// newAlreadyClosed has FOLIO's text, which its clients recognise.
+func newAlreadyClosed(id string) fault.Detail {
+	return fault.Refusal("", "The Request has already been closed", newParameter("id", id))
 }
 
 // fixed are the properties that say what a request is for.

@@ -20,6 +20,12 @@ type fakeKeeper struct {
 
 	queue []json.RawMessage // of the item or the title with the id wishID
 	order schemas.QueueOrder
+	moves []schemas.RequestMove
+}
+
+func (k *fakeKeeper) MoveRequest(_ context.Context, m schemas.RequestMove) (schemas.PlacedRequest, error) {
+	k.moves = append(k.moves, m)
+	return schemas.PlacedRequest{Request: m.Request}, k.nextAnswer()
 }
 
 func (k *fakeKeeper) ItemQueue(context.Context, string) ([]json.RawMessage, error) {
@@ -131,6 +137,16 @@ func TestEdit_Refusals(t *testing.T) {
 				t.Errorf("got %v, sent %d changes, want %s saying %q", err, len(k.changes), tt.code, tt.says)
 			}
 		})
+	}
+}
+
+func TestEdit_RefusesAClosedRequestFirst(t *testing.T) {
+	t.Parallel()
+	k, l := &fakeKeeper{}, newStored()
+	l.stored = strings.Replace(l.stored, "Open - Not yet filled", "Closed - Filled", 1)
+	err := k.service(l).Edit(t.Context(), wishID, []byte(`{"itemId":"`+otherID+`"}`))
+	if !fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "The Request has already been closed") || len(k.changes) != 0 {
+		t.Errorf("got %v, sent %d changes", err, len(k.changes))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 const (
 	page      = "Page"
 	recall    = "Recall"
+	hold      = "Hold"
 	holdShelf = "Hold Shelf"
 	forTitle  = "Title"
 )

@@ -114,14 +114,9 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 	if err := w.judge(ctx, f, s.Now()).Err(); err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	placement, err := w.makePlacement(f)
+	placement, err := s.completePlacement(ctx, w, f)
 	if err != nil {
 		return schemas.PlacedRequest{}, err
-	}
-	if w.record.RequestType == recall && f.loan.ID != "" {
-		if placement.Recall, err = s.recallLoan(ctx, f); err != nil {
-			return schemas.PlacedRequest{}, err
-		}
 	}
 	if err := ctx.Err(); err != nil {
 		return schemas.PlacedRequest{}, err // nothing is written for a client that left
@@ -132,6 +127,15 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 	return library.RetryCommit(ctx, send, func(err error) {
 		s.Log.WarnContext(ctx, "outcome of the request unknown; sending it again", "request_id", w.record.ID, "err", err)
 	})
+}
+
+// completePlacement returns the placement, with the new due date of a loan that is recalled.
+func (s *Service) completePlacement(ctx context.Context, w wish, f facts) (schemas.Placement, error) {
+	placement, err := w.makePlacement(f)
+	if err == nil && w.record.RequestType == recall && f.loan.ID != "" {
+		placement.Recall, err = s.recallLoan(ctx, f)
+	}
+	return placement, err
 }
 
 // newParameter returns a parameter, which is null for an empty value.

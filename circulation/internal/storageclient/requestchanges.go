@@ -30,3 +30,10 @@ func (c *Client) OrderQueue(ctx context.Context, o schemas.QueueOrder) (schemas.
 	r.record = true
 	return call(ctx, c, r, "requests", func(ordered schemas.OrderedQueue) bool { return len(ordered.Requests) > 0 })
 }
+
+// MoveRequest implements requests.Keeper.
+func (c *Client) MoveRequest(ctx context.Context, m schemas.RequestMove) (schemas.PlacedRequest, error) {
+	r := send("moving the request", http.MethodPost, "/request-storage/moves", m, http.StatusOK)
+	r.record = true
+	return call(ctx, c, r, "request", func(moved schemas.PlacedRequest) bool { return len(moved.Request) > 0 })
+}
