@@ -145,10 +145,9 @@ func FromContext[T any](f func(context.Context) (T, error)) func(echo.Context) (
 
 // FromBody returns the handler of a function that takes what ReadBody returns.
 func FromBody[T any](f func(context.Context, json.RawMessage) (T, error)) func(echo.Context) (T, error) {
-	return func(c echo.Context) (T, error) {
+	return func(c echo.Context) (none T, err error) {
 		body, err := ReadBody(c)
 		if err != nil {
-			var none T
 			return none, err
 		}
 		return f(c.Request().Context(), body)
@@ -157,10 +156,9 @@ func FromBody[T any](f func(context.Context, json.RawMessage) (T, error)) func(e
 
 // FromExact returns the handler of a function that takes what DecodeExact reads.
 func FromExact[B, T any](f func(context.Context, B) (T, error)) func(echo.Context) (T, error) {
-	return func(c echo.Context) (T, error) {
+	return func(c echo.Context) (none T, err error) {
 		var body B
 		if err := DecodeExact(c, &body); err != nil {
-			var none T
 			return none, err
 		}
 		return f(c.Request().Context(), body)

@@ -47,7 +47,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 			db.Close()
 		}
 	}()
-	if err := awaitDatabase(ctx, db, cfg.Database.Wait); err != nil {
+	if err := db.Await(ctx, cfg.Database.Wait); err != nil {
 		return nil, err
 	}
 	ids, err := parseTenants(cfg.Tenants...)

@@ -147,7 +147,7 @@ func withTenants(ctx context.Context, cfg Config, log *slog.Logger, f func(conte
 		return err
 	}
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
-		if err := awaitDatabase(ctx, db, cfg.Database.Wait); err != nil {
+		if err := db.Await(ctx, cfg.Database.Wait); err != nil {
 			return err
 		}
 		for _, id := range ids {
@@ -170,13 +170,6 @@ func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*pos
 
 func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
 	return postgres.Open(ctx, cfg.Database.Config(cfg.HTTP.RequestTimeout), log)
-}
-
-func awaitDatabase(ctx context.Context, db *postgres.DB, patience time.Duration) error {
-	if err := db.Await(ctx, patience); err != nil {
-		return fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
-	}
-	return nil
 }
 
 func parseTenants(names ...string) ([]okapi.Tenant, error) {

@@ -18,19 +18,17 @@ import (
 // metrics counts what the flows report. Labels are bounded: they are outcomes, steps and
 // path templates, never tenants, patrons or ids.
 type metrics struct {
-	checkOuts *prometheus.CounterVec
-	waiting   prometheus.Gauge
-	wait      *prometheus.HistogramVec
-	steps     *prometheus.HistogramVec
-	repeats   *prometheus.CounterVec
-	requests  *prometheus.CounterVec
-	fallbacks *prometheus.CounterVec
-	dropped   prometheus.Counter
-	calls     *prometheus.HistogramVec
-	refused   *prometheus.CounterVec
+	countCheckOut func(outcome string)
+	waiting       prometheus.Gauge
+	wait          *prometheus.HistogramVec
+	steps         *prometheus.HistogramVec
+	repeats       *prometheus.CounterVec
+	countKeyed    func(keyed.Outcome)
+	countFallback func(reason string)
+	dropped       prometheus.Counter
+	calls         *prometheus.HistogramVec
+	countRefused  func(admission.Reason)
 }
-
-var _ checkout.Observer = (*metrics)(nil)
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	register := promauto.With(reg)
@@ -42,32 +40,35 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return register.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &metrics{
-		checkOuts: counter("circulation_checkouts_total", "Ended check-outs, by outcome.", "outcome"),
-		waiting:   register.NewGauge(prometheus.GaugeOpts{Name: "circulation_lock_waiting", Help: "Check-outs that try for a patron's lock now."}),
-		wait:      seconds("circulation_lock_wait_seconds", "Time that a check-out tried for the patron's lock, by whether it got the lock.", "got"),
-		steps:     seconds("circulation_checkout_step_seconds", "Time from the previous step of a check-out to the named one.", "step"),
-		repeats:   counter("circulation_commit_repeats_total", "Repeated commits, by the fault that was the reason.", "reason"),
-		requests:  counter("circulation_keyed_checkouts_total", "Check-outs with an Idempotency-Key, by whether they worked, were answered like the first one, or neither.", "outcome"),
-		fallbacks: counter("circulation_settings_fallbacks_total", "Reads of lock settings after which others than the configured ones are in force, by reason.", "reason"),
-		dropped:   register.NewCounter(prometheus.CounterOpts{Name: "circulation_history_dropped_total", Help: "Ended check-outs that could not be reported to the history."}),
-		calls:     seconds("circulation_storage_call_seconds", "Calls to storage, by route and status; none is a call without an answer.", "method", "route", "status"),
-		refused:   counter("circulation_admission_refused_total", "Check-outs, dry runs and explanations that were refused because of overload, by reason.", "reason"),
+		countCheckOut: countBy(counter("circulation_checkouts_total", "Ended check-outs, by outcome.", "outcome"), checkout.Outcomes()),
+		waiting:       register.NewGauge(prometheus.GaugeOpts{Name: "circulation_lock_waiting", Help: "Check-outs that try for a patron's lock now."}),
+		wait:          seconds("circulation_lock_wait_seconds", "Time that a check-out tried for the patron's lock, by whether it got the lock.", "got"),
+		steps:         seconds("circulation_checkout_step_seconds", "Time from the previous step of a check-out to the named one.", "step"),
+		repeats:       counter("circulation_commit_repeats_total", "Repeated commits, by the fault that was the reason.", "reason"),
+		countKeyed: countBy(counter("circulation_keyed_checkouts_total",
+			"Check-outs with an Idempotency-Key, by whether they worked, were answered like the first one, or neither.", "outcome"), keyed.Outcomes()),
+		countFallback: countBy(counter("circulation_settings_fallbacks_total",
+			"Reads of lock settings after which others than the configured ones are in force, by reason.", "reason"), settings.Reasons()),
+		dropped: register.NewCounter(prometheus.CounterOpts{Name: "circulation_history_dropped_total", Help: "Ended check-outs that could not be reported to the history."}),
+		calls:   seconds("circulation_storage_call_seconds", "Calls to storage, by route and status; none is a call without an answer.", "method", "route", "status"),
+		countRefused: countBy(counter("circulation_admission_refused_total",
+			"Check-outs, dry runs and explanations that were refused because of overload, by reason.", "reason"), admission.Reasons()),
 	}
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, outcome := range checkout.Outcomes() { // so that a rate exists before the first event
-		m.checkOuts.WithLabelValues(outcome)
-	}
-	for _, reason := range settings.Reasons() {
-		m.fallbacks.WithLabelValues(reason)
-	}
-	for _, outcome := range keyed.Outcomes() {
-		m.requests.WithLabelValues(string(outcome))
-	}
 	return m
 }
 
+// countBy returns a function that counts by its argument, one of the labels. It adds all of them at 0,
+// so that a rate exists before the first event.
+func countBy[L ~string](counts *prometheus.CounterVec, labels []L) func(L) {
+	for _, label := range labels {
+		counts.WithLabelValues(string(label))
+	}
+	return func(label L) { counts.WithLabelValues(string(label)).Inc() }
+}
+
 // registerAdmission adds the numbers of admitted and waiting check-outs of a line.
-func (m *metrics) registerAdmission(reg prometheus.Registerer, line *admission.Line) {
+func registerAdmission(reg prometheus.Registerer, line *admission.Line) {
 	register := promauto.With(reg)
 	register.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "circulation_admission_admitted", Help: "Check-outs, dry runs and explanations in work now.",
@@ -75,13 +76,7 @@ func (m *metrics) registerAdmission(reg prometheus.Registerer, line *admission.L
 	register.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "circulation_admission_waiting", Help: "Check-outs, dry runs and explanations that wait for their turn now.",
 	}, func() float64 { _, n := line.Counts(); return float64(n) })
-	for _, why := range admission.Reasons() {
-		m.refused.WithLabelValues(string(why))
-	}
 }
-
-// countRefused is for admission.New.
-func (m *metrics) countRefused(why admission.Reason) { m.refused.WithLabelValues(string(why)).Inc() }
 
 func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Duration) {
 	m.steps.WithLabelValues(string(step)).Observe(took.Seconds())
@@ -94,16 +89,10 @@ func (m *metrics) Waited(wait time.Duration, got bool) {
 }
 
 func (m *metrics) Ended(_ context.Context, e checkout.Ending) {
-	m.checkOuts.WithLabelValues(e.Outcome).Inc()
+	m.countCheckOut(e.Outcome)
 }
 
 func (m *metrics) Repeated(reason string) { m.repeats.WithLabelValues(reason).Inc() }
-
-// countKeyed is for keyed.Requests.
-func (m *metrics) countKeyed(o keyed.Outcome) { m.requests.WithLabelValues(string(o)).Inc() }
-
-// countFallback is for settings.NewStore.
-func (m *metrics) countFallback(reason string) { m.fallbacks.WithLabelValues(reason).Inc() }
 
 // observeCall is for storageclient.New.
 func (m *metrics) observeCall(method, route string, status int, took time.Duration) {

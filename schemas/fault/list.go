@@ -23,6 +23,15 @@ func (l List) Err() error {
 	return Validation(l...)
 }
 
+// Text returns the messages, joined by semicolons.
+func (l List) Text() string {
+	messages := make([]string, len(l))
+	for i, d := range l {
+		messages[i] = d.Message
+	}
+	return strings.Join(messages, "; ")
+}
+
 // Refusal is a Detail in the form of mod-circulation, which sends no type. code may
 // be empty.
 func Refusal(code, message string, parameters ...Parameter) Detail {
@@ -31,11 +40,7 @@ func Refusal(code, message string, parameters ...Parameter) Detail {
 
 // Validation returns an Invalid fault that is answered as FOLIO's errors JSON.
 func Validation(details ...Detail) *Error {
-	messages := make([]string, len(details))
-	for i, d := range details {
-		messages[i] = d.Message
-	}
-	return &Error{Code: Invalid, Msg: strings.Join(messages, "; "), Details: details}
+	return &Error{Code: Invalid, Msg: List(details).Text(), Details: details}
 }
 
 // StorageRefusal is an Invalid fault with one Detail in the form of FOLIO's storage

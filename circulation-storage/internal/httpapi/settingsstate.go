@@ -56,7 +56,7 @@ func LockSettingsRoutes(store LockSettingsStore) []web.Route {
 		},
 		{
 			Method: http.MethodDelete, Path: path, Permission: permission + ".delete", Query: web.Strict(),
-			Endpoint: web.Empty(http.StatusNoContent, h.delete),
+			Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error { return store.Remove(c.Request().Context()) }),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/environment", Permission: "circulation-storage.check-out-lock-settings.environment.post",
@@ -82,12 +82,6 @@ func (h lockSettingsHandlers) put(c echo.Context) (schemas.LockSettingsState, er
 	}
 	change.Reason, change.ByName = note.Reason, note.By
 	return h.store.Change(c.Request().Context(), change)
-}
-
-// delete handles DELETE /check-out-lock-settings-storage: 204, also when there
-// was no entry.
-func (h lockSettingsHandlers) delete(c echo.Context) error {
-	return h.store.Remove(c.Request().Context())
 }
 
 // announce handles POST /check-out-lock-settings-storage/environment: 200 with the

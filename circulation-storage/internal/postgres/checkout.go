@@ -17,8 +17,6 @@ import (
 // read and lock, write, commit.
 type CommitStore struct{ db *DB }
 
-var _ commit.Store = (*CommitStore)(nil)
-
 // NewCommitStore returns the commits of all tenants in db.
 func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
 

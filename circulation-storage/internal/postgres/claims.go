@@ -17,8 +17,6 @@ import (
 // ClaimStore implements claim.Store on the table check_out_request.
 type ClaimStore struct{ db *DB }
 
-var _ claim.Store = (*ClaimStore)(nil)
-
 // NewClaimStore returns the Idempotency-Keys of all tenants in db.
 func NewClaimStore(db *DB) *ClaimStore { return &ClaimStore{db: db} }
 

@@ -18,8 +18,6 @@ import (
 // check_out_waiting.
 type HistoryStore struct{ db *DB }
 
-var _ history.Store = (*HistoryStore)(nil)
-
 // NewHistoryStore returns the histories of all tenants in db.
 func NewHistoryStore(db *DB) *HistoryStore { return &HistoryStore{db: db} }
 

@@ -89,5 +89,8 @@ func (db *DB) nameMissing(ctx context.Context, ids []okapi.Tenant) error {
 // not wait. It does not wait after errors that waiting does not mend. The text of the
 // error is safe to show.
 func (db *DB) Await(ctx context.Context, patience time.Duration) error {
-	return db.conns.Await(ctx, patience, func(ctx context.Context) error { return db.Ready(ctx, nil) })
+	if err := db.conns.Await(ctx, patience, func(ctx context.Context) error { return db.Ready(ctx, nil) }); err != nil {
+		return fmt.Errorf("connecting to the database of DATABASE_URL: %w", err)
+	}
+	return nil
 }

@@ -22,8 +22,6 @@ type RecordStore struct {
 	longLists    chan struct{} // has an element for each that is under way
 }
 
-var _ records.Store = (*RecordStore)(nil)
-
 // NewRecordStore returns the record store of all tenants in db. It calls unfencedLoan
 // after each write that opened a loan, because the check-out lock did not guard that.
 func NewRecordStore(db *DB, unfencedLoan func()) *RecordStore {

@@ -190,11 +190,7 @@ func describeAnswer(err error) (code, reason string) {
 	case len(f.Details) == 0:
 		return string(f.Code), f.Msg
 	}
-	messages := make([]string, len(f.Details))
-	for i, d := range f.Details {
-		messages[i] = d.Message
-	}
-	return findCause(f), strings.Join(messages, "; ") + explainLock(f)
+	return findCause(f), fault.List(f.Details).Text() + explainLock(f)
 }
 
 // findCause returns the code or cause of the first error that has one. Later errors do not count,

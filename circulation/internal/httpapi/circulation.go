@@ -73,7 +73,7 @@ func (h circulation) getLoan(c echo.Context) (json.RawMessage, error) {
 	ctx := c.Request().Context()
 	stored, err := h.Loans.Loan(ctx, id)
 	if err != nil {
-		return nil, explainLoan(err, id)
+		return nil, explainMissing(err, "loan", id)
 	}
 	return loanview.RenderOne(ctx, h.Loans, stored)
 }
@@ -158,6 +158,14 @@ func readPathID(c echo.Context, of string) (string, error) {
 		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)
 	}
 	return strings.ToLower(id), nil
+}
+
+// explainMissing names the record that a NotFound fault is about; other errors pass.
+func explainMissing(err error, what, id string) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Wrap(err, fault.NotFound, "There is no %s with the id %s", what, id)
+	}
+	return err
 }
 
 // readID returns the id of a stored record.

@@ -8,7 +8,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/loans"
-	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -48,14 +47,7 @@ func loanChangeRoute[W loans.Wish](changes LoanChanges, action string) web.Route
 			if err := web.DecodeExact(c, &wish); err != nil {
 				return err
 			}
-			return explainLoan(changes.Change(c.Request().Context(), id, wish), id)
+			return explainMissing(changes.Change(c.Request().Context(), id, wish), "loan", id)
 		}),
 	}
-}
-
-func explainLoan(err error, id string) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(err, fault.NotFound, "There is no loan with the id %s", id)
-	}
-	return err
 }

@@ -66,7 +66,7 @@ func (h circulation) replaceLoan(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return explainLoan(h.LoanChanges.Replace(c.Request().Context(), id, body), id)
+	return explainMissing(h.LoanChanges.Replace(c.Request().Context(), id, body), "loan", id)
 }
 
 func (h circulation) deleteLoan(c echo.Context) error {
@@ -74,7 +74,7 @@ func (h circulation) deleteLoan(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return explainLoan(h.LoanRecords.DeleteLoan(c.Request().Context(), id), id)
+	return explainMissing(h.LoanRecords.DeleteLoan(c.Request().Context(), id), "loan", id)
 }
 
 // deleteLoans refuses two queries, because only one of them would choose what to delete.

@@ -11,7 +11,6 @@ import (
 
 	"checkoutlock/circulation/internal/related"
 	"checkoutlock/circulation/internal/requestview"
-	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -122,11 +121,8 @@ func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {
 	}
 	ctx := c.Request().Context()
 	request, err := h.queues.Request(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil, fault.Wrap(err, fault.NotFound, "There is no request with the id %s", id)
-	}
 	if err != nil {
-		return nil, err
+		return nil, explainMissing(err, "request", id)
 	}
 	return requestview.RenderOne(ctx, h.records, request)
 }

@@ -63,7 +63,7 @@ func (h settingHandlers) get(c echo.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	setting, err := h.settings.Setting(c.Request().Context(), id)
-	return setting, explainSetting(err, id)
+	return setting, explainMissing(err, "circulation setting", id)
 }
 
 func (h settingHandlers) create(c echo.Context) (json.RawMessage, error) {
@@ -92,7 +92,7 @@ func (h settingHandlers) replace(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return explainSetting(h.settings.ReplaceSetting(c.Request().Context(), id, body), id)
+	return explainMissing(h.settings.ReplaceSetting(c.Request().Context(), id, body), "circulation setting", id)
 }
 
 // delete handles DELETE /circulation/settings/{id}: 204 also if there is none, as in FOLIO.
@@ -105,11 +105,4 @@ func (h settingHandlers) delete(c echo.Context) error {
 		return err
 	}
 	return nil
-}
-
-func explainSetting(err error, id string) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(err, fault.NotFound, "There is no circulation setting with the id %s", id)
-	}
-	return err
 }

@@ -255,7 +255,8 @@ func (r *Requests) doWork(ctx context.Context, c Claim, work Work) (Answer, erro
 			return Answer{}, err // a repeat may get another answer
 		}
 	case !fault.Is(err, fault.ClaimLost):
-		if err := r.giveUpClaim(ctx, c.ID); err != nil {
+		giveUp := func(ctx context.Context) error { return r.Storage.RenewClaim(ctx, c.ID, 0) }
+		if err := tryTwice(ctx, giveUp); err != nil {
 			r.Log.WarnContext(ctx, "claim not given up; it lapses", "loan_id", c.LoanID, "after", lease, "err", err)
 		}
 	}
@@ -306,10 +307,6 @@ func (r *Requests) renewClaim(ctx context.Context, claimID string) (stop func())
 
 func (r *Requests) answerClaim(ctx context.Context, claimID string, a Answer) error {
 	return tryTwice(ctx, func(ctx context.Context) error { return r.Storage.AnswerClaim(ctx, claimID, a) })
-}
-
-func (r *Requests) giveUpClaim(ctx context.Context, claimID string) error {
-	return tryTwice(ctx, func(ctx context.Context) error { return r.Storage.RenewClaim(ctx, claimID, 0) })
 }
 
 // tryTwice makes a call that ends a claim on a context of its own, since it must also happen after

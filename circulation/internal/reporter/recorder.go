@@ -55,8 +55,6 @@ type Recorder struct {
 	logged  time.Time // when a failure was last logged
 }
 
-var _ checkout.Observer = (*Recorder)(nil)
-
 // NewRecorder returns a recorder, which sends nothing before Run. It calls dropped with the number
 // of check-outs that the history will miss.
 func NewRecorder(storage Storage, dropped func(n int), log *slog.Logger) *Recorder {

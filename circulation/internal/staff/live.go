@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"checkoutlock/schemas/fault"
@@ -105,16 +106,11 @@ func (p *Pages) writeStream(v *visit, every time.Duration, read func() ([]byte, 
 // formatEvent writes HTML as one event. CR LF, LF and CR all end a line of a stream, so
 // each line of the HTML becomes a line of data.
 func formatEvent(html []byte) string {
-	html = bytes.ReplaceAll(html, []byte("\r\n"), []byte("\n"))
-	html = bytes.ReplaceAll(html, []byte("\r"), []byte("\n"))
-	var out bytes.Buffer
-	for line := range bytes.Lines(html) {
-		out.WriteString("data: ")
-		out.Write(bytes.TrimSuffix(line, []byte("\n")))
-		out.WriteByte('\n')
+	var out strings.Builder
+	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(html))) {
+		out.WriteString("data: " + strings.TrimSuffix(line, "\n") + "\n")
 	}
-	out.WriteByte('\n')
-	return out.String()
+	return out.String() + "\n"
 }
 
 func (v *visit) send(text string) error {

@@ -86,16 +86,12 @@ func isForClients(code fault.Code) bool {
 
 // quote returns the part of an answer that an error repeats: its text, or the messages of
 // FOLIO's list of errors. It leaves out parameters and records, since those name patrons.
-func quote(status int, body []byte, list []fault.Detail) string {
+func quote(status int, body []byte, list fault.List) string {
 	switch {
 	case status < http.StatusBadRequest:
 		return "a status that was not expected"
 	case len(list) > 0:
-		messages := make([]string, len(list))
-		for i, d := range list {
-			messages[i] = d.Message
-		}
-		body = []byte(strings.Join(messages, "; "))
+		body = []byte(list.Text())
 	}
 	if len(body) > maxQuoted {
 		body = body[:maxQuoted]
