@@ -46,7 +46,7 @@ func TestRecordRoutes_ListTheHistoryOfALoan(t *testing.T) {
 			t.Errorf("got the entry %+v", e)
 		}
 	}
-	if got["I"] != "checkedout" || got["U"] != "renewed" || got["D"] != "renewed" {
+	if got["I"] != "checkedout" || got["U"] != "renewed" || got["D"] != "deleted" {
 		t.Errorf("got %v, want what each write made of the loan", got)
 	}
 	a.must(t, "GET", "/loan-storage/loan-history?query=loan.id=="+uuid.NewString(), "", http.StatusOK)
