@@ -196,3 +196,32 @@ func TestDesk_RequestsThroughAProxy(t *testing.T) {
 	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusCreated)
 	checkParts(t, "Ann's page", placed, record{"requesterId": ann, "proxyUserId": ben, "proxy.barcode": benCard})
 }
+
+func TestDesk_RecallsOnceWhenAnswersAreLost(t *testing.T) {
+	t.Parallel()
+	const path = "/request-storage/placements"
+	for name, fault := range map[string]linkFault{
+		"the answer is lost":  {method: http.MethodPost, path: path, times: 2, handle: loseAnswer},
+		"the request is lost": {method: http.MethodPost, path: path, times: 1, handle: loseRequest},
+		"storage fails":       {method: http.MethodPost, path: path, times: 1, handle: answerWith(http.StatusInternalServerError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, links := startPairWithLinks(t, stack.Options{CirculationEnv: enableLock()}, 9)
+			p.addRecallPolicy(t)
+			itemID, book := p.addItem(t)
+			_, annCard := p.addPatron(t)
+			ben, _ := p.addPatron(t)
+			loan := p.lendAs(t, book, annCard, nil)
+			links[0].addFault(fault)
+			placed := readObject(t, p.placeRequest(t, itemID, ben, "Recall"), http.StatusCreated)
+			checkParts(t, "Ben's recall", placed, record{"position": 1.0, "status": "Open - Not yet filled"})
+			if n := p.countRecords(t, "/request-storage/requests?query=itemId=="+itemID); n != 1 {
+				t.Errorf("got %d requests, want 1", n)
+			}
+			if n := p.countRecords(t, fmt.Sprintf("/loan-storage/loan-history?query=loan.id==%v", loan["id"])); n != 2 {
+				t.Errorf("the loan's history has %d entries, want the check-out and the recall", n)
+			}
+		})
+	}
+}
