@@ -13,8 +13,8 @@ type CheckOut struct {
 	Loan json.RawMessage `json:"loan"`
 	// ItemVersion is the _version of the item that the caller judged.
 	ItemVersion int `json:"itemVersion"`
-	// LockID names the lock the caller holds for the loan's userId (never the
-	// proxy): the fence.
+	// LockID names the caller's lock of the loan's userId, never the proxy's. It is the
+	// fence.
 	LockID string `json:"lockId,omitempty"`
 	// ReleaseLock releases the lock in the transaction that writes the loan. A commit that
 	// is refused leaves it, and so does a repeat.
@@ -163,8 +163,8 @@ type LockEnvironment struct {
 type LockSettingsChange struct {
 	// Value is the new entry's value; ParseLockSettings must accept it.
 	Value json.RawMessage `json:"value"`
-	// Version, if given, is the version that the change is based on: another
-	// stored one is a conflict.
+	// Version, if given, is the version that the change is based on. If storage has
+	// another one, that is a conflict.
 	Version string `json:"version,omitempty"`
 	// Reason and ByName go into the history of changes, beside the user in
 	// X-Okapi-User-Id; both may be empty. At most MaxChangeReason and 100 characters.

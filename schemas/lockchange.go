@@ -22,14 +22,15 @@ const (
 	ChangeRelease  = "release"  // a lock was released by force
 )
 
-// LockChange is a change of the check-out lock (ours): who made it, when and why. It is written in the transaction of the change itself.
+// LockChange is a change of the check-out lock (ours): who made it, when and why. Storage writes it
+// in the transaction of the change.
 type LockChange struct {
 	ID   string `json:"id"`
 	Date string `json:"date"` // by the database's clock
 	Kind string `json:"kind"`
-	// By is who did it; the call may not say.
+	// By is who made the change, if the call names that person.
 	By ChangedBy `json:"by"`
-	// Reason is theirs; empty for a change through an endpoint that asks for none.
+	// Reason is empty for a change through an endpoint that asks for none.
 	Reason    string `json:"reason,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
 

@@ -58,8 +58,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// countBy returns a function that counts by its argument, one of the labels. It adds all of them at 0,
-// so that a rate exists before the first event.
+// countBy returns a function that counts by its argument, one of the labels. It adds all of them at
+// 0, so that a rate exists before the first event.
 func countBy[L ~string](counts *prometheus.CounterVec, labels []L) func(L) {
 	for _, label := range labels {
 		counts.WithLabelValues(string(label))

@@ -59,8 +59,8 @@ func (s Slip) FindServicePoint(id string) ServicePoint {
 	return ServicePoint{}
 }
 
-// Facts are the records that a check-out, a check-in or a renewal is judged by. A record that does not exist is
-// empty.
+// Facts are the records that a check-out, a check-in or a renewal is judged by. A record that does
+// not exist is empty.
 type Facts struct {
 	User            User
 	UserFound       bool
