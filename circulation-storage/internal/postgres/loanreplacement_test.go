@@ -90,6 +90,9 @@ func TestReplaceLoan_ChangesTheItemAsFOLIO(t *testing.T) {
 	if _, err := l.takeBack(c.item, 2); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.replaceLoan(uuid.New(), c, toClosed); err != nil || field(t, l.stored("item", c.item), "status", "name") != "Available" {
+		t.Errorf("a closed loan: got %v and the item %s, want it Available still", err, l.stored("item", c.item))
+	}
 	again := l.withLock(uuid.New(), c.item)
 	again.version = 3
 	l.lend(again)
