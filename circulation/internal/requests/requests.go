@@ -1,5 +1,5 @@
-// Package requests places patrons' requests for items and titles, as far as check-outs and
-// check-ins need them.
+// Package requests places patrons' requests for items and titles, edits, moves and ends them, and
+// orders their queues.
 package requests
 
 import (
