@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -25,4 +26,25 @@ func (s *LockStore) SendRenewals(ctx context.Context, asked []engine.Acquire) (m
 		}
 	}
 	return renewed, err
+}
+
+// WaitingRenewals returns how many callers wait for the group that is under way, -1 if none
+// is.
+func (s *LockStore) WaitingRenewals() int {
+	s.renewals.mu.Lock()
+	defer s.renewals.mu.Unlock()
+	if !s.renewals.underWay {
+		return -1
+	}
+	return len(s.renewals.waiting)
+}
+
+// HoldConnection takes a connection for locks from the pool until release.
+func (db *DB) HoldConnection(t *testing.T) (release func()) {
+	t.Helper()
+	conn, err := db.conns.Urgent.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn.Release
 }

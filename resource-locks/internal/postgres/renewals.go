@@ -103,6 +103,8 @@ func (r *renewals) lead(ctx context.Context, m *renewal) {
 		m.grant, err = r.db.acquire(ctx, r.single, m.asked)
 		m.done = err == nil
 	} else {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // the leader may leave, the others stay
+		defer cancel()
 		err = r.db.write(ctx, "renewing locks", func(ctx context.Context, conn *pgxpool.Conn) error {
 			group = append(group, r.takeWaiting()...) // who came while it waited for a connection
 			return r.send(ctx, conn, group)

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -92,4 +93,35 @@ func TestRenewals_FrozenRowDelaysNoOther(t *testing.T) {
 	if other := <-slowest; !fault.Is(err, fault.Timeout) || other > frozen/4 {
 		t.Errorf("the frozen one: %v after %s, want %q; others took %s", err, frozen, fault.Timeout, other)
 	}
+}
+
+// TestRenewals_LeavingLeaderFailsNoOther has one connection, which the test holds. The leaders
+// of two groups leave before they get it.
+func TestRenewals_LeavingLeaderFailsNoOther(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t).Open("&pool_max_conns=2") // one of them is for lists
+	store := postgres.NewLockStore(db)
+	asked := acquireKeys(t, store, "a", "b", "c")
+	release := db.HoldConnection(t)
+	defer release() // a repeat does nothing
+	var running sync.WaitGroup
+	var leave [2]context.CancelFunc
+	for i := range 3 {
+		ctx := t.Context()
+		if i < len(leave) {
+			ctx, leave[i] = context.WithCancel(ctx)
+		}
+		running.Go(func() {
+			g, err := store.Acquire(ctx, asked[i])
+			if i == 2 && (err != nil || g.Outcome != engine.Renewed) {
+				t.Errorf("the one that stays got %+v, %v", g, err)
+			}
+		})
+		waitFor(t, "a place in the next group", func() bool { return store.WaitingRenewals() == i })
+	}
+	leave[0]()
+	waitFor(t, "the next group", func() bool { return store.WaitingRenewals() == 0 })
+	leave[1]()
+	release()
+	running.Wait()
 }
