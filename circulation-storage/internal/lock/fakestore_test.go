@@ -130,6 +130,9 @@ func (f *fakeStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 		outcome = lock.TakenOver
 	case req.RequestID != uuid.Nil && before.RequestID == req.RequestID:
 		l.ID, outcome = before.ID, lock.Renewed
+		if l.CreatedAt.Equal(before.CreatedAt) { // a real clock moves on between two statements
+			l.CreatedAt = l.CreatedAt.Add(time.Microsecond)
+		}
 	default:
 		return lock.Lock{}, "", lock.ErrHeld()
 	}
