@@ -16,6 +16,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock/locktest"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
+	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
@@ -285,17 +286,18 @@ func TestGroups_OfTwoInstancesInOppositeOrder(t *testing.T) {
 	}
 }
 
+// inOppositeOrder accepts that one instance gives up its wait for the other on a slow machine. A
+// deadlock ends earlier, with another error.
 func inOppositeOrder[Q any](t *testing.T, one, two desk, asked []Q, send func(desk, []Q) error) {
 	t.Helper()
 	reversed := slices.Clone(asked)
 	slices.Reverse(reversed)
 	done := make(chan error, 1)
 	go func() { done <- send(one, asked) }()
-	if err := send(two, reversed); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
+	for _, err := range []error{send(two, reversed), <-done} {
+		if code, _ := database.SQLState(err); err != nil && code != database.LockNotAvailable {
+			t.Error(err)
+		}
 	}
 }
 
