@@ -273,6 +273,8 @@ func (f *fakeStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.U
 func (f *fakeStore) ForceRelease(ctx context.Context, id uuid.UUID, n lock.Note) (lock.Lock, error) {
 	l, err := f.Release(ctx, id)
 	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.notes = append(f.notes, n)
 	}
 	return l, err
