@@ -9,7 +9,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
@@ -76,6 +78,8 @@ func describeJSONError(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
+	case errors.As(err, &kind) && kind.Type == reflect.TypeFor[time.Time]():
+		return fault.New(fault.Malformed, "%s %v, not %s", cmp.Or(kind.Field, "the body"), jsonschema.ErrNoTime, kind.Value)
 	case errors.As(err, &syntax):
 		return fault.New(fault.Malformed, "The body is not valid JSON: %v at byte %d", syntax, syntax.Offset)
 	case errors.As(err, &kind):

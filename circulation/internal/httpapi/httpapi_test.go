@@ -109,11 +109,11 @@ func TestRoutes_DescribeABadRequest(t *testing.T) {
 	}{
 		"check-out, no JSON":       {"POST", "/circulation/check-out-by-barcode", `{`, 400, "not valid JSON"},
 		"check-out, wrong type":    {"POST", "/circulation/check-out-by-barcode", `{"itemBarcode":5}`, 400, "itemBarcode must be of type string, not number"},
-		"check-out, bad loan date": {"POST", "/circulation/check-out-by-barcode", `{"loanDate":"soon"}`, 400, `\"soon\" must be a date and time`},
+		"check-out, bad loan date": {"POST", "/circulation/check-out-by-barcode", `{"loanDate":"soon"}`, 400, `loanDate must be a date and time`},
 		"check-out, no loan date":  {"POST", "/circulation/check-out-by-barcode", `{"loanDate":5}`, 400, "loanDate must be of type string, not number"},
 		"check-out, bad due date": {
 			"POST", "/circulation/check-out-by-barcode",
-			`{"overrideBlocks":{"itemNotLoanableBlock":{"dueDate":"late"}}}`, 400, `\"late\" must be a date and time`,
+			`{"overrideBlocks":{"itemNotLoanableBlock":{"dueDate":"late"}}}`, 400, `overrideBlocks.itemNotLoanableBlock.dueDate must be a date and time`,
 		},
 		"check-out, no object":      {"POST", "/circulation/check-out-by-barcode", `[]`, 400, "must be of type object"},
 		"check-out, nothing":        {"POST", "/circulation/check-out-by-barcode", ``, 400, "The body is empty"},

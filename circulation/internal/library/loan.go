@@ -2,7 +2,8 @@ package library
 
 import (
 	"encoding/json"
-	"fmt"
+	"reflect"
+	"strconv"
 	"time"
 
 	"checkoutlock/schemas/fault"
@@ -54,8 +55,8 @@ func (i *Instant) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	t, err := jsonschema.ParseTime(*s)
-	if err != nil { // with the value, because encoding/json does not name the field
-		return fmt.Errorf("%q %w", fault.Shown(*s), err)
+	if err != nil { // encoding/json adds the property to this type of error
+		return &json.UnmarshalTypeError{Value: strconv.Quote(fault.Shown(*s)), Type: reflect.TypeFor[time.Time]()}
 	}
 	i.Time = t
 	return nil

@@ -18,9 +18,9 @@ import (
 // Faults: NotFound for an empty queue; Invalid in FOLIO's words.
 func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error) {
 	order := schemas.QueueOrder{ItemID: id}
-	read, key := s.Keeper.ItemQueue, "itemId"
+	read, key, kind := s.Keeper.ItemQueue, "itemId", "Item"
 	if ofTitle {
-		order, read, key = schemas.QueueOrder{InstanceID: id}, s.Keeper.TitleQueue, "instanceId"
+		order, read, key, kind = schemas.QueueOrder{InstanceID: id}, s.Keeper.TitleQueue, "instanceId", "Instance"
 	}
 	if err := jsonschema.Validate("reordered-queue", body); err != nil {
 		return nil, err
@@ -39,8 +39,11 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 		return nil, err
 	}
 	ordered, err := s.Keeper.OrderQueue(ctx, order)
-	if fault.Is(err, fault.RequestChanged) {
+	switch {
+	case fault.Is(err, fault.RequestChanged):
 		return nil, fault.Validation(fault.Refusal("", schemas.QueueOutdated))
+	case fault.Is(err, fault.NotFound):
+		return nil, fault.Wrap(err, fault.NotFound, "%s record with ID %q cannot be found", kind, id)
 	}
 	return ordered.Requests, err
 }
