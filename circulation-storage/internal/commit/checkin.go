@@ -61,6 +61,9 @@ func ParseCheckIn(body []byte) (CheckIn, error) {
 	if c.loan != nil && c.loan.Text("status.name") != closed {
 		return CheckIn{}, newInvalid("loan.status.name must be Closed", "loan.status.name", c.loan.Text("status.name"))
 	}
+	if c.loan != nil && readID(c.loan, "itemId") != c.ItemID {
+		return CheckIn{}, newInvalid("loan.itemId must be the itemId", "loan.itemId", c.loan.Text("itemId"))
+	}
 	if c.itemStatus == checkedOut {
 		return CheckIn{}, newInvalid("itemStatus must not be Checked out after a check-in", "itemStatus", c.itemStatus)
 	}

@@ -173,10 +173,10 @@ func (c LoanChange) changeLoan(seen SeenChange) records.Record {
 // of another loan, and a loan that does not exist.
 func (seen SeenChange) findRepeat(id, loanID uuid.UUID) (bool, error) {
 	switch {
-	case seen.Before == loanID:
-		return true, nil
-	case seen.Before != uuid.Nil:
+	case seen.Before != uuid.Nil && seen.Before != loanID:
 		return false, newChangeIDTaken(id)
+	case seen.Before != uuid.Nil:
+		return true, nil
 	case seen.Loan == nil:
 		return false, fault.New(fault.NotFound, "Not found: there is no loan with id %s", loanID)
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -81,7 +82,7 @@ func readLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, locks rowLocks
 	}
 	var err error
 	seen.Item, seen.Loan, _, err = rows.decode()
-	if err == nil && seen.Item != nil && seen.Loan != nil && seen.Item.ID() != seen.Loan.Text("itemId") {
+	if err == nil && seen.Item != nil && seen.Loan != nil && !strings.EqualFold(seen.Item.ID(), seen.Loan.Text("itemId")) {
 		err = fmt.Errorf("the loan got another item meanwhile: %w", errRunAgain)
 	}
 	return seen, err

@@ -163,6 +163,17 @@ func TestChangeLoan_DeclaresALossNow(t *testing.T) {
 	}
 }
 
+func TestChangeLoan_FindsAnItemInUpperCase(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	c := l.lent()
+	l.exec(`UPDATE {schema}.loan SET jsonb = jsonb || jsonb_build_object('itemId', upper($2::text)) WHERE id = $1`, c.loan, c.item.String())
+	l.mustChange(c.loan, "claimedReturned", when)
+	if got := l.status(c.item); got != "Claimed returned" {
+		t.Errorf("the item is %s", got)
+	}
+}
+
 func TestChangeLoan_Refusals(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
@@ -180,6 +191,7 @@ func TestChangeLoan_Refusals(t *testing.T) {
 		says, about  string // about is the key of its parameter
 	}{
 		"no such loan":                  {func(c *lending) { c.loan = uuid.New() }, "staffInfoAdded", "", fault.NotFound, "there is no loan", ""},
+		"the nil id":                    {func(c *lending) { c.loan = uuid.Nil }, "claimedReturned", when, fault.NotFound, "there is no loan", ""},
 		"claimed, closed":               {closed, "claimedReturned", when, fault.Invalid, "Loan is closed", "loanId"},
 		"lost, closed":                  {closed, "declaredLost", when, fault.Invalid, "Loan is closed", "loanId"},
 		"missing, closed":               {closed, "markedMissing", "", fault.Invalid, "Loan is closed", "loanId"},

@@ -172,6 +172,9 @@ func TestCheckIn_WithTheLoanAsStaffWriteIt(t *testing.T) {
 	if err := l.closeLoan(uuid.New(), open, 2, `,"status":{"name":"Open"}`); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a loan that stays open: got %v, want %s", err, fault.Invalid)
 	}
+	if err := l.closeLoan(uuid.New(), open, 2, fmt.Sprintf(`,"itemId":%q`, c.item)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "loan.itemId") {
+		t.Errorf("a loan of another item: got %v, want %s", err, fault.Invalid)
+	}
 	c.item = open.item
 	if err := l.closeLoan(uuid.New(), c, 2, ""); !fault.Is(err, fault.LoanChanged) {
 		t.Errorf("another item's loan: got %v, want %s", err, fault.LoanChanged)
