@@ -200,6 +200,11 @@ func TestReplace_WritesTheLoanOrTakesItsItemBack(t *testing.T) {
 		t.Errorf("took back %+v", c)
 	}
 
+	d = newDesk()
+	if err := d.service().Replace(t.Context(), loanID, write(closed+`,"itemId":"`+strings.ToUpper(librarytest.BookItemID)+`"`)); err != nil || len(d.returned) != 1 {
+		t.Errorf("the item's id in upper case: got %v, returned %+v", err, d.returned)
+	}
+
 	d = newDesk() // another desk takes the item back first
 	d.closing = []error{fault.New(fault.LoanChanged, "closed")}
 	d.onRepeat = func() { d.loan = strings.Replace(d.loan, "Open", "Closed", 1) }

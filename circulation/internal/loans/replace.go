@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -68,7 +69,7 @@ func (s *Service) replace(ctx context.Context, id string, loan draft) error {
 
 // close takes the loan's item back. A loan without a return date is returned now.
 func (s *Service) close(ctx context.Context, itemID string, loan draft, raw json.RawMessage) error {
-	if loan.text("itemId") != itemID {
+	if !strings.EqualFold(loan.text("itemId"), itemID) {
 		return fault.Validation(fault.Refusal("", "itemId of a loan must stay", fault.Param("itemId", loan.text("itemId"))))
 	}
 	date := loan.text("returnDate")

@@ -25,7 +25,8 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	if err := jsonschema.Validate("reordered-queue", body); err != nil {
 		return nil, err
 	}
-	if err := jsonschema.UnmarshalExact(body, &order); err != nil {
+	var sent reorderedQueue
+	if err := jsonschema.UnmarshalExact(body, &sent); err != nil {
 		return nil, fmt.Errorf("reading the order: %w", err)
 	}
 	if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {
@@ -35,7 +36,7 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	if err != nil {
 		return nil, err
 	}
-	if err := notePositions(order.Queue, queue); err != nil {
+	if order.Queue, err = sent.listPlaces(queue); err != nil {
 		return nil, err
 	}
 	ordered, err := s.Keeper.OrderQueue(ctx, order)
@@ -61,18 +62,27 @@ func (s *Service) checkTitles(ctx context.Context, ofTitle bool, key, id string)
 	return fault.Validation(fault.Refusal("", "Refuse to reorder request queue, TLR feature status is "+state+".", fault.Param(key, id)))
 }
 
-// notePositions adds the positions that the requests have.
-func notePositions(places []schemas.QueuePlace, queue []json.RawMessage) error {
+// reorderedQueue is the body of an order. It ignores what else clients send, such as another itemId.
+type reorderedQueue struct {
+	Requests []struct {
+		ID          string  `json:"id"`
+		NewPosition float64 `json:"newPosition"` // an integer, which may be written 1.0
+	} `json:"reorderedQueue"`
+}
+
+// listPlaces returns the places of the requests, with the positions that they have in the queue.
+func (r reorderedQueue) listPlaces(queue []json.RawMessage) ([]schemas.QueuePlace, error) {
 	saw := map[string]int{}
 	for _, raw := range queue {
 		var request schemas.QueuedRequest
 		if err := json.Unmarshal(raw, &request); err != nil {
-			return fmt.Errorf("reading the stored queue: %w", err)
+			return nil, fmt.Errorf("reading the stored queue: %w", err)
 		}
 		saw[request.ID] = request.Position
 	}
-	for i := range places {
-		places[i].Position = saw[strings.ToLower(places[i].ID)]
+	places := make([]schemas.QueuePlace, len(r.Requests))
+	for i, sent := range r.Requests {
+		places[i] = schemas.QueuePlace{ID: sent.ID, Position: saw[strings.ToLower(sent.ID)], NewPosition: int(sent.NewPosition)}
 	}
-	return nil
+	return places, nil
 }

@@ -20,9 +20,11 @@ func TestReorder(t *testing.T) {
 		code            fault.Code
 		says            string
 	}{
-		"an item's":            {body: body},
-		"a title's":            {titles: true, ofTitle: true, body: body},
-		"in upper case":        {body: strings.ReplaceAll(body, wishID, strings.ToUpper(wishID))},
+		"an item's":     {body: body},
+		"a title's":     {titles: true, ofTitle: true, body: body},
+		"in upper case": {body: strings.ReplaceAll(body, wishID, strings.ToUpper(wishID))},
+		"with other members": {body: `{"itemId":5,"instanceId":"` + bookID + `","reorderedQueue":[{"id":"` + bookID +
+			`","newPosition":1.0,"position":"first"},{"id":"` + wishID + `","newPosition":2}]}`},
 		"an item of a title":   {titles: true, body: body, code: fault.Invalid, says: "Refuse to reorder request queue, TLR feature status is ENABLED."},
 		"a title without one":  {ofTitle: true, body: body, code: fault.Invalid, says: "TLR feature status is DISABLED."},
 		"no list":              {body: `{}`, code: fault.Invalid, says: "reorderedQueue is required"},
@@ -55,7 +57,8 @@ func TestReorder(t *testing.T) {
 				of = schemas.QueueOrder{InstanceID: titleID}
 			}
 			saw := fmt.Sprint(k.order.Queue[0].Position, k.order.Queue[1].Position)
-			if len(got) != 2 || k.order.ItemID != of.ItemID || k.order.InstanceID != of.InstanceID || saw != "2 1" {
+			to := fmt.Sprint(k.order.Queue[0].NewPosition, k.order.Queue[1].NewPosition)
+			if len(got) != 2 || k.order.ItemID != of.ItemID || k.order.InstanceID != of.InstanceID || saw != "2 1" || to != "1 2" {
 				t.Errorf("got %s for %+v, want the positions that were read", got, k.order)
 			}
 		})

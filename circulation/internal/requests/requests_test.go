@@ -393,6 +393,10 @@ func TestCreate_CompletesARequestForAnItemAlone(t *testing.T) {
 	if _, err := l.create(t, alone); !errors.As(err, &f) || f.Code != fault.Invalid || f.Details[0].Message != "Item does not exist" {
 		t.Errorf("got %v for an unknown item", err)
 	}
+	alone["itemId"] = "../users"
+	if _, err := l.create(t, alone); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "itemId must be a UUID") {
+		t.Errorf("got %v for an item id that is no UUID", err)
+	}
 }
 
 func TestCreate_RefusesAStatusThatIsNone(t *testing.T) {

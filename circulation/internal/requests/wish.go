@@ -133,6 +133,9 @@ func (s *Service) addTitle(ctx context.Context, doc map[string]any) error {
 	if itemID == "" || doc["instanceId"] != nil || doc["requestLevel"] != nil {
 		return nil
 	}
+	if err := library.CheckUUID("itemId", itemID).Err(); err != nil {
+		return err
+	}
 	item, found, err := fault.Found(s.Library.Item(ctx, itemID))
 	if err != nil {
 		return err
