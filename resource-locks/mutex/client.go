@@ -136,6 +136,9 @@ func (c *Client) call(ctx context.Context, method, uid string) (status int, body
 		return 0, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer resp.Body.Close()
+	if resp.Request.Method != method {
+		return 0, nil, fmt.Errorf("%w: a redirect made %s of %s", ErrUnavailable, resp.Request.Method, method)
+	}
 	body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -184,3 +184,23 @@ func Example() {
 	// bob reads, because it is in use by ann
 	// ann has left
 }
+
+// A redirect by a gateway turns POST into GET, which shows the lock of any user.
+func TestClient_RedirectGrantsNothing(t *testing.T) {
+	t.Parallel()
+	address, _ := start(t)
+	if _, err := (&mutex.Client{URL: address, User: "ann"}).Acquire(t.Context(), "d"); err != nil {
+		t.Fatal(err)
+	}
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, address+r.URL.Path, http.StatusMovedPermanently)
+	}))
+	t.Cleanup(gateway.Close)
+	bob := &mutex.Client{URL: gateway.URL, User: "bob"}
+	if lock, err := bob.Acquire(t.Context(), "d"); !errors.Is(err, mutex.ErrUnavailable) {
+		t.Errorf("got %+v, %v, want an outage", lock, err)
+	}
+	if lock, held, err := bob.Check(t.Context(), "d"); !held || err != nil || lock.User != "ann" {
+		t.Errorf("got %+v %v %v, want the lock of ann", lock, held, err)
+	}
+}
