@@ -41,7 +41,7 @@ func List(ctx context.Context, cfg Config, namespace string, out io.Writer) erro
 		if err != nil {
 			return err
 		}
-		claims, err := postgres.NewClaimStore(db).ListClaims(ctx, maxListed)
+		claims, err := postgres.NewClaimStore(db).ListClaims(ctx, namespace, maxListed)
 		if err != nil {
 			return err
 		}
@@ -53,9 +53,6 @@ func List(ctx context.Context, cfg Config, namespace string, out io.Writer) erro
 		}
 		_, _ = fmt.Fprintln(w, "\nCLAIM\tNAMESPACE\tNUMBER\tSTATE\tCONNECTION\tSINCE\tPATHS")
 		for _, c := range claims {
-			if namespace != "" && c.Namespace != namespace {
-				continue
-			}
 			state := "held"
 			if !c.Held {
 				state = fmt.Sprintf("waits for %d", c.WaitsFor)

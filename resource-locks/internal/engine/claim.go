@@ -137,8 +137,9 @@ type ClaimStore interface {
 	// connected to it.
 	Stats(ctx context.Context, namespace string) (NamespaceStats, error)
 
-	// ListClaims returns claims ordered by namespace and number, at most limit.
-	ListClaims(ctx context.Context, limit int) ([]ClaimInfo, error)
+	// ListClaims returns claims of a namespace, "" for all, at most limit. They are ordered
+	// by namespace and number.
+	ListClaims(ctx context.Context, namespace string, limit int) ([]ClaimInfo, error)
 
 	// Releases is LockStore.Releases: both stores keep their notes in one list.
 	Releases(ctx context.Context, limit int) ([]Release, error)

@@ -93,10 +93,11 @@ func (c *Claims) Lock(ctx context.Context, namespace, owner string, abandon time
 		return nil, err
 	}
 	t.Number = place.Number
-	if !c.noteStored(t, place.Held) {
+	if place.Held {
+		c.wake([]uuid.UUID{t.id}) // unless another call has done so
+	}
+	if c.noteStored(t) {
 		c.report(EventQueued, t)
-	} else if place.Held {
-		c.report(EventGranted, t)
 	}
 	return t, nil
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/schemas/fault"
@@ -95,7 +97,7 @@ func wantTicket(t *testing.T, when string, ticket *engine.Ticket, held, lost boo
 // wantClaims checks how many claims the store has.
 func wantClaims(t *testing.T, when string, store *enginetest.Store, n int) {
 	t.Helper()
-	claims, err := store.ListClaims(t.Context(), 100)
+	claims, err := store.ListClaims(t.Context(), "", 100)
 	if err != nil || len(claims) != n {
 		t.Errorf("%s: the store has %+v, %v, want %d claims", when, claims, err, n)
 	}
@@ -241,7 +243,7 @@ func TestClaims_ForcedReleaseEndsTheTicketWhereverItIs(t *testing.T) {
 		store := enginetest.NewStore()
 		a, b := startProcess(t, store), startProcess(t, store)
 		held, next := lockPath(t, a, "a", "b"), lockPath(t, b, "a")
-		claims, err := store.ListClaims(t.Context(), 1)
+		claims, err := store.ListClaims(t.Context(), "", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,4 +370,56 @@ func TestClaims_RefusesNamespacesThatNoStoreKeeps(t *testing.T) {
 			t.Errorf("%.20q: got %v, want a fault", namespace, err)
 		}
 	}
+}
+
+// slowStore answers after a time.
+type slowStore struct {
+	*enginetest.Store
+	enqueue, withdraw time.Duration
+}
+
+func (s *slowStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
+	defer func() { <-time.After(s.enqueue) }()
+	return s.Store.Enqueue(ctx, q)
+}
+
+func (s *slowStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
+	defer func() { <-time.After(s.withdraw) }()
+	return s.Store.Withdraw(ctx, caller, namespace, id)
+}
+
+func TestClaims_CountsAGrantOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, &slowStore{Store: enginetest.NewStore(), enqueue: 1500 * time.Millisecond})
+		lockPath(t, p, "a") // a comparison finds the claim before Enqueue answers
+		if got, want := p.kinds(), []engine.EventKind{engine.EventGranted}; !slices.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+	})
+}
+
+func TestClaims_LostTicketIsNeverHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		p := startProcess(t, &slowStore{Store: store, withdraw: time.Millisecond})
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+		var releasing sync.WaitGroup
+		releasing.Go(func() {
+			if err := p.Release(t.Context(), first); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait() // the store has granted the second claim, and the answer is under way
+		claims, err := store.ListClaims(t.Context(), "", 2)
+		if err != nil || len(claims) != 1 || !claims[0].Held {
+			t.Fatalf("got %+v, %v, want the second claim held", claims, err)
+		}
+		if err := p.ForceWithdraw(t.Context(), "ns", claims[0].ID, engine.Note{By: "ann", Reason: "stuck"}); err != nil {
+			t.Fatal(err)
+		}
+		releasing.Wait()
+		wantTicket(t, "after the late answer", second, false, true)
+	})
 }

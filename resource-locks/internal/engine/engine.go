@@ -7,6 +7,7 @@
 package engine
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -92,19 +93,10 @@ func checkText(what, text string, longest int) error {
 	switch {
 	case !utf8.ValidString(text):
 		return fault.New(fault.Invalid, "%s is not valid UTF-8", what)
-	case hasNUL(text):
+	case strings.ContainsRune(text, 0):
 		return fault.New(fault.Invalid, "%s has a NUL character", what)
 	case utf8.RuneCountInString(text) > longest:
 		return fault.New(fault.Invalid, "%s has more than %d characters", what, longest)
 	}
 	return nil
-}
-
-func hasNUL(text string) bool {
-	for i := range len(text) {
-		if text[i] == 0 {
-			return true
-		}
-	}
-	return false
 }

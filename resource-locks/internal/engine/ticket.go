@@ -31,25 +31,22 @@ func (c *Claims) addTicket(claim *Claim) (*Ticket, error) {
 	return t, nil
 }
 
-// noteStored notes that the store has the claim. It reports whether the claim is held,
-// which a grant during the call of Enqueue may have noted before.
-func (c *Claims) noteStored(t *Ticket, held bool) bool {
+// noteStored notes that the store has the claim. It reports whether the claim waits.
+func (c *Claims) noteStored(t *Ticket) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.stored = true
-	if held {
-		c.markHeld(t)
-	}
 	if !t.isHeld && !t.isLost {
 		t.waits = true
 		c.waiting++
 	}
-	return t.isHeld
+	return t.waits
 }
 
-// markHeld reports whether the ticket was not held before. The caller has locked mu.
+// markHeld reports whether the ticket is newly held. A lost one never is: its connection
+// ends. The caller has locked mu.
 func (c *Claims) markHeld(t *Ticket) bool {
-	if t.isHeld {
+	if t.isHeld || t.isLost {
 		return false
 	}
 	c.stopWaiting(t)

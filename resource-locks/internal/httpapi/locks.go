@@ -42,7 +42,7 @@ func (p *Pages) showLocks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	claims, err := p.claims.ListClaims(ctx, claimsShown)
+	claims, err := p.claims.ListClaims(ctx, namespace, claimsShown)
 	if err != nil {
 		return err
 	}
@@ -58,9 +58,6 @@ func (p *Pages) showLocks(c echo.Context) error {
 		body.Locks = append(body.Locks, row)
 	}
 	for _, claim := range claims {
-		if namespace != "" && claim.Namespace != namespace {
-			continue
-		}
 		row := claimRow{ClaimInfo: claim, Paths: engine.FormatResources(claim.Resources)}
 		if mayRelease {
 			row.Release = releasePath(target{Namespace: claim.Namespace, Claim: claim.ID.String()})

@@ -291,7 +291,7 @@ func TestConnection_EndsWhenItsLockIsLost(t *testing.T) {
 		holder.wants("1", "lock", "acquired")
 		waiter.lock("w a")
 		waiter.wants("2", "lock", "enqueued")
-		claims, err := f.claims.ListClaims(t.Context(), 1)
+		claims, err := f.claims.ListClaims(t.Context(), "", 1)
 		if err != nil || len(claims) != 1 {
 			t.Fatalf("the claims are %v, %v", claims, err)
 		}

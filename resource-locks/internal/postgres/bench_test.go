@@ -187,7 +187,7 @@ func fill(b *testing.B, store *postgres.ClaimStore, claim func(...string) engine
 func BenchmarkClaimStore_Release(b *testing.B) {
 	store, claim := newClaims(b)
 	fill(b, store, claim, "one path")
-	all, err := store.ListClaims(b.Context(), 1<<30)
+	all, err := store.ListClaims(b.Context(), "", 1<<30)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestClaimStore_FrozenNamespaceStopsNoOther(t *testing.T) {
 	if err := enqueue("frozen"); !fault.Is(err, fault.Timeout) || time.Since(began) > patience {
 		t.Errorf("the frozen one: %v after %s, want %q", err, time.Since(began), fault.Timeout)
 	}
-	if all, err := store.ListClaims(t.Context(), 10); err != nil || len(all) != 1 {
+	if all, err := store.ListClaims(t.Context(), "", 10); err != nil || len(all) != 1 {
 		t.Errorf("stored %+v, %v, want one claim", all, err)
 	}
 }

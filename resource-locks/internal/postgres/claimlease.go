@@ -62,25 +62,24 @@ UPDATE {schema}.instance i SET ended_at = clock_timestamp()
  WHERE i.id = $1::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()`
 )
 
-// exec runs a statement that writes, and returns how many rows it changed.
-func (s *ClaimStore) exec(ctx context.Context, op, statement string, args ...any) (changed int, err error) {
-	err = s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		tag, err := conn.Exec(ctx, statement, args...)
-		changed = int(tag.RowsAffected())
-		return err
-	})
-	return changed, err
+// leasePool returns the pool for leases. It has a free connection while the callers of one
+// pool alone are too many, because a lost lease ends the connections of all clients.
+func (s *ClaimStore) leasePool() *pgxpool.Pool {
+	if urgent := s.db.conns.Urgent.Stat(); urgent.AcquiredConns() < urgent.MaxConns() {
+		return s.db.conns.Urgent
+	}
+	return s.db.conns.Ordinary
 }
 
 // StartLease implements engine.ClaimStore.
 func (s *ClaimStore) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	_, err := s.exec(ctx, "starting the lease", s.db.nameTables(startLeaseSQL), instance, length)
+	_, err := s.db.exec(ctx, s.leasePool(), "starting the lease", s.db.nameTables(startLeaseSQL), instance, length)
 	return err
 }
 
 // KeepLease implements engine.ClaimStore.
 func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	changed, err := s.exec(ctx, "keeping the lease", s.keepLease, instance, length)
+	changed, err := s.db.exec(ctx, s.leasePool(), "keeping the lease", s.keepLease, instance, length)
 	if err == nil && changed == 0 {
 		return fault.New(fault.NotFound, "The lease has ended")
 	}
@@ -89,7 +88,7 @@ func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length t
 
 // EndLease implements engine.ClaimStore.
 func (s *ClaimStore) EndLease(ctx context.Context, instance uuid.UUID) error {
-	_, err := s.exec(ctx, "ending the lease", s.db.nameTables(endLeaseSQL), instance)
+	_, err := s.db.exec(ctx, s.leasePool(), "ending the lease", s.db.nameTables(endLeaseSQL), instance)
 	return err
 }
 
@@ -100,7 +99,7 @@ ON CONFLICT ON CONSTRAINT namespace_pkey DO NOTHING`
 
 // OpenNamespace implements engine.ClaimStore.
 func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
-	_, err := s.exec(ctx, "opening a namespace", s.db.nameTables(openNamespaceSQL), namespace)
+	_, err := s.db.exec(ctx, s.db.conns.Urgent, "opening a namespace", s.db.nameTables(openNamespaceSQL), namespace)
 	return err
 }
 
@@ -117,7 +116,7 @@ UPDATE {schema}.claim c SET is_new = false FROM bounds WHERE c.id = ANY($1::text
 
 // NoteGrants implements engine.ClaimStore.
 func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	_, err := s.exec(ctx, "noting new grants", s.noteGrants, joinIDs(ids))
+	_, err := s.db.exec(ctx, s.db.conns.Urgent, "noting new grants", s.noteGrants, joinIDs(ids))
 	return err
 }
 
@@ -165,11 +164,11 @@ const listClaimsSQL = `
 SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at, c.held_at, c.ends_at, coalesce(c.waits_for, 0),
        ARRAY(SELECT r.path FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position),
        ARRAY(SELECT r.write FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position)
-  FROM {schema}.claim c ORDER BY c.namespace, c.number LIMIT $1::bigint`
+  FROM {schema}.claim c WHERE $1::text IN ('', c.namespace) ORDER BY c.namespace, c.number LIMIT $2::bigint`
 
 // ListClaims implements engine.ClaimStore.
-func (s *ClaimStore) ListClaims(ctx context.Context, limit int) ([]engine.ClaimInfo, error) {
-	return readRows(ctx, s.db, s.db.conns.Ordinary, "listing claims", s.db.nameTables(listClaimsSQL), []any{limit},
+func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {
+	return readRows(ctx, s.db, s.db.conns.Ordinary, "listing claims", s.db.nameTables(listClaimsSQL), []any{namespace, limit},
 		func(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
 			var paths [][]byte
 			var writes []bool

@@ -25,8 +25,8 @@ import (
 type ClaimStore struct {
 	db *DB
 	// statements with their tables
-	lock, store, place, find, end, remove, removeWaiting, removeEnded, removeForced string
-	endLeases, findEnded, newGrants, noteGrants, keepLease                          string
+	store, place, find, end, remove, removeWaiting, removeEnded, removeForced string
+	endLeases, findEnded, newGrants, noteGrants, keepLease                    string
 }
 
 var _ engine.ClaimStore = (*ClaimStore)(nil)
@@ -34,7 +34,7 @@ var _ engine.ClaimStore = (*ClaimStore)(nil)
 // NewClaimStore returns the claims in db.
 func NewClaimStore(db *DB) *ClaimStore {
 	return &ClaimStore{
-		db: db, lock: lockNamespaceSQL, store: db.nameTables(storeClaimSQL), place: db.nameTables(placeClaimsSQL),
+		db: db, store: db.nameTables(storeClaimSQL), place: db.nameTables(placeClaimsSQL),
 		find: db.nameTables(findPlaceSQL), end: db.nameTables(endConnectionSQL), remove: db.nameTables(removeSQL),
 		removeWaiting: db.nameTables(removeWaitingSQL), removeEnded: db.nameTables(removeEndedSQL),
 		removeForced: db.nameTables(removeForcedSQL), endLeases: db.nameTables(endLeasesSQL),
@@ -69,7 +69,7 @@ type claimBatch struct {
 
 func (s *ClaimStore) newBatch(namespace string, d durable) *claimBatch {
 	b := &claimBatch{store: s}
-	b.queue.Queue(s.lock, s.db.schema+"/"+namespace, bool(d))
+	b.queue.Queue(lockNamespaceSQL, s.db.schema+"/"+namespace, bool(d))
 	return b
 }
 

@@ -130,7 +130,7 @@ func TestClaims_KilledInstanceLeavesTheWay(t *testing.T) {
 	if d := time.Since(began); d < lease+abandon {
 		t.Errorf("held after %s, want the lease and the Abandon: %s", d, lease+abandon)
 	}
-	claims, err := dead.ListClaims(t.Context(), 10)
+	claims, err := dead.ListClaims(t.Context(), "", 10)
 	if err != nil || len(claims) != 1 || claims[0].Number != next.Number {
 		t.Errorf("left %+v, %v, want the next one alone", claims, err)
 	}
@@ -199,5 +199,22 @@ func TestClaims_ManyWorkersOfTwoInstances(t *testing.T) {
 	workers.Wait()
 	if most != 1 || turns != 160 {
 		t.Errorf("%d turns with up to %d holders, want 160 and 1", turns, most)
+	}
+}
+
+// Many callers may want all connections for locks. A lost lease would end all web sockets.
+func TestClaimStore_BusyPoolCostsNoLease(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t).Open("&pool_max_conns=2") // one of them is for lists
+	store := postgres.NewClaimStore(db)
+	defer db.HoldConnection(t)()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	instance := uuid.New()
+	if err := store.StartLease(ctx, instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.KeepLease(ctx, instance, time.Hour); err != nil {
+		t.Error(err)
 	}
 }

@@ -102,11 +102,7 @@ const forgetFactor = 10
 func (s *LockStore) Sweep(ctx context.Context, keep time.Duration, limit int) ([]engine.Lock, error) {
 	const op = "sweeping locks"
 	for _, statement := range []string{forgetSQL, postponeSQL} {
-		err := s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-			_, err := conn.Exec(ctx, s.db.nameTables(statement), keep, forgetFactor*limit)
-			return err
-		})
-		if err != nil {
+		if _, err := s.db.exec(ctx, s.db.conns.Urgent, op, s.db.nameTables(statement), keep, forgetFactor*limit); err != nil {
 			return nil, err
 		}
 	}
@@ -140,11 +136,5 @@ const sweepReleasesSQL = `DELETE FROM {schema}.forced_release WHERE at < clock_t
 // SweepReleases deletes the notes of forced releases older than a time, and returns how
 // many.
 func (s *LockStore) SweepReleases(ctx context.Context, olderThan time.Duration) (int, error) {
-	deleted := 0
-	err := s.db.write(ctx, "deleting old forced releases", func(ctx context.Context, conn *pgxpool.Conn) error {
-		tag, err := conn.Exec(ctx, s.db.nameTables(sweepReleasesSQL), olderThan)
-		deleted = int(tag.RowsAffected())
-		return err
-	})
-	return deleted, err
+	return s.db.exec(ctx, s.db.conns.Urgent, "deleting old forced releases", s.db.nameTables(sweepReleasesSQL), olderThan)
 }

@@ -22,7 +22,7 @@ import (
 type renewals struct {
 	db *DB
 	// statements with their tables; single is for a leader without company
-	settings, group, single string
+	group, single string
 
 	mu       sync.Mutex
 	underWay bool
@@ -40,7 +40,7 @@ type renewal struct {
 
 func newRenewals(db *DB) *renewals {
 	return &renewals{
-		db: db, settings: renewalSettingsSQL, group: db.nameTables(renewSQL),
+		db: db, group: db.nameTables(renewSQL),
 		single: db.nameTables(strings.Replace(acquireSQL, rowWait, groupRowWait, 1)),
 	}
 }
@@ -142,7 +142,7 @@ func (r *renewals) endGroup() {
 // send sends a group in one round trip and one transaction.
 func (r *renewals) send(ctx context.Context, conn *pgxpool.Conn, group []*renewal) error {
 	var queue pgx.Batch
-	queue.Queue(r.settings)
+	queue.Queue(renewalSettingsSQL)
 	queue.Queue(r.group, renewalArgs(group)...).Query(func(rows pgx.Rows) error {
 		var l engine.Lock
 		var position int

@@ -27,7 +27,12 @@ const (
 // caller does not stop f, because a cancelled statement costs the connection and leaves
 // its outcome open. f runs again after a rollback by PostgreSQL.
 func (db *DB) write(ctx context.Context, op string, f func(context.Context, *pgxpool.Conn) error) error {
-	conn, err := db.conns.Urgent.Acquire(ctx)
+	return db.writeOn(ctx, db.conns.Urgent, op, f)
+}
+
+// writeOn is write on a connection of a pool.
+func (db *DB) writeOn(ctx context.Context, pool *pgxpool.Pool, op string, f func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return toFault(op, fmt.Errorf("getting a connection: %w", err))
 	}
@@ -54,6 +59,16 @@ func (db *DB) write(ctx context.Context, op string, f func(context.Context, *pgx
 		db.conns.Reset()
 	}
 	return toFault(op, err)
+}
+
+// exec writes by a statement, and returns how many rows it changed.
+func (db *DB) exec(ctx context.Context, pool *pgxpool.Pool, op, statement string, args ...any) (changed int, err error) {
+	err = db.writeOn(ctx, pool, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+		tag, err := conn.Exec(ctx, statement, args...)
+		changed = int(tag.RowsAffected())
+		return err
+	})
+	return changed, err
 }
 
 // readRows returns what scan makes of each row of a statement that only reads.

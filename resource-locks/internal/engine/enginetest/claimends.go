@@ -41,7 +41,7 @@ func testDisconnect(c *claimTest) {
 	if states, err := c.store.ClaimsOf(c.ctx, c.instance); err != nil || len(states) != 1 || states[0].ID != next.ID {
 		c.Errorf("claims with a connection: %+v, %v, want the waiting one", states, err)
 	}
-	all, err := c.store.ListClaims(c.ctx, 10)
+	all, err := c.store.ListClaims(c.ctx, "", 10)
 	if err != nil || len(all) != 2 || all[0].EndsAt.IsZero() || !all[1].EndsAt.IsZero() {
 		c.Errorf("got %+v, %v, want the first with its end", all, err)
 	}

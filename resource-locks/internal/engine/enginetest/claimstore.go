@@ -332,7 +332,7 @@ func joinPath(path []string) string {
 }
 
 // ListClaims implements engine.ClaimStore.
-func (s *Store) ListClaims(ctx context.Context, limit int) ([]engine.ClaimInfo, error) {
+func (s *Store) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {
 	_, err := s.begin(ctx)
 	defer s.mu.Unlock()
 	if err != nil {
@@ -340,7 +340,9 @@ func (s *Store) ListClaims(ctx context.Context, limit int) ([]engine.ClaimInfo, 
 	}
 	var found []engine.ClaimInfo
 	for _, c := range s.all() {
-		found = append(found, c.ClaimInfo)
+		if namespace == "" || c.Namespace == namespace {
+			found = append(found, c.ClaimInfo)
+		}
 	}
 	slices.SortStableFunc(found, func(a, b engine.ClaimInfo) int { return cmp.Compare(a.Namespace, b.Namespace) })
 	return found[:min(limit, len(found))], nil

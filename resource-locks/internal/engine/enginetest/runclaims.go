@@ -223,7 +223,7 @@ func testNoLonger(c *claimTest) {
 
 func testWholeClaim(c *claimTest) {
 	held, waiting := c.enqueue("w a/b, r c", true), c.enqueue("r a", false)
-	all, err := c.store.ListClaims(c.ctx, 10)
+	all, err := c.store.ListClaims(c.ctx, "", 10)
 	if err != nil || len(all) != 2 {
 		c.Fatalf("got %+v, %v, want two claims", all, err)
 	}
@@ -234,7 +234,7 @@ func testWholeClaim(c *claimTest) {
 	if !reflect.DeepEqual(all, want) || all[0].QueuedAt.IsZero() || all[0].HeldAt.Before(all[0].QueuedAt) || all[1].QueuedAt.IsZero() {
 		c.Errorf("got %+v, want %+v", all, want)
 	}
-	if first, err := c.store.ListClaims(c.ctx, 1); err != nil || !reflect.DeepEqual(first, all[:1]) {
+	if first, err := c.store.ListClaims(c.ctx, "", 1); err != nil || !reflect.DeepEqual(first, all[:1]) {
 		c.Errorf("the first is %+v, %v", first, err)
 	}
 	states, err := c.store.ClaimsOf(c.ctx, c.instance)
@@ -245,6 +245,11 @@ func testWholeClaim(c *claimTest) {
 	}
 	if none, err := c.store.ClaimsOf(c.ctx, uuid.New()); err != nil || len(none) != 0 {
 		c.Errorf("ClaimsOf another instance = %+v, %v", none, err)
+	}
+	c.namespace = "of others"
+	c.enqueue("w a", true)
+	if own, err := c.store.ListClaims(c.ctx, "ns", 10); err != nil || !reflect.DeepEqual(own, all) {
+		c.Errorf("those of the namespace are %+v, %v, want %+v", own, err, all)
 	}
 }
 
@@ -300,7 +305,7 @@ func testNeedsLease(c *claimTest) {
 	if err := c.store.KeepLease(c.ctx, c.instance, leaseTime); !fault.Is(err, fault.NotFound) {
 		c.Errorf("an ended lease is kept: %v", err)
 	}
-	if all, err := c.store.ListClaims(c.ctx, 10); err != nil || len(all) != 0 {
+	if all, err := c.store.ListClaims(c.ctx, "", 10); err != nil || len(all) != 0 {
 		c.Errorf("stored %+v, %v", all, err)
 	}
 }
@@ -333,7 +338,7 @@ func testOneHeld(c *claimTest) {
 				c.Error(err)
 			}
 		})
-		if all, err := c.store.ListClaims(c.ctx, 10); err != nil || len(all) != 0 {
+		if all, err := c.store.ListClaims(c.ctx, "", 10); err != nil || len(all) != 0 {
 			c.Fatalf("round %d: left %+v, %v", round, all, err)
 		}
 	}
