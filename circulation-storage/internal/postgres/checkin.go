@@ -22,8 +22,8 @@ SELECT $1::uuid, i.id, i.jsonb::text, (SELECT l.jsonb::text FROM {schema}.loan l
   FROM {schema}.item i WHERE i.id = $2::uuid`
 
 	// past is when a check-in c is a day old. A clock that was set back makes it last
-	// longer, but not for ever.
-	past = `c.created_date NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp() + interval '1 day'`
+	// longer, but not for ever. No index can be searched by clock_timestamp().
+	past = `c.created_date NOT BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() + interval '1 day'`
 
 	sweepCheckInsSQL = `
 WITH old AS (SELECT c.id FROM {schema}.check_in c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)

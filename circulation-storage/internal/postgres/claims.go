@@ -21,8 +21,9 @@ type ClaimStore struct{ db *DB }
 func NewClaimStore(db *DB) *ClaimStore { return &ClaimStore{db: db} }
 
 // forgotten is when a key r equals none: a day after its last use. A clock that was set
-// back makes it last that much longer, but not for ever.
-const forgotten = `r.claimed_date NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp() + interval '1 day'`
+// back makes it last that much longer, but not for ever. No index can be searched by
+// clock_timestamp().
+const forgotten = `r.claimed_date NOT BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() + interval '1 day'`
 
 // claimable is when the claim on r equals none. Its lease is over, or its date lies so
 // far ahead that the clock was set back.

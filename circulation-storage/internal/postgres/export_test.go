@@ -18,6 +18,13 @@ import (
 // ExpiredQueuesSQL finds expired requests.
 const ExpiredQueuesSQL = expiredQueuesSQL
 
+// The sweeps of what is a day old.
+const (
+	SweepCheckInsSQL    = sweepCheckInsSQL
+	SweepLoanChangesSQL = sweepLoanChangesSQL
+	SweepKeysSQL        = sweepKeysSQL
+)
+
 // CountOpenLoansSQL is the count of the limit.
 const CountOpenLoansSQL = countOpenLoansSQL
 

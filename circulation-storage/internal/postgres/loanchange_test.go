@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas/fault"
 )
 
@@ -362,6 +364,28 @@ func TestChangeLoan_OfALoanThatGetsAnotherItem(t *testing.T) {
 	}
 	if before, now := field(t, l.stored("item", c.item), "status", "name"), field(t, l.stored("item", other), "status", "name"); before != "Checked out" || now != "Declared lost" {
 		t.Errorf("the items are %v and %v, want the loan's present one lost", before, now)
+	}
+}
+
+func TestSweep_FindsOldRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	l.exec(`INSERT INTO {schema}.loan_change (id, loan_id) SELECT gen_random_uuid(), gen_random_uuid() FROM generate_series(1, 5000)`)
+	l.exec(`INSERT INTO {schema}.check_in (id, item_id, item) SELECT gen_random_uuid(), gen_random_uuid(), '{}' FROM generate_series(1, 5000)`)
+	l.exec(`INSERT INTO {schema}.check_out_request (key, body_hash, claim_id, lease_ms) SELECT g::text, '', gen_random_uuid(), 1000 FROM generate_series(1, 5000) g`)
+	l.exec(`ANALYZE {schema}.loan_change, {schema}.check_in, {schema}.check_out_request`)
+	for index, statement := range map[string]string{
+		"loan_change_created_date_idx": postgres.SweepLoanChangesSQL, "check_in_created_date_idx": postgres.SweepCheckInsSQL,
+		"check_out_request_claimed_date_idx": postgres.SweepKeysSQL,
+	} {
+		rows, err := l.db.Pool().Query(l.ctx(), "EXPLAIN "+l.sql(statement), 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if plan := strings.Join(lines, "\n"); err != nil || !strings.Contains(plan, index) {
+			t.Errorf("got %v, no use of %s:\n%s", err, index, plan)
+		}
 	}
 }
 
