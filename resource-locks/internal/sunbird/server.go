@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -163,6 +164,9 @@ func (s *Server) perform(ctx context.Context, w http.ResponseWriter, r *http.Req
 	}
 	if c.device == "" && !c.withoutDevice {
 		return nil, c.fail(http.StatusBadRequest, "X-device-Id is missing in headers")
+	}
+	if !utf8.ValidString(c.device) { // a lock's value, which is JSON, would change it
+		return nil, c.fail(http.StatusBadRequest, "X-device-Id is not valid UTF-8")
 	}
 	c.message, err = parseMessage(w, r)
 	if err != nil {

@@ -70,6 +70,7 @@ func TestServer_JudgesInOrder(t *testing.T) {
 	}
 	common := []row{
 		{"no device", noDevice, `{}`, 400, "_FAILED", "X-device-Id is missing in headers"},
+		{"a device without UTF-8", u.on("Ger\xe4t"), `{}`, 400, "_FAILED", "X-device-Id is not valid UTF-8"},
 		{"no request", u, `{}`, 400, "_FIELDS_MISSING", "request is required"},
 		{"no body", u, ``, 400, "_FIELDS_MISSING", "request is required"},
 		{"a request that is null", u, `{"request":null}`, 400, "_FIELDS_MISSING", "request is required"},
