@@ -7,8 +7,7 @@ import "sync"
 type Recent struct {
 	mu     sync.Mutex
 	events []Event // a ring
-	next   int     // where the next event goes
-	full   bool
+	count  int     // of all events so far
 }
 
 // NewRecent returns a list of the latest size events.
@@ -21,24 +20,17 @@ func (r *Recent) Observe(e Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events[r.next] = e
-	r.next++
-	if r.next == len(r.events) {
-		r.next, r.full = 0, true
-	}
+	r.events[r.count%len(r.events)] = e
+	r.count++
 }
 
 // List returns the events, newest first.
 func (r *Recent) List() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	count := r.next
-	if r.full {
-		count = len(r.events)
-	}
-	list := make([]Event, 0, count)
-	for i := range count {
-		list = append(list, r.events[(r.next-1-i+len(r.events))%len(r.events)])
+	list := make([]Event, min(r.count, len(r.events)))
+	for i := range list {
+		list[i] = r.events[(r.count-1-i)%len(r.events)]
 	}
 	return list
 }
