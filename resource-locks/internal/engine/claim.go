@@ -14,7 +14,8 @@ import (
 // Limits of a claim.
 const (
 	MaxResources = 1000  // of one claim
-	MaxPathBytes = 2000  // of one path, with its separators; an index holds it
+	MaxPathBytes = 2000  // of one path, with its separators
+	MaxKeyBytes  = 2600  // of the namespace and one path; an index holds both
 	MaxClaimSize = 65536 // bytes of all paths
 )
 
@@ -172,7 +173,7 @@ func checkClaim(c Claim) error {
 	if len(c.Resources) == 0 || len(c.Resources) > MaxResources {
 		return fault.New(fault.Invalid, "a claim has %d resources, allowed: 1 to %d", len(c.Resources), MaxResources)
 	}
-	size := 0
+	size, longest := 0, min(MaxPathBytes, MaxKeyBytes-len(c.Namespace))
 	for i, r := range c.Resources {
 		length := 0
 		for _, segment := range r.Path {
@@ -181,8 +182,8 @@ func checkClaim(c Claim) error {
 			}
 			length += len(segment) + 1
 		}
-		if length > MaxPathBytes {
-			return fault.New(fault.Invalid, "the path of resource %d has %d bytes with its separators, allowed: %d", i, length, MaxPathBytes)
+		if length > longest {
+			return fault.New(fault.Invalid, "the path of resource %d has %d bytes with its separators, allowed: %d", i, length, longest)
 		}
 		size += length
 	}

@@ -340,6 +340,10 @@ func TestClaims_RefuseWhatNoStoreKeeps(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, fault.Invalid)
 		}
 	}
+	wide := strings.Repeat("𝄞", engine.MaxNamespace)
+	if _, err := p.Lock(t.Context(), wide, "client", 0, deep[:1]); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a long path in a long namespace: %v, want %q", err, fault.Invalid)
+	}
 	if _, err := p.Lock(t.Context(), "n\x00s", "client", 0, make([]engine.Resource, 1)); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad namespace: %v", err)
 	}

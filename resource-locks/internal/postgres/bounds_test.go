@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -163,5 +164,34 @@ func TestLockStore_SweepsOldReleases(t *testing.T) {
 	}
 	if left, err := store.Releases(t.Context(), 10); err != nil || len(left) != 1 {
 		t.Errorf("left %+v, %v", left, err)
+	}
+}
+
+// The index of paths has the namespace too, and text without repeats is not compressed.
+func TestClaimStore_KeepsTheLongestPath(t *testing.T) {
+	t.Parallel()
+	store := postgres.NewClaimStore(pgtest.New(t).Open(""))
+	instance := uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	longText := func(characters int, first, last rune) string {
+		text := make([]rune, characters)
+		for i := range text {
+			text[i] = first + random.Int32N(last-first)
+		}
+		return string(text)
+	}
+	for _, q := range []engine.Claim{
+		{Namespace: "ns", Resources: []engine.Resource{{Path: []string{longText(engine.MaxPathBytes-1, '0', 'z')}}}},
+		{Namespace: longText(engine.MaxNamespace, '𐀀', '𝄞'), Resources: []engine.Resource{{
+			Path: []string{longText(engine.MaxKeyBytes-4*engine.MaxNamespace-1, '0', 'z')},
+		}}},
+	} {
+		q.ID, q.Instance = uuid.New(), instance
+		if place, err := store.Enqueue(t.Context(), q); err != nil || !place.Held {
+			t.Errorf("%.5s: %+v, %v", q.Namespace, place, err)
+		}
 	}
 }
