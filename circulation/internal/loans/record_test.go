@@ -244,7 +244,7 @@ func TestReplace_Refusals(t *testing.T) {
 		t.Errorf("an unknown loan: got %v, want %s", err, fault.NotFound)
 	}
 	d.loan = strings.Replace(d.loan, `"status"`, `"proxyUserId":"`+librarytest.CarlID+`","status"`, 1)
-	if err := d.service().Replace(t.Context(), loanID, write(`,"proxyUserId":"`+librarytest.CarlID+`"`)); err != nil {
+	if err := d.service().Replace(t.Context(), loanID, write(`,"proxyUserId":"`+strings.ToUpper(librarytest.CarlID)+`"`)); err != nil {
 		t.Errorf("the proxy of the check-out: got %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func (s *Service) replace(ctx context.Context, id string, loan draft) error {
 	if !loan.isOpen() && loan.text("checkinServicePointId") == "" {
 		return refuse("checkinServicePointId", "A Closed loan must have a Checkin Service Point").Err()
 	}
-	if loan.text("proxyUserId") != stored.text("proxyUserId") {
+	if !strings.EqualFold(loan.text("proxyUserId"), stored.text("proxyUserId")) {
 		if err := s.checkProxy(ctx, loan); err != nil {
 			return err
 		}
