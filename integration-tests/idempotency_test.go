@@ -44,6 +44,17 @@ func checkSameAnswer(t *testing.T, what string, got, want stack.Answer) {
 	}
 }
 
+// lendWithKeyForSure repeats a check-out that was not answered in time, as clients with a key may.
+func (p *pair) lendWithKeyForSure(t *testing.T, i int, key string, body any) stack.Answer {
+	t.Helper()
+	const most = 5
+	a := p.lendWithKey(t, i, key, body)
+	for n := 1; n < most && (a.Status == http.StatusGatewayTimeout || a.Status == http.StatusServiceUnavailable); n++ {
+		a = p.lendWithKey(t, i, key, body)
+	}
+	return a
+}
+
 func TestIdempotencyKey_ConcurrentRepeats(t *testing.T) {
 	// The test is not parallel, because it sends 200 check-outs at once.
 	for _, enabled := range []bool{true, false} {
@@ -62,14 +73,14 @@ func TestIdempotencyKey_ConcurrentRepeats(t *testing.T) {
 						<-begin
 						var two sync.WaitGroup
 						for i := range both {
-							two.Go(func() { both[i] = p.lendWithKey(t, i, key, p.newCheckOut(book, patron)) })
+							two.Go(func() { both[i] = p.lendWithKeyForSure(t, i, key, p.newCheckOut(book, patron)) })
 						}
 						two.Wait()
 						if both[0].Status != http.StatusCreated {
 							t.Errorf("answered %d %s", both[0].Status, both[0].Body)
 						}
 						checkSameAnswer(t, "the concurrent repeat", both[1], both[0])
-						checkSameAnswer(t, "a later repeat", p.lendWithKey(t, 1, key, p.newCheckOut(book, patron)), both[0])
+						checkSameAnswer(t, "a later repeat", p.lendWithKeyForSure(t, 1, key, p.newCheckOut(book, patron)), both[0])
 						if got := p.readState(t, id, book); got.Events != 1 || got.Version != 2 {
 							t.Errorf("left %+v, want the book lent once", got)
 						}
