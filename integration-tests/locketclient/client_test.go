@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	ttl   = 3 // seconds
-	retry = 100 * time.Millisecond
+	ttl   = 5               // seconds
+	retry = 2 * time.Second // a runner also ends if one call takes longer
 	wait  = 20 * time.Second
 )
 
@@ -195,7 +195,7 @@ func TestPresenceRunner_TakesTheKeyAgain(t *testing.T) {
 	wantReady(t, runner)
 	stealKey(t, connect(t, second), r)
 	end := time.Now().Add(wait)
-	for owner := ""; owner != "a"; <-time.After(retry) {
+	for owner := ""; owner != "a"; <-time.After(100 * time.Millisecond) {
 		if got, err := c.Fetch(context.Background(), &models.FetchRequest{Key: "cell"}); err == nil {
 			owner = got.Resource.Owner
 		}
