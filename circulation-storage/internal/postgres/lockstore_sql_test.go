@@ -19,7 +19,7 @@ import (
 func openWith(t *testing.T, parameters map[string]string) *postgres.DB {
 	u, err := url.Parse(pgtest.URL(t))
 	if err != nil {
-		t.Skip("the test database is not named by a URL")
+		t.Fatalf("the tests need a database that is named by a URL: %v", err)
 	}
 	q := u.Query()
 	for name, value := range parameters {
