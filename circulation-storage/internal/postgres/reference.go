@@ -33,25 +33,32 @@ func explain(err, fault error) error {
 	return violation{fault: fault, cause: err}
 }
 
+// findBroken returns the reference that err violates, and the type that has it.
+func findBroken(err error) (t records.Type, ref records.Reference, ok bool) {
+	code, constraint := database.SQLState(err)
+	if code != database.ForeignKeyViolation {
+		return t, ref, false
+	}
+	return records.FindReference(constraint)
+}
+
 // explainDangling explains a write that names a missing record; other errors pass.
 func explainDangling(err error) error {
-	code, constraint := database.SQLState(err)
-	t, ref, ok := records.FindReference(constraint)
-	if code != database.ForeignKeyViolation || !ok {
+	t, ref, ok := findBroken(err)
+	if !ok {
 		return err
 	}
 	return explain(err, ref.Dangling(t, referencedID(err)))
 }
 
-// findReferrerSQL finds a record that names another one.
-const findReferrerSQL = `SELECT {source}::text FROM {table} WHERE {target} = $1::uuid ORDER BY 1 LIMIT 1`
+// findReferrerSQL finds any record that names another one. An order would read all of them.
+const findReferrerSQL = `SELECT {source}::text FROM {table} WHERE {target} = $1::uuid LIMIT 1`
 
 // explainNamed explains a DELETE of a record that others name, with one of those; other errors
 // pass. It reads that one after the failed transaction.
 func (s *RecordStore) explainNamed(ctx context.Context, err error) error {
-	code, constraint := database.SQLState(err)
-	t, ref, ok := records.FindReference(constraint)
-	if code != database.ForeignKeyViolation || !ok {
+	t, ref, ok := findBroken(err)
+	if !ok {
 		return err
 	}
 	table, source, target := t.Table, "id", t.Indexes[ref.Field].Column
