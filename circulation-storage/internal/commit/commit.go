@@ -30,6 +30,13 @@ func completeItem(ctx context.Context, now time.Time, item, stored records.Recor
 	return completeRecord(ctx, now, t, item, stored)
 }
 
+// changeStatus returns a copy of the item with another status, ready to be written.
+func changeStatus(ctx context.Context, now time.Time, item records.Record, status string) (records.Record, error) {
+	changed := clone(item)
+	changed["status"] = map[string]any{"name": status}
+	return changed, completeItem(ctx, now, changed, item)
+}
+
 // Event is a row of the outbox. It has ids and dates, and no names.
 type Event struct {
 	Type    string

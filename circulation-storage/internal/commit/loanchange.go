@@ -88,9 +88,8 @@ func (c LoanChange) Decide(ctx context.Context, seen SeenChange) (Changing, erro
 	}
 	changing := Changing{Loan: c.changeLoan(seen)}
 	if c.ChangesItem() {
-		changing.Item = clone(seen.Item)
-		changing.Item["status"] = map[string]any{"name": changedStatuses[c.action]}
-		if err := completeItem(ctx, seen.Now, changing.Item, seen.Item); err != nil {
+		var err error
+		if changing.Item, err = changeStatus(ctx, seen.Now, seen.Item, changedStatuses[c.action]); err != nil {
 			return Changing{}, err
 		}
 	}
@@ -152,9 +151,9 @@ func (c LoanChange) changeLoan(seen SeenChange) records.Record {
 	switch c.action {
 	case schemas.DueDateChanged:
 		loan["dueDate"] = c.date
-		delete(loan, "reminders") // they were about the date before
-		if loan["dueDateChangedByRecall"] == true {
-			loan["dueDateChangedByRecall"] = seen.Recalled
+		delete(loan, remindersOfFines) // they were about the date before
+		if loan[changedByRecall] == true {
+			loan[changedByRecall] = seen.Recalled
 		}
 	case schemas.ClaimedReturned:
 		loan["claimedReturnedDate"] = c.date

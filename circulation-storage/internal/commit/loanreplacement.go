@@ -41,8 +41,8 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenChange) (Changing,
 	}
 	loan, moved := clone(r.loan), !readInstant(r.loan.Text("dueDate")).Equal(readInstant(seen.Loan.Text("dueDate")))
 	keepHidden(loan, seen.Loan)
-	if moved && loan["dueDateChangedByRecall"] == true {
-		loan["dueDateChangedByRecall"] = seen.Recalled
+	if moved && loan[changedByRecall] == true {
+		loan[changedByRecall] = seen.Recalled
 	}
 	changing := Changing{Loan: loan}
 	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
@@ -52,10 +52,9 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenChange) (Changing,
 		return Changing{}, err
 	}
 	if status := seen.Item.Text("status.name"); records.IsOpenLoan(loan) && status != declaredLost && status != checkedOut {
-		changing.Item = clone(seen.Item)
-		changing.Item["status"] = map[string]any{"name": checkedOut}
 		loan["itemStatus"] = checkedOut
-		if err := completeItem(ctx, seen.Now, changing.Item, seen.Item); err != nil {
+		var err error
+		if changing.Item, err = changeStatus(ctx, seen.Now, seen.Item, checkedOut); err != nil {
 			return Changing{}, err
 		}
 	}

@@ -142,12 +142,10 @@ func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Placed, e
 	if p.request.Text("requestType") != page || seen.Item.Text("status.name") != available {
 		return placed, nil
 	}
-	placed.Pages, placed.Item = true, clone(seen.Item)
-	placed.Item["status"] = map[string]any{"name": paged}
-	if err := completeItem(ctx, seen.Now, placed.Item, seen.Item); err != nil {
-		return Placed{}, err
-	}
-	return placed, nil
+	placed.Pages = true
+	var err error
+	placed.Item, err = changeStatus(ctx, seen.Now, seen.Item, paged)
+	return placed, err
 }
 
 // Violation is the fault if writing the request violates a constraint, because another

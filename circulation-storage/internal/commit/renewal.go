@@ -112,11 +112,10 @@ func (r Renewal) Decide(ctx context.Context, seen SeenRenewal) (Renewing, error)
 	}
 	var item records.Record
 	if r.ChangesItem() {
-		item = clone(seen.Item)
-		item["status"] = map[string]any{"name": r.itemStatus}
 		loan["itemStatus"] = r.itemStatus
 		delete(loan, agedToLostDetail)
-		if err := completeItem(ctx, seen.Now, item, seen.Item); err != nil {
+		var err error
+		if item, err = changeStatus(ctx, seen.Now, seen.Item, r.itemStatus); err != nil {
 			return Renewing{}, err
 		}
 	}

@@ -149,9 +149,8 @@ func freeItem(ctx context.Context, now time.Time, item records.Record, open Queu
 	if item.Text("status.name") != paged || slices.ContainsFunc(open, func(r records.Record) bool { return readID(r, "itemId") == readID(item, "id") }) {
 		return nil, nil
 	}
-	free := clone(item)
-	free["status"] = map[string]any{"name": available}
-	return []records.Record{free}, completeItem(ctx, now, free, item)
+	free, err := changeStatus(ctx, now, item, available)
+	return []records.Record{free}, err
 }
 
 func isOpenRequest(r records.Record) bool {

@@ -111,9 +111,7 @@ func (m RequestMove) complete(ctx context.Context, seen SeenMove, request record
 		return Moved{}, err
 	}
 	if request.Text("requestType") == page && moved.Placed.Item.Text("status.name") == available {
-		moved.Placed.Item = clone(moved.Placed.Item)
-		moved.Placed.Item["status"] = map[string]any{"name": paged}
-		if err := completeItem(ctx, seen.Now, moved.Placed.Item, seen.find(m.To.ItemID)); err != nil {
+		if moved.Placed.Item, err = changeStatus(ctx, seen.Now, moved.Placed.Item, paged); err != nil {
 			return Moved{}, err
 		}
 		moved.Changed.Items = append(moved.Changed.Items, moved.Placed.Item)

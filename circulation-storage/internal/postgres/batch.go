@@ -56,9 +56,11 @@ const addEventSQL = `INSERT INTO {schema}.outbox (event_type, payload) VALUES ($
 // wait for a row, because a statement reads the clock before it waits.
 const clockSQL = `SELECT clock_timestamp()`
 
-// addEvent adds a row of the outbox.
+// addEvent adds a row of the outbox, unless there is no event.
 func (b *batch) addEvent(e commit.Event) {
-	b.query(addEventSQL, []any{e.Type, b.encode(e.Payload)})
+	if e.Type != "" {
+		b.query(addEventSQL, []any{e.Type, b.encode(e.Payload)})
+	}
 }
 
 // send runs the statements up to the first that fails, and returns its error.

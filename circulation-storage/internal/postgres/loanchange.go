@@ -60,9 +60,7 @@ func writeLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, changing comm
 	if changing.Item != nil {
 		b.storeRecord(updateItemSQL, changing.Item)
 	}
-	if changing.Event.Type != "" {
-		b.addEvent(changing.Event)
-	}
+	b.addEvent(changing.Event)
 	if err := b.send(ctx, tx); err != nil {
 		return explainWriteError("a change of a loan", err, func(constraint string) error { return commit.ChangeViolation(id, constraint) })
 	}

@@ -58,9 +58,7 @@ func writePlacement(ctx context.Context, tx pgx.Tx, p commit.Placement, placed c
 	if placed.Loan != nil {
 		b.storeRecord(updateLoanSQL, placed.Loan)
 	}
-	if placed.Event.Type != "" {
-		b.addEvent(placed.Event)
-	}
+	b.addEvent(placed.Event)
 	if err := b.send(ctx, tx); err != nil {
 		return schemas.PlacedRequest{}, explainWriteError("a request", err, p.Violation)
 	}

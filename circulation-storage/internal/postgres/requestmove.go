@@ -51,8 +51,6 @@ func writeMove(ctx context.Context, tx pgx.Tx, _ commit.RequestMove, moved commi
 	if moved.Placed.Loan != nil {
 		b.storeRecord(updateLoanSQL, moved.Placed.Loan)
 	}
-	if moved.Placed.Event.Type != "" {
-		b.addEvent(moved.Placed.Event)
-	}
+	b.addEvent(moved.Placed.Event)
 	return result, writeQueue(ctx, tx, &b, moved.Changed)
 }
