@@ -39,14 +39,16 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenChange) (Changing,
 	if repeated, err := seen.findRepeat(r.ID, r.LoanID); repeated || err != nil {
 		return Changing{Repeated: repeated}, err
 	}
-	loan, moved := clone(r.loan), !readInstant(r.loan.Text("dueDate")).Equal(readInstant(seen.Loan.Text("dueDate")))
+	loan := clone(r.loan)
 	keepHidden(loan, seen.Loan)
-	if moved && loan[changedByRecall] == true {
-		loan[changedByRecall] = seen.Recalled
-	}
-	changing := Changing{Loan: loan}
 	if err := completeRecord(ctx, seen.Now, records.Loan(), loan, seen.Loan); err != nil {
 		return Changing{}, err
+	}
+	changing := Changing{Loan: loan}
+	// Nothing is due of a closed loan, and its item may be lent again.
+	moved := records.IsOpenLoan(loan) && !readInstant(loan.Text("dueDate")).Equal(readInstant(seen.Loan.Text("dueDate")))
+	if moved && loan[changedByRecall] == true {
+		loan[changedByRecall] = seen.Recalled
 	}
 	if err := r.check(seen, loan, moved); err != nil {
 		return Changing{}, err

@@ -104,6 +104,25 @@ func TestReplaceLoan_ChangesTheItemAsFOLIO(t *testing.T) {
 	}
 }
 
+// The item of a closed loan may be on loan again, and nothing is due.
+func TestReplaceLoan_MovesNoDueDateOfAClosedLoan(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	for name, dueDate := range map[string]string{"none": `null`, "another": `"2026-05-01T00:00:00Z"`} {
+		c := l.lent()
+		if _, err := l.takeBack(c.item, 2); err != nil {
+			t.Fatal(err)
+		}
+		l.setStatus(c.item, "Declared lost")
+		if err := l.replaceLoan(uuid.New(), c, toClosed+`,"dueDate":`+dueDate); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE event_type = 'LOAN_DUE_DATE_CHANGED' AND payload->>'loanId' = $1::text`, c.loan.String()); n != 0 {
+			t.Errorf("%s: got %d events of a moved due date, want none", name, n)
+		}
+	}
+}
+
 func TestReplaceLoan_Refusals(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
