@@ -31,7 +31,8 @@ func (s *RecordStore) Delete(ctx context.Context, t records.Type, id string) err
 
 const deleteMatchingSQL = `DELETE FROM {table} WHERE {where}`
 
-// DeleteMatching implements records.Store.
+// DeleteMatching implements records.Store. One transaction deletes all records or none, however many
+// match, within the caller's deadline.
 func (s *RecordStore) DeleteMatching(ctx context.Context, t records.Type, query string) error {
 	if strings.TrimSpace(query) == "" {
 		return fault.New(fault.Malformed,
@@ -41,6 +42,10 @@ func (s *RecordStore) DeleteMatching(ctx context.Context, t records.Type, query 
 	if err != nil {
 		return err
 	}
+	if err := s.long.take("Too many long lists and deletions by query are under way: try again"); err != nil {
+		return err
+	}
+	defer s.long.free()
 	statement := strings.ReplaceAll(nameTable(deleteMatchingSQL, t.Table), "{where}", sel.where)
 	if holdsSettings(t) {
 		statement += " RETURNING jsonb" // the others may be too many to read

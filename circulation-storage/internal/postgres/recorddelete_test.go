@@ -1,9 +1,11 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -104,6 +106,61 @@ func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
 	}
 	if err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest"); err != nil {
 		t.Errorf("deleting the group that has no users: %v", err)
+	}
+}
+
+// Check-outs read records over the same connections.
+func TestRecordStore_DeleteMatching_LeavesConnectionsToShortCalls(t *testing.T) {
+	t.Parallel()
+	l := patrons(t)
+	tx, err := l.db.LendingPool().Begin(l.in(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(l.in(t))) }()
+	if _, err := tx.Exec(l.in(t), `SELECT FROM `+postgres.SchemaName(l.id)+`.users FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 4)
+	ctx, leave := context.WithCancel(l.in(t))
+	defer leave()
+	for range cap(ended) {
+		go func() { ended <- l.store.DeleteMatching(ctx, records.User(), "cql.allRecords=1") }()
+	}
+	desk{t: t, id: l.id, db: l.db}.waitUntilBlocked(cap(ended))
+	var f *fault.Error
+	err = l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest")
+	if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter != time.Second {
+		t.Errorf("the fifth: got %v, want %s and a pause", err, fault.Overloaded)
+	}
+	l.get(t, records.User(), annID)
+	leave()
+	for range cap(ended) {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that left: got %v", err)
+		}
+	}
+	if err := l.store.DeleteMatching(l.in(t), records.Usergroup(), "group==guest"); err != nil {
+		t.Errorf("after them: %v", err)
+	}
+}
+
+func TestRecordStore_DeleteMatching_RemovesNothingWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	l := patrons(t)
+	tx, err := l.db.LendingPool().Begin(l.in(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(l.in(t))) }()
+	if _, err := tx.Exec(l.in(t), `SELECT FROM `+postgres.SchemaName(l.id)+`.users WHERE id = $1 FOR UPDATE`, cleoID); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(l.in(t), 200*time.Millisecond)
+	defer cancel()
+	wantCode(t, l.store.DeleteMatching(ctx, records.User(), "cql.allRecords=1"), fault.Timeout)
+	if got := l.remaining(t); got != "ann ben cleo" {
+		t.Errorf("left are %q, want all three", got)
 	}
 }
 

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/records"
-	"checkoutlock/schemas/fault"
 )
 
 // listRecordsSQL returns page and total from one snapshot. The page is joined to the
@@ -43,7 +41,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	if len(q.ignored) > 0 {
 		s.db.log.DebugContext(ctx, "sort keys ignored", "collection", t.Collection, "count", len(q.ignored)) // a key may be a barcode
 	}
-	l := &listing{out: out, long: s.longLists, page: p}
+	l := &listing{out: out, long: s.long, page: p}
 	l.estimate = func(ctx context.Context) (int, error) { return s.estimateTotal(ctx, q) }
 	defer l.freePlace()
 	var broken error // after a part was given to out, the query must not run again
@@ -64,13 +62,9 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	return toFault("listing "+t.Collection, err)
 }
 
-const (
-	// heldBytes is how much of a page is read before any of it is given to the sink. A
-	// shorter page releases its connection before its client reads.
-	heldBytes = 1 << 20
-	// longListPause is the Retry-After of a long page without a place.
-	longListPause = time.Second
-)
+// heldBytes is how much of a page is read before any of it is given to the sink. A
+// shorter page releases its connection before its client reads.
+const heldBytes = 1 << 20
 
 // listing is a page on its way from PostgreSQL to a sink. It holds at most heldBytes and
 // one record. A longer page uses a connection while its client reads. So it needs one of
@@ -79,7 +73,7 @@ type listing struct {
 	out      records.Sink
 	page     records.Page
 	estimate func(context.Context) (int, error) // of all matches
-	long     chan struct{}
+	long     places
 	total    int
 	held     []json.RawMessage
 	size     int
@@ -119,15 +113,10 @@ func (l *listing) addRecord(ctx context.Context, doc json.RawMessage) error {
 	if l.size < heldBytes {
 		return nil
 	}
-	select {
-	case l.long <- struct{}{}:
-		l.place = true
-	default:
-		return &fault.Error{
-			Code: fault.Overloaded, RetryAfter: longListPause,
-			Msg: "Too many long lists are being read: try again, or ask for less with limit and offset",
-		}
+	if err := l.long.take("Too many long lists are being read: try again, or ask for less with limit and offset"); err != nil {
+		return err
 	}
+	l.place = true
 	return l.giveHeld(ctx, false)
 }
 
@@ -168,7 +157,7 @@ func (l *listing) countMatches(ctx context.Context, whole bool) (int, error) {
 // freePlace gives up the place of a long page, if it has one.
 func (l *listing) freePlace() {
 	if l.place {
-		<-l.long
+		l.long.free()
 	}
 }
 

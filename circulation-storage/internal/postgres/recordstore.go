@@ -19,15 +19,34 @@ import (
 type RecordStore struct {
 	db           *DB
 	unfencedLoan func()
-	longLists    chan struct{} // has an element for each that is under way
+	long         places
 }
 
 // NewRecordStore returns the record store of all tenants in db. It calls unfencedLoan
 // after each write that opened a loan, because the check-out lock did not guard that.
 func NewRecordStore(db *DB, unfencedLoan func()) *RecordStore {
-	longLists := make(chan struct{}, max(1, db.pool.Config().MaxConns/2))
-	return &RecordStore{db: db, unfencedLoan: unfencedLoan, longLists: longLists}
+	return &RecordStore{db: db, unfencedLoan: unfencedLoan, long: make(places, max(1, db.pool.Config().MaxConns/2))}
 }
+
+// places bounds the calls that use a connection for long, so that short ones find a free one. It has
+// an element for each that is under way.
+type places chan struct{}
+
+// placesPause is the Retry-After of a call without a place.
+const placesPause = time.Second
+
+// take takes a place. Fault: Overloaded with the message if there is none.
+func (p places) take(message string) error {
+	select {
+	case p <- struct{}{}:
+		return nil
+	default:
+		return &fault.Error{Code: fault.Overloaded, RetryAfter: placesPause, Msg: message}
+	}
+}
+
+// free gives a place up.
+func (p places) free() { <-p }
 
 const getRecordSQL = `SELECT jsonb FROM {table} WHERE id = $1::uuid`
 
