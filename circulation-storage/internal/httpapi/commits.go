@@ -37,7 +37,7 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/renewals", Permission: "circulation-storage.renewals.item.post",
-			Body: web.Schema("renewal"), Endpoint: web.JSON(http.StatusOK, web.FromBody(h.renew)),
+			Body: web.Schema("renewal"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseRenewal, store.Renew)),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/loans/:id/changes", Permission: "circulation-storage.loan-changes.item.post",
@@ -85,14 +85,15 @@ func (h commitHandlers) getDurableLoan(c echo.Context) (json.RawMessage, error) 
 	return h.store.DurableLoan(c.Request().Context(), uuid.MustParse(id))
 }
 
-// renew handles POST /loan-storage/renewals: 200 with the loan; 409 when loan or
-// item changed meanwhile; 422 for what never succeeds as sent.
-func (h commitHandlers) renew(ctx context.Context, body json.RawMessage) (schemas.RenewalResult, error) {
-	r, err := commit.ParseRenewal(body)
-	if err != nil {
-		return schemas.RenewalResult{}, err
-	}
-	return h.store.Renew(ctx, r)
+// fromParsed returns the handler of a commit that takes what parse makes of the body.
+func fromParsed[C, T any](parse func([]byte) (C, error), send func(context.Context, C) (T, error)) func(echo.Context) (T, error) {
+	return web.FromBody(func(ctx context.Context, body json.RawMessage) (none T, err error) {
+		parsed, err := parse(body)
+		if err != nil {
+			return none, err
+		}
+		return send(ctx, parsed)
+	})
 }
 
 // loanChange handles the changes of a loan: 204, for a repeat too; 404 without the loan; 422 with

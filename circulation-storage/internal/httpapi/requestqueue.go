@@ -1,14 +1,11 @@
 package httpapi
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation-storage/internal/commit"
-	"checkoutlock/schemas"
 	"checkoutlock/web"
 )
 
@@ -36,25 +33,11 @@ func RequestQueueRoutes(store commit.QueueStore) []web.Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/request-storage/moves", Permission: "circulation-storage.request-moves.item.post",
-			Body: web.Schema("request-move"),
-			Endpoint: web.JSON(http.StatusOK, web.FromBody(func(ctx context.Context, body json.RawMessage) (schemas.PlacedRequest, error) {
-				move, err := commit.ParseRequestMove(body)
-				if err != nil {
-					return schemas.PlacedRequest{}, err
-				}
-				return store.MoveRequest(ctx, move)
-			})),
+			Body: web.Schema("request-move"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseRequestMove, store.MoveRequest)),
 		},
 		{
 			Method: http.MethodPost, Path: "/request-storage/queue-orders", Permission: "circulation-storage.request-queue-orders.item.post",
-			Body: web.Schema("queue-order"),
-			Endpoint: web.JSON(http.StatusOK, web.FromBody(func(ctx context.Context, body json.RawMessage) (schemas.OrderedQueue, error) {
-				order, err := commit.ParseQueueOrder(body)
-				if err != nil {
-					return schemas.OrderedQueue{}, err
-				}
-				return store.OrderQueue(ctx, order)
-			})),
+			Body: web.Schema("queue-order"), Endpoint: web.JSON(http.StatusOK, fromParsed(commit.ParseQueueOrder, store.OrderQueue)),
 		},
 		{
 			Method: http.MethodPost, Path: "/scheduled-request-expiration", Permission: "circulation-storage.scheduled-request-expiration.post",
