@@ -52,10 +52,12 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// pollSchemas reads all schemas, counts their states and logs changes. It does not log an
-// outage, because the connection watch does.
+// pollSchemas reads all schemas, counts their states and logs changes. It gives up when the next poll
+// is due. It does not log an outage, because the connection watch does.
 func (w *Watch) pollSchemas(ctx context.Context) {
-	schemas, err := w.schemas.Schemas(ctx)
+	reading, cancel := context.WithTimeout(ctx, w.interval)
+	defer cancel()
+	schemas, err := w.schemas.Schemas(reading)
 	if err != nil {
 		if ctx.Err() == nil && !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.Timeout) {
 			w.log.WarnContext(ctx, "the tenants' schema versions could not be read", "err", err)

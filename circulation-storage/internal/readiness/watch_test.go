@@ -23,7 +23,8 @@ type database struct {
 	mu      sync.Mutex
 	schemas map[string]readiness.Schema
 	err     error
-	reads   int // of single schemas
+	reads   int  // of single schemas
+	silent  bool // the next read of all has no answer
 }
 
 func (d *database) set(name string, version uint, dirty bool) {
@@ -45,7 +46,15 @@ func (d *database) singleReads() int {
 }
 
 // Schemas implements readiness.Schemas.
-func (d *database) Schemas(context.Context) ([]readiness.Schema, error) {
+func (d *database) Schemas(ctx context.Context) ([]readiness.Schema, error) {
+	d.mu.Lock()
+	silent := d.silent
+	d.silent = false
+	d.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []readiness.Schema
@@ -156,6 +165,24 @@ func TestWatch_ServesATenantAsSoonAsItIsUpgraded(t *testing.T) {
 		b.set("old", 17, false)
 		if err := b.watch.Check(inTenant(t, "old")); err != nil {
 			t.Errorf("got %v before the next look, want it served", err)
+		}
+	})
+}
+
+func TestWatch_PollsAgainAfterAPollWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := watchInBubble(t)
+		synctest.Wait()
+		b.mu.Lock()
+		b.silent = true
+		b.mu.Unlock()
+		nextPoll()
+		<-time.After(2 * time.Minute)
+		b.set("old", 14, false)
+		nextPoll()
+		if err := b.watch.Check(inTenant(t, "old")); !fault.Is(err, fault.TenantNotReady) {
+			t.Errorf("got %v, want %s", err, fault.TenantNotReady)
 		}
 	})
 }

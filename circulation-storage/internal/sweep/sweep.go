@@ -67,8 +67,14 @@ func (s *Sweeper) Run(ctx context.Context) {
 	}
 }
 
+// callTimeout bounds a batch and the list of tenants. Through PgBouncer no session has a time-out, so
+// one that gets no answer would be the last one.
+const callTimeout = time.Minute
+
 func (s *Sweeper) sweepTenants(ctx context.Context) {
-	ids, err := s.tenants.Tenants(ctx)
+	listing, cancel := context.WithTimeout(ctx, callTimeout)
+	ids, err := s.tenants.Tenants(listing)
+	cancel()
 	if err != nil {
 		s.logFailure(ctx, err)
 		return
@@ -85,7 +91,9 @@ func (s *Sweeper) sweepTenants(ctx context.Context) {
 func (s *Sweeper) sweepTenant(ctx context.Context) error {
 	total := 0
 	for {
-		n, err := s.rows.Delete(ctx, batch)
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		n, err := s.rows.Delete(call, batch)
+		cancel()
 		total += n
 		if err == nil && n >= batch {
 			continue

@@ -96,6 +96,38 @@ func TestSweeper_DeletesAllOldRowsInBatches(t *testing.T) {
 	})
 }
 
+// silent never answers.
+type silent struct{ tenants, batches int }
+
+// Tenants implements sweep.Tenants. Only its first call has no answer.
+func (s *silent) Tenants(ctx context.Context) ([]okapi.Tenant, error) {
+	s.tenants++
+	if s.tenants > 1 {
+		return make([]okapi.Tenant, 2), nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (s *silent) deleteRows(ctx context.Context, _ int) (int, error) {
+	s.batches++
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+func TestSweeper_GivesUpACallWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var database silent
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		sweep.New(sweep.Rows{Name: "rows", Delete: database.deleteRows}, &database, time.Minute, slog.New(slog.DiscardHandler)).Run(ctx)
+		if database.tenants < 10 || database.batches < 20 {
+			t.Errorf("%d turns with %d batches within an hour, want at least 10 with 2 each", database.tenants, database.batches)
+		}
+	})
+}
+
 func TestSweeper_StartsAtARandomTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
