@@ -5,13 +5,16 @@ import "encoding/json"
 // RequestChange is the body of POST /request-storage/changes (ours): an edit, a cancellation or a
 // deletion of a request, and what that makes of its queue and its item, in one transaction.
 type RequestChange struct {
+	// ID is chosen by the caller: a repeat with the same id changes nothing, for a day.
+	ID string `json:"id,omitempty"`
 	// Request is the storage request. Its instance and item are those that the caller saw: a
 	// request that was moved meanwhile is refused. Storage keeps position, copies and, unless this
 	// one is closed, the status.
 	Request json.RawMessage `json:"request"`
 	// TitleLevel makes the requests of the instance the queue, not those of the item alone.
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
-	Delete     bool `json:"delete,omitempty"`
+	// Delete needs no more of Request than the ids of the request, its instance and its item.
+	Delete bool `json:"delete,omitempty"`
 }
 
 // RequestMove is the body of POST /request-storage/moves (ours): a request as it is at another item

@@ -174,6 +174,10 @@ func sweptRows(db *postgres.DB, retention time.Duration, m *metrics) []sweep.Row
 			Delete: postgres.NewCommitStore(db).SweepLoanChanges,
 		},
 		{
+			Name:   "changes of requests a day old",
+			Delete: postgres.NewCommitStore(db).SweepRequestChanges,
+		},
+		{
 			Name:    "past check-outs",
 			Delete:  sweep.OlderThan(retention, postgres.NewHistoryStore(db).Sweep),
 			Deleted: func(n int) { m.aged.Add(float64(n)) },

@@ -37,6 +37,8 @@ func TestSweptRows(t *testing.T) {
 			FROM (SELECT gen_random_uuid() AS id, age FROM unnest(ARRAY['1 hour', '-1 hour']::interval[]) age) r`, ""},
 		"changes of loans a day old": {`INSERT INTO loan_change (id, loan_id, created_date)
 			SELECT gen_random_uuid(), gen_random_uuid(), now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
+		"changes of requests a day old": {`INSERT INTO request_change (id, request_id, created_date)
+			SELECT gen_random_uuid(), gen_random_uuid(), now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
 		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
 			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, "checkout_history_swept_total"},
 		"patrons of forced releases": {`INSERT INTO check_out_lock_change (changed_date, kind, lock_id, lock_user_id)

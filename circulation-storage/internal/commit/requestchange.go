@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 // QueueStore changes requests that were placed, for the tenant in ctx. Each change is one
 // transaction that locks the queue and judges it by the method Decide of its argument.
 type QueueStore interface {
-	// ChangeRequest writes the request over the stored one, or deletes it. Faults: those of Decide.
+	// ChangeRequest writes the request over the stored one, or deletes it. A repeat with the same id
+	// changes nothing. Faults: those of Decide.
 	ChangeRequest(ctx context.Context, c RequestChange) error
 
 	// MoveRequest gives a request another item. A repeat gets the same answer. Faults: those of
@@ -28,12 +30,17 @@ type QueueStore interface {
 	// ExpireRequests closes the requests that have expired, of at most limit queues, and returns how
 	// many. Each queue is a transaction of its own.
 	ExpireRequests(ctx context.Context, limit int) (int, error)
+
+	// SweepRequestChanges deletes at most limit ids of changes that are a day old, and returns how
+	// many.
+	SweepRequestChanges(ctx context.Context, limit int) (int, error)
 }
 
 // RequestChange is an edit, a cancellation or a deletion of a request, from ParseRequestChange.
 type RequestChange struct {
+	ID         uuid.UUID // chosen by the caller; a repeat has the same one; Nil for none
 	RequestID  uuid.UUID
-	InstanceID uuid.UUID // as the caller saw it
+	InstanceID uuid.UUID // as the caller saw it; Nil for none
 	ItemID     uuid.UUID // as the caller saw it; Nil for none
 	// TitleLevel makes the requests of the instance the queue.
 	TitleLevel bool
@@ -51,9 +58,10 @@ func ParseRequestChange(body []byte) (RequestChange, error) {
 	}
 	request := doc.Object("request")
 	c := RequestChange{
-		RequestID: readID(request, "id"), InstanceID: readID(request, "instanceId"), ItemID: readID(request, "itemId"),
+		ID: readID(doc, "id"), RequestID: readID(request, "id"), InstanceID: readID(request, "instanceId"), ItemID: readID(request, "itemId"),
 		TitleLevel: doc["titleLevelRequests"] == true, Delete: doc["delete"] == true, request: request,
 	}
+	c.TitleLevel = c.TitleLevel && c.InstanceID != uuid.Nil // without an instance its item has the queue
 	request["id"] = c.RequestID.String()
 	return c, nil
 }
@@ -61,6 +69,7 @@ func ParseRequestChange(body []byte) (RequestChange, error) {
 // SeenRequest is what the transaction of a change read. It locked the instance before the item, and
 // the item before the queue.
 type SeenRequest struct {
+	Before  uuid.UUID      // the request of the committed change with the same id; Nil for none
 	Request records.Record // as stored; nil if there is none. It is locked if it is in the queue
 	Item    records.Record // nil if the request names none, or there is none
 	Queue   Queue          // the open requests of the item or, for TitleLevel or no item, of the instance
@@ -69,22 +78,30 @@ type SeenRequest struct {
 
 // ChangedQueue is what to write for a change of a queue.
 type ChangedQueue struct {
+	Repeated bool             // the change was committed before: nothing is written
 	Requests []records.Record // those that change
 	Items    []records.Record // those that change
 }
 
 // Decide judges a change. A request that is edited keeps what its queue, its item and its patron
 // decide; see keptByEdits. One that is closed or deleted leaves its queue, and the next ones move up.
-// Faults: NotFound, RequestChanged, Invalid.
+// A change that would close a closed request as it is already is a repeat. Faults: NotFound,
+// RequestChanged, Invalid.
 func (c RequestChange) Decide(ctx context.Context, seen SeenRequest) (ChangedQueue, error) {
 	switch {
+	case seen.Before != uuid.Nil && seen.Before != c.RequestID:
+		return ChangedQueue{}, newInvalid("id is already that of a change of another request", "id", c.ID.String())
+	case seen.Before != uuid.Nil:
+		return ChangedQueue{Repeated: true}, nil
 	case seen.Request == nil:
 		return ChangedQueue{}, newNoRequest(c.RequestID)
 	case c.Delete && !isOpenRequest(seen.Request):
 		return ChangedQueue{}, nil
+	case !isOpenRequest(seen.Request) && c.closesAs(seen.Request):
+		return ChangedQueue{Repeated: true}, nil
 	case !isOpenRequest(seen.Request):
 		return ChangedQueue{}, newAlreadyClosed(c.RequestID)
-	case readID(seen.Request, "instanceId") != c.InstanceID || readID(seen.Request, "itemId") != c.ItemID || indexOf(seen.Queue, seen.Request.ID()) < 0:
+	case c.isOutdated(seen):
 		return ChangedQueue{}, newRequestMoved(c.RequestID)
 	}
 	edited := c.editRequest(seen.Request)
@@ -104,6 +121,22 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenRequest) (ChangedQue
 	}
 	item, err := freeItem(ctx, seen.Now, seen.Item, rest)
 	return ChangedQueue{Requests: requests, Items: item}, err
+}
+
+// closesAs reports whether the closed request is what the change makes of it.
+func (c RequestChange) closesAs(stored records.Record) bool {
+	edited, is := c.editRequest(stored), clone(stored)
+	delete(edited, "metadata")
+	delete(is, "metadata")
+	return reflect.DeepEqual(edited, is)
+}
+
+// isOutdated reports whether the caller saw the request in another queue. One without an instance and
+// an item is in none.
+func (c RequestChange) isOutdated(seen SeenRequest) bool {
+	queued := c.InstanceID != uuid.Nil || c.ItemID != uuid.Nil
+	return readID(seen.Request, "instanceId") != c.InstanceID || readID(seen.Request, "itemId") != c.ItemID ||
+		queued && indexOf(seen.Queue, seen.Request.ID()) < 0
 }
 
 // keptByEdits are the properties that an edit leaves as they are stored: what the request is for,

@@ -46,6 +46,10 @@ func TestRequestChange_Decide(t *testing.T) {
 	)
 	three := []wish{{"a", of, 1, inTitle("")}, {"b", of, 2, inTitle("")}, {"c", of, 3, inTitle("")}}
 	mixed := []wish{{"a", of, 1, inTitle("")}, {"b", otherCopy, 2, inTitle("")}, {"c", unassigned, 3, inTitle("," + title)}}
+	stored := func(more string) string {
+		return inTitle(fmt.Sprintf(`,"holdingsRecordId":%[1]q,"pickupServicePointId":%[1]q,"requestDate":"2026-03-04T05:06:00Z","item":{"barcode":"b"},
+			"requestType":"Hold","requestLevel":"Item","fulfillmentPreference":"Hold Shelf","metadata":{"createdDate":"2026-03-04T05:06:00Z"},`, deskID) + more)
+	}
 	cancelled := map[string]any{"status": "Closed - Cancelled"}
 	tests := map[string]struct {
 		more    string
@@ -70,6 +74,8 @@ func TestRequestChange_Decide(t *testing.T) {
 		"delete the only page":              {more: deletes, queue: three[:1], item: "Paged", writes: "", freed: true},
 		"delete a closed one":               {more: deletes, queue: []wish{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, item: "Paged", writes: ""},
 		"closed before":                     {replace: cancelled, queue: []wish{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, code: fault.Invalid, says: "The Request has already been closed"},
+		"cancelled before":                  {replace: cancelled, queue: []wish{{"a", of, 0, stored(`"status":"Closed - Cancelled"`)}}, writes: ""},
+		"cancelled before by others":        {replace: cancelled, queue: []wish{{"a", of, 0, stored(`"status":"Closed - Cancelled","cancelledByUserId":"` + deskID.String() + `"`)}}, code: fault.Invalid, says: "already been closed"},
 		"moved before":                      {replace: cancelled, queue: []wish{{"a", otherCopy, 1, inTitle("")}}, code: fault.RequestChanged, says: "another item"},
 		"another title before":              {replace: cancelled, queue: []wish{{"a", of, 1, fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}}, code: fault.RequestChanged, says: "another item"},
 		"gone":                              {replace: cancelled, code: fault.NotFound, says: "There is no request"},

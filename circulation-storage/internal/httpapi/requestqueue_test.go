@@ -48,6 +48,13 @@ func TestRequestQueueRoutes_ChangeARequest(t *testing.T) {
 	if got, want := a.queue(t), "2 at 1, 3 at 2"; got != want {
 		t.Errorf("after a deletion: got %s, want %s", got, want)
 	}
+	ids := fmt.Sprintf(`{"id":%q,"instanceId":%q,"itemId":%q}`, holdID(2), otherLoanID, itemID)
+	wantRefusal(t, a.do(http.MethodPost, path, change(ids, `,"delete":false`)), 422, "request.requesterId is required")
+	wantRefusal(t, a.do(http.MethodPost, path, change(ids, `,"delete":true`)), 409, "is for another item now")
+	a.must(t, http.MethodPost, path, change(strings.Replace(ids, otherLoanID, titleID, 1), `,"delete":true`), http.StatusNoContent)
+	if got, want := a.queue(t), "3 at 1"; got != want {
+		t.Errorf("after a deletion by ids: got %s, want %s", got, want)
+	}
 }
 
 func TestRequestQueueRoutes_OrderAQueue(t *testing.T) {

@@ -20,9 +20,10 @@ const ExpiredQueuesSQL = expiredQueuesSQL
 
 // The sweeps of what is a day old.
 const (
-	SweepCheckInsSQL    = sweepCheckInsSQL
-	SweepLoanChangesSQL = sweepLoanChangesSQL
-	SweepKeysSQL        = sweepKeysSQL
+	SweepCheckInsSQL       = sweepCheckInsSQL
+	SweepLoanChangesSQL    = sweepLoanChangesSQL
+	SweepRequestChangesSQL = sweepRequestChangesSQL
+	SweepKeysSQL           = sweepKeysSQL
 )
 
 // CountOpenLoansSQL is the count of the limit.

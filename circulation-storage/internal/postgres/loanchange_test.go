@@ -373,9 +373,10 @@ func TestSweep_FindsOldRowsByAnIndex(t *testing.T) {
 	l.exec(`INSERT INTO {schema}.loan_change (id, loan_id) SELECT gen_random_uuid(), gen_random_uuid() FROM generate_series(1, 5000)`)
 	l.exec(`INSERT INTO {schema}.check_in (id, item_id, item) SELECT gen_random_uuid(), gen_random_uuid(), '{}' FROM generate_series(1, 5000)`)
 	l.exec(`INSERT INTO {schema}.check_out_request (key, body_hash, claim_id, lease_ms) SELECT g::text, '', gen_random_uuid(), 1000 FROM generate_series(1, 5000) g`)
-	l.exec(`ANALYZE {schema}.loan_change, {schema}.check_in, {schema}.check_out_request`)
+	l.exec(`INSERT INTO {schema}.request_change (id, request_id) SELECT gen_random_uuid(), gen_random_uuid() FROM generate_series(1, 5000)`)
+	l.exec(`ANALYZE {schema}.request_change, {schema}.loan_change, {schema}.check_in, {schema}.check_out_request`)
 	for index, statement := range map[string]string{
-		"loan_change_created_date_idx": postgres.SweepLoanChangesSQL, "check_in_created_date_idx": postgres.SweepCheckInsSQL,
+		"loan_change_created_date_idx": postgres.SweepLoanChangesSQL, "request_change_created_date_idx": postgres.SweepRequestChangesSQL, "check_in_created_date_idx": postgres.SweepCheckInsSQL,
 		"check_out_request_claimed_date_idx": postgres.SweepKeysSQL,
 	} {
 		rows, err := l.db.Pool().Query(l.ctx(), "EXPLAIN "+l.sql(statement), 500)

@@ -49,14 +49,18 @@ func explainWriteError(what string, err error, violation func(constraint string)
 	return fmt.Errorf("writing %s: %w", what, explainDangling(err))
 }
 
-// positionKey lets no two open requests of an item have the same position.
-const positionKey = "request_item_id_position_key"
+const (
+	// positionKey lets no two open requests of an item have the same position.
+	positionKey = "request_item_id_position_key"
+	// requestChangeKey lets each change of a request happen once.
+	requestChangeKey = "request_change_pkey"
+)
 
 // explainTakenPosition returns the fault for a queue whose position another
-// transaction gave to another request. This transaction runs again, and then sees that
-// request. It returns nil for any other error.
+// transaction gave to another request, or for a change that another one makes. This transaction runs
+// again, and then sees what the other wrote. It returns nil for any other error.
 func explainTakenPosition(err error) error {
-	if code, constraint := database.SQLState(err); code != database.UniqueViolation || constraint != positionKey {
+	if code, constraint := database.SQLState(err); code != database.UniqueViolation || constraint != positionKey && constraint != requestChangeKey {
 		return nil
 	}
 	return fault.Wrap(fmt.Errorf("%w: %w", errRunAgain, err), fault.RequestChanged,

@@ -13,7 +13,17 @@ import (
 
 var _ commit.QueueStore = (*CommitStore)(nil)
 
-const deleteRequestSQL = `DELETE FROM {schema}.request WHERE id = $1::uuid`
+const (
+	deleteRequestSQL = `DELETE FROM {schema}.request WHERE id = $1::uuid`
+
+	pastRequestChangeSQL = `SELECT request_id FROM {schema}.request_change WHERE id = $1::uuid`
+	addRequestChangeSQL  = `INSERT INTO {schema}.request_change (id, request_id) VALUES ($1::uuid, $2::uuid)`
+
+	sweepRequestChangesSQL = `
+WITH old AS (SELECT c.id FROM {schema}.request_change c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)
+DELETE FROM {schema}.request_change c USING old WHERE c.id = old.id AND ` + past + `
+RETURNING ` + notDurable
+)
 
 // ChangeRequest implements commit.QueueStore.
 func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange) error {
@@ -23,6 +33,12 @@ func (s *CommitStore) ChangeRequest(ctx context.Context, c commit.RequestChange)
 
 func writeChange(ctx context.Context, tx pgx.Tx, c commit.RequestChange, changed commit.ChangedQueue) (struct{}, error) {
 	var b batch
+	if changed.Repeated {
+		return struct{}{}, nil
+	}
+	if c.ID != uuid.Nil {
+		b.query(addRequestChangeSQL, []any{c.ID, c.RequestID})
+	}
 	if c.Delete {
 		b.query(deleteRequestSQL, []any{c.RequestID})
 	}
@@ -30,12 +46,14 @@ func writeChange(ctx context.Context, tx pgx.Tx, c commit.RequestChange, changed
 }
 
 // readRequest locks the instance too, so that changes of one title's requests come one after
-// another. It reads the request without a lock, because one that is not in the queue is refused.
+// another. It reads the request without a lock, because one that is not in the queue is refused. An
+// earlier change with the same id held the locks until its COMMIT, so it is looked for after them.
 func readRequest(ctx context.Context, tx pgx.Tx, c commit.RequestChange) (commit.SeenRequest, error) {
 	var seen commit.SeenRequest
 	var request json.RawMessage
 	var b batch
 	rows := b.lockRows(rowLocks{instanceID: c.InstanceID, itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel || c.ItemID == uuid.Nil})
+	b.query(pastRequestChangeSQL, []any{c.ID}, &seen.Before)
 	b.query(placedRequestSQL, []any{c.RequestID}, &seen.Now, &request)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenRequest{}, fmt.Errorf("reading the queue of a request: %w", err)
@@ -61,4 +79,9 @@ func writeQueue(ctx context.Context, tx pgx.Tx, b *batch, changed commit.Changed
 		return explainWriteError("a queue of requests", err, func(string) error { return nil })
 	}
 	return nil
+}
+
+// SweepRequestChanges implements commit.QueueStore.
+func (s *CommitStore) SweepRequestChanges(ctx context.Context, limit int) (int, error) {
+	return s.db.exec(ctx, s.db.pool, "sweeping changes of requests", sweepRequestChangesSQL, limit)
 }

@@ -68,8 +68,11 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.wantStates(queue, cancelled, notYet+"1", notYet+"2")
-			if err := l.cancel(queue[0], titles); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "already been closed") {
+			if err := l.cancel(queue[0], titles); err != nil {
 				t.Errorf("the same again: got %v", err)
+			}
+			if err := l.changeRequest(queue[0], "", notYet[:len(notYet)-1], "Closed - Unfilled"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "already been closed") {
+				t.Errorf("another end: got %v", err)
 			}
 			if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'patronComments' = 'soon'`); n != 1 {
 				t.Error("the edit is lost")
@@ -116,7 +119,8 @@ func TestChangeRequest_BesideOtherCommits(t *testing.T) {
 					case 2:
 						return l.changeRequest(queue[2], fmt.Sprintf(`,"delete":true,"titleLevelRequests":%t`, titles), "", "")
 					default:
-						return l.cancel(queue[3], titles) // one of three
+						return l.changeRequest(queue[3], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), // one of three
+							`"Open - Not yet filled"`, fmt.Sprintf(`"Closed - Cancelled","cancelledByUserId":%q`, uuid.New()))
 					}
 				})
 				// The new request judges the item before or after it is lent.
@@ -155,5 +159,58 @@ func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		l.wantStates(queue, "Closed - Cancelled", notYet+"1")
+	}
+}
+
+// A change that is sent again changes nothing, also after others changed the request.
+func TestChangeRequest_OnceForEachID(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	of := l.addTitle(1)
+	queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+	edit := func(id uuid.UUID, r request, comment string) error {
+		return l.changeRequest(r, fmt.Sprintf(`,"id":%q`, id), `"future"`, `"patronComments":"`+comment+`","future"`)
+	}
+	first := uuid.New()
+	for _, change := range []error{edit(first, queue[0], "first"), edit(uuid.New(), queue[0], "second"), edit(first, queue[0], "first")} {
+		if change != nil {
+			t.Fatal(change)
+		}
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.request WHERE jsonb->>'patronComments' = 'second'`); n != 1 {
+		t.Error("the repeat replaced a later edit")
+	}
+	if err := edit(first, queue[1], "x"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "change of another request") {
+		t.Errorf("another request with the id: got %v", err)
+	}
+	id := uuid.New()
+	if got := race(rivals, func(int) error { return l.changeRequest(queue[0], fmt.Sprintf(`,"id":%q,"delete":true`, id), "", "") }); got[""] != rivals {
+		t.Errorf("one deletion sent %d times: got %v, want success each time", rivals, got)
+	}
+	l.wantStates(queue[1:], notYet+"1")
+	if err := l.changeRequest(queue[0], `,"delete":true`, "", ""); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another deletion: got %v", err)
+	}
+}
+
+// Nothing locks a request without an instance and an item. Its deletions meet at the id of the change.
+func TestChangeRequest_DeletesARequestForNothing(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	r := request{id: uuid.New(), by: uuid.New()}
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::text, 'status', 'Open - Not yet filled'))`, r.id)
+	id := uuid.New()
+	got := race(rivals, func(int) error {
+		c, err := commit.ParseRequestChange(fmt.Appendf(nil, `{"id":%q,"request":{"id":%q},"titleLevelRequests":true,"delete":true}`, id, r.id))
+		if err != nil {
+			return err
+		}
+		return l.commits.ChangeRequest(l.ctx(), c)
+	})
+	if got[""] != rivals {
+		t.Errorf("got %v, want success each time", got)
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.request`); n != 0 {
+		t.Error("the request is there")
 	}
 }

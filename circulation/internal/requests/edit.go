@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -15,7 +18,8 @@ import (
 
 // Keeper keeps requests that were placed. Each change is wholly or not at all.
 type Keeper interface {
-	// ChangeRequest edits, closes or deletes a request. Faults: NotFound, RequestChanged, Invalid.
+	// ChangeRequest edits, closes or deletes a request. A repeat with the same id changes nothing.
+	// Faults that say it did not happen: NotFound, RequestChanged, Invalid.
 	ChangeRequest(ctx context.Context, c schemas.RequestChange) error
 	// MoveRequest gives a request another item. A repeat gets the same answer. Faults that say it did
 	// not happen: NotFound, ItemChanged, LoanChanged, RequestChanged, Invalid.
@@ -68,7 +72,8 @@ func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
 	})
 }
 
-// Delete removes a request. The rest of its queue and its item change as if it was cancelled.
+// Delete removes a request, also one that no longer fits its schema. The rest of its queue and its
+// item change as if it was cancelled.
 // Faults: NotFound; RequestChanged if the request keeps changing.
 func (s *Service) Delete(ctx context.Context, id string) error {
 	return repeatChanged(func() error {
@@ -79,7 +84,13 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		if !found {
 			return newNoRequest(id)
 		}
-		return s.sendChange(ctx, stored, true)
+		ids := map[string]any{"id": id}
+		for _, key := range [...]string{"instanceId", "itemId"} {
+			if text, ok := stored[key].(string); ok {
+				ids[key] = text
+			}
+		}
+		return s.sendChange(ctx, ids, true)
 	})
 }
 
@@ -110,10 +121,11 @@ func (s *Service) readStored(ctx context.Context, id string) (map[string]any, bo
 
 // edit sends the request as the client wants it, completed with what the client left out.
 func (s *Service) edit(ctx context.Context, doc, stored map[string]any) error {
-	if !isOpen(stored) {
+	wrong := checkFixed(doc, stored)
+	if !isOpen(stored) && (len(wrong) > 0 || doc["status"] != stored["status"]) { // storage judges whether it is a repeat
 		return fault.Validation(newAlreadyClosed(fmt.Sprint(stored["id"])))
 	}
-	if err := checkFixed(doc, stored).Err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return err
 	}
 	edited := maps.Clone(doc)
@@ -174,6 +186,8 @@ func (s *Service) checkPickup(ctx context.Context, doc map[string]any) (err erro
 	return w.judgePickup(f).Err()
 }
 
+// sendChange sends the change until its outcome is known: storage recognises its id. From here on
+// the client's connection does not matter.
 func (s *Service) sendChange(ctx context.Context, doc map[string]any, deletes bool) error {
 	titles, err := s.Library.TitleLevelRequests(ctx)
 	if err != nil {
@@ -183,7 +197,15 @@ func (s *Service) sendChange(ctx context.Context, doc map[string]any, deletes bo
 	if err != nil {
 		return fmt.Errorf("writing the request: %w", err)
 	}
-	return s.Keeper.ChangeRequest(ctx, schemas.RequestChange{Request: raw, TitleLevel: titles, Delete: deletes})
+	if err := ctx.Err(); err != nil {
+		return err // nothing is written for a client that left
+	}
+	change := schemas.RequestChange{ID: uuid.NewString(), Request: raw, TitleLevel: titles, Delete: deletes}
+	send := func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Keeper.ChangeRequest(ctx, change) }
+	_, err = library.FinishCommit(ctx, send, func(err error) {
+		s.Log.WarnContext(ctx, "outcome of the change of a request unknown; sending it again", "change_id", change.ID, "request_id", doc["id"], "err", err)
+	})
+	return err
 }
 
 // DeleteMatching deletes the requests that match a CQL query, and leaves queues and items as they

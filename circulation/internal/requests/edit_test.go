@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/jsonschema"
 )
 
 // fakeKeeper notes changes of requests.
@@ -17,6 +18,8 @@ type fakeKeeper struct {
 	changes []schemas.RequestChange
 	answers []error // of changes; afterwards they succeed
 	query   string
+
+	onChange func() // nil for nothing
 
 	queue []json.RawMessage // of the item or the title with the id wishID
 	order schemas.QueueOrder
@@ -58,8 +61,14 @@ func (k *fakeKeeper) nextAnswer() (err error) {
 	return err
 }
 
-func (k *fakeKeeper) ChangeRequest(_ context.Context, c schemas.RequestChange) error {
+func (k *fakeKeeper) ChangeRequest(ctx context.Context, c schemas.RequestChange) error {
 	k.changes = append(k.changes, c)
+	if k.onChange != nil {
+		k.onChange()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return k.nextAnswer()
 }
 
@@ -150,6 +159,61 @@ func TestEdit_RefusesAClosedRequestFirst(t *testing.T) {
 	}
 }
 
+// A client that got no answer cancels the request again. Storage judges whether it is the same.
+func TestEdit_SendsARepeatedCancellation(t *testing.T) {
+	t.Parallel()
+	k, l := &fakeKeeper{}, newStored()
+	l.stored = strings.Replace(l.stored, "Open - Not yet filled", "Closed - Cancelled", 1)
+	if err := k.service(l).Edit(t.Context(), wishID, []byte(`{"status":"Closed - Cancelled"}`)); err != nil || len(k.changes) != 1 {
+		t.Errorf("got %v, sent %d changes", err, len(k.changes))
+	}
+}
+
+func TestChanges_AreSentAgainUntilTheOutcomeIsKnown(t *testing.T) {
+	t.Parallel()
+	lost, closed := fault.New(fault.Unavailable, "no answer"), fault.New(fault.Invalid, "closed")
+	for name, tt := range map[string]struct {
+		answers []error
+		want    error
+		tries   int
+	}{
+		"answers were lost": {answers: []error{lost, fault.New(fault.Timeout, "late")}, tries: 3},
+		"refused later":     {answers: []error{lost, closed}, want: closed, tries: 2},
+	} {
+		for kind, change := range map[string]func(*requests.Service) error{
+			"edit":   func(s *requests.Service) error { return s.Edit(t.Context(), wishID, body(t, nil)) },
+			"delete": func(s *requests.Service) error { return s.Delete(t.Context(), wishID) },
+		} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				k := &fakeKeeper{answers: tt.answers}
+				if err := change(k.service(newStored())); !errors.Is(err, tt.want) || len(k.changes) != tt.tries {
+					t.Fatalf("got %v after %d tries, want %v after %d", err, len(k.changes), tt.want, tt.tries)
+				}
+				for _, sent := range k.changes {
+					if sent.ID == "" || sent.ID != k.changes[0].ID {
+						t.Errorf("the repeat has the id %q, want %q", sent.ID, k.changes[0].ID)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A client leaves while the change is written, and another one before.
+func TestChanges_OfAClientThatLeaves(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	k := &fakeKeeper{onChange: leave, answers: []error{fault.New(fault.Unavailable, "no answer")}}
+	s := k.service(newStored())
+	if err := s.Delete(ctx, wishID); err != nil || len(k.changes) != 2 {
+		t.Errorf("got %v after %d tries, want success after 2", err, len(k.changes))
+	}
+	if err := s.Delete(ctx, wishID); !errors.Is(err, context.Canceled) || len(k.changes) != 2 {
+		t.Errorf("got %v, want nothing sent for a client that left", err)
+	}
+}
+
 func TestEdit_PlacesAnUnknownRequest(t *testing.T) {
 	t.Parallel()
 	k, l := &fakeKeeper{}, newLibrary()
@@ -182,8 +246,13 @@ func TestChanges_ReadAChangedRequestAgain(t *testing.T) {
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	k := &fakeKeeper{}
-	if err := k.service(newStored()).Delete(t.Context(), wishID); err != nil || len(k.changes) != 1 || !k.changes[0].Delete {
+	odd := newStored()
+	odd.stored = strings.NewReplacer(`"Hold Shelf"`, `"Drone"`, `"requestLevel":"Item"`, `"requestLevel":5`).Replace(odd.stored)
+	if err := k.service(odd).Delete(t.Context(), wishID); err != nil || len(k.changes) != 1 || !k.changes[0].Delete {
 		t.Errorf("got %v, %+v", err, k.changes)
+	}
+	if err := jsonschema.Validate("request-change", encode(t, k.changes[0])); err != nil {
+		t.Errorf("storage refuses the deletion of a request that does not fit its schema: %v", err)
 	}
 	if err := k.service(newStored()).Delete(t.Context(), otherID); !fault.Is(err, fault.NotFound) || len(k.changes) != 1 {
 		t.Errorf("an unknown one: got %v", err)
@@ -192,4 +261,13 @@ func TestDelete(t *testing.T) {
 	if err := k.service(newStored()).DeleteMatching(t.Context(), "id==x"); err == nil || k.query != "id==x" {
 		t.Errorf("got %v for the query %q", err, k.query)
 	}
+}
+
+func encode(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -39,7 +40,7 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	if order.Queue, err = sent.listPlaces(queue); err != nil {
 		return nil, err
 	}
-	ordered, err := s.Keeper.OrderQueue(ctx, order)
+	ordered, err := s.sendOrder(ctx, order)
 	switch {
 	case fault.Is(err, fault.RequestChanged):
 		return nil, fault.Validation(fault.Refusal("", schemas.QueueOutdated))
@@ -47,6 +48,18 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 		return nil, fault.Wrap(err, fault.NotFound, "%s record with ID %q cannot be found", kind, id)
 	}
 	return ordered.Requests, err
+}
+
+// sendOrder sends the order until its outcome is known: storage recognises a queue that has it. From
+// here on the client's connection does not matter.
+func (s *Service) sendOrder(ctx context.Context, order schemas.QueueOrder) (schemas.OrderedQueue, error) {
+	if err := ctx.Err(); err != nil {
+		return schemas.OrderedQueue{}, err // nothing is written for a client that left
+	}
+	send := func(ctx context.Context) (schemas.OrderedQueue, error) { return s.Keeper.OrderQueue(ctx, order) }
+	return library.FinishCommit(ctx, send, func(err error) {
+		s.Log.WarnContext(ctx, "outcome of the order of a queue unknown; sending it again", "item_id", order.ItemID, "instance_id", order.InstanceID, "err", err)
+	})
 }
 
 // checkTitles refuses the queue of an item while its title has one, and the other way round.

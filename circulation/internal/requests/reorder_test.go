@@ -32,6 +32,7 @@ func TestReorder(t *testing.T) {
 		"no id":                {body: `{"reorderedQueue":[{"id":"x","newPosition":1}]}`, code: fault.Invalid, says: "reorderedQueue[0].id must be a UUID"},
 		"no JSON":              {body: `{`, code: fault.Malformed},
 		"another order before": {body: body, answer: fault.New(fault.RequestChanged, "read it again"), code: fault.Invalid, says: schemas.QueueOutdated},
+		"an answer was lost":   {body: body, answer: fault.New(fault.Unavailable, "no answer")},
 		"an empty queue":       {body: body, answer: errNone, code: fault.NotFound, says: `Item record with ID "` + titleID + `" cannot be found`},
 	}
 	for name, tt := range tests {
