@@ -133,14 +133,43 @@ func (q Queue) renumber() Queue {
 	return q
 }
 
-// assignItem returns a copy of the request that names the item.
+// assignItem returns a copy of the request that names the item, and has copies of its fields.
 func assignItem(request, item records.Record) records.Record {
 	request = clone(request)
+	if readID(request, "itemId") != readID(item, "id") {
+		copyItem(request, item)
+	}
 	request["itemId"] = item.ID()
 	if holdings := item.Text("holdingsRecordId"); holdings != "" {
 		request["holdingsRecordId"] = holdings
 	}
 	return request
+}
+
+// copyItem replaces the copies of another item by which requests are shown and searched.
+func copyItem(request, item records.Record) {
+	copied, searched := map[string]any{}, map[string]any{}
+	set := func(into map[string]any, key, text string) {
+		if text != "" {
+			into[key] = text
+		}
+	}
+	set(copied, "barcode", item.Text("barcode"))
+	set(copied, "itemEffectiveLocationId", item.Text("effectiveLocationId"))
+	set(copied, "loanTypeId", cmp.Or(item.Text("temporaryLoanTypeId"), item.Text("permanentLoanTypeId")))
+	set(searched, "shelvingOrder", item.Text("effectiveShelvingOrder"))
+	set(searched, "pickupServicePointName", request.Text("searchIndex.pickupServicePointName"))
+	parts := map[string]any{}
+	for _, part := range [...]string{"callNumber", "prefix", "suffix"} {
+		set(parts, part, item.Text("effectiveCallNumberComponents."+part))
+	}
+	if len(parts) > 0 {
+		searched["callNumberComponents"] = parts
+	}
+	request["item"] = copied
+	if delete(request, "searchIndex"); len(searched) > 0 {
+		request["searchIndex"] = searched
+	}
 }
 
 // completeRequests returns the requests that differ from the stored ones, ready to be

@@ -217,8 +217,11 @@ func TestDecide_WritesChangedRequests(t *testing.T) {
 	const at = "2026-03-04T05:06:07.089+00:00"
 	metadata := fmt.Sprintf(`"metadata":{"createdDate":%[1]q,"createdByUserId":%[2]q,"updatedDate":%[1]q,"updatedByUserId":%[2]q}`, at, staffID)
 	item := storedItem(t, "Available")
-	own := wish{"a", unassigned, 1, mine(`,"requestLevel":"Title","holdShelfExpirationDate":"2020-01-01T00:00:00Z","vendor":[1.50]`)}
-	base := fmt.Sprintf(`"id":%q,"requesterId":%q,"requestLevel":"Title","name":"a","vendor":[1.5],"itemId":%q,"holdingsRecordId":%q,%s`,
+	item["permanentLoanTypeId"], item["effectiveShelvingOrder"], item["effectiveCallNumberComponents"] = "t", "QA 11", map[string]any{"callNumber": "QA 1"}
+	own := wish{"a", unassigned, 1, mine(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old","pickupServicePointName":"Desk"},"requestLevel":"Title","holdShelfExpirationDate":"2020-01-01T00:00:00Z","vendor":[1.50]`)}
+	base := fmt.Sprintf(`"id":%q,"requesterId":%q,"requestLevel":"Title","name":"a","vendor":[1.5],"itemId":%q,"holdingsRecordId":%q,%s,
+		"item":{"barcode":"1","itemEffectiveLocationId":"e","loanTypeId":"t"},
+		"searchIndex":{"callNumberComponents":{"callNumber":"QA 1"},"shelvingOrder":"QA 11","pickupServicePointName":"Desk"}`,
 		wishID("a"), patronID, itemID, deskID, metadata)
 
 	out, err := commit.ParseCheckOut(body(t, map[string]any{"requestId": wishID("a"), "titleLevelRequests": true, "sessionId": deskID}))

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -143,7 +144,7 @@ func (c RequestChange) isOutdated(seen SeenRequest) bool {
 // its place, and the copies of other records.
 var keptByEdits = [...]string{
 	"instanceId", "itemId", "holdingsRecordId", "requesterId", "requestType", "requestLevel", "position", "ecsRequestPhase",
-	"item", "instance", "requester", "proxy", "searchIndex", "printDetails", "awaitingPickupRequestClosedDate",
+	"item", "instance", "requester", "printDetails", "awaitingPickupRequestClosedDate",
 }
 
 // editRequest returns the stored request as edited. Only a closed status replaces the stored one:
@@ -157,13 +158,33 @@ func (c RequestChange) editRequest(stored records.Record) records.Record {
 	if edited["holdShelfExpirationDate"] == nil {
 		kept = append(slices.Clone(kept), "holdShelfExpirationDate")
 	}
+	if readID(edited, "proxyUserId") == readID(stored, "proxyUserId") {
+		kept = append(slices.Clone(kept), "proxy")
+	}
 	for _, key := range kept {
 		delete(edited, key)
 		if value, ok := stored[key]; ok {
 			edited[key] = value
 		}
 	}
+	keepSearched(edited, stored)
 	return edited
+}
+
+// keepSearched keeps the fields that searches compare, except the name of another pickup place.
+func keepSearched(edited, stored records.Record) {
+	const place = "pickupServicePointName"
+	searched := map[string]any{}
+	maps.Copy(searched, stored.Object("searchIndex"))
+	if readID(edited, "pickupServicePointId") != readID(stored, "pickupServicePointId") {
+		delete(searched, place)
+		if name := edited.Text("searchIndex." + place); name != "" {
+			searched[place] = name
+		}
+	}
+	if delete(edited, "searchIndex"); len(searched) > 0 {
+		edited["searchIndex"] = searched
+	}
 }
 
 // leave returns the others of the request's queue, moved up, in the order of their positions. The

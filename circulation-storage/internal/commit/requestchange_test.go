@@ -107,6 +107,38 @@ func TestRequestChange_Decide(t *testing.T) {
 	}
 }
 
+// An edit replaces the copies of what it changes, and no others.
+func TestRequestChange_ReplacesCopies(t *testing.T) {
+	t.Parallel()
+	stored := queue(t, wish{"a", itemID.String(), 1, inTitle(fmt.Sprintf(`,"proxyUserId":%q,"proxy":{"barcode":"old"},"pickupServicePointId":%q,
+		"searchIndex":{"shelvingOrder":"s","pickupServicePointName":"old"}`, otherID, deskID))})
+	sent := map[string]any{"proxy": map[string]any{"barcode": "new"}, "searchIndex": map[string]any{"pickupServicePointName": "new", "shelvingOrder": "forged"}}
+	for name, tt := range map[string]struct {
+		replace map[string]any
+		want    string
+	}{
+		"nothing":       {map[string]any{"proxyUserId": otherID}, "old s old"},
+		"another proxy": {map[string]any{"proxyUserId": patronID}, "new s old"},
+		"another place": {map[string]any{"proxyUserId": otherID, "pickupServicePointId": otherCopy}, "old s new"},
+		"no proxy":      {map[string]any{"proxy": nil}, " s old"},
+	} {
+		maps.Copy(tt.replace, map[string]any{"searchIndex": sent["searchIndex"]})
+		if _, none := tt.replace["proxy"]; none {
+			delete(tt.replace, "proxy")
+		} else {
+			tt.replace["proxy"] = sent["proxy"]
+		}
+		got, err := change(t, "", tt.replace).Decide(ctx(t), commit.SeenRequest{Request: stored[0], Queue: stored, Now: now})
+		if err != nil || len(got.Requests) != 1 {
+			t.Fatalf("%s: got %+v, %v", name, got, err)
+		}
+		r := got.Requests[0]
+		if copies := r.Text("proxy.barcode") + " " + r.Text("searchIndex.shelvingOrder") + " " + r.Text("searchIndex.pickupServicePointName"); copies != tt.want {
+			t.Errorf("%s: got %q, want %q", name, copies, tt.want)
+		}
+	}
+}
+
 // An edit was made from what the client read, so the rest is as it is stored now.
 func TestRequestChange_KeepsWhatOthersDecide(t *testing.T) {
 	t.Parallel()

@@ -57,9 +57,10 @@ func (m RequestMove) Decide(ctx context.Context, seen SeenMove) (Moved, error) {
 	}
 	request := assignItem(seen.Request, seen.find(m.To.ItemID))
 	request["requestType"] = m.To.request.Text("requestType")
-	delete(request, "item")
-	if copied := m.To.request.Object("item"); copied != nil {
-		request["item"] = m.To.request["item"]
+	for _, key := range [...]string{"item", "searchIndex"} {
+		if copied, ok := m.To.request[key]; ok { // with the names of the location and the pickup place
+			request[key] = copied
+		}
 	}
 	delete(request, "position")
 	after := seen.Queue.leave(seen.Request, m.To.TitleLevel)

@@ -105,6 +105,24 @@ func statuses(items []records.Record) string {
 	return strings.Join(all, " ")
 }
 
+func TestRequestMove_CopiesTheNewItem(t *testing.T) {
+	t.Parallel()
+	q := queue(t, wish{"new", otherCopy, 1, inTitle(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old"}`)})
+	for name, tt := range map[string]struct {
+		replace map[string]any
+		want    string
+	}{
+		"as sent":     {map[string]any{"request.item": map[string]any{"barcode": "1", "itemEffectiveLocationName": "Main"}, "request.searchIndex": map[string]any{"shelvingOrder": "QA"}}, "1 Main QA"},
+		"by the item": {nil, "1  "},
+	} {
+		got, err := move(t, tt.replace).Decide(ctx(t), commit.SeenMove{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Now: now})
+		r := got.Placed.Request
+		if copies := r.Text("item.barcode") + " " + r.Text("item.itemEffectiveLocationName") + " " + r.Text("searchIndex.shelvingOrder"); err != nil || copies != tt.want {
+			t.Errorf("%s: got %q, %v, want %q", name, copies, err, tt.want)
+		}
+	}
+}
+
 // A recall that is moved to an item on loan recalls its loan.
 func TestRequestMove_RecallsTheLoan(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,7 @@ type Item struct {
 	Chronology                         string         `json:"chronology"`
 	DisplaySummary                     string         `json:"displaySummary"`
 	CallNumber                         CallNumber     `json:"effectiveCallNumberComponents"`
+	ShelvingOrder                      string         `json:"effectiveShelvingOrder"`
 	InTransitDestinationServicePointID string         `json:"inTransitDestinationServicePointId"`
 	LastCheckIn                        map[string]any `json:"lastCheckIn"`
 
@@ -90,10 +91,17 @@ type Instance struct {
 	HRID         string        `json:"hrid"`
 	Title        string        `json:"title"`
 	Contributors []Contributor `json:"contributors"`
+	Identifiers  []Identifier  `json:"identifiers"`
 
 	Editions             []string      `json:"editions"`
 	PhysicalDescriptions []string      `json:"physicalDescriptions"`
 	Publication          []Publication `json:"publication"`
+}
+
+// Identifier is an ISBN or another number of a title.
+type Identifier struct {
+	TypeID string `json:"identifierTypeId"`
+	Value  string `json:"value"`
 }
 
 // Publication is when an edition of a title appeared.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -141,10 +142,8 @@ func (s *Service) edit(ctx context.Context, doc, stored map[string]any) error {
 	if err := jsonschema.Check("request", edited); err != nil {
 		return err
 	}
-	if isOpen(edited) {
-		if err := s.checkPickup(ctx, edited); err != nil {
-			return err
-		}
+	if err := s.judgeEdit(ctx, edited, stored); err != nil {
+		return err
 	}
 	return s.sendChange(ctx, edited, false)
 }
@@ -171,19 +170,36 @@ func checkFixed(doc, stored map[string]any) (wrong fault.List) {
 	return wrong
 }
 
-// checkPickup refuses a place at which the patron cannot fetch the item.
-func (s *Service) checkPickup(ctx context.Context, doc map[string]any) (err error) {
-	w := wish{doc: doc}
-	w.record.ID, _ = doc["id"].(string)
-	w.record.PickupServicePointID, _ = doc["pickupServicePointId"].(string)
-	w.record.FulfillmentPreference, _ = doc["fulfillmentPreference"].(string)
-	var f facts
-	if w.record.PickupServicePointID != "" {
-		if f.pickup, f.pickable, err = fault.Found(s.Library.PickupPoint(ctx, w.record.PickupServicePointID)); err != nil {
-			return err
-		}
+// judgeEdit refuses another proxy who may not act for the patron, and a place at which the patron
+// cannot fetch the item. It adds the copies of both.
+func (s *Service) judgeEdit(ctx context.Context, edited, stored map[string]any) error {
+	w := wish{doc: edited}
+	var err error
+	if w.record, err = readQueued(edited); err != nil {
+		return err
 	}
-	return w.judgePickup(f).Err()
+	w.proxyID, _ = edited["proxyUserId"].(string)
+	var f facts
+	g, gctx := errgroup.WithContext(ctx)
+	library.FindInto(gctx, g, &f.pickup, &f.pickable, w.record.PickupServicePointID, s.Library.PickupPoint)
+	s.readProxy(gctx, g, w, &f)
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("reading what an edit is judged by: %w", err)
+	}
+	var wrong fault.List
+	if before, _ := stored["proxyUserId"].(string); !strings.EqualFold(w.proxyID, before) {
+		wrong = w.judgeProxy(f, s.Now())
+	}
+	if isOpen(edited) {
+		wrong = append(wrong, w.judgePickup(f)...)
+	}
+	if f.proxy.ID != "" {
+		edited["proxy"] = copyPatron(f.proxy)
+	}
+	if searched := f.copySearched(); len(searched) > 0 {
+		edited["searchIndex"] = searched
+	}
+	return wrong.Err()
 }
 
 // sendChange sends the change until its outcome is known: storage recognises its id. From here on

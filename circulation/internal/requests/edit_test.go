@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -50,7 +51,7 @@ func newStored() *fakeLibrary {
 	l.stored = `{"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","itemId":"` + bookID + `",
 		"holdingsRecordId":"` + shelfID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-03-01T10:00:00Z",
 		"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","position":1,
-		"patronComments":"old","item":{"barcode":"book"}}`
+		"patronComments":"old","item":{"barcode":"book"},"searchIndex":{"shelvingOrder":"old"}}`
 	return l
 }
 
@@ -93,9 +94,20 @@ func TestEdit_SendsTheWholeRequest(t *testing.T) {
 	)
 	tests := map[string]struct {
 		titles     bool
+		change     func(*fakeLibrary)
 		body, want string
 	}{
-		"another place":        {body: `{"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`},
+		"another place": {body: `{"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","searchIndex":{"pickupServicePointName":"Main desk"}}`},
+		"another proxy": {
+			change: func(l *fakeLibrary) { l.proxied = []library.ProxyRelation{{Status: "Active"}} },
+			body:   `{"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `"}`,
+			want:   `{` + open + `,"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `","proxy":{"barcode":"ben"}}`,
+		},
+		"the same proxy, no relation any more": {
+			change: func(l *fakeLibrary) { l.stored = strings.Replace(l.stored, "{", `{"proxyUserId":"`+benID+`",`, 1) },
+			body:   `{"fulfillmentPreference":"Delivery","proxyUserId":"` + strings.ToUpper(benID) + `"}`,
+			want:   `{` + open + `,"fulfillmentPreference":"Delivery","proxyUserId":"` + strings.ToUpper(benID) + `"}`,
+		},
 		"to be brought":        {titles: true, body: `{"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T08:00:00Z","deliveryAddressTypeId":"` + otherID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Delivery","requestExpirationDate":"2026-05-01T23:59:59.000Z","deliveryAddressTypeId":"` + otherID + `"}`},
 		"as the client has it": {body: `{` + strings.ToUpper(`"x":"`+bookID) + `","itemId":"` + strings.ToUpper(bookID) + `","fulfillmentPreference":"Delivery","position":7,"item":{"barcode":"x"},"requester":{},"loan":{},"patronComments":"new"}`, want: `{` + strings.Replace(open, bookID, strings.ToUpper(bookID), 1) + `,"X":"` + strings.ToUpper(bookID) + `","fulfillmentPreference":"Delivery","patronComments":"new"}`},
 		"cancelled, no such desk any more": {
@@ -107,7 +119,9 @@ func TestEdit_SendsTheWholeRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k, l := &fakeKeeper{}, newStored()
-			l.Titles = tt.titles
+			if l.Titles = tt.titles; tt.change != nil {
+				tt.change(l)
+			}
 			if err := k.service(l).Edit(t.Context(), wishID, []byte(tt.body)); err != nil || len(k.changes) != 1 {
 				t.Fatalf("got %v, sent %d changes", err, len(k.changes))
 			}
@@ -135,6 +149,9 @@ func TestEdit_Refusals(t *testing.T) {
 		"another level":       {body: `{"requestLevel":"Title"}`, code: fault.Invalid, says: "requestLevel of a request cannot be changed"},
 		"no date":             {body: `{"requestExpirationDate":"soon"}`, code: fault.Invalid, says: "requestExpirationDate"},
 		"nowhere to fetch it": {body: `{}`, code: fault.Invalid, says: "require a Pickup service point"},
+		"no such proxy":       {body: `{"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `"}`, code: fault.Invalid, says: "proxyUserId is not valid"},
+		"cancelled, no proxy": {body: `{"status":"Closed - Cancelled","proxyUserId":"` + benID + `"}`, code: fault.Invalid, says: "proxyUserId is not valid"},
+		"a proxy for oneself": {body: `{"fulfillmentPreference":"Delivery","proxyUserId":"` + annID + `"}`, code: fault.Invalid, says: "User cannot be proxy for themselves"},
 		"no such desk":        {body: `{"pickupServicePointId":"` + otherID + `"}`, code: fault.Invalid, says: "Pickup service point does not exist"},
 	}
 	for name, tt := range tests {

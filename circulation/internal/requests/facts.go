@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -32,10 +33,12 @@ type facts struct {
 	titled   bool // the instance was found
 	pickup   library.ServicePoint
 	pickable bool // the pickup service point was found
-	loan     openLoan
-	proxy    library.User // zero for none
-	proxied  []library.ProxyRelation
-	policy   policy.RequestPolicy // zero unless there are patron and item
+	// retrieval is the primary service point of the item's location; zero for none.
+	retrieval library.ServicePoint
+	loan      openLoan
+	proxy     library.User // zero for none
+	proxied   []library.ProxyRelation
+	policy    policy.RequestPolicy // zero unless there are patron and item
 }
 
 // openLoan is the open loan of the item; zero for none.
@@ -68,13 +71,8 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 	} else {
 		library.FindInto(gctx, g, &f.instance, &f.titled, w.record.InstanceID, s.Library.Instance)
 	}
-	if w.proxyID != "" {
-		library.FindInto(gctx, g, &f.proxy, new(bool), w.proxyID, s.Library.User)
-		g.Go(func() (err error) {
-			f.proxied, err = s.Library.ProxyRelations(gctx, w.record.RequesterID, w.proxyID)
-			return err
-		})
-	}
+	library.FindInto(gctx, g, &f.retrieval, new(bool), f.records.Copy.Location.PrimaryServicePoint, s.Library.PickupPoint)
+	s.readProxy(gctx, g, w, &f)
 	if f.records.OnLoan {
 		g.Go(func() error { return s.readLoan(gctx, &f) })
 	}
@@ -85,6 +83,18 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
 	}
 	return f, nil
+}
+
+// readProxy adds calls to the group that read who requests for the patron.
+func (s *Service) readProxy(ctx context.Context, g *errgroup.Group, w wish, f *facts) {
+	if w.proxyID == "" {
+		return
+	}
+	library.FindInto(ctx, g, &f.proxy, new(bool), w.proxyID, s.Library.User)
+	g.Go(func() (err error) {
+		f.proxied, err = s.Library.ProxyRelations(ctx, w.record.RequesterID, w.proxyID)
+		return err
+	})
 }
 
 // readLoan reads the open loan of the item. A loan that was closed meanwhile is none: the commit
@@ -126,12 +136,16 @@ func (w wish) makePlacement(f facts) (schemas.Placement, error) {
 	if f.proxy.ID != "" {
 		doc["proxy"] = copyPatron(f.proxy)
 	}
-	doc["instance"] = map[string]any{"title": f.instance.Title}
+	doc["instance"] = leaveOutEmpty(map[string]any{"title": f.instance.Title, "identifiers": f.instance.Identifiers})
+	delete(doc, "searchIndex")
+	if searched := f.copySearched(); len(searched) > 0 {
+		doc["searchIndex"] = searched
+	}
 	p := schemas.Placement{TitleLevel: f.records.Queue.TitleLevel}
 	delete(doc, "holdingsRecordId")
 	if item := f.records.Copy.Item; f.records.ItemFound {
 		doc["itemId"], doc["holdingsRecordId"] = item.ID, item.HoldingsRecordID
-		doc["item"] = map[string]any{"barcode": item.Barcode}
+		doc["item"] = f.copyItem()
 		p.ItemVersion = &item.Version
 	}
 	var err error
@@ -143,7 +157,29 @@ func (w wish) makePlacement(f facts) (schemas.Placement, error) {
 
 // copyPatron returns the fields of a patron that a request has copies of.
 func copyPatron(u library.User) map[string]any {
-	copied := map[string]any{"lastName": u.Personal.LastName, "firstName": u.Personal.FirstName, "barcode": u.Barcode}
-	maps.DeleteFunc(copied, func(_ string, v any) bool { return v == "" })
+	return leaveOutEmpty(map[string]any{
+		"lastName": u.Personal.LastName, "firstName": u.Personal.FirstName, "middleName": u.Personal.MiddleName, "barcode": u.Barcode,
+	})
+}
+
+// copyItem returns the fields of the item and its location that a request has copies of.
+func (f facts) copyItem() map[string]any {
+	item, location := f.records.Copy.Item, f.records.Copy.Location
+	return leaveOutEmpty(map[string]any{
+		"barcode": item.Barcode, "loanTypeId": item.LoanTypeID(), "itemEffectiveLocationId": location.ID, "itemEffectiveLocationName": location.Name,
+		"retrievalServicePointId": f.retrieval.ID, "retrievalServicePointName": f.retrieval.Name,
+	})
+}
+
+// copySearched returns the fields by which FOLIO's lists of requests are sorted and searched.
+func (f facts) copySearched() map[string]any {
+	item := f.records.Copy.Item
+	return leaveOutEmpty(map[string]any{
+		"callNumberComponents": item.CallNumber, "shelvingOrder": item.ShelvingOrder, "pickupServicePointName": f.pickup.Name,
+	})
+}
+
+func leaveOutEmpty(copied map[string]any) map[string]any {
+	maps.DeleteFunc(copied, func(_ string, v any) bool { return v == nil || reflect.ValueOf(v).IsZero() })
 	return copied
 }

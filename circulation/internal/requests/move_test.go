@@ -80,6 +80,11 @@ func TestMove(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := k.moves[0]
+			item, _ := sent["item"].(map[string]any)
+			searched, _ := sent["searchIndex"].(map[string]any)
+			if item["barcode"] != "book" || item["itemEffectiveLocationName"] != "Main" || searched["shelvingOrder"] != "QA 11 x" || searched["pickupServicePointName"] != "Main desk" {
+				t.Errorf("sent the copies %v, %v, want those of the new item", item, searched)
+			}
 			if sent["itemId"] != bookID || sent["requestType"] != tt.kind || m.FromItemID != otherID || m.ItemVersion == nil || m.TitleLevel != l.Titles {
 				t.Errorf("sent %s, %+v", m.Request, m)
 			}

@@ -51,6 +51,7 @@ type fakeLibrary struct {
 func newLibrary() *fakeLibrary {
 	r := librarytest.New()
 	r.Book.Status.Name, r.Book.HoldingsRecordID = "Checked out", shelfID
+	r.Book.CallNumber, r.Book.ShelvingOrder = library.CallNumber{CallNumber: "QA 1", Suffix: "x"}, "QA 11 x"
 	return &fakeLibrary{
 		Records: r, of: titleID, pickup: true, loan: `{"id":"` + loanID + `","userId":"` + benID + `","loanDate":"2026-02-20T10:00:00Z","dueDate":"2026-03-20T10:00:00.123456Z"}`,
 		allowed: `{"id":"p","requestTypes":["Hold","Page","Recall"]}`,
@@ -91,14 +92,14 @@ func (l *fakeLibrary) Instance(_ context.Context, id string) (library.Instance, 
 	if id != titleID {
 		return library.Instance{}, errNone
 	}
-	return library.Instance{ID: id, Title: "Moby Dick"}, nil
+	return library.Instance{ID: id, Title: "Moby Dick", Identifiers: []library.Identifier{{TypeID: otherID, Value: "978"}}}, nil
 }
 
 func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.ServicePoint, error) {
 	if id != deskID {
 		return library.ServicePoint{}, errNone
 	}
-	return library.ServicePoint{ID: id, PickupLocation: l.pickup}, nil
+	return library.ServicePoint{ID: id, Name: "Main desk", PickupLocation: l.pickup}, nil
 }
 
 func (l *fakeLibrary) FreeCopy(context.Context, string) (library.Item, error) {
@@ -200,11 +201,13 @@ func forTitle(requestType string) map[string]any {
 func TestCreate_PlacesTheRequest(t *testing.T) {
 	t.Parallel()
 	const (
-		common = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","fulfillmentPreference":"Hold Shelf",
+		copied   = `{"barcode":"book","loanTypeId":"` + shelfID + `","itemEffectiveLocationId":"` + titleID + `","itemEffectiveLocationName":"Main"}`
+		searched = `,"searchIndex":{"callNumberComponents":{"callNumber":"QA 1","suffix":"x"},"shelvingOrder":"QA 11 x","pickupServicePointName":"Main desk"}`
+		common   = `"id":"` + wishID + `","requesterId":"` + annID + `","instanceId":"` + titleID + `","fulfillmentPreference":"Hold Shelf",
 			"pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","requester":{"firstName":"Ann","lastName":"Reader","barcode":"ann"},
-			"instance":{"title":"Moby Dick"}`
+			"instance":{"title":"Moby Dick","identifiers":[{"identifierTypeId":"` + otherID + `","value":"978"}]}`
 		date   = `,"requestDate":"2026-03-01T10:00:00Z"`
-		ofBook = `,"itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"book"}`
+		ofBook = `,"itemId":"` + bookID + `","holdingsRecordId":"` + shelfID + `","item":` + copied + searched
 	)
 	free := newLibrary().Book
 	free.ID, free.Version, free.Barcode, free.Status.Name = otherID, 7, "copy", "Available"
@@ -219,7 +222,7 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 			change: nil,
 			replace: map[string]any{
 				"status": "Closed - Filled", "position": 1, "metadata": map[string]any{}, "item": map[string]any{"barcode": "forged"},
-				"requester": 7, "holdingsRecordId": otherID, "future": []any{1.5},
+				"requester": 7, "searchIndex": map[string]any{"shelvingOrder": "forged"}, "holdingsRecordId": otherID, "future": []any{1.5},
 			},
 			want: `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","future":[1.5]}`, version: 4,
 		},
@@ -236,12 +239,12 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 		"hold on any copy": {
 			change:  func(l *fakeLibrary) { l.Titles = true },
 			replace: forTitle("Hold"),
-			want:    `{` + common + date + `,"requestType":"Hold","requestLevel":"Title"}`, version: 0,
+			want:    `{` + common + date + `,"searchIndex":{"pickupServicePointName":"Main desk"},"requestType":"Hold","requestLevel":"Title"}`, version: 0,
 		},
 		"page of any copy": {
 			change:  func(l *fakeLibrary) { l.Titles, l.free = true, &free },
 			replace: forTitle("Page"),
-			want:    `{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":{"barcode":"copy"},"requestType":"Page","requestLevel":"Title"}`, version: 7,
+			want:    `{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":` + strings.Replace(copied, "book", "copy", 1) + searched + `,"requestType":"Page","requestLevel":"Title"}`, version: 7,
 		},
 	}
 	for name, tt := range tests {

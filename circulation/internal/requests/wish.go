@@ -28,7 +28,7 @@ type wish struct {
 
 // copies are the properties that FOLIO's clients send as copies of other records. Storage makes its
 // own copies, or keeps none.
-var copies = [...]string{"item", "instance", "requester", "proxy", "loan", "pickupServicePoint", "deliveryAddress", "position", "metadata"}
+var copies = [...]string{"item", "instance", "requester", "proxy", "searchIndex", "loan", "pickupServicePoint", "deliveryAddress", "position", "metadata"}
 
 // parseWish reads a request and refuses what is wrong with it by itself.
 func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
