@@ -1,6 +1,8 @@
 package locket
 
 import (
+	"crypto/tls"
+	"log/slog"
 	"net"
 
 	"google.golang.org/grpc/credentials/insecure"
@@ -8,3 +10,12 @@ import (
 
 // ListenOn listens without TLS on a listener of the test.
 func (f *Front) ListenOn(ln net.Listener) { f.listenOn(ln, insecure.NewCredentials()) }
+
+// Reload returns what certificates of the settings' files give two connections.
+func (s Settings) Reload() (first, second *tls.Config, err error) {
+	c, err := loadCertificates(s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.reload(), c.reload(), nil
+}

@@ -1,6 +1,7 @@
 package locket
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -66,26 +67,39 @@ func (s Settings) validateTLS() error {
 		}
 		return nil
 	}
-	_, err := s.loadTLS()
+	_, err := loadTLS(s)
 	return err
 }
 
-// loadTLS reads the files. Clients need a certificate of the authority; its names do not
-// matter.
-func (s Settings) loadTLS() (*tls.Config, error) {
+// tlsFiles is what the TLS files hold.
+type tlsFiles struct{ cert, key, ca string }
+
+// readTLS reads the TLS files.
+func (s Settings) readTLS() (tlsFiles, error) {
 	if s.CertFile == "" || s.KeyFile == "" || s.CAFile == "" {
-		return nil, errors.New("LOCKET_ADDR needs LOCKET_TLS_CERT, LOCKET_TLS_KEY and LOCKET_TLS_CA; or LOCKET_PLAINTEXT=true with a loopback address")
+		return tlsFiles{}, errors.New("LOCKET_ADDR needs LOCKET_TLS_CERT, LOCKET_TLS_KEY and LOCKET_TLS_CA; or LOCKET_PLAINTEXT=true with a loopback address")
 	}
-	pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("LOCKET_TLS_CERT and LOCKET_TLS_KEY cannot be used: %w", err)
+	cert, certErr := os.ReadFile(s.CertFile)
+	key, keyErr := os.ReadFile(s.KeyFile)
+	if err := cmp.Or(certErr, keyErr); err != nil {
+		return tlsFiles{}, errUnusablePair(err)
 	}
-	pem, err := os.ReadFile(s.CAFile)
+	ca, err := os.ReadFile(s.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("LOCKET_TLS_CA cannot be read: %w", err)
+		return tlsFiles{}, fmt.Errorf("LOCKET_TLS_CA cannot be read: %w", err)
+	}
+	return tlsFiles{cert: string(cert), key: string(key), ca: string(ca)}, nil
+}
+
+// parseTLS makes the configuration of the files. Clients need a certificate of the
+// authority; its names do not matter.
+func (s Settings) parseTLS(files tlsFiles) (*tls.Config, error) {
+	pair, err := tls.X509KeyPair([]byte(files.cert), []byte(files.key))
+	if err != nil {
+		return nil, errUnusablePair(err)
 	}
 	authority := x509.NewCertPool()
-	if !authority.AppendCertsFromPEM(pem) {
+	if !authority.AppendCertsFromPEM([]byte(files.ca)) {
 		return nil, config.OutOfRange("LOCKET_TLS_CA", strconv.Quote(s.CAFile), "a PEM file with at least one certificate")
 	}
 	return &tls.Config{
@@ -95,4 +109,8 @@ func (s Settings) loadTLS() (*tls.Config, error) {
 		ClientCAs:    authority,
 		NextProtos:   []string{"h2"},
 	}, nil
+}
+
+func errUnusablePair(err error) error {
+	return fmt.Errorf("LOCKET_TLS_CERT and LOCKET_TLS_KEY cannot be used: %w", err)
 }

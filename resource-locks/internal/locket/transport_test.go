@@ -177,6 +177,14 @@ func TestTLS_ReadsRenewedFiles(t *testing.T) {
 	}
 }
 
+func TestTLS_ConnectionsShareFilesThatHaveNotChanged(t *testing.T) {
+	t.Parallel()
+	first, second, err := tlsSettings(t, newAuthority(t), "locket").Reload()
+	if err != nil || first != second {
+		t.Errorf("got %p and %p, %v, want one configuration", first, second, err)
+	}
+}
+
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	good := tlsSettings(t, newAuthority(t), "locket")
