@@ -23,7 +23,8 @@ type Claims struct {
 	instance   uuid.UUID // new after a lost lease; Nil before the first one
 	leaseUntil time.Time // by this process's clock, never later than in the store
 	tickets    map[uuid.UUID]*Ticket
-	waiting    int // tickets that wait
+	waiting    int                // tickets that wait
+	removed    map[uuid.UUID]bool // tickets that went while a page was compared, nil otherwise
 }
 
 // Ticket is one claim of a connection.
@@ -38,12 +39,12 @@ type Ticket struct {
 	held, lost   chan struct{}
 
 	// Claims.mu guards these.
-	stored bool   // Enqueue has answered
-	waits  bool   // counted in Claims.waiting
-	isHeld bool   // held is closed
-	isLost bool   // lost is closed
-	ending ending // the front has ended it; it stays until the store knows
-	unsent bool   // Run has to send the end
+	storedAt time.Time // when Enqueue had answered; zero before
+	waits    bool      // counted in Claims.waiting
+	isHeld   bool      // held is closed
+	isLost   bool      // lost is closed
+	ending   ending    // the front has ended it; it stays until the store knows
+	unsent   bool      // Run has to send the end
 }
 
 // ending is how a ticket ends in the store.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -97,7 +98,7 @@ func wantTicket(t *testing.T, when string, ticket *engine.Ticket, held, lost boo
 // wantClaims checks how many claims the store has.
 func wantClaims(t *testing.T, when string, store *enginetest.Store, n int) {
 	t.Helper()
-	claims, err := store.ListClaims(t.Context(), "", 100)
+	claims, err := store.ListClaims(t.Context(), "", 2*engine.PageSize)
 	if err != nil || len(claims) != n {
 		t.Errorf("%s: the store has %+v, %v, want %d claims", when, claims, err, n)
 	}
@@ -425,5 +426,42 @@ func TestClaims_LostTicketIsNeverHeld(t *testing.T) {
 		}
 		releasing.Wait()
 		wantTicket(t, "after the late answer", second, false, true)
+	})
+}
+
+// TestClaims_ComparesManyClaimsInPages has more claims than a page. The claim that is gone,
+// and the one that no connection knows, are in any of them.
+func TestClaims_ComparesManyClaimsInPages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		p := startProcess(t, store)
+		tickets := make([]*engine.Ticket, 2*engine.PageSize+1)
+		for i := range tickets {
+			tickets[i] = lockPath(t, p, strconv.Itoa(i))
+		}
+		claims, err := store.ListClaims(t.Context(), "", len(tickets))
+		if err != nil || len(claims) != len(tickets) {
+			t.Fatalf("the store has %d claims, %v", len(claims), err)
+		}
+		for i, c := range claims {
+			if i%100 > 0 {
+				continue
+			}
+			if _, err := store.Withdraw(t.Context(), uuid.New(), "ns", c.ID); err != nil {
+				t.Fatal(err)
+			}
+			c.ID, c.Resources = uuid.New(), []engine.Resource{{Path: []string{"unknown", strconv.Itoa(i)}}}
+			if _, err := store.Enqueue(t.Context(), c.Claim); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-time.After(2 * time.Second)
+		for i, ticket := range tickets {
+			if lost := i%100 == 0; isDone(ticket.Lost()) != lost {
+				t.Errorf("claim %d is lost: %t, want %t", ticket.Number, !lost, lost)
+			}
+		}
+		wantClaims(t, "without the unknown ones", store, len(tickets)-(len(tickets)+99)/100)
 	})
 }

@@ -18,7 +18,7 @@ const (
 	// their Abandon begins.
 	leaseLength = 3 * time.Second
 	// leaseInterval is how often the lease is kept, how long that may take, and how often
-	// all claims are compared.
+	// a comparison of all claims begins.
 	leaseInterval = leaseLength / 3
 	// callTimeout bounds all other calls of the store.
 	callTimeout = 2 * time.Second
@@ -57,15 +57,16 @@ func (c *Claims) keepLeases(ctx context.Context) {
 func (c *Claims) pollStore(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	var compared time.Time
+	round := comparison{complete: true}
 	for {
-		compare := time.Since(compared) >= leaseInterval
-		if compare {
-			compared = time.Now()
+		begins := round.begin()
+		if begins {
 			c.tryCall(ctx, callTimeout, "ending claims", c.sendEnds)
-			c.tryCall(ctx, callTimeout, "comparing claims", c.compareClaims)
 		}
-		if compare || c.hasWaiting() {
+		if !round.complete {
+			c.tryCall(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, &round) })
+		}
+		if begins || c.hasWaiting() {
 			c.tryCall(ctx, callTimeout, "settling claims", c.settle)
 			c.tryCall(ctx, callTimeout, "reading new grants", c.readGrants)
 		}
@@ -140,43 +141,6 @@ func (c *Claims) setLease(instance uuid.UUID, until time.Time) {
 			c.markLost(t)
 		}
 	}
-}
-
-// compareClaims compares the tickets with the store. It wakes those whose grant was
-// missed, and marks those as lost whose claim is gone. It withdraws claims without a
-// ticket: an Enqueue reached the store after its caller had given up.
-func (c *Claims) compareClaims(ctx context.Context) error {
-	instance := c.lease()
-	before := c.allTickets() // a ticket that goes meanwhile has a call of its own that ends it
-	open := c.selectTickets(func(t *Ticket) bool { return t.instance == instance && t.stored && t.ending == notEnding })
-	states, err := c.ClaimsOf(ctx, instance)
-	if err != nil {
-		return err
-	}
-	after := c.allTickets()
-	known := map[uuid.UUID]bool{}
-	var granted []uuid.UUID
-	for _, s := range states {
-		known[s.ID] = true
-		if s.Held {
-			granted = append(granted, s.ID)
-		}
-		if before[s.ID] != nil || after[s.ID] != nil {
-			continue
-		}
-		next, err := c.Withdraw(ctx, instance, s.Namespace, s.ID)
-		if err != nil {
-			return err
-		}
-		c.wake(next)
-	}
-	for _, t := range open {
-		if !known[t.id] {
-			c.loseTicket(t.id)
-		}
-	}
-	c.wake(granted)
-	return nil
 }
 
 // sendEnds ends the tickets whose end did not reach the store before.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,7 +34,7 @@ func (c *Claims) addTicket(claim *Claim) (*Ticket, error) {
 func (c *Claims) noteStored(t *Ticket) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.stored = true
+	t.storedAt = time.Now()
 	if !t.isHeld && !t.isLost {
 		t.waits = true
 		c.waiting++
@@ -87,6 +86,9 @@ func (c *Claims) removeTicket(t *Ticket) {
 	c.stopWaiting(t)
 	t.ending = withdrawn
 	delete(c.tickets, t.id)
+	if c.removed != nil {
+		c.removed[t.id] = true
+	}
 }
 
 func (c *Claims) loseTicket(id uuid.UUID) {
@@ -142,13 +144,6 @@ func (c *Claims) selectTickets(want func(*Ticket) bool) []*Ticket {
 		}
 	}
 	return found
-}
-
-// allTickets returns a copy of the tickets by id.
-func (c *Claims) allTickets() map[uuid.UUID]*Ticket {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.tickets)
 }
 
 // hasWaiting reports whether a connection of this process waits.

@@ -131,12 +131,16 @@ func joinIDs(ids []uuid.UUID) string {
 }
 
 const claimsOfSQL = `
-SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.ends_at IS NULL`
+SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.ends_at IS NULL AND c.id > $2::uuid
+ ORDER BY c.id LIMIT $3::integer`
 
 // ClaimsOf implements engine.ClaimStore.
-func (s *ClaimStore) ClaimsOf(ctx context.Context, instance uuid.UUID) ([]engine.ClaimState, error) {
-	return readRows(ctx, s.db, s.db.conns.Ordinary, "comparing claims", s.db.nameTables(claimsOfSQL), []any{instance},
-		pgx.RowToStructByPos[engine.ClaimState])
+func (s *ClaimStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, limit int) ([]engine.ClaimState, error) {
+	return readRows(ctx, s.db, s.db.conns.Ordinary, "comparing claims", s.db.nameTables(claimsOfSQL), []any{instance, after, limit},
+		func(row pgx.CollectableRow) (c engine.ClaimState, err error) {
+			err = row.Scan(&c.ID, &c.Namespace, &c.Held)
+			return c, err
+		})
 }
 
 const statsSQL = `

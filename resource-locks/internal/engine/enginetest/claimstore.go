@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -278,7 +279,7 @@ func (s *Store) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
 }
 
 // ClaimsOf implements engine.ClaimStore.
-func (s *Store) ClaimsOf(ctx context.Context, instance uuid.UUID) ([]engine.ClaimState, error) {
+func (s *Store) ClaimsOf(ctx context.Context, instance, after uuid.UUID, limit int) ([]engine.ClaimState, error) {
 	_, err := s.begin(ctx)
 	defer s.mu.Unlock()
 	if err != nil {
@@ -286,11 +287,12 @@ func (s *Store) ClaimsOf(ctx context.Context, instance uuid.UUID) ([]engine.Clai
 	}
 	var found []engine.ClaimState
 	for _, c := range s.all() {
-		if c.Instance == instance && c.EndsAt.IsZero() {
+		if c.Instance == instance && c.EndsAt.IsZero() && bytes.Compare(c.ID[:], after[:]) > 0 {
 			found = append(found, engine.ClaimState{ID: c.ID, Namespace: c.Namespace, Held: c.Held})
 		}
 	}
-	return found, nil
+	slices.SortFunc(found, func(a, b engine.ClaimState) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return found[:min(len(found), limit)], nil
 }
 
 // Stats implements engine.ClaimStore.

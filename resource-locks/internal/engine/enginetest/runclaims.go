@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"reflect"
@@ -237,14 +238,22 @@ func testWholeClaim(c *claimTest) {
 	if first, err := c.store.ListClaims(c.ctx, "", 1); err != nil || !reflect.DeepEqual(first, all[:1]) {
 		c.Errorf("the first is %+v, %v", first, err)
 	}
-	states, err := c.store.ClaimsOf(c.ctx, c.instance)
-	wantStates := []engine.ClaimState{{ID: held.ID, Namespace: "ns", Held: true}, {ID: waiting.ID, Namespace: "ns"}}
-	slices.SortFunc(states, func(a, b engine.ClaimState) int { return map[bool]int{true: -1, false: 1}[a.Held] })
-	if err != nil || !slices.Equal(states, wantStates) {
-		c.Errorf("ClaimsOf = %+v, %v, want %+v", states, err, wantStates)
-	}
-	if none, err := c.store.ClaimsOf(c.ctx, uuid.New()); err != nil || len(none) != 0 {
-		c.Errorf("ClaimsOf another instance = %+v, %v", none, err)
+	states := []engine.ClaimState{{ID: held.ID, Namespace: "ns", Held: true}, {ID: waiting.ID, Namespace: "ns"}}
+	slices.SortFunc(states, func(a, b engine.ClaimState) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	for _, tt := range []struct {
+		instance, after uuid.UUID
+		limit           int
+		want            []engine.ClaimState
+	}{
+		{c.instance, uuid.Nil, 10, states},
+		{c.instance, uuid.Nil, 1, states[:1]},
+		{c.instance, states[0].ID, 1, states[1:]},
+		{c.instance, states[1].ID, 10, nil},
+		{uuid.New(), uuid.Nil, 10, nil},
+	} {
+		if got, err := c.store.ClaimsOf(c.ctx, tt.instance, tt.after, tt.limit); err != nil || !slices.Equal(got, tt.want) {
+			c.Errorf("ClaimsOf after %s, %d = %+v, %v, want %+v", tt.after, tt.limit, got, err, tt.want)
+		}
 	}
 	c.namespace = "of others"
 	c.enqueue("w a", true)

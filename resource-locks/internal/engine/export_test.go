@@ -1,0 +1,4 @@
+package engine
+
+// PageSize is how many claims are compared at once.
+const PageSize = pageSize
