@@ -17,8 +17,8 @@ const (
 	// leaseLength is how long the claims of a killed instance stay before their abandon
 	// time-out begins.
 	leaseLength = 3 * time.Second
-	// slack is how long after its deadline a lock may stay.
-	slack = time.Second
+	// slack is how long after its deadline a lock may stay, on a busy machine too.
+	slack = 5 * time.Second
 )
 
 func TestKill_OfTheService(t *testing.T) {
