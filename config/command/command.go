@@ -34,9 +34,10 @@ func (e *StatusError) Error() string { return e.Err.Error() }
 func (e *StatusError) Unwrap() error { return e.Err }
 
 // Main runs a program until SIGINT or SIGTERM and ends the process with status 1 after an
-// error. flag.ErrHelp prints the usage.
+// error. A second signal ends the process at once. flag.ErrHelp prints the usage.
 func Main(name, usage string, run func(context.Context, Process) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the next signal has Go's default behaviour
 	err := run(ctx, Process{Args: os.Args[1:], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr})
 	stop()
 	if errors.Is(err, flag.ErrHelp) {

@@ -1,0 +1,68 @@
+package command_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"checkoutlock/config/command"
+)
+
+// stopping makes the test binary a program that never ends its stop.
+const stopping = "TEST_STOPS_FOR_EVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(stopping) == "" {
+		os.Exit(m.Run())
+	}
+	command.Main("stopping", "", func(ctx context.Context, p command.Process) error {
+		fmt.Fprintln(p.Stdout, "serving")
+		<-ctx.Done()
+		fmt.Fprintln(p.Stdout, "stopping")
+		select {}
+	})
+}
+
+func TestMain_SecondSignalEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), stopping+"=yes")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"serving", "stopping"} {
+		if !lines.Scan() || lines.Text() != want {
+			t.Fatalf("the program wrote %q, want %q", lines.Text(), want)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	again := time.NewTicker(100 * time.Millisecond) // the second one may come before the first is handled
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+		case err := <-ended:
+			if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
+				t.Errorf("got %v, want the process ended by SIGTERM", err)
+			}
+			return
+		}
+	}
+}
