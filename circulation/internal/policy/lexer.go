@@ -55,7 +55,7 @@ type lexer struct {
 // lex always returns a list that ends with tokenEnd or tokenInvalid.
 func lex(text string) []token {
 	l := &lexer{}
-	for i, line := range splitLines(text) {
+	for i, line := range SplitLines(text) {
 		l.line, l.column, l.rest = i+1, 0, line
 		if !l.lexLine() {
 			return l.tokens
@@ -80,8 +80,8 @@ func cutLine(text string) (line, rest string, more bool) {
 	return line, rest, true
 }
 
-// splitLines returns all lines of a text, also those without a token.
-func splitLines(text string) (lines []string) {
+// SplitLines returns all lines of a text, also those without a token. Line numbers count them.
+func SplitLines(text string) (lines []string) {
 	for {
 		line, rest, more := cutLine(text)
 		lines = append(lines, line)

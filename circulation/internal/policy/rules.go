@@ -117,7 +117,7 @@ func Compile(text string) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rules{lines: make([]line, len(parsed.statements)), text: splitLines(text)}
+	r := &Rules{lines: make([]line, len(parsed.statements)), text: SplitLines(text)}
 	known := map[Reference]bool{}
 	for i, s := range parsed.statements {
 		r.lines[i] = newLine(s, parsed.priority)

@@ -30,10 +30,9 @@ func (p *Pages) showRules(v *visit) error {
 		return err
 	}
 	shown := rulesPage{Fault: review.Fault, Broken: review.Broken, Warnings: review.Uncounted}
-	text := strings.TrimRight(review.Text, " \n")
-	if text != "" {
-		for i, line := range strings.Split(text, "\n") {
-			shown.Lines = append(shown.Lines, rulesLine{Number: i + 1, Text: strings.TrimRight(line, " \r")})
+	if text := strings.TrimRight(review.Text, " \r\n"); text != "" {
+		for i, line := range policy.SplitLines(text) {
+			shown.Lines = append(shown.Lines, rulesLine{Number: i + 1, Text: strings.TrimRight(line, " ")})
 		}
 	}
 	for i, w := range shown.Warnings {

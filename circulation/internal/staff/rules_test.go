@@ -26,6 +26,17 @@ func TestRulesPage_ShowsWarningsAtTheirLines(t *testing.T) {
 	p.lacks(t, "<b>counts", `id="line-5"`, "cannot be used")
 }
 
+// Lines end with \n, \r\n or \r.
+func TestRulesPage_CountsLinesAsTheParser(t *testing.T) {
+	t.Parallel()
+	p := visit(t, &library{rules: admin.RulesReview{
+		Text:      "priority: last-line\r\nfallback-policy: l 1\rg adults: l 1\r",
+		Uncounted: []policy.UncountedLimit{{Line: 3, Policy: policy.LoanPolicy{Name: "Three", ItemLimit: 3}}},
+	}}).get(t, "/staff/diku/rules")
+	p.want(t, http.StatusOK, "2 fallback-policy: l 1", "3 g adults: l 1 ! the limit of 3 items in the policy Three counts nothing here")
+	p.lacks(t, `id="line-4"`)
+}
+
 func TestRulesPage_ShowsRulesWithoutWarnings(t *testing.T) {
 	t.Parallel()
 	p := visit(t, &library{rules: admin.RulesReview{Text: "priority: last-line\nfallback-policy: l 1"}}).get(t, "/staff/diku/rules")
