@@ -147,6 +147,6 @@ func (s *Service) sendMove(ctx context.Context, m schemas.RequestMove) (schemas.
 	defer cancel()
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Keeper.MoveRequest(ctx, m) }
 	return library.RetryCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the move unknown; sending it again", "from_item_id", m.FromItemID, "err", err)
+		s.Log.WarnContext(ctx, "outcome of the move unknown; sending it again", "item_id", m.FromItemID, "err", err)
 	})
 }

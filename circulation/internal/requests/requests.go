@@ -79,7 +79,7 @@ func (s *Service) Create(ctx context.Context, body []byte) (json.RawMessage, err
 		placed, err = s.place(ctx, w)
 	}
 	if err == nil {
-		s.Log.InfoContext(ctx, "request placed", "request_id", w.record.ID, "type", w.record.RequestType, "item_id", w.record.ItemID,
+		s.Log.InfoContext(ctx, "request placed", "placed_id", w.record.ID, "type", w.record.RequestType, "item_id", w.record.ItemID,
 			"patron", redact.Mask(w.record.RequesterID), "overridden", w.unblocked)
 	}
 	return placed.Request, err
@@ -125,7 +125,7 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 	defer cancel()
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Placer.Place(ctx, placement) }
 	return library.RetryCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the request unknown; sending it again", "request_id", w.record.ID, "err", err)
+		s.Log.WarnContext(ctx, "outcome of the request unknown; sending it again", "placed_id", w.record.ID, "err", err)
 	})
 }
 

@@ -374,6 +374,22 @@ func TestCreate_Refusals(t *testing.T) {
 	}
 }
 
+// The key request_id is that of the call.
+func TestCreate_LogsThePlacedRequest(t *testing.T) {
+	t.Parallel()
+	var logged strings.Builder
+	l := newLibrary()
+	s := l.service()
+	s.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	l.answers = []error{fault.New(fault.Unavailable, "no answer")}
+	if _, err := s.Create(t.Context(), body(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if line := logged.String(); strings.Count(line, "placed_id="+wishID) != 2 || strings.Contains(line, "request_id=") || strings.Contains(line, annID) {
+		t.Errorf("logged %s", line)
+	}
+}
+
 // Clients from before requests for titles name the item alone.
 func TestCreate_CompletesARequestForAnItemAlone(t *testing.T) {
 	t.Parallel()
