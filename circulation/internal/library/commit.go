@@ -47,6 +47,17 @@ func RetryCommit[T any](ctx context.Context, send func(context.Context) (T, erro
 	}
 }
 
+// RetryChanged judges and commits once more if others changed what was judged.
+func RetryChanged[T any](commit func() (T, error)) (T, error) {
+	result, err := commit()
+	switch fault.CodeOf(err) {
+	case fault.ItemChanged, fault.LoanChanged, fault.RequestChanged:
+		return commit()
+	default:
+		return result, err
+	}
+}
+
 // FinishCommit sends a commit until its outcome is known, whether or not its caller is still there.
 // The last repeat has a context of its own, because the process may have slept until all others had
 // ended.

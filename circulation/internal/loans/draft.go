@@ -122,14 +122,3 @@ func (s *Service) checkProxy(ctx context.Context, d draft) error {
 func newNoItem(id string) error {
 	return fault.Validation(fault.Refusal("", fmt.Sprintf("No item with ID %s could be found", id), fault.Param("itemId", id)))
 }
-
-// retryChanged runs f once more if what it judged was changed by others.
-func retryChanged[T any](f func() (T, error)) (T, error) {
-	result, err := f()
-	switch fault.CodeOf(err) {
-	case fault.ItemChanged, fault.RequestChanged, fault.LoanChanged:
-		return f()
-	default:
-		return result, err
-	}
-}

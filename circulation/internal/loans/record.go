@@ -34,7 +34,7 @@ func (s *Service) Record(ctx context.Context, body json.RawMessage) (json.RawMes
 		return nil, err
 	}
 	if loan.isOpen() {
-		return retryChanged(func() (json.RawMessage, error) { return s.lend(ctx, loan) })
+		return library.RetryChanged(func() (json.RawMessage, error) { return s.lend(ctx, loan) })
 	}
 	raw, err := loan.encode()
 	if err != nil {

@@ -23,7 +23,7 @@ func (s *Service) Replace(ctx context.Context, id string, body json.RawMessage) 
 	if err != nil {
 		return err
 	}
-	_, err = retryChanged(func() (struct{}, error) { return struct{}{}, s.replace(ctx, id, loan) })
+	_, err = library.RetryChanged(func() (struct{}, error) { return struct{}{}, s.replace(ctx, id, loan) })
 	return err
 }
 

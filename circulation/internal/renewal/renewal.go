@@ -112,10 +112,7 @@ type wish struct {
 // renew renews, once more after a change by others, and logs how it ended.
 func (s *Service) renew(ctx context.Context, w wish) (json.RawMessage, error) {
 	start := time.Now()
-	loan, err := s.renewLoan(ctx, w)
-	if fault.Is(err, fault.LoanChanged) || fault.Is(err, fault.ItemChanged) {
-		loan, err = s.renewLoan(ctx, w)
-	}
+	loan, err := library.RetryChanged(func() (json.RawMessage, error) { return s.renewLoan(ctx, w) })
 	card := w.subjects.UserBarcode
 	attrs := []slog.Attr{
 		slog.Bool("renewed", err == nil), slog.String("patron", redact.Mask(card)),

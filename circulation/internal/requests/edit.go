@@ -97,10 +97,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 
 // repeatChanged repeats a change of a request that changed between its reading and its writing.
 func repeatChanged(change func() error) error {
-	err := change()
-	if fault.Is(err, fault.RequestChanged) {
-		err = change()
-	}
+	_, err := library.RetryChanged(func() (struct{}, error) { return struct{}{}, change() })
 	return err
 }
 

@@ -30,10 +30,7 @@ func (s *Service) Move(ctx context.Context, id string, m MoveRequest) (json.RawM
 	if err := m.check().Err(); err != nil {
 		return nil, err
 	}
-	moved, err := s.move(ctx, id, m)
-	if fault.Is(err, fault.ItemChanged) || fault.Is(err, fault.LoanChanged) || fault.Is(err, fault.RequestChanged) {
-		moved, err = s.move(ctx, id, m)
-	}
+	moved, err := library.RetryChanged(func() (schemas.PlacedRequest, error) { return s.move(ctx, id, m) })
 	return moved.Request, err
 }
 
@@ -143,10 +140,8 @@ func (s *Service) sendMove(ctx context.Context, m schemas.RequestMove) (schemas.
 	if err := ctx.Err(); err != nil {
 		return schemas.PlacedRequest{}, err // nothing is written for a client that left
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), library.CommitsTimeout)
-	defer cancel()
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Keeper.MoveRequest(ctx, m) }
-	return library.RetryCommit(ctx, send, func(err error) {
+	return library.FinishCommit(ctx, send, func(err error) {
 		s.Log.WarnContext(ctx, "outcome of the move unknown; sending it again", "item_id", m.FromItemID, "err", err)
 	})
 }

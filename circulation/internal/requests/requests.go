@@ -74,10 +74,7 @@ func (s *Service) Create(ctx context.Context, body []byte) (json.RawMessage, err
 	if stored, err := s.findRepeated(ctx, w); stored != nil || err != nil {
 		return stored, err
 	}
-	placed, err := s.place(ctx, w)
-	if fault.Is(err, fault.ItemChanged) || fault.Is(err, fault.LoanChanged) || fault.Is(err, fault.RequestChanged) {
-		placed, err = s.place(ctx, w)
-	}
+	placed, err := library.RetryChanged(func() (schemas.PlacedRequest, error) { return s.place(ctx, w) })
 	if err == nil {
 		s.Log.InfoContext(ctx, "request placed", "placed_id", w.record.ID, "type", w.record.RequestType, "item_id", w.record.ItemID,
 			"patron", redact.Mask(w.record.RequesterID), "overridden", w.unblocked)
@@ -121,10 +118,8 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 	if err := ctx.Err(); err != nil {
 		return schemas.PlacedRequest{}, err // nothing is written for a client that left
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), library.CommitsTimeout)
-	defer cancel()
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Placer.Place(ctx, placement) }
-	return library.RetryCommit(ctx, send, func(err error) {
+	return library.FinishCommit(ctx, send, func(err error) {
 		s.Log.WarnContext(ctx, "outcome of the request unknown; sending it again", "placed_id", w.record.ID, "err", err)
 	})
 }
