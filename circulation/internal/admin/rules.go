@@ -35,33 +35,29 @@ func (s *Service) Rules(ctx context.Context) (RulesReview, error) {
 	if strings.TrimSpace(review.Text) == "" {
 		return review, nil
 	}
-	review.Uncounted, err = FindUncountedLimits(ctx, s.storage, review.Text)
+	rules, err := policy.Compile(review.Text)
 	if errors.As(err, &review.Fault) {
 		return review, nil
 	}
-	if err != nil {
+	if review.Uncounted, err = FindUncountedLimits(ctx, s.storage, rules); err != nil {
 		return review, err
 	}
-	err = CheckRules(ctx, s.storage, review.Text)
+	err = CheckRules(ctx, s.storage, rules)
 	if errors.As(err, &review.Broken) {
 		err = nil
 	}
 	return review, err
 }
 
-// CheckRules returns a *policy.SyntaxError for a text that must not be stored. It does not compile,
-// a line in it has no policies, or it names a loan, request or notice policy that does not exist.
-// Storage keeps no records of the other kinds. Rules that were written straight to storage may fail.
-func CheckRules(ctx context.Context, policies Policies, text string) error {
-	compiled, err := policy.Compile(text)
-	if err != nil {
-		return err
-	}
-	if err := compiled.CheckPolicies(); err != nil {
+// CheckRules returns a *policy.SyntaxError for rules that must not be stored. A line has no policies,
+// or names a loan, request or notice policy that does not exist. Storage keeps no records of the
+// other kinds. Rules that were written straight to storage may fail.
+func CheckRules(ctx context.Context, policies Policies, rules *policy.Rules) error {
+	if err := rules.CheckPolicies(); err != nil {
 		return err
 	}
 	for _, kind := range []policy.Kind{policy.KindLoan, policy.KindRequest, policy.KindNotice} {
-		named := compiled.PolicyIDs(kind)
+		named := rules.PolicyIDs(kind)
 		existing, err := policies.ExistingPolicies(ctx, kind, listIDs(named))
 		if err != nil {
 			return err
@@ -83,13 +79,8 @@ func listIDs(named []policy.Reference) []string {
 	return ids
 }
 
-// FindUncountedLimits returns the rules whose item limit counts nothing. The error is a
-// *policy.SyntaxError if the text does not compile.
-func FindUncountedLimits(ctx context.Context, policies Policies, text string) ([]policy.UncountedLimit, error) {
-	rules, err := policy.Compile(text)
-	if err != nil {
-		return nil, err
-	}
+// FindUncountedLimits returns the rules whose item limit counts nothing.
+func FindUncountedLimits(ctx context.Context, policies Policies, rules *policy.Rules) ([]policy.UncountedLimit, error) {
 	found, err := policies.LoanPolicyRecords(ctx, listIDs(rules.PolicyIDs(policy.KindLoan)))
 	if err != nil {
 		return nil, err

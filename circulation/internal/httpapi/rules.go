@@ -47,14 +47,17 @@ func (h rulesHandlers) put(c echo.Context) error {
 		return answerRefused(c, refusedRules{Message: "The body must be a JSON object with the string rulesAsText"})
 	}
 	ctx := c.Request().Context()
-	err = admin.CheckRules(ctx, h.rules, *sent.RulesAsText)
+	compiled, err := policy.Compile(*sent.RulesAsText)
+	if err == nil {
+		err = admin.CheckRules(ctx, h.rules, compiled)
+	}
 	if syntax, ok := errors.AsType[*policy.SyntaxError](err); ok {
 		return answerRefused(c, refusedRules{Message: syntax.Message, Line: syntax.Line, Column: syntax.Column + 1})
 	}
 	if err != nil {
 		return err
 	}
-	uncounted, err := admin.FindUncountedLimits(ctx, h.rules, *sent.RulesAsText)
+	uncounted, err := admin.FindUncountedLimits(ctx, h.rules, compiled)
 	if err != nil {
 		return err
 	}
