@@ -20,27 +20,17 @@ func (c *Client) Setting(ctx context.Context, id string) (json.RawMessage, error
 
 // CreateSetting implements httpapi.CirculationSettings.
 func (c *Client) CreateSetting(ctx context.Context, setting json.RawMessage) (json.RawMessage, error) {
-	return c.writeSetting(ctx, send(writingSetting, http.MethodPost, circulationSettings.path, setting, http.StatusCreated))
+	return c.writeCached(ctx, titleLevelPath, send(writingSetting, http.MethodPost, circulationSettings.path, setting, http.StatusCreated))
 }
 
 // ReplaceSetting implements httpapi.CirculationSettings.
 func (c *Client) ReplaceSetting(ctx context.Context, id string, setting json.RawMessage) error {
-	_, err := c.writeSetting(ctx, changeRecord(writingSetting, http.MethodPut, circulationSettings.path, id, setting))
+	_, err := c.writeCached(ctx, titleLevelPath, changeRecord(writingSetting, http.MethodPut, circulationSettings.path, id, setting))
 	return err
 }
 
 // DeleteSetting implements httpapi.CirculationSettings.
 func (c *Client) DeleteSetting(ctx context.Context, id string) error {
-	_, err := c.writeSetting(ctx, changeRecord(writingSetting, http.MethodDelete, circulationSettings.path, id, nil))
+	_, err := c.writeCached(ctx, titleLevelPath, changeRecord(writingSetting, http.MethodDelete, circulationSettings.path, id, nil))
 	return err
-}
-
-// writeSetting makes a call that changes a setting. It is in force at once in this instance.
-func (c *Client) writeSetting(ctx context.Context, r request) (json.RawMessage, error) {
-	key, err := keyOf(ctx, circulationSettings.path+"?"+titleLevelSetting)
-	if err != nil {
-		return nil, err
-	}
-	defer c.cache.Drop(key)
-	return c.do(ctx, r)
 }

@@ -112,6 +112,13 @@ func changeRecord(doing, method, collection, id string, body any) request {
 	return r
 }
 
+// deleteMatching returns a request that deletes what the query names.
+func deleteMatching(doing, path string, query url.Values) request {
+	r := get(doing, path, query)
+	r.method, r.want = http.MethodDelete, http.StatusNoContent
+	return r
+}
+
 // send returns a request with a body.
 func send(doing, method, path string, body any, want int) request {
 	return request{doing: doing, method: method, route: path, path: path, body: body, want: want}

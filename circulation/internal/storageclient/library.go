@@ -140,7 +140,7 @@ func (c *Client) LoanPolicyRecords(ctx context.Context, ids []string) ([]policy.
 // policies are the collections of the kinds that storage has records of.
 var policies = map[policy.Kind]collection{policy.KindLoan: loanPolicies, policy.KindRequest: requestPolicies, policy.KindNotice: noticePolicies}
 
-// ExistingPolicies implements httpapi.Rules.
+// ExistingPolicies implements admin.Policies.
 func (c *Client) ExistingPolicies(ctx context.Context, kind policy.Kind, ids []string) ([]string, error) {
 	found, err := listByID[library.Named](ctx, c, policies[kind], ids)
 	existing := make([]string, len(found))

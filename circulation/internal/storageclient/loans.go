@@ -143,9 +143,7 @@ func (c *Client) DeleteLoan(ctx context.Context, id string) error {
 
 // DeleteLoans implements httpapi.LoanRecords.
 func (c *Client) DeleteLoans(ctx context.Context, query string) error {
-	r := get("deleting loans", loans.path, url.Values{"query": {query}})
-	r.method, r.want = http.MethodDelete, http.StatusNoContent
-	_, err := c.do(ctx, r)
+	_, err := c.do(ctx, deleteMatching("deleting loans", loans.path, url.Values{"query": {query}}))
 	return err
 }
 
@@ -164,14 +162,9 @@ func (c *Client) Loans(ctx context.Context, query string, offset, limit int) ([]
 	return c.listPage(ctx, loans, query, offset, limit)
 }
 
-// openLoanOf is the query for the open loan of an item.
-func openLoanOf(itemID string) string {
-	return equals("status.name", "Open") + " and " + equals("itemId", itemID)
-}
-
 // OpenLoan implements renewal.Renewer.
 func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error) {
-	loan, err := findRecord[json.RawMessage](ctx, c, loans, openLoanOf(itemID))
+	loan, err := findRecord[json.RawMessage](ctx, c, loans, equals("status.name", "Open")+" and "+equals("itemId", itemID))
 	if err != nil {
 		return nil, fmt.Errorf("finding the item's open loan: %w", err)
 	}
@@ -181,12 +174,6 @@ func (c *Client) OpenLoan(ctx context.Context, itemID string) (json.RawMessage, 
 // OpenLoans implements related.Records. An item has one open loan at most.
 func (c *Client) OpenLoans(ctx context.Context, itemIDs []string) ([]library.OpenLoan, error) {
 	return listByIndex[library.OpenLoan](ctx, c, loans, equals("status.name", "Open")+" and itemId", itemIDs)
-}
-
-// Borrows implements requests.Library.
-func (c *Client) Borrows(ctx context.Context, userID, itemID string) (bool, error) {
-	found, err := listRecords[json.RawMessage](ctx, c, loans, openLoanOf(itemID)+" and "+equals("userId", userID), 1)
-	return len(found) > 0, err
 }
 
 const (

@@ -53,9 +53,8 @@ func (c *Client) release(ctx context.Context, lockID string, query url.Values) e
 
 // ReleaseRequest implements checkout.Locker.
 func (c *Client) ReleaseRequest(ctx context.Context, userID, requestID string) error {
-	r := get("releasing the lock of a request", locksPath, url.Values{"userId": {userID}, "requestId": {requestID}}).settling()
-	r.method, r.want = http.MethodDelete, http.StatusNoContent
-	_, err := c.do(ctx, r)
+	query := url.Values{"userId": {userID}, "requestId": {requestID}}
+	_, err := c.do(ctx, deleteMatching("releasing the lock of a request", locksPath, query).settling())
 	return err
 }
 

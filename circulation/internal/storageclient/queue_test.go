@@ -86,22 +86,6 @@ func TestClient_FreeCopySearchesAllShelves(t *testing.T) {
 	}
 }
 
-func TestClient_Borrows(t *testing.T) {
-	t.Parallel()
-	for list, want := range map[string]bool{"[]": false, `[{"id":"l"}]`: true} {
-		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-			const asked = `status.name=="Open" and itemId=="` + anotherID + `" and userId=="` + someID + `"`
-			if got := r.URL.Query().Get("query"); r.URL.Path != "/loan-storage/loans" || got != asked {
-				t.Errorf("asked %s for %s", r.URL.Path, got)
-			}
-			answer(w, 200, "", `{"loans":`+list+`}`)
-		})
-		if got, err := c.Borrows(inTenant(t, "diku"), someID, anotherID); err != nil || got != want {
-			t.Errorf("%s: got %t, %v, want %t", list, got, err, want)
-		}
-	}
-}
-
 func TestClient_Requests(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {

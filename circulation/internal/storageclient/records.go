@@ -124,6 +124,17 @@ func getCached[T any](ctx context.Context, c *Client, path string, fetch func(ct
 	return value.(T), nil
 }
 
+// writeCached makes a call that changes the tenant's value of a path. The change is in force at once
+// in this instance.
+func (c *Client) writeCached(ctx context.Context, path string, r request) (json.RawMessage, error) {
+	key, err := keyOf(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer c.cache.Drop(key)
+	return c.do(ctx, r)
+}
+
 func keyOf(ctx context.Context, path string) (cacheKey, error) {
 	id, err := okapi.TenantFrom(ctx)
 	return cacheKey{tenant: id.String(), path: path}, err

@@ -18,9 +18,7 @@ func (c *Client) ChangeRequest(ctx context.Context, change schemas.RequestChange
 
 // DeleteRequests implements requests.Keeper. It sends an empty query too, which storage refuses.
 func (c *Client) DeleteRequests(ctx context.Context, query string) error {
-	r := get("deleting requests", requests.path, url.Values{"query": {query}})
-	r.method, r.want = http.MethodDelete, http.StatusNoContent
-	_, err := c.do(ctx, r)
+	_, err := c.do(ctx, deleteMatching("deleting requests", requests.path, url.Values{"query": {query}}))
 	return err
 }
 

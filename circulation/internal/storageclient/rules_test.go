@@ -102,7 +102,7 @@ func TestClient_ReadsFreshRecordsFromStorage(t *testing.T) {
 		func(ctx context.Context) error { _, err := c.UserByBarcode(ctx, "1"); return err },
 		func(ctx context.Context) error { _, err := c.UserByBarcode(ctx, "1"); return err },
 		func(ctx context.Context) error { _, err := c.Item(ctx, someID); return err },
-		func(ctx context.Context) error { _, err := c.Borrows(ctx, someID, anotherID); return err },
+		func(ctx context.Context) error { _, err := c.OpenLoans(ctx, []string{someID}); return err },
 		func(ctx context.Context) error { _, err := c.Loan(ctx, someID); return err },
 		func(ctx context.Context) error { _, err := c.CommittedLoan(ctx, someID); return err },
 	}

@@ -21,6 +21,9 @@ const (
 
 var circulationSettings = collection{path: "/circulation-settings-storage/circulation-settings", key: "circulationSettings"}
 
+// titleLevelPath is where the cache keeps the setting.
+var titleLevelPath = circulationSettings.path + "?" + titleLevelSetting
+
 // State implements settings.Storage.
 func (c *Client) State(ctx context.Context) (schemas.LockSettingsState, error) {
 	return c.callSettings(ctx, get(aboutLock, lockSettingsPath, nil))
@@ -76,12 +79,7 @@ func (c *Client) StoredRules(ctx context.Context) (schemas.CirculationRules, err
 // PutRules replaces the tenant's rules. They are in force at once in this instance, and within
 // two seconds in the others.
 func (c *Client) PutRules(ctx context.Context, text string) error {
-	key, err := keyOf(ctx, rulesPath)
-	if err != nil {
-		return err
-	}
-	defer c.cache.Drop(key)
-	_, err = c.do(ctx, send("writing the circulation rules", http.MethodPut, rulesPath,
+	_, err := c.writeCached(ctx, rulesPath, send("writing the circulation rules", http.MethodPut, rulesPath,
 		schemas.CirculationRules{RulesAsText: text, PoliciesExist: true}, http.StatusNoContent))
 	return err
 }
@@ -90,7 +88,7 @@ func (c *Client) PutRules(ctx context.Context, text string) error {
 // or with a setting without a value, has them switched off. A value other than true
 // and false is a fault of stored configuration.
 func (c *Client) TitleLevelRequests(ctx context.Context) (bool, error) {
-	on, err := getCached(ctx, c, circulationSettings.path+"?"+titleLevelSetting, func(ctx context.Context, _ any) (bool, error) {
+	on, err := getCached(ctx, c, titleLevelPath, func(ctx context.Context, _ any) (bool, error) {
 		type setting struct {
 			Value json.RawMessage `json:"value"`
 		}
