@@ -70,8 +70,8 @@ func (f *Found) Copy(itemID string) library.Copy {
 	}
 }
 
-// Fetch reads everything in three rounds: patrons, items and their loans; then holdings; then
-// instances and reference records. Faults are those of records except NotFound.
+// Fetch reads everything in rounds: patrons, items and their loans; then holdings; then instances and
+// reference records; then the locations' libraries. Faults are those of records except NotFound.
 func Fetch(ctx context.Context, records Records, want Wanted) (*Found, error) {
 	f := &Found{}
 	if err := f.fetchMany(ctx, records, want); err != nil {
@@ -81,10 +81,6 @@ func Fetch(ctx context.Context, records Records, want Wanted) (*Found, error) {
 	items := slices.Collect(maps.Values(f.Items))
 	shelves := IDs(items, func(i library.Item) string { return i.HoldingsRecordID })
 	if f.holdings, err = fetchByID(ctx, records.HoldingsRecords, shelves, func(h library.Holdings) string { return h.ID }); err != nil {
-		return nil, err
-	}
-	titles := IDs(slices.Collect(maps.Values(f.holdings)), func(h library.Holdings) string { return h.InstanceID })
-	if f.instances, err = fetchByID(ctx, records.Instances, titles, func(i library.Instance) string { return i.ID }); err != nil {
 		return nil, err
 	}
 	if err := f.fetchReferences(ctx, records, want, items); err != nil {
@@ -122,7 +118,12 @@ func (f *Found) fetchReferences(ctx context.Context, r Records, want Wanted, ite
 	if want.GroupsOfUsers {
 		groups = append(groups, IDs(slices.Collect(maps.Values(f.Users)), func(u library.User) string { return u.PatronGroup })...)
 	}
+	titles := IDs(slices.Collect(maps.Values(f.holdings)), func(h library.Holdings) string { return h.InstanceID })
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		f.instances, err = fetchByID(ctx, r.Instances, titles, func(i library.Instance) string { return i.ID })
+		return err
+	})
 	startFetch(ctx, g, &f.locations, r.Location, IDs(items, func(i library.Item) string { return i.EffectiveLocationID }))
 	startFetch(ctx, g, &f.materials, r.MaterialType, IDs(items, func(i library.Item) string { return i.MaterialTypeID }))
 	startFetch(ctx, g, &f.ServicePoints, r.ServicePoint, dropRepeats(points))

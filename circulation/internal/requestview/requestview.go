@@ -3,6 +3,7 @@
 package requestview
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,16 +169,13 @@ func describeItem(found *related.Found, id string) item {
 		HoldingsRecordID: book.Item.HoldingsRecordID, InstanceID: book.Holdings.InstanceID, Barcode: book.Item.Barcode,
 		ContributorNames: []name{}, Enumeration: book.Item.Enumeration, Volume: book.Item.Volume, Chronology: book.Item.Chronology,
 		DisplaySummary: book.Item.DisplaySummary, Status: book.Item.Status.Name, CallNumber: book.Item.CallNumber.CallNumber,
-		CopyNumber: book.Item.CopyNumber, MaterialTypeID: book.Item.MaterialTypeID, MaterialType: book.Material.Name,
+		CopyNumber: cmp.Or(book.Item.CopyNumber, book.Holdings.CopyNumber), MaterialTypeID: book.Item.MaterialTypeID, MaterialType: book.Material.Name,
 	}
 	if book.Location.ID != "" {
 		view.Location = &location{Name: book.Location.Name, LibraryName: found.LibraryUnits[book.Location.LibraryID].Name, Code: book.Location.Code}
 	}
 	if book.Item.CallNumber != (library.CallNumber{}) {
 		view.CallNumberParts = &book.Item.CallNumber
-	}
-	if view.CopyNumber == "" {
-		view.CopyNumber = book.Holdings.CopyNumber
 	}
 	for _, c := range book.Instance.Contributors {
 		view.ContributorNames = append(view.ContributorNames, name{c.Name})
