@@ -32,7 +32,7 @@ func loanRecordRoutes(d Deps) []web.Route {
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.loans.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the loans to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, circ.deleteLoans),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(d.LoanRecords.DeleteLoans)),
 		},
 	}
 }
@@ -77,11 +77,14 @@ func (h circulation) deleteLoan(c echo.Context) error {
 	return explainMissing(h.LoanRecords.DeleteLoan(c.Request().Context(), id), "loan", id)
 }
 
-// deleteLoans refuses two queries, because only one of them would choose what to delete.
-func (h circulation) deleteLoans(c echo.Context) error {
-	q := web.QueryOf(c)
-	if n := q.Count("query"); n > 1 {
-		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
+// deleteMatching is the handler of a function that deletes what a query matches. It refuses two
+// queries, because only one of them would choose what to delete.
+func deleteMatching(f func(ctx context.Context, query string) error) func(echo.Context) error {
+	return func(c echo.Context) error {
+		q := web.QueryOf(c)
+		if n := q.Count("query"); n > 1 {
+			return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
+		}
+		return f(c.Request().Context(), q.Text("query"))
 	}
-	return h.LoanRecords.DeleteLoans(c.Request().Context(), q.Text("query"))
 }

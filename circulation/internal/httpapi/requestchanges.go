@@ -9,7 +9,6 @@ import (
 
 	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/requestview"
-	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
 
@@ -49,7 +48,7 @@ func requestChangeRoutes(d Deps) []web.Route {
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.requests.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the requests to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, h.deleteMatching),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(d.Changes.DeleteMatching)),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post",
@@ -84,15 +83,6 @@ func (h requestChangeHandlers) delete(c echo.Context) error {
 		return err
 	}
 	return h.changes.Delete(c.Request().Context(), id)
-}
-
-// deleteMatching refuses two queries, because only one of them would choose what to delete.
-func (h requestChangeHandlers) deleteMatching(c echo.Context) error {
-	q := web.QueryOf(c)
-	if n := q.Count("query"); n > 1 {
-		return fault.New(fault.Malformed, "Parameter query is there %d times; one is expected", n)
-	}
-	return h.changes.DeleteMatching(c.Request().Context(), q.Text("query"))
 }
 
 func (h requestChangeHandlers) move(c echo.Context) (json.RawMessage, error) {
