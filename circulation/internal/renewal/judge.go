@@ -28,9 +28,7 @@ func (s *Service) judgeRenewal(ctx context.Context, w wish, facts *library.Facts
 	due, byPolicy := terms.Renew(t)
 	refused := slices.Concat(judgeUser(facts, now), judgeItem(facts))
 	for _, r := range byPolicy {
-		refused = append(refused, refusal{
-			fault.Refusal(r.Code, r.Message, fault.Param("loanPolicyName", terms.Name), fault.Param("loanPolicyId", terms.ID)), blockOf(r.Override),
-		})
+		refused = append(refused, refusal{fault.Refusal(r.Code, r.Message, library.NamePolicy(terms)...), blockOf(r.Override)})
 	}
 	found := w.overrides.lift(ctx, refused)
 	if len(found) == 0 && w.overrides.liftsRenewal() {

@@ -53,16 +53,13 @@ func blockOf(o policy.Override) *library.Block {
 func (o OverrideBlocks) liftsRenewal() bool { return o.RenewalBlock != nil || o.DueDateBlock != nil }
 func (o OverrideBlocks) isAny() bool        { return o.PatronBlock != nil || o.liftsRenewal() }
 
-// lifts reports whether the request lifts a block. A due date of staff lifts both blocks of
-// renewals.
+// lifts reports whether the request lifts a block; nil is none. Either block of renewals lifts both.
 func (o OverrideBlocks) lifts(b *library.Block) bool {
 	switch b {
 	case &library.PatronBlock:
 		return o.PatronBlock != nil
-	case &renewalBlock:
+	case &renewalBlock, &dueDateBlock:
 		return o.liftsRenewal()
-	case &dueDateBlock:
-		return o.DueDateBlock != nil || o.RenewalBlock != nil
 	}
 	return false
 }
@@ -84,7 +81,7 @@ func (o OverrideBlocks) lift(ctx context.Context, refused []refusal) fault.List 
 		found = append(found, fault.Refusal("OVERRIDE_RENEWAL_COMMENT_REQUIRED", "Override renewal request must have a comment", fault.Parameter{Key: "comment"}))
 	}
 	for _, r := range refused {
-		if r.block != nil && o.lifts(r.block) {
+		if o.lifts(r.block) {
 			continue
 		}
 		if r.block != nil {
