@@ -90,8 +90,8 @@ func (d *database) stop() error {
 	return d.server.Stop()
 }
 
-// WithPool adds the size of a pool of sixteen connections to a connection string of either form that pgx reads: a URL,
-// or words like host=….
+// WithPool adds a pool's size to a connection string of either form that pgx reads: a URL, or words
+// like host=….
 func WithPool(database string) (string, error) {
 	if !strings.Contains(database, "://") {
 		return database + " pool_max_conns=" + poolSize, nil
