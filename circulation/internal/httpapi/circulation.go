@@ -10,7 +10,6 @@ import (
 
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/checkout"
-	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/renewal"
 	"checkoutlock/schemas"
@@ -34,7 +33,7 @@ func (h circulation) checkIn(ctx context.Context, req checkin.Request) (checkedI
 	if err != nil {
 		return checkedIn{}, err
 	}
-	known := loanview.Known{Copy: in.Copy, Destination: library.Named{ID: in.Destination.ID, Name: in.Destination.Name}, ReturnedAt: in.At}
+	known := loanview.Known{Copy: in.Copy, Destination: in.Destination, ReturnedAt: in.At}
 	answer := checkedIn{Item: loanview.DescribeItem(known), StaffSlipContext: describeSlip(in), InHouseUse: in.InHouseUse}
 	if len(in.Loan) > 0 {
 		// The item is back, so the answer leaves out what cannot be read about the loan.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -102,7 +101,7 @@ func describeSlipItem(in checkin.Returned) slipItem {
 		Title: title.Title, Barcode: item.Barcode, Status: item.Status.Name, InstanceHRID: title.HRID,
 		Enumeration: item.Enumeration, Volume: item.Volume, Chronology: item.Chronology, YearCaption: strings.Join(item.YearCaption, "; "),
 		DisplaySummary: item.DisplaySummary, MaterialType: in.Copy.Material.Name, LoanType: in.Slip.LoanType.Name,
-		CopyNumber:     cmp.Or(item.CopyNumber, in.Copy.Holdings.CopyNumber),
+		CopyNumber:     in.Copy.Number(),
 		NumberOfPieces: item.NumberOfPieces, DescriptionOfPieces: item.DescriptionOfPieces, AccessionNumber: item.AccessionNumber,
 		Editions: strings.Join(title.Editions, "; "), PhysicalDescriptions: strings.Join(title.PhysicalDescriptions, "; "),
 		CallNumber: item.CallNumber.CallNumber, CallNumberPrefix: item.CallNumber.Prefix, CallNumberSuffix: item.CallNumber.Suffix,

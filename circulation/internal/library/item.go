@@ -78,6 +78,9 @@ type Copy struct {
 	Material Named
 }
 
+// Number returns the copy number of the item, else that of its holdings.
+func (c Copy) Number() string { return cmp.Or(c.Item.CopyNumber, c.Holdings.CopyNumber) }
+
 // Holdings links an item to its instance.
 type Holdings struct {
 	ID         string `json:"id"`

@@ -99,7 +99,7 @@ func TestRender(t *testing.T) {
 			Location: library.Location{ID: "loc1", Name: "Main"}, Material: library.Named{ID: "book", Name: "Book"},
 		},
 		User: someUser, Group: someGroup,
-		Destination: library.Named{ID: "desk2", Name: "Desk 2"}, ServicePoint: library.ServicePoint{ID: "desk1", Name: "Desk 1", Code: "d1", PickupLocation: true},
+		Destination: library.ServicePoint{ID: "desk2", Name: "Desk 2"}, ServicePoint: library.ServicePoint{ID: "desk1", Name: "Desk 1", Code: "d1", PickupLocation: true},
 		ReturnedAt: library.ServicePoint{ID: "desk3", Name: "Desk 3", Code: "d3", PickupLocation: true},
 		Policy:     parsedPolicy(t),
 	})

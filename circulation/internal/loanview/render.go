@@ -15,7 +15,7 @@ import (
 // part out.
 type Known struct {
 	Copy         library.Copy
-	Destination  library.Named // where the item is in transit to
+	Destination  library.ServicePoint // where the item is in transit to
 	User         library.User
 	Group        library.Group // of the patron when the item was lent
 	Policy       policy.LoanPolicy
@@ -137,14 +137,11 @@ func DescribeItem(k Known) Item {
 	i := Item{
 		ID: k.Copy.Item.ID, HoldingsRecordID: k.Copy.Item.HoldingsRecordID, Barcode: k.Copy.Item.Barcode,
 		InstanceID: k.Copy.Holdings.InstanceID, InstanceHRID: k.Copy.Instance.HRID, Title: k.Copy.Instance.Title,
-		Contributors: []name{}, CopyNumber: k.Copy.Item.CopyNumber, Volume: k.Copy.Item.Volume,
+		Contributors: []name{}, CopyNumber: k.Copy.Number(), Volume: k.Copy.Item.Volume,
 		Enumeration: k.Copy.Item.Enumeration, Chronology: k.Copy.Item.Chronology, DisplaySummary: k.Copy.Item.DisplaySummary,
 		CallNumber: k.Copy.Item.CallNumber.CallNumber, Status: k.Copy.Item.Status,
 		InTransitTo: k.Copy.Item.InTransitDestinationServicePointID,
 		Location:    describeName(k.Copy.Location.Name), MaterialType: describeName(k.Copy.Material.Name),
-	}
-	if i.CopyNumber == "" {
-		i.CopyNumber = k.Copy.Holdings.CopyNumber
 	}
 	for _, c := range k.Copy.Instance.Contributors {
 		i.Contributors = append(i.Contributors, name{c.Name})
@@ -156,7 +153,7 @@ func DescribeItem(k Known) Item {
 		i.CallNumberParts = &k.Copy.Item.CallNumber
 	}
 	if k.Destination.ID != "" && i.InTransitTo != "" {
-		i.InTransitToDescribe = &k.Destination
+		i.InTransitToDescribe = &library.Named{ID: k.Destination.ID, Name: k.Destination.Name}
 	}
 	return i
 }

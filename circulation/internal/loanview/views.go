@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/related"
 )
 
@@ -59,10 +58,8 @@ func RenderOne(ctx context.Context, records related.Records, loan json.RawMessag
 
 // pickKnown picks the records of one loan.
 func pickKnown(found *related.Found, l links) Known {
-	item := found.Items[l.ItemID]
-	destination := found.ServicePoints[item.InTransitDestinationServicePointID]
 	return Known{
-		Copy: found.Copy(l.ItemID), Destination: library.Named{ID: destination.ID, Name: destination.Name},
+		Copy: found.Copy(l.ItemID), Destination: found.ServicePoints[found.Items[l.ItemID].InTransitDestinationServicePointID],
 		User: found.Users[l.UserID], Group: found.Groups[l.GroupID], Policy: found.Policies[l.LoanPolicyID],
 		ServicePoint: found.ServicePoints[l.ServicePointID], ReturnedAt: found.ServicePoints[l.ReturnedAtID],
 	}

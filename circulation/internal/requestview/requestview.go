@@ -3,7 +3,6 @@
 package requestview
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -169,7 +168,7 @@ func describeItem(found *related.Found, id string) item {
 		HoldingsRecordID: book.Item.HoldingsRecordID, InstanceID: book.Holdings.InstanceID, Barcode: book.Item.Barcode,
 		ContributorNames: []name{}, Enumeration: book.Item.Enumeration, Volume: book.Item.Volume, Chronology: book.Item.Chronology,
 		DisplaySummary: book.Item.DisplaySummary, Status: book.Item.Status.Name, CallNumber: book.Item.CallNumber.CallNumber,
-		CopyNumber: cmp.Or(book.Item.CopyNumber, book.Holdings.CopyNumber), MaterialTypeID: book.Item.MaterialTypeID, MaterialType: book.Material.Name,
+		CopyNumber: book.Number(), MaterialTypeID: book.Item.MaterialTypeID, MaterialType: book.Material.Name,
 	}
 	if book.Location.ID != "" {
 		view.Location = &location{Name: book.Location.Name, LibraryName: found.LibraryUnits[book.Location.LibraryID].Name, Code: book.Location.Code}
