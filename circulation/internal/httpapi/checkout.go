@@ -38,7 +38,7 @@ func (h circulation) checkOut(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set(echo.HeaderLocation, "/circulation/loans/"+answer.LoanID)
+	c.Response().Header().Set(echo.HeaderLocation, loansPath+"/"+answer.LoanID)
 	return c.JSON(http.StatusCreated, answer.Loan)
 }
 

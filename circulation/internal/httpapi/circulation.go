@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -12,7 +11,6 @@ import (
 	"checkoutlock/circulation/internal/checkout"
 	"checkoutlock/circulation/internal/loanview"
 	"checkoutlock/circulation/internal/renewal"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
 )
@@ -148,30 +146,4 @@ func listPage(c echo.Context, list listFunc) ([]json.RawMessage, int, error) {
 			fault.Param("limit", fmt.Sprint(limit))))
 	}
 	return found, total, nil
-}
-
-// readPathID returns the path's id in lower case. It must be a UUID in its usual form.
-func readPathID(c echo.Context, of string) (string, error) {
-	id := c.Param("id")
-	if !schemas.IsUUID(id) {
-		return "", fault.New(fault.Malformed, "The id of the %s must be a UUID, not %.100q", of, id)
-	}
-	return strings.ToLower(id), nil
-}
-
-// explainMissing names the record that a NotFound fault is about; other errors pass.
-func explainMissing(err error, what, id string) error {
-	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(err, fault.NotFound, "There is no %s with the id %s", what, id)
-	}
-	return err
-}
-
-// readID returns the id of a stored record.
-func readID(record json.RawMessage) (string, error) {
-	var stored struct {
-		ID string `json:"id"`
-	}
-	err := json.Unmarshal(record, &stored)
-	return stored.ID, err
 }

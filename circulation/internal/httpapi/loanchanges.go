@@ -37,7 +37,7 @@ func loanChangeRoutes(changes LoanChanges) []web.Route {
 func loanChangeRoute[W loans.Wish](changes LoanChanges, action string) web.Route {
 	var wish W
 	return web.Route{
-		Method: http.MethodPost, Path: "/circulation/loans/:id/" + action, Permission: "circulation.loans." + action + ".post", Body: wish,
+		Method: http.MethodPost, Path: loansPath + "/:id/" + action, Permission: "circulation.loans." + action + ".post", Body: wish,
 		Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error {
 			id, err := readPathID(c, "loan")
 			if err != nil {

@@ -39,11 +39,11 @@ func requestChangeRoutes(d Deps) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put",
-			Body: web.Schema("request"), Endpoint: web.Empty(http.StatusNoContent, h.edit),
+			Body: web.Schema("request"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", d.Changes.Edit)),
 		},
 		{
 			Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.requests.item.delete",
-			Endpoint: web.Empty(http.StatusNoContent, h.delete),
+			Endpoint: web.Empty(http.StatusNoContent, deleteByID("request", d.Changes.Delete)),
 		},
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.requests.collection.delete",
@@ -63,26 +63,6 @@ func requestChangeRoutes(d Deps) []web.Route {
 			Body: web.Schema("reordered-queue"), Endpoint: web.JSON(http.StatusOK, h.reorder(true)),
 		},
 	}
-}
-
-func (h requestChangeHandlers) edit(c echo.Context) error {
-	id, err := readPathID(c, "request")
-	if err != nil {
-		return err
-	}
-	body, err := web.ReadUnique(c)
-	if err != nil {
-		return err
-	}
-	return h.changes.Edit(c.Request().Context(), id, body)
-}
-
-func (h requestChangeHandlers) delete(c echo.Context) error {
-	id, err := readPathID(c, "request")
-	if err != nil {
-		return err
-	}
-	return h.changes.Delete(c.Request().Context(), id)
 }
 
 func (h requestChangeHandlers) move(c echo.Context) (json.RawMessage, error) {

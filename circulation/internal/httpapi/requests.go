@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -70,19 +69,10 @@ func requestRoutes(d Deps) []web.Route {
 }
 
 func (h requestHandlers) create(c echo.Context) (json.RawMessage, error) {
-	body, err := web.ReadUnique(c)
+	request, err := storeBody(c, "/circulation/requests", h.placing.Create)
 	if err != nil {
 		return nil, err
 	}
-	request, err := h.placing.Create(c.Request().Context(), body)
-	if err != nil {
-		return nil, err
-	}
-	id, err := readID(request)
-	if err != nil {
-		return nil, fmt.Errorf("the request was placed, but storage's answer cannot be read: %w", err)
-	}
-	c.Response().Header().Set(echo.HeaderLocation, "/circulation/requests/"+id)
 	return h.describe(c.Request().Context(), request), nil
 }
 

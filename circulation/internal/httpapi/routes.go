@@ -75,10 +75,7 @@ type Deps struct {
 // and rules are FOLIO's (mod-circulation, interfaces circulation and
 // circulation-rules).
 func Routes(d Deps) []web.Route {
-	const (
-		loanPath  = "/circulation/loans"
-		rulesPath = "/circulation/rules"
-	)
+	const rulesPath = "/circulation/rules"
 	circ, rules := circulation{d}, rulesHandlers{d.Rules, d.Log}
 	folio := slices.Concat(rulePolicyRoutes(d), requestRoutes(d), requestChangeRoutes(d), loanChangeRoutes(d.LoanChanges), loanRecordRoutes(d), settingRoutes(d.Settings), []web.Route{
 		{
@@ -106,10 +103,10 @@ func Routes(d Deps) []web.Route {
 			Body: renewal.ByIDRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(circ.renewByID)).Of("loan"),
 		},
 		{
-			Method: http.MethodGet, Path: loanPath, Permission: "circulation.loans.collection.get",
+			Method: http.MethodGet, Path: loansPath, Permission: "circulation.loans.collection.get",
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
 		},
-		{Method: http.MethodGet, Path: loanPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
+		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
 		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Endpoint: web.JSON(http.StatusOK, web.FromContext(d.Rules.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put",

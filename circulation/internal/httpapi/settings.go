@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -41,7 +40,7 @@ func settingRoutes(s CirculationSettings) []web.Route {
 		{Method: http.MethodGet, Path: settingsPath, Permission: permission + ".collection.get", Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list)},
 		{Method: http.MethodPost, Path: settingsPath, Permission: permission + ".item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, h.create).Of(schema)},
 		{Method: http.MethodGet, Path: one, Permission: permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get).Of(schema)},
-		{Method: http.MethodPut, Path: one, Permission: permission + ".item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, h.replace)},
+		{Method: http.MethodPut, Path: one, Permission: permission + ".item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("circulation setting", s.ReplaceSetting))},
 		{Method: http.MethodDelete, Path: one, Permission: permission + ".item.delete", Endpoint: web.Empty(http.StatusNoContent, h.delete)},
 	}
 }
@@ -58,7 +57,7 @@ func (h settingHandlers) list(c echo.Context) (settingPage, error) {
 }
 
 func (h settingHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := readPathID(c, "setting")
+	id, err := readPathID(c, "circulation setting")
 	if err != nil {
 		return nil, err
 	}
@@ -67,41 +66,12 @@ func (h settingHandlers) get(c echo.Context) (json.RawMessage, error) {
 }
 
 func (h settingHandlers) create(c echo.Context) (json.RawMessage, error) {
-	body, err := web.ReadUnique(c)
-	if err != nil {
-		return nil, err
-	}
-	setting, err := h.settings.CreateSetting(c.Request().Context(), body)
-	if err != nil {
-		return nil, err
-	}
-	id, err := readID(setting)
-	if err != nil {
-		return nil, fmt.Errorf("the setting was stored, but storage's answer cannot be read: %w", err)
-	}
-	c.Response().Header().Set(echo.HeaderLocation, settingsPath+"/"+id)
-	return setting, nil
-}
-
-func (h settingHandlers) replace(c echo.Context) error {
-	id, err := readPathID(c, "setting")
-	if err != nil {
-		return err
-	}
-	body, err := web.ReadUnique(c)
-	if err != nil {
-		return err
-	}
-	return explainMissing(h.settings.ReplaceSetting(c.Request().Context(), id, body), "circulation setting", id)
+	return storeBody(c, settingsPath, h.settings.CreateSetting)
 }
 
 // delete handles DELETE /circulation/settings/{id}: 204 also if there is none, as in FOLIO.
 func (h settingHandlers) delete(c echo.Context) error {
-	id, err := readPathID(c, "setting")
-	if err != nil {
-		return err
-	}
-	if err := h.settings.DeleteSetting(c.Request().Context(), id); !fault.Is(err, fault.NotFound) {
+	if err := deleteByID("circulation setting", h.settings.DeleteSetting)(c); !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	return nil
