@@ -27,15 +27,10 @@ type RequestChanges interface {
 	Reorder(ctx context.Context, id string, ofTitle bool, body []byte) ([]json.RawMessage, error)
 }
 
-type requestChangeHandlers struct {
-	describing requestHandlers
-	changes    RequestChanges
-}
-
 // requestChangeRoutes are FOLIO's (mod-circulation, interface circulation).
 func requestChangeRoutes(d Deps) []web.Route {
 	const path = "/circulation/requests"
-	h := requestChangeHandlers{describing: requestHandlers{records: d.Loans, log: d.Log}, changes: d.Changes}
+	h := requestHandlers{changes: d.Changes, records: d.Loans, log: d.Log}
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put",
@@ -65,7 +60,7 @@ func requestChangeRoutes(d Deps) []web.Route {
 	}
 }
 
-func (h requestChangeHandlers) move(c echo.Context) (json.RawMessage, error) {
+func (h requestHandlers) move(c echo.Context) (json.RawMessage, error) {
 	id, err := readPathID(c, "request")
 	if err != nil {
 		return nil, err
@@ -78,11 +73,11 @@ func (h requestChangeHandlers) move(c echo.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.describing.describe(c.Request().Context(), moved), nil
+	return h.describe(c.Request().Context(), moved), nil
 }
 
 // reorder answers the queue in its new order.
-func (h requestChangeHandlers) reorder(ofTitle bool) func(echo.Context) (requestPage, error) {
+func (h requestHandlers) reorder(ofTitle bool) func(echo.Context) (requestPage, error) {
 	return func(c echo.Context) (requestPage, error) {
 		id, err := readPathID(c, "item or instance")
 		if err != nil {
@@ -96,7 +91,7 @@ func (h requestChangeHandlers) reorder(ofTitle bool) func(echo.Context) (request
 		if err != nil {
 			return requestPage{}, err
 		}
-		return h.describing.describeQueue(c.Request().Context(), queue), nil
+		return h.describeQueue(c.Request().Context(), queue), nil
 	}
 }
 

@@ -52,7 +52,7 @@ func TestRequestChanges(t *testing.T) {
 		"edited, no body":      {"PUT", path + "/" + wishID, ``, nil, 400, "body", ""},
 		"a property twice":     {"PUT", path + "/" + wishID, `{"status":"a","status":"b"}`, nil, 400, "status", ""},
 		"deleted":              {"DELETE", path + "/" + wishID, "", nil, 204, "", "delete " + wishID},
-		"deleted, not there":   {"DELETE", path + "/" + wishID, "", errNone, 404, "Not found", "delete " + wishID},
+		"deleted, not there":   {"DELETE", path + "/" + wishID, "", errNone, 404, "There is no request with the id " + wishID, "delete " + wishID},
 		"deleted by query":     {"DELETE", path + "?query=a==b", "", nil, 204, "", "delete where a==b"},
 		"deleted without one":  {"DELETE", path, "", fault.New(fault.Malformed, "CQL: the query is missing"), 400, "the query is missing", "delete where "},
 		"deleted by two":       {"DELETE", path + "?query=a&query=b", "", nil, 400, "2 times", ""},

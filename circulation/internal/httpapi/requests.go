@@ -35,6 +35,7 @@ type Queues interface {
 type requestHandlers struct {
 	placing Placing
 	queues  Queues
+	changes RequestChanges
 	records related.Records
 	log     *slog.Logger
 }
