@@ -49,6 +49,9 @@ type Refresh struct {
 	// Resume grants a key anew that is free, if its last lock had this id and owner, and
 	// ended less than ResumeWithin ago. ResumeWithin 0 never does.
 	ResumeWithin time.Duration
+	// Amend is a JSON object, or empty. A resume sets its members in the value of the lock,
+	// which then is a JSON object too.
+	Amend string
 }
 
 // RefreshOutcome is how a refresh ended.
@@ -57,7 +60,7 @@ type RefreshOutcome string
 // The outcomes of a refresh. Lock is set for Refreshed, Resumed and NotOwner.
 const (
 	Refreshed RefreshOutcome = "refreshed"  // the TTL starts anew; nothing else changed
-	Resumed   RefreshOutcome = "resumed"    // a new grant: new ID, greater Fence, kind and value of the last lock
+	Resumed   RefreshOutcome = "resumed"    // a new grant: new ID, greater Fence, kind and amended value of the last lock
 	NotOwner  RefreshOutcome = "not_owner"  // the live lock has this id and another owner
 	UnknownID RefreshOutcome = "unknown_id" // the last lock of the key has another id, or is too old, or had another owner and ended
 )

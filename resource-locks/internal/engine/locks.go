@@ -92,6 +92,9 @@ func (l *Locks) Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, e
 	if r.TTL < time.Millisecond {
 		return Lock{}, "", errShortTTL
 	}
+	if err := checkValue("the amendment", r.Amend); err != nil {
+		return Lock{}, "", err
+	}
 	r.TTL = min(r.TTL, MaxTTL)
 	renewal, err := l.LockStore.Refresh(ctx, r)
 	if err != nil {
@@ -199,16 +202,20 @@ func checkAcquire(a Acquire) error {
 	if err := checkText("the kind", a.Kind, MaxName); err != nil {
 		return err
 	}
-	if len(a.Value) > MaxValue {
-		return fault.New(fault.Invalid, "the value has more than %d bytes", MaxValue)
-	}
-	if err := checkText("the value", a.Value, MaxValue); err != nil {
+	if err := checkValue("the value", a.Value); err != nil {
 		return err
 	}
 	if a.TTL < time.Millisecond {
 		return errShortTTL
 	}
 	return nil
+}
+
+func checkValue(what, value string) error {
+	if len(value) > MaxValue {
+		return fault.New(fault.Invalid, "%s has more than %d bytes", what, MaxValue)
+	}
+	return checkText(what, value, MaxValue)
 }
 
 func checkKeyAndOwner(key Key, owner string) error {

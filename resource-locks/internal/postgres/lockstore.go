@@ -185,9 +185,10 @@ seen AS MATERIALIZED (
       FROM {schema}.lock l WHERE ` + keyed + ` AND l.id = $3::uuid),
 changed AS (
     UPDATE {schema}.lock l
-       SET (id, fence, granted_at, renewed_at, expires_at, sweep_after, ended_at, replaced, requests) = (
+       SET (id, fence, value, granted_at, renewed_at, expires_at, sweep_after, ended_at, replaced, requests) = (
            SELECT CASE WHEN j.live THEN l.id ELSE $7::uuid END,
                   CASE WHEN j.live THEN l.fence ELSE nextval('{schema}.lock_fence') END,
+                  CASE WHEN j.live OR $8::text = '' THEN l.value ELSE (l.value::jsonb || $8::text::jsonb)::text END,
                   CASE WHEN j.live THEN l.granted_at ELSE j.at END,
                   j.at, j.at + $5::interval, ` + sweepTime(`(j.at + $5::interval)`) + `, NULL::timestamptz,
                   CASE WHEN j.live THEN l.replaced ELSE l.ended_at IS NULL END,
@@ -208,7 +209,7 @@ func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renew
 	id := uuid.New()
 	var renewal engine.Renewal
 	var replaced, changed, live, own bool
-	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id}
+	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id, r.Amend}
 	err := s.db.changeLock(ctx, "refreshing a lock", s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
 		func() bool { return own && !changed })
 	switch {

@@ -71,6 +71,7 @@ func identifyByToken(known keys, issuer string) identify {
 		if err != nil || id == "" {
 			return caller{}, failure{http.StatusUnauthorized, "ERR_TOKEN_INVALID", "Access denied"}
 		}
-		return caller{id: id, name: claims.Name, roles: slices.Concat(claims.Roles, claims.Realm.Roles)}, nil
+		name := strings.ReplaceAll(claims.Name, "\x00", "") // which PostgreSQL cannot store
+		return caller{id: id, name: name, roles: slices.Concat(claims.Roles, claims.Realm.Roles)}, nil
 	}
 }

@@ -132,8 +132,12 @@ func (s *Server) refresh(ctx context.Context, c *call) (any, error) {
 	if err != nil || id.String() != fields["lockId"] {
 		return nil, unknown
 	}
+	amendment, err := c.amendment()
+	if err != nil {
+		return nil, err
+	}
 	lock, outcome, err := s.locks.Refresh(ctx, engine.Refresh{
-		Key: key, ID: id, Owner: c.user.id, TTL: s.cfg.LockTTL, ResumeWithin: s.cfg.ResumeWithin,
+		Key: key, ID: id, Owner: c.user.id, TTL: s.cfg.LockTTL, ResumeWithin: s.cfg.ResumeWithin, Amend: amendment,
 	})
 	if err != nil {
 		return nil, err
@@ -143,38 +147,24 @@ func (s *Server) refresh(ctx context.Context, c *call) (any, error) {
 		return nil, unknown
 	case engine.NotOwner:
 		return nil, c.fail(http.StatusForbidden, "You are not authorized to refresh this resource")
-	case engine.Resumed:
-		return s.moveLock(ctx, c, lock, unknown)
-	case engine.Refreshed:
+	case engine.Refreshed, engine.Resumed:
 	}
 	return s.grantOf(lock), nil
 }
 
-// moveLock makes a resumed lock one of the caller's device. The lock has the value of the
-// former one, whose owner is the same, and keeps it if the store fails here.
-func (s *Server) moveLock(ctx context.Context, c *call, l engine.Lock, lost error) (any, error) {
-	v := readValue(l)
-	v.Device = c.device
+// amendment makes a resumed lock one of the caller's device. Its other values are those of
+// the former lock, whose owner is the same.
+func (c *call) amendment() (string, error) {
+	members := map[string]string{"deviceId": c.device}
 	if c.user.name != "" {
 		creator, err := json.Marshal(map[string]string{"name": c.user.name, "id": c.user.id})
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		v.CreatorInfo = string(creator)
+		members["creatorInfo"] = string(creator)
 	}
-	value, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	g, err := s.locks.Acquire(ctx, engine.Acquire{Key: l.Key, Owner: l.Owner, Kind: l.Kind, Value: string(value), TTL: s.cfg.LockTTL})
-	switch {
-	case err != nil:
-		s.log.WarnContext(ctx, "a resumed lock keeps its former device", "err", err)
-		return s.grantOf(l), nil
-	case g.Outcome == engine.Held:
-		return nil, lost // another user has locked it meanwhile
-	}
-	return s.grantOf(g.Lock), nil
+	text, err := json.Marshal(members)
+	return string(text), err
 }
 
 func (s *Server) retire(ctx context.Context, c *call) (any, error) {

@@ -1,6 +1,7 @@
 package sunbird
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"sync"
@@ -147,6 +148,18 @@ func TestRefresh(t *testing.T) {
 			u.refresh("do_1", a.Result.LockKey).wants(t, "api.lock.refresh")
 		})
 	}
+	t.Run("after the end of the lock, forced free before the answer", func(t *testing.T) {
+		t.Parallel()
+		f := newFront(t, nil)
+		f.server.locks = engine.NewLocks(forcingStore{f.store}, observer{})
+		u := f.user("u1", "Ann", "d1")
+		key := u.create("do_1").Result.LockKey
+		u.retire("do_1")
+		u.refresh("do_1", key)
+		if a := f.list(""); *a.Result.Count != 0 {
+			t.Errorf("the former holder has locked it anew: %s", a.text())
+		}
+	})
 	t.Run("once another user has locked it", func(t *testing.T) {
 		t.Parallel()
 		f := newFront(t, nil)
@@ -164,6 +177,17 @@ func TestRefresh(t *testing.T) {
 		f.store.Advance(25 * time.Hour)
 		u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
 	})
+}
+
+// forcingStore releases each resumed lock by force before the front sees it.
+type forcingStore struct{ engine.LockStore }
+
+func (s forcingStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renewal, error) {
+	renewal, err := s.LockStore.Refresh(ctx, r)
+	if err == nil && renewal.Outcome == engine.Resumed {
+		_, err = s.ForceRelease(ctx, r.Key, renewal.Lock.ID, engine.Note{By: "eve", Reason: "stuck"})
+	}
+	return renewal, err
 }
 
 func TestRetire(t *testing.T) {

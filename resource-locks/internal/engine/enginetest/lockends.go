@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -86,6 +87,26 @@ func testResume(c *lockTest) {
 		c.refresh(r, engine.UnknownID) // another has locked it since
 		c.release("d", "bob", engine.Released)
 	}
+}
+
+func testAmend(c *lockTest) {
+	const value = `{"device": "a", "info": "<{\"x\": 1}>"}`
+	l := c.acquireAs(engine.Acquire{Key: draft("d"), Owner: "ann", Value: value, TTL: time.Hour}, engine.Granted).Lock
+	r := engine.Refresh{Key: l.Key, ID: l.ID, Owner: "ann", TTL: time.Hour, ResumeWithin: time.Hour, Amend: `{"device": "b", "name": "ä"}`}
+	if got := c.refresh(r, engine.Refreshed).Lock; got.Value != value {
+		c.Errorf("a live lock has the value %s, want %s", got.Value, value)
+	}
+	c.release("d", "ann", engine.Released)
+	got := c.refresh(r, engine.Resumed).Lock
+	var members map[string]string
+	if err := json.Unmarshal([]byte(got.Value), &members); err != nil {
+		c.Fatal(err)
+	}
+	want := map[string]string{"device": "b", "info": `<{"x": 1}>`, "name": "ä"}
+	if !reflect.DeepEqual(members, want) {
+		c.Errorf("resumed with the value %q, want %q", members, want)
+	}
+	c.wantLock(got)
 }
 
 func testResumeRace(c *lockTest) {

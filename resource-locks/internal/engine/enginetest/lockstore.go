@@ -3,6 +3,7 @@ package enginetest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -93,9 +94,28 @@ func (s *Store) Refresh(ctx context.Context, q engine.Refresh) (engine.Renewal, 
 	if r.lock.Owner != q.Owner || now.Sub(end) >= q.ResumeWithin {
 		return engine.Renewal{Outcome: engine.UnknownID}, nil
 	}
+	value, err := amend(r.lock.Value, q.Amend)
+	if err != nil {
+		return engine.Renewal{}, err
+	}
 	expired := r.expiredUncounted(now)
-	r = s.grant(engine.Acquire{Key: q.Key, Owner: q.Owner, Kind: r.lock.Kind, Value: r.lock.Value, TTL: q.TTL}, now)
+	r = s.grant(engine.Acquire{Key: q.Key, Owner: q.Owner, Kind: r.lock.Kind, Value: value, TTL: q.TTL}, now)
 	return engine.Renewal{Lock: r.shown(), Outcome: engine.Resumed, Expired: expired}, nil
+}
+
+// amend sets the members of a JSON object in another one.
+func amend(value, members string) (string, error) {
+	if members == "" {
+		return value, nil
+	}
+	amended := map[string]any{}
+	for _, object := range []string{value, members} {
+		if err := json.Unmarshal([]byte(object), &amended); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(amended)
+	return string(text), err
 }
 
 // Release implements engine.LockStore.

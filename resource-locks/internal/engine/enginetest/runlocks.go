@@ -33,6 +33,7 @@ func RunLockStore(t *testing.T, newStore NewLockStore) {
 		"Acquire/the fence grows with each grant":   testFence,
 		"Refresh/by id and owner":                   testRefresh,
 		"Refresh/resumes the last lock":             testResume,
+		"Refresh/amends the value at a resume only": testAmend,
 		"Refresh/resume or another owner, not both": testResumeRace,
 		"Release/by the owner only":                 testRelease,
 		"Release/ends a lock once":                  testReleaseRace,
