@@ -53,6 +53,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password
 	}
+	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
 	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
 	base.ConnConfig.Tracer = &connectionWatch{hosts: db.Hosts, log: log}
@@ -66,7 +67,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 		}
 	}
 	db.opened.Store(true)
-	logTarget(ctx, cfg.URL, base.ConnConfig, log)
+	logTarget(ctx, attrs, base.ConnConfig, log)
 	return db, nil
 }
 

@@ -36,6 +36,7 @@ const (
 	connectionException = "08" // the class
 	readOnlyTransaction = "25006"
 	tooManyConnections  = "53300"
+	inRecovery          = "55000" // of OnPrimary
 	adminShutdown       = "57P01"
 	crashShutdown       = "57P02"
 	cannotConnectNow    = "57P03"
@@ -65,7 +66,7 @@ func SQLState(err error) (code, constraint string) {
 // many sessions, or is a standby.
 func isOutageCode(code string) bool {
 	switch code {
-	case readOnlyTransaction, tooManyConnections, adminShutdown, crashShutdown, cannotConnectNow, idleSessionTimeout:
+	case readOnlyTransaction, tooManyConnections, inRecovery, adminShutdown, crashShutdown, cannotConnectNow, idleSessionTimeout:
 		return true
 	}
 	return strings.HasPrefix(code, connectionException)

@@ -72,7 +72,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 		cc.ConnectTimeout = connectTimeout
 		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
 	}
-	if statement > 0 && cc.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement { // else PgBouncer may be in between
+	if statement > 0 && !mayBePooled(cc) {
 		defaults := sessionDefaults(statement + StatementMargin)
 		maps.Copy(defaults, cc.RuntimeParams) // what the URL says wins
 		cc.RuntimeParams = defaults
@@ -89,21 +89,42 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 	return pc
 }
 
+// mayBePooled reports whether PgBouncer may be in between.
+func mayBePooled(cc *pgx.ConnConfig) bool {
+	return cc.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement
+}
+
+// requirePrimary lets new sessions refuse a standby, whose answers may be old, unless the
+// URL says otherwise. Behind PgBouncer a session may lead to another server with each
+// transaction, so there the statements refuse it: see OnPrimary. It returns the
+// target_session_attrs that are in force.
+func requirePrimary(url string, cc *pgx.ConnConfig) (attrs string) {
+	if cc.ValidateConnect != nil {
+		if found := sessionAttrs.FindStringSubmatch(url); found != nil {
+			return found[1]
+		}
+		return "as PGTARGETSESSIONATTRS says"
+	}
+	if mayBePooled(cc) {
+		return "any"
+	}
+	cc.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	return "primary"
+}
+
+// OnPrimary is a condition of a plain read that decides. A standby ends the statement with
+// an error that counts as an outage.
+const OnPrimary = `(SELECT pg_current_wal_lsn() IS NOT NULL)`
+
 // sessionAttrs finds target_session_attrs in both forms of a URL that pgx reads.
 var sessionAttrs = regexp.MustCompile(`target_session_attrs\s*=\s*'?([a-z-]+)`)
 
-// logTarget logs at start the servers of the URL. Several hosts without
-// target_session_attrs=read-write may lead to a standby, which cannot write.
-func logTarget(ctx context.Context, databaseURL string, cc *pgx.ConnConfig, log *slog.Logger) {
+// logTarget logs at start the servers of the URL. Several hosts may lead to a standby, which
+// cannot write, unless attrs exclude it.
+func logTarget(ctx context.Context, attrs string, cc *pgx.ConnConfig, log *slog.Logger) {
 	hosts := hosts(cc)
-	attrs := "any"
-	if found := sessionAttrs.FindStringSubmatch(databaseURL); found != nil {
-		attrs = found[1]
-	} else if cc.ValidateConnect != nil {
-		attrs = "as PGTARGETSESSIONATTRS says"
-	}
 	log.InfoContext(ctx, "PostgreSQL servers", "hosts", hosts, "database", cc.Database, "target_session_attrs", attrs)
-	if len(hosts) > 1 && (cc.ValidateConnect == nil || attrs == "read-only" || attrs == "standby" || attrs == "prefer-standby") {
+	if len(hosts) > 1 && slices.Contains([]string{"any", "read-only", "standby", "prefer-standby"}, attrs) {
 		log.WarnContext(ctx, "DATABASE_URL names several hosts without target_session_attrs=read-write: "+
 			"a connection may lead to a standby, which cannot write", "hosts", hosts)
 	}

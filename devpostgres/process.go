@@ -102,7 +102,7 @@ func (p *process) waitReady(ctx context.Context, dir string, port int) error {
 		case <-tick.C:
 			// The file identifies this server, because another one may use the port. The probe
 			// proves that clients reach it.
-			if f := readPidFile(dir); f.pid == p.cmd.Process.Pid && f.status == "ready" && probeServer(ctx, port) {
+			if f := readPidFile(dir); f.pid == p.cmd.Process.Pid && (f.status == "ready" || f.status == "standby") && probeServer(ctx, port) {
 				p.serving.Store(true)
 				return nil
 			}

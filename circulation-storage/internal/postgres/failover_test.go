@@ -169,7 +169,7 @@ func TestOpen_Defaults(t *testing.T) {
 	}{
 		{
 			name: "one host", url: "postgres://u:secret@db1/x", connect: 2 * time.Second, ping: time.Second, statement: "31000",
-			log: []string{"db1:5432", "database=x", "target_session_attrs=any"},
+			log: []string{"db1:5432", "database=x", "target_session_attrs=primary"},
 		},
 		{
 			name: "what the URL says wins", url: "postgres://u:secret@db1:5433/x?connect_timeout=7&statement_timeout=5000&pool_ping_timeout=3s",
@@ -180,8 +180,12 @@ func TestOpen_Defaults(t *testing.T) {
 			connect: 2 * time.Second, ping: time.Second, log: []string{"db1:5432"},
 		},
 		{
-			name: "several hosts, any of which will do", url: "postgres://u:secret@db1,db2:5433/x",
-			connect: 2 * time.Second, ping: time.Second, statement: "31000",
+			name: "several hosts, of which one is the primary", url: "postgres://u:secret@db1,db2:5433/x",
+			connect: 2 * time.Second, ping: time.Second, statement: "31000", log: []string{"db1:5432 db2:5433", "target_session_attrs=primary"},
+		},
+		{
+			name: "several poolers", url: "postgres://u:secret@db1,db2:5433/x?default_query_exec_mode=exec",
+			connect: 2 * time.Second, ping: time.Second,
 			log: []string{"db1:5432 db2:5433", "level=WARN", "may lead to a standby"},
 		},
 		{

@@ -13,9 +13,10 @@ import (
 	"checkoutlock/database"
 )
 
+// A peek refuses callers, so it must not read an old state.
 var peekSQL = `
 SELECT ` + forRequest + `, l.id, l.request_id, clock_timestamp() - l.creation_date
-  FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid`
+  FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid AND ` + database.OnPrimary
 
 // peekLocksSQL is peekSQL for each of several requests. The subquery keeps one index lookup
 // for each.
@@ -24,7 +25,7 @@ SELECT l.id IS NULL OR ` + outdatedBy("least(l.ttl_ms, r.ttl_ms)", "interval '0'
        l.id, l.request_id, coalesce(clock_timestamp() - l.creation_date, interval '0')
   FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS r (user_id, ttl_ms, n)
   LEFT JOIN LATERAL (SELECT * FROM {schema}.check_out_lock WHERE user_id = r.user_id LIMIT 1) l ON true
- ORDER BY r.n`
+ WHERE ` + database.OnPrimary + ` ORDER BY r.n`
 
 // Peek implements lock.Store.
 func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
 )
 
@@ -263,7 +264,8 @@ func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (
 	return l, engine.Held, nil
 }
 
-var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live
+// fetchSQL answers refused callers too, so it must not read an old state.
+var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live + ` AND ` + database.OnPrimary
 
 // Fetch implements engine.LockStore.
 func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, error) {

@@ -1,0 +1,92 @@
+package postgres_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"checkoutlock/database"
+	"checkoutlock/devpostgres"
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/schemas/fault"
+)
+
+// openServer returns the schema "locks" of a server.
+func openServer(t *testing.T, url string) *postgres.DB {
+	t.Helper()
+	cfg := database.Config{URL: url, MaxConns: 4}
+	db, err := postgres.OpenSchema(t.Context(), cfg, "locks", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// TestLockStore_StandbyAnswersNothing makes a standby of a server with a lock, as a failover
+// does. It lags behind for ever.
+func TestLockStore_StandbyAnswersNothing(t *testing.T) {
+	t.Parallel()
+	server, err := devpostgres.Start(t.Context(), devpostgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	db := openServer(t, server.URL())
+	if err := db.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store := postgres.NewLockStore(db)
+	held := engine.Acquire{Key: engine.Key{Namespace: "ns", Name: "d"}, Owner: "ann", TTL: time.Hour}
+	if _, err := store.Acquire(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	refused := held
+	refused.Owner = "bob"
+	if g, err := store.Acquire(t.Context(), refused); err != nil || g.Outcome != engine.Held {
+		t.Fatalf("got %+v, %v", g, err)
+	}
+	var dir string
+	if err := db.Pool().QueryRow(t.Context(), `SHOW data_directory`).Scan(&dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "standby.signal"), nil, 0o644); err != nil { //nolint:gosec // the server's user reads it
+		t.Fatal(err)
+	}
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(t *testing.T, store *postgres.LockStore) {
+		t.Helper()
+		if g, err := store.Acquire(t.Context(), refused); !fault.Is(err, fault.Unavailable) { // refused before
+			t.Errorf("acquire: %+v, %v, want %s", g, err, fault.Unavailable)
+		}
+		for _, name := range []string{"d", "free"} {
+			l, err := store.Fetch(t.Context(), engine.Key{Namespace: "ns", Name: name})
+			if !fault.Is(err, fault.Unavailable) {
+				t.Errorf("fetch of %s: %+v, %v, want %s", name, l, err, fault.Unavailable)
+			}
+		}
+	}
+	t.Run("a pool that led to it before", func(t *testing.T) { ask(t, store) })
+	for name, parameters := range map[string]string{
+		"a direct connection":              "",
+		"statements, as through PgBouncer": "&default_query_exec_mode=exec",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := openServer(t, server.URL()+parameters)
+			ask(t, postgres.NewLockStore(db))
+			if err := db.Ready(t.Context()); err == nil {
+				t.Error("it is ready")
+			}
+		})
+	}
+}
