@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	checkoutlock/config v0.0.0
+	checkoutlock/devpostgres v0.0.0
 	checkoutlock/schemas v0.0.0
 	github.com/golang-migrate/migrate/v4 v4.20.1
 	github.com/jackc/pgx/v5 v5.12.0
@@ -23,3 +24,5 @@ require (
 replace checkoutlock/schemas => ../schemas
 
 replace checkoutlock/config => ../config
+
+replace checkoutlock/devpostgres => ../devpostgres

@@ -10,6 +10,7 @@ import (
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/database"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -97,24 +98,15 @@ var (
 // CallsWaiting returns how many acquires and releases wait for the tenant's next group, -1
 // while none is under way.
 func (s *LockStore) CallsWaiting(tenant okapi.Tenant) (acquires, releases int) {
-	return s.acquires.count(tenant), s.releases.count(tenant)
+	return s.acquires.Waiting(tenant), s.releases.Waiting(tenant)
 }
 
 // PeeksWaiting is CallsWaiting for reads.
-func (s *LockStore) PeeksWaiting(tenant okapi.Tenant) int { return s.peeks.count(tenant) }
-
-func (g *groups[Q, A]) count(tenant okapi.Tenant) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if waiting, underWay := g.waiting[tenant]; underWay {
-		return len(waiting)
-	}
-	return -1
-}
+func (s *LockStore) PeeksWaiting(tenant okapi.Tenant) int { return s.peeks.Waiting(tenant) }
 
 // TenantsInGroups returns how many tenants the groups know.
 func (s *LockStore) TenantsInGroups() int {
-	return len(s.acquires.waiting) + len(s.releases.waiting) + len(s.peeks.waiting)
+	return s.acquires.Keys() + s.releases.Keys() + s.peeks.Keys()
 }
 
 // AcquireGroup sends acquires as one group and returns the error of its statement.
@@ -130,14 +122,14 @@ func (s *LockStore) ReleaseGroup(ctx context.Context, ids []uuid.UUID) error {
 func sendGroup[Q, A any](ctx context.Context, g *groups[Q, A], asked []Q) error {
 	group := make([]*member[Q, A], len(asked))
 	for i, q := range asked {
-		group[i] = &member[Q, A]{asked: q, err: errNoAnswer}
+		group[i] = database.NewMember[Q, A](q)
 	}
-	conn, err := g.pool.Acquire(ctx)
+	conn, err := g.Pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	return g.send(ctx, conn, group)
+	return g.Send(ctx, conn, group)
 }
 
 // CheckInFactsSQL is the longer statement of CommitStore.ReadCheckOutFacts, for EXPLAIN. It contains

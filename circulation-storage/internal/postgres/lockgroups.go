@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/database"
 )
 
 // The statements of groups insert locks, or delete them, and never replace one. All take
@@ -40,7 +41,7 @@ ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO NOTHING
 RETURNING l.user_id, l.id, l.creation_date`
 
 // sendAcquires grants the locks of patrons that have none. A plain read then refuses those
-// whose lock is held. The others get errRunAlone, for acquireSQL to decide: they may renew
+// whose lock is held. The others get database.ErrRunAlone, for acquireSQL to decide: they may renew
 // or take over, or the lock was released meanwhile.
 func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*acquire) error {
 	insert := insertLocks
@@ -52,19 +53,19 @@ func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*acquire) err
 	}
 	var refused []*acquire
 	for _, m := range group {
-		if m.err != nil {
+		if m.Err != nil {
 			refused = append(refused, m)
 		}
 	}
 	if len(refused) > 0 && judgeRefused(ctx, conn, refused) != nil {
-		answerAll(refused, errRunAlone) // they got nothing, and the others have their locks
+		database.AnswerAll(refused, database.ErrRunAlone) // they got nothing, and the others have their locks
 	}
 	return nil
 }
 
 // insertLock is insertLocks for a group of one.
 func insertLock(ctx context.Context, conn *pgxpool.Conn, group []*acquire) error {
-	r := group[0].asked
+	r := group[0].Asked
 	var l lock.Lock
 	args := []any{r.UserID, r.TTL.Milliseconds(), nullable(r.RequestID), r.Holder, r.OkapiRequestID}
 	err := scanRow(ctx, conn, insertLockSQL, args, insertedFields(&l)...)
@@ -83,14 +84,14 @@ func insertLocks(ctx context.Context, conn *pgxpool.Conn, group []*acquire) erro
 	first := make(map[uuid.UUID]*acquire, len(group))
 	tried := make([]*acquire, 0, len(group))
 	for _, m := range group {
-		if first[m.asked.UserID] == nil {
-			first[m.asked.UserID] = m
+		if first[m.Asked.UserID] == nil {
+			first[m.Asked.UserID] = m
 			tried = append(tried, m)
 		}
 	}
 	holders, calls := make([]string, len(tried)), make([]string, len(tried))
 	for i, m := range tried {
-		holders[i], calls[i] = m.asked.Holder, m.asked.OkapiRequestID
+		holders[i], calls[i] = m.Asked.Holder, m.Asked.OkapiRequestID
 	}
 	users, ttls, requests := requestArrays(tried)
 	return queryGroup(ctx, conn, insertLocksSQL, []any{users, ttls, requests, holders, calls}, func(rows pgx.Rows) error {
@@ -111,20 +112,20 @@ func insertedFields(l *lock.Lock) []any {
 // grant answers a member with the lock that was inserted for it. The other values are those
 // of the request; the lock is new, so it is neither old nor outdated.
 func grant(m *acquire, inserted lock.Lock) {
-	r := m.asked
-	m.answer = lock.Lock{
+	r := m.Asked
+	m.Answer = lock.Lock{
 		ID: inserted.ID, UserID: r.UserID, CreatedAt: inserted.CreatedAt, TTL: r.TTL.Truncate(time.Millisecond),
 		RequestID: r.RequestID, Holder: r.Holder, OkapiRequestID: r.OkapiRequestID,
 	}
-	m.err = nil
+	m.Err = nil
 }
 
 // judgeRefused answers the members that got no lock.
 func judgeRefused(ctx context.Context, conn *pgxpool.Conn, refused []*acquire) error {
 	return peekLocks(ctx, conn, refused, func(m *acquire, seen lock.Peek) {
-		m.err = lock.ErrHeld()
-		if seen.Free || seen.RequestID != uuid.Nil && seen.RequestID == m.asked.RequestID {
-			m.err = errRunAlone
+		m.Err = lock.ErrHeld()
+		if seen.Free || seen.RequestID != uuid.Nil && seen.RequestID == m.Asked.RequestID {
+			m.Err = database.ErrRunAlone
 		}
 	})
 }
@@ -133,9 +134,9 @@ func judgeRefused(ctx context.Context, conn *pgxpool.Conn, refused []*acquire) e
 // without a prepared statement too.
 func requestArrays[A any](members []*member[lock.Request, A]) (users []pgtype.UUID, ttls []int64, requests []pgtype.UUID) {
 	for _, m := range members {
-		users = append(users, pgtype.UUID{Bytes: m.asked.UserID, Valid: true})
-		ttls = append(ttls, m.asked.TTL.Milliseconds())
-		requests = append(requests, pgtype.UUID{Bytes: m.asked.RequestID, Valid: m.asked.RequestID != uuid.Nil})
+		users = append(users, pgtype.UUID{Bytes: m.Asked.UserID, Valid: true})
+		ttls = append(ttls, m.Asked.TTL.Milliseconds())
+		requests = append(requests, pgtype.UUID{Bytes: m.Asked.RequestID, Valid: m.Asked.RequestID != uuid.Nil})
 	}
 	return users, ttls, requests
 }
@@ -155,25 +156,25 @@ func sendReleases(ctx context.Context, conn *pgxpool.Conn, group []*release) err
 	if len(group) == 1 {
 		m := group[0]
 		var setting string
-		m.err = scanRow(ctx, conn, deleteLockSQL, []any{m.asked}, lockFields(&m.answer, &setting)...)
-		if errors.Is(m.err, pgx.ErrNoRows) {
-			m.err = errNoLock()
+		m.Err = scanRow(ctx, conn, deleteLockSQL, []any{m.Asked}, lockFields(&m.Answer, &setting)...)
+		if errors.Is(m.Err, pgx.ErrNoRows) {
+			m.Err = errNoLock()
 			return nil
 		}
-		return m.err
+		return m.Err
 	}
 	first := make(map[uuid.UUID]*release, len(group))
 	ids := make([]pgtype.UUID, 0, len(group))
 	for _, m := range group {
-		if first[m.asked] == nil {
-			first[m.asked] = m
-			ids = append(ids, pgtype.UUID{Bytes: m.asked, Valid: true})
+		if first[m.Asked] == nil {
+			first[m.Asked] = m
+			ids = append(ids, pgtype.UUID{Bytes: m.Asked, Valid: true})
 		}
 	}
 	err := queryGroup(ctx, conn, deleteLocksSQL, []any{ids}, func(rows pgx.Rows) error {
 		var l lock.Lock
 		_, err := pgx.ForEachRow(rows, lockFields(&l), func() error {
-			first[l.ID].answer, first[l.ID].err = l, nil
+			first[l.ID].Answer, first[l.ID].Err = l, nil
 			return nil
 		})
 		return err
@@ -182,8 +183,8 @@ func sendReleases(ctx context.Context, conn *pgxpool.Conn, group []*release) err
 		return err
 	}
 	for _, m := range group {
-		if m.err != nil {
-			m.err = errNoLock()
+		if m.Err != nil {
+			m.Err = errNoLock()
 		}
 	}
 	return nil

@@ -84,17 +84,17 @@ var _ lock.Store = (*LockStore)(nil)
 func NewLockStore(db *DB) *LockStore {
 	return &LockStore{
 		db:       db,
-		acquires: newGroups(db.lending, sendAcquires),
-		releases: newGroups(db.lending, sendReleases),
-		peeks:    newGroups(db.lending, sendPeeks),
+		acquires: &groups[lock.Request, lock.Lock]{Pool: db.lending, Send: sendAcquires},
+		releases: &groups[uuid.UUID, lock.Lock]{Pool: db.lending, Send: sendReleases},
+		peeks:    &groups[lock.Request, lock.Peek]{Pool: db.lending, Send: sendPeeks},
 	}
 }
 
 // Acquire implements lock.Store.
 func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
 	outcome := lock.Granted
-	l, err := s.acquires.run(ctx, req)
-	if errors.Is(err, errRunAlone) {
+	l, err := runInGroup(ctx, s.acquires, req)
+	if errors.Is(err, database.ErrRunAlone) {
 		l, outcome, err = s.acquire(ctx, req)
 	}
 	code, _ := database.SQLState(err)
@@ -143,8 +143,8 @@ DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid RETURNING ` + lockCo
 
 // Release implements lock.Store.
 func (s *LockStore) Release(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
-	l, err := s.releases.run(ctx, id)
-	if errors.Is(err, errRunAlone) {
+	l, err := runInGroup(ctx, s.releases, id)
+	if errors.Is(err, database.ErrRunAlone) {
 		return s.release(ctx, "releasing a lock", releaseSQL, id)
 	}
 	return l, toFault("releasing a lock", err)

@@ -29,8 +29,8 @@ SELECT l.id IS NULL OR ` + outdatedBy("least(l.ttl_ms, r.ttl_ms)", "interval '0'
 
 // Peek implements lock.Store.
 func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
-	seen, err := s.peeks.run(ctx, req)
-	if errors.Is(err, errRunAlone) {
+	seen, err := runInGroup(ctx, s.peeks, req)
+	if errors.Is(err, database.ErrRunAlone) {
 		err = s.db.readRow(ctx, s.db.lending, "reading a lock", peekSQL, peekArgs(req), peekFields(&seen)...)
 	}
 	switch {
@@ -53,15 +53,15 @@ func peekFields(seen *lock.Peek) []any {
 func sendPeeks(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Request, lock.Peek]) error {
 	if len(group) == 1 {
 		m := group[0]
-		m.err = scanRow(ctx, conn, peekSQL, peekArgs(m.asked), peekFields(&m.answer)...)
-		if m.err != nil && !errors.Is(m.err, pgx.ErrNoRows) {
-			m.err = errRunAlone
+		m.Err = scanRow(ctx, conn, peekSQL, peekArgs(m.Asked), peekFields(&m.Answer)...)
+		if m.Err != nil && !errors.Is(m.Err, pgx.ErrNoRows) {
+			m.Err = database.ErrRunAlone
 		}
 		return nil
 	}
-	err := peekLocks(ctx, conn, group, func(m *member[lock.Request, lock.Peek], seen lock.Peek) { m.answer, m.err = seen, nil })
+	err := peekLocks(ctx, conn, group, func(m *member[lock.Request, lock.Peek], seen lock.Peek) { m.Answer, m.Err = seen, nil })
 	if err != nil {
-		answerAll(group, errRunAlone)
+		database.AnswerAll(group, database.ErrRunAlone)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
 )
 
@@ -14,15 +15,15 @@ import (
 func (s *LockStore) SendRenewals(ctx context.Context, asked []engine.Acquire) (map[int]engine.Lock, error) {
 	group := make([]*renewal, len(asked))
 	for i, a := range asked {
-		group[i] = &renewal{asked: a}
+		group[i] = database.NewMember[engine.Acquire, engine.Grant](a)
 	}
 	err := s.db.write(ctx, "renewing locks", func(ctx context.Context, conn *pgxpool.Conn) error {
 		return s.renewals.send(ctx, conn, group)
 	})
 	renewed := map[int]engine.Lock{}
 	for i, m := range group {
-		if m.done {
-			renewed[i] = m.grant.Lock
+		if m.Err == nil {
+			renewed[i] = m.Answer.Lock
 		}
 	}
 	return renewed, err
@@ -31,12 +32,7 @@ func (s *LockStore) SendRenewals(ctx context.Context, asked []engine.Acquire) (m
 // WaitingRenewals returns how many callers wait for the group that is under way, -1 if none
 // is.
 func (s *LockStore) WaitingRenewals() int {
-	s.renewals.mu.Lock()
-	defer s.renewals.mu.Unlock()
-	if !s.renewals.underWay {
-		return -1
-	}
-	return len(s.renewals.waiting)
+	return s.renewals.groups.Waiting(struct{}{})
 }
 
 // HoldConnection takes a connection for locks from the pool until release.

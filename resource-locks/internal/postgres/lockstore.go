@@ -120,16 +120,21 @@ func NewLockStore(db *DB) *LockStore {
 func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
 	switch hint := s.hints.find(a); {
 	case hint == hintHeld && !a.Keep:
-		if g, done, err := s.renewals.run(ctx, a); done || err != nil {
+		g, err := s.renewals.run(ctx, a)
+		if !errors.Is(err, database.ErrRunAlone) {
 			s.hints.note(a, g.Outcome)
-			return g, err
+			return g, toFault("renewing a lock", err)
 		}
 	case hint == hintRefused:
 		if l, err := s.Fetch(ctx, a.Key); err == nil && l.Owner != a.Owner {
 			return engine.Grant{Lock: l, Outcome: engine.Held}, nil
 		}
 	}
-	g, err := s.db.acquire(ctx, s.acquire, a)
+	var g engine.Grant
+	err := s.db.write(ctx, "acquiring a lock", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		g, err = acquire(ctx, conn, s.acquire, a)
+		return err
+	})
 	if err == nil {
 		s.hints.note(a, g.Outcome)
 	}
@@ -137,13 +142,12 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 }
 
 // acquire runs acquireSQL with its tables.
-func (db *DB) acquire(ctx context.Context, statement string, a engine.Acquire) (engine.Grant, error) {
-	const op = "acquiring a lock"
+func acquire(ctx context.Context, conn *pgxpool.Conn, statement string, a engine.Acquire) (engine.Grant, error) {
 	id := uuid.New()
 	var g engine.Grant
 	var replaced, taken bool
 	args := []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL, id, a.Keep}
-	err := db.changeLock(ctx, op, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
+	err := changeLock(ctx, conn, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
 	switch {
 	case err != nil:
 		return engine.Grant{}, err
@@ -162,18 +166,23 @@ func (db *DB) acquire(ctx context.Context, statement string, a engine.Acquire) (
 // changeLock runs a statement that changes a lock or returns the one that it met. It runs
 // the statement again while others change the row: without a row, and if stale says so.
 // A nil stale means that there always is a row.
-func (db *DB) changeLock(ctx context.Context, op, statement string, args, dest []any, stale func() bool) error {
-	return db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		for range attempts {
-			err := conn.QueryRow(ctx, statement, args...).Scan(dest...)
-			switch {
-			case errors.Is(err, pgx.ErrNoRows) && stale == nil:
-				continue
-			case err != nil, stale == nil, !stale():
-				return err
-			}
+func changeLock(ctx context.Context, conn *pgxpool.Conn, statement string, args, dest []any, stale func() bool) error {
+	for range attempts {
+		err := conn.QueryRow(ctx, statement, args...).Scan(dest...)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows) && stale == nil:
+			continue
+		case err != nil, stale == nil, !stale():
+			return err
 		}
-		return errBusy(op)
+	}
+	return errBusy
+}
+
+// changeLock runs the statement on a connection for locks.
+func (s *LockStore) changeLock(ctx context.Context, op, statement string, args, dest []any, stale func() bool) error {
+	return s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return changeLock(ctx, conn, statement, args, dest, stale)
 	})
 }
 
@@ -211,7 +220,7 @@ func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renew
 	var renewal engine.Renewal
 	var replaced, changed, live, own bool
 	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id, r.Amend}
-	err := s.db.changeLock(ctx, "refreshing a lock", s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
+	err := s.changeLock(ctx, "refreshing a lock", s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
 		func() bool { return own && !changed })
 	switch {
 	case isNoRow(err):
@@ -251,7 +260,7 @@ SELECT ` + lockColumnNames + `, false, own FROM seen WHERE NOT EXISTS (SELECT FR
 func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
 	var l engine.Lock
 	var ended, own bool
-	err := s.db.changeLock(ctx, "releasing a lock", s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
+	err := s.changeLock(ctx, "releasing a lock", s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
 		func() bool { return own && !ended })
 	switch {
 	case isNoRow(err):

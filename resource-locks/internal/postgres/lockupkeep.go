@@ -34,7 +34,7 @@ SELECT ` + lockColumnNames + ` FROM ended`
 func (s *LockStore) ForceRelease(ctx context.Context, key engine.Key, id uuid.UUID, n engine.Note) (engine.Lock, error) {
 	var l engine.Lock
 	args := []any{key.Namespace, key.Name, id, uuid.New(), n.By, n.Reason}
-	err := s.db.changeLock(ctx, "releasing a lock by force", s.forceRelease, args, lockFields(&l), neverStale)
+	err := s.changeLock(ctx, "releasing a lock by force", s.forceRelease, args, lockFields(&l), neverStale)
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
@@ -64,7 +64,7 @@ RETURNING `+lockColumns, "{now}", `to_char(clock_timestamp() AT TIME ZONE 'UTC',
 func (s *LockStore) Ask(ctx context.Context, key engine.Key, a engine.AskedFor) (engine.Lock, error) {
 	var l engine.Lock
 	args := []any{key.Namespace, key.Name, a.By, a.Name, a.Message, engine.MaxRequests}
-	err := s.db.changeLock(ctx, "asking for a lock", s.ask, args, lockFields(&l), neverStale)
+	err := s.changeLock(ctx, "asking for a lock", s.ask, args, lockFields(&l), neverStale)
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}

@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,36 +11,25 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 )
 
-// renewals renews the locks of several callers in one statement. Callers that arrive while
-// a group is under way form the next one, which its first member sends. So they share one
-// commit, and a caller without company waits for no other.
-//
-// A caller whose lock the group does not renew runs the statement for a single caller. So
-// does each member if another transaction has locked one of their rows.
+// renewals renews the locks of several callers in one statement and one commit. A caller
+// whose lock the group does not renew runs the statement for a single caller. So does each
+// member if another transaction has locked one of their rows.
 type renewals struct {
 	db *DB
-	// statements with their tables; single is for a leader without company
+	// statements with their tables; single is for a group of one
 	group, single string
-
-	mu       sync.Mutex
-	underWay bool
-	waiting  []*renewal // the next group
+	groups        database.Groups[struct{}, engine.Acquire, engine.Grant]
 }
 
-// renewal is one member of a group, and what became of it.
-type renewal struct {
-	asked engine.Acquire
-	grant engine.Grant
-	done  bool // otherwise grant is not set
-	err   error
-	leads chan bool // true to send the next group, false when answered
-}
+type renewal = database.Member[engine.Acquire, engine.Grant]
 
 func newRenewals(db *DB) *renewals {
-	return &renewals{
+	r := &renewals{
 		db: db, group: db.nameTables(renewSQL),
 		single: db.nameTables(strings.Replace(acquireSQL, rowWait, groupRowWait, 1)),
 	}
+	r.groups.Pool, r.groups.Send, r.groups.LeaveEarly = db.conns.Urgent, r.send, true
+	return r
 }
 
 // groupRowWait is how long a group waits for a row. Others wait for the group.
@@ -68,98 +55,34 @@ UPDATE {schema}.lock l
 RETURNING ` + lockColumns + `, a.position - 1`
 
 // run renews the lock of one caller, or grants what the statement for a single caller
-// does. It reports false if neither happened.
-func (r *renewals) run(ctx context.Context, a engine.Acquire) (engine.Grant, bool, error) {
-	m := &renewal{asked: a, leads: make(chan bool, 1)}
-	if r.enter(m) || <-m.leads {
-		r.lead(ctx, m)
-	}
-	return m.grant, m.done, m.err
-}
-
-// enter reports whether m leads, because no group is under way. Else m waits.
-func (r *renewals) enter(m *renewal) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.underWay {
-		r.waiting = append(r.waiting, m)
-		return false
-	}
-	r.underWay = true
-	return true
-}
-
-// lead sends a group of m and all that wait, and answers them.
-func (r *renewals) lead(ctx context.Context, m *renewal) {
-	group := append([]*renewal{m}, r.takeWaiting()...)
-	defer func() { // also after a panic, which must not block the others
-		r.endGroup()
-		for _, other := range group[1:] {
-			other.leads <- false
-		}
-	}()
-	var err error
-	if len(group) == 1 {
-		m.grant, err = r.db.acquire(ctx, r.single, m.asked)
-		m.done = err == nil
-	} else {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // the leader may leave, the others stay
-		defer cancel()
-		err = r.db.write(ctx, "renewing locks", func(ctx context.Context, conn *pgxpool.Conn) error {
-			group = append(group, r.takeWaiting()...) // who came while it waited for a connection
-			return r.send(ctx, conn, group)
-		})
-	}
-	if code, _ := database.SQLState(err); code == database.LockNotAvailable {
-		err = nil // nothing happened, and the single statement waits longer
-	}
-	for _, other := range group {
-		other.err = err
-	}
-}
-
-func (r *renewals) takeWaiting() []*renewal {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	waiting := r.waiting
-	r.waiting = nil
-	return waiting
-}
-
-// endGroup lets the first that waits lead the next group.
-func (r *renewals) endGroup() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.waiting) == 0 {
-		r.underWay = false
-		return
-	}
-	next := r.waiting[0]
-	r.waiting = slices.Delete(r.waiting, 0, 1)
-	next.leads <- true
+// does. Error: ErrRunAlone if neither happened.
+func (r *renewals) run(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
+	return r.groups.Run(ctx, struct{}{}, a)
 }
 
 // send sends a group in one round trip and one transaction.
 func (r *renewals) send(ctx context.Context, conn *pgxpool.Conn, group []*renewal) error {
-	var queue pgx.Batch
-	queue.Queue(renewalSettingsSQL)
-	queue.Queue(r.group, renewalArgs(group)...).Query(func(rows pgx.Rows) error {
-		var l engine.Lock
-		var position int
-		_, err := pgx.ForEachRow(rows, lockFields(&l, &position), func() error {
-			group[position].grant, group[position].done = engine.Grant{Lock: l, Outcome: engine.Renewed}, true
-			l = engine.Lock{}
-			return nil
-		})
-		return err
-	})
-	err := conn.SendBatch(ctx, &queue).Close()
-	if err != nil {
-		for _, m := range group {
-			m.done = false
+	return r.db.writeWith(conn, func() (err error) {
+		if len(group) == 1 {
+			group[0].Answer, err = acquire(ctx, conn, r.single, group[0].Asked)
+			group[0].Err = nil
+			return err
 		}
-	}
-	return err
+		database.AnswerAll(group, database.ErrRunAlone)
+		var queue pgx.Batch
+		queue.Queue(renewalSettingsSQL)
+		queue.Queue(r.group, renewalArgs(group)...).Query(func(rows pgx.Rows) error {
+			var l engine.Lock
+			var position int
+			_, err := pgx.ForEachRow(rows, lockFields(&l, &position), func() error {
+				group[position].Answer, group[position].Err = engine.Grant{Lock: l, Outcome: engine.Renewed}, nil
+				l = engine.Lock{}
+				return nil
+			})
+			return err
+		})
+		return conn.SendBatch(ctx, &queue).Close()
+	})
 }
 
 func renewalArgs(group []*renewal) []any {
@@ -167,7 +90,7 @@ func renewalArgs(group []*renewal) []any {
 	namespaces, names, owners := make([]string, n), make([]string, n), make([]string, n)
 	kinds, values, ttls := make([]string, n), make([]string, n), make([]int64, n)
 	for i, m := range group {
-		a := m.asked
+		a := m.Asked
 		namespaces[i], names[i], owners[i], kinds[i], values[i], ttls[i] = a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL.Microseconds()
 	}
 	return []any{namespaces, names, owners, kinds, values, ttls}

@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,9 +121,64 @@ func TestRenewals_LeavingLeaderFailsNoOther(t *testing.T) {
 		})
 		waitFor(t, "a place in the next group", func() bool { return store.WaitingRenewals() == i })
 	}
-	leave[0]()
-	waitFor(t, "the next group", func() bool { return store.WaitingRenewals() == 0 })
-	leave[1]()
+	for i := range leave {
+		leave[i]()
+		waitFor(t, "the next leader", func() bool { return store.WaitingRenewals() == 1-i })
+	}
 	release()
 	running.Wait()
+}
+
+// TestRenewals_MemberEndsAtItsDeadline stops a renewal in its statement until its caller, and
+// one that waits for it, have ended.
+func TestRenewals_MemberEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	db := s.Open("")
+	store := postgres.NewLockStore(db)
+	asked := acquireKeys(t, store, "a", "b", "c")
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := db.Pool().Exec(t.Context(), strings.ReplaceAll(statement, "{schema}", s.Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`CREATE SEQUENCE {schema}.gate;
+		CREATE FUNCTION {schema}.await() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			WHILE NOT (SELECT is_called FROM {schema}.gate) LOOP PERFORM pg_sleep(0.001); END LOOP; RETURN NEW; END $$;
+		CREATE TRIGGER await BEFORE UPDATE ON {schema}.lock FOR EACH ROW EXECUTE FUNCTION {schema}.await()`)
+	renew := func(ctx context.Context, i int) <-chan error {
+		asked[i].TTL = 2 * time.Hour
+		ended := make(chan error, 1)
+		go func() {
+			_, err := store.Acquire(ctx, asked[i])
+			ended <- err
+		}()
+		return ended
+	}
+	leaderCtx, leaderLeaves := context.WithCancel(t.Context())
+	defer leaderLeaves()
+	leader := renew(leaderCtx, 0)
+	waitFor(t, "the first group", func() bool { return store.WaitingRenewals() == 0 })
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := <-renew(short, 1); !fault.Is(err, fault.Timeout) {
+		t.Errorf("a member of the next group: %v, want %s", err, fault.Timeout)
+	}
+	stays := renew(t.Context(), 2)
+	waitFor(t, "the next group", func() bool { return store.WaitingRenewals() == 1 })
+	leaderLeaves()
+	if err := <-leader; !errors.Is(err, context.Canceled) {
+		t.Errorf("the leader: %v, want %v", err, context.Canceled)
+	}
+	exec(`SELECT nextval('{schema}.gate')`)
+	if err := <-stays; err != nil {
+		t.Errorf("the member that stays: %v", err)
+	}
+	for i, renewed := range []bool{true, false, true} {
+		l, err := store.Fetch(t.Context(), asked[i].Key)
+		if err != nil || l.ExpiresAt.Sub(l.RenewedAt) == 2*time.Hour != renewed {
+			t.Errorf("%s: %+v, %v, want it renewed: %t", asked[i].Name, l, err, renewed)
+		}
+	}
 }

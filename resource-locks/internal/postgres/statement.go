@@ -25,7 +25,7 @@ const (
 
 // write runs f, which writes, on a connection for locks. From then on the end of the
 // caller does not stop f, because a cancelled statement costs the connection and leaves
-// its outcome open. f runs again after a rollback by PostgreSQL.
+// its outcome open.
 func (db *DB) write(ctx context.Context, op string, f func(context.Context, *pgxpool.Conn) error) error {
 	return db.writeOn(ctx, db.conns.Urgent, op, f)
 }
@@ -43,9 +43,15 @@ func (db *DB) writeOn(ctx context.Context, pool *pgxpool.Pool, op string, f func
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 	defer cancel()
+	return toFault(op, db.writeWith(conn, func() error { return f(ctx, conn) }))
+}
+
+// writeWith runs f, which writes on the connection. It runs f again after a rollback by
+// PostgreSQL.
+func (db *DB) writeWith(conn *pgxpool.Conn, f func() error) (err error) {
 	for range attempts {
 		database.TakeUnconfirmed(conn.Conn().PgConn()) // an earlier statement may have left a mark
-		err = f(ctx, conn)
+		err = f()
 		if database.TakeUnconfirmed(conn.Conn().PgConn()) {
 			err = database.ErrUnconfirmed
 			break
@@ -58,7 +64,7 @@ func (db *DB) writeOn(ctx context.Context, pool *pgxpool.Pool, op string, f func
 	if database.ConnectionLost(err) {
 		db.conns.Reset()
 	}
-	return toFault(op, err)
+	return err
 }
 
 // exec writes by a statement, and returns how many rows it changed.
@@ -91,7 +97,7 @@ func toFault(op string, err error) error {
 }
 
 // errBusy is a row that others changed in all attempts.
-func errBusy(op string) error { return fault.New(fault.Timeout, "timed out while %s", op) }
+var errBusy = fault.New(fault.Timeout, "timed out, because other calls changed the lock all the time")
 
 // utcTime reads a timestamptz in UTC, and NULL as the zero time.
 type utcTime time.Time
