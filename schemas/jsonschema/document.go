@@ -50,6 +50,19 @@ func Decode(doc []byte) (any, error) {
 	return v, nil
 }
 
+// DecodeObject is Decode for a document that must be an object. Any other is a Malformed fault.
+func DecodeObject(doc []byte) (map[string]any, error) {
+	v, err := Decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fault.New(fault.Malformed, "The body must be a JSON object, not %s", fault.Shown(v))
+	}
+	return object, nil
+}
+
 // checkEscapes refuses escapes that are valid JSON but no valid text. Go's decoder would
 // replace them silently, and PostgreSQL refuses them. doc is valid JSON, so a backslash
 // stands only in a string, and a character follows it.

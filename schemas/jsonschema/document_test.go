@@ -105,3 +105,21 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestDecodeObject_RefusesOtherDocuments(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]string{
+		`{"a":null,"b":1.50}`: "",
+		`[1]`:                 "The body must be a JSON object, not [1]",
+		`null`:                "The body must be a JSON object, not null",
+		`{`:                   "The body is not valid JSON: unexpected EOF",
+	} {
+		object, err := jsonschema.DecodeObject([]byte(doc))
+		switch {
+		case want == "" && (err != nil || len(object) != 1 || object["b"] != json.Number("1.50")):
+			t.Errorf("%s: got %v, %v", doc, object, err)
+		case want != "" && (!fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: got %v, want %q", doc, err, want)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -23,7 +22,7 @@ func (s *Service) Close(ctx context.Context, c schemas.CheckIn) error {
 		return fmt.Errorf("reading the item: %w", err)
 	}
 	if !facts.ItemFound {
-		return fault.Validation(fault.Refusal("", fmt.Sprintf("No item with ID %s could be found", c.ItemID), fault.Param("itemId", c.ItemID)))
+		return library.NewNoItem(c.ItemID)
 	}
 	c.ID, c.ItemVersion, c.StaffMemberID = uuid.NewString(), facts.Copy.Item.Version, okapi.FromContext(ctx).UserID
 	request, err := chooseDestination(facts, &c)

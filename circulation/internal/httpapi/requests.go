@@ -88,7 +88,6 @@ func (h requestHandlers) describe(ctx context.Context, request json.RawMessage) 
 	return view
 }
 
-// requestPage is a list of requests.
 type requestPage struct {
 	Requests     []json.RawMessage `json:"requests"`
 	TotalRecords int               `json:"totalRecords"`

@@ -45,7 +45,6 @@ func settingRoutes(s CirculationSettings) []web.Route {
 	}
 }
 
-// settingPage is a list of settings.
 type settingPage struct {
 	Settings     []json.RawMessage `json:"circulationSettings"`
 	TotalRecords int               `json:"totalRecords"`

@@ -44,6 +44,11 @@ func NewItemNotFound(barcode string) fault.Detail {
 	return NewCausedDetail(CauseItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode), fault.Param("itemBarcode", barcode))
 }
 
+// NewNoItem returns the refusal of an id that is no item's.
+func NewNoItem(id string) error {
+	return fault.Validation(fault.Refusal("", fmt.Sprintf("No item with ID %s could be found", id), fault.Param("itemId", id)))
+}
+
 // CheckActive refuses a patron whose card is inactive, or whose record does not contain that.
 func (u User) CheckActive(now time.Time, whenUnknown, whenInactive string, about fault.Parameter) fault.List {
 	switch {

@@ -26,13 +26,9 @@ var copies = [...]string{
 // parseDraft reads a loan, which gets the id unless that is empty. It refuses what is wrong with the
 // loan by itself. A loan without a status is open, and checked out without an action.
 func parseDraft(body json.RawMessage, id string) (draft, error) {
-	v, err := jsonschema.Decode(body)
+	d, err := jsonschema.DecodeObject(body)
 	if err != nil {
 		return nil, err
-	}
-	d, ok := v.(map[string]any)
-	if !ok {
-		return nil, fault.New(fault.Malformed, "The body must be a JSON object")
 	}
 	for _, key := range copies {
 		delete(d, key)
@@ -116,9 +112,4 @@ func (s *Service) checkProxy(ctx context.Context, d draft) error {
 		}
 	}
 	return fault.Validation(fault.Refusal("", "proxyUserId is not valid", fault.Param("proxyUserId", proxyID)))
-}
-
-// newNoItem is the refusal of an item that does not exist.
-func newNoItem(id string) error {
-	return fault.Validation(fault.Refusal("", fmt.Sprintf("No item with ID %s could be found", id), fault.Param("itemId", id)))
 }

@@ -91,7 +91,7 @@ func judge(facts *library.Facts, loan draft) error {
 	}
 	switch {
 	case !facts.ItemFound:
-		return newNoItem(loan.text("itemId"))
+		return library.NewNoItem(loan.text("itemId"))
 	case facts.OnLoan || item.Status.Name == library.StatusCheckedOut:
 		return fault.Validation(fault.Refusal("", "Item is already checked out", itemID))
 	case slices.Contains(unlendable, item.Status.Name):

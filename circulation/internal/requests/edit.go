@@ -44,13 +44,9 @@ type Keeper interface {
 // Faults: those of Create; Invalid for a request that is closed, or for another item, patron or
 // type; RequestChanged if the request keeps changing.
 func (s *Service) Edit(ctx context.Context, id string, body []byte) error {
-	v, err := jsonschema.Decode(body)
+	doc, err := jsonschema.DecodeObject(body)
 	if err != nil {
 		return err
-	}
-	doc, ok := v.(map[string]any)
-	if !ok {
-		return fault.New(fault.Malformed, "The body must be a JSON object")
 	}
 	doc["id"] = id // as in FOLIO, the path decides
 	if err := checkStatus(doc["status"]); err != nil {

@@ -62,13 +62,9 @@ func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
 // decodeWish reads the body without the properties that only circulation needs, and adds what every
 // new request has.
 func (s *Service) decodeWish(body []byte) (wish, error) {
-	v, err := jsonschema.Decode(body)
+	doc, err := jsonschema.DecodeObject(body)
 	if err != nil {
 		return wish{}, err
-	}
-	doc, ok := v.(map[string]any)
-	if !ok {
-		return wish{}, fault.New(fault.Malformed, "The body must be a JSON object")
 	}
 	if err := checkStatus(doc["status"]); err != nil {
 		return wish{}, err
