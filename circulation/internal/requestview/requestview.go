@@ -146,15 +146,13 @@ func render(request json.RawMessage, found *related.Found, l links) (json.RawMes
 	return json.Marshal(out)
 }
 
-// mergeInto writes the properties of part over those of the stored object.
+// mergeInto writes the properties of part over those of the stored object. Anything else that is
+// stored gives way.
 func mergeInto(stored json.RawMessage, part any) (json.RawMessage, error) {
 	raw, err := json.Marshal(part)
-	if err != nil || stored == nil {
-		return raw, err
-	}
 	merged := map[string]json.RawMessage{}
-	if err := json.Unmarshal(stored, &merged); err != nil {
-		return nil, err
+	if err != nil || json.Unmarshal(stored, &merged) != nil {
+		return raw, err
 	}
 	if err := json.Unmarshal(raw, &merged); err != nil {
 		return nil, err

@@ -111,6 +111,23 @@ func TestRenderPage(t *testing.T) {
 	}
 }
 
+// Storage keeps properties of requests that it does not know.
+func TestRenderOne_ReplacesWhatIsNoObject(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []string{`"soon"`, `[]`, `7`} {
+		request := json.RawMessage(`{"itemId":"book","loan":` + kept + `}`)
+		view, err := requestview.RenderOne(t.Context(), shelf{}, request)
+		if err != nil {
+			t.Errorf("%s: %v", kept, err)
+			continue
+		}
+		want := map[string]any{"dueDate": "2026-04-01T10:00:00.000Z"}
+		if got := parse(t, string(view))["loan"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, want %v", kept, got, want)
+		}
+	}
+}
+
 func TestRenderOne_FailsIfRecordsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	down := errors.New("down")
