@@ -52,7 +52,7 @@ const start = Date.now();
 c.close();
 assert.equal(await a.acquire(), true);
 const took = Date.now() - start;
-assert.ok(took >= 190 && took < 2000, `handed on after ${took} ms`);
+assert.ok(took >= 190 && took < 10000, `handed on after ${took} ms`);
 await a.release();
 
 // A mistake ends the connection with code 3000.

@@ -11,8 +11,8 @@ import (
 // records from Type.Parse and does not change them.
 type Store interface {
 	// Create stores a new record and returns it as stored. If t.Named, it replaces the record of
-	// the same name. Faults: Invalid for a
-	// duplicate value or a reference to a missing record; those of the type's rules.
+	// the same name. Faults: Invalid for a duplicate value or a reference to a missing record;
+	// those of the type's rules.
 	Create(ctx context.Context, t Type, r Record) (json.RawMessage, error)
 	// Get returns the record with that id. Fault: NotFound.
 	Get(ctx context.Context, t Type, id string) (json.RawMessage, error)
