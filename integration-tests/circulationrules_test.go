@@ -23,6 +23,8 @@ func TestCirculationRules_RefusalsNameThePlace(t *testing.T) {
 		"a policy is missing":       {text: strings.Replace(good, " i 0bab56e5-1ab6-4ac2-afdf-8b2df0434378\nm ", "\nm ", 1), want: "Must have a fallback policy of type i", line: 2},
 		"an unknown loan policy":    {text: p.formatRules("m "+p.MaterialTypeID, uuid.NewString()), want: "The policy l does not exist", line: 3},
 		"an unknown request policy": {text: strings.Replace(good, " r "+stack.RequestPolicyID, " r "+uuid.NewString(), 1), want: "The policy r does not exist", line: 2},
+		"an unknown notice policy":  {text: strings.Replace(good, " n "+stack.NoticePolicyID, " n "+uuid.NewString(), 1), want: "The policy n does not exist", line: 2},
+		"a line without policies":   {text: good + "g " + p.GroupID + "\n    m " + p.MaterialTypeID + "\n", want: "Policy missing", line: 5},
 		"a tabulator":               {text: good + "\tm all: " + formatPolicies(p.PolicyID), want: "Tabulator character is not allowed, use spaces instead.", line: 4},
 		"a letter twice":            {text: strings.Replace(good, "m, g", "m, m", 1), want: "Duplicate letter m", line: 1},
 		"no fallback":               {text: "priority: last-line\nm all: " + formatPolicies(p.PolicyID), want: "fallback", line: 2},

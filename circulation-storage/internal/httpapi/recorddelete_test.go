@@ -92,12 +92,16 @@ func TestRecordRoutes_DeskRecords(t *testing.T) {
 	a := newRecordAPI(t)
 	a.fill(t)
 	for path, key := range map[string]string{
-		"/staff-slips-storage/staff-slips?limit=100&query=cql.allRecords%3D1%20sortby%20name":                   "staffSlips",
-		"/staff-slips-storage/staff-slips?query=(name==%22hold%22)":                                             "staffSlips",
-		"/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords%3D1%20sortby%20name&limit=1000": "cancellationReasons",
-		"/request-preference-storage/request-preference?query=(userId==" + userID + ")":                         "requestPreferences",
-		"/addresstypes?limit=2000&query=cql.allRecords%3D1%20sortby%20addressType":                              "addressTypes",
-		"/request-storage/requests?query=" + escaped(`cancellationReasonId=="`+reasonID+`"`):                    "requests",
+		"/staff-slips-storage/staff-slips?limit=100&query=cql.allRecords%3D1%20sortby%20name":                                                        "staffSlips",
+		"/staff-slips-storage/staff-slips?query=(name==%22hold%22)":                                                                                  "staffSlips",
+		"/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords%3D1%20sortby%20name&limit=1000":                                      "cancellationReasons",
+		"/request-preference-storage/request-preference?query=(userId==" + userID + ")":                                                              "requestPreferences",
+		"/addresstypes?limit=2000&query=cql.allRecords%3D1%20sortby%20addressType":                                                                   "addressTypes",
+		"/request-storage/requests?query=" + escaped(`cancellationReasonId=="`+reasonID+`"`):                                                         "requests",
+		"/request-storage/requests?query=" + escaped(`requesterId=="x" or itemIsbn="9780142437247*"`):                                                "requests",
+		"/request-storage/requests?query=" + escaped(`fullCallNumberIndex=="Big PS 2384 c*"`):                                                        "requests",
+		"/request-storage/requests?query=" + escaped(`searchIndex.callNumberComponents.callNumber=="PS*" sortby searchIndex.pickupServicePointName`): "requests",
+		"/loan-storage/loans?query=" + escaped(`status="Open"`):                                                                                      "loans",
 	} {
 		if list, _ := parseJSON(t, a.must(t, http.MethodGet, path, "", http.StatusOK).Body.String())[key].([]any); len(list) != 1 {
 			t.Errorf("%s: got %v, want one record", path, list)

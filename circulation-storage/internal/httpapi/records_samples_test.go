@@ -78,6 +78,8 @@ func samples() map[string]string {
 		"/request-storage/requests": `{"id":"` + requestID + `","itemId":"` + itemID + `","instanceId":"` + titleID + `","holdingsRecordId":"` + holdingsID + `",
 			"requesterId":"` + userID + `","requestType":"Hold","requestLevel":"Item","requestDate":"2026-08-22T10:11:12.345+02:00","position":1,
 			"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","status":"Open - Not yet filled","item":{"barcode":"b1"},
+			"instance":{"title":"Moby Dick","identifiers":[{"identifierTypeId":"` + addressTypeID + `","value":"9780142437247"}]},
+			"searchIndex":{"callNumberComponents":{"prefix":"Big","callNumber":"PS 2384","suffix":"c.2"},"pickupServicePointName":"Desk"},
 			"cancellationReasonId":"` + reasonID + `","deliveryAddressTypeId":"` + addressTypeID + `"}`,
 		"/patron-action-session-storage/patron-action-sessions": `{"id":"` + sessionID + `","patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Check-out"}`,
 	}

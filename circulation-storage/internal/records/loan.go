@@ -14,7 +14,7 @@ func Loan() Type {
 		Name: "loan", Path: "/loan-storage/loans", Collection: "loans", Table: "loan", Schema: "loan",
 		Permission: "circulation-storage.loans", Upsert: true, Prepare: prepareLoan,
 		Indexes: newIndexes(fields{
-			Text: {"status.name", "action", "actionComment", "itemStatus", "forUseAtLocation.status"},
+			Text: {"status", "status.name", "action", "actionComment", "itemStatus", "forUseAtLocation.status"},
 			UUID: {
 				"proxyUserId", "loanPolicyId", "checkoutServicePointId", "checkinServicePointId", "patronGroupIdAtCheckout",
 				"itemEffectiveLocationIdAtCheckOut", "overdueFinePolicyId", "lostItemPolicyId",

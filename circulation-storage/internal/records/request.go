@@ -39,7 +39,10 @@ func Request() Type {
 				"requestDate", "requestExpirationDate", "holdShelfExpirationDate", "cancelledDate", "awaitingPickupRequestClosedDate",
 				"printDetails.printEventDate",
 			},
-		}, "itemId", "instanceId", "requesterId", "cancellationReasonId").inColumns("status", "position"),
+		}, "itemId", "instanceId", "requesterId", "cancellationReasonId").inColumns("status", "position").
+			joining("itemIsbn", "instance.identifiers").
+			joining("fullCallNumberIndex", "searchIndex.callNumberComponents.prefix", "searchIndex.callNumberComponents.callNumber",
+				"searchIndex.callNumberComponents.suffix"),
 		Unique: []Unique{{
 			Constraint: "request_item_id_position_key", Fields: []string{"itemId", "position"},
 			Message: "Cannot have more than one request with the same position in the queue",

@@ -158,7 +158,7 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/loan-types":                        "id name",
 		"/service-points":                    "id code name pickupLocation",
 		"/loan-policy-storage/loan-policies": "id name",
-		"/loan-storage/loans":                "id userId proxyUserId itemId status.name loanDate dueDate returnDate action itemStatus loanPolicyId checkoutServicePointId",
+		"/loan-storage/loans":                "id userId proxyUserId itemId status status.name loanDate dueDate returnDate action itemStatus loanPolicyId checkoutServicePointId",
 		"/settings/entries":                  "id scope key userId",
 		"/proxiesfor":                        "id userId proxyUserId status expirationDate",
 		"/manualblocks":                      "id userId borrowing expirationDate",
@@ -175,7 +175,8 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/request-preference-storage/request-preference":            "id userId",
 		"/addresstypes": "id addressType",
 		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType requestLevel requestDate " +
-			"pickupServicePointId holdShelfExpirationDate requestExpirationDate",
+			"pickupServicePointId holdShelfExpirationDate requestExpirationDate itemIsbn fullCallNumberIndex searchIndex.shelvingOrder " +
+			"searchIndex.pickupServicePointName searchIndex.callNumberComponents.callNumber",
 		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",
 	}
 	for _, typ := range records.Types() {

@@ -92,6 +92,18 @@ func TestRenew_RefusalsNameTheirBlock(t *testing.T) {
 	}
 }
 
+// A client opens the recall by the parameter's name.
+func TestRenew_RefusalNamesTheRecall(t *testing.T) {
+	t.Parallel()
+	r := newRenewals()
+	r.Queue = recall()
+	_, err := r.renew(t)
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) != 1 || len(f.Details[0].Parameters) != 1 || f.Details[0].Parameters[0].Key != "requestId" || *f.Details[0].Parameters[0].Value != "q" {
+		t.Errorf("got %+v", err)
+	}
+}
+
 func TestRenew_Overrides(t *testing.T) {
 	t.Parallel()
 	lift, all := &struct{}{}, []string{mayRenew, mayPatron}
@@ -184,7 +196,8 @@ func TestRenewByID(t *testing.T) {
 		"no item":      {renewal.ByIDRequest{UserID: librarytest.AnnID}, []string{"Renewal request must have an item ID"}},
 		"no user":      {renewal.ByIDRequest{ItemID: librarytest.BookItemID}, []string{"Renewal request must have a user ID"}},
 		"no ids":       {renewal.ByIDRequest{ItemID: "book", UserID: "ann"}, []string{"itemId must be a UUID", "userId must be a UUID"}},
-		"none of both": {renewal.ByIDRequest{ItemID: librarytest.OtherID, UserID: librarytest.CarlID}, []string{"user is not found", "No item with ID " + librarytest.OtherID + " exists"}},
+		"none of both": {renewal.ByIDRequest{ItemID: librarytest.OtherID, UserID: librarytest.CarlID}, []string{"No item with ID " + librarytest.OtherID + " exists"}},
+		"not theirs":   {renewal.ByIDRequest{ItemID: librarytest.BookItemID, UserID: librarytest.CarlID}, []string{"Cannot renew item checked out to different user"}},
 	} {
 		if _, err := r.service().RenewByID(t.Context(), tt.req); !slices.Equal(librarytest.Messages(err), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)

@@ -74,7 +74,6 @@ func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, erro
 		subjects: schemas.CheckOutSubjects{ItemBarcode: library.KeepBarcode(req.ItemBarcode), UserBarcode: library.KeepBarcode(req.UserBarcode)},
 		wrong:    req.check(), item: fault.Param("itemBarcode", req.ItemBarcode), user: fault.Param("userBarcode", req.UserBarcode),
 		noItem:    newItemNotFound(req.ItemBarcode),
-		noUser:    library.NewUserNotFound("userBarcode", req.UserBarcode),
 		noLoan:    fmt.Sprintf("No open loan of the item with barcode %s exists", req.ItemBarcode),
 		overrides: req.OverrideBlocks,
 	})
@@ -86,7 +85,6 @@ func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessa
 		subjects: schemas.CheckOutSubjects{ItemID: library.KeepUUID(req.ItemID), UserID: library.KeepUUID(req.UserID)},
 		wrong:    req.check(), item: fault.Param("itemId", req.ItemID), user: fault.Param("userId", req.UserID),
 		noItem:    fault.Refusal("", fmt.Sprintf("No item with ID %s exists", req.ItemID), fault.Param("itemId", req.ItemID)),
-		noUser:    fault.Refusal("USER_NOT_FOUND", "user is not found", fault.Param("userId", req.UserID)),
 		noLoan:    fmt.Sprintf("No open loan of the item with ID %s exists", req.ItemID),
 		overrides: req.OverrideBlocks,
 	})
@@ -101,12 +99,12 @@ func newItemNotFound(barcode string) fault.Detail {
 
 // wish is what a request asks for, with the words in which it is refused.
 type wish struct {
-	subjects       schemas.CheckOutSubjects
-	wrong          fault.List      // with the request by itself
-	item, user     fault.Parameter // as the request names them
-	noItem, noUser fault.Detail
-	noLoan         string
-	overrides      OverrideBlocks
+	subjects   schemas.CheckOutSubjects
+	wrong      fault.List      // with the request by itself
+	item, user fault.Parameter // as the request names them
+	noItem     fault.Detail
+	noLoan     string
+	overrides  OverrideBlocks
 }
 
 // renew renews, once more after a change by others, and logs how it ended.
@@ -134,22 +132,11 @@ func (s *Service) renewLoan(ctx context.Context, w wish) (json.RawMessage, error
 	if err := facts.ReadSubjects(ctx, s.Library, w.subjects); err != nil {
 		return nil, err
 	}
-	var found fault.List
-	if !facts.UserFound {
-		found = append(found, w.noUser)
-	}
-	if !facts.ItemFound {
-		found = append(found, w.noItem)
-	}
-	if err := found.Err(); err != nil {
-		return nil, err
-	}
-	var err error
-	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
-		return nil, err
-	}
 	loan, err := s.findLoan(ctx, w, facts)
 	if err != nil {
+		return nil, err
+	}
+	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, err
 	}
 	renewal, err := s.judgeRenewal(ctx, w, facts, loan)
@@ -193,8 +180,12 @@ func (r ByIDRequest) check() fault.List {
 	return found
 }
 
-// findLoan returns the patron's loan of the item.
+// findLoan returns the patron's loan of the item. It refuses in FOLIO's order: the item first, and
+// then the loan. So an unknown patron is one who did not borrow the item.
 func (s *Service) findLoan(ctx context.Context, w wish, facts *library.Facts) (storedLoan, error) {
+	if !facts.ItemFound {
+		return storedLoan{}, fault.Validation(w.noItem)
+	}
 	stored, exists, err := fault.Found(s.Renewer.OpenLoan(ctx, facts.Copy.Item.ID))
 	switch {
 	case err != nil:
@@ -206,7 +197,7 @@ func (s *Service) findLoan(ctx context.Context, w wish, facts *library.Facts) (s
 	if err := json.Unmarshal(stored, &loan); err != nil {
 		return loan, fmt.Errorf("reading the stored loan: %w", err)
 	}
-	if !strings.EqualFold(loan.UserID, facts.User.ID) {
+	if !facts.UserFound || !strings.EqualFold(loan.UserID, facts.User.ID) {
 		return loan, fault.Validation(fault.Refusal("ITEM_CHECKED_OUT_TO_DIFFERENT_USER", "Cannot renew item checked out to different user", w.user))
 	}
 	return loan, nil
