@@ -178,8 +178,24 @@ func TestDesk_AsksTheRequestPolicy(t *testing.T) {
 			t.Errorf("got %+v, want %s", refused, want)
 		}
 	}
+	checkAllowed := func(question, want string) {
+		t.Helper()
+		a := callEndpoint(t, p.machines[0], http.MethodGet, "/circulation/requests/allowed-service-points?"+question, nil)
+		if got := strings.TrimSpace(string(a.Body)); a.Status != http.StatusOK || got != want {
+			t.Errorf("%s: got %d %s, want %s", question, a.Status, got, want)
+		}
+	}
+	const create = "operation=create&requesterId="
+	checkAllowed(create+ann+"&itemId="+itemID, "{}")
 	p.setItemStatus(t, itemID, "Available")
-	readObject(t, p.placeRequest(t, itemID, ann, "Page"), http.StatusCreated)
+	placed := readObject(t, p.placeRequest(t, itemID, ann, "Page"), http.StatusCreated)
+	point := p.readRecord(t, "/service-points/"+placed["pickupServicePointId"].(string))
+	pages := fmt.Sprintf(`{"Page":[{"id":%q,"name":%q}]}`, point["id"], point["name"])
+	checkAllowed("operation=replace&requestId="+placed["id"].(string), pages)
+	p.setItemStatus(t, itemID, "Available")
+	checkAllowed(create+ann+"&itemId="+itemID, pages)
+	checkAllowed(create+ann+"&instanceId="+placed["instanceId"].(string), pages)
+	checkParts(t, "the request", placed, record{"searchIndex.pickupServicePointName": point["name"]})
 }
 
 func TestDesk_RequestsThroughAProxy(t *testing.T) {

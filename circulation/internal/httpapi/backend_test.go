@@ -23,6 +23,7 @@ import (
 	"checkoutlock/circulation/internal/loans"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/renewal"
+	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -65,6 +66,7 @@ type backend struct {
 	noUsers   error // of reading the records around a loan
 	rules     string
 	wish      string // the body of a new request
+	question  requests.AllowedQuestion
 	setting   string // as stored
 	wished    loans.Wish
 	written   string // what happened to loans

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"checkoutlock/circulation/internal/related"
+	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/circulation/internal/requestview"
 	"checkoutlock/web"
 )
@@ -17,6 +18,8 @@ import (
 type Placing interface {
 	// Create returns the request as stored.
 	Create(ctx context.Context, body []byte) (json.RawMessage, error)
+	// AllowedPoints lists pickup locations by type of request. Faults: Malformed, Invalid.
+	AllowedPoints(ctx context.Context, q requests.AllowedQuestion) (map[string][]requests.AllowedPoint, error)
 }
 
 // Queues reads stored requests.
@@ -53,6 +56,10 @@ func requestRoutes(d Deps) []web.Route {
 		{
 			Method: http.MethodGet, Path: path, Permission: "circulation.requests.collection.get",
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, h.list),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/allowed-service-points", Permission: "circulation.requests.allowed-service-points.get",
+			Query: web.Query{Parameters: allowedParameters, Refuse: web.RefuseAsFolio}, Endpoint: web.JSON(http.StatusOK, h.listAllowed),
 		},
 		{
 			Method: http.MethodGet, Path: path + "/:id", Permission: "circulation.requests.item.get",
@@ -102,6 +109,23 @@ func (h requestHandlers) list(c echo.Context) (requestPage, error) {
 	}
 	views, err := requestview.RenderPage(c.Request().Context(), h.records, found)
 	return requestPage{Requests: views, TotalRecords: total}, err
+}
+
+var allowedParameters = []web.Parameter{
+	{Name: "operation", Meaning: "create, replace or move"},
+	{Name: "requesterId", Meaning: "the patron of a new request"},
+	{Name: "patronGroupId", Meaning: "the group in place of the patron"},
+	{Name: "instanceId", Meaning: "the title that is requested"},
+	{Name: "itemId", Meaning: "the item that is requested, or to which the request is moved"},
+	{Name: "requestId", Meaning: "the request that is edited or moved"},
+}
+
+// listAllowed handles GET /circulation/requests/allowed-service-points.
+func (h requestHandlers) listAllowed(c echo.Context) (map[string][]requests.AllowedPoint, error) {
+	return h.placing.AllowedPoints(c.Request().Context(), requests.AllowedQuestion{
+		Operation: c.QueryParam("operation"), RequesterID: c.QueryParam("requesterId"), PatronGroupID: c.QueryParam("patronGroupId"),
+		InstanceID: c.QueryParam("instanceId"), ItemID: c.QueryParam("itemId"), RequestID: c.QueryParam("requestId"),
+	})
 }
 
 func (h requestHandlers) get(c echo.Context) (json.RawMessage, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas/fault"
 )
 
@@ -18,6 +19,11 @@ const (
 func (b *backend) Create(_ context.Context, body []byte) (json.RawMessage, error) {
 	b.wish = string(body)
 	return json.RawMessage(storedWish), b.err
+}
+
+func (b *backend) AllowedPoints(_ context.Context, q requests.AllowedQuestion) (map[string][]requests.AllowedPoint, error) {
+	b.question = q
+	return map[string][]requests.AllowedPoint{"Hold": {{ID: wishID, Name: "Desk"}}}, b.err
 }
 
 func (b *backend) Request(_ context.Context, id string) (json.RawMessage, error) {
@@ -83,5 +89,15 @@ func TestRequests(t *testing.T) {
 				t.Errorf("asked for %q, %d, %d", b.query, b.offset, b.limit)
 			}
 		})
+	}
+}
+
+func TestAllowedServicePoints(t *testing.T) {
+	t.Parallel()
+	const path = "/circulation/requests/allowed-service-points?useStubItem=false&operation=move&requesterId=a&patronGroupId=b&instanceId=c&itemId=d&requestId=e"
+	b := &backend{}
+	want := requests.AllowedQuestion{Operation: "move", RequesterID: "a", PatronGroupID: "b", InstanceID: "c", ItemID: "d", RequestID: "e"}
+	if status, _, body := b.send(t, "GET", path, ""); status != 200 || strings.TrimSpace(body) != `{"Hold":[{"id":"`+wishID+`","name":"Desk"}]}` || b.question != want {
+		t.Errorf("got %d %s, asked %+v", status, body, b.question)
 	}
 }

@@ -120,11 +120,7 @@ func (s *Service) readPolicy(ctx context.Context, f *facts) (err error) {
 	if err != nil {
 		return err
 	}
-	id := f.records.Rules.Match(policy.KindRequest, criteria).PolicyID
-	f.policy, err = s.Library.RequestPolicy(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.Internal, "Request policy %s could not be found, please check circulation rules", id)
-	}
+	f.policy, err = s.findPolicy(ctx, f.records.Rules, criteria)
 	return err
 }
 

@@ -24,6 +24,10 @@ type Library interface {
 	Holdings(ctx context.Context, id string) (library.Holdings, error)
 	Instance(ctx context.Context, id string) (library.Instance, error)
 	PickupPoint(ctx context.Context, id string) (library.ServicePoint, error)
+	// PickupPoints returns all service points that are pickup locations.
+	PickupPoints(ctx context.Context) ([]library.ServicePoint, error)
+	// TitleItems returns all items of the instance.
+	TitleItems(ctx context.Context, instanceID string) ([]library.Item, error)
 	// FreeCopy returns an item of the instance that is Available.
 	FreeCopy(ctx context.Context, instanceID string) (library.Item, error)
 	// OpenLoan returns the item's open loan.

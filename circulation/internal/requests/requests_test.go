@@ -36,13 +36,15 @@ var errNone = fault.New(fault.NotFound, "Not found")
 // fakeLibrary is a library with one patron and one lent book, in memory.
 type fakeLibrary struct {
 	*librarytest.Records
-	free    *library.Item // a copy on the shelf
-	of      string        // the instance of the holdings
-	pickup  bool
-	proxied []library.ProxyRelation
-	loan    string // JSON of the book's open loan; "" for none
-	stored  string // JSON of the request with the id wishID; "" for none
-	allowed string // JSON of the request policy; "" for none
+	free     *library.Item  // a copy on the shelf
+	copies   []library.Item // of the title
+	of       string         // the instance of the holdings
+	pickup   bool
+	proxied  []library.ProxyRelation
+	loan     string            // JSON of the book's open loan; "" for none
+	stored   string            // JSON of the request with the id wishID; "" for none
+	allowed  string            // JSON of the request policy; "" for none
+	policies map[string]string // JSON of request policies by id, in place of allowed
 
 	placed  []schemas.Placement
 	answers []error // of Place; afterwards it succeeds
@@ -102,6 +104,19 @@ func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.Service
 	return library.ServicePoint{ID: id, Name: "Main desk", PickupLocation: l.pickup}, nil
 }
 
+// PickupPoints implements requests.Library.
+func (l *fakeLibrary) PickupPoints(context.Context) ([]library.ServicePoint, error) {
+	if !l.pickup {
+		return nil, nil
+	}
+	return []library.ServicePoint{{ID: otherID, Name: "Shelf"}, {ID: deskID, Name: "Desk"}}, nil
+}
+
+// TitleItems implements requests.Library.
+func (l *fakeLibrary) TitleItems(context.Context, string) ([]library.Item, error) {
+	return l.copies, nil
+}
+
 func (l *fakeLibrary) FreeCopy(context.Context, string) (library.Item, error) {
 	if l.free == nil {
 		return library.Item{}, errNone
@@ -145,7 +160,10 @@ func (l *fakeLibrary) LoanPolicy(context.Context, string) (policy.LoanPolicy, er
 	return policy.ParseLoanPolicy([]byte(l.Policy))
 }
 
-func (l *fakeLibrary) RequestPolicy(context.Context, string) (p policy.RequestPolicy, err error) {
+func (l *fakeLibrary) RequestPolicy(_ context.Context, id string) (p policy.RequestPolicy, err error) {
+	if text := l.policies[id]; text != "" {
+		return p, json.Unmarshal([]byte(text), &p)
+	}
 	if l.allowed == "" {
 		return p, errNone
 	}

@@ -86,6 +86,37 @@ func TestClient_FreeCopySearchesAllShelves(t *testing.T) {
 	}
 }
 
+func TestClient_TitleItems(t *testing.T) {
+	t.Parallel()
+	const shelves = batch + 1
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/holdings-storage/holdings" {
+			answer(w, 200, "", `{"holdingsRecords":[`+strings.TrimSuffix(strings.Repeat(`{"id":"h"},`, shelves), ",")+`]}`)
+			return
+		}
+		if query := r.URL.Query().Get("query"); r.URL.Path != "/item-storage/items" || !strings.HasPrefix(query, `holdingsRecordId==("h"`) {
+			t.Errorf("asked %s for %s", r.URL.Path, query)
+		}
+		answer(w, 200, "", `{"items":[{"id":"a"},{"id":"b"}]}`)
+	})
+	if items, err := c.TitleItems(inTenant(t, "diku"), someID); err != nil || len(items) != 4 {
+		t.Errorf("got %+v, %v, want two of each batch", items, err)
+	}
+}
+
+func TestClient_PickupPoints(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if query := r.URL.Query().Get("query"); r.URL.Path != "/service-points" || query != `pickupLocation=="true"` {
+			t.Errorf("asked %s for %s", r.URL.Path, query)
+		}
+		answer(w, 200, "", `{"servicepoints":[{"id":"a","name":"Desk","pickupLocation":true}]}`)
+	})
+	if points, err := c.PickupPoints(inTenant(t, "diku")); err != nil || len(points) != 1 || points[0].Name != "Desk" {
+		t.Errorf("got %+v, %v", points, err)
+	}
+}
+
 func TestClient_Requests(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {

@@ -22,21 +22,49 @@ func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.Placed
 
 // FreeCopy implements requests.Library.
 func (c *Client) FreeCopy(ctx context.Context, instanceID string) (library.Item, error) {
-	shelves, err := listRecords[library.Holdings](ctx, c, holdings, equals("instanceId", instanceID), schemas.MaxQueue)
+	shelves, err := c.listShelves(ctx, instanceID)
 	if err != nil {
 		return library.Item{}, err
 	}
 	for some := range slices.Chunk(shelves, batch) {
-		ids := make([]string, len(some))
-		for i, h := range some {
-			ids[i] = h.ID
-		}
-		item, err := findRecord[library.Item](ctx, c, items, equals("status.name", "Available")+" and "+anyOf("holdingsRecordId", ids))
+		item, err := findRecord[library.Item](ctx, c, items, equals("status.name", "Available")+" and "+anyOf("holdingsRecordId", some))
 		if !fault.Is(err, fault.NotFound) {
 			return item, err
 		}
 	}
 	return library.Item{}, fault.New(fault.NotFound, "No copy is available")
+}
+
+// TitleItems implements requests.Library.
+func (c *Client) TitleItems(ctx context.Context, instanceID string) ([]library.Item, error) {
+	shelves, err := c.listShelves(ctx, instanceID)
+	if err != nil {
+		return nil, err
+	}
+	var all []library.Item
+	for some := range slices.Chunk(shelves, batch) {
+		found, err := listRecords[library.Item](ctx, c, items, anyOf("holdingsRecordId", some), schemas.MaxQueue)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// listShelves returns the ids of the instance's holdings.
+func (c *Client) listShelves(ctx context.Context, instanceID string) ([]string, error) {
+	shelves, err := listRecords[library.Holdings](ctx, c, holdings, equals("instanceId", instanceID), schemas.MaxQueue)
+	ids := make([]string, len(shelves))
+	for i, h := range shelves {
+		ids[i] = h.ID
+	}
+	return ids, err
+}
+
+// PickupPoints implements requests.Library.
+func (c *Client) PickupPoints(ctx context.Context) ([]library.ServicePoint, error) {
+	return listRecords[library.ServicePoint](ctx, c, servicePoints, equals("pickupLocation", "true"), schemas.MaxQueue)
 }
 
 // Request returns a stored request. Fault: NotFound.
