@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,10 +67,15 @@ func (l library) fillLoans(t *testing.T) {
 func (l library) executeStatements(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, statement := range statements {
-		if _, err := l.db.Pool().Exec(l.in(t), strings.ReplaceAll(statement, "S.", postgres.SchemaName(l.id)+".")); err != nil {
+		if _, err := l.db.Pool().Exec(l.in(t), l.sql(statement)); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// sql puts the tenant's schema into SQL for S.
+func (l library) sql(statement string) string {
+	return strings.ReplaceAll(statement, "S.", postgres.SchemaName(l.id)+".")
 }
 
 // explain returns the plan of a list statement on a table that PostgreSQL takes
@@ -81,31 +85,7 @@ func explain(t *testing.T, l library, typ records.Type, query string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tx, err := l.db.Pool().Begin(l.in(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(l.in(t)) }()
-	if _, err := tx.Exec(l.in(t), `SET LOCAL enable_seqscan = off`); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := tx.Query(l.in(t), "EXPLAIN "+statement, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var plan strings.Builder
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintln(&plan, line)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return plan.String()
+	return l.explainRead(t, statement, args...)
 }
 
 // The casts of Time indexes and of generated columns rely on it.

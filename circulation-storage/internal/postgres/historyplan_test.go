@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"checkoutlock/circulation-storage/internal/history"
 	"checkoutlock/circulation-storage/internal/postgres"
 )
@@ -69,15 +67,10 @@ func TestHistory_QueriesUseAnIndex(t *testing.T) {
 // and never through the whole history.
 func wantPlan(t *testing.T, p past, index, statement string, args ...any) {
 	t.Helper()
-	rows, err := p.db.Pool().Query(p.ctx(), "EXPLAIN "+statement, args...)
+	plan, err := explainOn(p.ctx(), p.db.Pool(), statement, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := strings.Join(lines, "\n")
 	if strings.Contains(plan, "Seq Scan on check_out_history") || !strings.Contains(plan, index) {
 		t.Errorf("the plan does not use %s alone:\n%s", index, plan)
 	}

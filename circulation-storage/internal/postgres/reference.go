@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -48,7 +47,8 @@ func explainDangling(err error) error {
 	if !ok {
 		return err
 	}
-	return explain(err, ref.Dangling(t, referencedID(err)))
+	id, _ := referencedIDs(err)
+	return explain(err, ref.Dangling(t, id))
 }
 
 // findReferrerSQL finds any record that names another one. An order would read all of them.
@@ -65,9 +65,8 @@ func (s *RecordStore) explainNamed(ctx context.Context, err error) error {
 	if ref.Links != "" {
 		table, source, target = ref.Links, "source_id", "target_id"
 	}
-	id := referencedID(err)
-	var by string
-	if id != unnamedID {
+	id, by := referencedIDs(err)
+	if id != unnamedID && by == "" {
 		statement := strings.NewReplacer("{source}", source, "{target}", target).Replace(findReferrerSQL)
 		gone := s.db.readRow(ctx, s.db.pool, "finding what names a record", nameTable(statement, table), []any{id}, &by)
 		if gone != nil && !errors.Is(gone, pgx.ErrNoRows) {
@@ -82,11 +81,19 @@ var idPattern = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 // unnamedID stands for an id that PostgreSQL does not name.
 const unnamedID = "*"
 
-// referencedID returns the id that a foreign key is about. The id stands in the detail, whose words
-// PostgreSQL translates.
-func referencedID(err error) string {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return cmp.Or(idPattern.FindString(pg.Detail), unnamedID)
+// referencedIDs returns the id that a foreign key is about, and that of a record that names it if a
+// trigger found one. They stand in the detail, whose words PostgreSQL translates.
+func referencedIDs(err error) (id, by string) {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return unnamedID, ""
 	}
-	return unnamedID
+	switch ids := idPattern.FindAllString(pg.Detail, 2); len(ids) {
+	case 0:
+		return unnamedID, ""
+	case 1:
+		return ids[0], ""
+	default:
+		return ids[0], ids[1]
+	}
 }
