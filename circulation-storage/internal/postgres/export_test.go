@@ -19,6 +19,9 @@ import (
 // ExpiredQueuesSQL finds expired requests.
 const ExpiredQueuesSQL = expiredQueuesSQL
 
+// ExpiredSessionsSQL finds sessions that a desk left open.
+const ExpiredSessionsSQL = expiredSessionsSQL
+
 // The sweeps of what is a day old.
 const (
 	SweepCheckInsSQL       = sweepCheckInsSQL

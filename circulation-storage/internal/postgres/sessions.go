@@ -9,16 +9,17 @@ import (
 	"checkoutlock/circulation-storage/internal/records"
 )
 
-// expiredSessionsSQL compares the dates as texts, because the service writes all of them alike. It
-// reads every session, and a conversion of each date would take most of the time.
+// expiredSessionsSQL reads records from the oldest on, and takes each that is the last of its session.
+// So it ends at the limit, however many records there are.
 const expiredSessionsSQL = `
-SELECT patron_id::text, action
-  FROM (SELECT patron_id, jsonb->>'actionType' AS action, max(jsonb#>>'{metadata,createdDate}' COLLATE "C")::timestamptz AS latest
-          FROM {schema}.patron_action_session
-         WHERE $1::text IN ('', jsonb->>'actionType')
-         GROUP BY 1, 2) AS sessions
- WHERE latest < $2::timestamptz
- ORDER BY latest, 1, 2
+SELECT s.patron_id::text, s.jsonb->>'actionType'
+  FROM {schema}.patron_action_session s
+ WHERE {schema}.record_time(s.jsonb#>>'{metadata,createdDate}') < $2::timestamptz AND $1::text IN ('', s.jsonb->>'actionType')
+   AND NOT EXISTS (SELECT FROM {schema}.patron_action_session later
+                    WHERE later.patron_id = s.patron_id AND later.jsonb->>'actionType' = s.jsonb->>'actionType'
+                      AND ({schema}.record_time(later.jsonb#>>'{metadata,createdDate}'), later.id)
+                        > ({schema}.record_time(s.jsonb#>>'{metadata,createdDate}'), s.id))
+ ORDER BY {schema}.record_time(s.jsonb#>>'{metadata,createdDate}'), 1, 2
  LIMIT $3::integer`
 
 // ExpiredSessions implements httpapi.SessionStore.
