@@ -29,6 +29,8 @@ func (s *Service) Record(ctx context.Context, body json.RawMessage) (json.RawMes
 	}
 	if loan["id"] == nil {
 		loan["id"] = uuid.NewString()
+	} else if err := s.checkNew(ctx, loan.text("id")); err != nil {
+		return nil, err
 	}
 	if err := s.checkServicePoints(ctx, loan); err != nil {
 		return nil, err
@@ -41,6 +43,16 @@ func (s *Service) Record(ctx context.Context, body json.RawMessage) (json.RawMes
 		return nil, err
 	}
 	return s.Changer.CreateLoan(ctx, raw)
+}
+
+// checkNew refuses the id of a stored loan, in storage's words. Storage takes a check-out with such an
+// id for a repeat, and answers the stored loan, which may be closed.
+func (s *Service) checkNew(ctx context.Context, id string) error {
+	_, exists, err := fault.Found(s.Library.Loan(ctx, id))
+	if exists {
+		return fault.StorageRefusal("id value already exists in table loan: "+id, fault.Param("id", id))
+	}
+	return err
 }
 
 // lend judges the loan by what storage has now, and lends its item.

@@ -103,6 +103,7 @@ func write(more string) json.RawMessage {
 func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
+	d.loan = ""
 	d.Queue = []schemas.QueuedRequest{librarytest.NewRequest("q", librarytest.AnnID, "Hold", "Item", schemas.RequestAwaitingPickup, 1)}
 	d.lending = []error{fault.New(fault.ItemChanged, "changed")}
 	d.onRepeat = func() { d.Book.Version = 5 }
@@ -136,6 +137,7 @@ func TestRecord_Refusals(t *testing.T) {
 		more    string
 		want    string
 	}{
+		"the id of a loan":      {more: `,"id":"` + loanID + `"`, want: "id value already exists in table loan: " + loanID},
 		"no user":               {more: `,"userId":null`, want: "Open loan must have a user ID"},
 		"an unknown status":     {more: `,"status":{"name":"Lost"}`, want: `Loan status must be "Open" or "Closed"`},
 		"no loan date":          {more: `,"loanDate":null`, want: "loanDate is required"},
