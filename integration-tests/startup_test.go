@@ -94,7 +94,7 @@ func TestStart_NamesEveryBadSetting(t *testing.T) {
 	}{
 		"circulation-storage": {&store, []string{
 			"PORT=70000", "REQUEST_TIMEOUT=1s", "LOG_LEVEL=loud", "DATABASE_URL=", "DATABASE_MAX_CONNS=1", "DATABASE_WAIT=11m",
-			"TENANTS=diku,Robert'); DROP", "LOCK_TTL_MS=10", "LOCK_SWEEP_INTERVAL=often", "HISTORY_RETENTION=59m", "INSTALL_TIMEOUT=2h",
+			"TENANTS=diku,Robert'); DROP", "LOCK_TTL_MS=10", "LOCK_SWEEP_INTERVAL=often", "HISTORY_RETENTION=59m", "LOAN_HISTORY_RETENTION=23h", "INSTALL_TIMEOUT=2h",
 		}},
 		"circulation": {&circ, []string{
 			"PORT=web", "REQUEST_TIMEOUT=1s", "SHUTDOWN_TIMEOUT=1s", "STORAGE_URL=storage:8081", "INSTANCE_NAME=desk 1", "CHECKOUT_LOCK_FEATURE_ENABLED=maybe",

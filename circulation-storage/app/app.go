@@ -84,7 +84,7 @@ func connectParts(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi
 		Ready: server.Ready(func(ctx context.Context) error { return db.Ready(ctx, tenants) }),
 	}, httpapi.ForServedTenants(watch, routes(cfg, db, locks, m)))
 	workers := []web.Worker{watch}
-	for _, rows := range sweptRows(db, cfg.HistoryRetention, m) {
+	for _, rows := range sweptRows(db, cfg, m) {
 		workers = append(workers, sweep.New(rows, db, cfg.LockSweepInterval, log))
 	}
 	return &App{db: db, server: server, fronts: []web.Front{server}, workers: workers}
@@ -149,8 +149,8 @@ func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context)
 const outdatedLocksKept = 10 * time.Minute
 
 // sweptRows lists all rows that are deleted, or closed, when they are old.
-func sweptRows(db *postgres.DB, retention time.Duration, m *metrics) []sweep.Rows {
-	return []sweep.Rows{
+func sweptRows(db *postgres.DB, cfg Config, m *metrics) []sweep.Rows {
+	rows := []sweep.Rows{
 		{
 			Name:    "outdated locks",
 			Delete:  sweep.OlderThan(outdatedLocksKept, postgres.NewLockStore(db).Sweep),
@@ -179,13 +179,20 @@ func sweptRows(db *postgres.DB, retention time.Duration, m *metrics) []sweep.Row
 		},
 		{
 			Name:    "past check-outs",
-			Delete:  sweep.OlderThan(retention, postgres.NewHistoryStore(db).Sweep),
+			Delete:  sweep.OlderThan(cfg.HistoryRetention, postgres.NewHistoryStore(db).Sweep),
 			Deleted: func(n int) { m.aged.Add(float64(n)) },
 		},
 		{
 			// Who released a lock, and why, stays.
 			Name:   "patrons of forced releases",
-			Delete: sweep.OlderThan(retention, postgres.NewLockChangeStore(db).BlankReleases),
+			Delete: sweep.OlderThan(cfg.HistoryRetention, postgres.NewLockChangeStore(db).BlankReleases),
 		},
 	}
+	if cfg.LoanHistoryRetention == 0 {
+		return rows
+	}
+	return append(rows, sweep.Rows{
+		Name:   "history of closed loans",
+		Delete: sweep.OlderThan(cfg.LoanHistoryRetention, postgres.NewRecordStore(db, func() {}).SweepLoanHistory),
+	})
 }

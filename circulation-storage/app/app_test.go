@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func TestSweptRows(t *testing.T) {
 	t.Parallel()
-	const retention = 48 * time.Hour
+	cfg := Config{HistoryRetention: 48 * time.Hour, LoanHistoryRetention: 72 * time.Hour}
 	db, id := pgtest.New(t)
 	ctx := okapi.WithTenant(t.Context(), id)
 	reg := prometheus.NewRegistry()
@@ -41,10 +41,13 @@ func TestSweptRows(t *testing.T) {
 			SELECT gen_random_uuid(), gen_random_uuid(), now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
 		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
 			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, "checkout_history_swept_total"},
+		"history of closed loans": {`INSERT INTO loan_history (id, jsonb)
+			SELECT gen_random_uuid(), jsonb_build_object('createdDate', to_char((now() - age) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"'),
+			'loan', jsonb_build_object('id', gen_random_uuid())) FROM unnest(ARRAY['71 hours', '73 hours']::interval[]) age`, ""},
 		"patrons of forced releases": {`INSERT INTO check_out_lock_change (changed_date, kind, lock_id, lock_user_id)
 			SELECT now() - age, 'release', gen_random_uuid(), gen_random_uuid() FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, ""},
 	}
-	for _, rows := range sweptRows(db, retention, m) {
+	for _, rows := range sweptRows(db, cfg, m) {
 		tt, known := tests[rows.Name]
 		if !known {
 			t.Errorf("%q has no test", rows.Name)
@@ -71,6 +74,12 @@ func TestSweptRows(t *testing.T) {
 	}
 	for name := range tests {
 		t.Errorf("%s are not swept", name)
+	}
+	cfg.LoanHistoryRetention = 0
+	for _, rows := range sweptRows(db, cfg, m) {
+		if rows.Name == "history of closed loans" {
+			t.Errorf("%s is swept without a setting", rows.Name)
+		}
 	}
 }
 

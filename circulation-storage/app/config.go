@@ -31,6 +31,8 @@ type Config struct {
 	// HistoryRetention is how long ended check-outs, and the patrons of forced releases,
 	// are kept.
 	HistoryRetention time.Duration `env:"HISTORY_RETENTION" envDefault:"720h"`
+	// LoanHistoryRetention is how long the history of closed loans is kept; 0 keeps it for ever.
+	LoanHistoryRetention time.Duration `env:"LOAN_HISTORY_RETENTION" envDefault:"0s"`
 }
 
 // DefaultConfig returns the defaults that config.Load does not know.
@@ -47,6 +49,9 @@ func (c *Config) Validate() error {
 		config.CheckRange("LOCK_TTL_MS", c.LockTTLMs, schemas.MinLockTTLMs, schemas.MaxLockTTLMs),
 		config.CheckRange("LOCK_SWEEP_INTERVAL", c.LockSweepInterval, time.Second, 24*time.Hour, "1s to 24h"),
 		config.CheckRange("HISTORY_RETENTION", c.HistoryRetention, time.Hour, 365*24*time.Hour, "1h to 8760h"),
+	}
+	if c.LoanHistoryRetention != 0 {
+		errs = append(errs, config.CheckRange("LOAN_HISTORY_RETENTION", c.LoanHistoryRetention, 24*time.Hour, 876000*time.Hour, "0s, or 24h to 876000h"))
 	}
 	for _, name := range c.Tenants {
 		if _, err := okapi.ParseTenant(name); err != nil {

@@ -32,7 +32,7 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
 Settings are environment variables: DATABASE_URL (required), MIGRATE_DATABASE_URL, DATABASE_MAX_CONNS,
-DATABASE_WAIT, TENANTS, PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION, REQUEST_TIMEOUT, INSTALL_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+DATABASE_WAIT, TENANTS, PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION, LOAN_HISTORY_RETENTION, REQUEST_TIMEOUT, INSTALL_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
 `
 
 func main() { command.Main("circulation-storage", usage, run) }

@@ -22,10 +22,11 @@ const ExpiredQueuesSQL = expiredQueuesSQL
 // ExpiredSessionsSQL finds sessions that a desk left open.
 const ExpiredSessionsSQL = expiredSessionsSQL
 
-// The sweeps of what is a day old.
+// The sweeps of what is old.
 const (
 	SweepCheckInsSQL       = sweepCheckInsSQL
 	SweepLoanChangesSQL    = sweepLoanChangesSQL
+	SweepLoanHistorySQL    = sweepLoanHistorySQL
 	SweepRequestChangesSQL = sweepRequestChangesSQL
 	SweepKeysSQL           = sweepKeysSQL
 )
