@@ -45,6 +45,7 @@ type Ticket struct {
 	isLost   bool      // lost is closed
 	ending   ending    // the front has ended it; it stays until the store knows
 	unsent   bool      // Run has to send the end
+	notify   func()    // see Notify; nil for none
 }
 
 // ending is how a ticket ends in the store.
@@ -62,6 +63,14 @@ func (t *Ticket) Held() <-chan struct{} { return t.held }
 // Lost is closed once the claim is gone without a call of its connection: staff released
 // it, or this process lost its lease. The front then ends the connection.
 func (t *Ticket) Lost() <-chan struct{} { return t.lost }
+
+// Notify calls f in a goroutine of its own when the claim is held, and when it is lost. What
+// happened before the call is not notified: read Held and Lost after it.
+func (c *Claims) Notify(t *Ticket, f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.notify = f
+}
 
 // NewClaims returns the claims of a process. Lock fails until Run has a lease.
 func NewClaims(store ClaimStore, observer Observer, log *slog.Logger) *Claims {

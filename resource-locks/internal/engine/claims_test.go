@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -463,5 +464,30 @@ func TestClaims_ComparesManyClaimsInPages(t *testing.T) {
 			}
 		}
 		wantClaims(t, "without the unknown ones", store, len(tickets)-(len(tickets)+99)/100)
+	})
+}
+
+func TestClaims_NotifyOfGrantAndLoss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, enginetest.NewStore())
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+		var seen []string // of the second ticket
+		p.Notify(second, func() { seen = append(seen, fmt.Sprint(isDone(second.Held()), isDone(second.Lost()))) })
+		if err := p.Release(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		claims, err := p.ListClaims(t.Context(), "", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.ForceWithdraw(t.Context(), "ns", claims[0].ID, engine.Note{By: "ann", Reason: "stuck"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if want := []string{"true false", "true true"}; !slices.Equal(seen, want) {
+			t.Errorf("held, lost: %q, want %q", seen, want)
+		}
 	})
 }

@@ -51,6 +51,7 @@ func (c *Claims) markHeld(t *Ticket) bool {
 	c.stopWaiting(t)
 	t.isHeld = true
 	close(t.held)
+	t.announce()
 	return true
 }
 
@@ -62,6 +63,13 @@ func (c *Claims) markLost(t *Ticket) {
 	c.stopWaiting(t)
 	t.isLost = true
 	close(t.lost)
+	t.announce()
+}
+
+func (t *Ticket) announce() {
+	if t.notify != nil {
+		go t.notify()
+	}
 }
 
 // stopWaiting keeps the number of waiting tickets. The caller has locked mu.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -40,13 +41,14 @@ const closeProtocol = 3000
 
 var (
 	errStopping = errors.New("the service is stopping")
+	errEnded    = errors.New("the connection has ended")
 	errLost     = errors.New("the lock is gone: staff released it, or the service lost its lease in the database")
 	errFlood    = errProtocol("too many frames: allowed are %d per second, and %d at once", frameRate, frameBurst)
 	errTooLarge = errProtocol("the message has more than %d bytes", maxMessage)
 )
 
-// connection is one web socket. Its serve goroutine owns all fields and alone sends
-// messages; a second goroutine reads. Both end with the connection.
+// connection is one web socket. The goroutine of serve reads, handles messages, and so ends
+// with the connection. Grants, pings and the stop come from short goroutines of others.
 type connection struct {
 	ws        *websocket.Conn
 	claims    *engine.Claims
@@ -54,84 +56,112 @@ type connection struct {
 	owner     string // names the connection for operators
 	abandon   time.Duration
 	log       *slog.Logger
+	frames    *rate.Limiter // of the reading goroutine
 
-	frames  *rate.Limiter // of the reading goroutine
+	mu      sync.Mutex // lets one event at a time happen, and guards what follows
 	session session
 	ticket  *engine.Ticket // nil in stateReady
+	pings   *time.Timer
+	ended   bool
 }
 
-// received is a message of the client, or why there is none any more.
-type received struct {
-	frame []byte
-	err   error
-}
-
-// serve talks with the client until the connection ends or stop is closed.
-func (c *connection) serve(ctx context.Context, stop <-chan struct{}) {
-	messages, done, readingEnded := make(chan received), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(readingEnded)
-		c.read(messages, done)
-	}()
-	err := c.converse(ctx, messages, stop)
-	c.sayClose(ctx, err)
-	close(done)
-	c.disconnect(ctx)
-	wait := time.NewTimer(closeTimeout)
-	defer wait.Stop()
-	select {
-	case <-readingEnded:
-	case <-wait.C:
+// serve talks with the client until the connection ends or stopping is done.
+func (c *connection) serve(ctx, stopping context.Context) {
+	c.ws.SetPingHandler(func(text string) error {
+		if err := c.noteFrame(); err != nil {
+			return err
+		}
+		return c.ws.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTimeout))
+	})
+	c.ws.SetPongHandler(func(string) error { return c.noteFrame() })
+	c.startPings(ctx)
+	unregister := context.AfterFunc(stopping, func() { c.end(ctx, errStopping) })
+	defer unregister()
+	var err error
+	for err == nil {
+		var frame []byte
+		frame, err = c.readMessage()
+		if err == nil {
+			err = c.happen(ctx, func() error { return c.handle(ctx, frame) })
+		}
 	}
-	_ = c.ws.Close() // ends the reading
-	<-readingEnded
+	c.end(ctx, err)
+	c.drain()
+	_ = c.ws.Close()
 }
 
-// converse handles what happens to the connection, one event after the other. It returns
-// why the connection ends.
-func (c *connection) converse(ctx context.Context, messages <-chan received, stop <-chan struct{}) (err error) {
+// happen runs f alone, unless the connection has ended. It turns a panic into an error.
+func (c *connection) happen(ctx context.Context, f func() error) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return errEnded
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			c.log.ErrorContext(ctx, "panic", "err", p, "stack", string(debug.Stack()))
 			err = fault.New(fault.Internal, "internal error")
 		}
 	}()
-	ping := time.NewTicker(pingInterval)
-	defer ping.Stop()
-	for err == nil {
-		select {
-		case m := <-messages:
-			err = m.err
-			if err == nil {
-				err = c.handle(ctx, m.frame)
-			}
-		case <-c.granted():
-			err = c.send(c.session.grant())
-		case <-c.lost():
-			err = errLost
-		case <-ping.C:
-			err = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
-		case <-stop:
-			err = errStopping
+	return f()
+}
+
+// end sends the last frames and leaves the lock. The reading then ends with the client's
+// close frame, or after closeTimeout. Only the first call counts.
+func (c *connection) end(ctx context.Context, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.ended = true
+	c.pings.Stop()
+	c.sayClose(ctx, err)
+	c.disconnect(ctx)
+	_ = c.ws.SetReadDeadline(time.Now().Add(closeTimeout))
+}
+
+// startPings pings the client every pingInterval, by a timer that costs less than a
+// goroutine.
+func (c *connection) startPings(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pings = time.AfterFunc(pingInterval, func() {
+		err := c.happen(ctx, func() error {
+			c.pings.Reset(pingInterval)
+			return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
+		})
+		if err != nil {
+			c.end(ctx, err)
 		}
-	}
-	return err
+	})
 }
 
-// granted is closed when the waiting lock is held.
-func (c *connection) granted() <-chan struct{} {
-	if c.session.state != stateEnqueued {
+// follow answers that the ticket is held, and ends the connection of a lost one.
+func (c *connection) follow(ctx context.Context, t *engine.Ticket) {
+	err := c.happen(ctx, func() error {
+		switch {
+		case c.ticket != t:
+			return nil
+		case isClosed(t.Lost()):
+			return errLost
+		case c.session.state == stateEnqueued && isClosed(t.Held()):
+			return c.send(c.session.grant())
+		}
 		return nil
+	})
+	if err != nil {
+		c.end(ctx, err)
 	}
-	return c.ticket.Held()
 }
 
-// lost is closed when the lock is gone.
-func (c *connection) lost() <-chan struct{} {
-	if c.ticket == nil {
-		return nil
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
-	return c.ticket.Lost()
 }
 
 // handle does what a message asks for and answers it.
@@ -154,19 +184,18 @@ func (c *connection) lock(ctx context.Context, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	c.ticket, err = c.claims.Lock(ctx, c.namespace, c.owner, c.abandon, resources)
+	t, err := c.claims.Lock(call, c.namespace, c.owner, c.abandon, resources)
 	if err != nil {
 		return err
 	}
-	held := false
-	select {
-	case <-c.ticket.Held():
-		held = true
-	default:
+	c.ticket = t
+	c.claims.Notify(t, func() { c.follow(ctx, t) })
+	if isClosed(t.Lost()) {
+		return errLost
 	}
-	return c.send(c.session.lock(strconv.FormatInt(c.ticket.Number, 10), held))
+	return c.send(c.session.lock(strconv.FormatInt(t.Number, 10), isClosed(t.Held())))
 }
 
 func (c *connection) release(ctx context.Context) error {
@@ -234,33 +263,8 @@ func isFault(err error) bool {
 	return errors.As(err, &f)
 }
 
-// read passes messages on until the connection fails or done is closed. It then reads
-// what is left: closing a socket with unread bytes resets it, and the client would lose the
-// last frames.
-func (c *connection) read(messages chan<- received, done <-chan struct{}) {
-	c.ws.SetPingHandler(func(text string) error {
-		if err := c.noteFrame(); err != nil {
-			return err
-		}
-		return c.ws.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTimeout))
-	})
-	c.ws.SetPongHandler(func(string) error { return c.noteFrame() })
-	for {
-		frame, err := c.readMessage()
-		select {
-		case messages <- received{frame, err}:
-		case <-done:
-			err = errStopping
-		}
-		if err != nil {
-			break
-		}
-	}
-	<-done
-	c.drain()
-}
-
-// drain reads until the client has closed, or serve closes the connection.
+// drain reads until the client has closed, or the deadline of end. Closing a socket with
+// unread bytes resets it, and the client would lose the last frames.
 func (c *connection) drain() {
 	for {
 		_, _, err := c.ws.NextReader()
@@ -277,7 +281,7 @@ func (c *connection) drain() {
 
 // readMessage returns the next text or binary message, of any number of frames.
 func (c *connection) readMessage() ([]byte, error) {
-	if err := c.ws.SetReadDeadline(time.Now().Add(silenceTimeout)); err != nil {
+	if err := c.allowSilence(); err != nil {
 		return nil, err
 	}
 	_, r, err := c.ws.NextReader()
@@ -298,6 +302,16 @@ func (c *connection) readMessage() ([]byte, error) {
 func (c *connection) noteFrame() error {
 	if !c.frames.Allow() {
 		return errFlood
+	}
+	return c.allowSilence()
+}
+
+// allowSilence lets the client be silent from now on. It leaves the deadline of end.
+func (c *connection) allowSilence() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil
 	}
 	return c.ws.SetReadDeadline(time.Now().Add(silenceTimeout))
 }

@@ -39,7 +39,8 @@ type Server struct {
 	upgrader websocket.Upgrader
 	mux      *http.ServeMux
 
-	stop    chan struct{} // closed by Stop
+	ctx     context.Context //nolint:containedctx // done once Stop is called
+	stop    context.CancelFunc
 	serving sync.WaitGroup
 
 	mu       sync.Mutex
@@ -52,13 +53,14 @@ type Server struct {
 func New(claims *engine.Claims, cfg Config, log *slog.Logger) *Server {
 	s := &Server{
 		claims: claims, abandon: cfg.AbandonTimeout, log: log, limit: maxConnections,
-		stop: make(chan struct{}), mux: http.NewServeMux(),
+		mux: http.NewServeMux(),
 		// An idle connection keeps a read buffer only. Compression would cost more memory.
 		upgrader: websocket.Upgrader{
-			ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{},
+			ReadBufferSize: 512, WriteBufferSize: 1 << 10, WriteBufferPool: &sync.Pool{},
 			CheckOrigin: func(*http.Request) bool { return true },
 		},
 	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.mux.HandleFunc("GET /v1", s.connect)
 	s.mux.HandleFunc("GET /stats_v1", s.stats)
 	return s
@@ -78,12 +80,9 @@ func (s *Server) Connections() int {
 // the time-outs of a connection bound.
 func (s *Server) Stop() {
 	s.mu.Lock()
-	first := !s.stopping
 	s.stopping = true
 	s.mu.Unlock()
-	if first {
-		close(s.stop)
-	}
+	s.stop()
 	s.serving.Wait()
 }
 
@@ -99,8 +98,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The service is stopping, or has too many connections: try again", http.StatusServiceUnavailable)
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // the connection outlives the request
-	c, ok := s.upgrade(ctx, w, r, namespace)
+	c, ok := s.upgrade(w, r, namespace)
 	if !ok {
 		s.removeConnection()
 		return
@@ -108,19 +106,19 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	c.abandon = abandon
 	go func() {
 		defer s.removeConnection()
-		c.serve(ctx, s.stop)
+		c.serve(context.WithoutCancel(s.ctx), s.ctx) // the connection outlives the request
 	}()
 }
 
 // upgrade answers the request itself if it fails. The namespace exists from then on.
-func (s *Server) upgrade(ctx context.Context, w http.ResponseWriter, r *http.Request, namespace string) (*connection, bool) {
+func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, namespace string) (*connection, bool) {
 	if !isHandshake(r) {
 		http.Error(w, "This address serves web sockets only: the request has no upgrade headers of version 13", http.StatusBadRequest)
 		return nil, false
 	}
-	call, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), callTimeout)
 	defer cancel()
-	if err := s.claims.OpenNamespace(call, namespace); err != nil {
+	if err := s.claims.OpenNamespace(ctx, namespace); err != nil {
 		s.refuse(ctx, w, err)
 		return nil, false
 	}

@@ -1,10 +1,12 @@
 package locktopus
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -150,6 +152,30 @@ func TestServer_StopDoesNotWaitForADeafClient(t *testing.T) {
 		start := time.Now()
 		f.server.Stop()
 		if took := time.Since(start); took > 3*closeTimeout {
+			t.Errorf("the stop took %v", took)
+		}
+	})
+}
+
+func TestServer_StopDoesNotWaitForAClientThatOnlyPings(t *testing.T) {
+	inBubble(t, func(f *front) {
+		conn := openDeaf(f)
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+		done := make(chan struct{})
+		defer func() { <-done }()
+		defer conn.Close()
+		go func() {
+			defer close(done)
+			var err error
+			for err == nil {
+				_, err = conn.Write([]byte{0x89, 0x80, 0, 0, 0, 0}) // a ping without a text
+				<-time.After(100 * time.Millisecond)
+			}
+		}()
+		synctest.Wait()
+		start := time.Now()
+		f.server.Stop()
+		if took := time.Since(start); took > closeTimeout {
 			t.Errorf("the stop took %v", took)
 		}
 	})
