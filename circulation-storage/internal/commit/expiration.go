@@ -20,6 +20,14 @@ type ExpiredQueue struct {
 	TitleLevel bool
 }
 
+// ID returns the id of the instance or the item whose queue it is.
+func (e ExpiredQueue) ID() uuid.UUID {
+	if e.TitleLevel || len(e.ItemIDs) == 0 {
+		return e.InstanceID
+	}
+	return e.ItemIDs[0]
+}
+
 // SeenExpired is what the transaction of an expiration read. It locked the instance before the
 // items, and the items before the queue.
 type SeenExpired struct {

@@ -65,6 +65,7 @@ const titleLevel = "Title"
 // SeenQueue is what the transaction of a placement read. It locked the instance before
 // the item, the item before the loan, and the loan before the queue.
 type SeenQueue struct {
+	TitlesOn bool           // there are requests for titles, locked against changes
 	Instance bool           // there is one with the request's instance id
 	Item     records.Record // nil if the request names none, or there is none
 	Loan     records.Record // the item's open loan, read if the placement ChangesLoan; nil if there is none
@@ -84,10 +85,13 @@ type Placed struct {
 	Repeated bool
 }
 
-// Decide judges a placement. Faults: ItemChanged, LoanChanged, Invalid.
+// Decide judges a placement. Faults: ItemChanged, LoanChanged, RequestChanged, Invalid.
 func (p Placement) Decide(ctx context.Context, seen SeenQueue) (Placed, error) {
 	if seen.Request != nil {
 		return p.repeat(seen)
+	}
+	if err := checkTitles(p.TitleLevel, seen.TitlesOn); err != nil {
+		return Placed{}, err
 	}
 	switch {
 	case !seen.Instance:

@@ -111,7 +111,7 @@ func TestPlacement_Decide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seen := commit.SeenQueue{Instance: true, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now}
+			seen := commit.SeenQueue{TitlesOn: p.TitleLevel, Instance: true, Item: storedItem(t, "Available"), Queue: queue(t, tt.queue...), Now: now}
 			if tt.change != nil {
 				tt.change(&seen)
 			}

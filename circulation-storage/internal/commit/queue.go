@@ -117,6 +117,15 @@ func (q Queue) serveRequest(request records.Record) Queue {
 	return slices.Insert(rest, at, request).renumber()
 }
 
+// checkTitles refuses a commit whose caller judged another queue, because the setting for titles
+// changed.
+func checkTitles(saw, on bool) error {
+	if saw != on {
+		return fault.New(fault.RequestChanged, "Requests for titles were turned on or off: read the setting and the queue again")
+	}
+	return nil
+}
+
 func indexOf(q Queue, id string) int {
 	return slices.IndexFunc(q, func(r records.Record) bool { return r.ID() == id })
 }

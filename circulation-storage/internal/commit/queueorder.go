@@ -52,8 +52,9 @@ func ParseQueueOrder(body []byte) (QueueOrder, error) {
 // SeenOrder is what the transaction of an order read. It locked the item or the instance before the
 // queue.
 type SeenOrder struct {
-	Queue Queue
-	Now   time.Time // the database's clock, read once after the last row was locked
+	TitlesOn bool // there are requests for titles, locked against changes
+	Queue    Queue
+	Now      time.Time // the database's clock, read once after the last row was locked
 }
 
 // OrderedQueue is what to write and to answer for an order.
@@ -67,6 +68,9 @@ type OrderedQueue struct {
 // Faults: NotFound for an empty queue; Invalid in FOLIO's words, which circulation answers as they
 // are; RequestChanged if the caller saw other positions.
 func (o QueueOrder) Decide(ctx context.Context, seen SeenOrder) (OrderedQueue, error) {
+	if err := checkTitles(o.InstanceID != uuid.Nil, seen.TitlesOn); err != nil {
+		return OrderedQueue{}, err
+	}
 	if err := o.check(seen.Queue); err != nil {
 		return OrderedQueue{}, err
 	}

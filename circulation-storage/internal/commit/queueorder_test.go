@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -79,7 +81,8 @@ func TestQueueOrder_Decide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := order(t, tt.of, tt.places...).Decide(ctx(t), commit.SeenOrder{Queue: queue(t, tt.queue...), Now: now})
+			o := order(t, tt.of, tt.places...)
+			got, err := o.Decide(ctx(t), commit.SeenOrder{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...), Now: now})
 			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
 			}

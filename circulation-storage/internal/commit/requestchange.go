@@ -28,8 +28,8 @@ type QueueStore interface {
 	// OrderQueue puts a queue into another order and returns it. Faults: those of Decide.
 	OrderQueue(ctx context.Context, o QueueOrder) (schemas.OrderedQueue, error)
 
-	// ExpireRequests closes the requests that have expired, of at most limit queues, and returns how
-	// many. Each queue is a transaction of its own.
+	// ExpireRequests closes the requests that have expired, of at least limit queues if there are so
+	// many, and returns how many. Each queue is a transaction of its own. One that fails stops no other.
 	ExpireRequests(ctx context.Context, limit int) (int, error)
 
 	// SweepRequestChanges deletes at most limit ids of changes that are a day old, and returns how
@@ -70,11 +70,12 @@ func ParseRequestChange(body []byte) (RequestChange, error) {
 // SeenRequest is what the transaction of a change read. It locked the instance before the item, and
 // the item before the queue.
 type SeenRequest struct {
-	Before  uuid.UUID      // the request of the committed change with the same id; Nil for none
-	Request records.Record // as stored; nil if there is none. It is locked if it is in the queue
-	Item    records.Record // nil if the request names none, or there is none
-	Queue   Queue          // the open requests of the item or, for TitleLevel or no item, of the instance
-	Now     time.Time      // the database's clock, read once after the last row was locked
+	TitlesOn bool           // there are requests for titles, locked against changes
+	Before   uuid.UUID      // the request of the committed change with the same id; Nil for none
+	Request  records.Record // as stored; nil if there is none. It is locked if it is in the queue
+	Item     records.Record // nil if the request names none, or there is none
+	Queue    Queue          // the open requests of the item or, for TitleLevel or no item, of the instance
+	Now      time.Time      // the database's clock, read once after the last row was locked
 }
 
 // ChangedQueue is what to write for a change of a queue.
@@ -104,6 +105,10 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenRequest) (ChangedQue
 		return ChangedQueue{}, newAlreadyClosed(c.RequestID)
 	case c.isOutdated(seen):
 		return ChangedQueue{}, newRequestMoved(c.RequestID)
+	case c.InstanceID != uuid.Nil:
+		if err := checkTitles(c.TitleLevel, seen.TitlesOn); err != nil {
+			return ChangedQueue{}, err
+		}
 	}
 	edited := c.editRequest(seen.Request)
 	if !c.Delete && isOpenRequest(edited) {

@@ -84,7 +84,7 @@ func TestRequestChange_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := change(t, tt.more, tt.replace)
-			seen := commit.SeenRequest{Queue: queue(t, tt.queue...), Now: now}
+			seen := commit.SeenRequest{TitlesOn: c.TitleLevel, Queue: queue(t, tt.queue...), Now: now}
 			for _, r := range seen.Queue {
 				if r.Text("name") == "a" {
 					seen.Request = r

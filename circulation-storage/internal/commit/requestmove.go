@@ -34,11 +34,12 @@ func ParseRequestMove(body []byte) (RequestMove, error) {
 // SeenMove is what the transaction of a move read. It locked the instance before the items, the
 // items before the loan, and the loan before the queue.
 type SeenMove struct {
-	Request records.Record   // as stored; nil if there is none. It is locked if it is in the queue
-	Items   []records.Record // the old and the new item, as far as they exist
-	Loan    records.Record   // the new item's open loan, read if the placement ChangesLoan; nil if there is none
-	Queue   Queue            // the open requests of both items or, for TitleLevel, of the instance
-	Now     time.Time        // the database's clock, read once after the last row was locked
+	TitlesOn bool             // there are requests for titles, locked against changes
+	Request  records.Record   // as stored; nil if there is none. It is locked if it is in the queue
+	Items    []records.Record // the old and the new item, as far as they exist
+	Loan     records.Record   // the new item's open loan, read if the placement ChangesLoan; nil if there is none
+	Queue    Queue            // the open requests of both items or, for TitleLevel, of the instance
+	Now      time.Time        // the database's clock, read once after the last row was locked
 }
 
 // Moved is what to write and to answer for a move.
@@ -93,6 +94,9 @@ func (m RequestMove) check(seen SeenMove) (moved bool, err error) {
 		return false, newQueued(stored).RefuseRepeated(Queue{stored}.list(), m.To.TitleLevel).Err()
 	case seen.find(m.To.ItemID) == nil:
 		return false, newNoItem("request.itemId", m.To.ItemID)
+	}
+	if err := checkTitles(m.To.TitleLevel, seen.TitlesOn); err != nil {
+		return false, err
 	}
 	return false, checkVersion(seen.find(m.To.ItemID), m.To.ItemVersion)
 }

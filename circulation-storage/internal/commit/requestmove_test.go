@@ -63,7 +63,8 @@ func TestRequestMove_Decide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seen := commit.SeenMove{Queue: queue(t, tt.queue...), Now: now}
+			m := move(t, tt.replace)
+			seen := commit.SeenMove{TitlesOn: m.To.TitleLevel, Queue: queue(t, tt.queue...), Now: now}
 			for _, r := range seen.Queue {
 				if r.Text("name") == "new" {
 					seen.Request = r
@@ -77,7 +78,7 @@ func TestRequestMove_Decide(t *testing.T) {
 				old["id"] = otherCopy
 				seen.Items = append(seen.Items, old)
 			}
-			got, err := move(t, tt.replace).Decide(ctx(t), seen)
+			got, err := m.Decide(ctx(t), seen)
 			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
 			}

@@ -19,6 +19,7 @@ func TestCommitRoutes_PlaceARequest(t *testing.T) {
 	a := commitAPI{newAPI(t, commitRoutes(db)), t, db, id}
 	title, wish := uuid.New(), uuid.New()
 	a.add(`INSERT INTO S.instance (id, jsonb) VALUES ($1::uuid, jsonb_build_object('id', $1::uuid))`, title)
+	a.add(`INSERT INTO S.circulation_settings (id, jsonb) VALUES ($1, '{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":true}}')`, uuid.New())
 	body := func(instance uuid.UUID, more string) string {
 		return fmt.Sprintf(`{"request":{"id":%q,"instanceId":%q,"requesterId":%q,"requestType":"Hold","requestLevel":"Title","requestDate":"2026-01-01",
 			"fulfillmentPreference":"Hold Shelf","status":"Open - Not yet filled"},"titleLevelRequests":true%s}`, wish, instance, title, more)

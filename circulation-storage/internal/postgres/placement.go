@@ -27,12 +27,12 @@ func readPlacement(ctx context.Context, tx pgx.Tx, p commit.Placement) (commit.S
 	var seen commit.SeenQueue
 	var request json.RawMessage
 	var b batch
-	rows := b.lockRows(rowLocks{instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel})
+	rows := b.lockRows(rowLocks{instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true})
 	b.query(placedRequestSQL, []any{p.RequestID}, &seen.Now, &request)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenQueue{}, fmt.Errorf("reading the queue of a request: %w", err)
 	}
-	seen.Instance = rows.instance
+	seen.Instance, seen.TitlesOn = rows.instance, rows.titlesOn
 	var err error
 	if seen.Request, err = decodeStored(request); err != nil {
 		return commit.SeenQueue{}, err

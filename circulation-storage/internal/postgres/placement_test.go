@@ -43,6 +43,7 @@ func TestPlace_GoesToTheEndOfTheQueue(t *testing.T) {
 		{item: uuid.Nil, titles: true, position: 5},
 	}
 	for _, tt := range tests {
+		l.setTitles(tt.titles)
 		r := request{id: uuid.New(), by: uuid.New(), of: of, item: tt.item, position: 99}
 		got, err := l.place(r, "Hold", tt.titles)
 		if err != nil || field(t, got.Request, "position") != tt.position || field(t, got.Request, "future", "a") != 1.50 {
@@ -83,6 +84,7 @@ func TestPlace_PagesAnAvailableItem(t *testing.T) {
 func TestPlace_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
+	l.setTitles(true)
 	of := l.addTitle(2)
 	twice := uuid.New()
 	got := race(rivals, func(i int) error {
@@ -112,6 +114,7 @@ func TestPlace_BesideACheckOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newDesk(t)
+			l.setTitles(titles)
 			lent, waits := 0, 0
 			for range rivals {
 				of := l.addTitle(1)
@@ -148,6 +151,7 @@ func TestPlace_BesideACheckOut(t *testing.T) {
 func TestPlace_WhileTheQueueMoves(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
+	l.setTitles(true)
 	for range 5 {
 		of, patron := l.addTitle(1), uuid.New()
 		queue := l.queue(of, uuid.Nil, patron, uuid.New(), uuid.New())

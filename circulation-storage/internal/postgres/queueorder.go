@@ -20,11 +20,12 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 func readOrder(ctx context.Context, tx pgx.Tx, o commit.QueueOrder) (commit.SeenOrder, error) {
 	var seen commit.SeenOrder
 	var b batch
-	rows := b.lockRows(rowLocks{instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil})
+	rows := b.lockRows(rowLocks{instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil, titleSetting: true})
 	b.query(clockSQL, nil, &seen.Now)
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenOrder{}, fmt.Errorf("reading a queue of requests: %w", err)
 	}
+	seen.TitlesOn = rows.titlesOn
 	var err error
 	_, _, seen.Queue, err = rows.decode()
 	return seen, err

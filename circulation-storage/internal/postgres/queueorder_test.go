@@ -32,6 +32,7 @@ func TestOrderQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newDesk(t)
+			l.setTitles(titles)
 			of := l.addTitle(1)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New(), uuid.New())
 			which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
@@ -82,6 +83,7 @@ func TestOrderQueue_BesideOtherCommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newDesk(t)
+			l.setTitles(titles)
 			for range 8 {
 				of, patron := l.addTitle(1), uuid.New()
 				queue := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New())
@@ -110,6 +112,51 @@ func TestOrderQueue_BesideOtherCommits(t *testing.T) {
 				l.wantNoGaps(of, titles)
 				l.wantStates(queue[:1], filled)
 			}
+		})
+	}
+}
+
+// Each commit of requests waits for a change of the setting, and is refused if it judged another queue.
+func TestRequests_JudgedBeforeTitlesWereTurnedOnOrOff(t *testing.T) {
+	t.Parallel()
+	for name, titles := range map[string]bool{"turned on": false, "turned off": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			l.setTitles(titles)
+			of := l.addTitle(2)
+			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+			which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+			if titles {
+				which = fmt.Sprintf(`"instanceId":%q`, of.instance)
+			}
+			change := l.begin(`DELETE FROM {schema}.circulation_settings`)
+			if _, err := change.Exec(l.ctx(), l.sql(setTitlesSQL), !titles); err != nil {
+				t.Fatal(err)
+			}
+			commits := []func() error{
+				func() error { _, err := l.orderQueue(which, []request{queue[1], queue[0]}, 2, 1); return err },
+				func() error {
+					_, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[1], position: 1}, "Hold", titles)
+					return err
+				},
+				func() error { _, err := l.move(queue[1], of.copies[1], "Hold", titles); return err },
+				func() error { return l.cancel(queue[0], titles) },
+			}
+			done := make(chan error, len(commits))
+			for _, commit := range commits {
+				go func() { done <- commit() }()
+			}
+			l.waitUntilBlocked(len(commits))
+			if err := change.Commit(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			for range commits {
+				if err := <-done; !fault.Is(err, fault.RequestChanged) {
+					t.Errorf("got %v, want %s", err, fault.RequestChanged)
+				}
+			}
+			l.wantStates(queue, notYet+"1", notYet+"2")
 		})
 	}
 }

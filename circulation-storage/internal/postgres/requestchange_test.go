@@ -54,6 +54,7 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newDesk(t)
+			l.setTitles(titles)
 			of := l.addTitle(1)
 			item := of.copies[0]
 			if _, err := l.place(request{id: uuid.New(), by: uuid.New(), of: of, item: item, position: 1}, "Page", titles); err != nil {
@@ -61,7 +62,7 @@ func TestChangeRequest_CancelsAndMovesTheQueueUp(t *testing.T) {
 			}
 			l.exec(`DELETE FROM {schema}.request`)
 			queue := l.queue(of, item, uuid.New(), uuid.New(), uuid.New())
-			if err := l.changeRequest(queue[2], "", `"future"`, `"patronComments":"soon","future"`); err != nil {
+			if err := l.changeRequest(queue[2], fmt.Sprintf(`,"titleLevelRequests":%t`, titles), `"future"`, `"patronComments":"soon","future"`); err != nil {
 				t.Fatal(err)
 			}
 			if err := l.cancel(queue[0], titles); err != nil {
@@ -102,6 +103,7 @@ func TestChangeRequest_BesideOtherCommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newDesk(t)
+			l.setTitles(titles)
 			for range 5 {
 				of, patron := l.addTitle(1), uuid.New()
 				item := of.copies[0]

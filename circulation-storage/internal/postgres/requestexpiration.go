@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
@@ -12,36 +13,44 @@ import (
 
 // expiredQueuesSQL finds queues with expired requests by an index of their dates, those that expired
 // first before others. It compares with now(), because an index cannot be searched by
-// clock_timestamp(). The transaction of each queue judges again.
+// clock_timestamp(). The transaction of each queue judges again. $2 are queues to pass over.
 const expiredQueuesSQL = `
 WITH titles AS MATERIALIZED (
-    SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'true' FROM {schema}.circulation_settings
-                      WHERE lower(jsonb->>'name') = 'generaltlr'), false) AS enabled)
+    SELECT (` + titleLevelSQL + `) AS enabled)
 SELECT r.instance_id, array_remove(array_agg(DISTINCT r.item_id), NULL), t.enabled
   FROM {schema}.request r CROSS JOIN titles t
- WHERE r.is_open AND r.instance_id IS NOT NULL AND {schema}.record_time(r.jsonb->>CASE r.status
+ WHERE r.is_open AND r.instance_id IS NOT NULL
+   AND coalesce(CASE WHEN NOT t.enabled THEN r.item_id END, r.instance_id) <> ALL ($2::uuid[])
+   AND {schema}.record_time(r.jsonb->>CASE r.status
        WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END) < now()
  GROUP BY r.instance_id, CASE WHEN NOT t.enabled THEN r.item_id END, t.enabled
  ORDER BY min({schema}.record_time(r.jsonb->>CASE r.status
        WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END))
  LIMIT $1::bigint`
 
-// ExpireRequests implements commit.QueueStore. A queue that fails does not stop the others.
-func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (int, error) {
-	queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{limit}, pgx.RowToStructByPos[commit.ExpiredQueue])
-	if err != nil {
-		return 0, err
-	}
-	closed := 0
-	var failed error
-	for _, queue := range queues {
-		n, err := s.expireQueue(ctx, queue)
-		closed, failed = closed+n, errors.Join(failed, err)
-		if ctx.Err() != nil {
-			break
+// ExpireRequests implements commit.QueueStore. Queues that fail, or in which nothing is closed, keep
+// no others waiting: it passes over them and goes on with the next ones until ctx is done.
+func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int, failed error) {
+	stuck := []uuid.UUID{}
+	for {
+		queues, err := readRows(ctx, s.db, "finding expired requests", expiredQueuesSQL, []any{limit, formatIDs(stuck)}, pgx.RowToStructByPos[commit.ExpiredQueue])
+		if err != nil {
+			return closed, errors.Join(failed, err)
+		}
+		for _, queue := range queues {
+			n, err := s.expireQueue(ctx, queue)
+			closed, failed = closed+n, errors.Join(failed, err)
+			if ctx.Err() != nil {
+				return closed, failed
+			}
+			if n == 0 {
+				stuck = append(stuck, queue.ID())
+			}
+		}
+		if len(queues) < limit || len(stuck) == 0 {
+			return closed, failed
 		}
 	}
-	return closed, failed
 }
 
 // expireQueue uses the connections of slow queries, so that it delays no check-out.

@@ -22,7 +22,7 @@ func readMove(ctx context.Context, tx pgx.Tx, m commit.RequestMove) (commit.Seen
 	var request json.RawMessage
 	locks := rowLocks{
 		instanceID: m.To.InstanceID, itemID: m.To.ItemID, itemIDs: []uuid.UUID{m.To.ItemID}, openLoan: m.To.ChangesLoan(),
-		queue: true, titleLevel: m.To.TitleLevel,
+		queue: true, titleLevel: m.To.TitleLevel, titleSetting: true,
 	}
 	if m.FromItemID != uuid.Nil {
 		locks.itemIDs = append(locks.itemIDs, m.FromItemID)
@@ -33,6 +33,7 @@ func readMove(ctx context.Context, tx pgx.Tx, m commit.RequestMove) (commit.Seen
 	if err := b.send(ctx, tx); err != nil {
 		return commit.SeenMove{}, fmt.Errorf("reading the queues of a request: %w", err)
 	}
+	seen.TitlesOn = rows.titlesOn
 	var err error
 	if seen.Request, err = decodeStored(request); err != nil {
 		return commit.SeenMove{}, err

@@ -30,6 +30,7 @@ func TestMoveRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newDesk(t)
+			l.setTitles(titles)
 			of := l.addTitle(2)
 			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
 			l.exec(`UPDATE {schema}.item SET jsonb = jsonb || '{"status":{"name":"Paged"}}' WHERE id = $1`, of.copies[0])
@@ -70,6 +71,7 @@ func TestMoveRequest_BesideOtherCommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newDesk(t)
+			l.setTitles(titles)
 			for range 8 {
 				of, patron := l.addTitle(2), uuid.New()
 				first := l.queue(of, of.copies[0], patron, uuid.New(), uuid.New())

@@ -23,6 +23,14 @@ const (
 SELECT v.version::text, a.on_until IS NOT NULL
   FROM {schema}.lock_settings_version v JOIN {schema}.check_out_lock_environment a USING (only_row) FOR SHARE OF v`
 
+	// A setting that does not exist has no row to lock, so writers of all circulation settings wait for
+	// these commits. They take no other lock that a commit takes.
+	shareTitleSettingSQL = `LOCK TABLE {schema}.circulation_settings IN SHARE MODE`
+	// titleLevelSQL reads whether there are requests for titles.
+	titleLevelSQL = `
+SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'true' FROM {schema}.circulation_settings
+                  WHERE lower(jsonb->>'name') = 'generaltlr'), false)`
+
 	// The copies of a title may share a queue: a writer of that queue locks the instance.
 	// FOR NO KEY UPDATE lets holdings that name the instance be written meanwhile.
 	lockInstanceSQL       = `SELECT true FROM {schema}.instance WHERE id = $1::uuid FOR NO KEY UPDATE`
@@ -69,6 +77,7 @@ type rowLocks struct {
 	claimID         uuid.UUID // fences a check-out with an Idempotency-Key
 	lockID          uuid.UUID // fences a check-out with a lock
 	settingsVersion bool      // fences a check-out that names a version of the settings
+	titleSetting    bool      // fences a commit that judged a queue by the setting for titles
 
 	instanceID uuid.UUID // the instance, where it is known
 	itemID     uuid.UUID
@@ -87,6 +96,7 @@ type lockedRows struct {
 	lockUser        uuid.UUID
 	settingsVersion string
 	environmentOn   bool
+	titlesOn        bool
 	instance        bool
 	item, loan      json.RawMessage
 	items           []json.RawMessage
@@ -94,7 +104,7 @@ type lockedRows struct {
 }
 
 // lockRows adds the statements that lock rows, in the order of all transactions:
-// fences (claim, lock, version of the settings), instance, item, loan, queue.
+// fences (claim, lock, version of the settings, setting for titles), instance, item, loan, queue.
 //
 //   - The fences come first. Acquires, releases and takeovers of claims lock one fence and
 //     no other row, so a commit that waits for one is in no circle.
@@ -111,6 +121,10 @@ func (b *batch) lockRows(l rowLocks) *lockedRows {
 	}
 	if l.settingsVersion {
 		b.query(lockVersionSQL, nil, &rows.settingsVersion, &rows.environmentOn)
+	}
+	if l.titleSetting {
+		b.query(shareTitleSettingSQL, nil)
+		b.query(titleLevelSQL, nil, &rows.titlesOn)
 	}
 
 	switch {

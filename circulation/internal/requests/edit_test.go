@@ -42,6 +42,9 @@ func (k *fakeKeeper) TitleQueue(context.Context, string) ([]json.RawMessage, err
 
 func (k *fakeKeeper) OrderQueue(_ context.Context, o schemas.QueueOrder) (schemas.OrderedQueue, error) {
 	k.order = o
+	if k.onChange != nil {
+		k.onChange()
+	}
 	return schemas.OrderedQueue{Requests: k.queue}, k.nextAnswer()
 }
 

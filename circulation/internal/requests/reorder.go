@@ -43,6 +43,9 @@ func (s *Service) Reorder(ctx context.Context, id string, ofTitle bool, body []b
 	ordered, err := s.sendOrder(ctx, order)
 	switch {
 	case fault.Is(err, fault.RequestChanged):
+		if err := s.checkTitles(ctx, ofTitle, key, id); err != nil {
+			return nil, err // the setting changed
+		}
 		return nil, fault.Validation(fault.Refusal("", schemas.QueueOutdated))
 	case fault.Is(err, fault.NotFound):
 		return nil, fault.Wrap(err, fault.NotFound, "%s record with ID %q cannot be found", kind, id)

@@ -15,6 +15,7 @@ func TestReorder(t *testing.T) {
 	const body = `{"reorderedQueue":[{"id":"` + bookID + `","newPosition":1,"position":9},{"id":"` + wishID + `","newPosition":2}]}`
 	tests := map[string]struct {
 		titles, ofTitle bool
+		turned          bool // on while the order is written
 		body            string
 		answer          error // of storage
 		code            fault.Code
@@ -25,15 +26,16 @@ func TestReorder(t *testing.T) {
 		"in upper case": {body: strings.ReplaceAll(body, wishID, strings.ToUpper(wishID))},
 		"with other members": {body: `{"itemId":5,"instanceId":"` + bookID + `","reorderedQueue":[{"id":"` + bookID +
 			`","newPosition":1.0,"position":"first"},{"id":"` + wishID + `","newPosition":2}]}`},
-		"an item of a title":   {titles: true, body: body, code: fault.Invalid, says: "Refuse to reorder request queue, TLR feature status is ENABLED."},
-		"a title without one":  {ofTitle: true, body: body, code: fault.Invalid, says: "TLR feature status is DISABLED."},
-		"no list":              {body: `{}`, code: fault.Invalid, says: "reorderedQueue is required"},
-		"no position":          {body: `{"reorderedQueue":[{"id":"` + wishID + `"}]}`, code: fault.Invalid, says: "reorderedQueue[0].newPosition is required"},
-		"no id":                {body: `{"reorderedQueue":[{"id":"x","newPosition":1}]}`, code: fault.Invalid, says: "reorderedQueue[0].id must be a UUID"},
-		"no JSON":              {body: `{`, code: fault.Malformed},
-		"another order before": {body: body, answer: fault.New(fault.RequestChanged, "read it again"), code: fault.Invalid, says: schemas.QueueOutdated},
-		"an answer was lost":   {body: body, answer: fault.New(fault.Unavailable, "no answer")},
-		"an empty queue":       {body: body, answer: errNone, code: fault.NotFound, says: `Item record with ID "` + titleID + `" cannot be found`},
+		"an item of a title":    {titles: true, body: body, code: fault.Invalid, says: "Refuse to reorder request queue, TLR feature status is ENABLED."},
+		"a title without one":   {ofTitle: true, body: body, code: fault.Invalid, says: "TLR feature status is DISABLED."},
+		"no list":               {body: `{}`, code: fault.Invalid, says: "reorderedQueue is required"},
+		"no position":           {body: `{"reorderedQueue":[{"id":"` + wishID + `"}]}`, code: fault.Invalid, says: "reorderedQueue[0].newPosition is required"},
+		"no id":                 {body: `{"reorderedQueue":[{"id":"x","newPosition":1}]}`, code: fault.Invalid, says: "reorderedQueue[0].id must be a UUID"},
+		"no JSON":               {body: `{`, code: fault.Malformed},
+		"another order before":  {body: body, answer: fault.New(fault.RequestChanged, "read it again"), code: fault.Invalid, says: schemas.QueueOutdated},
+		"titles were turned on": {body: body, answer: fault.New(fault.RequestChanged, "turned on"), turned: true, code: fault.Invalid, says: "TLR feature status is ENABLED."},
+		"an answer was lost":    {body: body, answer: fault.New(fault.Unavailable, "no answer")},
+		"an empty queue":        {body: body, answer: errNone, code: fault.NotFound, says: `Item record with ID "` + titleID + `" cannot be found`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,6 +47,9 @@ func TestReorder(t *testing.T) {
 			}
 			if tt.answer != nil {
 				k.answers = []error{tt.answer}
+			}
+			if tt.turned {
+				k.onChange = func() { l.Titles = true }
 			}
 			got, err := k.service(l).Reorder(t.Context(), titleID, tt.ofTitle, []byte(tt.body))
 			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {

@@ -1,11 +1,13 @@
 package storageclient
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -119,5 +121,40 @@ func TestClient_KeepsSchedules(t *testing.T) {
 	}
 	if _, err := c.FixedSchedule(ctx, anotherID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want %s", err, fault.NotFound)
+	}
+}
+
+// Storage refuses a commit after the setting for titles changed. The client reads the setting again.
+func TestClient_ReadsTheSettingForTitlesAgain(t *testing.T) {
+	t.Parallel()
+	on := false
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			on = true
+			answer(w, 409, fault.RequestChanged, "turned on")
+			return
+		}
+		answer(w, 200, "", fmt.Sprintf(`{"circulationSettings":[{"name":"generalTlr","value":{"titleLevelRequestsFeatureEnabled":%t}}]}`, on))
+	})
+	ctx := inTenant(t, "diku")
+	for name, commit := range map[string]func() error{
+		"place":  func() error { _, err := c.Place(ctx, schemas.Placement{}); return err },
+		"move":   func() error { _, err := c.MoveRequest(ctx, schemas.RequestMove{}); return err },
+		"order":  func() error { _, err := c.OrderQueue(ctx, schemas.QueueOrder{}); return err },
+		"change": func() error { return c.ChangeRequest(ctx, schemas.RequestChange{}) },
+	} {
+		on = false
+		if err := c.noteQueueChange(ctx, fault.New(fault.RequestChanged, "forget")); err == nil {
+			t.Error("the error is lost")
+		}
+		if got, err := c.TitleLevelRequests(ctx); err != nil || got {
+			t.Fatalf("%s: got %t, %v before", name, got, err)
+		}
+		if err := commit(); !fault.Is(err, fault.RequestChanged) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if got, err := c.TitleLevelRequests(ctx); err != nil || !got {
+			t.Errorf("%s: got %t, %v afterwards, want what is stored now", name, got, err)
+		}
 	}
 }
