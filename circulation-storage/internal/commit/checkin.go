@@ -151,8 +151,7 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 		}
 	}
 	if seen.Loan != nil && c.loan == nil {
-		r.Session = newSession(didCheckIn, c.sessionID, r.Loan)
-		if err := completeRecord(ctx, seen.Now, records.PatronActionSession(), r.Session, nil); err != nil {
+		if r.Session, err = newSession(ctx, seen.Now, didCheckIn, c.sessionID, r.Loan); err != nil {
 			return Returning{}, err
 		}
 	}

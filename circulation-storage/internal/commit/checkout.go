@@ -265,14 +265,13 @@ func (c CheckOut) lendItem(ctx context.Context, seen Seen, own records.Record) (
 	if err := completeItem(ctx, seen.Now, l.Item, seen.Item); err != nil {
 		return Lending{}, err
 	}
+	var err error
 	if own != nil {
-		var err error
 		if l.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, seen.Queue.fillRequest(own, seen.Item)); err != nil {
 			return Lending{}, err
 		}
 	}
-	l.Session = newSession(didCheckOut, c.sessionID, l.Loan)
-	if err := completeRecord(ctx, seen.Now, records.PatronActionSession(), l.Session, nil); err != nil {
+	if l.Session, err = newSession(ctx, seen.Now, didCheckOut, c.sessionID, l.Loan); err != nil {
 		return Lending{}, err
 	}
 	l.Event = newEvent(ctx, ItemCheckedOut, map[string]string{

@@ -134,8 +134,8 @@ func isUnmovable(status string) bool {
 }
 
 // refuse returns a refusal that circulation passes on as it is.
-func refuse(message string, about fault.Parameter) error {
-	return fault.Validation(fault.Refusal("", message, about))
+func refuse(message string, about ...fault.Parameter) error {
+	return fault.Validation(fault.Refusal("", message, about...))
 }
 
 func (c LoanChange) changeLoan(seen SeenChange) records.Record {

@@ -204,13 +204,13 @@ const (
 	didCheckIn  = "Check-in"
 )
 
-// newSession returns a patron action session, which FOLIO sums up in notices.
-func newSession(action, sessionID string, loan records.Record) records.Record {
+// newSession returns a patron action session, which FOLIO sums up in notices, ready to be written.
+func newSession(ctx context.Context, now time.Time, action, sessionID string, loan records.Record) (records.Record, error) {
 	session := records.Record{
 		"id": uuid.NewString(), "patronId": loan.Text("userId"), "loanId": loan.ID(), "actionType": action,
 	}
 	if sessionID != "" {
 		session["sessionId"] = sessionID
 	}
-	return session
+	return session, completeRecord(ctx, now, records.PatronActionSession(), session, nil)
 }

@@ -108,7 +108,7 @@ func (o QueueOrder) check(queue Queue) error {
 		}
 	}
 	if !o.namesAll(queue) {
-		return fault.Validation(fault.Refusal("", schemas.QueueOutdated))
+		return refuse(schemas.QueueOutdated)
 	}
 	begun := 0
 	for i, p := range o.places {
@@ -141,5 +141,5 @@ func (o QueueOrder) namesAll(queue Queue) bool {
 }
 
 func newMisplaced(message string) error {
-	return fault.Validation(fault.Refusal("", message, fault.Parameter{Key: "newPosition"}))
+	return refuse(message, fault.Parameter{Key: "newPosition"})
 }

@@ -222,7 +222,7 @@ func newNoRequest(id uuid.UUID) error {
 
 // newAlreadyClosed has FOLIO's text, which its clients recognise. Circulation answers it as it is.
 func newAlreadyClosed(id uuid.UUID) error {
-	return fault.Validation(fault.Refusal("", "The Request has already been closed", fault.Param("id", id.String())))
+	return refuse("The Request has already been closed", fault.Param("id", id.String()))
 }
 
 func newRequestMoved(id uuid.UUID) error {
