@@ -25,7 +25,6 @@ require (
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 )
@@ -46,6 +45,7 @@ require (
 	checkoutlock/database v0.0.0
 	checkoutlock/migrations v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
+	golang.org/x/sync v0.24.0
 	pgregory.net/rapid v1.2.0
 )
 

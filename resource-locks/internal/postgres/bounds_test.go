@@ -195,3 +195,72 @@ func TestClaimStore_KeepsTheLongestPath(t *testing.T) {
 		}
 	}
 }
+
+// TestDB_StatementsHaveTimeOuts lets triggers refuse each change without a time-out of the
+// server for its statement.
+func TestDB_StatementsHaveTimeOuts(t *testing.T) {
+	t.Parallel()
+	for mode, parameters := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s := pgtest.New(t)
+			db := s.Open(parameters)
+			store, claims := postgres.NewLockStore(db), postgres.NewClaimStore(db)
+			key := engine.Key{Namespace: "ns", Name: "d"}
+			a := engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour}
+			g, err := store.Acquire(t.Context(), a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = db.Pool().Exec(t.Context(), strings.ReplaceAll(`
+				CREATE FUNCTION {schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+					IF current_setting('statement_timeout') NOT IN ('4s', '5s') THEN RAISE 'a statement without a time-out'; END IF;
+					RETURN NULL; END $$;
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.lock FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.instance FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.claim FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.namespace FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note();
+				CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON {schema}.forced_release FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note()`,
+				"{schema}", s.Name), pgx.QueryExecModeSimpleProtocol)
+			if err != nil {
+				t.Fatal(err)
+			}
+			instance, claim := uuid.New(), engine.Claim{ID: uuid.New(), Namespace: "ns", Resources: []engine.Resource{{}}}
+			claim.Instance = instance
+			other := a
+			other.Name = "other"
+			for _, step := range []struct {
+				name string
+				call func() error
+			}{
+				{"a grant", func() error { _, err := store.Acquire(t.Context(), other); return err }},
+				{"a renewal", func() error { _, err := store.Acquire(t.Context(), a); return err }},
+				{"a group", func() error { _, err := store.SendRenewals(t.Context(), []engine.Acquire{a, other}); return err }},
+				{"a refresh", func() error {
+					_, err := store.Refresh(t.Context(), engine.Refresh{Key: key, ID: g.Lock.ID, Owner: "ann", TTL: time.Hour})
+					return err
+				}},
+				{"a request", func() error { _, err := store.Ask(t.Context(), key, engine.AskedFor{By: "bob"}); return err }},
+				{"a forced release", func() error {
+					_, err := store.ForceRelease(t.Context(), key, g.Lock.ID, engine.Note{By: "eve", Reason: "stuck"})
+					return err
+				}},
+				{"a release", func() error { _, _, err := store.Release(t.Context(), other.Key, "ann"); return err }},
+				{"a sweep", func() error { _, err := store.Sweep(t.Context(), time.Hour, 10); return err }},
+				{"a sweep of releases", func() error { _, err := store.SweepReleases(t.Context(), time.Hour); return err }},
+				{"a first lease", func() error { return claims.StartLease(t.Context(), instance, time.Hour) }},
+				{"a lease", func() error { return claims.KeepLease(t.Context(), instance, time.Hour) }},
+				{"a namespace", func() error { return claims.OpenNamespace(t.Context(), "new") }},
+				{"a claim", func() error { _, err := claims.Enqueue(t.Context(), claim); return err }},
+				{"a new grant", func() error { return claims.NoteGrants(t.Context(), []uuid.UUID{claim.ID}) }},
+				{"a withdrawal", func() error { _, err := claims.Withdraw(t.Context(), instance, "ns", claim.ID); return err }},
+				{"ended claims", func() error { _, _, err := claims.Settle(t.Context(), instance); return err }},
+				{"the end of a lease", func() error { return claims.EndLease(t.Context(), instance) }},
+			} {
+				if err := step.call(); err != nil {
+					t.Errorf("%s: %v", step.name, err)
+				}
+			}
+		})
+	}
+}

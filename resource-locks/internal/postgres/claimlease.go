@@ -2,13 +2,11 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
@@ -46,15 +44,13 @@ func decodeResources(paths [][]byte, writes []bool) []engine.Resource {
 // A lease need not survive a crash: it only ends earlier then.
 const (
 	startLeaseSQL = `
-WITH ` + lazyBounds + `,
-old AS (
+WITH old AS (
     DELETE FROM {schema}.instance i WHERE i.ended_at < clock_timestamp() - interval '1 day'
        AND NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.instance = i.id))
-INSERT INTO {schema}.instance (id, lease_until) SELECT $1::uuid, clock_timestamp() + $2::interval FROM bounds`
+INSERT INTO {schema}.instance (id, lease_until) SELECT $1::uuid, clock_timestamp() + $2::interval`
 
 	keepLeaseSQL = `
-WITH ` + lazyBounds + `
-UPDATE {schema}.instance i SET lease_until = clock_timestamp() + $2::interval FROM bounds
+UPDATE {schema}.instance i SET lease_until = clock_timestamp() + $2::interval
  WHERE i.id = $1::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()`
 
 	endLeaseSQL = `
@@ -62,24 +58,25 @@ UPDATE {schema}.instance i SET ended_at = clock_timestamp()
  WHERE i.id = $1::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()`
 )
 
-// leasePool returns the pool for leases. It has a free connection while the callers of one
-// pool alone are too many, because a lost lease ends the connections of all clients.
-func (s *ClaimStore) leasePool() *pgxpool.Pool {
-	if urgent := s.db.conns.Urgent.Stat(); urgent.AcquiredConns() < urgent.MaxConns() {
-		return s.db.conns.Urgent
+// leaseConnections are free while the callers of one class alone are too many, because a
+// lost lease ends the connections of all clients.
+func (s *ClaimStore) leaseConnections() connections {
+	urgent := s.db.conns.Urgent.Stat()
+	if urgent.AcquiredConns() == urgent.MaxConns() && !s.db.upkeep.areBusy() {
+		return s.db.upkeep
 	}
-	return s.db.conns.Ordinary
+	return s.db.holders
 }
 
 // StartLease implements engine.ClaimStore.
 func (s *ClaimStore) StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	_, err := s.db.exec(ctx, s.leasePool(), "starting the lease", s.db.nameTables(startLeaseSQL), instance, length)
+	_, err := s.db.exec(ctx, s.leaseConnections(), "starting the lease", lazyBounds, s.db.nameTables(startLeaseSQL), instance, length)
 	return err
 }
 
 // KeepLease implements engine.ClaimStore.
 func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length time.Duration) error {
-	changed, err := s.db.exec(ctx, s.leasePool(), "keeping the lease", s.keepLease, instance, length)
+	changed, err := s.db.exec(ctx, s.leaseConnections(), "keeping the lease", lazyBounds, s.keepLease, instance, length)
 	if err == nil && changed == 0 {
 		return fault.New(fault.NotFound, "The lease has ended")
 	}
@@ -88,7 +85,7 @@ func (s *ClaimStore) KeepLease(ctx context.Context, instance uuid.UUID, length t
 
 // EndLease implements engine.ClaimStore.
 func (s *ClaimStore) EndLease(ctx context.Context, instance uuid.UUID) error {
-	_, err := s.db.exec(ctx, s.leasePool(), "ending the lease", s.db.nameTables(endLeaseSQL), instance)
+	_, err := s.db.exec(ctx, s.leaseConnections(), "ending the lease", bounds, s.db.nameTables(endLeaseSQL), instance)
 	return err
 }
 
@@ -99,7 +96,7 @@ ON CONFLICT ON CONSTRAINT namespace_pkey DO NOTHING`
 
 // OpenNamespace implements engine.ClaimStore.
 func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
-	_, err := s.db.exec(ctx, s.db.conns.Urgent, "opening a namespace", s.db.nameTables(openNamespaceSQL), namespace)
+	_, err := s.db.exec(ctx, s.db.callers, "opening a namespace", bounds, s.db.nameTables(openNamespaceSQL), namespace)
 	return err
 }
 
@@ -107,16 +104,15 @@ const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::u
 
 // NewGrants implements engine.ClaimStore.
 func (s *ClaimStore) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error) {
-	return readRows(ctx, s.db, s.db.conns.Urgent, "reading new grants", s.newGrants, []any{instance}, pgx.RowTo[uuid.UUID])
+	return readRows(ctx, s.db, s.db.callers, "reading new grants", s.newGrants, []any{instance}, pgx.RowTo[uuid.UUID])
 }
 
 const noteGrantsSQL = `
-WITH ` + lazyBounds + `
-UPDATE {schema}.claim c SET is_new = false FROM bounds WHERE c.id = ANY($1::text::uuid[]) AND c.is_new`
+UPDATE {schema}.claim c SET is_new = false WHERE c.id = ANY($1::text::uuid[]) AND c.is_new`
 
 // NoteGrants implements engine.ClaimStore.
 func (s *ClaimStore) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
-	_, err := s.db.exec(ctx, s.db.conns.Urgent, "noting new grants", s.noteGrants, joinIDs(ids))
+	_, err := s.db.exec(ctx, s.db.callers, "noting new grants", lazyBounds, s.noteGrants, joinIDs(ids))
 	return err
 }
 
@@ -136,7 +132,7 @@ SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.in
 
 // ClaimsOf implements engine.ClaimStore.
 func (s *ClaimStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, limit int) ([]engine.ClaimState, error) {
-	return readRows(ctx, s.db, s.db.conns.Ordinary, "comparing claims", s.db.nameTables(claimsOfSQL), []any{instance, after, limit},
+	return readRows(ctx, s.db, s.db.upkeep, "comparing claims", s.db.nameTables(claimsOfSQL), []any{instance, after, limit},
 		func(row pgx.CollectableRow) (c engine.ClaimState, err error) {
 			err = row.Scan(&c.ID, &c.Namespace, &c.Held)
 			return c, err
@@ -154,14 +150,12 @@ SELECT n.last_number,
 // Stats implements engine.ClaimStore.
 func (s *ClaimStore) Stats(ctx context.Context, namespace string) (engine.NamespaceStats, error) {
 	var n engine.NamespaceStats
-	err := s.db.conns.Read(ctx, func() error {
-		return s.db.conns.Ordinary.QueryRow(ctx, s.db.nameTables(statsSQL), namespace).
-			Scan(&n.LastNumber, &n.Waiting, &n.Held, &n.WaitingResources, &n.HeldResources, &n.Paths)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	err := s.db.readRow(ctx, s.db.upkeep, "counting claims", s.db.nameTables(statsSQL), []any{namespace},
+		[]any{&n.LastNumber, &n.Waiting, &n.Held, &n.WaitingResources, &n.HeldResources, &n.Paths})
+	if isNoRow(err) {
 		return engine.NamespaceStats{}, fault.New(fault.NotFound, "Namespace not found")
 	}
-	return n, toFault("counting claims", err)
+	return n, err
 }
 
 const listClaimsSQL = `
@@ -172,7 +166,7 @@ SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at,
 
 // ListClaims implements engine.ClaimStore.
 func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {
-	return readRows(ctx, s.db, s.db.conns.Ordinary, "listing claims", s.db.nameTables(listClaimsSQL), []any{namespace, limit},
+	return readRows(ctx, s.db, s.db.upkeep, "listing claims", s.db.nameTables(listClaimsSQL), []any{namespace, limit},
 		func(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
 			var paths [][]byte
 			var writes []bool

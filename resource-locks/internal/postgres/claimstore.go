@@ -104,7 +104,7 @@ func (b *claimBatch) placeClaims(into *placed, namespace string, caller uuid.UUI
 }
 
 func (b *claimBatch) send(ctx context.Context, op string) error {
-	return b.store.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+	return b.store.db.write(ctx, b.store.db.callers, op, func(ctx context.Context, conn *pgxpool.Conn) error {
 		return conn.SendBatch(ctx, &b.queue).Close()
 	})
 }
@@ -278,12 +278,10 @@ SELECT array_agg(r.path ORDER BY r.position), array_agg(r.write ORDER BY r.posit
 func (s *ClaimStore) resources(ctx context.Context, namespace string, id uuid.UUID) ([]engine.Resource, error) {
 	var paths [][]byte
 	var writes []bool
-	err := s.db.conns.Read(ctx, func() error {
-		return s.db.conns.Urgent.QueryRow(ctx, s.db.nameTables(resourcesSQL), namespace, id).Scan(&paths, &writes)
-	})
+	err := s.db.readRow(ctx, s.db.callers, "reading a claim", s.db.nameTables(resourcesSQL), []any{namespace, id}, []any{&paths, &writes})
 	switch {
 	case err != nil:
-		return nil, toFault("reading a claim", err)
+		return nil, err
 	case paths == nil:
 		return nil, errNoClaim()
 	}
@@ -293,8 +291,7 @@ func (s *ClaimStore) resources(ctx context.Context, namespace string, id uuid.UU
 const (
 	// endLeasesSQL waits for a KeepLease that is under way, and judges the lease anew then.
 	endLeasesSQL = `
-WITH ` + lazyBounds + `
-UPDATE {schema}.instance i SET ended_at = i.lease_until FROM bounds WHERE i.ended_at IS NULL AND i.lease_until <= clock_timestamp()`
+UPDATE {schema}.instance i SET ended_at = i.lease_until WHERE i.ended_at IS NULL AND i.lease_until <= clock_timestamp()`
 
 	findEndedSQL = `
 SELECT c.namespace, c.id FROM {schema}.claim c WHERE c.ends_at <= clock_timestamp()
@@ -326,6 +323,7 @@ func (s *ClaimStore) Settle(ctx context.Context, caller uuid.UUID) (granted []uu
 func (s *ClaimStore) listEnded(ctx context.Context) (map[string][]uuid.UUID, error) {
 	var over map[string][]uuid.UUID
 	var batch pgx.Batch
+	batch.Queue(lazyBounds)
 	batch.Queue(s.endLeases)
 	batch.Queue(s.findEnded).Query(func(rows pgx.Rows) error {
 		over = map[string][]uuid.UUID{}
@@ -337,7 +335,7 @@ func (s *ClaimStore) listEnded(ctx context.Context) (map[string][]uuid.UUID, err
 		})
 		return err
 	})
-	err := s.db.write(ctx, "looking for ended claims", func(ctx context.Context, conn *pgxpool.Conn) error {
+	err := s.db.write(ctx, s.db.callers, "looking for ended claims", func(ctx context.Context, conn *pgxpool.Conn) error {
 		return conn.SendBatch(ctx, &batch).Close()
 	})
 	return over, err

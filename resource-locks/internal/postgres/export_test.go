@@ -17,7 +17,7 @@ func (s *LockStore) SendRenewals(ctx context.Context, asked []engine.Acquire) (m
 	for i, a := range asked {
 		group[i] = database.NewMember[engine.Acquire, engine.Grant](a)
 	}
-	err := s.db.write(ctx, "renewing locks", func(ctx context.Context, conn *pgxpool.Conn) error {
+	err := s.db.write(ctx, s.db.holders, "renewing locks", func(ctx context.Context, conn *pgxpool.Conn) error {
 		return s.renewals.send(ctx, conn, group)
 	})
 	renewed := map[int]engine.Lock{}
@@ -44,3 +44,6 @@ func (db *DB) HoldConnection(t *testing.T) (release func()) {
 	}
 	return conn.Release
 }
+
+// CallersAreBusy reports whether a caller that holds no lock has to wait for a connection.
+func (s *LockStore) CallersAreBusy() bool { return s.db.callers.areBusy() }

@@ -22,17 +22,6 @@ const (
 	// keyed selects the lock of a key.
 	keyed = `l.namespace = $1::text AND l.name = $2::text`
 
-	// rowWait is how long a statement waits for a row.
-	rowWait = `'2s'`
-
-	// bounds is a first part that ends the wait for a row, for this statement alone, also
-	// through PgBouncer. Parts that write have to read it.
-	bounds = `bounds AS MATERIALIZED (SELECT set_config('lock_timeout', ` + rowWait + `, true))`
-
-	// lazyBounds is bounds for a statement that may return before its WAL is on disk.
-	lazyBounds = `bounds AS MATERIALIZED (
-    SELECT set_config('lock_timeout', ` + rowWait + `, true), set_config('synchronous_commit', 'off', true))`
-
 	// clock reads the clock once for several columns. OFFSET keeps the planner from copying
 	// the call.
 	clock = `(SELECT clock_timestamp() AS at OFFSET 0) c`
@@ -67,8 +56,7 @@ func lockFields(l *engine.Lock, more ...any) []any {
 //     under the lock of the row, and one subquery judges, so that all columns agree.
 //   - It returns nothing if another caller took the row meanwhile.
 var acquireSQL = `
-WITH ` + bounds + `,
-refused AS MATERIALIZED (
+WITH refused AS MATERIALIZED (
     SELECT ` + lockColumns + `, l.replaced FROM {schema}.lock l
      WHERE ` + keyed + ` AND ` + live + ` AND (l.owner <> $3::text OR $8::boolean)),
 taken AS (
@@ -76,7 +64,7 @@ taken AS (
            granted_at, renewed_at, expires_at, sweep_after, replaced)
     SELECT $1::text, $2::text, $7::uuid, nextval('{schema}.lock_fence'), $3::text, $4::text, $5::text,
            c.at, c.at, c.at + $6::interval, ` + sweepTime(`(c.at + $6::interval)`) + `, false
-      FROM ` + clock + ` CROSS JOIN bounds
+      FROM ` + clock + `
      WHERE NOT EXISTS (SELECT FROM refused)
     ON CONFLICT ON CONSTRAINT lock_pkey DO UPDATE
        SET (id, fence, owner, kind, value, granted_at, renewed_at, expires_at, sweep_after, ended_at, replaced, requests) = (
@@ -116,23 +104,28 @@ func NewLockStore(db *DB) *LockStore {
 }
 
 // Acquire implements engine.LockStore. A hint may be wrong: then the statement for a
-// single caller decides.
+// single caller decides. A renewal never waits behind other callers: while those are too
+// many, each call is tried as a renewal first.
 func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
-	switch hint := s.hints.find(a); {
-	case hint == hintHeld && !a.Keep:
+	hint, on := s.hints.find(a), s.db.callers
+	if hint == hintHeld {
+		on = s.db.holders
+	}
+	if !a.Keep && (hint == hintHeld || s.db.callers.areBusy()) { // any caller may hold the lock
 		g, err := s.renewals.run(ctx, a)
 		if !errors.Is(err, database.ErrRunAlone) {
 			s.hints.note(a, g.Outcome)
 			return g, toFault("renewing a lock", err)
 		}
-	case hint == hintRefused:
+	}
+	if hint == hintRefused {
 		if l, err := s.Fetch(ctx, a.Key); err == nil && l.Owner != a.Owner {
 			return engine.Grant{Lock: l, Outcome: engine.Held}, nil
 		}
 	}
 	var g engine.Grant
-	err := s.db.write(ctx, "acquiring a lock", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		g, err = acquire(ctx, conn, s.acquire, a)
+	err := s.db.write(ctx, on, "acquiring a lock", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		g, err = acquire(ctx, conn, bounds, s.acquire, a)
 		return err
 	})
 	if err == nil {
@@ -142,12 +135,12 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 }
 
 // acquire runs acquireSQL with its tables.
-func acquire(ctx context.Context, conn *pgxpool.Conn, statement string, a engine.Acquire) (engine.Grant, error) {
+func acquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, a engine.Acquire) (engine.Grant, error) {
 	id := uuid.New()
 	var g engine.Grant
 	var replaced, taken bool
 	args := []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL, id, a.Keep}
-	err := changeLock(ctx, conn, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
+	err := changeLock(ctx, conn, bounds, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
 	switch {
 	case err != nil:
 		return engine.Grant{}, err
@@ -166,9 +159,9 @@ func acquire(ctx context.Context, conn *pgxpool.Conn, statement string, a engine
 // changeLock runs a statement that changes a lock or returns the one that it met. It runs
 // the statement again while others change the row: without a row, and if stale says so.
 // A nil stale means that there always is a row.
-func changeLock(ctx context.Context, conn *pgxpool.Conn, statement string, args, dest []any, stale func() bool) error {
+func changeLock(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args, dest []any, stale func() bool) error {
 	for range attempts {
-		err := conn.QueryRow(ctx, statement, args...).Scan(dest...)
+		err := scanRow(ctx, conn, bounds, statement, args, dest)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows) && stale == nil:
 			continue
@@ -179,18 +172,19 @@ func changeLock(ctx context.Context, conn *pgxpool.Conn, statement string, args,
 	return errBusy
 }
 
-// changeLock runs the statement on a connection for locks.
-func (s *LockStore) changeLock(ctx context.Context, op, statement string, args, dest []any, stale func() bool) error {
-	return s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return changeLock(ctx, conn, statement, args, dest, stale)
+// changeLock runs the statement on one of the connections.
+func (s *LockStore) changeLock(
+	ctx context.Context, on connections, op, bounds, statement string, args, dest []any, stale func() bool,
+) error {
+	return s.db.write(ctx, on, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return changeLock(ctx, conn, bounds, statement, args, dest, stale)
 	})
 }
 
 // refreshSQL renews the live lock or grants the ended one anew. It also returns the row
 // as it was before, and whether it could be changed then.
 var refreshSQL = `
-WITH ` + bounds + `,
-seen AS MATERIALIZED (
+WITH seen AS MATERIALIZED (
     SELECT ` + lockColumns + `, l.replaced, ` + live + ` AS live, l.owner = $4::text AND (` + live + ` OR ` + resumable + `) AS own
       FROM {schema}.lock l WHERE ` + keyed + ` AND l.id = $3::uuid),
 changed AS (
@@ -204,7 +198,6 @@ changed AS (
                   CASE WHEN j.live THEN l.replaced ELSE l.ended_at IS NULL END,
                   CASE WHEN j.live THEN l.requests END
              FROM (SELECT c.at, l.ended_at IS NULL AND l.expires_at > c.at AS live FROM ` + clock + ` OFFSET 0) j)
-      FROM bounds
      WHERE ` + keyed + ` AND l.id = $3::uuid AND l.owner = $4::text AND (` + live + ` OR ` + resumable + `)
     RETURNING ` + lockColumns + `, l.replaced)
 SELECT ` + lockColumnNames + `, replaced, true, true, false FROM changed
@@ -220,7 +213,7 @@ func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renew
 	var renewal engine.Renewal
 	var replaced, changed, live, own bool
 	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id, r.Amend}
-	err := s.changeLock(ctx, "refreshing a lock", s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
+	err := s.changeLock(ctx, s.db.holders, "refreshing a lock", bounds, s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
 		func() bool { return own && !changed })
 	switch {
 	case isNoRow(err):
@@ -245,10 +238,9 @@ func isNoRow(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 // releaseSQL also returns the live lock as it was before. If that is the owner's and did
 // not end, another call changed it meanwhile.
 var releaseSQL = `
-WITH ` + lazyBounds + `,
-seen AS MATERIALIZED (SELECT ` + lockColumns + `, l.owner = $3::text AS own FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live + `),
+WITH seen AS MATERIALIZED (SELECT ` + lockColumns + `, l.owner = $3::text AS own FROM {schema}.lock l WHERE ` + keyed + ` AND ` + live + `),
 ended AS (
-    UPDATE {schema}.lock l SET ended_at = clock_timestamp() FROM bounds
+    UPDATE {schema}.lock l SET ended_at = clock_timestamp()
      WHERE ` + keyed + ` AND l.owner = $3::text AND ` + live + `
     RETURNING ` + lockColumns + `)
 SELECT ` + lockColumnNames + `, true, true FROM ended
@@ -260,7 +252,7 @@ SELECT ` + lockColumnNames + `, false, own FROM seen WHERE NOT EXISTS (SELECT FR
 func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
 	var l engine.Lock
 	var ended, own bool
-	err := s.changeLock(ctx, "releasing a lock", s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
+	err := s.changeLock(ctx, s.db.holders, "releasing a lock", lazyBounds, s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
 		func() bool { return own && !ended })
 	switch {
 	case isNoRow(err):
@@ -279,13 +271,11 @@ var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed 
 // Fetch implements engine.LockStore.
 func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, error) {
 	var l engine.Lock
-	err := s.db.conns.Read(ctx, func() error {
-		return s.db.conns.Urgent.QueryRow(ctx, s.fetch, key.Namespace, key.Name).Scan(lockFields(&l)...)
-	})
+	err := s.db.readRow(ctx, s.db.callers, "reading a lock", s.fetch, []any{key.Namespace, key.Name}, lockFields(&l))
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
-	return l, toFault("reading a lock", err)
+	return l, err
 }
 
 const listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
@@ -293,7 +283,7 @@ const listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
 	statement, args := filterLocks(f)
-	return readRows(ctx, s.db, s.db.conns.Ordinary, "listing locks", s.db.nameTables(statement), args, scanLock)
+	return readRows(ctx, s.db, s.db.upkeep, "listing locks", s.db.nameTables(statement), args, scanLock)
 }
 
 // filterLocks returns a statement with a condition for each part of f that is set, so
@@ -343,5 +333,5 @@ SELECT l.namespace, l.kind, count(*) FROM {schema}.lock l WHERE ` + live + ` GRO
 
 // Count implements engine.LockStore.
 func (s *LockStore) Count(ctx context.Context) ([]engine.KindCount, error) {
-	return readRows(ctx, s.db, s.db.conns.Ordinary, "counting locks", s.db.nameTables(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
+	return readRows(ctx, s.db, s.db.upkeep, "counting locks", s.db.nameTables(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
 }

@@ -20,9 +20,8 @@ func errNoLock() error { return fault.New(fault.NotFound, "There is no such lock
 
 // forceReleaseSQL gives the row another id, so that no refresh resumes the lock.
 var forceReleaseSQL = `
-WITH ` + bounds + `,
-ended AS (
-    UPDATE {schema}.lock l SET ended_at = clock_timestamp(), id = $4::uuid FROM bounds
+WITH ended AS (
+    UPDATE {schema}.lock l SET ended_at = clock_timestamp(), id = $4::uuid
      WHERE ` + keyed + ` AND l.id = $3::uuid AND ` + live + `
     RETURNING ` + lockColumns + `),
 noted AS (
@@ -34,7 +33,7 @@ SELECT ` + lockColumnNames + ` FROM ended`
 func (s *LockStore) ForceRelease(ctx context.Context, key engine.Key, id uuid.UUID, n engine.Note) (engine.Lock, error) {
 	var l engine.Lock
 	args := []any{key.Namespace, key.Name, id, uuid.New(), n.By, n.Reason}
-	err := s.changeLock(ctx, "releasing a lock by force", s.forceRelease, args, lockFields(&l), neverStale)
+	err := s.changeLock(ctx, s.db.callers, "releasing a lock by force", bounds, s.forceRelease, args, lockFields(&l), neverStale)
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
@@ -47,7 +46,6 @@ func neverStale() bool { return false }
 // askSQL appends the request, without an earlier one of the same asker, and keeps the
 // latest.
 var askSQL = strings.ReplaceAll(`
-WITH `+lazyBounds+`
 UPDATE {schema}.lock l
    SET requests = (
        SELECT jsonb_agg(kept.r ORDER BY kept.n)
@@ -56,7 +54,6 @@ UPDATE {schema}.lock l
                 )) WITH ORDINALITY asked(r, n)
                 WHERE r ->> 'by' <> $3::text OR n > coalesce(jsonb_array_length(l.requests), 0)
                 ORDER BY n DESC LIMIT $6::bigint) kept)
-  FROM bounds
  WHERE `+keyed+` AND `+live+`
 RETURNING `+lockColumns, "{now}", `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`)
 
@@ -64,7 +61,7 @@ RETURNING `+lockColumns, "{now}", `to_char(clock_timestamp() AT TIME ZONE 'UTC',
 func (s *LockStore) Ask(ctx context.Context, key engine.Key, a engine.AskedFor) (engine.Lock, error) {
 	var l engine.Lock
 	args := []any{key.Namespace, key.Name, a.By, a.Name, a.Message, engine.MaxRequests}
-	err := s.changeLock(ctx, "asking for a lock", s.ask, args, lockFields(&l), neverStale)
+	err := s.changeLock(ctx, s.db.callers, "asking for a lock", lazyBounds, s.ask, args, lockFields(&l), neverStale)
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
@@ -102,14 +99,13 @@ const forgetFactor = 10
 func (s *LockStore) Sweep(ctx context.Context, keep time.Duration, limit int) ([]engine.Lock, error) {
 	const op = "sweeping locks"
 	for _, statement := range []string{forgetSQL, postponeSQL} {
-		if _, err := s.db.exec(ctx, s.db.conns.Urgent, op, s.db.nameTables(statement), keep, forgetFactor*limit); err != nil {
+		if _, err := s.db.exec(ctx, s.db.upkeep, op, bounds, s.db.nameTables(statement), keep, forgetFactor*limit); err != nil {
 			return nil, err
 		}
 	}
 	var expired []engine.Lock
-	err := s.db.write(ctx, op, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		rows, _ := conn.Query(ctx, s.db.nameTables(expireSQL), keep, limit) // a Query error surfaces in CollectRows
-		expired, err = pgx.CollectRows(rows, scanLock)
+	err := s.db.write(ctx, s.db.upkeep, op, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		expired, err = collectRows(ctx, conn, bounds, s.db.nameTables(expireSQL), []any{keep, limit}, scanLock)
 		return err
 	})
 	return expired, err
@@ -124,7 +120,7 @@ func (s *LockStore) Releases(ctx context.Context, limit int) ([]engine.Release, 
 }
 
 func (db *DB) listReleases(ctx context.Context, limit int) ([]engine.Release, error) {
-	return readRows(ctx, db, db.conns.Ordinary, "listing forced releases", db.nameTables(releasesSQL), []any{limit},
+	return readRows(ctx, db, db.upkeep, "listing forced releases", db.nameTables(releasesSQL), []any{limit},
 		func(row pgx.CollectableRow) (r engine.Release, err error) {
 			err = row.Scan(&r.By, &r.Reason, &r.Namespace, &r.Name, &r.Owner, &r.Fence, (*utcTime)(&r.At))
 			return r, err
@@ -136,5 +132,5 @@ const sweepReleasesSQL = `DELETE FROM {schema}.forced_release WHERE at < clock_t
 // SweepReleases deletes the notes of forced releases older than a time, and returns how
 // many.
 func (s *LockStore) SweepReleases(ctx context.Context, olderThan time.Duration) (int, error) {
-	return s.db.exec(ctx, s.db.conns.Urgent, "deleting old forced releases", s.db.nameTables(sweepReleasesSQL), olderThan)
+	return s.db.exec(ctx, s.db.upkeep, "deleting old forced releases", bounds, s.db.nameTables(sweepReleasesSQL), olderThan)
 }

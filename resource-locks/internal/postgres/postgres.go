@@ -26,9 +26,10 @@ const schemaName = "resource_locks"
 
 // DB reaches the schema of the service. It is safe for concurrent use.
 type DB struct {
-	conns  *database.DB
-	schema string
-	log    *slog.Logger
+	conns                    *database.DB
+	holders, callers, upkeep connections
+	schema                   string
+	log                      *slog.Logger
 }
 
 // Open prepares the connections. It does not connect: Await waits for the server.
@@ -42,7 +43,9 @@ func OpenSchema(ctx context.Context, cfg database.Config, schema string, log *sl
 	if err != nil {
 		return nil, err
 	}
-	return &DB{conns: conns, schema: schema, log: log}, nil
+	db := &DB{conns: conns, schema: schema, log: log}
+	db.splitConnections()
+	return db, nil
 }
 
 // Close waits for connections in use and closes them.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,21 +23,18 @@ type renewals struct {
 type renewal = database.Member[engine.Acquire, engine.Grant]
 
 func newRenewals(db *DB) *renewals {
-	r := &renewals{
-		db: db, group: db.nameTables(renewSQL),
-		single: db.nameTables(strings.Replace(acquireSQL, rowWait, groupRowWait, 1)),
-	}
+	r := &renewals{db: db, group: db.nameTables(renewSQL), single: db.nameTables(acquireSQL)}
 	r.groups.Pool, r.groups.Send, r.groups.LeaveEarly = db.conns.Urgent, r.send, true
 	return r
 }
 
-// groupRowWait is how long a group waits for a row. Others wait for the group.
-const groupRowWait = `'50ms'`
+// groupBounds is bounds for a group. Its wait for a row is short, because others wait for
+// the group.
+const groupBounds = `SELECT set_config('lock_timeout', '50ms', true), set_config('statement_timeout', '4s', true)`
 
-// renewalSettingsSQL is for the transaction of a group. The plan is made once a connection:
-// PostgreSQL would plan statements with arrays anew each time.
-const renewalSettingsSQL = `
-SELECT set_config('lock_timeout', ` + groupRowWait + `, true), set_config('statement_timeout', '5s', true),
+// arrayBounds is groupBounds for a statement with arrays. The plan is made once a
+// connection: PostgreSQL would plan such statements anew each time.
+const arrayBounds = groupBounds + `,
        set_config('plan_cache_mode', 'force_generic_plan', true),
        set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
 
@@ -64,13 +60,13 @@ func (r *renewals) run(ctx context.Context, a engine.Acquire) (engine.Grant, err
 func (r *renewals) send(ctx context.Context, conn *pgxpool.Conn, group []*renewal) error {
 	return r.db.writeWith(conn, func() (err error) {
 		if len(group) == 1 {
-			group[0].Answer, err = acquire(ctx, conn, r.single, group[0].Asked)
+			group[0].Answer, err = acquire(ctx, conn, groupBounds, r.single, group[0].Asked)
 			group[0].Err = nil
 			return err
 		}
 		database.AnswerAll(group, database.ErrRunAlone)
 		var queue pgx.Batch
-		queue.Queue(renewalSettingsSQL)
+		queue.Queue(arrayBounds)
 		queue.Queue(r.group, renewalArgs(group)...).Query(func(rows pgx.Rows) error {
 			var l engine.Lock
 			var position int

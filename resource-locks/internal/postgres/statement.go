@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -23,20 +23,26 @@ const (
 	attempts = 10
 )
 
-// write runs f, which writes, on a connection for locks. From then on the end of the
-// caller does not stop f, because a cancelled statement costs the connection and leaves
-// its outcome open.
-func (db *DB) write(ctx context.Context, op string, f func(context.Context, *pgxpool.Conn) error) error {
-	return db.writeOn(ctx, db.conns.Urgent, op, f)
-}
+// The first statement of each batch sets time-outs of PostgreSQL for the batch's
+// transaction, also through PgBouncer. So no statement of a process that has frozen goes on.
+const (
+	bounds = `SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '4s', true)`
 
-// writeOn is write on a connection of a pool.
-func (db *DB) writeOn(ctx context.Context, pool *pgxpool.Pool, op string, f func(context.Context, *pgxpool.Conn) error) error {
-	conn, err := pool.Acquire(ctx)
+	// lazyBounds is bounds for a transaction that may end before its WAL is on disk.
+	lazyBounds = bounds + `, set_config('synchronous_commit', 'off', true)`
+
+	// readBounds is for a statement that only reads. Its caller waits for less.
+	readBounds = `SELECT set_config('statement_timeout', '30s', true)`
+)
+
+// write runs f, which writes. Once f has a connection, the end of the caller does not stop
+// it, because a cancelled statement costs the connection and leaves its outcome open.
+func (db *DB) write(ctx context.Context, on connections, op string, f func(context.Context, *pgxpool.Conn) error) error {
+	conn, err := on.acquire(ctx)
 	if err != nil {
-		return toFault(op, fmt.Errorf("getting a connection: %w", err))
+		return toFault(op, err)
 	}
-	defer conn.Release()
+	defer on.release(conn)
 	bound := writeTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		bound = min(max(time.Until(deadline), leastWriteTimeout), writeTimeout)
@@ -68,21 +74,64 @@ func (db *DB) writeWith(conn *pgxpool.Conn, f func() error) (err error) {
 }
 
 // exec writes by a statement, and returns how many rows it changed.
-func (db *DB) exec(ctx context.Context, pool *pgxpool.Pool, op, statement string, args ...any) (changed int, err error) {
-	err = db.writeOn(ctx, pool, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		tag, err := conn.Exec(ctx, statement, args...)
-		changed = int(tag.RowsAffected())
-		return err
+func (db *DB) exec(ctx context.Context, on connections, op, bounds, statement string, args ...any) (changed int, err error) {
+	err = db.write(ctx, on, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+		var batch pgx.Batch
+		batch.Queue(bounds)
+		batch.Queue(statement, args...).Exec(func(tag pgconn.CommandTag) error {
+			changed = int(tag.RowsAffected())
+			return nil
+		})
+		return conn.SendBatch(ctx, &batch).Close()
 	})
 	return changed, err
 }
 
-// readRows returns what scan makes of each row of a statement that only reads.
-func readRows[T any](ctx context.Context, db *DB, pool *pgxpool.Pool, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
-	var found []T
-	err := db.conns.Read(ctx, func() (err error) {
-		rows, _ := pool.Query(ctx, statement, args...) // a Query error surfaces in CollectRows
+// scanRow runs a statement and reads its only row into dest. It returns pgx.ErrNoRows
+// without one.
+func scanRow(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args, dest []any) error {
+	var batch pgx.Batch
+	batch.Queue(bounds)
+	batch.Queue(statement, args...).QueryRow(func(row pgx.Row) error { return row.Scan(dest...) })
+	return conn.SendBatch(ctx, &batch).Close()
+}
+
+// collectRows runs a statement and returns what scan makes of each row.
+func collectRows[T any](ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args []any, scan pgx.RowToFunc[T]) (found []T, err error) {
+	var batch pgx.Batch
+	batch.Queue(bounds)
+	batch.Queue(statement, args...).Query(func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, scan)
+		return err
+	})
+	return found, conn.SendBatch(ctx, &batch).Close()
+}
+
+// read runs f, which only reads. It runs f again if the connection was lost.
+func (db *DB) read(ctx context.Context, on connections, f func(*pgxpool.Conn) error) error {
+	return db.conns.Read(ctx, func() error {
+		conn, err := on.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer on.release(conn)
+		return f(conn)
+	})
+}
+
+// readRow reads the only row of a statement into dest. The fault wraps pgx.ErrNoRows
+// without one.
+func (db *DB) readRow(ctx context.Context, on connections, op, statement string, args, dest []any) error {
+	return toFault(op, db.read(ctx, on, func(conn *pgxpool.Conn) error {
+		return scanRow(ctx, conn, readBounds, statement, args, dest)
+	}))
+}
+
+// readRows returns what scan makes of each row of a statement that only reads.
+func readRows[T any](ctx context.Context, db *DB, on connections, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
+	var found []T
+	err := db.read(ctx, on, func(conn *pgxpool.Conn) (err error) {
+		found, err = collectRows(ctx, conn, readBounds, statement, args, scan)
 		return err
 	})
 	return found, toFault(op, err)

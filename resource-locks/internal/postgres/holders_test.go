@@ -1,0 +1,87 @@
+package postgres_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/resource-locks/internal/postgres/pgtest"
+)
+
+// TestHolders_KeepTheirLocksInABurst lets more callers wait for a frozen row than there are
+// connections. Another process renews a lock that it has not granted.
+func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{2, 4, 20} {
+		t.Run(fmt.Sprintf("%d connections", size), func(t *testing.T) {
+			t.Parallel()
+			s := pgtest.New(t)
+			granting := postgres.NewLockStore(s.Open(""))
+			db := s.Open(fmt.Sprintf("&pool_max_conns=%d", size))
+			store := postgres.NewLockStore(db)
+			lock := func(store *postgres.LockStore, name, owner string) (engine.Grant, error) {
+				return store.Acquire(t.Context(), engine.Acquire{Key: engine.Key{Namespace: "ns", Name: name}, Owner: owner, TTL: time.Hour})
+			}
+			for _, name := range []string{"known", "unknown", "refreshed", "released", "frozen"} {
+				by := granting
+				if name == "known" {
+					by = store
+				}
+				if _, err := lock(by, name, "ann"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			key := func(name string) engine.Key { return engine.Key{Namespace: "ns", Name: name} }
+			refreshed, err := granting.Fetch(t.Context(), key("refreshed"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := granting.Release(t.Context(), key("frozen"), "ann"); err != nil {
+				t.Fatal(err)
+			}
+			freeze(t, db, `SELECT FROM `+s.Name+`.lock WHERE name = 'frozen' FOR UPDATE`)
+			var burst sync.WaitGroup
+			defer burst.Wait()
+			for i := range 2 * size {
+				burst.Go(func() { _, _ = lock(store, "frozen", fmt.Sprint("owner ", i)) })
+			}
+			waitFor(t, "a full pool", store.CallersAreBusy)
+			for name, call := range map[string]func() (any, bool, error){
+				"a renewal": func() (any, bool, error) {
+					g, err := lock(store, "known", "ann")
+					return g, g.Outcome == engine.Renewed, err
+				},
+				"a renewal by another process": func() (any, bool, error) {
+					g, err := lock(store, "unknown", "ann")
+					return g, g.Outcome == engine.Renewed, err
+				},
+				"a refresh": func() (any, bool, error) {
+					r, err := store.Refresh(t.Context(), engine.Refresh{Key: key("refreshed"), ID: refreshed.ID, Owner: "ann", TTL: time.Hour})
+					return r, r.Outcome == engine.Refreshed, err
+				},
+				"a release": func() (any, bool, error) {
+					l, outcome, err := store.Release(t.Context(), key("released"), "ann")
+					return l, outcome == engine.Released, err
+				},
+				"a lease": func() (any, bool, error) {
+					err := postgres.NewClaimStore(db).StartLease(t.Context(), uuid.New(), time.Hour)
+					return nil, err == nil, err
+				},
+			} {
+				began := time.Now()
+				got, ok, err := call()
+				if d := time.Since(began); err != nil || !ok || d > time.Second {
+					t.Errorf("%s got %+v, %v after %s", name, got, err, d)
+				}
+			}
+			if !store.CallersAreBusy() {
+				t.Error("the burst ended too early")
+			}
+		})
+	}
+}
