@@ -174,6 +174,7 @@ func TestValidate_DescribesAViolation(t *testing.T) {
 		{"item", `"_version":1.5`, "type", "_version", "1.5", "_version must be of type integer"},
 		{"item", `"circulationNotes":[{"noteType":"Renew"}]`, "enum", "circulationNotes[0].noteType", "Renew", "Check in, Check out"},
 		{"item", `"tags":{"tagList":"new"}`, "type", "tags.tagList", "new", "array"},
+		{"instance", `"publication":[{"dateOfPublication":1994}]`, "type", "publication[0].dateOfPublication", "1994", "string"},
 		{"loan", `"status":{"name":"open"}`, "enum", "status.name", "open", "status.name must be one of: Open, Closed"},
 		{"loan", `"dueDate":20260822`, "type", "dueDate", "20260822", "string"},
 		{"loan", `"loanDate":"yesterday"`, "", "", "", ""}, // 400 by a rule of the records
