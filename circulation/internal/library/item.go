@@ -152,7 +152,7 @@ type ServicePoint struct {
 	Code                 string                 `json:"code"`
 	DiscoveryDisplayName string                 `json:"discoveryDisplayName"`
 	Description          string                 `json:"description"`
-	ShelvingLagTime      *int                   `json:"shelvingLagTime"`
+	ShelvingLagTime      *policy.WholeNumber    `json:"shelvingLagTime"`
 	PickupLocation       bool                   `json:"pickupLocation"`
 	HoldShelf            policy.HoldShelfPeriod `json:"holdShelfExpiryPeriod"`
 }

@@ -1,16 +1,19 @@
 package loanview
 
-import "checkoutlock/circulation/internal/library"
+import (
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
+)
 
 // Place is a service point as FOLIO describes it within a loan or a request.
 type Place struct {
-	ID                   string `json:"id,omitempty"`
-	Name                 string `json:"name"`
-	Code                 string `json:"code,omitempty"`
-	DiscoveryDisplayName string `json:"discoveryDisplayName,omitempty"`
-	Description          string `json:"description,omitempty"`
-	ShelvingLagTime      *int   `json:"shelvingLagTime,omitempty"`
-	PickupLocation       bool   `json:"pickupLocation"`
+	ID                   string              `json:"id,omitempty"`
+	Name                 string              `json:"name"`
+	Code                 string              `json:"code,omitempty"`
+	DiscoveryDisplayName string              `json:"discoveryDisplayName,omitempty"`
+	Description          string              `json:"description,omitempty"`
+	ShelvingLagTime      *policy.WholeNumber `json:"shelvingLagTime,omitempty"`
+	PickupLocation       bool                `json:"pickupLocation"`
 }
 
 // DescribePlace returns the service point; nil for none.

@@ -55,11 +55,11 @@ func ParseLoanPolicy(raw []byte) (LoanPolicy, error) {
 			ProfileID              string       `json:"profileId"`
 			Period                 period       `json:"period"`
 			FixedDueDateScheduleID string       `json:"fixedDueDateScheduleId"`
-			ItemLimit              *wholeNumber `json:"itemLimit"`
+			ItemLimit              *WholeNumber `json:"itemLimit"`
 		} `json:"loansPolicy"`
 		RenewalsPolicy struct {
 			Unlimited                       bool        `json:"unlimited"`
-			NumberAllowed                   wholeNumber `json:"numberAllowed"`
+			NumberAllowed                   WholeNumber `json:"numberAllowed"`
 			RenewFromID                     string      `json:"renewFromId"`
 			DifferentPeriod                 bool        `json:"differentPeriod"`
 			Period                          *period     `json:"period"`

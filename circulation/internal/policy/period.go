@@ -21,7 +21,7 @@ type period struct {
 // UnmarshalJSON reads FOLIO's {"duration":n,"intervalId":"…"}.
 func (p *period) UnmarshalJSON(raw []byte) error {
 	var record struct {
-		Duration   *wholeNumber `json:"duration"`
+		Duration   *WholeNumber `json:"duration"`
 		IntervalID string       `json:"intervalId"`
 	}
 	err := json.Unmarshal(raw, &record)
@@ -121,12 +121,12 @@ func (p HoldShelfPeriod) Until(now time.Time) (time.Time, bool) {
 	return time.Date(end.Year(), end.Month(), end.Day(), 23, 59, 59, 0, end.Location()), true
 }
 
-// wholeNumber is a JSON number without a fraction. It may be written 5.0, which JSON Schema calls
+// WholeNumber is a JSON number without a fraction. It may be written 5.0, which JSON Schema calls
 // an integer too.
-type wholeNumber int
+type WholeNumber int
 
 // UnmarshalJSON reads a number of at most 32 bits, as in FOLIO.
-func (n *wholeNumber) UnmarshalJSON(raw []byte) error {
+func (n *WholeNumber) UnmarshalJSON(raw []byte) error {
 	var f float64
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return err
@@ -134,6 +134,6 @@ func (n *wholeNumber) UnmarshalJSON(raw []byte) error {
 	if f != math.Trunc(f) || f < math.MinInt32 || f > math.MaxInt32 {
 		return errors.New("not a whole number of 32 bits: " + string(raw))
 	}
-	*n = wholeNumber(f)
+	*n = WholeNumber(f)
 	return nil
 }

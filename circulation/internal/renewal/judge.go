@@ -19,7 +19,7 @@ func (s *Service) judgeRenewal(ctx context.Context, w wish, facts *library.Facts
 		return schemas.Renewal{}, err
 	}
 	t := policy.RenewalTerms{
-		Now: now.UTC(), DueDate: loan.DueDate.Time, Renewals: loan.RenewalCount, PatronExpires: facts.User.ExpirationDate.Time,
+		Now: now.UTC(), DueDate: loan.DueDate.Time, Renewals: int(loan.RenewalCount), PatronExpires: facts.User.ExpirationDate.Time,
 		HoldWaits: facts.Queue.HasHold(facts.Copy, ""),
 	}
 	if t.Schedule, err = library.ReadSchedule(ctx, s.Library, terms.RenewalScheduleID, terms.ID); err != nil {
@@ -38,7 +38,7 @@ func (s *Service) judgeRenewal(ctx context.Context, w wish, facts *library.Facts
 		return schemas.Renewal{}, err
 	}
 	renewal := schemas.Renewal{
-		LoanID: loan.ID, ItemID: item.ID, ItemVersion: item.Version, JudgedRenewalCount: loan.RenewalCount,
+		LoanID: loan.ID, ItemID: item.ID, ItemVersion: item.Version, JudgedRenewalCount: int(loan.RenewalCount),
 		DueDate: library.Instant{Time: due}.Text(), LoanPolicyID: terms.ID,
 	}
 	if !loan.DueDate.IsZero() {

@@ -57,10 +57,10 @@ type Service struct {
 
 // storedLoan is what a renewal judges of the stored loan.
 type storedLoan struct {
-	ID           string          `json:"id"`
-	UserID       string          `json:"userId"`
-	DueDate      library.Instant `json:"dueDate"`
-	RenewalCount int             `json:"renewalCount"`
+	ID           string             `json:"id"`
+	UserID       string             `json:"userId"`
+	DueDate      library.Instant    `json:"dueDate"`
+	RenewalCount policy.WholeNumber `json:"renewalCount"`
 }
 
 // Renew extends the patron's loan of the item by the policy that the circulation rules choose

@@ -91,6 +91,12 @@ func TestRenew_MovesTheDueDateOfTheJudgedLoan(t *testing.T) {
 		t.Errorf("got %s, %v after %+v, want %+v", loan, err, r.renewed, want)
 	}
 
+	whole := newRenewals()
+	whole.loan = strings.Replace(whole.loan, ":2}", ":2.0}", 1)
+	if _, err := whole.renew(t); err != nil || whole.renewed[0].JudgedRenewalCount != 2 {
+		t.Errorf("renewed 2.0 times: got %v after %+v", err, whole.renewed)
+	}
+
 	first := newRenewals()
 	first.loan = `{"id":"l","userId":"` + strings.ToUpper(librarytest.AnnID) + `"}` // never renewed, and due never
 	if _, err := first.renew(t); err != nil || first.renewed[0].JudgedDueDate != "" || first.renewed[0].JudgedRenewalCount != 0 {

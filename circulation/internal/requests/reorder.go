@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -81,8 +82,8 @@ func (s *Service) checkTitles(ctx context.Context, ofTitle bool, key, id string)
 // reorderedQueue is the body of an order. It ignores what else clients send, such as another itemId.
 type reorderedQueue struct {
 	Requests []struct {
-		ID          string  `json:"id"`
-		NewPosition float64 `json:"newPosition"` // an integer, which may be written 1.0
+		ID          string             `json:"id"`
+		NewPosition policy.WholeNumber `json:"newPosition"`
 	} `json:"reorderedQueue"`
 }
 
