@@ -38,22 +38,22 @@ func TestLog_MasksIDsInTexts(t *testing.T) {
 		attr slog.Attr
 		want string
 	}{
-		"an error":                   {slog.Any("err", cause), "GET /automated-patron-blocks/" + maskedID + ": refused"},
-		"a wrapped error":            {slog.Any("err", fmt.Errorf("reading: %w", cause)), "reading: GET /automated-patron-blocks/" + maskedID + ": refused"},
-		"a text":                     {slog.String("why", "the patron "+patronID), "the patron " + maskedID},
-		"an id that is whole":        {slog.String("user", patronID), maskedID},
-		"an id in capitals":          {slog.String("why", strings.ToUpper(patronID)), "****DE11"},
-		"two ids":                    {slog.String("why", patronID+"/"+patronID), maskedID + "/" + maskedID},
-		"an id that is cut off":      {slog.String("why", strings.Repeat("x", 970)+" "+patronID), strings.Repeat("x", 970) + " … (1007 characters)"},
-		"a list":                     {slog.Any("ids", []string{patronID}), `["` + maskedID + `"]`},
-		"a query string":             {slog.String("err", "GET /users?query=barcode%3D%3D%2221234%22&limit=1 failed"), "GET /users?… failed"},
-		"a question":                 {slog.String("why", "Is it there? No"), "Is it there? No"},
-		"a name":                     {slog.String("why", "Loan policy 4 could not be found"), "Loan policy 4 could not be found"},
-		"the id of a loan":           {slog.String("loan_id", patronID), patronID},
-		"the id of a lock":           {slog.String("lock_id", patronID), patronID},
-		"the id of a placed request": {slog.String("placed_id", patronID), patronID},
-		"an item's barcode":          {slog.String("item", patronID), patronID},
-		"the id of another request":  {slog.String("lock_okapi_request_id", patronID), patronID},
+		"an error":                  {slog.Any("err", cause), "GET /automated-patron-blocks/" + maskedID + ": refused"},
+		"a wrapped error":           {slog.Any("err", fmt.Errorf("reading: %w", cause)), "reading: GET /automated-patron-blocks/" + maskedID + ": refused"},
+		"a text":                    {slog.String("why", "the patron "+patronID), "the patron " + maskedID},
+		"an id that is whole":       {slog.String("user", patronID), maskedID},
+		"an id in capitals":         {slog.String("why", strings.ToUpper(patronID)), "****DE11"},
+		"two ids":                   {slog.String("why", patronID+"/"+patronID), maskedID + "/" + maskedID},
+		"an id that is cut off":     {slog.String("why", strings.Repeat("x", 970)+" "+patronID), strings.Repeat("x", 970) + " … (1007 characters)"},
+		"a list":                    {slog.Any("ids", []string{patronID}), `["` + maskedID + `"]`},
+		"a query string":            {slog.String("err", "GET /users?query=barcode%3D%3D%2221234%22&limit=1 failed"), "GET /users?… failed"},
+		"a question":                {slog.String("why", "Is it there? No"), "Is it there? No"},
+		"a name":                    {slog.String("why", "Loan policy 4 could not be found"), "Loan policy 4 could not be found"},
+		"the id of a loan":          {slog.String("loan_id", patronID), patronID},
+		"the id of a lock":          {slog.String("lock_id", patronID), patronID},
+		"the id of a check-in":      {slog.String("check_in_id", patronID), patronID},
+		"an item's barcode":         {slog.String("item", patronID), patronID},
+		"the id of another request": {slog.String("lock_okapi_request_id", patronID), patronID},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

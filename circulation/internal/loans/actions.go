@@ -14,6 +14,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // Changer changes a loan and its item, wholly or not at all. A repeat with the same id changes
@@ -102,7 +103,7 @@ func (s *Service) Change(ctx context.Context, loanID string, wish Wish) error {
 		return err // nothing is written for a desk that left
 	}
 	err := s.send(ctx, loanID, change)
-	attrs := []slog.Attr{slog.String("loan_id", loanID), slog.String("action", change.Action), slog.Bool("done", err == nil)}
+	attrs := []slog.Attr{slog.String("loan", redact.Mask(loanID)), slog.String("action", change.Action), slog.Bool("done", err == nil)}
 	if err != nil {
 		attrs = append(attrs, slog.Any("why", err))
 	}
@@ -116,7 +117,7 @@ func (s *Service) send(ctx context.Context, loanID string, change schemas.LoanCh
 		return struct{}{}, s.Changer.ChangeLoan(ctx, loanID, change)
 	}
 	_, err := library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the change of a loan unknown; sending it again", "change_id", change.ID, "loan_id", loanID, "err", err)
+		s.Log.WarnContext(ctx, "outcome of the change of a loan unknown; sending it again", "change_id", change.ID, "loan", redact.Mask(loanID), "err", err)
 	})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // Record stores the loan in the body of POST /circulation/loans and returns it as stored. An open
@@ -90,7 +91,7 @@ func (s *Service) lend(ctx context.Context, loan draft) (json.RawMessage, error)
 	}
 	send := func(ctx context.Context) (schemas.CheckOutResult, error) { return s.Changer.CheckOut(ctx, commit) }
 	result, err := library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of a recorded loan unknown; sending it again", "loan_id", loan.text("id"), "err", err)
+		s.Log.WarnContext(ctx, "outcome of a recorded loan unknown; sending it again", "loan", redact.Mask(loan.text("id")), "err", err)
 	})
 	return result.Loan, err
 }

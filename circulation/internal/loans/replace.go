@@ -11,6 +11,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/schemas/redact"
 )
 
 // Replace writes the loan in the body of PUT /circulation/loans/{id} over the stored one. A loan that
@@ -61,7 +62,7 @@ func (s *Service) replace(ctx context.Context, id string, loan draft) error {
 		return struct{}{}, s.Changer.ReplaceLoan(ctx, id, replacement)
 	}
 	_, err = library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the replacement of a loan unknown; sending it again", "change_id", replacement.ID, "loan_id", id, "err", err)
+		s.Log.WarnContext(ctx, "outcome of the replacement of a loan unknown; sending it again", "change_id", replacement.ID, "loan", redact.Mask(id), "err", err)
 	})
 	return err
 }
