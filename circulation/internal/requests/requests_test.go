@@ -1,7 +1,6 @@
 package requests_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +12,6 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/library/librarytest"
-	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/circulation/internal/requests"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -30,157 +27,6 @@ const (
 	benID   = "6a1c9b0e-52f1-4a0c-8f58-3d1f0c5b7a11"
 	loanID  = "5c8f6e1a-3b0e-4f0c-9d3c-0a1b2c3d4e5f"
 )
-
-var errNone = fault.New(fault.NotFound, "Not found")
-
-// fakeLibrary is a library with one patron and one lent book, in memory.
-type fakeLibrary struct {
-	*librarytest.Records
-	free     *library.Item  // a copy on the shelf
-	copies   []library.Item // of the title
-	of       string         // the instance of the holdings
-	pickup   bool
-	proxied  []library.ProxyRelation
-	loan     string            // JSON of the book's open loan; "" for none
-	stored   string            // JSON of the request with the id wishID; "" for none
-	allowed  string            // JSON of the request policy; "" for none
-	policies map[string]string // JSON of request policies by id, in place of allowed
-
-	placed  []schemas.Placement
-	answers []error // of Place; afterwards it succeeds
-}
-
-func newLibrary() *fakeLibrary {
-	r := librarytest.New()
-	r.Book.Status.Name, r.Book.HoldingsRecordID = "Checked out", shelfID
-	r.Book.CallNumber, r.Book.ShelvingOrder = library.CallNumber{CallNumber: "QA 1", Suffix: "x"}, "QA 11 x"
-	return &fakeLibrary{
-		Records: r, of: titleID, pickup: true, loan: `{"id":"` + loanID + `","userId":"` + benID + `","loanDate":"2026-02-20T10:00:00Z","dueDate":"2026-03-20T10:00:00.123456Z"}`,
-		allowed: `{"id":"p","requestTypes":["Hold","Page","Recall"]}`,
-	}
-}
-
-// Snapshot implements library.Records.
-func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
-	var seen library.Snapshot
-	if subjects.UserID == l.Patron.ID {
-		seen.User, seen.ManualBlocks, seen.AutomatedBlocks.Blocks = &l.Patron, l.Manual, l.Automated
-	}
-	item := l.Book
-	switch {
-	case l.free != nil && subjects.ItemID == l.free.ID:
-		item = *l.free
-	case subjects.ItemID != item.ID:
-		return seen, nil
-	}
-	seen.Item, seen.Holdings, seen.Requests = &item, library.Holdings{ID: shelfID, InstanceID: l.of}, l.Queue
-	seen.Instance, _ = l.Instance(context.Background(), l.of)
-	seen.OnLoan = new(l.loan != "" && item.ID == bookID)
-	return seen, nil
-}
-
-func (l *fakeLibrary) Item(_ context.Context, id string) (library.Item, error) {
-	if id != l.Book.ID {
-		return library.Item{}, errNone
-	}
-	return l.Book, nil
-}
-
-func (l *fakeLibrary) Holdings(context.Context, string) (library.Holdings, error) {
-	return library.Holdings{ID: shelfID, InstanceID: l.of}, nil
-}
-
-func (l *fakeLibrary) Instance(_ context.Context, id string) (library.Instance, error) {
-	if id != titleID {
-		return library.Instance{}, errNone
-	}
-	return library.Instance{ID: id, Title: "Moby Dick", Identifiers: []library.Identifier{{TypeID: otherID, Value: "978"}}}, nil
-}
-
-func (l *fakeLibrary) PickupPoint(_ context.Context, id string) (library.ServicePoint, error) {
-	if id != deskID {
-		return library.ServicePoint{}, errNone
-	}
-	return library.ServicePoint{ID: id, Name: "Main desk", PickupLocation: l.pickup}, nil
-}
-
-// PickupPoints implements requests.Library.
-func (l *fakeLibrary) PickupPoints(context.Context) ([]library.ServicePoint, error) {
-	if !l.pickup {
-		return nil, nil
-	}
-	return []library.ServicePoint{{ID: otherID, Name: "Shelf"}, {ID: deskID, Name: "Desk"}}, nil
-}
-
-// TitleItems implements requests.Library.
-func (l *fakeLibrary) TitleItems(context.Context, string) ([]library.Item, error) {
-	return l.copies, nil
-}
-
-func (l *fakeLibrary) FreeCopy(context.Context, string) (library.Item, error) {
-	if l.free == nil {
-		return library.Item{}, errNone
-	}
-	return *l.free, nil
-}
-
-func (l *fakeLibrary) OpenLoan(context.Context, string) (json.RawMessage, error) {
-	if l.loan == "" {
-		return nil, errNone
-	}
-	return json.RawMessage(l.loan), nil
-}
-
-func (l *fakeLibrary) Request(_ context.Context, id string) (json.RawMessage, error) {
-	if l.stored == "" || id != wishID {
-		return nil, errNone
-	}
-	return json.RawMessage(l.stored), nil
-}
-
-// User implements requests.Library. Ben borrows the book.
-func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
-	if id != benID {
-		return library.User{}, errNone
-	}
-	return library.User{ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID}, nil
-}
-
-func (l *fakeLibrary) ProxyRelations(_ context.Context, userID, proxyID string) ([]library.ProxyRelation, error) {
-	if userID != annID || proxyID != benID {
-		return nil, nil
-	}
-	return l.proxied, nil
-}
-
-func (l *fakeLibrary) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
-	if l.NoPolicy {
-		return policy.LoanPolicy{}, errNone
-	}
-	return policy.ParseLoanPolicy([]byte(l.Policy))
-}
-
-func (l *fakeLibrary) RequestPolicy(_ context.Context, id string) (p policy.RequestPolicy, err error) {
-	if text := l.policies[id]; text != "" {
-		return p, json.Unmarshal([]byte(text), &p)
-	}
-	if l.allowed == "" {
-		return p, errNone
-	}
-	return p, json.Unmarshal([]byte(l.allowed), &p)
-}
-
-func (l *fakeLibrary) Place(_ context.Context, p schemas.Placement) (schemas.PlacedRequest, error) {
-	l.placed = append(l.placed, p)
-	if len(l.answers) > 0 {
-		err := l.answers[0]
-		l.answers = l.answers[1:]
-		if err != nil {
-			return schemas.PlacedRequest{}, err
-		}
-	}
-	return schemas.PlacedRequest{Request: p.Request}, nil
-}
 
 // body is Ann's hold on the book with some properties replaced; nil takes out.
 func body(t *testing.T, replace map[string]any) []byte {
@@ -200,17 +46,6 @@ func body(t *testing.T, replace map[string]any) []byte {
 	}
 	return raw
 }
-
-func (l *fakeLibrary) service() *requests.Service {
-	return &requests.Service{Library: l, Placer: l, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return librarytest.Today }}
-}
-
-func (l *fakeLibrary) create(t *testing.T, replace map[string]any) (json.RawMessage, error) {
-	t.Helper()
-	return l.service().Create(t.Context(), body(t, replace))
-}
-
-func (l *fakeLibrary) lendToAnn() { l.loan = `{"id":"` + loanID + `","userId":"` + annID + `"}` }
 
 func forTitle(requestType string) map[string]any {
 	return map[string]any{"requestLevel": "Title", "itemId": nil, "requestType": requestType}

@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/schemas/fault"
+)
+
+func TestClaims_EndOfAConnectionIsRepeatedAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		p := startProcess(t, store)
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+		store.Fail(fault.New(fault.Unavailable, "away"))
+		if err := p.Release(t.Context(), first); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("got %v, want the outage", err)
+		}
+		p.Disconnect(t.Context(), first)
+		store.Fail(nil)
+		ended := time.Now()
+		<-second.Held()
+		if d := time.Since(ended); d < abandon || d > abandon+3*time.Second/2 {
+			t.Errorf("held after %s, want about %s", d, abandon)
+		}
+		wantTicket(t, "after a short outage", second, true, false)
+	})
+}
+
+func TestClaims_LostLeaseEndsAllTickets(t *testing.T) {
+	t.Parallel()
+	t.Run("the store cannot be reached for longer than the lease", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			store := enginetest.NewStore()
+			p := startProcess(t, store)
+			held, waiting := lockPath(t, p, "a"), lockPath(t, p, "a")
+			store.Fail(fault.New(fault.Unavailable, "away"))
+			failed := time.Now()
+			<-held.Lost()
+			<-waiting.Lost()
+			if d := time.Since(failed); d > 3*time.Second {
+				t.Errorf("lost after %s: the store may have given the path to another by then", d)
+			}
+			if _, err := p.Lock(t.Context(), "ns", "client", 0, []engine.Resource{{}}); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("a claim without a lease: %v", err)
+			}
+			store.Fail(nil)
+			<-time.After(2 * time.Second)
+			lockPath(t, p, "other")
+		})
+	})
+	t.Run("the store has ended it", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			store := enginetest.NewStore()
+			p := startProcess(t, store)
+			held := lockPath(t, p, "a")
+			store.Advance(time.Minute)
+			<-held.Lost()
+			next := lockPath(t, p, "a")
+			<-next.Held()
+			wantTicket(t, "under the next lease", next, true, false)
+		})
+	})
+}
+
+// lossyStore loses answers of Enqueue. Its late calls reach the store only when they are
+// sent on.
+type lossyStore struct {
+	*enginetest.Store
+	mu   sync.Mutex
+	late *engine.Claim
+	lose func(engine.Claim) bool // whether Enqueue runs before its answer is lost
+}
+
+func (s *lossyStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lose == nil {
+		return s.Store.Enqueue(ctx, q)
+	}
+	if s.lose(q) {
+		if _, err := s.Store.Enqueue(ctx, q); err != nil {
+			return engine.Place{}, err
+		}
+	} else {
+		s.late = &q
+	}
+	s.lose = nil
+	return engine.Place{}, fault.Wrap(errors.New("cut"), fault.Timeout, "timed out")
+}
+
+func TestClaims_LostAnswerOfEnqueueLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, stored := range map[string]bool{"the claim was stored": true, "the claim is stored later": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &lossyStore{Store: enginetest.NewStore(), lose: func(engine.Claim) bool { return stored }}
+				p := startProcess(t, store)
+				if _, err := p.Lock(t.Context(), "ns", "client", abandon, []engine.Resource{{}}); !fault.Is(err, fault.Timeout) {
+					t.Fatalf("got %v, want the lost answer", err)
+				}
+				<-time.After(2 * time.Second)
+				if !stored {
+					if _, err := store.Store.Enqueue(t.Context(), *store.late); err != nil {
+						t.Fatal(err)
+					}
+				}
+				next := lockPath(t, p, "a")
+				failed := time.Now()
+				<-next.Held()
+				if d := time.Since(failed); d > 2*time.Second {
+					t.Errorf("the lost claim stayed for %s", d)
+				}
+				wantClaims(t, "at the end", store.Store, 1)
+			})
+		})
+	}
+}
