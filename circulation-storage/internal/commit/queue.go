@@ -166,7 +166,7 @@ func copyItem(request, item records.Record) {
 	set(copied, "barcode", item.Text("barcode"))
 	set(copied, "itemEffectiveLocationId", item.Text("effectiveLocationId"))
 	set(copied, "loanTypeId", cmp.Or(item.Text("temporaryLoanTypeId"), item.Text("permanentLoanTypeId")))
-	set(searched, "shelvingOrder", item.Text("effectiveShelvingOrder"))
+	set(searched, "shelvingOrder", cmp.Or(item.Text("effectiveShelvingOrder"), item.Text("effectiveCallNumberComponents.callNumber")))
 	set(searched, "pickupServicePointName", request.Text("searchIndex.pickupServicePointName"))
 	parts := map[string]any{}
 	for _, part := range [...]string{"callNumber", "prefix", "suffix"} {

@@ -211,6 +211,21 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	}
 }
 
+// An item without a shelving order is sorted by its call number.
+func TestDecide_SortsByTheCallNumber(t *testing.T) {
+	t.Parallel()
+	item := storedItem(t, "Available")
+	item["effectiveCallNumberComponents"] = map[string]any{"callNumber": "QA 1"}
+	out, err := commit.ParseCheckOut(body(t, map[string]any{"requestId": wishID("a"), "titleLevelRequests": true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lent, err := out.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: item, Queue: queue(t, wish{"a", unassigned, 1, mine(`,"requestLevel":"Title"`)}), Now: now})
+	if err != nil || len(lent.Requests) != 1 || lent.Requests[0].Text("searchIndex.shelvingOrder") != "QA 1" {
+		t.Errorf("got %v, %v", lent.Requests, err)
+	}
+}
+
 // A filled or served request names its item, and the user and time of the change.
 func TestDecide_WritesChangedRequests(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,8 @@ func TestTypes_HaveIndexesOfFOLIOsClients(t *testing.T) {
 		"/addresstypes": "id addressType",
 		"/request-storage/requests": "id itemId instanceId requesterId proxyUserId status position requestType requestLevel requestDate " +
 			"pickupServicePointId holdShelfExpirationDate requestExpirationDate itemIsbn fullCallNumberIndex searchIndex.shelvingOrder " +
-			"searchIndex.pickupServicePointName searchIndex.callNumberComponents.callNumber",
+			"searchIndex.pickupServicePointName searchIndex.callNumberComponents.callNumber ecsRequestPhase instance.title item.barcode " +
+			"requester.barcode requester.firstName requester.lastName requester.middleName proxy.barcode cancellationReasonId tags.tagList",
 		"/patron-action-session-storage/patron-action-sessions": "id patronId loanId actionType sessionId",
 	}
 	for _, typ := range records.Types() {

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -171,7 +172,7 @@ func (f facts) copyItem() map[string]any {
 func (f facts) copySearched() map[string]any {
 	item := f.records.Copy.Item
 	return leaveOutEmpty(map[string]any{
-		"callNumberComponents": item.CallNumber, "shelvingOrder": item.ShelvingOrder, "pickupServicePointName": f.pickup.Name,
+		"callNumberComponents": item.CallNumber, "shelvingOrder": cmp.Or(item.ShelvingOrder, item.CallNumber.CallNumber), "pickupServicePointName": f.pickup.Name,
 	})
 }
 

@@ -64,6 +64,7 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 	)
 	free := newLibrary().Book
 	free.ID, free.Version, free.Barcode, free.Status.Name = otherID, 7, "copy", "Available"
+	free.ShelvingOrder = ""
 	tests := map[string]struct {
 		change  func(*fakeLibrary)
 		replace map[string]any
@@ -97,7 +98,7 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 		"page of any copy": {
 			change:  func(l *fakeLibrary) { l.Titles, l.free = true, &free },
 			replace: forTitle("Page"),
-			want:    `{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":` + strings.Replace(copied, "book", "copy", 1) + searched + `,"requestType":"Page","requestLevel":"Title"}`, version: 7,
+			want:    `{` + common + date + `,"itemId":"` + otherID + `","holdingsRecordId":"` + shelfID + `","item":` + strings.Replace(copied, "book", "copy", 1) + strings.Replace(searched, "QA 11 x", "QA 1", 1) + `,"requestType":"Page","requestLevel":"Title"}`, version: 7,
 		},
 	}
 	for name, tt := range tests {
