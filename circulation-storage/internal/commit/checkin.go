@@ -134,7 +134,7 @@ func (c CheckIn) Decide(ctx context.Context, seen SeenReturn) (Returning, error)
 	if c.loan != nil && (seen.Loan == nil || seen.Loan.ID() != c.loan.ID()) {
 		return Returning{}, fault.New(fault.LoanChanged, "The loan %s is not the open loan of the item: read it again", c.loan.ID())
 	}
-	served, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel)
+	served, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel, schemas.FirstFilledBy)
 	if err != nil {
 		return Returning{}, err
 	}

@@ -242,7 +242,7 @@ func (c CheckOut) checkLimits(seen Seen) error {
 // findOwnRequest returns the borrower's request that the check-out fills, nil for an
 // empty queue. Only the first patron in the queue gets the item.
 func (c CheckOut) findOwnRequest(seen Seen) (records.Record, error) {
-	own, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel)
+	own, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel, schemas.FirstLentTo)
 	if err == nil && own != nil && readID(own, "requesterId") != c.UserID {
 		return nil, fault.New(fault.RequestChanged, "The request %s is another patron's: read the queue again", c.RequestID)
 	}

@@ -44,13 +44,16 @@ func readPosition(request records.Record) int {
 	return readInteger(request["position"])
 }
 
+// chooser is schemas.FirstLentTo for a check-out, else schemas.FirstFilledBy.
+type chooser func(queue []schemas.QueuedRequest, itemID, instanceID string, titles bool) (schemas.QueuedRequest, bool)
+
 // findFirst returns the first request that the item can fill, nil if there is none.
-func (q Queue) findFirst(item records.Record, titles bool) records.Record {
+func (q Queue) findFirst(item records.Record, titles bool, choose chooser) records.Record {
 	queued := q.list()
 	for i := range queued {
 		queued[i].InstanceID = "" // all requests of a title's queue have the same
 	}
-	first, ok := schemas.FirstFilledBy(queued, item.ID(), "", titles)
+	first, ok := choose(queued, item.ID(), "", titles)
 	if !ok {
 		return nil
 	}
@@ -75,8 +78,8 @@ func newQueued(r records.Record) schemas.QueuedRequest {
 
 // expectFirst returns the first request that the item can fill, if it is the one that
 // the caller saw; Nil means none. Fault: RequestChanged.
-func (q Queue) expectFirst(saw uuid.UUID, item records.Record, titles bool) (records.Record, error) {
-	first := q.findFirst(item, titles)
+func (q Queue) expectFirst(saw uuid.UUID, item records.Record, titles bool, choose chooser) (records.Record, error) {
+	first := q.findFirst(item, titles, choose)
 	switch {
 	case readID(first, "id") == saw:
 		return first, nil

@@ -121,7 +121,7 @@ func TestCheckOut_FillsTheFirstRequest(t *testing.T) {
 		"of the title":                            {titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}, says: "read the queue again"},
 		"own one of the title":                    {sent: "a", titles: true, queue: []wish{{"a", unassigned, 1, mine("," + title)}}, writes: filled},
 		"another copy is set aside":               {titles: true, queue: []wish{{"a", otherCopy, 1, "{" + title + "}"}}},
-		"another copy was called back":            {titles: true, queue: []wish{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}, says: "read the queue again"},
+		"another copy was called back":            {titles: true, queue: []wish{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}},
 		"another copy is asked for":               {titles: true, queue: []wish{{"a", otherCopy, 1, ""}}},
 		"this copy is paged for the title":        {titles: true, queue: []wish{{"a", of, 1, "{" + title + "}"}}, says: "read the queue again"},
 		"behind one that takes another copy":      {sent: "a", titles: true, queue: []wish{{"b", otherCopy, 1, ""}, {"a", unassigned, 2, mine("," + title)}, {"c", otherCopy, 3, ""}}, writes: filled + ", c 2 Open - Not yet filled"},

@@ -60,8 +60,11 @@ func TestCheckIn_FillsTheFirstRequest(t *testing.T) {
 		"waits already": {queue: first(func(r *schemas.QueuedRequest) {
 			r.Status, r.HoldShelfExpirationDate = schemas.RequestAwaitingPickup, "2026-01-01"
 		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2026-01-01"},
-		"title level off":     {queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), want: "Available||||"},
-		"title level on":      {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		"title level off": {queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), want: "Available||||"},
+		"title level on":  {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.RequestLevel, r.ItemID = title, "" }), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
+		"a recalled copy": {titles: true, queue: first(func(r *schemas.QueuedRequest) {
+			r.RequestLevel, r.RequestType, r.ItemID = title, "Recall", librarytest.OtherID
+		}), shelf: days, want: "Awaiting pickup|r1|Open - Awaiting pickup||2000-01-04T23:59:59.000Z"},
 		"another copy's turn": {titles: true, queue: first(func(r *schemas.QueuedRequest) { r.ItemID = librarytest.OtherID }), want: "Available||||"},
 	}
 	for name, tt := range tests {

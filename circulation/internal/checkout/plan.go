@@ -170,7 +170,7 @@ func (p *plan) checkQueue() fault.List {
 	if !f.UserFound || !f.ItemFound {
 		return nil
 	}
-	first, exists := f.Queue.FindFirst(f.Copy)
+	first, exists := f.Queue.FindLent(f.Copy)
 	switch {
 	case !exists:
 		return nil

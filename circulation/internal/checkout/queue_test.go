@@ -22,6 +22,8 @@ func TestQueue(t *testing.T) {
 	t.Parallel()
 	elsewhere := librarytest.NewRequest("1", librarytest.CarlID, "Page", "Title", open, 1)
 	elsewhere.ItemID = librarytest.OtherID
+	recalled := elsewhere
+	recalled.RequestType = "Recall"
 	anyCopy := librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)
 	anyCopy.ItemID = ""
 	ours := anyCopy
@@ -43,6 +45,7 @@ func TestQueue(t *testing.T) {
 		"a title's, switched on":                {queue: []schemas.QueuedRequest{anyCopy}, titles: true, want: []string{refused}},
 		"Ann's, of the title":                   {queue: []schemas.QueuedRequest{ours}, titles: true, fills: "1"},
 		"another copy is paged":                 {queue: []schemas.QueuedRequest{elsewhere}, titles: true},
+		"another copy is recalled":              {queue: []schemas.QueuedRequest{recalled}, titles: true},
 		"this copy is paged":                    {queue: []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Page", "Title", open, 1)}, titles: true, want: []string{refused}},
 		"another copy is paged, Ann has a hold": {queue: []schemas.QueuedRequest{elsewhere, librarytest.NewRequest("2", librarytest.AnnID, "Hold", "Item", open, 2)}, titles: true, fills: "2"},
 	}

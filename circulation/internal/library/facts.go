@@ -188,9 +188,15 @@ func FindInto[T any](ctx context.Context, g *errgroup.Group, to *T, found *bool,
 	})
 }
 
-// FindFirst returns the first request that the copy can fill; false if there is none.
+// FindFirst returns the first request that the copy can fill when it comes back; false if there is none.
 func (q Queue) FindFirst(c Copy) (schemas.QueuedRequest, bool) {
 	return schemas.FirstFilledBy(q.Requests, c.Item.ID, c.Holdings.InstanceID, q.TitleLevel)
+}
+
+// FindLent returns the first request that keeps the copy back from a check-out or is filled by it;
+// false if there is none.
+func (q Queue) FindLent(c Copy) (schemas.QueuedRequest, bool) {
+	return schemas.FirstLentTo(q.Requests, c.Item.ID, c.Holdings.InstanceID, q.TitleLevel)
 }
 
 // FindRecall returns the first open recall of the copy, besides the request with the id filled;

@@ -70,7 +70,7 @@ func (s *Service) lend(ctx context.Context, loan draft) (json.RawMessage, error)
 		return nil, err
 	}
 	commit := schemas.CheckOut{ItemVersion: facts.Copy.Item.Version, TitleLevel: facts.Queue.TitleLevel, Unfenced: true}
-	if first, exists := facts.Queue.FindFirst(facts.Copy); exists {
+	if first, exists := facts.Queue.FindLent(facts.Copy); exists {
 		commit.RequestID = first.ID
 	}
 	var err error
@@ -113,7 +113,7 @@ func judge(facts *library.Facts, loan draft) error {
 	case !facts.UserFound:
 		return fault.Validation(fault.Refusal("", "user is not found", fault.Param("userId", loan.text("userId"))))
 	}
-	if first, exists := facts.Queue.FindFirst(facts.Copy); exists && !strings.EqualFold(first.RequesterID, facts.User.ID) {
+	if first, exists := facts.Queue.FindLent(facts.Copy); exists && !strings.EqualFold(first.RequesterID, facts.User.ID) {
 		return fault.Validation(fault.Refusal("", fmt.Sprintf("%s (Barcode: %s) cannot be checked out to user %s because it has been requested by another patron",
 			facts.Copy.Instance.Title, item.Barcode, facts.User.Personal.FullName()), fault.Param("userId", loan.text("userId"))))
 	}
