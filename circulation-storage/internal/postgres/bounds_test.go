@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -35,6 +36,30 @@ func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
 	var left string
 	if err := l.db.LendingPool().QueryRow(l.ctx(), `SELECT current_setting('lock_timeout')`).Scan(&left); err != nil || left != "0" {
 		t.Errorf("after the transaction lock_timeout is %s, %v, want 0", left, err)
+	}
+}
+
+func TestCommits_PlanAStatementOnceAConnection(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	user := uuid.New()
+	held := l.lock(user)
+	for range 10 {
+		l.lend(lending{loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1, limit: 99})
+	}
+	recounts := 0
+	for _, conn := range l.db.LendingPool().AcquireAllIdle(l.ctx()) {
+		var once, anew int
+		err := conn.QueryRow(l.ctx(), `SELECT coalesce(sum(generic_plans), 0), coalesce(sum(custom_plans), 0) FROM pg_prepared_statements
+			WHERE strpos(statement, $1) > 0 AND strpos(statement, 'WITH ORDINALITY') > 0`, postgres.SchemaName(l.id)).Scan(&once, &anew)
+		conn.Release()
+		if err != nil || anew > 0 {
+			t.Errorf("a connection planned %d of its recounts anew, %v, want none", anew, err)
+		}
+		recounts += once
+	}
+	if recounts != 10 {
+		t.Errorf("%d recounts used the plan of their connection, want 10", recounts)
 	}
 }
 

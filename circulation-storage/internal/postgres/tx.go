@@ -32,11 +32,16 @@ const (
 type txBounds struct {
 	idle time.Duration // between two statements
 	lock time.Duration // one wait for a lock
+	// plansOnce makes PostgreSQL plan each statement once a connection. By its own choice it plans
+	// the recount for nearly every check-out, which takes longer than to count.
+	plansOnce bool
 }
 
 var (
 	// shortTx is for locks, loans, items, requests and settings.
 	shortTx = txBounds{idle: 3 * time.Second, lock: 5 * time.Second}
+	// lendingTx is for transactions whose statements find rows by indexes, whatever the parameters.
+	lendingTx = txBounds{idle: shortTx.idle, lock: shortTx.lock, plansOnce: true}
 	// forceTx is for an operator who waits for the answer: longer than a frozen commit
 	// lives, shorter than 5 s.
 	forceTx = txBounds{idle: 3 * time.Second, lock: 4 * time.Second}
@@ -44,7 +49,7 @@ var (
 	longTx = txBounds{idle: time.Minute, lock: longStatement}
 )
 
-// beginSQL begins a READ COMMITTED transaction with its time-outs, in one round trip.
+// beginSQL begins a READ COMMITTED transaction with its settings, in one round trip.
 // They are local to the transaction, so they also work through PgBouncer. A statement
 // may run until the caller's deadline.
 func (b txBounds) beginSQL(ctx context.Context) string {
@@ -52,10 +57,14 @@ func (b txBounds) beginSQL(ctx context.Context) string {
 	if deadline, ok := ctx.Deadline(); ok {
 		statement = max(0, min(statement, time.Until(deadline))) + database.StatementMargin
 	}
-	return "BEGIN ISOLATION LEVEL READ COMMITTED" +
+	settings := "BEGIN ISOLATION LEVEL READ COMMITTED" +
 		"; SET LOCAL idle_in_transaction_session_timeout = " + database.Milliseconds(b.idle) +
 		"; SET LOCAL lock_timeout = " + database.Milliseconds(b.lock) +
 		"; SET LOCAL statement_timeout = " + database.Milliseconds(statement)
+	if b.plansOnce {
+		settings += "; SET LOCAL plan_cache_mode = force_generic_plan"
+	}
+	return settings
 }
 
 // inTx runs fn in one transaction on the connections for lending. It commits if fn
@@ -69,7 +78,7 @@ func (b txBounds) beginSQL(ctx context.Context) string {
 // Fault: Timeout if the COMMIT got no answer in time. The transaction may be committed
 // then.
 func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error {
-	return db.runTx(ctx, db.lending, shortTx, op, fn)
+	return db.runTx(ctx, db.lending, lendingTx, op, fn)
 }
 
 // decision is the request of a commit, which judges what the transaction read.
