@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -61,9 +60,6 @@ func (m *metrics) Observe(e engine.Event) {
 	m.events.WithLabelValues(spaceOf(e), string(e.Kind)).Inc()
 }
 
-// heldTimeout bounds the database work for one scrape.
-const heldTimeout = 2 * time.Second
-
 // heldCollector counts the live locks when it is scraped.
 type heldCollector struct {
 	desc  *prometheus.Desc
@@ -82,9 +78,7 @@ func (c heldCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
 
 // Collect implements prometheus.Collector. It sends no value during an outage.
 func (c heldCollector) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), heldTimeout)
-	defer cancel()
-	counts, err := c.count(ctx)
+	counts, err := c.count(context.Background())
 	if err != nil {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 
 	"checkoutlock/schemas/fault"
 )
@@ -49,9 +50,11 @@ type Event struct {
 // Locks is the flat locks of all fronts: it checks what callers say, asks the store, and
 // reports events. It is safe for concurrent use.
 type Locks struct {
-	LockStore // Count, Releases
+	LockStore // Releases
 
 	observer Observer
+
+	counting singleflight.Group
 }
 
 // NewLocks returns the locks of a store.
@@ -178,6 +181,20 @@ func (l *Locks) List(ctx context.Context, f Filter) ([]Lock, error) {
 		}
 	}
 	return l.LockStore.List(ctx, f)
+}
+
+// countTimeout bounds a count, because it reads all locks.
+const countTimeout = 2 * time.Second
+
+// Count is LockStore.Count. Calls at once share one count, such as the metrics of a scrape.
+func (l *Locks) Count(ctx context.Context) ([]KindCount, error) {
+	counts, err, _ := l.counting.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)
+		defer cancel()
+		return l.LockStore.Count(ctx)
+	})
+	found, _ := counts.([]KindCount)
+	return found, err
 }
 
 // Sweep is LockStore.Sweep.

@@ -1,9 +1,14 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"checkoutlock/resource-locks/internal/engine"
@@ -123,4 +128,53 @@ func TestLocks_RefuseWhatNoStoreKeeps(t *testing.T) {
 	if _, err := locks.List(t.Context(), engine.Filter{Names: []string{"a", "\x00"}}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("List of a name that is no text: %v", err)
 	}
+}
+
+// countingStore counts how often it counts. It does not answer before goOn is closed.
+type countingStore struct {
+	engine.LockStore
+	counts atomic.Int64
+	goOn   chan struct{}
+}
+
+func (s *countingStore) Count(ctx context.Context) ([]engine.KindCount, error) {
+	s.counts.Add(1)
+	select {
+	case <-s.goOn:
+		return s.LockStore.Count(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func TestLocks_CountOnceForAScrape(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &countingStore{LockStore: enginetest.NewStore(), goOn: make(chan struct{})}
+		locks := engine.NewLocks(store, &events{})
+		scrape := func(wait func(), want error) {
+			t.Helper()
+			before := store.counts.Load()
+			var collectors sync.WaitGroup
+			for range 5 {
+				collectors.Go(func() {
+					if _, err := locks.Count(t.Context()); !errors.Is(err, want) {
+						t.Errorf("got %v, want %v", err, want)
+					}
+				})
+			}
+			synctest.Wait()
+			wait()
+			collectors.Wait()
+			if n := store.counts.Load() - before; n != 1 {
+				t.Errorf("a scrape counts %d times", n)
+			}
+		}
+		began := time.Now()
+		scrape(func() {}, context.DeadlineExceeded)
+		if d := time.Since(began); d > 2*time.Second {
+			t.Errorf("a scrape waited for %s", d)
+		}
+		scrape(func() { close(store.goOn) }, nil)
+	})
 }

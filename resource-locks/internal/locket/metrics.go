@@ -146,9 +146,6 @@ func newActiveLocks(locks *engine.Locks, log *slog.Logger) *activeLocks {
 	}}
 }
 
-// countTimeout bounds the count for a scrape.
-const countTimeout = 5 * time.Second
-
 // Describe implements prometheus.Collector.
 func (a *activeLocks) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range a.desc {
@@ -158,8 +155,7 @@ func (a *activeLocks) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. Without the store there is no number.
 func (a *activeLocks) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
-	defer cancel()
+	ctx := context.Background()
 	counts, err := a.locks.Count(ctx)
 	if err != nil {
 		a.log.WarnContext(ctx, "the active locks of Locket are not counted", "err", err)
