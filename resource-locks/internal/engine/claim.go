@@ -120,7 +120,8 @@ type ClaimStore interface {
 	// with their former owners. It costs little when none has ended.
 	Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []ClaimInfo, err error)
 
-	// ForceWithdraw is Withdraw by staff. It keeps the note in the same transaction.
+	// ForceWithdraw is Withdraw by staff. It keeps the note in the same transaction, in
+	// the list of LockStore.Releases.
 	// Fault: NotFound.
 	ForceWithdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID, n Note) (granted []uuid.UUID, err error)
 
@@ -142,9 +143,6 @@ type ClaimStore interface {
 	// ListClaims returns claims of a namespace, "" for all, at most limit. They are ordered
 	// by namespace and number.
 	ListClaims(ctx context.Context, namespace string, limit int) ([]ClaimInfo, error)
-
-	// Releases is LockStore.Releases: both stores keep their notes in one list.
-	Releases(ctx context.Context, limit int) ([]Release, error)
 }
 
 // maxFormat is the longest text that FormatResources returns, in bytes.

@@ -176,8 +176,3 @@ func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int
 			return c, err
 		})
 }
-
-// Releases implements engine.ClaimStore.
-func (s *ClaimStore) Releases(ctx context.Context, limit int) ([]engine.Release, error) {
-	return s.db.listReleases(ctx, limit)
-}

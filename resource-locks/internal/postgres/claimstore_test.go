@@ -15,10 +15,10 @@ func TestClaimStore(t *testing.T) {
 	for mode, parameters := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			enginetest.RunClaimStore(t, func(t *testing.T) (engine.ClaimStore, func(time.Duration)) {
+			enginetest.RunClaimStore(t, func(t *testing.T) (engine.ClaimStore, engine.LockStore, func(time.Duration)) {
 				s := pgtest.New(t)
 				db := s.Open(parameters)
-				return postgres.NewClaimStore(db), func(d time.Duration) { s.Advance(db, d) }
+				return postgres.NewClaimStore(db), postgres.NewLockStore(db), func(d time.Duration) { s.Advance(db, d) }
 			})
 		})
 	}

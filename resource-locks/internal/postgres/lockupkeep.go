@@ -116,11 +116,7 @@ SELECT forced_by, reason, namespace, name, owner, fence, at FROM {schema}.forced
 
 // Releases implements engine.LockStore.
 func (s *LockStore) Releases(ctx context.Context, limit int) ([]engine.Release, error) {
-	return s.db.listReleases(ctx, limit)
-}
-
-func (db *DB) listReleases(ctx context.Context, limit int) ([]engine.Release, error) {
-	return readRows(ctx, db, db.upkeep, "listing forced releases", db.nameTables(releasesSQL), []any{limit},
+	return readRows(ctx, s.db, s.db.upkeep, "listing forced releases", s.db.nameTables(releasesSQL), []any{limit},
 		func(row pgx.CollectableRow) (r engine.Release, err error) {
 			err = row.Scan(&r.By, &r.Reason, &r.Namespace, &r.Name, &r.Owner, &r.Fence, (*utcTime)(&r.At))
 			return r, err

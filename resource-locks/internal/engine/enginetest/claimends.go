@@ -129,7 +129,7 @@ func testForceWithdraw(c *claimTest) {
 	if _, err := c.store.ForceWithdraw(c.ctx, c.instance, "ns", held.ID, note); !fault.Is(err, fault.NotFound) {
 		c.Errorf("twice: %v", err)
 	}
-	all, err := c.store.Releases(c.ctx, 10)
+	all, err := c.locks.Releases(c.ctx, 10)
 	if err != nil || len(all) != 1 {
 		c.Fatalf("Releases = %+v, %v, want one", all, err)
 	}

@@ -16,9 +16,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// NewClaimStore returns an empty store of a test, and a function that makes time pass in
-// it.
-type NewClaimStore func(t *testing.T) (store engine.ClaimStore, advance func(time.Duration))
+// NewClaimStore returns an empty store of a test, the one that lists its forced releases,
+// and a function that makes time pass in them.
+type NewClaimStore func(t *testing.T) (store engine.ClaimStore, locks engine.LockStore, advance func(time.Duration))
 
 // RunClaimStore runs the contract of engine.ClaimStore. It calls newStore for each case.
 func RunClaimStore(t *testing.T, newStore NewClaimStore) {
@@ -42,8 +42,8 @@ func RunClaimStore(t *testing.T, newStore NewClaimStore) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, advance := newStore(t)
-			c := &claimTest{TB: t, ctx: t.Context(), store: store, advance: advance, instance: uuid.New(), namespace: "ns"}
+			store, locks, advance := newStore(t)
+			c := &claimTest{TB: t, ctx: t.Context(), store: store, locks: locks, advance: advance, instance: uuid.New(), namespace: "ns"}
 			if err := store.StartLease(c.ctx, c.instance, leaseTime); err != nil {
 				t.Fatal(err)
 			}
@@ -62,6 +62,7 @@ type claimTest struct {
 	testing.TB
 	ctx       context.Context //nolint:containedctx // of the test
 	store     engine.ClaimStore
+	locks     engine.LockStore
 	advance   func(time.Duration)
 	instance  uuid.UUID
 	namespace string

@@ -18,8 +18,8 @@ func TestStore_Locks(t *testing.T) {
 
 func TestStore_Claims(t *testing.T) {
 	t.Parallel()
-	enginetest.RunClaimStore(t, func(*testing.T) (engine.ClaimStore, func(time.Duration)) {
+	enginetest.RunClaimStore(t, func(*testing.T) (engine.ClaimStore, engine.LockStore, func(time.Duration)) {
 		s := enginetest.NewStore()
-		return s, s.Advance
+		return s, s, s.Advance
 	})
 }
