@@ -172,6 +172,14 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
+// Text returns the text of an error that callers may see: the fault's message, if it is one.
+func Text(err error) string {
+	if f, ok := errors.AsType[*Error](err); ok {
+		return f.Msg
+	}
+	return err.Error()
+}
+
 // Is reports whether err's code is code.
 func Is(err error, code Code) bool { return CodeOf(err) == code }
 

@@ -61,6 +61,17 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
+func TestText(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("boom")
+	if got := fault.Text(fmt.Errorf("lending: %w", fault.Wrap(cause, fault.LockLost, "lock is gone"))); got != "lock is gone" {
+		t.Errorf("a fault is shown as %q", got)
+	}
+	if got := fault.Text(cause); got != "boom" {
+		t.Errorf("a plain error is shown as %q", got)
+	}
+}
+
 func TestFound(t *testing.T) {
 	t.Parallel()
 	outage := fault.New(fault.Unavailable, "gone")

@@ -249,7 +249,7 @@ func (c *connection) sayClose(ctx context.Context, err error) {
 	default:
 		return // the client closed, or cannot be reached
 	}
-	if c.sendText([]byte("communication error: "+textOf(err)), closeTimeout) == nil {
+	if c.sendText([]byte("communication error: "+fault.Text(err)), closeTimeout) == nil {
 		_ = c.sendClose(code)
 	}
 }

@@ -2,7 +2,6 @@ package locktopus
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -45,7 +44,7 @@ type response struct {
 func parseRequest(frame []byte) (request, error) {
 	var r request
 	if _, err := jsonschema.Decode(frame); err != nil {
-		return r, errProtocol("the message cannot be read: %s", textOf(err))
+		return r, errProtocol("the message cannot be read: %s", fault.Text(err))
 	}
 	if err := json.Unmarshal(frame, &r); err != nil {
 		return r, errProtocol("the message must be an object whose action is a text: %v", err)
@@ -96,13 +95,4 @@ func parseType(name string) (write bool, err error) {
 		return false, nil
 	}
 	return false, errProtocol("cannot build resource lock: invalid lock type: %s", fault.Shown(name))
-}
-
-// textOf returns the text of an error that clients may see.
-func textOf(err error) string {
-	var f *fault.Error
-	if errors.As(err, &f) {
-		return f.Msg
-	}
-	return err.Error()
 }

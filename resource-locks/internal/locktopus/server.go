@@ -240,5 +240,5 @@ func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	if status >= http.StatusInternalServerError {
 		s.log.WarnContext(ctx, "a request failed", "err", err)
 	}
-	http.Error(w, textOf(err), status)
+	http.Error(w, fault.Text(err), status)
 }

@@ -33,7 +33,7 @@ func parseMessage(w http.ResponseWriter, r *http.Request) (message, error) {
 		return message{}, nil
 	}
 	if _, err := jsonschema.Decode(body); err != nil { // also refuses what a decoder would change silently
-		return message{}, errors.New(textOf(err))
+		return message{}, errors.New(fault.Text(err))
 	}
 	var m message
 	if err := json.Unmarshal(body, &m.whole); err != nil {
@@ -73,13 +73,4 @@ func (m message) readText(name string) (text, problem string) {
 		return "", fmt.Sprintf("%q is not allowed to be empty", name)
 	}
 	return text, ""
-}
-
-// textOf returns the text of an error that callers may see.
-func textOf(err error) string {
-	var f *fault.Error
-	if errors.As(err, &f) {
-		return f.Msg
-	}
-	return err.Error()
 }

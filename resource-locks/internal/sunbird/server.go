@@ -182,7 +182,7 @@ func (s *Server) toFailure(ctx context.Context, c *call, err error) failure {
 	case errors.As(err, &f):
 		return f
 	case fault.Is(err, fault.Invalid):
-		return failure{http.StatusBadRequest, c.missing, textOf(err)}
+		return failure{http.StatusBadRequest, c.missing, fault.Text(err)}
 	}
 	s.log.WarnContext(ctx, "a request failed", "operation", c.id, "err", err)
 	return failure{http.StatusInternalServerError, c.failed, c.doing + " lock failed"}
