@@ -2,6 +2,7 @@ package sunbird
 
 import (
 	"context"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -177,6 +178,23 @@ func TestRefresh(t *testing.T) {
 		f.store.Advance(25 * time.Hour)
 		u.refresh("do_1", key).refused(t, 422, failed, "Invalid lock id")
 	})
+}
+
+func TestRetire_GoesOnWithoutItsClient(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, nil)
+	u := f.user("u1", "Ann", "d1")
+	u.create("do_1")
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r := httptest.NewRequestWithContext(ctx, "DELETE", "/v1/lock/retire", strings.NewReader(body("resourceId", "do_1", "resourceType", "content")))
+	for headers := u.headers(); len(headers) > 0; headers = headers[2:] {
+		r.Header.Set(headers[0], headers[1])
+	}
+	f.server.ServeHTTP(httptest.NewRecorder(), r)
+	if a := f.list(""); *a.Result.Count != 0 {
+		t.Errorf("the lock stays: %s", a.text())
+	}
 }
 
 // forcingStore releases each resumed lock by force before the front sees it.

@@ -130,7 +130,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request of an operation.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
-	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	// A change does not end with its client: editors send retire while they close a page.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), requestTimeout)
 	defer cancel()
 	c := &call{operation: op, header: r.Header, device: r.Header.Get(deviceHeader)}
 	result, err := s.perform(ctx, w, r, c)
