@@ -28,6 +28,7 @@ const schemaName = "resource_locks"
 type DB struct {
 	conns                    *database.DB
 	holders, callers, upkeep connections
+	readBounds               string // of each read, unless the session has them
 	schema                   string
 	log                      *slog.Logger
 }
@@ -45,6 +46,9 @@ func OpenSchema(ctx context.Context, cfg database.Config, schema string, log *sl
 	}
 	db := &DB{conns: conns, schema: schema, log: log}
 	db.splitConnections()
+	if conns.Ordinary.Config().ConnConfig.RuntimeParams["statement_timeout"] == "" {
+		db.readBounds = readBounds
+	}
 	return db, nil
 }
 

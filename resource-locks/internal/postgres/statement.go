@@ -31,7 +31,8 @@ const (
 	// lazyBounds is bounds for a transaction that may end before its WAL is on disk.
 	lazyBounds = bounds + `, set_config('synchronous_commit', 'off', true)`
 
-	// readBounds is for a statement that only reads. Its caller waits for less.
+	// readBounds is for a statement that only reads behind PgBouncer. Its caller waits for
+	// less. Without PgBouncer, the session has that time-out already.
 	readBounds = `SELECT set_config('statement_timeout', '30s', true)`
 )
 
@@ -88,16 +89,23 @@ func (db *DB) exec(ctx context.Context, on connections, op, bounds, statement st
 }
 
 // scanRow runs a statement and reads its only row into dest. It returns pgx.ErrNoRows
-// without one.
+// without one. No bounds leaves those of the session.
 func scanRow(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args, dest []any) error {
+	if bounds == "" {
+		return conn.QueryRow(ctx, statement, args...).Scan(dest...)
+	}
 	var batch pgx.Batch
 	batch.Queue(bounds)
 	batch.Queue(statement, args...).QueryRow(func(row pgx.Row) error { return row.Scan(dest...) })
 	return conn.SendBatch(ctx, &batch).Close()
 }
 
-// collectRows runs a statement and returns what scan makes of each row.
+// collectRows runs a statement like scanRow, and returns what scan makes of each row.
 func collectRows[T any](ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args []any, scan pgx.RowToFunc[T]) (found []T, err error) {
+	if bounds == "" {
+		rows, _ := conn.Query(ctx, statement, args...) // a Query error surfaces in CollectRows
+		return pgx.CollectRows(rows, scan)
+	}
 	var batch pgx.Batch
 	batch.Queue(bounds)
 	batch.Queue(statement, args...).Query(func(rows pgx.Rows) (err error) {
@@ -123,7 +131,7 @@ func (db *DB) read(ctx context.Context, on connections, f func(*pgxpool.Conn) er
 // without one.
 func (db *DB) readRow(ctx context.Context, on connections, op, statement string, args, dest []any) error {
 	return toFault(op, db.read(ctx, on, func(conn *pgxpool.Conn) error {
-		return scanRow(ctx, conn, readBounds, statement, args, dest)
+		return scanRow(ctx, conn, db.readBounds, statement, args, dest)
 	}))
 }
 
@@ -131,7 +139,7 @@ func (db *DB) readRow(ctx context.Context, on connections, op, statement string,
 func readRows[T any](ctx context.Context, db *DB, on connections, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T
 	err := db.read(ctx, on, func(conn *pgxpool.Conn) (err error) {
-		found, err = collectRows(ctx, conn, readBounds, statement, args, scan)
+		found, err = collectRows(ctx, conn, db.readBounds, statement, args, scan)
 		return err
 	})
 	return found, toFault(op, err)
