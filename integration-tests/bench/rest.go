@@ -15,7 +15,7 @@ var rest = []string{
 
 	`*Contended, one storage (wanted: 1.15 x ideal).* The p99 of the waits is 1.07 to 1.20 of the p50 while the machine does nothing else. ` +
 		`A pause of any process delays all 15 waiters, so other load raises the p99 to 2 and more. ` +
-		`Of 6.4 ms for a turn, 5.16 are the client's timer of 5 ms. The turns left to other instances are 26 of 800, about 0.15 ms for each turn. ` +
+		`Of 6.4 ms for a turn, 5.16 are the client's timer of 5 ms. The turns left to other instances take about 0.15 ms each. ` +
 		`About 1.05 ms are the release, its UPDATE, and the answer that wakes the next client. ` +
 		`A pair without a pause takes 0.4 ms for as much, so the rest is processors and caches that were idle for 5 ms.`,
 
@@ -29,7 +29,7 @@ var rest = []string{
 		`Three limits of the patron's group cost nothing that can be measured (0.99 x).`,
 
 	`*The lock's share of a check-out (wanted: 20 %).* It is one HTTP request and one INSERT, and in the commit the fence, the recount and the DELETE. ` +
-		`With rates that alternate with those of the lock off, it is 13 % of the p50.`,
+		`It is 13 % of the p50 if check-outs with and without the lock alternate. The table measures them half a minute apart, so it says 13 to 22 %.`,
 }
 
 // dropped are the optimisations that went out again: they gain less than 3 %, or cost more elsewhere.
@@ -37,8 +37,10 @@ var dropped = [][]string{
 	{"tried, and not kept", "gain"},
 	{"profile-guided optimisation, with profiles of check-outs and pairs", "CPU of the services 0.98 to 1.02 x"},
 	{"BEGIN and its time-outs in the first batch of the commit, one round trip less", "storage's and PostgreSQL's CPU 0.97 x, p50 of a check-out 0.99 x"},
-	{"the first try for the lock in the call for the facts, so 2 calls instead of 3",
-		"check-outs/s 1.09 x at 1 client, 1.07 x at 8; but the first refusal of a patron takes 1.7 x as long, because it gives the lock back"},
+	{
+		"the first try for the lock in the call for the facts, so 2 calls instead of 3",
+		"check-outs/s 1.09 x at 1 client, 1.07 x at 8; but the first refusal of a patron takes 1.7 x as long, because it gives the lock back",
+	},
 	{"the fence deletes the lock, without a DELETE of its own", "check-outs/s 1.00 to 1.02 x"},
 	{"COMMIT in the last batch of the commit, one round trip less", "check-outs/s 1.00 x, CPU of the services 0.98 x"},
 	{"facts without proxy, ids and requests for titles where none are asked for", "their statement 0.85 x, CPU of a check-out 0.99 x"},
