@@ -167,13 +167,14 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 		says   string
 		writes string
 	}{
-		"first request":     {sent: "a", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, writes: "a 1 Open - Awaiting pickup"},
-		"set aside already": {sent: "a", queue: []wish{{"a", of, 1, "{" + waiting + "}"}}, writes: ""},
-		"requested since":   {queue: []wish{{"a", of, 1, ""}}, says: "read the queue again"},
-		"cancelled since":   {sent: "a", says: "no longer"},
-		"no longer first":   {sent: "b", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, says: "no longer"},
-		"title level off":   {queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}},
-		"of the title":      {sent: "a", titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
+		"first request":       {sent: "a", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, writes: "a 1 Open - Awaiting pickup"},
+		"set aside already":   {sent: "a", queue: []wish{{"a", of, 1, "{" + waiting + "}"}}, writes: ""},
+		"requested since":     {queue: []wish{{"a", of, 1, ""}}, says: "read the queue again"},
+		"cancelled since":     {sent: "a", says: "no longer"},
+		"no longer first":     {sent: "b", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, says: "no longer"},
+		"title level off":     {queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}},
+		"of the title":        {sent: "a", titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
+		"called back another": {sent: "a", titles: true, queue: []wish{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
 		"goes before those not yet": {
 			sent: "c", titles: true,
 			queue:  []wish{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", otherCopy, 2, ""}, {"c", unassigned, 3, "{" + title + "}"}, {"d", unassigned, 4, "{" + title + "}"}},

@@ -130,6 +130,18 @@ func TestRecord_StoresAClosedLoanAlone(t *testing.T) {
 	}
 }
 
+// A recall of the title that called back another copy does not keep this copy back.
+func TestRecord_LendsBesideARecallOfTheTitle(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	recall := librarytest.NewRequest("q", librarytest.CarlID, "Recall", "Title", schemas.RequestNotYetFilled, 1)
+	recall.ItemID = librarytest.OtherID
+	d.Titles, d.Queue = true, []schemas.QueuedRequest{recall}
+	if _, err := d.service().Record(t.Context(), write("")); err != nil || len(d.lent) != 1 || d.lent[0].RequestID != "" {
+		t.Errorf("got %v, lent %+v", err, d.lent)
+	}
+}
+
 func TestRecord_Refusals(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
