@@ -166,16 +166,8 @@ func sweptRows(db *postgres.DB, cfg Config, m *metrics) []sweep.Rows {
 			Delete: postgres.NewCommitStore(db).ExpireRequests,
 		},
 		{
-			Name:   "check-ins a day old",
-			Delete: postgres.NewCommitStore(db).SweepCheckIns,
-		},
-		{
-			Name:   "changes of loans a day old",
-			Delete: postgres.NewCommitStore(db).SweepLoanChanges,
-		},
-		{
-			Name:   "changes of requests a day old",
-			Delete: postgres.NewCommitStore(db).SweepRequestChanges,
+			Name:   "check-ins and changes a day old",
+			Delete: postgres.NewCommitStore(db).SweepRepeats,
 		},
 		{
 			Name:    "past check-outs",

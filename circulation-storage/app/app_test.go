@@ -30,15 +30,11 @@ func TestSweptRows(t *testing.T) {
 			SELECT gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['9 minutes', '11 minutes']::interval[]) age`, "checkout_lock_swept_total"},
 		"forgotten idempotency keys": {`INSERT INTO check_out_request (key, body_hash, claim_id, claimed_date, lease_ms)
 			SELECT age, '', gen_random_uuid(), now() - age, 1000 FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, "idempotency_keys_swept_total"},
-		"check-ins a day old": {`INSERT INTO check_in (id, item_id, item, created_date)
+		"check-ins and changes a day old": {`INSERT INTO check_in (id, item_id, item, created_date)
 			SELECT gen_random_uuid(), gen_random_uuid(), '{}', now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
 		"expired requests": {`INSERT INTO request (id, jsonb) SELECT id, jsonb_build_object('id', id, 'instanceId', id, 'status', 'Open - Not yet filled',
 			'requestLevel', 'Title', 'requestExpirationDate', to_char((now() + age) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
 			FROM (SELECT gen_random_uuid() AS id, age FROM unnest(ARRAY['1 hour', '-1 hour']::interval[]) age) r`, ""},
-		"changes of loans a day old": {`INSERT INTO loan_change (id, loan_id, created_date)
-			SELECT gen_random_uuid(), gen_random_uuid(), now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
-		"changes of requests a day old": {`INSERT INTO request_change (id, request_id, created_date)
-			SELECT gen_random_uuid(), gen_random_uuid(), now() - age FROM unnest(ARRAY['23 hours', '25 hours']::interval[]) age`, ""},
 		"past check-outs": {`INSERT INTO check_out_history (id, ended_date, outcome, took_ms, repeats)
 			SELECT gen_random_uuid(), now() - age, 'lent', 1, 0 FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, "checkout_history_swept_total"},
 		"history of closed loans": {`INSERT INTO loan_history (id, jsonb)

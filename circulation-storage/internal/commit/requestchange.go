@@ -31,10 +31,6 @@ type QueueStore interface {
 	// ExpireRequests closes the requests that have expired, of at least limit queues if there are so
 	// many, and returns how many. Each queue is a transaction of its own. One that fails stops no other.
 	ExpireRequests(ctx context.Context, limit int) (int, error)
-
-	// SweepRequestChanges deletes at most limit ids of changes that are a day old, and returns how
-	// many.
-	SweepRequestChanges(ctx context.Context, limit int) (int, error)
 }
 
 // RequestChange is an edit, a cancellation or a deletion of a request, from ParseRequestChange.

@@ -66,12 +66,9 @@ type Store interface {
 	// other transactions keep writing the same queue.
 	Place(ctx context.Context, p Placement) (schemas.PlacedRequest, error)
 
-	// SweepCheckIns deletes at most limit check-ins that are a day old, and returns how
-	// many.
-	SweepCheckIns(ctx context.Context, limit int) (int, error)
-
-	// SweepLoanChanges does the same for the ids of changes of loans.
-	SweepLoanChanges(ctx context.Context, limit int) (int, error)
+	// SweepRepeats forgets check-ins, changes of loans and changes of requests that are a day old: at
+	// most limit of each. It returns how many.
+	SweepRepeats(ctx context.Context, limit int) (int, error)
 
 	// ReadCheckOutFacts reads what a check-out is judged by, as of one moment. It locks
 	// nothing.

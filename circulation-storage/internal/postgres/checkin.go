@@ -20,15 +20,6 @@ const (
 INSERT INTO {schema}.check_in (id, item_id, item, loan)
 SELECT $1::uuid, i.id, i.jsonb::text, (SELECT l.jsonb::text FROM {schema}.loan l WHERE l.id = nullif($3::text, '')::uuid)
   FROM {schema}.item i WHERE i.id = $2::uuid`
-
-	// past is when a check-in c is a day old. A clock that was set back makes it last
-	// longer, but not for ever. No index can be searched by clock_timestamp().
-	past = `c.created_date NOT BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() + interval '1 day'`
-
-	sweepCheckInsSQL = `
-WITH old AS (SELECT c.id FROM {schema}.check_in c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)
-DELETE FROM {schema}.check_in c USING old WHERE c.id = old.id AND ` + past + `
-RETURNING ` + notDurable
 )
 
 // CheckIn implements commit.Store.
@@ -82,9 +73,4 @@ func writeCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Ret
 		return ended[schemas.CheckInResult]{}, explainWriteError("a check-in", err, c.Violation)
 	}
 	return ended[schemas.CheckInResult]{result, commit.Committed}, nil
-}
-
-// SweepCheckIns implements commit.Store.
-func (s *CommitStore) SweepCheckIns(ctx context.Context, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.pool, "sweeping check-ins", sweepCheckInsSQL, limit)
 }

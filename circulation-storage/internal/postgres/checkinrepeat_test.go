@@ -126,7 +126,7 @@ func TestCheckIn_IsForgottenAfterADay(t *testing.T) {
 	l.exec(`UPDATE {schema}.check_in SET created_date = created_date + interval '25 hours'
 		WHERE id = (SELECT id FROM {schema}.check_in WHERE created_date > clock_timestamp() - interval '1 hour' LIMIT 1)`)
 	for _, want := range []int{2, 1, 0} {
-		if n, err := l.commits.SweepCheckIns(l.ctx(), 2); err != nil || n != want {
+		if n, err := l.commits.SweepRepeats(l.ctx(), 2); err != nil || n != want {
 			t.Errorf("swept %d, %v, want %d", n, err, want)
 		}
 	}

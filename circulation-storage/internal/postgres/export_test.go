@@ -22,13 +22,13 @@ const ExpiredQueuesSQL = expiredQueuesSQL
 // ExpiredSessionsSQL finds sessions that a desk left open.
 const ExpiredSessionsSQL = expiredSessionsSQL
 
+// SweepRepeatsSQL sweeps one of the tables.
+func SweepRepeatsSQL(table string) string { return nameTable(sweepRepeatsSQL, table) }
+
 // The sweeps of what is old.
 const (
-	SweepCheckInsSQL       = sweepCheckInsSQL
-	SweepLoanChangesSQL    = sweepLoanChangesSQL
-	SweepLoanHistorySQL    = sweepLoanHistorySQL
-	SweepRequestChangesSQL = sweepRequestChangesSQL
-	SweepKeysSQL           = sweepKeysSQL
+	SweepLoanHistorySQL = sweepLoanHistorySQL
+	SweepKeysSQL        = sweepKeysSQL
 )
 
 // CountOpenLoansSQL is the count of the limit.

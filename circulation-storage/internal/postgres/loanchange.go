@@ -20,11 +20,6 @@ const (
 SELECT clock_timestamp(),
        EXISTS (SELECT FROM {schema}.request r JOIN {schema}.loan l USING (item_id)
                 WHERE l.id = $1::uuid AND r.is_open AND r.jsonb->>'requestType' = 'Recall')`
-
-	sweepLoanChangesSQL = `
-WITH old AS (SELECT c.id FROM {schema}.loan_change c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)
-DELETE FROM {schema}.loan_change c USING old WHERE c.id = old.id AND ` + past + `
-RETURNING ` + notDurable
 )
 
 // ChangeLoan implements commit.Store.
@@ -84,9 +79,4 @@ func readLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, locks rowLocks
 		err = fmt.Errorf("the loan got another item meanwhile: %w", errRunAgain)
 	}
 	return seen, err
-}
-
-// SweepLoanChanges implements commit.Store.
-func (s *CommitStore) SweepLoanChanges(ctx context.Context, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.pool, "sweeping changes of loans", sweepLoanChangesSQL, limit)
 }

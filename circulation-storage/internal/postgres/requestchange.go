@@ -18,11 +18,6 @@ const (
 
 	pastRequestChangeSQL = `SELECT request_id FROM {schema}.request_change WHERE id = $1::uuid`
 	addRequestChangeSQL  = `INSERT INTO {schema}.request_change (id, request_id) VALUES ($1::uuid, $2::uuid)`
-
-	sweepRequestChangesSQL = `
-WITH old AS (SELECT c.id FROM {schema}.request_change c WHERE ` + past + ` LIMIT $1::bigint` + skipLocked + `)
-DELETE FROM {schema}.request_change c USING old WHERE c.id = old.id AND ` + past + `
-RETURNING ` + notDurable
 )
 
 // ChangeRequest implements commit.QueueStore.
@@ -81,9 +76,4 @@ func writeQueue(ctx context.Context, tx pgx.Tx, b *batch, changed commit.Changed
 		return explainWriteError("a queue of requests", err, func(string) error { return nil })
 	}
 	return nil
-}
-
-// SweepRequestChanges implements commit.QueueStore.
-func (s *CommitStore) SweepRequestChanges(ctx context.Context, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.pool, "sweeping changes of requests", sweepRequestChangesSQL, limit)
 }
