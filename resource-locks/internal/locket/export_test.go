@@ -19,3 +19,9 @@ func (s Settings) Reload() (first, second *tls.Config, err error) {
 	}
 	return c.reload(), c.reload(), nil
 }
+
+// MaxStreams bounds the concurrent calls of a connection.
+const MaxStreams = maxStreams
+
+// BoundConnections sets how many connections the front serves.
+func (f *Front) BoundConnections(n int64) { f.limit = n }

@@ -36,6 +36,10 @@ const (
 	// pingTimeout.
 	idlePing    = time.Minute
 	pingTimeout = 20 * time.Second
+	// maxConnections bounds the connections of one process. One takes about 50 KB.
+	maxConnections = 10_000
+	// maxStreams bounds the concurrent calls of a connection. Clients let further ones wait.
+	maxStreams = 100
 )
 
 // Options configure New. All fields are required.
@@ -55,6 +59,7 @@ type Front struct {
 	shutdownTimeout time.Duration
 	service         *service
 	metrics         *metrics
+	limit           int64 // of connections
 
 	ln     net.Listener
 	server *grpc.Server
@@ -65,7 +70,7 @@ func New(o Options) *Front {
 	m := newMetrics(o.Locks, o.Log)
 	o.Registry.MustRegister(m.all()...)
 	return &Front{
-		settings: o.Settings, log: o.Log, shutdownTimeout: o.ShutdownTimeout, metrics: m,
+		settings: o.Settings, log: o.Log, shutdownTimeout: o.ShutdownTimeout, metrics: m, limit: maxConnections,
 		service: &service{locks: o.Locks, timeout: o.Settings.OperationTimeout},
 	}
 }
@@ -99,11 +104,11 @@ func (f *Front) credentials() (credentials.TransportCredentials, error) {
 }
 
 func (f *Front) listenOn(ln net.Listener, transport credentials.TransportCredentials) {
-	f.ln = ln
+	f.ln = &boundedListener{Listener: ln, limit: f.limit, log: f.log}
 	f.server = grpc.NewServer(
 		grpc.Creds(transport),
 		grpc.UnaryInterceptor(f.observeCall),
-		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(writeBuffer),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),

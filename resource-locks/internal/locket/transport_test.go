@@ -13,15 +13,20 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/locket"
 	"checkoutlock/resource-locks/internal/locket/locketpb"
 )
@@ -220,6 +225,53 @@ func TestSettings(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestConnections_AreBounded(t *testing.T) {
+	t.Parallel()
+	store := enginetest.NewStore()
+	s := newServer(plaintext(), store)
+	s.BoundConnections(2)
+	s.start(t)
+	fetch := func(conn *grpc.ClientConn) error {
+		_, err := locketpb.NewLocketClient(conn).Fetch(t.Context(), &locketpb.FetchRequest{Key: "k"})
+		return err
+	}
+	first := s.dial(t, insecure.NewCredentials())
+	for _, conn := range []*grpc.ClientConn{first, s.dial(t, insecure.NewCredentials())} {
+		wantStatus(t, fetch(conn), codes.NotFound, "")
+	}
+	wantStatus(t, fetch(s.dial(t, insecure.NewCredentials())), codes.Unavailable, "")
+	wantStatus(t, fetch(first), codes.NotFound, "")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return status.Code(fetch(s.dial(t, insecure.NewCredentials()))) == codes.NotFound })
+}
+
+func TestCalls_OfAConnectionAreBounded(t *testing.T) {
+	t.Parallel()
+	var begun atomic.Int64
+	proceed := make(chan struct{})
+	_, c := startHooked(t, time.Minute, func(context.Context) error {
+		begun.Add(1)
+		<-proceed
+		return nil
+	})
+	var calling sync.WaitGroup
+	for i := range locket.MaxStreams + 50 {
+		calling.Go(func() {
+			if _, err := c.Lock(t.Context(), lockFor(15, resource(strconv.Itoa(i), "a"))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waitFor(t, func() bool { return begun.Load() >= locket.MaxStreams })
+	if n := begun.Load(); n > locket.MaxStreams {
+		t.Errorf("%d calls at once, want %d", n, locket.MaxStreams)
+	}
+	close(proceed)
+	calling.Wait()
 }
 
 func TestListen_NamesTheSettingOfAnAddressInUse(t *testing.T) {
