@@ -9,6 +9,9 @@ var gains = [][]string{
 	{"dates of loans are read by a function that PostgreSQL plans once a session, not for each loan", "PostgreSQL's CPU of a check-out 0.92 x"},
 	{"statements of a commit are planned once a connection; PostgreSQL would plan the recount for nearly every check-out", "check-outs/s with the lock 1.19 x at 1 client, 1.21 x at 8"},
 	{"the heap grows to four times what is in use before Go collects it", "both services' CPU of a check-out 0.81 to 0.90 x; memory at 64 clients is below 64 MB"},
+	{"one goroutine for each web socket, with a timer for its pings and calls for its grants", "with 10,000 waiting claims: p99 of enqueue 0.2 to 0.3 x, of grant 0.3 to 0.5 x; memory 0.72 x"},
+	{"claims are compared with the store in pages, not all at once each second", "with 10,000 waiting claims: p99 of enqueue 0.55 x, of grant 0.42 x"},
+	{"TLS files are parsed when they change, not for each connection", "memory with 1,000 idle connections of each kind 0.83 x"},
 }
 
 // listGains writes the optimisations behind the measurements.

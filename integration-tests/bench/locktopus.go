@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -120,7 +123,7 @@ func measureLocktopus(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.report.note("%d clients take one path %d times each and hold it for %s: %s at best.", workers, turns, holdFor, idealTime)
-	contended := [][]string{{"what", "total", "of the ideal", "wait p50", "wait p99"}}
+	contended := [][]string{{"what", "total", "of the ideal", "of the holds as they were", "a hold", "wait p50", "wait p99"}}
 	waiting := [][]string{{strconv.Itoa(b.claims) + " claims wait", "stored in", "enqueue p50", "p99", "grant p50", "p99", "memory of the service"}}
 	for _, build := range b.builds {
 		if !build.hasResourceLocks() {
@@ -153,15 +156,16 @@ func contendForPath(ctx context.Context, b *bench, s *lockService) ([]string, er
 	}
 	var all []figures
 	var totals []time.Duration
+	var held []time.Duration // of each repetition, all holds together
 	for range b.repetitions {
-		waits := make([]time.Duration, workers*turns)
+		waits, holds := make([]time.Duration, workers*turns), make([]time.Duration, workers*turns)
 		began := time.Now()
 		var wg sync.WaitGroup
 		errs := make([]error, workers)
 		for i, c := range clients {
 			wg.Go(func() {
 				for turn := 0; turn < turns && errs[i] == nil; turn++ {
-					waits[i*turns+turn], errs[i] = c.holdOnce()
+					waits[i*turns+turn], holds[i*turns+turn], errs[i] = c.holdOnce()
 				}
 			})
 		}
@@ -170,28 +174,48 @@ func contendForPath(ctx context.Context, b *bench, s *lockService) ([]string, er
 			return nil, err
 		}
 		totals = append(totals, time.Since(began))
+		held = append(held, sum(holds))
 		all = append(all, summarize(waits, time.Since(began)))
 	}
 	total := median(totals, func(d time.Duration) time.Duration { return d })
+	holds := median(held, func(d time.Duration) time.Duration { return d })
 	return []string{
 		s.name, strconv.FormatFloat(total.Seconds(), 'f', 2, 64) + " s", formatRatio(total.Seconds(), idealTime.Seconds()),
+		formatRatio(total.Seconds(), holds.Seconds()), formatMillis(holds / (workers * turns)),
 		formatMillis(median(all, readP50)), formatMillis(median(all, readP99)),
 	}, nil
 }
 
-// holdOnce waits for the path, holds it and releases it. It returns the wait.
-func (c *claimClient) holdOnce() (time.Duration, error) {
+func sum(all []time.Duration) (total time.Duration) {
+	for _, d := range all {
+		total += d
+	}
+	return total
+}
+
+// holdOnce waits for the path, holds it and releases it. It returns the wait, and how long
+// it held the path until it sent the release.
+func (c *claimClient) holdOnce() (wait, hold time.Duration, err error) {
 	began := time.Now()
 	state, err := c.enqueue("one")
 	if err == nil && state == "enqueued" {
 		err = c.wantState("acquired")
 	}
-	wait := time.Since(began)
+	held := time.Now()
 	if err != nil {
-		return wait, err
+		return 0, 0, err
 	}
-	<-time.After(holdFor)
-	return wait, c.release()
+	sleep(holdFor)
+	hold = time.Since(held)
+	return held.Sub(began), hold, c.release()
+}
+
+// sleep sleeps by a timer of the kernel. One of Go is up to a millisecond late, because an
+// idle process waits for it in epoll, which counts in milliseconds.
+func sleep(d time.Duration) {
+	left := syscall.NsecToTimespec(d.Nanoseconds())
+	for errors.Is(syscall.Nanosleep(&left, &left), syscall.EINTR) {
+	}
 }
 
 // measureWaiting fills a namespace with waiting claims. Then the holder of a path releases
@@ -209,6 +233,8 @@ func measureWaiting(ctx context.Context, b *bench, s *lockService) ([]string, er
 		}
 	}
 	stored := time.Since(began)
+	runtime.GC() // the load generator's own, which would delay both now; its heap is small
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	const steps = int(steadyRate * steadyTime / time.Second)
 	enqueues, grants := make([]time.Duration, steps), make([]time.Duration, steps)
 	errs := make([]error, steps)
