@@ -36,6 +36,8 @@ type Loan struct {
 
 // OpenLoan is what a request shows of the loan of its item.
 type OpenLoan struct {
+	ID      string  `json:"id"`
+	UserID  string  `json:"userId"`
 	ItemID  string  `json:"itemId"`
 	DueDate Instant `json:"dueDate"`
 }

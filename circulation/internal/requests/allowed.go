@@ -57,7 +57,7 @@ func (s *Service) AllowedPoints(ctx context.Context, q AllowedQuestion) (map[str
 			return nil, err
 		}
 		for _, kind := range requestTypes {
-			if p.AllowsType(kind) && (q.is(replacing) || slices.ContainsFunc(some.statuses, func(status string) bool { return slices.Contains(listStatuses(kind), status) })) {
+			if p.AllowsType(kind) && (q.is(replacing) || len(some.list(kind)) > 0) {
 				allowed[kind] = append(allowed[kind], choosePoints(p, kind, points)...)
 			}
 		}
@@ -172,10 +172,15 @@ func (s *Service) allowWithoutItems(ctx context.Context, q AllowedQuestion, poin
 	return allowed, err
 }
 
-// alike are the statuses of items for which the rules choose the same policy.
+// alike are items for which the rules choose the same policy.
 type alike struct {
 	criteria policy.Criteria
-	statuses []string
+	items    []library.Item
+}
+
+// list returns the items whose status allows the type of request.
+func (a alike) list(requestType string) []library.Item {
+	return slices.DeleteFunc(slices.Clone(a.items), func(i library.Item) bool { return !slices.Contains(listStatuses(requestType), i.Status.Name) })
 }
 
 func groupItems(items []library.Item, groupID string) []alike {
@@ -186,7 +191,7 @@ func groupItems(items []library.Item, groupID string) []alike {
 		if at < 0 {
 			at, all = len(all), append(all, alike{criteria: c})
 		}
-		all[at].statuses = append(all[at].statuses, item.Status.Name)
+		all[at].items = append(all[at].items, item)
 	}
 	return all
 }

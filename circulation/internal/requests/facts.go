@@ -28,8 +28,9 @@ const (
 // facts are what a request is judged by.
 type facts struct {
 	// records are those of the patron, of the item with its queue, and the rules. The item is the
-	// requested one, or the copy that a page for a title takes.
+	// requested one, or the copy that a page or a recall for a title takes.
 	records  library.Facts
+	title    titleFacts
 	instance library.Instance
 	titled   bool // the instance was found
 	pickup   library.ServicePoint
@@ -54,14 +55,14 @@ type openLoan struct {
 // readFacts reads what the request is judged by.
 func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 	subjects := schemas.CheckOutSubjects{UserID: w.record.RequesterID, ItemID: w.record.ItemID}
-	if w.record.ItemID == "" && w.record.RequestType == page {
-		free, _, err := fault.Found(s.Library.FreeCopy(ctx, w.record.InstanceID))
-		if err != nil {
-			return facts{}, err
-		}
-		subjects.ItemID = free.ID
-	}
 	var f facts
+	var err error
+	if f.title, err = s.readTitle(ctx, w); err != nil {
+		return facts{}, err
+	}
+	if w.isOfAnyCopy() {
+		subjects.ItemID = f.title.chosen.ID
+	}
 	if err := f.records.ReadSubjects(ctx, s.Library, subjects); err != nil {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +23,8 @@ type fakeLibrary struct {
 	*librarytest.Records
 	free     *library.Item  // a copy on the shelf
 	copies   []library.Item // of the title
-	of       string         // the instance of the holdings
+	loans    []library.OpenLoan
+	of       string // the instance of the holdings
 	pickup   bool
 	proxied  []library.ProxyRelation
 	loan     string            // JSON of the book's open loan; "" for none
@@ -51,7 +53,10 @@ func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubje
 		seen.User, seen.ManualBlocks, seen.AutomatedBlocks.Blocks = &l.Patron, l.Manual, l.Automated
 	}
 	item := l.Book
+	at := slices.IndexFunc(l.copies, func(i library.Item) bool { return i.ID == subjects.ItemID })
 	switch {
+	case at >= 0:
+		item = l.copies[at]
 	case l.free != nil && subjects.ItemID == l.free.ID:
 		item = *l.free
 	case subjects.ItemID != item.ID:
@@ -98,14 +103,15 @@ func (l *fakeLibrary) PickupPoints(context.Context) ([]library.ServicePoint, err
 
 // TitleItems implements requests.Library.
 func (l *fakeLibrary) TitleItems(context.Context, string) ([]library.Item, error) {
+	if l.free != nil {
+		return append([]library.Item{l.Book, *l.free}, l.copies...), nil
+	}
 	return l.copies, nil
 }
 
-func (l *fakeLibrary) FreeCopy(context.Context, string) (library.Item, error) {
-	if l.free == nil {
-		return library.Item{}, errNone
-	}
-	return *l.free, nil
+// OpenLoans implements requests.Library.
+func (l *fakeLibrary) OpenLoans(context.Context, []string) ([]library.OpenLoan, error) {
+	return l.loans, nil
 }
 
 func (l *fakeLibrary) OpenLoan(context.Context, string) (json.RawMessage, error) {
@@ -124,7 +130,11 @@ func (l *fakeLibrary) Request(_ context.Context, id string) (json.RawMessage, er
 
 // User implements requests.Library. Ben borrows the book.
 func (l *fakeLibrary) User(_ context.Context, id string) (library.User, error) {
-	if id != benID {
+	switch id {
+	case l.Patron.ID:
+		return l.Patron, nil
+	case benID:
+	default:
 		return library.User{}, errNone
 	}
 	return library.User{ID: benID, Barcode: "ben", PatronGroup: librarytest.AdultsID}, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
 )
 
@@ -26,8 +27,12 @@ func listStatuses(requestType string) []string {
 
 // judge returns everything that is wrong, in FOLIO's order.
 func (w wish) judge(ctx context.Context, f facts, now time.Time) fault.List {
+	of := w.judgeTitle(f)
+	if len(of) == 0 {
+		of = append(w.judgeItem(f), w.judgePolicy(f)...)
+	}
 	return slices.Concat(w.judgeProxy(f, now), w.judgePickup(f), w.judgeUser(f, now), w.record.RefuseRepeated(f.records.Queue.Requests, f.records.Queue.TitleLevel),
-		w.judgeBlocks(ctx, f, now), w.judgeItem(f), w.judgePolicy(f))
+		w.judgeBlocks(ctx, f, now), of)
 }
 
 // judgeProxy refuses a proxy who may not act for the patron.
@@ -98,13 +103,21 @@ func (w wish) judgePolicy(f facts) fault.List {
 	case !f.records.ItemFound:
 		return nil
 	case !slices.Contains(listStatuses(kind), f.records.Copy.Item.Status.Name), asked && !f.policy.AllowsType(kind):
-		return fault.List{fault.Refusal("REQUEST_NOT_ALLOWED_FOR_PATRON_ITEM_COMBINATION",
-			fmt.Sprintf("%s requests are not allowed for this patron and item combination", kind), newParameter("requestType", kind))}
+		return fault.List{newNotAllowed(kind)}
 	case asked && f.pickable && w.record.FulfillmentPreference == holdShelf && !f.policy.AllowsServicePoint(kind, f.pickup.ID):
-		return fault.List{fault.Refusal("REQUEST_PICKUP_SERVICE_POINT_IS_NOT_ALLOWED", "One or more Pickup locations are no longer available",
-			newParameter("pickupServicePointId", f.pickup.ID), newParameter("requestType", kind), newParameter("requestPolicyId", f.policy.ID))}
+		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, f.policy)}
 	}
 	return nil
+}
+
+func newNotAllowed(kind string) fault.Detail {
+	return fault.Refusal("REQUEST_NOT_ALLOWED_FOR_PATRON_ITEM_COMBINATION",
+		fmt.Sprintf("%s requests are not allowed for this patron and item combination", kind), newParameter("requestType", kind))
+}
+
+func newPlaceNotAllowed(pickupID, kind string, p policy.RequestPolicy) fault.Detail {
+	return fault.Refusal("REQUEST_PICKUP_SERVICE_POINT_IS_NOT_ALLOWED", "One or more Pickup locations are no longer available",
+		newParameter("pickupServicePointId", pickupID), newParameter("requestType", kind), newParameter("requestPolicyId", p.ID))
 }
 
 func (w wish) judgePickup(f facts) fault.List {

@@ -28,8 +28,8 @@ type Library interface {
 	PickupPoints(ctx context.Context) ([]library.ServicePoint, error)
 	// TitleItems returns all items of the instance.
 	TitleItems(ctx context.Context, instanceID string) ([]library.Item, error)
-	// FreeCopy returns an item of the instance that is Available.
-	FreeCopy(ctx context.Context, instanceID string) (library.Item, error)
+	// OpenLoans returns the open loans of items.
+	OpenLoans(ctx context.Context, itemIDs []string) ([]library.OpenLoan, error)
 	// OpenLoan returns the item's open loan.
 	OpenLoan(ctx context.Context, itemID string) (json.RawMessage, error)
 	// Request returns a stored request.
@@ -61,7 +61,8 @@ type Service struct {
 
 // Create places the request in the body of POST /circulation/requests and returns it as stored:
 // open, not yet filled, at the end of its queue. A page of an available item makes it Paged. A page
-// for a title takes any available copy. A recall changes the due date of the item's loan.
+// for a title takes an available copy, and a recall the lent one that is recalled least and due
+// first. A recall changes the due date of the item's loan.
 //
 // A body with the id of a stored request is a repeat, whose answer was lost: it returns that
 // request, as it is by now.

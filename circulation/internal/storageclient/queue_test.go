@@ -2,7 +2,6 @@ package storageclient
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -50,42 +49,6 @@ func TestClient_Place(t *testing.T) {
 }
 
 // A title may have more holdings than one query names.
-func TestClient_FreeCopySearchesAllShelves(t *testing.T) {
-	t.Parallel()
-	const shelves = batch + 1
-	for name, freeOn := range map[string]int{"on the first shelf": 0, "on the last": shelves - 1, "on none": -1} {
-		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
-			query := r.URL.Query().Get("query")
-			switch {
-			case r.URL.Path == "/holdings-storage/holdings" && query == `instanceId=="`+someID+`"`:
-				all := make([]string, shelves)
-				for i := range all {
-					all[i] = fmt.Sprintf(`{"id":"h%d"}`, i)
-				}
-				answer(w, 200, "", `{"holdingsRecords":[`+strings.Join(all, ",")+`]}`)
-			case r.URL.Path == "/item-storage/items" && strings.HasPrefix(query, `status.name=="Available" and holdingsRecordId==(`):
-				found := ""
-				if strings.Contains(query, fmt.Sprintf(`"h%d"`, freeOn)) {
-					found = `{"id":"copy","_version":2}`
-				}
-				answer(w, 200, "", `{"items":[`+found+`]}`)
-			default:
-				t.Errorf("asked %s for %s", r.URL.Path, query)
-			}
-		})
-		item, err := c.FreeCopy(inTenant(t, "diku"), someID)
-		if freeOn < 0 {
-			if !fault.Is(err, fault.NotFound) {
-				t.Errorf("%s: got %+v, %v, want none", name, item, err)
-			}
-			continue
-		}
-		if err != nil || item.ID != "copy" || item.Version != 2 {
-			t.Errorf("%s: got %+v, %v", name, item, err)
-		}
-	}
-}
-
 func TestClient_TitleItems(t *testing.T) {
 	t.Parallel()
 	const shelves = batch + 1

@@ -9,7 +9,6 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
-	"checkoutlock/schemas/fault"
 )
 
 var requests = collection{path: "/request-storage/requests", key: "requests"}
@@ -19,21 +18,6 @@ func (c *Client) Place(ctx context.Context, p schemas.Placement) (schemas.Placed
 	r := send("placing the request", http.MethodPost, "/request-storage/placements", p, http.StatusCreated)
 	placed, err := call(ctx, c, r, "request", func(placed schemas.PlacedRequest) bool { return len(placed.Request) > 0 })
 	return placed, c.noteQueueChange(ctx, err)
-}
-
-// FreeCopy implements requests.Library.
-func (c *Client) FreeCopy(ctx context.Context, instanceID string) (library.Item, error) {
-	shelves, err := c.listShelves(ctx, instanceID)
-	if err != nil {
-		return library.Item{}, err
-	}
-	for some := range slices.Chunk(shelves, batch) {
-		item, err := findRecord[library.Item](ctx, c, items, equals("status.name", "Available")+" and "+anyOf("holdingsRecordId", some))
-		if !fault.Is(err, fault.NotFound) {
-			return item, err
-		}
-	}
-	return library.Item{}, fault.New(fault.NotFound, "No copy is available")
 }
 
 // TitleItems implements requests.Library.

@@ -1,0 +1,150 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
+)
+
+// titleFacts are what a new request for any copy is judged by; zero for a request of an item.
+type titleFacts struct {
+	read     bool
+	copies   int
+	free     library.Item // a copy that is Available and that the policy allows to page; zero for none
+	chosen   library.Item // the copy that a page takes, or whose loan a recall shortens; zero for none
+	allowing []policy.RequestPolicy
+	owned    library.OpenLoan // a copy that the patron has; zero for none
+}
+
+// isOfAnyCopy reports whether the request names a title and no copy.
+func (w wish) isOfAnyCopy() bool {
+	return w.record.RequestLevel == forTitle && w.record.ItemID == ""
+}
+
+// readTitle reads the copies of the title, and chooses the one that the request takes (mod-circulation,
+// RequestFromRepresentationService and ItemForTlrService).
+func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err error) {
+	if !w.isOfAnyCopy() {
+		return t, nil
+	}
+	user, found, err := fault.Found(s.Library.User(ctx, w.record.RequesterID))
+	if err != nil || !found || user.PatronGroup == "" {
+		return t, err // which is refused
+	}
+	items, err := s.Library.TitleItems(ctx, w.record.InstanceID)
+	if err != nil {
+		return t, fmt.Errorf("listing the copies of the title: %w", err)
+	}
+	t.read, t.copies = true, len(items)
+	loans, err := s.Library.OpenLoans(ctx, listIDs(items))
+	if err != nil {
+		return t, fmt.Errorf("reading the loans of the title: %w", err)
+	}
+	if at := slices.IndexFunc(loans, func(l library.OpenLoan) bool { return strings.EqualFold(l.UserID, user.ID) }); at >= 0 {
+		t.owned = loans[at]
+	}
+	allowed, err := s.readAllowed(ctx, w, &t, groupItems(items, user.PatronGroup))
+	if err != nil {
+		return t, err
+	}
+	switch w.record.RequestType {
+	case page:
+		t.chosen = t.free
+	case recall:
+		t.chosen, err = s.chooseRecalled(ctx, w, allowed, loans)
+	}
+	return t, err
+}
+
+// readAllowed returns the copies for which status and policy allow the request, and notes the
+// policies and a copy that can be paged.
+func (s *Service) readAllowed(ctx context.Context, w wish, t *titleFacts, groups []alike) ([]library.Item, error) {
+	var allowed []library.Item
+	for _, some := range groups {
+		p, err := s.matchPolicy(ctx, some.criteria)
+		if err != nil {
+			return nil, err
+		}
+		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(page) {
+			t.free = some.items[at]
+		}
+		if fit := some.list(w.record.RequestType); len(fit) > 0 && p.AllowsType(w.record.RequestType) {
+			allowed, t.allowing = append(allowed, fit...), append(t.allowing, p)
+		}
+	}
+	return allowed, nil
+}
+
+// chooseRecalled returns the copy that the fewest open recalls name, of these the one that is due
+// first. A copy that is not on loan comes last.
+func (s *Service) chooseRecalled(ctx context.Context, w wish, items []library.Item, loans []library.OpenLoan) (library.Item, error) {
+	queue, err := s.Keeper.TitleQueue(ctx, w.record.InstanceID)
+	if err != nil {
+		return library.Item{}, err
+	}
+	recalls := map[string]int{}
+	for _, raw := range queue {
+		var r schemas.QueuedRequest
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return library.Item{}, fmt.Errorf("reading the stored queue: %w", err)
+		}
+		if r.RequestType == recall {
+			recalls[strings.ToLower(r.ItemID)]++
+		}
+	}
+	slices.SortStableFunc(loans, func(a, b library.OpenLoan) int {
+		if more := recalls[strings.ToLower(a.ItemID)] - recalls[strings.ToLower(b.ItemID)]; more != 0 {
+			return more
+		}
+		return a.DueDate.Compare(b.DueDate.Time)
+	})
+	for _, loan := range loans {
+		if at := slices.IndexFunc(items, func(i library.Item) bool { return strings.EqualFold(i.ID, loan.ItemID) }); at >= 0 {
+			return items[at], nil
+		}
+	}
+	if len(items) > 0 {
+		return items[0], nil
+	}
+	return library.Item{}, nil
+}
+
+func listIDs(items []library.Item) []string {
+	ids := make([]string, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	return ids
+}
+
+// judgeTitle refuses a request for any copy that no copy allows, or that the patron does not need.
+func (w wish) judgeTitle(f facts) fault.List {
+	t, kind := f.title, w.record.RequestType
+	switch {
+	case !t.read, !f.titled:
+		return nil
+	case t.owned.ItemID != "":
+		return fault.List{fault.Refusal("REQUESTER_ALREADY_HAS_LOAN_FOR_ONE_OF_INSTANCES_ITEMS", "This requester already has a loan for one of the instance's items",
+			newParameter("itemId", t.owned.ItemID), newParameter("userId", w.record.RequesterID), newParameter("loanId", t.owned.ID))}
+	case kind == page:
+		return nil // its copy is judged
+	case t.free.ID != "":
+		return fault.List{fault.Refusal("", "Hold/Recall TLR not allowed: available item found for instance",
+			newParameter("itemId", t.free.ID), newParameter("instanceId", w.record.InstanceID))}
+	case t.copies > 0 && len(t.allowing) == 0:
+		return fault.List{newNotAllowed(kind)}
+	case kind == recall && t.copies == 0:
+		return fault.List{fault.Refusal("", "Request has no loan or recallable item", newParameter("loan", ""))}
+	case kind == hold && t.copies > 0 && f.pickable && w.record.FulfillmentPreference == holdShelf &&
+		!slices.ContainsFunc(t.allowing, func(p policy.RequestPolicy) bool { return p.AllowsServicePoint(kind, f.pickup.ID) }):
+		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, t.allowing[0])}
+	}
+	return nil
+}
