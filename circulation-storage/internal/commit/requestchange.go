@@ -79,6 +79,7 @@ type ChangedQueue struct {
 	Repeated bool             // the change was committed before: nothing is written
 	Requests []records.Record // those that change
 	Items    []records.Record // those that change
+	Deleted  records.Record   // nil for none
 }
 
 // Decide judges a change. A request that is edited keeps what its queue, its item and its patron
@@ -94,7 +95,7 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenRequest) (ChangedQue
 	case seen.Request == nil:
 		return ChangedQueue{}, newNoRequest(c.RequestID)
 	case c.Delete && !isOpenRequest(seen.Request):
-		return ChangedQueue{}, nil
+		return ChangedQueue{Deleted: seen.Request}, nil
 	case !isOpenRequest(seen.Request) && c.closesAs(seen.Request):
 		return ChangedQueue{Repeated: true}, nil
 	case !isOpenRequest(seen.Request):
@@ -121,8 +122,12 @@ func (c RequestChange) Decide(ctx context.Context, seen SeenRequest) (ChangedQue
 	if err != nil {
 		return ChangedQueue{}, err
 	}
-	item, err := freeItem(ctx, seen.Now, seen.Item, rest)
-	return ChangedQueue{Requests: requests, Items: item}, err
+	changed := ChangedQueue{Requests: requests}
+	if c.Delete {
+		changed.Deleted = seen.Request
+	}
+	changed.Items, err = freeItem(ctx, seen.Now, seen.Item, rest)
+	return changed, err
 }
 
 // closesAs reports whether the closed request is what the change makes of it.

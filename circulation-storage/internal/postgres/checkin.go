@@ -64,7 +64,7 @@ func writeCheckIn(ctx context.Context, tx pgx.Tx, c commit.CheckIn, r commit.Ret
 	if r.Session != nil {
 		b.addSession(r.Session)
 	}
-	b.updateRequests(r.Requests)
+	b.updateRequests(ctx, r.Requests)
 	b.addEvent(r.Event)
 	if c.ID != uuid.Nil {
 		b.query(addCheckInSQL, []any{c.ID, c.ItemID, r.Loan.ID()})

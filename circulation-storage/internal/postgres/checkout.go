@@ -79,7 +79,7 @@ func writeCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut, l commit.L
 	}
 	b.storeRecord(insertLoanSQL, l.Loan, &result.Loan)
 	b.storeRecord(updateItemSQL, l.Item, &result.Item)
-	b.updateRequests(l.Requests)
+	b.updateRequests(ctx, l.Requests)
 	b.addSession(l.Session)
 	b.addEvent(l.Event)
 	if c.ReleaseLock && c.LockID != uuid.Nil {

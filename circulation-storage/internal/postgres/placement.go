@@ -59,6 +59,7 @@ func writePlacement(ctx context.Context, tx pgx.Tx, p commit.Placement, placed c
 		b.storeRecord(updateLoanSQL, placed.Loan)
 	}
 	b.addEvent(placed.Event)
+	b.addRequestEvents(ctx, commit.RequestCreated, placed.Request)
 	if err := b.send(ctx, tx); err != nil {
 		return schemas.PlacedRequest{}, explainWriteError("a request", err, p.Violation)
 	}

@@ -128,7 +128,7 @@ func TestCheckOut_ManyOfOneQueue(t *testing.T) {
 	}
 	wg.Wait()
 	// Events are numbered as they are written; a transaction has its number before its turn.
-	if n := l.count(`SELECT count(*) FROM (SELECT payload->>'userId' AS patron, row_number() OVER (ORDER BY id) AS place FROM {schema}.outbox) e
+	if n := l.count(`SELECT count(*) FROM (SELECT payload->>'userId' AS patron, row_number() OVER (ORDER BY id) AS place FROM {schema}.outbox WHERE event_type = 'ITEM_CHECKED_OUT') e
 		WHERE array_position($1::uuid[], patron::uuid) = place`, patrons); n != copies {
 		t.Errorf("%d of %d patrons got their copies in their turn", n, copies)
 	}

@@ -36,6 +36,7 @@ func writeChange(ctx context.Context, tx pgx.Tx, c commit.RequestChange, changed
 	}
 	if c.Delete {
 		b.query(deleteRequestSQL, []any{c.RequestID})
+		b.addRequestEvents(ctx, commit.RequestDeleted, changed.Deleted)
 	}
 	return struct{}{}, writeQueue(ctx, tx, &b, changed)
 }
@@ -68,7 +69,7 @@ func writeQueue(ctx context.Context, tx pgx.Tx, b *batch, changed commit.Changed
 	for _, item := range changed.Items {
 		b.storeRecord(updateItemSQL, item)
 	}
-	b.updateRequests(changed.Requests)
+	b.updateRequests(ctx, changed.Requests)
 	if len(b.statements) == 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,44 @@ func TestChangeRequest_BesideACheckInOfTheItem(t *testing.T) {
 		}
 		l.wantStates(queue, "Closed - Cancelled", notYet+"1")
 	}
+}
+
+// Each request that is placed, changed, deleted or closed as expired has an event, and a repeat none.
+func TestRequests_HaveEvents(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	of := l.addTitle(1)
+	r := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[0], position: 1}
+	want := func(what string, events ...string) {
+		t.Helper()
+		var got []string
+		if err := l.db.Pool().QueryRow(l.ctx(), l.sql(`SELECT coalesce(array_agg(event_type || ' ' || (payload->>'status') || ' ' || (payload->>'itemId' = $1::text) ORDER BY id), '{}')
+			FROM {schema}.outbox WHERE payload->>'patronRequestId' = $2::text`), r.item.String(), r.id.String()).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, events) {
+			t.Errorf("%s: got %q, want %q", what, got, events)
+		}
+		l.exec(`DELETE FROM {schema}.outbox`)
+	}
+	queued := l.queue(of, of.copies[0], uuid.New())
+	for range 2 {
+		if _, err := l.place(r, "Hold", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("placed", "REQUEST_CREATED Open - Not yet filled true")
+	if err := l.cancel(queued[0], false); err != nil {
+		t.Fatal(err)
+	}
+	want("moved up", "REQUEST_UPDATED Open - Not yet filled true")
+	l.expire(r, "Open - Not yet filled", -1)
+	l.expireAll(1)
+	want("expired", "REQUEST_UPDATED Closed - Unfilled true")
+	if err := l.changeRequest(r, `,"delete":true`, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	want("deleted", "REQUEST_DELETED Closed - Unfilled true")
 }
 
 // A change that is sent again changes nothing, also after others changed the request.
