@@ -117,31 +117,26 @@ func measureCheckOuts(ctx context.Context, b *bench) error {
 		}
 	}
 	rows := [][]string{{"clients", "lock", "what", "check-outs/s", "of base", "p50", "p99"}}
-	p50 := map[string]time.Duration{}
-	for _, on := range []bool{false, true} {
-		for _, d := range desks {
-			if err := d.turn(ctx, on); err != nil {
-				return err
-			}
-		}
-		for _, clients := range []int{1, 8, 32} {
-			all, err := compareDesks(ctx, b, desks, clients)
-			if err != nil {
-				return err
-			}
-			for i, d := range desks {
-				p50[fmt.Sprint(d.build.name, clients, on)] = median(all[i], readP50)
+	all, err := compareDesks(ctx, b, desks)
+	if err != nil {
+		return err
+	}
+	for _, on := range switches {
+		for _, clients := range crowds {
+			of := func(d *desk) []figures { return all[visit{d, on, clients}] }
+			base := median(of(desks[len(desks)-1]), readRate)
+			for _, d := range desks {
+				rate := median(of(d), readRate)
 				rows = append(rows, []string{
-					strconv.Itoa(clients), formatSwitch(on), d.build.name, fmt.Sprintf("%.0f", median(all[i], readRate)),
-					formatRatio(median(all[i], readRate), median(all[len(all)-1], readRate)),
-					formatMillis(median(all[i], readP50)), formatMillis(median(all[i], readP99)),
+					strconv.Itoa(clients), formatSwitch(on), d.build.name, fmt.Sprintf("%.0f", rate), formatRatio(rate, base),
+					formatMillis(median(of(d), readP50)), formatMillis(median(of(d), readP99)),
 				})
 			}
 		}
 	}
 	b.report.table(rows)
 	for _, d := range desks {
-		off, on := p50[fmt.Sprint(d.build.name, 1, false)], p50[fmt.Sprint(d.build.name, 1, true)]
+		off, on := median(all[visit{d, false, 1}], readP50), median(all[visit{d, true, 1}], readP50)
 		b.report.note("The lock's share of a check-out (%s, p50 at 1 client): %.0f %%.", d.build.name, 100*(1-float64(off)/float64(on)))
 	}
 	var errs []error
@@ -151,15 +146,38 @@ func measureCheckOuts(ctx context.Context, b *bench) error {
 	return errors.Join(errs...)
 }
 
-func compareDesks(ctx context.Context, b *bench, desks []*desk, clients int) ([][]figures, error) {
-	all := make([][]figures, len(desks))
+var (
+	switches = []bool{false, true}
+	crowds   = []int{1, 8, 32}
+)
+
+// visit is a part of the comparison: a number of clients at a desk, with the lock off or on.
+type visit struct {
+	desk    *desk
+	on      bool
+	clients int
+}
+
+// compareDesks repeats all visits in turn, so that they meet the machine in the same state.
+func compareDesks(ctx context.Context, b *bench, desks []*desk) (map[visit][]figures, error) {
+	all := map[visit][]figures{}
 	for range b.repetitions {
-		for i, d := range desks {
-			f, err := d.drive(ctx, b, clients)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", d.build.name, err)
+		for _, on := range switches {
+			for _, d := range desks {
+				if err := d.turn(ctx, on); err != nil {
+					return nil, err
+				}
 			}
-			all[i] = append(all[i], f)
+			for _, clients := range crowds {
+				for _, d := range desks {
+					f, err := d.drive(ctx, b, clients)
+					if err != nil {
+						return nil, fmt.Errorf("%s: %w", d.build.name, err)
+					}
+					v := visit{d, on, clients}
+					all[v] = append(all[v], f)
+				}
+			}
 		}
 	}
 	return all, nil

@@ -28,8 +28,7 @@ var rest = []string{
 	`*What newer promises cost.* The trigger of the loan history takes 5 % of PostgreSQL's CPU and 3.4 % of a check-out's; most of it writes the row. ` +
 		`Three limits of the patron's group cost nothing that can be measured (0.99 x).`,
 
-	`*The lock's share of a check-out (wanted: 20 %).* It is one HTTP request and one INSERT, and in the commit the fence, the recount and the DELETE. ` +
-		`It is 13 % of the p50 if check-outs with and without the lock alternate. The table measures them half a minute apart, so it says 13 to 22 %.`,
+	`*The lock's share of a check-out (wanted: 20 %).* It is one HTTP request and one INSERT, and in the commit the fence, the recount and the DELETE.`,
 }
 
 // dropped are the optimisations that went out again: they gain less than 3 %, or cost more elsewhere.
