@@ -137,7 +137,7 @@ func TestGuard_ChecksThePassword(t *testing.T) {
 			}
 			wantChallenge := ""
 			if tt.status == http.StatusUnauthorized {
-				wantChallenge = `Basic realm="Check-out lock", charset="UTF-8"`
+				wantChallenge = `Basic realm="Staff", charset="UTF-8"`
 				if got.Header().Get(fault.Header) != string(fault.Unauthorized) {
 					t.Errorf("the code is %q", got.Header().Get(fault.Header))
 				}

@@ -13,7 +13,7 @@ import (
 )
 
 // challenge makes a browser ask for name and password, in UTF-8 (RFC 7617, 2.1).
-const challenge = `Basic realm="Check-out lock", charset="UTF-8"`
+const challenge = `Basic realm="Staff", charset="UTF-8"`
 
 // signIn admits callers who know the password, under any name. It puts the name, the user id and
 // all permissions into the request's context.

@@ -141,7 +141,7 @@ func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
 	if err != nil {
 		return fmt.Errorf("reading again whether titles are requested: %w", err)
 	}
-	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, UserBarcode: f.User.Barcode, TitleLevel: titleLevel, ServicePointID: f.servicePointID})
+	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, UserID: f.User.ID, TitleLevel: titleLevel, ServicePointID: f.servicePointID})
 	if err == nil && seen.Item == nil {
 		err = fault.New(fault.NotFound, "No item has the id %s", id)
 	}
@@ -150,7 +150,7 @@ func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
 	}
 	f.Queue.TitleLevel = titleLevel
 	f.noteItem(seen)
-	if seen.User != nil && seen.User.ID == f.User.ID { // no other patron has the barcode by now
+	if seen.User != nil { // not deleted meanwhile
 		f.OpenLoans, f.BlockLimits = seen.OpenLoans, seen.BlockLimits
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -6,12 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"strconv"
 	"time"
 
 	"checkoutlock/config"
+	"checkoutlock/web/auth"
 )
 
 // Settings configure the front.
@@ -49,15 +49,10 @@ func (s Settings) validateAddr() error {
 	if err != nil {
 		return err
 	}
-	if s.Plaintext && !isLoopback(host) {
+	if s.Plaintext && !auth.IsLoopback(host) {
 		return config.OutOfRange("LOCKET_ADDR", strconv.Quote(s.Addr), "a loopback address such as 127.0.0.1:8891, because LOCKET_PLAINTEXT is true")
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 func (s Settings) validateTLS() error {
