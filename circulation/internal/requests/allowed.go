@@ -82,7 +82,10 @@ var requestTypes = [...]string{page, hold, recall}
 
 func (q AllowedQuestion) is(operation string) bool { return strings.EqualFold(q.Operation, operation) }
 
-// check refuses a question in FOLIO's words.
+const allowedCombinations = "Allowed are operation=create with requesterId or patronGroupId and with instanceId or itemId, " +
+	"operation=replace with requestId, and operation=move with requestId and itemId."
+
+// check refuses a question in FOLIO's words, and says which are allowed.
 func (q AllowedQuestion) check() error {
 	var wrong []string
 	for _, id := range [...]struct{ name, value string }{
@@ -95,7 +98,7 @@ func (q AllowedQuestion) check() error {
 	created := q.is(creating) && (q.RequesterID != "" || q.PatronGroupID != "") && q.RequestID == "" && (q.InstanceID == "") != (q.ItemID == "")
 	changed := q.RequestID != "" && q.RequesterID == "" && q.InstanceID == "" && (q.is(replacing) && q.ItemID == "" || q.is(moving) && q.ItemID != "")
 	if !created && !changed {
-		wrong = append(wrong, "Invalid combination of query parameters")
+		wrong = append(wrong, "Invalid combination of query parameters. "+allowedCombinations)
 	}
 	if len(wrong) > 0 {
 		return fault.New(fault.Malformed, "%s", strings.Join(wrong, " "))

@@ -106,7 +106,8 @@ func TestAllowedPoints_OfSeveralPolicies(t *testing.T) {
 
 func TestAllowedPoints_Refusals(t *testing.T) {
 	t.Parallel()
-	const combination = "Invalid combination of query parameters"
+	const combination = "Invalid combination of query parameters. Allowed are operation=create with requesterId or patronGroupId and with instanceId or itemId, " +
+		"operation=replace with requestId, and operation=move with requestId and itemId."
 	tests := map[string]struct {
 		ask  requests.AllowedQuestion
 		code fault.Code
@@ -116,7 +117,7 @@ func TestAllowedPoints_Refusals(t *testing.T) {
 		"no operation":        {ask: requests.AllowedQuestion{RequesterID: benID, ItemID: bookID}, code: fault.Malformed, says: combination},
 		"item and title":      {ask: requests.AllowedQuestion{Operation: "create", RequesterID: benID, ItemID: bookID, InstanceID: titleID}, code: fault.Malformed, says: combination},
 		"neither":             {ask: requests.AllowedQuestion{Operation: "create", RequesterID: benID}, code: fault.Malformed, says: combination},
-		"nobody":              {ask: requests.AllowedQuestion{Operation: "create", ItemID: bookID}, code: fault.Malformed, says: combination},
+		"no requester":        {ask: requests.AllowedQuestion{Operation: "create", ItemID: bookID}, code: fault.Malformed, says: combination},
 		"a move to nothing":   {ask: requests.AllowedQuestion{Operation: "move", RequestID: wishID}, code: fault.Malformed, says: combination},
 		"an edit of an item":  {ask: requests.AllowedQuestion{Operation: "replace", RequestID: wishID, ItemID: bookID}, code: fault.Malformed, says: combination},
 		"no ids":              {ask: requests.AllowedQuestion{Operation: "create", RequesterID: "ben", ItemID: "book"}, code: fault.Malformed, says: "Requester ID is not a valid UUID: ben. Item ID is not a valid UUID: book."},
