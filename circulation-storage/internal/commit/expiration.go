@@ -13,7 +13,7 @@ import (
 
 // ExpiredQueue is a queue that has expired requests.
 type ExpiredQueue struct {
-	InstanceID uuid.UUID
+	InstanceID uuid.UUID // Nil for none: then one item has the queue
 	// ItemIDs are the items that the expired requests name. Without TitleLevel it is one at most.
 	ItemIDs []uuid.UUID
 	// TitleLevel makes the requests of the instance the queue.

@@ -13,17 +13,18 @@ import (
 
 // expiredQueuesSQL finds queues with expired requests by an index of their dates, those that expired
 // first before others. It compares with now(), because an index cannot be searched by
-// clock_timestamp(). The transaction of each queue judges again. $2 are queues to pass over.
+// clock_timestamp(). The transaction of each queue judges again. $2 are queues to pass over. Without an
+// instance the item has the queue, as for other changes of requests.
 const expiredQueuesSQL = `
 WITH titles AS MATERIALIZED (
     SELECT (` + titleLevelSQL + `) AS enabled)
-SELECT r.instance_id, array_remove(array_agg(DISTINCT r.item_id), NULL), t.enabled
+SELECT r.instance_id, array_remove(array_agg(DISTINCT r.item_id), NULL), t.enabled AND r.instance_id IS NOT NULL
   FROM {schema}.request r CROSS JOIN titles t
- WHERE r.is_open AND r.instance_id IS NOT NULL
-   AND coalesce(CASE WHEN NOT t.enabled THEN r.item_id END, r.instance_id) <> ALL ($2::uuid[])
+ WHERE r.is_open AND coalesce(r.instance_id, r.item_id) IS NOT NULL
+   AND coalesce(CASE WHEN NOT t.enabled THEN r.item_id END, r.instance_id, r.item_id) <> ALL ($2::uuid[])
    AND {schema}.record_time(r.jsonb->>CASE r.status
        WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END) < now()
- GROUP BY r.instance_id, CASE WHEN NOT t.enabled THEN r.item_id END, t.enabled
+ GROUP BY r.instance_id, CASE WHEN NOT t.enabled OR r.instance_id IS NULL THEN r.item_id END, t.enabled
  ORDER BY min({schema}.record_time(r.jsonb->>CASE r.status
        WHEN 'Open - Awaiting pickup' THEN 'holdShelfExpirationDate' ELSE 'requestExpirationDate' END))
  LIMIT $1::bigint`

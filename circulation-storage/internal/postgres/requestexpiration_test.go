@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,33 @@ func TestExpireRequests(t *testing.T) {
 			}
 			l.expireAll(0)
 			l.wantStates(queue, "Closed - Pickup expired", notYet+"1", "Closed - Unfilled", notYet+"2")
+		})
+	}
+}
+
+// Requests that name no instance are the queue of their item, whatever the setting for titles is.
+func TestExpireRequests_WithoutAnInstance(t *testing.T) {
+	t.Parallel()
+	for name, titles := range map[string]bool{"item level": false, "title level": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			l.setTitles(titles)
+			of, last := l.addTitle(2), l.addTitle(1)
+			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+			other := l.queue(of, of.copies[1], uuid.New(), uuid.New())
+			titled := l.queue(last, last.copies[0], uuid.New())
+			for _, r := range []request{queue[0], other[0], titled[0]} {
+				l.expire(r, "Open - Not yet filled", -1)
+			}
+			for _, r := range slices.Concat(queue, other) {
+				l.exec(`UPDATE {schema}.request SET jsonb = jsonb - 'instanceId' WHERE id = $1`, r.id)
+			}
+			l.expireAll(3)
+			l.wantStates(queue, "Closed - Unfilled", notYet+"1")
+			l.wantStates(other, "Closed - Unfilled", notYet+"1")
+			l.wantStates(titled, "Closed - Unfilled")
+			l.expireAll(0)
 		})
 	}
 }
