@@ -102,7 +102,7 @@ func (a *App) Run(ctx context.Context) error {
 }
 
 func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.Route {
-	commits := postgres.NewCommitStore(db)
+	commits := newCommitStore(db, m)
 	records := postgres.NewRecordStore(db, m.unfenced.Inc)
 	rules := postgres.NewRulesStore(db)
 	return slices.Concat(
@@ -120,6 +120,10 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db)),
 		httpapi.HistoryRoutes(postgres.NewHistoryStore(db)),
 	)
+}
+
+func newCommitStore(db *postgres.DB, m *metrics) commit.RequestStore {
+	return commit.CountRequests(postgres.NewCommitStore(db), m)
 }
 
 // countHeld counts the live locks of all served tenants.
@@ -163,7 +167,7 @@ func sweptRows(db *postgres.DB, cfg Config, m *metrics) []sweep.Rows {
 		},
 		{
 			Name:   "expired requests",
-			Delete: postgres.NewCommitStore(db).ExpireRequests,
+			Delete: newCommitStore(db, m).ExpireRequests,
 		},
 		{
 			Name:   "check-ins and changes a day old",

@@ -68,6 +68,9 @@ func TestSweptRows(t *testing.T) {
 			t.Errorf("%s: %s is %g, want 3", rows.Name, tt.counter, got)
 		}
 	}
+	if got := counterValue(t, reg, "requests_expired_total"); got != 1 {
+		t.Errorf("requests_expired_total is %g, want 1", got)
+	}
 	for name := range tests {
 		t.Errorf("%s are not swept", name)
 	}

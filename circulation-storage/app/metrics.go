@@ -26,6 +26,7 @@ type metrics struct {
 	unfenced   prometheus.Counter
 	forgotten  prometheus.Counter
 	aged       prometheus.Counter
+	expired    prometheus.Counter
 	tenants    *prometheus.GaugeVec
 }
 
@@ -46,7 +47,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		released: counter("checkout_lock_releases_total", "Live locks released by their holders."),
 		swept:    counter("checkout_lock_swept_total", "Locks deleted long after they were outdated."),
 		commits: register.NewCounterVec(prometheus.CounterOpts{
-			Name: "checkout_commits_total", Help: "Commits of check-outs and check-ins, by outcome; the fence refuses with lock_lost.",
+			Name: "checkout_commits_total", Help: "Commits of check-outs, check-ins and requests, by outcome; the fence refuses with lock_lost.",
 		}, []string{"kind", "outcome"}),
 		commitTime: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "checkout_commit_duration_seconds", Help: "Time for one commit, refused ones too.",
@@ -55,6 +56,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		unfenced:  counter("loans_unfenced_total", "Open loans written past the fence: through the plain loan endpoints, or recorded by staff."),
 		forgotten: counter("idempotency_keys_swept_total", "Idempotency-Keys of check-outs deleted a day after their use."),
 		aged:      counter("checkout_history_swept_total", "Past check-outs deleted because they were older than HISTORY_RETENTION."),
+		expired:   counter("requests_expired_total", "Open requests that were closed because they had expired."),
 		tenants: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "storage_tenants", Help: "Installed tenants by the state of their schema; only current ones are served.",
 		}, []string{"state"}),
@@ -65,6 +67,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	for _, o := range commit.Outcomes() {
 		m.commits.WithLabelValues("check-out", string(o))
+		for _, kind := range commit.Kinds() {
+			m.commits.WithLabelValues(string(kind), string(o))
+		}
 	}
 	return m
 }
@@ -98,6 +103,14 @@ func (m *metrics) LentUnfenced() { m.unfenced.Inc() }
 func (m *metrics) CheckedIn(o commit.Outcome, took time.Duration) {
 	m.observeCommit("check-in", o, took)
 }
+
+// RequestsChanged implements commit.RequestObserver.
+func (m *metrics) RequestsChanged(kind commit.Kind, o commit.Outcome, took time.Duration) {
+	m.observeCommit(string(kind), o, took)
+}
+
+// RequestsExpired implements commit.RequestObserver.
+func (m *metrics) RequestsExpired(n int) { m.expired.Add(float64(n)) }
 
 func (m *metrics) observeCommit(kind string, o commit.Outcome, took time.Duration) {
 	m.commits.WithLabelValues(kind, string(o)).Inc()

@@ -154,4 +154,5 @@ func outcomeOf(o Outcome, err error) Outcome {
 var refusals = map[fault.Code]Outcome{
 	fault.LockLost: LockLost, fault.ClaimLost: ClaimLost, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
 	fault.RequestChanged: RequestChanged, fault.LimitReached: LimitReached, fault.Invalid: Refused, fault.Malformed: Refused,
+	fault.NotFound: Refused,
 }
