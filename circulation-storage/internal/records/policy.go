@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"checkoutlock/schemas"
@@ -16,9 +17,37 @@ func RequestPolicy() Type {
 	return Type{
 		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
 		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
-		Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
-		Unique:  uniqueFields("request_policy", "name"),
+		Prepare:    prepareRequestPolicy,
+		Indexes:    newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
+		Unique:     uniqueFields("request_policy", "name"),
+		References: []Reference{newLinks("request_policy", "allowedServicePoints", "service_point")},
 	}
+}
+
+// prepareRequestPolicy refuses a service point that does not exist or is no pickup location, with
+// mod-circulation-storage's code and text. It reads them in the order of their ids, because it locks
+// each.
+func prepareRequestPolicy(ctx context.Context, r Reader, w Write) error {
+	var ids []string
+	for _, requestType := range []string{"Hold", "Page", "Recall"} {
+		list, _ := w.Record.Object("allowedServicePoints")[requestType].([]any)
+		for _, v := range list {
+			id, _ := v.(string)
+			ids = append(ids, strings.ToLower(id))
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		point, err := r.Read(ctx, ServicePoint().Table, id)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		if point["pickupLocation"] != true {
+			return fault.Validation(fault.Refusal("INVALID_ALLOWED_SERVICE_POINT", "One or more Pickup locations are no longer available",
+				fault.Param("allowedServicePoints", id)))
+		}
+	}
+	return nil
 }
 
 // PatronNoticePolicy says which notices patrons get (mod-circulation-storage).

@@ -77,6 +77,32 @@ func TestFixedDueDateSchedule_RefusesContradictingDates(t *testing.T) {
 	}
 }
 
+func TestRequestPolicy_AllowsPickupLocationsOnly(t *testing.T) {
+	t.Parallel()
+	points := shelf{
+		"service_point/" + idA: {"pickupLocation": true}, "service_point/" + idB: {"pickupLocation": false}, "service_point/" + idC: {},
+	}
+	const no = "One or more Pickup locations are no longer available | allowedServicePoints="
+	tests := []struct{ name, allowed, want string }{
+		{"none", `{}`, ""},
+		{"no list", `{"Hold":[]}`, ""},
+		{"a pickup location, twice", `{"Hold":["idA"],"Page":["idA"],"Recall":["` + strings.ToUpper(idA) + `"]}`, ""},
+		{"no pickup location", `{"Hold":["idA"],"Recall":["idA","idB"]}`, no + idB},
+		{"one that does not say", `{"Page":["idC"]}`, no + idC},
+		{"a missing one", `{"Hold":["idD"]}`, no + idD},
+		{"a list that does not count", `{"Wish":["idD"]}`, ""},
+	}
+	for _, tc := range tests {
+		_, err := complete(t, records.RequestPolicy(), points, `{"name":"n","allowedServicePoints":`+tc.allowed+`}`, "")
+		if got := refused(t, err); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Details[0].Code != "INVALID_ALLOWED_SERVICE_POINT" {
+			t.Errorf("%s: got the code %q", tc.name, f.Details[0].Code)
+		}
+	}
+}
+
 func TestLoanPolicy_RefusesWhatFOLIORefuses(t *testing.T) {
 	t.Parallel()
 	const (
