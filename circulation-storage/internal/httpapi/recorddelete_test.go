@@ -114,8 +114,8 @@ func TestRecordRoutes_DeskRecords(t *testing.T) {
 	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons/"+reasonID, ""), http.StatusUnprocessableEntity, named)
 	wantRefusal(t, a.do(http.MethodDelete, "/cancellation-reason-storage/cancellation-reasons?query=cql.allRecords=1", ""), http.StatusUnprocessableEntity, named)
 	for _, step := range []struct{ by, remove string }{
-		{by: "The request " + requestID + " names it in deliveryAddressTypeId.", remove: "/request-storage/requests/" + requestID},
 		{by: "The user " + userID + " names it in personal.addresses.", remove: "/users/" + userID},
+		{by: "The request " + requestID + " names it in deliveryAddressTypeId.", remove: "/request-storage/requests/" + requestID},
 	} {
 		wantRefusal(t, a.do(http.MethodDelete, "/addresstypes/"+addressTypeID, ""), http.StatusUnprocessableEntity, step.by)
 		a.must(t, http.MethodDelete, step.remove, "", http.StatusNoContent)
