@@ -165,11 +165,16 @@ func (s *Service) findItems(ctx context.Context, q AllowedQuestion) ([]library.I
 	return items, nil
 }
 
-// allowWithoutItems answers for a title without copies, for which only a hold can be placed.
+// allowWithoutItems answers for a title without copies. Only a hold can be placed, unless holds ask
+// the policies, because there is no copy for which one could be chosen.
 func (s *Service) allowWithoutItems(ctx context.Context, q AllowedQuestion, points []library.ServicePoint) (map[string][]AllowedPoint, error) {
 	allowed := map[string][]AllowedPoint{}
 	titles, err := s.Library.TitleLevelRequests(ctx)
-	if titles && q.is(creating) && len(points) > 0 {
+	if err != nil || !titles || !q.is(creating) || len(points) == 0 {
+		return allowed, err
+	}
+	obeys, err := s.Library.TitleHoldsObeyRules(ctx)
+	if !obeys {
 		allowed[hold] = sortPoints(choosePoints(policy.RequestPolicy{}, hold, points))
 	}
 	return allowed, err

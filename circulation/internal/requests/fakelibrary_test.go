@@ -29,6 +29,7 @@ type fakeLibrary struct {
 	proxied  []library.ProxyRelation
 	loan     string            // JSON of the book's open loan; "" for none
 	stored   string            // JSON of the request with the id wishID; "" for none
+	obeys    bool              // holds of titles ask the request policies
 	allowed  string            // JSON of the request policy; "" for none
 	policies map[string]string // JSON of request policies by id, in place of allowed
 
@@ -100,6 +101,9 @@ func (l *fakeLibrary) PickupPoints(context.Context) ([]library.ServicePoint, err
 	}
 	return []library.ServicePoint{{ID: otherID, Name: "Shelf"}, {ID: deskID, Name: "Desk"}}, nil
 }
+
+// TitleHoldsObeyRules implements requests.Library.
+func (l *fakeLibrary) TitleHoldsObeyRules(context.Context) (bool, error) { return l.obeys, nil }
 
 // TitleItems implements requests.Library.
 func (l *fakeLibrary) TitleItems(context.Context, string) ([]library.Item, error) {

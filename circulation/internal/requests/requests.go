@@ -40,6 +40,9 @@ type Library interface {
 	// These may be two seconds old.
 	RequestPolicy(ctx context.Context, id string) (policy.RequestPolicy, error)
 	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
+	// TitleHoldsObeyRules reports whether holds of titles ask the request policies
+	// (tlrHoldShouldFollowCirculationRules). Without the setting they ask none.
+	TitleHoldsObeyRules(ctx context.Context) (bool, error)
 }
 
 // Placer puts a request at the end of its queue and changes item and loan with it, wholly or not at

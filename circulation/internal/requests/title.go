@@ -21,6 +21,7 @@ type titleFacts struct {
 	chosen   library.Item // the copy that a page takes, or whose loan a recall shortens; zero for none
 	allowing []policy.RequestPolicy
 	owned    library.OpenLoan // a copy that the patron has; zero for none
+	obeys    bool             // holds of titles ask the policies
 }
 
 // isOfAnyCopy reports whether the request names a title and no copy.
@@ -49,6 +50,9 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 	}
 	if at := slices.IndexFunc(loans, func(l library.OpenLoan) bool { return strings.EqualFold(l.UserID, user.ID) }); at >= 0 {
 		t.owned = loans[at]
+	}
+	if t.obeys, err = s.Library.TitleHoldsObeyRules(ctx); err != nil {
+		return t, err
 	}
 	allowed, err := s.readAllowed(ctx, w, &t, groupItems(items, user.PatronGroup))
 	if err != nil {
@@ -125,6 +129,7 @@ func listIDs(items []library.Item) []string {
 }
 
 // judgeTitle refuses a request for any copy that no copy allows, or that the patron does not need.
+// Holds ask the policies only if the tenant's setting says so, as in FOLIO.
 func (w wish) judgeTitle(f facts) fault.List {
 	t, kind := f.title, w.record.RequestType
 	switch {
@@ -138,11 +143,14 @@ func (w wish) judgeTitle(f facts) fault.List {
 	case t.free.ID != "":
 		return fault.List{fault.Refusal("", "Hold/Recall TLR not allowed: available item found for instance",
 			newParameter("itemId", t.free.ID), newParameter("instanceId", w.record.InstanceID))}
-	case t.copies > 0 && len(t.allowing) == 0:
-		return fault.List{newNotAllowed(kind)}
 	case kind == recall && t.copies == 0:
 		return fault.List{fault.Refusal("", "Request has no loan or recallable item", newParameter("loan", ""))}
-	case kind == hold && t.copies > 0 && f.pickable && w.record.FulfillmentPreference == holdShelf &&
+	case kind == recall && len(t.allowing) == 0:
+		return fault.List{newNotAllowed(kind)}
+	case kind == hold && t.obeys && len(t.allowing) == 0:
+		return fault.List{fault.Refusal("REQUEST_NOT_ALLOWED_FOR_PATRON_TITLE_COMBINATION", "Hold requests are not allowed for this patron and title combination",
+			newParameter("requesterId", w.record.RequesterID), newParameter("instanceId", w.record.InstanceID))}
+	case kind == hold && t.obeys && f.pickable && w.record.FulfillmentPreference == holdShelf &&
 		!slices.ContainsFunc(t.allowing, func(p policy.RequestPolicy) bool { return p.AllowsServicePoint(kind, f.pickup.ID) }):
 		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, t.allowing[0])}
 	}

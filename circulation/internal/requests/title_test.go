@@ -53,9 +53,14 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 		"recall, not by policy":       {kind: "Recall", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Hold"]}` }, says: "Recall requests are not allowed for this patron and item combination"},
 		"hold":                        {kind: "Hold"},
 		"hold, no copies":             {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies, l.loans = nil, nil }},
-		"hold, not by policy":         {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Recall"]}` }, says: "Hold requests are not allowed for this patron and item combination"},
+		"hold, policies not asked":    {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Recall"]}` }},
+		"hold, not by policy": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
+			l.obeys, l.allowed = true, `{"id":"p","requestTypes":["Recall"]}`
+		}, says: "Hold requests are not allowed for this patron and title combination"},
+		"hold, no copy to ask a policy for": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.obeys, l.copies, l.loans = true, nil, nil },
+			says: "Hold requests are not allowed for this patron and title combination"},
 		"hold, not at this place": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
-			l.allowed = `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":[]}}`
+			l.obeys, l.allowed = true, `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":[]}}`
 		}, says: "One or more Pickup locations are no longer available"},
 		"hold, a copy is available":        {kind: "Hold", change: available, says: "Hold/Recall TLR not allowed: available item found for instance"},
 		"recall, a copy is available":      {kind: "Recall", change: available, says: "Hold/Recall TLR not allowed: available item found for instance"},

@@ -77,6 +77,18 @@ func TestClient_TitleLevelRequests(t *testing.T) {
 	}
 }
 
+func TestClient_TitleHoldsObeyRules(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{`{}`: false, `{"tlrHoldShouldFollowCirculationRules":true}`: true, `{"tlrHoldShouldFollowCirculationRules":"yes"}`: false} {
+		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, 200, "", `{"circulationSettings":[{"value":`+value+`}]}`)
+		})
+		if got, err := c.TitleHoldsObeyRules(inTenant(t, "diku")); got != want || err != nil {
+			t.Errorf("%s: got %v, %v", value, got, err)
+		}
+	}
+}
+
 func TestClient_KeepsTheTitleLevelSetting(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

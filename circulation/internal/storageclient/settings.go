@@ -88,32 +88,47 @@ func (c *Client) PutRules(ctx context.Context, text string) error {
 // or with a setting without a value, has them switched off. A value other than true
 // and false is a fault of stored configuration.
 func (c *Client) TitleLevelRequests(ctx context.Context) (bool, error) {
-	on, err := getCached(ctx, c, titleLevelPath, func(ctx context.Context, _ any) (bool, error) {
+	s, err := c.titleSettings(ctx)
+	return s.On, err
+}
+
+// TitleHoldsObeyRules implements requests.Library.
+func (c *Client) TitleHoldsObeyRules(ctx context.Context) (bool, error) {
+	s, err := c.titleSettings(ctx)
+	return s.HoldsObeyRules == true, err
+}
+
+// titleSettings is the value of the setting for requests of titles.
+type titleSettings struct {
+	On             bool `json:"titleLevelRequestsFeatureEnabled"`
+	HoldsObeyRules any  `json:"tlrHoldShouldFollowCirculationRules"` // no check-out fails for what it is
+}
+
+func (c *Client) titleSettings(ctx context.Context) (titleSettings, error) {
+	s, err := getCached(ctx, c, titleLevelPath, func(ctx context.Context, _ any) (titleSettings, error) {
 		type setting struct {
 			Value json.RawMessage `json:"value"`
 		}
 		stored, err := findRecord[setting](ctx, c, circulationSettings, equals("name", titleLevelSetting))
 		if fault.Is(err, fault.NotFound) {
-			return false, nil
+			return titleSettings{}, nil
 		}
 		if err != nil {
-			return false, err
+			return titleSettings{}, err
 		}
-		return parseTitleLevel(stored.Value)
+		return parseTitleSettings(stored.Value)
 	})
 	if err != nil {
-		return false, fmt.Errorf("reading whether titles are requested: %w", err)
+		return titleSettings{}, fmt.Errorf("reading whether titles are requested: %w", err)
 	}
-	return on, nil
+	return s, nil
 }
 
-func parseTitleLevel(value json.RawMessage) (bool, error) {
-	var v struct {
-		On bool `json:"titleLevelRequestsFeatureEnabled"`
-	}
-	if err := json.Unmarshal(value, &v); err != nil {
-		return false, fault.Wrap(err, fault.Internal,
+func parseTitleSettings(value json.RawMessage) (titleSettings, error) {
+	var s titleSettings
+	if err := json.Unmarshal(value, &s); err != nil {
+		return titleSettings{}, fault.Wrap(err, fault.Internal,
 			"The circulation setting %s cannot be read: titleLevelRequestsFeatureEnabled in its value must be true or false", titleLevelSetting)
 	}
-	return v.On, nil
+	return s, nil
 }
