@@ -57,8 +57,9 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 		"hold, not by policy": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
 			l.obeys, l.allowed = true, `{"id":"p","requestTypes":["Recall"]}`
 		}, says: "Hold requests are not allowed for this patron and title combination"},
-		"hold, no copy to ask a policy for": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.obeys, l.copies, l.loans = true, nil, nil },
-			says: "Hold requests are not allowed for this patron and title combination"},
+		"hold, no copy to ask a policy for": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
+			l.obeys, l.copies, l.loans = true, nil, nil
+		}, says: "Hold requests are not allowed for this patron and title combination"},
 		"hold, not at this place": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
 			l.obeys, l.allowed = true, `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":[]}}`
 		}, says: "One or more Pickup locations are no longer available"},
