@@ -32,6 +32,7 @@ type Changer interface {
 // Library is what loans are judged by.
 type Library interface {
 	library.Records
+	library.LoanPolicies
 	Loan(ctx context.Context, id string) (json.RawMessage, error)
 	// ServicePoint may be two seconds old.
 	ServicePoint(ctx context.Context, id string) (library.ServicePoint, error)
@@ -47,7 +48,7 @@ type Service struct {
 	// set. Faults: LoanChanged if the loan is no longer the item's open one; those of a check-in.
 	Close func(ctx context.Context, c schemas.CheckIn) error
 	Log   *slog.Logger
-	// Now is the time by which proxies are judged.
+	// Now is the time by which proxies and recalls are judged.
 	Now func() time.Time
 }
 

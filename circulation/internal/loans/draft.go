@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -58,6 +59,12 @@ func parseDraft(body json.RawMessage, id string) (draft, error) {
 func (d draft) text(key string) string {
 	s, _ := d[key].(string)
 	return s
+}
+
+// instant reads a date that the schema has checked, in UTC; zero for none.
+func (d draft) instant(key string) time.Time {
+	t, _ := jsonschema.ParseTime(d.text(key))
+	return t.UTC()
 }
 
 func (d draft) status() string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +19,8 @@ import (
 
 // Record stores the loan in the body of POST /circulation/loans and returns it as stored. An open
 // one lends the item: it fills the patron's own request, and the item is Checked out. It takes the
-// loan policy of the circulation rules and the due date of the body. As in FOLIO it takes no lock,
-// and neither limits nor blocks count.
+// loan policy of the circulation rules and the due date of the body, which a recall that waits
+// changes. As in FOLIO it takes no lock, and neither limits nor blocks count.
 //
 // Faults: Malformed for a body that is no JSON; Invalid with FOLIO's messages; ItemChanged and
 // RequestChanged if the item or its queue keeps changing.
@@ -57,7 +58,8 @@ func (s *Service) checkNew(ctx context.Context, id string) error {
 }
 
 // lend judges the loan by what storage has now, and lends its item.
-func (s *Service) lend(ctx context.Context, loan draft) (json.RawMessage, error) {
+func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error) {
+	loan := maps.Clone(sent) // a repeat may see no recall any more
 	facts := &library.Facts{}
 	subjects := schemas.CheckOutSubjects{UserID: loan.text("userId"), ItemID: loan.text("itemId")}
 	if err := facts.ReadSubjects(ctx, s.Library, subjects); err != nil {
@@ -82,6 +84,12 @@ func (s *Service) lend(ctx context.Context, loan draft) (json.RawMessage, error)
 		return nil, err
 	}
 	loan["loanPolicyId"] = facts.Rules.Match(policy.KindLoan, criteria).PolicyID
+	_, recalled := facts.Queue.FindRecall(facts.Copy, commit.RequestID)
+	if commit.Recalled = &recalled; recalled {
+		if err := s.recall(ctx, loan); err != nil {
+			return nil, err
+		}
+	}
 	loan["patronGroupIdAtCheckout"], loan["itemStatus"] = facts.User.PatronGroup, library.StatusCheckedOut
 	if commit.Loan, err = loan.encode(); err != nil {
 		return nil, err
@@ -94,6 +102,20 @@ func (s *Service) lend(ctx context.Context, loan draft) (json.RawMessage, error)
 		s.Log.WarnContext(ctx, "outcome of a recorded loan unknown; sending it again", "loan", redact.Mask(loan.text("id")), "err", err)
 	})
 	return result.Loan, err
+}
+
+// recall gives the loan the due date of a recalled one, by its policy.
+func (s *Service) recall(ctx context.Context, loan draft) error {
+	terms := policy.RecallTerms{Now: s.Now().UTC(), LoanDate: loan.instant("loanDate"), DueDate: loan.instant("dueDate")}
+	due, err := library.ComputeRecall(ctx, s.Library, loan.text("loanPolicyId"), terms)
+	if err != nil {
+		return err
+	}
+	loan["dueDateChangedByRecall"] = true
+	if !due.Equal(terms.DueDate) {
+		loan["dueDate"] = library.Instant{Time: due}.Text()
+	}
+	return nil
 }
 
 // judge refuses an item that cannot be lent to the patron.

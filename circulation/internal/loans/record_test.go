@@ -12,6 +12,7 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/library/librarytest"
 	"checkoutlock/circulation/internal/loans"
+	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
@@ -44,6 +45,10 @@ func (d *desk) Loan(_ context.Context, id string) (json.RawMessage, error) {
 		return nil, librarytest.ErrNone
 	}
 	return json.RawMessage(d.loan), nil
+}
+
+func (d *desk) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {
+	return policy.ParseLoanPolicy([]byte(d.Policy))
 }
 
 func (d *desk) ServicePoint(_ context.Context, id string) (library.ServicePoint, error) {
@@ -139,6 +144,50 @@ func TestRecord_LendsBesideARecallOfTheTitle(t *testing.T) {
 	d.Titles, d.Queue = true, []schemas.QueuedRequest{recall}
 	if _, err := d.service().Record(t.Context(), write("")); err != nil || len(d.lent) != 1 || d.lent[0].RequestID != "" {
 		t.Errorf("got %v, lent %+v", err, d.lent)
+	}
+}
+
+// Ann gets the book for as long as a recalled loan, while Carl recalls it.
+func TestRecord_ShortensALoanWhileARecallWaits(t *testing.T) {
+	t.Parallel()
+	own := librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", schemas.RequestNotYetFilled, 1)
+	recall := librarytest.NewRequest("2", librarytest.CarlID, "Recall", "Item", schemas.RequestNotYetFilled, 2)
+	const sent, five = "2026-03-09T10:00:00.123456Z", "2026-03-06T10:00:00.000Z"
+	for name, tt := range map[string]struct {
+		queue    []schemas.QueuedRequest // of the first try
+		later    []schemas.QueuedRequest // of the second
+		due      string                  // as sent
+		days     string                  // of the return interval
+		want     string
+		recalled bool
+	}{
+		"only Ann waited":          {queue: []schemas.QueuedRequest{own}, due: sent, days: "5", want: sent},
+		"Carl recalls":             {queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "5", want: five, recalled: true},
+		"due before":               {queue: []schemas.QueuedRequest{own, recall}, due: sent, days: "50", want: sent, recalled: true},
+		"without a date":           {queue: []schemas.QueuedRequest{own, recall}, days: "5", want: five, recalled: true},
+		"the recall came":          {queue: []schemas.QueuedRequest{own}, later: []schemas.QueuedRequest{own, recall}, due: sent, days: "5", want: five, recalled: true},
+		"the recall was cancelled": {queue: []schemas.QueuedRequest{own, recall}, later: []schemas.QueuedRequest{own}, due: sent, days: "5", want: sent},
+	} {
+		d := newDesk()
+		d.Policy = strings.TrimSuffix(d.Policy, "}") + `,"requestManagement":{"recalls":{"recallReturnInterval":{"duration":` + tt.days + `,"intervalId":"Days"}}}}`
+		d.Queue = tt.queue
+		if tt.later != nil {
+			d.lending = []error{fault.New(fault.RequestChanged, "changed")}
+			d.onRepeat = func() { d.Queue = tt.later }
+		}
+		more := ""
+		if tt.due != "" {
+			more = `,"dueDate":"` + tt.due + `"`
+		}
+		stored, err := d.service().Record(t.Context(), write(more))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, marked := d.lent[len(d.lent)-1], strings.Contains(string(stored), `"dueDateChangedByRecall":true`)
+		if !strings.Contains(string(stored), `"dueDate":"`+tt.want+`"`) || marked != tt.recalled || got.Recalled == nil || *got.Recalled != tt.recalled {
+			t.Errorf("%s: lent %s, recalled %v, want it due %s", name, stored, got.Recalled, tt.want)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"checkoutlock/circulation/internal/library"
@@ -44,16 +43,7 @@ func (s *Service) computeDueDate(ctx context.Context, f facts) (time.Time, error
 		return time.Time{}, err
 	}
 	id := lent.Rules.Match(policy.KindLoan, criteria).PolicyID
-	terms, err := s.Library.LoanPolicy(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return time.Time{}, library.NewPolicyNotFound(id)
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	due, err := terms.Recall(policy.RecallTerms{Now: s.Now().UTC(), LoanDate: f.loan.LoanDate.UTC(), DueDate: f.loan.DueDate.UTC()})
-	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
-		return time.Time{}, fault.Validation(fault.Refusal("", refused.Message, library.NamePolicy(terms)...))
-	}
-	return due, err
+	return library.ComputeRecall(ctx, s.Library, id, policy.RecallTerms{
+		Now: s.Now().UTC(), LoanDate: f.loan.LoanDate.UTC(), DueDate: f.loan.DueDate.UTC(),
+	})
 }
