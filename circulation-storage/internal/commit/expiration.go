@@ -28,17 +28,9 @@ func (e ExpiredQueue) ID() uuid.UUID {
 	return e.ItemIDs[0]
 }
 
-// SeenExpired is what the transaction of an expiration read. It locked the instance before the
-// items, and the items before the queue.
-type SeenExpired struct {
-	Items []records.Record
-	Queue Queue     // the open requests of the item or, for TitleLevel or no item, of the instance
-	Now   time.Time // the database's clock, read once after the last row was locked
-}
-
 // Decide closes what has expired by now and moves the others up, and returns how many it closes. It
 // leaves a request that was given to another item since: the next turn finds that.
-func (e ExpiredQueue) Decide(ctx context.Context, seen SeenExpired) (ChangedQueue, int, error) {
+func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (ChangedQueue, int, error) {
 	var open, after Queue
 	for _, r := range seen.Queue.sorted() {
 		item := readID(r, "itemId")

@@ -2,7 +2,6 @@ package commit
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -61,18 +60,6 @@ func ParsePlacement(body []byte) (Placement, error) {
 
 // titleLevel is the requestLevel of a request that any copy of a title can fill.
 const titleLevel = "Title"
-
-// SeenQueue is what the transaction of a placement read. It locked the instance before
-// the item, the item before the loan, and the loan before the queue.
-type SeenQueue struct {
-	TitlesOn bool           // there are requests for titles, locked against changes
-	Instance bool           // there is one with the request's instance id
-	Item     records.Record // nil if the request names none, or there is none
-	Loan     records.Record // the item's open loan, read if the placement ChangesLoan; nil if there is none
-	Request  records.Record // the one with the placement's request id; nil if there is none
-	Queue    Queue          // the open requests of the item or, for TitleLevel, of the instance
-	Now      time.Time      // the database's clock, read once after the last row was locked
-}
 
 // Placed is what to write and to answer for a placement.
 type Placed struct {

@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -49,14 +48,6 @@ func ParseQueueOrder(body []byte) (QueueOrder, error) {
 	return o, nil
 }
 
-// SeenOrder is what the transaction of an order read. It locked the item or the instance before the
-// queue.
-type SeenOrder struct {
-	TitlesOn bool // there are requests for titles, locked against changes
-	Queue    Queue
-	Now      time.Time // the database's clock, read once after the last row was locked
-}
-
 // OrderedQueue is what to write and to answer for an order.
 type OrderedQueue struct {
 	Queue   Queue            // all of it, in its order
@@ -67,7 +58,7 @@ type OrderedQueue struct {
 // that the queue has already is no change, also for a caller that saw another one: it is a repeat.
 // Faults: NotFound for an empty queue; Invalid in FOLIO's words, which circulation answers as they
 // are; RequestChanged if the caller saw other positions.
-func (o QueueOrder) Decide(ctx context.Context, seen SeenOrder) (OrderedQueue, error) {
+func (o QueueOrder) Decide(ctx context.Context, seen SeenQueue) (OrderedQueue, error) {
 	if err := checkTitles(o.InstanceID != uuid.Nil, seen.TitlesOn); err != nil {
 		return OrderedQueue{}, err
 	}

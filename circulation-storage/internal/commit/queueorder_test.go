@@ -82,7 +82,7 @@ func TestQueueOrder_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := order(t, tt.of, tt.places...)
-			got, err := o.Decide(ctx(t), commit.SeenOrder{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...), Now: now})
+			got, err := o.Decide(ctx(t), commit.SeenQueue{TitlesOn: o.ItemID == uuid.Nil, Queue: queue(t, tt.queue...), Now: now})
 			if fault.CodeOf(err) != tt.code || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Fatalf("got %v, want %q saying %q", err, tt.code, tt.says)
 			}

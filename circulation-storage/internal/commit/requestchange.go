@@ -63,17 +63,6 @@ func ParseRequestChange(body []byte) (RequestChange, error) {
 	return c, nil
 }
 
-// SeenRequest is what the transaction of a change read. It locked the instance before the item, and
-// the item before the queue.
-type SeenRequest struct {
-	TitlesOn bool           // there are requests for titles, locked against changes
-	Before   uuid.UUID      // the request of the committed change with the same id; Nil for none
-	Request  records.Record // as stored; nil if there is none. It is locked if it is in the queue
-	Item     records.Record // nil if the request names none, or there is none
-	Queue    Queue          // the open requests of the item or, for TitleLevel or no item, of the instance
-	Now      time.Time      // the database's clock, read once after the last row was locked
-}
-
 // ChangedQueue is what to write for a change of a queue.
 type ChangedQueue struct {
 	Repeated bool             // the change was committed before: nothing is written
@@ -86,7 +75,7 @@ type ChangedQueue struct {
 // decide; see keptByEdits. One that is closed or deleted leaves its queue, and the next ones move up.
 // A change that would close a closed request as it is already is a repeat. Faults: NotFound,
 // RequestChanged, Invalid.
-func (c RequestChange) Decide(ctx context.Context, seen SeenRequest) (ChangedQueue, error) {
+func (c RequestChange) Decide(ctx context.Context, seen SeenQueue) (ChangedQueue, error) {
 	switch {
 	case seen.Before != uuid.Nil && seen.Before != c.RequestID:
 		return ChangedQueue{}, newInvalid("id is already that of a change of another request", "id", c.ID.String())
@@ -140,7 +129,7 @@ func (c RequestChange) closesAs(stored records.Record) bool {
 
 // isOutdated reports whether the caller saw the request in another queue. One without an instance and
 // an item is in none.
-func (c RequestChange) isOutdated(seen SeenRequest) bool {
+func (c RequestChange) isOutdated(seen SeenQueue) bool {
 	queued := c.InstanceID != uuid.Nil || c.ItemID != uuid.Nil
 	return readID(seen.Request, "instanceId") != c.InstanceID || readID(seen.Request, "itemId") != c.ItemID ||
 		queued && indexOf(seen.Queue, seen.Request.ID()) < 0

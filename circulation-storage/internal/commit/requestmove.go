@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -31,17 +30,6 @@ func ParseRequestMove(body []byte) (RequestMove, error) {
 	return m, err
 }
 
-// SeenMove is what the transaction of a move read. It locked the instance before the items, the
-// items before the loan, and the loan before the queue.
-type SeenMove struct {
-	TitlesOn bool             // there are requests for titles, locked against changes
-	Request  records.Record   // as stored; nil if there is none. It is locked if it is in the queue
-	Items    []records.Record // the old and the new item, as far as they exist
-	Loan     records.Record   // the new item's open loan, read if the placement ChangesLoan; nil if there is none
-	Queue    Queue            // the open requests of both items or, for TitleLevel, of the instance
-	Now      time.Time        // the database's clock, read once after the last row was locked
-}
-
 // Moved is what to write and to answer for a move.
 type Moved struct {
 	Placed  Placed // with the new item, and its loan if that changes
@@ -52,7 +40,7 @@ type Moved struct {
 // those behind its old place move up. Its items and its loan change as by a cancellation and a
 // placement. A request that is at the new item already, with the same type, was moved before.
 // Faults: NotFound, RequestChanged, ItemChanged, LoanChanged, Invalid.
-func (m RequestMove) Decide(ctx context.Context, seen SeenMove) (Moved, error) {
+func (m RequestMove) Decide(ctx context.Context, seen SeenQueue) (Moved, error) {
 	if moved, err := m.check(seen); moved || err != nil {
 		return Moved{Placed: Placed{Request: seen.Request, Item: seen.find(m.To.ItemID), Repeated: true}}, err
 	}
@@ -77,7 +65,7 @@ func (m RequestMove) Decide(ctx context.Context, seen SeenMove) (Moved, error) {
 }
 
 // check refuses a request that cannot be moved, and reports whether it was moved before.
-func (m RequestMove) check(seen SeenMove) (moved bool, err error) {
+func (m RequestMove) check(seen SeenQueue) (moved bool, err error) {
 	id := m.To.RequestID
 	switch stored := seen.Request; {
 	case stored == nil:
@@ -102,7 +90,7 @@ func (m RequestMove) check(seen SeenMove) (moved bool, err error) {
 }
 
 // complete makes everything ready to be written that the move changes.
-func (m RequestMove) complete(ctx context.Context, seen SeenMove, request records.Record, after Queue) (Moved, error) {
+func (m RequestMove) complete(ctx context.Context, seen SeenQueue, request records.Record, after Queue) (Moved, error) {
 	moved := Moved{Placed: Placed{Request: request, Item: seen.find(m.To.ItemID)}}
 	var err error
 	if moved.Changed.Requests, err = completeRequests(ctx, seen.Now, seen.Queue, after); err != nil {
@@ -125,7 +113,7 @@ func (m RequestMove) complete(ctx context.Context, seen SeenMove, request record
 }
 
 // find returns one of the items, nil if it does not exist.
-func (s SeenMove) find(id uuid.UUID) records.Record {
+func (s SeenQueue) find(id uuid.UUID) records.Record {
 	at := slices.IndexFunc(s.Items, func(r records.Record) bool { return readID(r, "id") == id })
 	if at < 0 {
 		return nil

@@ -64,7 +64,7 @@ func TestRequestMove_Decide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := move(t, tt.replace)
-			seen := commit.SeenMove{TitlesOn: m.To.TitleLevel, Queue: queue(t, tt.queue...), Now: now}
+			seen := commit.SeenQueue{TitlesOn: m.To.TitleLevel, Queue: queue(t, tt.queue...), Now: now}
 			for _, r := range seen.Queue {
 				if r.Text("name") == "new" {
 					seen.Request = r
@@ -116,7 +116,7 @@ func TestRequestMove_CopiesTheNewItem(t *testing.T) {
 		"as sent":     {map[string]any{"request.item": map[string]any{"barcode": "1", "itemEffectiveLocationName": "Main"}, "request.searchIndex": map[string]any{"shelvingOrder": "QA"}}, "1 Main QA"},
 		"by the item": {nil, "1  "},
 	} {
-		got, err := move(t, tt.replace).Decide(ctx(t), commit.SeenMove{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Now: now})
+		got, err := move(t, tt.replace).Decide(ctx(t), commit.SeenQueue{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Now: now})
 		r := got.Placed.Request
 		if copies := r.Text("item.barcode") + " " + r.Text("item.itemEffectiveLocationName") + " " + r.Text("searchIndex.shelvingOrder"); err != nil || copies != tt.want {
 			t.Errorf("%s: got %q, %v, want %q", name, copies, err, tt.want)
@@ -132,7 +132,7 @@ func TestRequestMove_RecallsTheLoan(t *testing.T) {
 		deskID, itemID, otherID)
 	m := move(t, map[string]any{"request.requestType": "Recall", "recall": map[string]any{"loanId": deskID, "judgedDueDate": loan["dueDate"], "dueDate": due}})
 	q := queue(t, wish{"new", otherCopy, 1, inTitle("")})
-	got, err := m.Decide(ctx(t), commit.SeenMove{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now})
+	got, err := m.Decide(ctx(t), commit.SeenQueue{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now})
 	if err != nil || got.Placed.Loan.Text("dueDate") != due || got.Placed.Loan["dueDateChangedByRecall"] != true || got.Placed.Event.Type != commit.LoanDueDateChanged {
 		t.Errorf("got %+v, %v, want the loan recalled", got.Placed, err)
 	}

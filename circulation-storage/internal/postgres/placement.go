@@ -3,18 +3,15 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/schemas"
 )
 
-const (
-	placedRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
-	insertRequestSQL = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
-)
+const insertRequestSQL = `INSERT INTO {schema}.request (id, jsonb) VALUES ($1::uuid, $2::jsonb) RETURNING jsonb::text`
 
 // Place implements commit.Store.
 func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.PlacedRequest, error) {
@@ -24,21 +21,9 @@ func (s *CommitStore) Place(ctx context.Context, p commit.Placement) (schemas.Pl
 // readPlacement locks the instance whether or not its items share a queue, so that
 // requests of one title come one after another.
 func readPlacement(ctx context.Context, tx pgx.Tx, p commit.Placement) (commit.SeenQueue, error) {
-	var seen commit.SeenQueue
-	var request json.RawMessage
-	var b batch
-	rows := b.lockRows(rowLocks{instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true})
-	b.query(placedRequestSQL, []any{p.RequestID}, &seen.Now, &request)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenQueue{}, fmt.Errorf("reading the queue of a request: %w", err)
-	}
-	seen.Instance, seen.TitlesOn = rows.instance, rows.titlesOn
-	var err error
-	if seen.Request, err = decodeStored(request); err != nil {
-		return commit.SeenQueue{}, err
-	}
-	seen.Item, seen.Loan, seen.Queue, err = rows.decode()
-	return seen, err
+	return readQueue(ctx, tx, p.RequestID, uuid.Nil, rowLocks{
+		instanceID: p.InstanceID, itemID: p.ItemID, openLoan: p.ChangesLoan(), queue: true, titleLevel: p.TitleLevel, titleSetting: true,
+	})
 }
 
 // writePlacement returns request and item as they are then. A repeat writes nothing.

@@ -2,13 +2,47 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
+
+const placedRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
+
+// readQueue locks rows and reads them and a request, Nil for none. The request needs no lock of its
+// own, because commits refuse one that is open and not in the queue. An earlier change held the locks
+// until its COMMIT, so changeID is looked for after them, and after the request, which it may have
+// deleted.
+func readQueue(ctx context.Context, tx pgx.Tx, requestID, changeID uuid.UUID, locks rowLocks) (commit.SeenQueue, error) {
+	var seen commit.SeenQueue
+	var request json.RawMessage
+	var b batch
+	rows := b.lockRows(locks)
+	b.query(placedRequestSQL, []any{requestID}, &seen.Now, &request)
+	if changeID != uuid.Nil {
+		b.query(pastRequestChangeSQL, []any{changeID}, &seen.Before)
+	}
+	if err := b.send(ctx, tx); err != nil {
+		return commit.SeenQueue{}, fmt.Errorf("reading a queue of requests: %w", err)
+	}
+	seen.Instance, seen.TitlesOn = rows.instance, rows.titlesOn
+	var err error
+	if seen.Request, err = decodeStored(request); err != nil {
+		return commit.SeenQueue{}, err
+	}
+	if seen.Items, err = decodeAll(rows.items); err != nil {
+		return commit.SeenQueue{}, err
+	}
+	seen.Item, seen.Loan, seen.Queue, err = rows.decode()
+	return seen, err
+}
 
 // All in one statement, because positions are compared at its end: one by one,
 // requests that change places would collide.

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -17,18 +16,10 @@ func (s *CommitStore) OrderQueue(ctx context.Context, o commit.QueueOrder) (sche
 	return runDecision(ctx, s.db, "ordering a queue of requests", o, readOrder, writeOrder)
 }
 
-func readOrder(ctx context.Context, tx pgx.Tx, o commit.QueueOrder) (commit.SeenOrder, error) {
-	var seen commit.SeenOrder
-	var b batch
-	rows := b.lockRows(rowLocks{instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil, titleSetting: true})
-	b.query(clockSQL, nil, &seen.Now)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenOrder{}, fmt.Errorf("reading a queue of requests: %w", err)
-	}
-	seen.TitlesOn = rows.titlesOn
-	var err error
-	_, _, seen.Queue, err = rows.decode()
-	return seen, err
+func readOrder(ctx context.Context, tx pgx.Tx, o commit.QueueOrder) (commit.SeenQueue, error) {
+	return readQueue(ctx, tx, uuid.Nil, uuid.Nil, rowLocks{
+		instanceID: o.InstanceID, itemID: o.ItemID, queue: true, titleLevel: o.InstanceID != uuid.Nil, titleSetting: true,
+	})
 }
 
 func writeOrder(ctx context.Context, tx pgx.Tx, _ commit.QueueOrder, ordered commit.OrderedQueue) (schemas.OrderedQueue, error) {

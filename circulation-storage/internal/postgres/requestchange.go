@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -41,27 +39,11 @@ func writeChange(ctx context.Context, tx pgx.Tx, c commit.RequestChange, changed
 	return struct{}{}, writeQueue(ctx, tx, &b, changed)
 }
 
-// readRequest locks the instance too, so that changes of one title's requests come one after
-// another. It reads the request without a lock, because one that is not in the queue is refused. An
-// earlier change with the same id held the locks until its COMMIT, so it is looked for after them, and
-// after the request, which it may have deleted.
-func readRequest(ctx context.Context, tx pgx.Tx, c commit.RequestChange) (commit.SeenRequest, error) {
-	var seen commit.SeenRequest
-	var request json.RawMessage
-	var b batch
-	rows := b.lockRows(rowLocks{instanceID: c.InstanceID, itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel || c.ItemID == uuid.Nil, titleSetting: true})
-	b.query(placedRequestSQL, []any{c.RequestID}, &seen.Now, &request)
-	b.query(pastRequestChangeSQL, []any{c.ID}, &seen.Before)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenRequest{}, fmt.Errorf("reading the queue of a request: %w", err)
-	}
-	seen.TitlesOn = rows.titlesOn
-	var err error
-	if seen.Request, err = decodeStored(request); err != nil {
-		return commit.SeenRequest{}, err
-	}
-	seen.Item, _, seen.Queue, err = rows.decode()
-	return seen, err
+// readRequest locks the instance too, so that changes of one title's requests come one after another.
+func readRequest(ctx context.Context, tx pgx.Tx, c commit.RequestChange) (commit.SeenQueue, error) {
+	return readQueue(ctx, tx, c.RequestID, c.ID, rowLocks{
+		instanceID: c.InstanceID, itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel || c.ItemID == uuid.Nil, titleSetting: true,
+	})
 }
 
 // writeQueue adds the changes of a queue to the batch and sends it.

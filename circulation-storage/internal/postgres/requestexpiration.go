@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -57,7 +56,9 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 // expireQueue uses the connections of slow queries, so that it delays no check-out.
 func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (closed int, err error) {
 	err = s.db.runTx(ctx, s.db.pool, shortTx, "closing expired requests", func(tx pgx.Tx) error {
-		seen, err := readExpired(ctx, tx, e)
+		seen, err := readQueue(ctx, tx, uuid.Nil, uuid.Nil, rowLocks{
+			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0,
+		})
 		if err != nil {
 			return err
 		}
@@ -71,20 +72,4 @@ func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (c
 		return 0, err
 	}
 	return closed, nil
-}
-
-func readExpired(ctx context.Context, tx pgx.Tx, e commit.ExpiredQueue) (commit.SeenExpired, error) {
-	var seen commit.SeenExpired
-	var b batch
-	rows := b.lockRows(rowLocks{instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0})
-	b.query(clockSQL, nil, &seen.Now)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenExpired{}, fmt.Errorf("reading a queue with expired requests: %w", err)
-	}
-	var err error
-	if seen.Items, err = decodeAll(rows.items); err != nil {
-		return commit.SeenExpired{}, err
-	}
-	_, _, seen.Queue, err = rows.decode()
-	return seen, err
 }

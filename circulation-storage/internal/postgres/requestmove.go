@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -17,9 +16,7 @@ func (s *CommitStore) MoveRequest(ctx context.Context, m commit.RequestMove) (sc
 	return runDecision(ctx, s.db, "moving a request", m, readMove, writeMove)
 }
 
-func readMove(ctx context.Context, tx pgx.Tx, m commit.RequestMove) (commit.SeenMove, error) {
-	var seen commit.SeenMove
-	var request json.RawMessage
+func readMove(ctx context.Context, tx pgx.Tx, m commit.RequestMove) (commit.SeenQueue, error) {
 	locks := rowLocks{
 		instanceID: m.To.InstanceID, itemID: m.To.ItemID, itemIDs: []uuid.UUID{m.To.ItemID}, openLoan: m.To.ChangesLoan(),
 		queue: true, titleLevel: m.To.TitleLevel, titleSetting: true,
@@ -27,22 +24,7 @@ func readMove(ctx context.Context, tx pgx.Tx, m commit.RequestMove) (commit.Seen
 	if m.FromItemID != uuid.Nil {
 		locks.itemIDs = append(locks.itemIDs, m.FromItemID)
 	}
-	var b batch
-	rows := b.lockRows(locks)
-	b.query(placedRequestSQL, []any{m.To.RequestID}, &seen.Now, &request)
-	if err := b.send(ctx, tx); err != nil {
-		return commit.SeenMove{}, fmt.Errorf("reading the queues of a request: %w", err)
-	}
-	seen.TitlesOn = rows.titlesOn
-	var err error
-	if seen.Request, err = decodeStored(request); err != nil {
-		return commit.SeenMove{}, err
-	}
-	if seen.Items, err = decodeAll(rows.items); err != nil {
-		return commit.SeenMove{}, err
-	}
-	_, seen.Loan, seen.Queue, err = rows.decode()
-	return seen, err
+	return readQueue(ctx, tx, m.To.RequestID, uuid.Nil, locks)
 }
 
 // writeMove returns request and item as they are then. A repeat writes nothing.
