@@ -15,8 +15,8 @@ var rest = []string{
 
 	`*Contended, one storage (wanted: 1.15 x ideal).* The p99 of the waits is 1.07 to 1.20 of the p50 while the machine does nothing else. ` +
 		`A pause of any process delays all 15 waiters, so other load raises the p99 to 2 and more. ` +
-		`Of 6.4 ms for a turn, 5.16 are the client's timer of 5 ms. The turns left to other instances take about 0.15 ms each. ` +
-		`About 1.05 ms are the release, its UPDATE, and the answer that wakes the next client. ` +
+		`Of 5.8 to 6.4 ms for a turn, 5.16 are the client's timer of 5 ms. The turns left to other instances take about 0.15 ms each. ` +
+		`0.6 to 1.05 ms are the release, its UPDATE, and the answer that wakes the next client. ` +
 		`A pair without a pause takes 0.4 ms for as much, so the rest is processors and caches that were idle for 5 ms.`,
 
 	`*Check-outs at 8 clients (wanted: 2.5 x base).* A check-out takes 0.7 ms of circulation's CPU, 1.0 of storage's, and 1.0 in PostgreSQL's statements. ` +
