@@ -22,73 +22,88 @@ const (
 	idleFor = 2 * time.Second
 )
 
-// measureIdle opens idle connections of each kind and reads the memory of the service.
+// idleKind is a kind of connections.
+type idleKind struct {
+	name string
+	dial func(s *lockService, i int) (io.Closer, error) // nil opens none
+}
+
+func listIdleKinds(ctx context.Context, certs *mutualtls.Files) []idleKind {
+	return []idleKind{
+		{name: "none"},
+		{name: "%d of HTTP, kept alive", dial: func(s *lockService, _ int) (io.Closer, error) { return openKeptAlive(ctx, s.mutex) }},
+		{name: "and %d web sockets", dial: func(s *lockService, _ int) (io.Closer, error) {
+			c, err := dialLocktopus(ctx, s.locktopus, "idle")
+			if err != nil {
+				return nil, err
+			}
+			return c.ws, nil
+		}},
+		{name: "and %d of gRPC with mutual TLS, after a lock each", dial: func(s *lockService, i int) (io.Closer, error) {
+			c, err := dialLocket(s.locket, certs.Client)
+			if err != nil {
+				return nil, err
+			}
+			name := "idle-" + strconv.Itoa(i)
+			return c.conn, mustHold(c.lock(ctx, name, name, locketTTL))
+		}},
+	}
+}
+
+// measureIdle opens idle connections of each kind and reads the memory of the service, and
+// of the libraries alone.
 func measureIdle(ctx context.Context, b *bench) (err error) {
 	certs, err := mutualtls.WriteFiles(b.dir)
 	if err != nil {
 		return err
 	}
-	s, err := startResourceLocks(ctx, b, b.builds[0], certs)
+	service, err := startResourceLocks(ctx, b, b.builds[0], certs)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	defer func() { err = errors.Join(err, service.stop()) }()
+	libraries, err := startFronts(ctx, "libraries alone", certs, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, libraries.stop()) }()
 	var open []io.Closer
 	defer func() {
 		for _, c := range open {
 			_ = c.Close() // nothing is under way
 		}
 	}()
-	rows := [][]string{{"connections", "memory of resource-locks"}}
-	for _, kind := range []struct {
-		name string
-		dial func() ([]io.Closer, error)
-	}{
-		{name: "none", dial: func() ([]io.Closer, error) { return nil, nil }},
-		{name: "%d of HTTP, kept alive", dial: func() ([]io.Closer, error) {
-			return openAll(func(int) (io.Closer, error) { return openKeptAlive(ctx, s.mutex) })
-		}},
-		{name: "and %d web sockets", dial: func() ([]io.Closer, error) {
-			return openAll(func(int) (io.Closer, error) {
-				c, err := dialLocktopus(ctx, s.locktopus, "idle")
-				if err != nil {
-					return nil, err
-				}
-				return c.ws, nil
-			})
-		}},
-		{name: "and %d of gRPC with mutual TLS, after a lock each", dial: func() ([]io.Closer, error) {
-			return openAll(func(i int) (io.Closer, error) {
-				c, err := dialLocket(s.locket, certs.Client)
-				if err != nil {
-					return nil, err
-				}
-				name := "idle-" + strconv.Itoa(i)
-				return c.conn, mustHold(c.lock(ctx, name, name, locketTTL))
-			})
-		}},
-	} {
-		more, err := kind.dial()
-		open = append(open, more...)
-		if err != nil {
-			return err
+	b.report.note("*Libraries alone* is a process of net/http, gorilla/websocket and gRPC with the same TLS and buffers, which answers and does nothing else.")
+	rows := [][]string{{"connections", "memory of resource-locks", "libraries alone"}}
+	for _, kind := range listIdleKinds(ctx, certs) {
+		row := []string{strings.ReplaceAll(kind.name, "%d", strconv.Itoa(idleConnections))}
+		for _, s := range []*lockService{service, libraries} {
+			more, err := openAll(s, kind)
+			open = append(open, more...)
+			if err != nil {
+				return err
+			}
+			<-time.After(idleFor)
+			memory, err := s.memory()
+			if err != nil {
+				return err
+			}
+			row = append(row, formatMegabytes(memory))
 		}
-		<-time.After(idleFor)
-		memory, err := s.memory()
-		if err != nil {
-			return err
-		}
-		rows = append(rows, []string{strings.ReplaceAll(kind.name, "%d", strconv.Itoa(idleConnections)), formatMegabytes(memory)})
+		rows = append(rows, row)
 	}
 	b.report.table(rows)
 	return nil
 }
 
-// openAll opens idleConnections connections and returns those that are open.
-func openAll(dial func(i int) (io.Closer, error)) ([]io.Closer, error) {
+// openAll opens idleConnections connections of a kind and returns those that are open.
+func openAll(s *lockService, kind idleKind) ([]io.Closer, error) {
+	if kind.dial == nil {
+		return nil, nil
+	}
 	all := make([]io.Closer, idleConnections)
 	err := inParallel(len(all), func(i int) error {
-		c, err := dial(i)
+		c, err := kind.dial(s, i)
 		if err == nil {
 			all[i] = c
 		}

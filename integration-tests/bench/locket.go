@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,6 +29,21 @@ func startLocketRig(ctx context.Context, b *bench, certs *mutualtls.Files) (serv
 	return services, err
 }
 
+// startLocketYardsticks starts the ceiling and the plain server of renewals. On an error it
+// returns those that run.
+func startLocketYardsticks(ctx context.Context, b *bench, certs *mutualtls.Files) ([]*lockService, error) {
+	ceiling, err := startFronts(ctx, "ceiling", certs, "")
+	if err != nil {
+		return nil, err
+	}
+	databaseURL, err := b.db.fork(ctx, "plain_locket_"+strconv.FormatInt(time.Now().UnixNano(), 36))
+	if err != nil {
+		return []*lockService{ceiling}, err
+	}
+	plain, err := startFronts(ctx, "plain", certs, databaseURL)
+	return []*lockService{ceiling, plain}, err
+}
+
 // measureLocket compares renewals, grants and refusals with the published server.
 func measureLocket(ctx context.Context, b *bench) (err error) {
 	certs, err := mutualtls.WriteFiles(b.dir)
@@ -39,10 +55,16 @@ func measureLocket(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopLockServices(services)) }()
-	b.report.note("Calls of Lock over gRPC with mutual TLS, a connection for each client, beside the published server, Locket 1.5, on the same PostgreSQL.")
+	yardsticks, err := startLocketYardsticks(ctx, b, certs)
+	defer func() { err = errors.Join(err, stopLockServices(yardsticks)) }()
+	if err != nil {
+		return err
+	}
+	b.report.note("Calls of Lock over gRPC with mutual TLS, a connection for each client, beside the published server, Locket 1.5, on the same PostgreSQL. " +
+		"*ceiling* is a gRPC server that answers and does nothing else. *plain* runs one UPDATE by pgx for each call, with a commit of its own.")
 	rows := [][]string{{"renewals by clients", "what", "renewals/s", "of Locket 1.5", "p50", "p99", "CPU us client / service / PostgreSQL"}}
 	for _, clients := range []int{1, 8, 64} {
-		more, err := compareRenewals(ctx, b, services, certs, clients)
+		more, err := compareRenewals(ctx, b, slices.Insert(slices.Clone(services), 1, yardsticks...), certs, clients)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"time"
@@ -75,15 +76,19 @@ func encodeResource(key, owner string) []byte {
 	return protowire.AppendVarint(resource, 1)
 }
 
-// plainBytes sends encoded messages as they are. The answers that are measured have no
-// fields.
+// plainBytes sends and receives encoded messages as they are.
 type plainBytes struct{}
 
 // Marshal implements encoding.Codec.
 func (plainBytes) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
 
-// Unmarshal implements encoding.Codec.
-func (plainBytes) Unmarshal([]byte, any) error { return nil }
+// Unmarshal implements encoding.Codec. The client passes nil, because answers have no fields.
+func (plainBytes) Unmarshal(message []byte, v any) error {
+	if to, ok := v.(*[]byte); ok {
+		*to = bytes.Clone(message) // gRPC uses its buffer anew
+	}
+	return nil
+}
 
 // Name implements encoding.Codec. It is the content type.
 func (plainBytes) Name() string { return "proto" }

@@ -29,9 +29,9 @@ func (b build) hasResourceLocks() bool {
 	return err == nil
 }
 
-// startResourceLocks starts the service with three of its fronts on an empty database.
-func startResourceLocks(ctx context.Context, b *bench, build build, certs *mutualtls.Files) (*lockService, error) {
-	s := &lockService{name: build.name}
+// newLockService chooses free addresses.
+func newLockService(ctx context.Context, name string) (*lockService, error) {
+	s := &lockService{name: name}
 	for _, addr := range []*string{&s.locket, &s.locktopus, &s.mutex} {
 		port, err := freePort(ctx)
 		if err != nil {
@@ -39,16 +39,31 @@ func startResourceLocks(ctx context.Context, b *bench, build build, certs *mutua
 		}
 		*addr = "127.0.0.1:" + strconv.Itoa(port)
 	}
-	var err error
+	return s, nil
+}
+
+// startResourceLocks starts the service with three of its fronts on an empty database.
+func startResourceLocks(ctx context.Context, b *bench, build build, certs *mutualtls.Files) (*lockService, error) {
+	s, err := newLockService(ctx, build.name)
+	if err != nil {
+		return nil, err
+	}
 	if s.databaseURL, err = b.db.fork(ctx, "locks_"+strconv.FormatInt(time.Now().UnixNano(), 36)); err != nil {
 		return nil, err
 	}
-	s.process, err = startProcess(ctx, filepath.Join(build.dir, resourceLocks), []string{"serve"}, "/admin/health/ready", []string{
-		"DATABASE_URL=" + s.databaseURL, "DATABASE_MAX_CONNS=32", "LOG_LEVEL=warn", "STAFF_AUTH=none", "HTTP_ADDR=127.0.0.1",
+	s.process, err = startProcess(ctx, filepath.Join(build.dir, resourceLocks), []string{"serve"}, "/admin/health/ready", append(
+		s.listSettings(certs),
+		"DATABASE_URL="+s.databaseURL, "DATABASE_MAX_CONNS=32", "LOG_LEVEL=warn", "STAFF_AUTH=none", "HTTP_ADDR=127.0.0.1",
+	))
+	return s, err
+}
+
+// listSettings returns the settings for the addresses and for mutual TLS.
+func (s *lockService) listSettings(certs *mutualtls.Files) []string {
+	return []string{
 		"LOCKET_ADDR=" + s.locket, "LOCKET_TLS_CERT=" + certs.Cert, "LOCKET_TLS_KEY=" + certs.Key, "LOCKET_TLS_CA=" + certs.Cert,
 		"LOCKTOPUS_ADDR=" + s.locktopus, "MUTEX_ADDR=" + s.mutex,
-	})
-	return s, err
+	}
 }
 
 // buildLocket builds the published server of Locket and returns the program.

@@ -30,8 +30,10 @@ func serveYardstick(name string, getenv func(string) string) error {
 			return err
 		}
 		handler = plain
+	case "fronts":
+		return serveFronts(context.Background(), getenv)
 	default:
-		return fmt.Errorf("there is no yardstick %q, allowed are ceiling and plain", name)
+		return fmt.Errorf("there is no yardstick %q, allowed are ceiling, plain and fronts", name)
 	}
 	server := &http.Server{Addr: "127.0.0.1:" + getenv("PORT"), Handler: handler, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
@@ -60,18 +62,25 @@ type plain struct{ pool *pgxpool.Pool }
 const plainTable = `CREATE TABLE IF NOT EXISTS plain_lock (
 	id uuid PRIMARY KEY DEFAULT gen_random_uuid(), user_id uuid NOT NULL UNIQUE, creation_date timestamptz NOT NULL DEFAULT clock_timestamp())`
 
-func newPlain(ctx context.Context, databaseURL string) (http.Handler, error) {
+// openPool returns connections with that synchronous_commit, and creates a table.
+func openPool(ctx context.Context, databaseURL string, size int32, synchronousCommit, table string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	cfg.MaxConns = 32
-	cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "off" // as the pair's locks
+	cfg.MaxConns = size
+	cfg.ConnConfig.RuntimeParams["synchronous_commit"] = synchronousCommit
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pool.Exec(ctx, plainTable); err != nil {
+	_, err = pool.Exec(ctx, table)
+	return pool, err
+}
+
+func newPlain(ctx context.Context, databaseURL string) (http.Handler, error) {
+	pool, err := openPool(ctx, databaseURL, 32, "off", plainTable) // as the pair's locks
+	if err != nil {
 		return nil, err
 	}
 	e := echo.New()
@@ -122,17 +131,7 @@ func (p plain) release(c echo.Context) error {
 type floor struct{ pool *pgxpool.Pool }
 
 func newFloor(ctx context.Context, databaseURL string) (*floor, error) {
-	cfg, err := pgxpool.ParseConfig(databaseURL)
-	if err != nil {
-		return nil, err
-	}
-	cfg.MaxConns = 64
-	cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	_, err = pool.Exec(ctx, plainTable)
+	pool, err := openPool(ctx, databaseURL, 64, "off", plainTable)
 	return &floor{pool}, err
 }
 
