@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/library"
-	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 )
@@ -14,9 +13,7 @@ import (
 // Library is what check-outs read.
 type Library interface {
 	library.Records
-
-	// LoanPolicy may be two seconds old.
-	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
+	library.LoanPolicies
 }
 
 // Admission bounds how many check-outs are worked on at once.

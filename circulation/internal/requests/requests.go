@@ -20,6 +20,7 @@ import (
 // Library is what requests read.
 type Library interface {
 	library.Records
+	library.LoanPolicies
 	Item(ctx context.Context, id string) (library.Item, error)
 	Holdings(ctx context.Context, id string) (library.Holdings, error)
 	Instance(ctx context.Context, id string) (library.Instance, error)
@@ -39,7 +40,6 @@ type Library interface {
 	ProxyRelations(ctx context.Context, userID, proxyID string) ([]library.ProxyRelation, error)
 	// These may be two seconds old.
 	RequestPolicy(ctx context.Context, id string) (policy.RequestPolicy, error)
-	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 	// TitleHoldsObeyRules reports whether holds of titles ask the request policies
 	// (tlrHoldShouldFollowCirculationRules). Without the setting they ask none.
 	TitleHoldsObeyRules(ctx context.Context) (bool, error)

@@ -101,7 +101,7 @@ func (c *Client) TitleHoldsObeyRules(ctx context.Context) (bool, error) {
 // titleSettings is the value of the setting for requests of titles.
 type titleSettings struct {
 	On             bool `json:"titleLevelRequestsFeatureEnabled"`
-	HoldsObeyRules any  `json:"tlrHoldShouldFollowCirculationRules"` // no check-out fails for what it is
+	HoldsObeyRules any  `json:"tlrHoldShouldFollowCirculationRules"` // of any type, so that a bad value fails no check-out
 }
 
 func (c *Client) titleSettings(ctx context.Context) (titleSettings, error) {
