@@ -29,8 +29,12 @@ func (e ExpiredQueue) ID() uuid.UUID {
 }
 
 // Decide closes what has expired by now and moves the others up, and returns how many it closes. It
-// leaves a request that was given to another item since: the next turn finds that.
+// leaves a request that was given to another item since, and a queue that was found by another setting
+// for titles: the next turn finds those.
 func (e ExpiredQueue) Decide(ctx context.Context, seen SeenQueue) (ChangedQueue, int, error) {
+	if e.InstanceID != uuid.Nil && e.TitleLevel != seen.TitlesOn {
+		return ChangedQueue{}, 0, nil
+	}
 	var open, after Queue
 	for _, r := range seen.Queue.sorted() {
 		item := readID(r, "itemId")

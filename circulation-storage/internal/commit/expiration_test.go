@@ -47,7 +47,7 @@ func TestExpiredQueue_Decide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seen := commit.SeenQueue{Queue: queue(t, tt.queue...), Now: now}
+			seen := commit.SeenQueue{TitlesOn: tt.titles, Queue: queue(t, tt.queue...), Now: now}
 			if tt.item != "" {
 				seen.Items = []records.Record{storedItem(t, tt.item)}
 			}

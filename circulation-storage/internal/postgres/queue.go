@@ -14,7 +14,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-const placedRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
+const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
 
 // readQueue locks rows and reads them and a request, Nil for none. The request needs no lock of its
 // own, because commits refuse one that is open and not in the queue. An earlier change held the locks
@@ -25,7 +25,7 @@ func readQueue(ctx context.Context, tx pgx.Tx, requestID, changeID uuid.UUID, lo
 	var request json.RawMessage
 	var b batch
 	rows := b.lockRows(locks)
-	b.query(placedRequestSQL, []any{requestID}, &seen.Now, &request)
+	b.query(getRequestSQL, []any{requestID}, &seen.Now, &request)
 	if changeID != uuid.Nil {
 		b.query(pastRequestChangeSQL, []any{changeID}, &seen.Before)
 	}

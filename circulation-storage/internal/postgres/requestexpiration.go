@@ -57,7 +57,7 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (closed int, err error) {
 	err = s.db.runTx(ctx, s.db.pool, shortTx, "closing expired requests", func(tx pgx.Tx) error {
 		seen, err := readQueue(ctx, tx, uuid.Nil, uuid.Nil, rowLocks{
-			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0,
+			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
 		})
 		if err != nil {
 			return err

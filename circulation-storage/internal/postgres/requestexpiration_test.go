@@ -100,6 +100,35 @@ func TestExpireRequests_WithoutAnInstance(t *testing.T) {
 	}
 }
 
+// A queue that was found before the setting changed is left to the next turn.
+func TestExpireRequests_WhileTitlesAreTurnedOnOrOff(t *testing.T) {
+	t.Parallel()
+	for name, titles := range map[string]bool{"turned on": false, "turned off": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			l.setTitles(titles)
+			of := l.addTitle(1)
+			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+			l.expire(queue[0], "Open - Not yet filled", -1)
+			change := l.begin(`DELETE FROM {schema}.circulation_settings`)
+			if _, err := change.Exec(l.ctx(), l.sql(setTitlesSQL), !titles); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			go func() { defer close(done); l.expireAll(0) }()
+			l.waitUntilBlocked(1)
+			if err := change.Commit(l.ctx()); err != nil {
+				t.Fatal(err)
+			}
+			<-done
+			l.wantStates(queue, notYet+"1", notYet+"2")
+			l.expireAll(1)
+			l.wantStates(queue, "Closed - Unfilled", notYet+"1")
+		})
+	}
+}
+
 // Several instances close the same requests at once, while others are cancelled, placed and filled.
 func TestExpireRequests_BesideOtherCommits(t *testing.T) {
 	t.Parallel()
