@@ -108,7 +108,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 	return slices.Concat(
 		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
-		httpapi.CommitRoutes(commit.NewService(commits, m, locks.NoteRelease), commits),
+		httpapi.CommitRoutes(commit.NewService(commits, locks.NoteRelease), commits),
 		httpapi.CheckOutRequestRoutes(postgres.NewClaimStore(db)),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),
@@ -122,8 +122,8 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 	)
 }
 
-func newCommitStore(db *postgres.DB, m *metrics) commit.RequestStore {
-	return commit.CountRequests(postgres.NewCommitStore(db), m)
+func newCommitStore(db *postgres.DB, m *metrics) commit.Commits {
+	return commit.Count(postgres.NewCommitStore(db), m)
 }
 
 // countHeld counts the live locks of all served tenants.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/okapi"
@@ -79,6 +81,35 @@ func TestSweptRows(t *testing.T) {
 		if rows.Name == "history of closed loans" {
 			t.Errorf("%s is swept without a setting", rows.Name)
 		}
+	}
+}
+
+func TestMetrics_HaveEachKindOfCommitFromTheStart(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	m := newMetrics(reg)
+	m.Ended(commit.LoanRenewal, commit.LoanChanged, time.Second)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series, counted := 0, map[string]float64{}
+	for _, f := range families {
+		for _, metric := range f.GetMetric() {
+			if f.GetName() != "checkout_commits_total" {
+				continue
+			}
+			series++
+			if n := metric.GetCounter().GetValue(); n > 0 {
+				counted[metric.GetLabel()[0].GetValue()+" "+metric.GetLabel()[1].GetValue()] = n
+			}
+		}
+	}
+	if want := len(commit.Kinds()) * len(commit.Outcomes()); series != want {
+		t.Errorf("got %d series, want %d", series, want)
+	}
+	if want := map[string]float64{"renewal loan_changed": 1}; !maps.Equal(counted, want) {
+		t.Errorf("got %v, want %v", counted, want)
 	}
 }
 

@@ -47,7 +47,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		released: counter("checkout_lock_releases_total", "Live locks released by their holders."),
 		swept:    counter("checkout_lock_swept_total", "Locks deleted long after they were outdated."),
 		commits: register.NewCounterVec(prometheus.CounterOpts{
-			Name: "checkout_commits_total", Help: "Commits of check-outs, check-ins and requests, by outcome; the fence refuses with lock_lost.",
+			Name: "checkout_commits_total", Help: "Commits by kind and outcome; the fence refuses with lock_lost.",
 		}, []string{"kind", "outcome"}),
 		commitTime: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "checkout_commit_duration_seconds", Help: "Time for one commit, refused ones too.",
@@ -66,7 +66,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.acquires.WithLabelValues(string(o))
 	}
 	for _, o := range commit.Outcomes() {
-		m.commits.WithLabelValues("check-out", string(o))
 		for _, kind := range commit.Kinds() {
 			m.commits.WithLabelValues(string(kind), string(o))
 		}
@@ -91,31 +90,17 @@ func (m *metrics) setTenants(state readiness.State, n int) {
 	m.tenants.WithLabelValues(string(state)).Set(float64(n))
 }
 
-// CheckedOut implements commit.Observer.
-func (m *metrics) CheckedOut(o commit.Outcome, took time.Duration) {
-	m.observeCommit("check-out", o, took)
+// Ended implements commit.Observer.
+func (m *metrics) Ended(kind commit.Kind, o commit.Outcome, took time.Duration) {
+	m.commits.WithLabelValues(string(kind), string(o)).Inc()
+	m.commitTime.WithLabelValues(string(kind)).Observe(took.Seconds())
 }
 
 // LentUnfenced implements commit.Observer.
 func (m *metrics) LentUnfenced() { m.unfenced.Inc() }
 
-// CheckedIn implements commit.Observer.
-func (m *metrics) CheckedIn(o commit.Outcome, took time.Duration) {
-	m.observeCommit("check-in", o, took)
-}
-
-// RequestsChanged implements commit.RequestObserver.
-func (m *metrics) RequestsChanged(kind commit.Kind, o commit.Outcome, took time.Duration) {
-	m.observeCommit(string(kind), o, took)
-}
-
-// RequestsExpired implements commit.RequestObserver.
+// RequestsExpired implements commit.Observer.
 func (m *metrics) RequestsExpired(n int) { m.expired.Add(float64(n)) }
-
-func (m *metrics) observeCommit(kind string, o commit.Outcome, took time.Duration) {
-	m.commits.WithLabelValues(kind, string(o)).Inc()
-	m.commitTime.WithLabelValues(kind).Observe(took.Seconds())
-}
 
 // heldTimeout bounds the database work for one scrape.
 const heldTimeout = 2 * time.Second

@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -11,37 +10,6 @@ import (
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
 )
-
-// Outcome is how a commit ended.
-type Outcome string
-
-// The outcomes. A Store returns the first two; the others are errors, for an Observer.
-const (
-	Committed       Outcome = "committed"
-	Repeated        Outcome = "repeated"         // was committed before
-	LockLost        Outcome = "lock_lost"        // refused by the fence of the lock
-	ClaimLost       Outcome = "claim_lost"       // refused by the fence of an Idempotency-Key
-	SettingsChanged Outcome = "settings_changed" // the caller acted on old settings
-	ItemChanged     Outcome = "item_changed"
-	RequestChanged  Outcome = "request_changed" // the caller saw another queue
-	LimitReached    Outcome = "limit_reached"
-	Refused         Outcome = "refused" // other mistakes of the caller
-	Failed          Outcome = "error"
-)
-
-// Outcomes returns every outcome, in the order of declaration.
-func Outcomes() []Outcome {
-	return []Outcome{Committed, Repeated, LockLost, ClaimLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, Refused, Failed}
-}
-
-// Observer receives the ends of commits, for metrics. Its methods are called from many
-// goroutines and must not block.
-type Observer interface {
-	CheckedOut(o Outcome, took time.Duration)
-	CheckedIn(o Outcome, took time.Duration)
-	// LentUnfenced is called for each loan that was lent without a fence.
-	LentUnfenced()
-}
 
 // Store commits for the tenant in ctx.
 type Store interface {
@@ -83,47 +51,37 @@ type Store interface {
 // concurrent use.
 type Service struct {
 	store    Store
-	obs      Observer
 	released func(ctx context.Context, userID uuid.UUID)
 }
 
 // NewService returns a Service on store. It calls released after each commit that released
 // the patron's lock.
-func NewService(store Store, obs Observer, released func(ctx context.Context, userID uuid.UUID)) *Service {
-	return &Service{store: store, obs: obs, released: released}
+func NewService(store Store, released func(ctx context.Context, userID uuid.UUID)) *Service {
+	return &Service{store: store, released: released}
 }
 
 // CheckOut commits the body of POST /loan-storage/check-outs and returns the id
 // of its loan with the answer. Faults: those of ParseCheckOut and Decide.
 func (s *Service) CheckOut(ctx context.Context, body []byte) (uuid.UUID, schemas.CheckOutResult, error) {
-	start := time.Now()
-	var result schemas.CheckOutResult
-	var outcome Outcome
 	c, err := ParseCheckOut(body)
-	if err == nil {
-		result, outcome, err = s.store.CheckOut(ctx, c)
+	if err != nil {
+		return uuid.Nil, schemas.CheckOutResult{}, err
 	}
+	result, _, err := s.store.CheckOut(ctx, c)
 	if result.LockReleased {
 		s.released(ctx, c.UserID)
 	}
-	if outcome == Committed && c.Unfenced {
-		s.obs.LentUnfenced()
-	}
-	s.obs.CheckedOut(outcomeOf(outcome, err), time.Since(start))
 	return c.LoanID, result, err
 }
 
 // CheckIn commits the body of POST /loan-storage/check-ins. Faults: those of
 // ParseCheckIn and Decide.
 func (s *Service) CheckIn(ctx context.Context, body json.RawMessage) (schemas.CheckInResult, error) {
-	start := time.Now()
-	var result schemas.CheckInResult
-	var outcome Outcome
 	c, err := ParseCheckIn(body)
-	if err == nil {
-		result, outcome, err = s.store.CheckIn(ctx, c)
+	if err != nil {
+		return schemas.CheckInResult{}, err
 	}
-	s.obs.CheckedIn(outcomeOf(outcome, err), time.Since(start))
+	result, _, err := s.store.CheckIn(ctx, c)
 	return result, err
 }
 
@@ -138,21 +96,4 @@ func (s *Service) ReadCheckOutFacts(ctx context.Context, body json.RawMessage) (
 		return schemas.CheckOutFacts{}, fault.Wrap(err, fault.Malformed, "The body cannot be read: %v", err)
 	}
 	return s.store.ReadCheckOutFacts(ctx, subjects)
-}
-
-func outcomeOf(o Outcome, err error) Outcome {
-	if err == nil {
-		return o
-	}
-	if refused, ok := refusals[fault.CodeOf(err)]; ok {
-		return refused
-	}
-	return Failed
-}
-
-// refusals has the outcomes of faults that are the caller's.
-var refusals = map[fault.Code]Outcome{
-	fault.LockLost: LockLost, fault.ClaimLost: ClaimLost, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
-	fault.RequestChanged: RequestChanged, fault.LimitReached: LimitReached, fault.Invalid: Refused, fault.Malformed: Refused,
-	fault.NotFound: Refused,
 }

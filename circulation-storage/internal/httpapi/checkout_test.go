@@ -23,14 +23,6 @@ import (
 	"checkoutlock/web"
 )
 
-// silent is an observer that records nothing.
-type silent struct{}
-
-func (silent) LentUnfenced() {}
-
-func (silent) CheckedOut(commit.Outcome, time.Duration) {}
-func (silent) CheckedIn(commit.Outcome, time.Duration)  {}
-
 // commitAPI is the commits and the small endpoints beside them, on a tenant of
 // its own.
 type commitAPI struct {
@@ -48,7 +40,7 @@ func newCommitAPI(t *testing.T) commitAPI {
 func commitRoutes(db *postgres.DB) []web.Route {
 	store := postgres.NewCommitStore(db)
 	return slices.Concat(
-		httpapi.CommitRoutes(commit.NewService(store, silent{}, func(context.Context, uuid.UUID) {}), store),
+		httpapi.CommitRoutes(commit.NewService(store, func(context.Context, uuid.UUID) {}), store),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(postgres.NewRulesStore(db)),
 	)
