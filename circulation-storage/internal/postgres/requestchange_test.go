@@ -201,6 +201,14 @@ func TestRequests_HaveEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("deleted", "REQUEST_DELETED Closed - Unfilled true")
+	r.id = uuid.New()
+	if _, err := l.place(r, "Hold", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.changeRequest(r, `,"delete":true`, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	want("deleted while it was open", "REQUEST_CREATED Open - Not yet filled true", "REQUEST_DELETED Open - Not yet filled true")
 }
 
 // A change that is sent again changes nothing, also after others changed the request.
