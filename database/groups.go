@@ -31,7 +31,8 @@ type Groups[K comparable, Q, A any] struct {
 	Send func(ctx context.Context, conn *pgxpool.Conn, group []*Member[Q, A]) error
 	// LeaveEarly lets a member leave a group that is under way, when its context ends. What
 	// it asked for may happen nevertheless. Otherwise it waits for its answer, so that it
-	// can undo what it got.
+	// can undo what it got. So does the only member of a group, which needs no goroutine
+	// then.
 	LeaveEarly bool
 
 	mu sync.Mutex
@@ -144,7 +145,7 @@ func (g *Groups[K, Q, A]) lead(ctx context.Context, key K, m *Member[Q, A]) (ans
 		return answer, fmt.Errorf("getting a connection: %w", err)
 	}
 	group := append([]*Member[Q, A]{m}, g.takeWaiting(key)...)
-	if !g.LeaveEarly {
+	if !g.LeaveEarly || len(group) == 1 {
 		g.send(ctx, key, conn, group)
 		return m.Answer, m.Err
 	}

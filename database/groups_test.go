@@ -199,6 +199,23 @@ func TestGroups_MembersThatLeaveMeanwhile(t *testing.T) {
 	}
 }
 
+func TestGroups_SingleMemberGetsItsAnswer(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	g := newGroupTest(t, func(ctx context.Context, _ []*member) error {
+		<-goOn
+		return ctx.Err()
+	})
+	g.groups.LeaveEarly = true
+	ctx, leave := context.WithCancel(t.Context())
+	single := g.run(ctx, "a", 0, 1)
+	g.begin()
+	g.wantBegun(1)
+	leave()
+	close(goOn)
+	g.want(single, 2, nil)
+}
+
 func TestGroups_Errors(t *testing.T) {
 	t.Parallel()
 	rolledBack := &pgconn.PgError{Code: database.LockNotAvailable}

@@ -30,6 +30,9 @@ const (
 	// Idle connections keep their read buffers; gRPC shares the write buffers.
 	readBuffer  = 512
 	writeBuffer = 4 << 10
+	// workers is how many goroutines wait for calls. A new one for each call would grow its
+	// stack anew each time. While all are busy, calls get goroutines of their own.
+	workers = 32
 	// handshakeTimeout bounds the start of a connection.
 	handshakeTimeout = 10 * time.Second
 	// A connection without traffic for idlePing is pinged, and ends without an answer for
@@ -110,7 +113,7 @@ func (f *Front) listenOn(ln net.Listener, transport credentials.TransportCredent
 		grpc.UnaryInterceptor(f.observeCall),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(writeBuffer),
-		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.NumStreamWorkers(workers), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout}),
 	)

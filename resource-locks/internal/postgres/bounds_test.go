@@ -234,7 +234,7 @@ func TestDB_StatementsHaveTimeOuts(t *testing.T) {
 				call func() error
 			}{
 				{"a grant", func() error { _, err := store.Acquire(t.Context(), other); return err }},
-				{"a renewal", func() error { _, err := store.Acquire(t.Context(), a); return err }},
+				{"a renewal", func() error { _, err := store.SendRenewals(t.Context(), []engine.Acquire{a}); return err }},
 				{"a group", func() error { _, err := store.SendRenewals(t.Context(), []engine.Acquire{a, other}); return err }},
 				{"a refresh", func() error {
 					_, err := store.Refresh(t.Context(), engine.Refresh{Key: key, ID: g.Lock.ID, Owner: "ann", TTL: time.Hour})

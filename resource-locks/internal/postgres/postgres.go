@@ -28,9 +28,11 @@ const schemaName = "resource_locks"
 type DB struct {
 	conns                    *database.DB
 	holders, callers, upkeep connections
-	readBounds               string // of each read, unless the session has them
-	schema                   string
-	log                      *slog.Logger
+	// bounds of a read, and of a write that sets its wait for a row; empty if the session has
+	// a time-out for statements
+	readBounds, writeBounds string
+	schema                  string
+	log                     *slog.Logger
 }
 
 // Open prepares the connections. It does not connect: Await waits for the server.
@@ -47,7 +49,7 @@ func OpenSchema(ctx context.Context, cfg database.Config, schema string, log *sl
 	db := &DB{conns: conns, schema: schema, log: log}
 	db.splitConnections()
 	if conns.Ordinary.Config().ConnConfig.RuntimeParams["statement_timeout"] == "" {
-		db.readBounds = readBounds
+		db.readBounds, db.writeBounds = readBounds, writeBounds
 	}
 	return db, nil
 }

@@ -26,7 +26,10 @@ const (
 // The first statement of each batch sets time-outs of PostgreSQL for the batch's
 // transaction, also through PgBouncer. So no statement of a process that has frozen goes on.
 const (
-	bounds = `SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '4s', true)`
+	bounds = writeBounds + `, set_config('lock_timeout', '2s', true)`
+
+	// writeBounds is for a statement that sets its wait for a row by itself.
+	writeBounds = `SELECT set_config('statement_timeout', '4s', true)`
 
 	// lazyBounds is bounds for a transaction that may end before its WAL is on disk.
 	lazyBounds = bounds + `, set_config('synchronous_commit', 'off', true)`
