@@ -14,12 +14,17 @@ import (
 // record first. A change of that record rewrites its items in the same transaction, so
 // no reader sees one without the other.
 
-// lockHoldings takes the lock on an item's holdings record before the item's.
-func (w *recordWrite) lockHoldings(ctx context.Context, item records.Record) error {
-	if w.t.Table != records.Item().Table {
+// lockReadRecords locks what the rules of a record read before the record itself: the holdings record
+// of an item, and the service points of a request policy. Their writes change it, in that order.
+func (w *recordWrite) lockReadRecords(ctx context.Context, r records.Record) error {
+	switch w.t.Table {
+	case records.RequestPolicy().Table:
+		return w.t.Prepare(ctx, w, records.Write{Record: r})
+	case records.Item().Table:
+	default:
 		return nil
 	}
-	_, err := w.Read(ctx, records.Holdings().Table, item.Text("holdingsRecordId"))
+	_, err := w.Read(ctx, records.Holdings().Table, r.Text("holdingsRecordId"))
 	if fault.Is(err, fault.NotFound) {
 		return nil // the item's rules refuse it
 	}

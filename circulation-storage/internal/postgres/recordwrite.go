@@ -52,7 +52,7 @@ func (w *recordWrite) writeNamed(ctx context.Context, r records.Record) (json.Ra
 // Update implements records.Store.
 func (s *RecordStore) Update(ctx context.Context, t records.Type, r records.Record) error {
 	return s.writeRecords(ctx, t, "updating a "+t.Name, func(w *recordWrite) error {
-		if err := w.lockHoldings(ctx, r); err != nil {
+		if err := w.lockReadRecords(ctx, r); err != nil {
 			return err
 		}
 		stored, err := w.lockRecord(ctx, r.ID())

@@ -65,12 +65,6 @@ func (l library) references(t *testing.T) map[string]named {
 		return l.create(t, records.FixedDueDateSchedule(), object{"name": uuid.NewString()}).ID()
 	}
 	desk := func() string { return l.create(t, records.ServicePoint(), name()).ID() }
-	pickup := func() string {
-		return l.create(t, records.ServicePoint(), object{
-			"name": uuid.NewString(), "code": uuid.NewString(), "discoveryDisplayName": "Desk", "pickupLocation": true,
-			"holdShelfExpiryPeriod": object{"duration": 1, "intervalId": "Days"},
-		}).ID()
-	}
 	institution := l.create(t, records.Institution(), name()).ID()
 	newCampus := setField(name(), "institutionId", institution)
 	campus := l.create(t, records.Campus(), newCampus).ID()
@@ -106,11 +100,6 @@ func (l library) references(t *testing.T) map[string]named {
 		"a location's library": {
 			records.Library(), l.create(t, records.Library(), branch).ID(),
 			l.writeNamed(t, records.Location(), location, field("libraryId")), "location", "libraryId", false,
-		},
-		"a service point of a request policy": {
-			records.ServicePoint(), pickup(), l.writeNamed(t, records.RequestPolicy(), object{"name": "p"}, func(o object, id string) {
-				o["allowedServicePoints"] = object{"Hold": []string{id}, "Recall": []string{strings.ToUpper(id)}}
-			}), "request policy", "allowedServicePoints", false,
 		},
 		"a loan policy of the rules": {
 			records.LoanPolicy(), l.create(t, records.LoanPolicy(), setField(policy, "name", uuid.NewString())).ID(), nameInRules("l"), "circulation rules", "rulesAsText", false,
@@ -159,9 +148,6 @@ func TestReferences(t *testing.T) {
 			missing := uuid.NewString()
 			err := n.by(l.in(t), missing)
 			want := n.field + " = " + missing + " because it does not exist in " + n.typ.Table + ".id."
-			if n.field == "allowedServicePoints" {
-				want = "One or more Pickup locations are no longer available"
-			}
 			switch {
 			case n.mayMiss && err != nil:
 				t.Errorf("got %v for a missing record", err)
@@ -188,7 +174,6 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 	l := newLibrary(t)
 	location := l.create(t, records.Location(), l.newLocation(t, "main"))
 	first, second := l.create(t, records.ServicePoint(), object{"name": "1", "code": "1"}), l.create(t, records.ServicePoint(), object{"name": "2", "code": "2"})
-	pickup := l.create(t, records.ServicePoint(), object{"name": "3", "code": "3", "pickupLocation": true})
 	location["servicePointIds"] = []string{first.ID(), second.ID()}
 	if err := l.update(t, records.Location(), location); err != nil {
 		t.Fatal(err)
@@ -230,15 +215,6 @@ func TestReferences_EndWithTheRecordOrItsField(t *testing.T) {
 	}
 	if err := l.store.Delete(l.in(t), records.AddressType(), work.ID()); err != nil {
 		t.Errorf("an address type of a deleted patron: %v", err)
-	}
-
-	allowing := l.create(t, records.RequestPolicy(), object{"name": "p", "allowedServicePoints": object{"Page": []string{pickup.ID()}}})
-	delete(allowing, "allowedServicePoints")
-	if err := l.update(t, records.RequestPolicy(), allowing); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.store.Delete(l.in(t), records.ServicePoint(), pickup.ID()); err != nil {
-		t.Errorf("a service point that the request policy no longer names: %v", err)
 	}
 
 	rules := postgres.NewRulesStore(l.db)
@@ -321,7 +297,12 @@ func TestReferences_OfTenantsInstalledBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, l.store.Delete(ctx, records.ServicePoint(), desk), fault.Invalid)
-	wantCode(t, l.store.Delete(ctx, records.ServicePoint(), pickup), fault.Invalid)
+	if err := l.store.Delete(ctx, records.ServicePoint(), pickup); err != nil {
+		t.Error(err)
+	}
+	if got, want := l.allowed(t, holds, nil), "map[Hold:["+missing+"] Wish:[none]]"; got != want {
+		t.Errorf("the request policy allows %s, want %s", got, want)
+	}
 	wantCode(t, l.store.Delete(ctx, records.LoanPolicy(), policy), fault.Invalid)
 	if err := l.update(t, records.LoanPolicy(), setField(policyDoc, "renewable", false)); err != nil {
 		t.Errorf("a write that leaves what is dangling: %v", err)

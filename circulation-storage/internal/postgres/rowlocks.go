@@ -57,8 +57,8 @@ SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'tr
 	shareLoanSQL = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR SHARE`
 )
 
-// The locks of single records, which writes of records take: the holdings record
-// before its items, and several rows of one table by id.
+// The locks of single records, which writes of records take: the holdings record before its items,
+// service points before the request policies that allow them, and several rows of one table by id.
 const (
 	shareRecordSQL         = `SELECT jsonb FROM {table} WHERE id = $1::uuid FOR SHARE`
 	lockNamedSQL           = `SELECT jsonb FROM {table} WHERE lower(jsonb->>'name') = lower($1::text) FOR NO KEY UPDATE`

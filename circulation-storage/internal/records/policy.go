@@ -17,10 +17,9 @@ func RequestPolicy() Type {
 	return Type{
 		Name: "request policy", Path: "/request-policy-storage/request-policies", Collection: "requestPolicies",
 		Table: "request_policy", Schema: "request-policy", Permission: "circulation-storage.request-policies",
-		Prepare:    prepareRequestPolicy,
-		Indexes:    newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
-		Unique:     uniqueFields("request_policy", "name"),
-		References: []Reference{newLinks("request_policy", "allowedServicePoints", "service_point")},
+		Prepare: prepareRequestPolicy,
+		Indexes: newIndexes(fields{Text: {"name", "description", "requestTypes"}}),
+		Unique:  uniqueFields("request_policy", "name"),
 	}
 }
 
