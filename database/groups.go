@@ -31,8 +31,7 @@ type Groups[K comparable, Q, A any] struct {
 	Send func(ctx context.Context, conn *pgxpool.Conn, group []*Member[Q, A]) error
 	// LeaveEarly lets a member leave a group that is under way, when its context ends. What
 	// it asked for may happen nevertheless. Otherwise it waits for its answer, so that it
-	// can undo what it got. So does the only member of a group, which needs no goroutine
-	// then.
+	// can undo what it got. The member that sends the group always waits.
 	LeaveEarly bool
 
 	mu sync.Mutex
@@ -111,12 +110,8 @@ func (g *Groups[K, Q, A]) await(ctx context.Context, key K, m *Member[Q, A]) (le
 	case leads = <-m.leads: // a leader must not leave the others behind
 		return leads, nil
 	default:
-		return false, errLeft(ctx)
+		return false, fmt.Errorf("waiting for the answer of a group: %w", ctx.Err())
 	}
-}
-
-func errLeft(ctx context.Context) error {
-	return fmt.Errorf("waiting for the answer of a group: %w", ctx.Err())
 }
 
 // leave reports whether m was still waiting. Else it leads, or its group is under way.
@@ -145,17 +140,8 @@ func (g *Groups[K, Q, A]) lead(ctx context.Context, key K, m *Member[Q, A]) (ans
 		return answer, fmt.Errorf("getting a connection: %w", err)
 	}
 	group := append([]*Member[Q, A]{m}, g.takeWaiting(key)...)
-	if !g.LeaveEarly || len(group) == 1 {
-		g.send(ctx, key, conn, group)
-		return m.Answer, m.Err
-	}
-	go g.send(ctx, key, conn, group) // it has a time-out, and Close of the pool waits for it
-	select {
-	case <-m.leads:
-		return m.Answer, m.Err
-	case <-ctx.Done():
-		return answer, errLeft(ctx)
-	}
+	g.send(ctx, key, conn, group)
+	return m.Answer, m.Err
 }
 
 // send sends a group and answers it.

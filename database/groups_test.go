@@ -183,37 +183,19 @@ func TestGroups_MembersThatLeaveMeanwhile(t *testing.T) {
 			next := g.run(t.Context(), "a", 1, 4)
 			leave()
 			if early {
-				g.want(leader, 0, context.Canceled)
 				g.want(second, 0, context.Canceled)
 				close(goOn)
 			} else {
 				close(goOn)
-				g.want(leader, 2, nil)
 				g.want(second, 4, nil)
 			}
+			g.want(leader, 2, nil)
 			g.want(stays, 6, nil)
 			g.want(next, 8, nil)
 			g.wantBegun(4)
 			g.untilForgotten()
 		})
 	}
-}
-
-func TestGroups_SingleMemberGetsItsAnswer(t *testing.T) {
-	t.Parallel()
-	goOn := make(chan struct{})
-	g := newGroupTest(t, func(ctx context.Context, _ []*member) error {
-		<-goOn
-		return ctx.Err()
-	})
-	g.groups.LeaveEarly = true
-	ctx, leave := context.WithCancel(t.Context())
-	single := g.run(ctx, "a", 0, 1)
-	g.begin()
-	g.wantBegun(1)
-	leave()
-	close(goOn)
-	g.want(single, 2, nil)
 }
 
 func TestGroups_Errors(t *testing.T) {
