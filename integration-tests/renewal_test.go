@@ -103,6 +103,9 @@ func TestRenewal_ByManyMachines(t *testing.T) {
 	if want := readDueDate(t, loan).AddDate(0, 0, allowed*42); stored["renewalCount"] != float64(allowed) || !readDueDate(t, stored).Equal(want) {
 		t.Errorf("the loan is %v, want %d renewals, due %s", stored, allowed, want)
 	}
+	if n := sumMetric(t, p, `checkout_commits_total{kind="renewal",outcome="committed"}`); n != allowed {
+		t.Errorf("counted %g commits, want %d", n, allowed)
+	}
 }
 
 func TestRenewal_OfARecalledBook(t *testing.T) {
