@@ -40,6 +40,9 @@ func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDri
 			delete(cc.RuntimeParams, name)
 		}
 	}
+	if cc.ConnectTimeout == 0 {
+		cc.LookupFunc = resolver.LookupHost
+	}
 	requirePrimary(url, cc)
 	cc.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	cc.RuntimeParams["statement_timeout"] = "0" // a role's own would end the wait for the lock

@@ -71,6 +71,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 	if cc.ConnectTimeout == 0 {
 		cc.ConnectTimeout = connectTimeout
 		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
+		cc.LookupFunc = resolver.LookupHost
 	}
 	if statement > 0 && !mayBePooled(cc) {
 		defaults := sessionDefaults(statement + StatementMargin)
