@@ -13,20 +13,30 @@ import (
 // SendRenewals sends one group of renewals. It returns those that the group renewed, by
 // their places.
 func (s *LockStore) SendRenewals(ctx context.Context, asked []engine.Acquire) (map[int]engine.Lock, error) {
-	group := make([]*renewal, len(asked))
+	return s.renewals.sendGroup(ctx, asked)
+}
+
+// SendRefusals sends one group of callers that were refused lately. It returns the locks that
+// refuse them, by the callers' places.
+func (s *LockStore) SendRefusals(ctx context.Context, asked []engine.Acquire) (map[int]engine.Lock, error) {
+	return s.refusals.sendGroup(ctx, asked)
+}
+
+func (g *acquireGroups) sendGroup(ctx context.Context, asked []engine.Acquire) (map[int]engine.Lock, error) {
+	group := make([]*acquireMember, len(asked))
 	for i, a := range asked {
 		group[i] = database.NewMember[engine.Acquire, engine.Grant](a)
 	}
-	err := s.db.write(ctx, s.db.holders, "renewing locks", func(ctx context.Context, conn *pgxpool.Conn) error {
-		return s.renewals.send(ctx, conn, group)
+	err := g.db.write(ctx, g.db.holders, "sending a group", func(ctx context.Context, conn *pgxpool.Conn) error {
+		return g.send(ctx, conn, group)
 	})
-	renewed := map[int]engine.Lock{}
+	answered := map[int]engine.Lock{}
 	for i, m := range group {
 		if m.Err == nil {
-			renewed[i] = m.Answer.Lock
+			answered[i] = m.Answer.Lock
 		}
 	}
-	return renewed, err
+	return answered, err
 }
 
 // WaitingRenewals returns how many callers wait for the group that is under way, -1 if none

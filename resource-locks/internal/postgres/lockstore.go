@@ -83,12 +83,13 @@ SELECT ` + lockColumnNames + `, replaced, true FROM taken
 UNION ALL
 SELECT ` + lockColumnNames + `, replaced, false FROM refused`
 
-// LockStore implements engine.LockStore on the table lock. It groups renewals, and reads
-// before it asks for a lock that was refused lately.
+// LockStore implements engine.LockStore on the table lock. It groups renewals, and the
+// reads that refuse callers which were refused lately.
 type LockStore struct {
 	db       *DB
 	hints    hints
-	renewals *renewals
+	renewals *acquireGroups
+	refusals *acquireGroups
 	// statements with their tables
 	acquire, refresh, release, forceRelease, ask, fetch string
 }
@@ -98,7 +99,7 @@ var _ engine.LockStore = (*LockStore)(nil)
 // NewLockStore returns the flat locks in db.
 func NewLockStore(db *DB) *LockStore {
 	return &LockStore{
-		db: db, hints: newHints(), renewals: newRenewals(db), acquire: db.nameTables(acquireSQL), refresh: db.nameTables(refreshSQL), release: db.nameTables(releaseSQL),
+		db: db, hints: newHints(), renewals: newRenewals(db), refusals: newRefusals(db), acquire: db.nameTables(acquireSQL), refresh: db.nameTables(refreshSQL), release: db.nameTables(releaseSQL),
 		forceRelease: db.nameTables(forceReleaseSQL), ask: db.nameTables(askSQL), fetch: db.nameTables(fetchSQL),
 	}
 }
@@ -119,8 +120,8 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 		}
 	}
 	if hint == hintRefused {
-		if l, err := s.Fetch(ctx, a.Key); err == nil && l.Owner != a.Owner {
-			return engine.Grant{Lock: l, Outcome: engine.Held}, nil
+		if g, err := s.refusals.run(ctx, a); err == nil {
+			return g, nil
 		}
 	}
 	var g engine.Grant
