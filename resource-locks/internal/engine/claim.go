@@ -132,9 +132,9 @@ type ClaimStore interface {
 	// NoteGrants confirms that the instance has woken these claims.
 	NoteGrants(ctx context.Context, ids []uuid.UUID) error
 
-	// ClaimsOf returns the claims of an instance whose connection has not ended, in the
-	// order of their ids: those above after, at most limit.
-	ClaimsOf(ctx context.Context, instance, after uuid.UUID, limit int) ([]ClaimState, error)
+	// ClaimsOf fills page with the claims of an instance whose connection has not ended, in
+	// the order of their ids, from the first above after. It returns the filled part.
+	ClaimsOf(ctx context.Context, instance, after uuid.UUID, page []ClaimState) ([]ClaimState, error)
 
 	// Stats counts the claims of a namespace. Fault: NotFound if no client has ever
 	// connected to it.

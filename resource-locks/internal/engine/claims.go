@@ -43,6 +43,7 @@ type Ticket struct {
 	waits    bool      // counted in Claims.waiting
 	isHeld   bool      // held is closed
 	isLost   bool      // lost is closed
+	seenIn   int       // the last comparison that found it in the store
 	ending   ending    // the front has ended it; it stays until the store knows
 	unsent   bool      // Run has to send the end
 	notify   func()    // see Notify; nil for none

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/schemas/fault"
@@ -96,6 +98,32 @@ func (s *lossyStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place,
 	}
 	s.lose = nil
 	return engine.Place{}, fault.Wrap(errors.New("cut"), fault.Timeout, "timed out")
+}
+
+// forgetfulStore loses the answer of a Withdraw that has run.
+type forgetfulStore struct{ *enginetest.Store }
+
+func (s forgetfulStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
+	_, err := s.Store.Withdraw(ctx, caller, namespace, id)
+	return nil, errors.Join(err, fault.Wrap(errors.New("cut"), fault.Timeout, "timed out"))
+}
+
+func TestClaims_LostAnswerOfReleaseWakesTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startProcess(t, forgetfulStore{enginetest.NewStore()})
+		first, second := lockPath(t, p, "a"), lockPath(t, p, "a")
+		if err := p.Release(t.Context(), first); !fault.Is(err, fault.Timeout) {
+			t.Fatalf("got %v, want the lost answer", err)
+		}
+		p.Disconnect(t.Context(), first)
+		released := time.Now()
+		select {
+		case <-second.Held():
+		case <-time.After(2 * time.Second):
+			t.Errorf("the next does not hold the path %s after the release", time.Since(released))
+		}
+	})
 }
 
 func TestClaims_LostAnswerOfEnqueueLeavesNothing(t *testing.T) {

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,63 +12,58 @@ import (
 const pageSize = 500
 
 // comparison is a comparison of all claims of this process with those in the store, page by
-// page in the order of their ids.
+// page in the order of their ids. The next one reuses its memory: with thousands of claims
+// a second, garbage collections would delay all calls.
 type comparison struct {
+	number   int
 	begun    time.Time
+	instance uuid.UUID
 	after    uuid.UUID // the last claim of the page before
 	complete bool
+	page     []ClaimState
+}
+
+func newComparison() *comparison {
+	return &comparison{complete: true, page: make([]ClaimState, pageSize)}
 }
 
 // begin begins a new comparison if the last one is complete and leaseInterval old.
-func (r *comparison) begin() bool {
+func (r *comparison) begin(instance uuid.UUID) bool {
 	if !r.complete || time.Since(r.begun) < leaseInterval {
 		return false
 	}
-	*r = comparison{begun: time.Now()}
+	*r = comparison{number: r.number + 1, begun: time.Now(), instance: instance, page: r.page}
 	return true
 }
 
 // comparePage compares the tickets of a page with the store. It wakes those whose grant was
-// missed, and marks those as lost whose claim is gone. It withdraws claims without a
-// ticket: an Enqueue reached the store after its caller had given up. An error ends the
-// comparison.
+// missed. It withdraws claims without a ticket: an Enqueue reached the store after its
+// caller had given up. After the last page it marks tickets as lost whose claim is gone. An
+// error ends the comparison.
 func (c *Claims) comparePage(ctx context.Context, r *comparison) error {
-	after := r.after
 	r.complete = true
-	instance, began := c.lease(), time.Now()
 	c.setRemoved(map[uuid.UUID]bool{})
 	defer c.setRemoved(nil)
-	states, err := c.ClaimsOf(ctx, instance, after, pageSize)
+	states, err := c.ClaimsOf(ctx, r.instance, r.after, r.page)
 	if err != nil {
 		return err
 	}
-	last := uuid.Max
-	if len(states) == pageSize {
-		last = states[pageSize-1].ID
-	}
-	c.loseMissing(states, func(t *Ticket) bool {
-		return t.instance == instance && compareIDs(t.id, after) > 0 && compareIDs(t.id, last) <= 0 &&
-			!t.storedAt.IsZero() && t.storedAt.Before(began)
-	})
-	for _, s := range c.selectUnknown(states) {
-		next, err := c.Withdraw(ctx, instance, s.Namespace, s.ID)
+	missed, unknown := c.matchTickets(states, r.number)
+	c.wake(missed)
+	for _, s := range unknown {
+		next, err := c.Withdraw(ctx, r.instance, s.Namespace, s.ID)
 		if err != nil {
 			return err
 		}
 		c.wake(next)
 	}
-	var granted []uuid.UUID
-	for _, s := range states {
-		if s.Held {
-			granted = append(granted, s.ID)
-		}
+	if len(states) < pageSize {
+		c.loseUnseen(r)
+		return nil
 	}
-	c.wake(granted)
-	r.after, r.complete = last, last == uuid.Max
+	r.after, r.complete = states[pageSize-1].ID, false
 	return nil
 }
-
-func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // setRemoved sets the map of the tickets that are removed from now on.
 func (c *Claims) setRemoved(removed map[uuid.UUID]bool) {
@@ -79,32 +72,37 @@ func (c *Claims) setRemoved(removed map[uuid.UUID]bool) {
 	c.removed = removed
 }
 
-// loseMissing marks the tickets as lost that must be among the states and are not, unless
-// their end is under way. The states are in the order of their ids.
-func (c *Claims) loseMissing(states []ClaimState, mustBe func(*Ticket) bool) {
+// matchTickets notes which tickets the store has. It returns the held claims whose ticket
+// waits, and the claims without a ticket. A ticket that goes meanwhile has a call of its own
+// that ends its claim.
+func (c *Claims) matchTickets(states []ClaimState, comparison int) (missed []uuid.UUID, unknown []ClaimState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, t := range c.tickets {
-		if t.ending != notEnding || !mustBe(t) {
-			continue
+	for _, s := range states {
+		t := c.tickets[s.ID]
+		switch {
+		case t == nil && !c.removed[s.ID]:
+			unknown = append(unknown, s)
+		case t == nil:
+		default:
+			t.seenIn = comparison
+			if s.Held && !t.isHeld {
+				missed = append(missed, s.ID)
+			}
 		}
-		_, found := slices.BinarySearchFunc(states, id, func(s ClaimState, id uuid.UUID) int { return compareIDs(s.ID, id) })
-		if !found {
+	}
+	return missed, unknown
+}
+
+// loseUnseen marks the tickets as lost that a whole comparison must have found and has not,
+// unless their end is under way.
+func (c *Claims) loseUnseen(r *comparison) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.tickets {
+		stored := t.instance == r.instance && !t.storedAt.IsZero() && t.storedAt.Before(r.begun)
+		if stored && t.ending == notEnding && t.seenIn != r.number {
 			c.markLost(t)
 		}
 	}
-}
-
-// selectUnknown returns the claims without a ticket. A ticket that goes meanwhile has a call
-// of its own that ends its claim.
-func (c *Claims) selectUnknown(states []ClaimState) []ClaimState {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var unknown []ClaimState
-	for _, s := range states {
-		if c.tickets[s.ID] == nil && !c.removed[s.ID] {
-			unknown = append(unknown, s)
-		}
-	}
-	return unknown
 }

@@ -57,14 +57,14 @@ func (c *Claims) keepLeases(ctx context.Context) {
 func (c *Claims) pollStore(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	round := comparison{complete: true}
+	round := newComparison()
 	for {
-		begins := round.begin()
+		begins := round.begin(c.lease())
 		if begins {
 			c.tryCall(ctx, callTimeout, "ending claims", c.sendEnds)
 		}
 		if !round.complete {
-			c.tryCall(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, &round) })
+			c.tryCall(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, round) })
 		}
 		if begins || c.hasWaiting() {
 			c.tryCall(ctx, callTimeout, "settling claims", c.settle)

@@ -195,7 +195,7 @@ func TestRelease(t *testing.T) {
 		c := d.claim("shelves", "a")
 		path := d.releasePath()
 		want(t, d.send(http.MethodPost, path, url.Values{"reason": {"stuck"}, "token": {d.token()}}), 303)
-		if left, err := d.store.ClaimsOf(t.Context(), c.Instance, uuid.Nil, 1); err != nil || len(left) > 0 {
+		if left, err := d.store.ClaimsOf(t.Context(), c.Instance, uuid.Nil, make([]engine.ClaimState, 1)); err != nil || len(left) > 0 {
 			t.Errorf("claims left: %v, %v", left, err)
 		}
 	})

@@ -26,7 +26,7 @@ type ClaimStore struct {
 	db *DB
 	// statements with their tables
 	store, place, find, end, remove, removeWaiting, removeEnded, removeForced string
-	endLeases, findEnded, newGrants, noteGrants, keepLease                    string
+	endLeases, findEnded, newGrants, noteGrants, keepLease, claimsOf          string
 }
 
 var _ engine.ClaimStore = (*ClaimStore)(nil)
@@ -39,7 +39,7 @@ func NewClaimStore(db *DB) *ClaimStore {
 		removeWaiting: db.nameTables(removeWaitingSQL), removeEnded: db.nameTables(removeEndedSQL),
 		removeForced: db.nameTables(removeForcedSQL), endLeases: db.nameTables(endLeasesSQL),
 		findEnded: db.nameTables(findEndedSQL), newGrants: db.nameTables(newGrantsSQL), noteGrants: db.nameTables(noteGrantsSQL),
-		keepLease: db.nameTables(keepLeaseSQL),
+		keepLease: db.nameTables(keepLeaseSQL), claimsOf: db.nameTables(claimsOfSQL),
 	}
 }
 

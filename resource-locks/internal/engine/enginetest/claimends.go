@@ -38,7 +38,7 @@ func testDisconnect(c *claimTest) {
 	c.advance(abandonTime - time.Minute)
 	disconnect(held) // a repeat does not start the time anew
 	c.settle(nil, nil)
-	if states, err := c.store.ClaimsOf(c.ctx, c.instance, uuid.Nil, 10); err != nil || len(states) != 1 || states[0].ID != next.ID {
+	if states, err := c.store.ClaimsOf(c.ctx, c.instance, uuid.Nil, make([]engine.ClaimState, 10)); err != nil || len(states) != 1 || states[0].ID != next.ID {
 		c.Errorf("claims with a connection: %+v, %v, want the waiting one", states, err)
 	}
 	all, err := c.store.ListClaims(c.ctx, "", 10)

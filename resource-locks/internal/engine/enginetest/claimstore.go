@@ -279,7 +279,7 @@ func (s *Store) NoteGrants(ctx context.Context, ids []uuid.UUID) error {
 }
 
 // ClaimsOf implements engine.ClaimStore.
-func (s *Store) ClaimsOf(ctx context.Context, instance, after uuid.UUID, limit int) ([]engine.ClaimState, error) {
+func (s *Store) ClaimsOf(ctx context.Context, instance, after uuid.UUID, page []engine.ClaimState) ([]engine.ClaimState, error) {
 	_, err := s.begin(ctx)
 	defer s.mu.Unlock()
 	if err != nil {
@@ -292,7 +292,7 @@ func (s *Store) ClaimsOf(ctx context.Context, instance, after uuid.UUID, limit i
 		}
 	}
 	slices.SortFunc(found, func(a, b engine.ClaimState) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	return found[:min(len(found), limit)], nil
+	return page[:copy(page, found)], nil
 }
 
 // Stats implements engine.ClaimStore.
