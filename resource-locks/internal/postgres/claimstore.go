@@ -25,8 +25,8 @@ import (
 type ClaimStore struct {
 	db *DB
 	// statements with their tables
-	store, place, find, end, remove, removeWaiting, removeEnded, removeForced string
-	endLeases, findEnded, newGrants, noteGrants, keepLease, claimsOf          string
+	store, end, remove, removeWaiting, removeEnded, removeForced     string
+	endLeases, findEnded, newGrants, noteGrants, keepLease, claimsOf string
 }
 
 var _ engine.ClaimStore = (*ClaimStore)(nil)
@@ -34,9 +34,8 @@ var _ engine.ClaimStore = (*ClaimStore)(nil)
 // NewClaimStore returns the claims in db.
 func NewClaimStore(db *DB) *ClaimStore {
 	return &ClaimStore{
-		db: db, store: db.nameTables(storeClaimSQL), place: db.nameTables(placeClaimsSQL),
-		find: db.nameTables(findPlaceSQL), end: db.nameTables(endConnectionSQL), remove: db.nameTables(removeSQL),
-		removeWaiting: db.nameTables(removeWaitingSQL), removeEnded: db.nameTables(removeEndedSQL),
+		db: db, store: db.nameTables(storeClaimSQL), end: db.nameTables(endConnectionSQL),
+		remove: db.nameTables(removeSQL), removeWaiting: db.nameTables(removeWaitingSQL), removeEnded: db.nameTables(removeEndedSQL),
 		removeForced: db.nameTables(removeForcedSQL), endLeases: db.nameTables(endLeasesSQL),
 		findEnded: db.nameTables(findEndedSQL), newGrants: db.nameTables(newGrantsSQL), noteGrants: db.nameTables(noteGrantsSQL),
 		keepLease: db.nameTables(keepLeaseSQL), claimsOf: db.nameTables(claimsOfSQL),
@@ -73,30 +72,31 @@ func (s *ClaimStore) newBatch(namespace string, d durable) *claimBatch {
 	return b
 }
 
-// placed is what a batch has found out.
-type placed struct {
+// moved is what the removal of claims has changed.
+type moved struct {
 	granted []uuid.UUID
-	removed []engine.ClaimInfo
+	removed []engine.ClaimInfo // only as far as the statement returns them
 }
 
-// removeClaims removes claims and lets those that waited for them look for others.
-func (b *claimBatch) removeClaims(into *placed, statement string, args ...any) {
-	b.queue.Queue(statement, args...).Query(func(rows pgx.Rows) (err error) {
-		into.removed, err = pgx.CollectRows(rows, scanRemoved)
-		return err
-	})
-}
-
-// placeClaims finds for each claim that looks for one another claim to wait for.
-func (b *claimBatch) placeClaims(into *placed, namespace string, caller uuid.UUID) {
-	b.queue.Queue(b.store.place, namespace, caller).Query(func(rows pgx.Rows) error {
-		into.granted = nil
-		var id uuid.UUID
-		var held bool
-		_, err := pgx.ForEachRow(rows, []any{&id, &held, nil}, func() error {
-			if held {
-				into.granted = append(into.granted, id)
+// removeClaims removes claims, and lets those that waited for them look for others.
+func (b *claimBatch) removeClaims(into *moved, statement string, args ...any) {
+	b.queue.Queue(statement, args...).Query(func(rows pgx.Rows) error {
+		*into = moved{}
+		var c engine.ClaimInfo
+		var granted bool
+		var paths [][]byte
+		var writes []bool
+		dest := []any{
+			(*[16]byte)(&c.ID), &granted, nil,
+			(*[16]byte)(&c.Instance), &c.Number, &c.Namespace, &c.Owner, &c.Abandon, (*utcTime)(&c.HeldAt), &paths, &writes,
+		}
+		_, err := pgx.ForEachRow(rows, dest[:len(rows.FieldDescriptions())], func() error {
+			if granted {
+				into.granted = append(into.granted, c.ID)
+				return nil
 			}
+			c.Held, c.Resources = !c.HeldAt.IsZero(), decodeResources(paths, writes)
+			into.removed = append(into.removed, c)
 			return nil
 		})
 		return err
@@ -109,53 +109,57 @@ func (b *claimBatch) send(ctx context.Context, op string) error {
 	})
 }
 
-// storeClaimSQL stores a claim that looks for its place, unless the instance has no lease
-// or the claim is stored already.
-const storeClaimSQL = `
+// latestConflict is the latest of the earlier claims in the namespace $1 that conflict with
+// the resources mine. For each resource it looks at the path and at those that it begins
+// with, one after another, and then at the range of paths that begin with it. A read looks
+// only at writes.
+func latestConflict(mine, earlier string) string {
+	return `(
+        SELECT max(found.number)
+          FROM ` + mine + ` CROSS JOIN LATERAL (
+               SELECT (SELECT r.number FROM {schema}.claim_resource r
+                        WHERE r.namespace = $1::text AND r.path = substring(mine.path FROM 1 FOR cut)
+                          AND r.write = mode.write AND ` + earlier + `
+                        ORDER BY r.number DESC LIMIT 1) AS number
+                 FROM unnest(mine.cuts) cut CROSS JOIN (VALUES (true), (false)) mode(write)
+                WHERE mode.write OR mine.write
+               UNION ALL
+               SELECT max(r.number) FROM {schema}.claim_resource r
+                WHERE r.namespace = $1::text AND r.path > mine.path AND r.path < mine.path || '\xff'::bytea
+                  AND (r.write OR mine.write) AND ` + earlier + `) found)`
+}
+
+// makeDurable turns the commit of a batch durable again.
+const makeDurable = `set_config('synchronous_commit', NULL, true)`
+
+// storeClaimSQL stores a claim, held or waiting, unless the instance has no lease or the
+// claim is stored already. It returns its place.
+var storeClaimSQL = `
 WITH leased AS MATERIALIZED (
     SELECT FROM {schema}.instance i WHERE i.id = $3::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()),
 next AS (
     INSERT INTO {schema}.namespace AS n (name, last_number)
     SELECT $1::text, 1 FROM leased WHERE NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.id = $2::uuid)
     ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET last_number = n.last_number + 1
-    RETURNING n.last_number),
-stored AS (
-    INSERT INTO {schema}.claim (id, instance, number, waits_for, abandon, resources, namespace, owner)
-    SELECT $2::uuid, $3::uuid, next.last_number, 0, $4::interval, $5::integer, $1::text, $6::text FROM next)
-INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, cuts)
-SELECT next.last_number, r.position, r.write, $1::text, r.path, ARRAY(
+    RETURNING n.last_number AS number),
+asked AS MATERIALIZED (
+    SELECT r.position, r.write, r.path, ARRAY(
            SELECT cut::smallint FROM generate_series(0, length(r.path)) cut
-            WHERE CASE WHEN cut = 0 THEN true ELSE get_byte(r.path, cut - 1) = 0 END ORDER BY cut)
-  FROM next CROSS JOIN unnest($7::bytea[], $8::boolean[]) WITH ORDINALITY r(path, write, position)`
-
-// placeClaimsSQL finds the latest earlier claim that conflicts. For each resource it looks
-// at the path and at those that it begins with, one after another, and then at the range
-// of paths that begin with it. A read looks only at writes.
-const placeClaimsSQL = `
-WITH placed AS MATERIALIZED (
-    SELECT w.id, (
-        SELECT max(found.number)
-          FROM {schema}.claim_resource mine CROSS JOIN LATERAL (
-               SELECT (SELECT r.number FROM {schema}.claim_resource r
-                        WHERE r.namespace = mine.namespace AND r.path = substring(mine.path FROM 1 FOR cut)
-                          AND r.write = mode.write AND r.number < mine.number
-                        ORDER BY r.number DESC LIMIT 1) AS number
-                 FROM unnest(mine.cuts) cut CROSS JOIN (VALUES (true), (false)) mode(write)
-                WHERE mode.write OR mine.write
-               UNION ALL
-               SELECT max(r.number) FROM {schema}.claim_resource r
-                WHERE r.namespace = mine.namespace AND r.path > mine.path AND r.path < mine.path || '\xff'::bytea
-                  AND (r.write OR mine.write) AND r.number < mine.number) found
-         WHERE mine.namespace = w.namespace AND mine.number = w.number) AS latest
-      FROM {schema}.claim w WHERE w.namespace = $1::text AND w.waits_for = 0)
-UPDATE {schema}.claim c
-   SET waits_for = p.latest, held_at = CASE WHEN p.latest IS NULL THEN clock_timestamp() END,
-       is_new = p.latest IS NULL AND c.instance <> $2::uuid
-  FROM placed p WHERE c.id = p.id
-RETURNING c.id, c.held_at IS NOT NULL,
-          CASE WHEN c.held_at IS NOT NULL THEN set_config('synchronous_commit', NULL, true) END`
-
-const findPlaceSQL = `SELECT c.number, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.id = $1::uuid`
+            WHERE CASE WHEN cut = 0 THEN true ELSE get_byte(r.path, cut - 1) = 0 END ORDER BY cut) AS cuts
+      FROM unnest($7::bytea[], $8::boolean[]) WITH ORDINALITY r(path, write, position)),
+placed AS MATERIALIZED (
+    SELECT next.number, clock_timestamp() AS at, ` + latestConflict(`asked mine`, `r.number < next.number`) + ` AS latest FROM next),
+resources AS (
+    INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, cuts)
+    SELECT p.number, a.position, a.write, $1::text, a.path, a.cuts FROM placed p CROSS JOIN asked a),
+stored AS (
+    INSERT INTO {schema}.claim (id, instance, number, waits_for, queued_at, held_at, abandon, resources, namespace, owner)
+    SELECT $2::uuid, $3::uuid, p.number, p.latest, p.at, CASE WHEN p.latest IS NULL THEN p.at END, $4::interval, $5::integer, $1::text, $6::text
+      FROM placed p
+    RETURNING number, held_at)
+SELECT s.number, s.held_at IS NOT NULL, CASE WHEN s.held_at IS NOT NULL THEN ` + makeDurable + ` END FROM stored s
+UNION ALL
+SELECT c.number, c.held_at IS NOT NULL, NULL FROM {schema}.claim c WHERE c.id = $2::uuid`
 
 // Enqueue implements engine.ClaimStore.
 func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place, error) {
@@ -163,10 +167,9 @@ func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place,
 	var place engine.Place
 	found := false
 	b := s.newBatch(q.Namespace, false)
-	b.queue.Queue(s.store, q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes)
-	b.placeClaims(&placed{}, q.Namespace, q.Instance)
-	b.queue.Queue(s.find, q.ID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&place.Number, &place.Held)
+	args := []any{q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes}
+	b.queue.Queue(s.store, args...).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&place.Number, &place.Held, nil)
 		found = err == nil
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -182,54 +185,63 @@ func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place,
 	return place, nil
 }
 
-// removeSQL removes a claim, held or waiting. The parts before the last are those of all
-// removals; removals differ in which claims are gone.
+// Removals differ in which claims are gone, and in what they say of them.
 var (
-	removeSQL        = removal(`c.namespace = $1::text AND c.id = $2::uuid`, ``)
-	removeWaitingSQL = removal(`c.namespace = $1::text AND c.id = $2::uuid AND (c.held_at IS NULL OR c.abandon <= interval '0')`, ``)
-	removeEndedSQL   = removal(`c.namespace = $1::text AND c.id = ANY($2::text::uuid[])
-       AND (c.ends_at <= clock_timestamp()
-            OR EXISTS (SELECT FROM {schema}.instance i WHERE i.id = c.instance AND `+leaseOver+`))`, ``)
-	removeForcedSQL = removal(`c.namespace = $1::text AND c.id = $2::uuid`, `
+	removeSQL        = removalSQL(`c.namespace = $1::text AND c.id = $2::uuid`, ``, moveSQL)
+	removeWaitingSQL = removalSQL(`c.namespace = $1::text AND c.id = $2::uuid AND (c.held_at IS NULL OR c.abandon <= interval '0')`, ``, moveSQL)
+	removeForcedSQL  = removalSQL(`c.namespace = $1::text AND c.id = $2::uuid`, `
 noted AS (
     INSERT INTO {schema}.forced_release (fence, namespace, name, owner, forced_by, reason)
-    SELECT number, namespace, $3::text, owner, $4::text, $5::text FROM gone),`)
+    SELECT number, namespace, $4::text, owner, $5::text, $6::text FROM gone),`, moveSQL+`
+UNION ALL
+SELECT g.id, false, NULL FROM gone g`)
+	removeEndedSQL = removalSQL(`c.namespace = $1::text AND c.id = ANY($2::text::uuid[])
+       AND (c.ends_at <= clock_timestamp()
+            OR EXISTS (SELECT FROM {schema}.instance i WHERE i.id = c.instance AND `+leaseOver+`))`, ``, `
+SELECT m.id, true, m.durable, m.instance, m.number, m.namespace, m.owner, m.abandon, m.held_at, NULL AS paths, NULL AS writes
+  FROM moved m WHERE m.held_at IS NOT NULL
+UNION ALL
+SELECT g.id, false, NULL, g.instance, g.number, g.namespace, g.owner, g.abandon, g.held_at, p.paths, p.writes
+  FROM gone g LEFT JOIN (
+       SELECT number, array_agg(path ORDER BY position) AS paths, array_agg(write ORDER BY position) AS writes FROM freed GROUP BY number
+       ) p ON p.number = g.number`)
 )
+
+const moveSQL = `
+SELECT m.id, true, m.durable FROM moved m WHERE m.held_at IS NOT NULL`
 
 // leaseOver is when a claim c with a connection has ended with the lease of its instance i.
 const leaseOver = `i.ended_at IS NOT NULL AND c.ends_at IS NULL AND (c.held_at IS NULL OR i.ended_at + c.abandon <= clock_timestamp())`
 
-func removal(condition, parts string) string {
+// removalSQL removes claims of the namespace $1. Each claim that waited for one of them waits
+// for another one, or is held. $3 is the caller's instance.
+func removalSQL(condition, parts, report string) string {
 	return `
 WITH gone AS (DELETE FROM {schema}.claim c WHERE ` + condition + ` RETURNING c.id, c.instance, c.number, c.namespace, c.owner, c.abandon, c.held_at),` + parts + `
 freed AS (
-    DELETE FROM {schema}.claim_resource r USING gone g WHERE r.namespace = g.namespace AND r.number = g.number
+    DELETE FROM {schema}.claim_resource r USING gone g WHERE r.namespace = $1::text AND r.number = g.number
     RETURNING r.number, r.position, r.path, r.write),
+placed AS MATERIALIZED (
+    SELECT w.id, ` + latestConflict(
+		`(SELECT o.path, o.write, o.cuts FROM {schema}.claim_resource o WHERE o.namespace = $1::text AND o.number = w.number) mine`,
+		`r.number < w.number AND r.number NOT IN (SELECT h.number FROM gone h)`) + ` AS latest
+      FROM gone g JOIN {schema}.claim w ON w.namespace = $1::text AND w.waits_for = g.number
+     WHERE w.number NOT IN (SELECT h.number FROM gone h)),
 moved AS (
-    UPDATE {schema}.claim c SET waits_for = 0 FROM gone g
-     WHERE c.namespace = g.namespace AND c.waits_for = g.number AND c.number NOT IN (SELECT h.number FROM gone h))
-SELECT g.id, g.instance, g.number, g.namespace, g.owner, g.abandon, g.held_at, p.paths, p.writes
-  FROM gone g LEFT JOIN (
-       SELECT number, array_agg(path ORDER BY position) AS paths, array_agg(write ORDER BY position) AS writes FROM freed GROUP BY number
-       ) p ON p.number = g.number`
-}
-
-func scanRemoved(row pgx.CollectableRow) (c engine.ClaimInfo, err error) {
-	var paths [][]byte
-	var writes []bool
-	err = row.Scan(&c.ID, &c.Instance, &c.Number, &c.Namespace, &c.Owner, &c.Abandon, (*utcTime)(&c.HeldAt), &paths, &writes)
-	c.Held, c.Resources = !c.HeldAt.IsZero(), decodeResources(paths, writes)
-	return c, err
+    UPDATE {schema}.claim c
+       SET waits_for = p.latest, held_at = CASE WHEN p.latest IS NULL THEN clock_timestamp() END,
+           is_new = p.latest IS NULL AND c.instance <> $3::uuid
+      FROM placed p WHERE c.id = p.id
+    RETURNING c.id, c.instance, c.number, c.namespace, c.owner, c.abandon, c.held_at, CASE WHEN c.held_at IS NOT NULL THEN ` + makeDurable + ` END AS durable)` + report
 }
 
 // Withdraw implements engine.ClaimStore.
 func (s *ClaimStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
-	var p placed
+	var m moved
 	b := s.newBatch(namespace, false)
-	b.removeClaims(&p, s.remove, namespace, id)
-	b.placeClaims(&p, namespace, caller)
+	b.removeClaims(&m, s.remove, namespace, id, caller)
 	err := b.send(ctx, "withdrawing a claim")
-	return p.granted, err
+	return m.granted, err
 }
 
 const endConnectionSQL = `
@@ -239,13 +251,12 @@ UPDATE {schema}.claim c SET ends_at = clock_timestamp() + c.abandon
 // Disconnect implements engine.ClaimStore. It is durable: a held claim without the note of
 // its end is withdrawn at once, when its instance misses the connection.
 func (s *ClaimStore) Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
-	var p placed
+	var m moved
 	b := s.newBatch(namespace, true)
 	b.queue.Queue(s.end, namespace, id)
-	b.removeClaims(&p, s.removeWaiting, namespace, id)
-	b.placeClaims(&p, namespace, caller)
+	b.removeClaims(&m, s.removeWaiting, namespace, id, caller)
 	err := b.send(ctx, "ending a connection")
-	return p.granted, err
+	return m.granted, err
 }
 
 // ForceWithdraw implements engine.ClaimStore.
@@ -254,17 +265,16 @@ func (s *ClaimStore) ForceWithdraw(ctx context.Context, caller uuid.UUID, namesp
 	if err != nil {
 		return nil, err
 	}
-	var p placed
+	var m moved
 	b := s.newBatch(namespace, true)
-	b.removeClaims(&p, s.removeForced, namespace, id, engine.FormatResources(resources), n.By, n.Reason)
-	b.placeClaims(&p, namespace, caller)
+	b.removeClaims(&m, s.removeForced, namespace, id, caller, engine.FormatResources(resources), n.By, n.Reason)
 	if err := b.send(ctx, "releasing a claim by force"); err != nil {
 		return nil, err
 	}
-	if len(p.removed) == 0 {
+	if len(m.removed) == 0 {
 		return nil, errNoClaim()
 	}
-	return p.granted, nil
+	return m.granted, nil
 }
 
 func errNoClaim() error { return fault.New(fault.NotFound, "There is no such claim") }
@@ -306,14 +316,13 @@ func (s *ClaimStore) Settle(ctx context.Context, caller uuid.UUID) (granted []uu
 		return nil, nil, err
 	}
 	for namespace, ids := range over {
-		var p placed
+		var m moved
 		b := s.newBatch(namespace, false)
-		b.removeClaims(&p, s.removeEnded, namespace, joinIDs(ids))
-		b.placeClaims(&p, namespace, caller)
+		b.removeClaims(&m, s.removeEnded, namespace, joinIDs(ids), caller)
 		if err := b.send(ctx, "settling claims"); err != nil {
 			return granted, ended, err
 		}
-		granted, ended = append(granted, p.granted...), append(ended, p.removed...)
+		granted, ended = append(granted, m.granted...), append(ended, m.removed...)
 	}
 	return granted, ended, nil
 }
