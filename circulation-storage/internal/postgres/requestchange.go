@@ -12,7 +12,11 @@ import (
 var _ commit.QueueStore = (*CommitStore)(nil)
 
 const (
-	deleteRequestSQL = `DELETE FROM {schema}.request WHERE id = $1::uuid`
+	// deleteRequestSQL writes an event only for what it deletes, because no lock may guard a closed
+	// request.
+	deleteRequestSQL = `
+WITH deleted AS (DELETE FROM {schema}.request WHERE id = $1::uuid RETURNING id)
+INSERT INTO {schema}.outbox (event_type, payload) SELECT $2::text, $3::jsonb FROM deleted`
 
 	pastRequestChangeSQL = `SELECT request_id FROM {schema}.request_change WHERE id = $1::uuid`
 	addRequestChangeSQL  = `INSERT INTO {schema}.request_change (id, request_id) VALUES ($1::uuid, $2::uuid)`
@@ -33,8 +37,8 @@ func writeChange(ctx context.Context, tx pgx.Tx, c commit.RequestChange, changed
 		b.query(addRequestChangeSQL, []any{c.ID, c.RequestID})
 	}
 	if c.Delete {
-		b.query(deleteRequestSQL, []any{c.RequestID})
-		b.addRequestEvents(ctx, commit.RequestDeleted, changed.Deleted)
+		e := commit.NewRequestEvent(ctx, commit.RequestDeleted, changed.Deleted)
+		b.query(deleteRequestSQL, []any{c.RequestID, e.Type, b.encode(e.Payload)})
 	}
 	return struct{}{}, writeQueue(ctx, tx, &b, changed)
 }

@@ -211,6 +211,31 @@ func TestRequests_HaveEvents(t *testing.T) {
 	want("deleted while it was open", "REQUEST_CREATED Open - Not yet filled true", "REQUEST_DELETED Open - Not yet filled true")
 }
 
+// The instance and the item of a closed request may be gone, so that no row of them is locked.
+func TestRequests_DeletedAtOnceHaveOneEvent(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	r := request{id: uuid.New(), by: uuid.New(), of: title{instance: uuid.New()}}
+	l.exec(`INSERT INTO {schema}.request (id, jsonb) VALUES ($1, $2)`, r.id, strings.Replace(r.doc(), "Open - Not yet filled", "Closed - Cancelled", 1))
+	held := l.begin(`SELECT FROM {schema}.request WHERE id = $1 FOR UPDATE`, r.id)
+	done := make(chan error, 2)
+	for range cap(done) {
+		go func() { done <- l.changeRequest(r, `,"delete":true`, "", "") }()
+	}
+	l.waitUntilBlocked(cap(done))
+	if err := held.Rollback(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := l.count(`SELECT count(*) FROM {schema}.outbox WHERE payload->>'patronRequestId' = $1`, r.id.String()); n != 1 {
+		t.Errorf("got %d events, want 1", n)
+	}
+}
+
 // A change that is sent again changes nothing, also after others changed the request.
 func TestChangeRequest_OnceForEachID(t *testing.T) {
 	t.Parallel()
