@@ -10,6 +10,8 @@ import (
 
 	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/config/resolver"
 )
 
 // migrationDriver runs golang-migrate's steps on one schema. Unlike the
@@ -41,7 +43,7 @@ func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDri
 		}
 	}
 	if cc.ConnectTimeout == 0 {
-		cc.LookupFunc = resolver.LookupHost
+		cc.LookupFunc = resolver.Default.LookupHost
 	}
 	requirePrimary(url, cc)
 	cc.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()

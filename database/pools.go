@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
+
+	"checkoutlock/config/resolver"
 )
 
 // Bounds of a connection that the URL does not set. Without them, a server that is
@@ -71,7 +73,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 	if cc.ConnectTimeout == 0 {
 		cc.ConnectTimeout = connectTimeout
 		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
-		cc.LookupFunc = resolver.LookupHost
+		cc.LookupFunc = resolver.Default.LookupHost
 	}
 	if statement > 0 && !mayBePooled(cc) {
 		defaults := sessionDefaults(statement + StatementMargin)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"checkoutlock/config/resolver"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
@@ -49,9 +50,10 @@ func readConnections(n int) int { return max(leastReads, n/readShare) }
 // that turned out dead: a GET, or a DELETE (see setHeaders), and any other method only
 // if not a byte of it was written. So one try of a POST reaches storage once.
 func newHTTPClient(connections int) *http.Client {
+	dialer := net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second, Resolver: resolver.Default}
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+			DialContext:         dialer.DialContext,
 			MaxConnsPerHost:     connections,
 			MaxIdleConnsPerHost: connections,
 			IdleConnTimeout:     idleTimeout,

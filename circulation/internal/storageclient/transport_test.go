@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/config/resolver/resolvertest"
 	"checkoutlock/schemas"
 )
 
@@ -151,5 +152,16 @@ func TestClient_ConnectionsStayBelowTwiceTheCheckOuts(t *testing.T) {
 		if sum := settleConnections(n) + readConnections(n); sum >= 2*n {
 			t.Errorf("%d check-outs may have %d connections", n, sum)
 		}
+	}
+}
+
+//nolint:paralleltest // it replaces the default resolver
+func TestClient_ReachesStorageAfterALostAnswerOfTheNameServer(t *testing.T) {
+	(&resolvertest.Server{Lost: 1}).ReplaceDefault(t)
+	server := httptest.NewServer(&busyStorage{})
+	t.Cleanup(server.Close)
+	c := clientFor(t, strings.Replace(server.URL, "127.0.0.1", "storage.test.", 1))
+	if err := c.Release(inTenant(t, "diku"), someID); err != nil {
+		t.Error(err)
 	}
 }
