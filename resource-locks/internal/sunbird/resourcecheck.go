@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"checkoutlock/config/resolver"
 )
 
 const (
@@ -43,8 +46,10 @@ func newResourceCheck(address string) resourceCheck {
 // newHTTPClient returns a client that follows no redirect, which could send the caller's
 // token or message to another host.
 func newHTTPClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = (&net.Dialer{Resolver: resolver.Default}).DialContext
 	return &http.Client{
-		Timeout:       callTimeout,
+		Timeout: callTimeout, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
