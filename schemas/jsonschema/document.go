@@ -29,8 +29,8 @@ const (
 // store, or only changed, is an Invalid one: \u0000, half of a surrogate pair, a
 // number of more than MaxNumberDigits digits, more than MaxDocumentDepth levels.
 func Decode(doc []byte) (any, error) {
-	if !utf8.Valid(doc) {
-		return nil, fault.New(fault.Malformed, "The body is not valid UTF-8")
+	if err := checkEncoding(doc); err != nil {
+		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
@@ -61,6 +61,22 @@ func DecodeObject(doc []byte) (map[string]any, error) {
 		return nil, fault.New(fault.Malformed, "The body must be a JSON object, not %s", fault.Shown(v))
 	}
 	return object, nil
+}
+
+// CheckTexts refuses the texts that Decode refuses in a document, which is valid JSON. It is for
+// documents of which nothing else is stored.
+func CheckTexts(doc []byte) error {
+	if err := checkEncoding(doc); err != nil {
+		return err
+	}
+	return checkEscapes(doc)
+}
+
+func checkEncoding(doc []byte) error {
+	if !utf8.Valid(doc) {
+		return fault.New(fault.Malformed, "The body is not valid UTF-8")
+	}
+	return nil
 }
 
 // checkEscapes refuses escapes that are valid JSON but no valid text. Go's decoder would

@@ -1,6 +1,7 @@
 package locktopus
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,10 +80,9 @@ func (c *connection) serve(ctx, stopping context.Context) {
 	defer unregister()
 	var err error
 	for err == nil {
-		var frame []byte
-		frame, err = c.readMessage()
-		if err == nil {
-			err = c.happen(ctx, func() error { return c.handle(ctx, frame) })
+		var message io.Reader
+		if message, err = c.awaitMessage(); err == nil {
+			err = c.handleMessage(ctx, message)
 		}
 	}
 	c.end(ctx, err)
@@ -199,8 +199,6 @@ func (c *connection) lock(ctx context.Context, raw json.RawMessage) error {
 }
 
 func (c *connection) release(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	if err := c.claims.Release(ctx, c.ticket); err != nil {
 		return err
 	}
@@ -213,8 +211,6 @@ func (c *connection) disconnect(ctx context.Context) {
 	if c.ticket == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	c.claims.Disconnect(ctx, c.ticket)
 	c.ticket = nil
 }
@@ -279,23 +275,34 @@ func (c *connection) drain() {
 	}
 }
 
-// readMessage returns the next text or binary message, of any number of frames.
-func (c *connection) readMessage() ([]byte, error) {
+// awaitMessage waits for the next text or binary message, of any number of frames.
+func (c *connection) awaitMessage() (io.Reader, error) {
 	if err := c.allowSilence(); err != nil {
 		return nil, err
 	}
 	_, r, err := c.ws.NextReader()
-	if err != nil {
-		return nil, err
-	}
-	if !c.frames.Allow() {
+	if err == nil && !c.frames.Allow() {
 		return nil, errFlood
 	}
-	frame, err := io.ReadAll(io.LimitReader(r, maxMessage+1))
-	if err == nil && len(frame) > maxMessage {
-		return nil, errTooLarge
+	return r, err
+}
+
+// buffers are those of messages that are handled. An idle connection has none.
+var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
+
+// handleMessage reads a message and does what it asks for.
+func (c *connection) handleMessage(ctx context.Context, message io.Reader) error {
+	frame := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(frame)
+	frame.Reset()
+	n, err := frame.ReadFrom(io.LimitReader(message, maxMessage+1))
+	switch {
+	case err != nil:
+		return err
+	case n > maxMessage:
+		return errTooLarge
 	}
-	return frame, err
+	return c.happen(ctx, func() error { return c.handle(ctx, frame.Bytes()) })
 }
 
 // noteFrame counts a ping or a pong, and notes that the client is there.

@@ -2,6 +2,7 @@ package locktopus
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -43,10 +44,15 @@ type response struct {
 // of a surrogate pair for one, because two names must not become one.
 func parseRequest(frame []byte) (request, error) {
 	var r request
-	if _, err := jsonschema.Decode(frame); err != nil {
+	err := json.Unmarshal(frame, &r)
+	var wrongType *json.UnmarshalTypeError
+	if err != nil && !errors.As(err, &wrongType) {
+		return r, errProtocol("the message cannot be read: The body is not valid JSON: %v", err)
+	}
+	if err := jsonschema.CheckTexts(frame); err != nil {
 		return r, errProtocol("the message cannot be read: %s", fault.Text(err))
 	}
-	if err := json.Unmarshal(frame, &r); err != nil {
+	if err != nil {
 		return r, errProtocol("the message must be an object whose action is a text: %v", err)
 	}
 	return r, nil

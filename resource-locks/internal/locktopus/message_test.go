@@ -22,14 +22,14 @@ func TestParseRequest(t *testing.T) {
 		"no JSON":                    {`lock`, "", "not valid JSON"},
 		"nothing":                    {``, "", "not valid JSON"},
 		"half an object":             {`{"action":`, "", "not valid JSON"},
-		"two objects":                {`{"action":"lock"}{}`, "", "something after its JSON value"},
+		"two objects":                {`{"action":"lock"}{}`, "", "after top-level value"},
 		"an array":                   {`[]`, "", "must be an object"},
 		"a number":                   {`7`, "", "must be an object"},
 		"an action that is a number": {`{"action":7}`, "", "must be an object whose action is a text"},
 		"bytes that are no UTF-8":    {"{\"action\":\"\xff\"}", "", "not valid UTF-8"},
 		"half of a surrogate pair":   {`{"action":"lock","resources":[{"type":"r","path":["\ud800"]}]}`, "", "is no character"},
 		"a NUL":                      {`{"action":"lock","resources":[{"type":"r","path":["\u0000"]}]}`, "", "is no character"},
-		"deep nesting":               {`{"x":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, "", "nested too deeply"},
+		"deep nesting":               {`{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, "", "exceeded max depth"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
