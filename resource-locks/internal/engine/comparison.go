@@ -75,20 +75,20 @@ func (c *Claims) setRemoved(removed map[uuid.UUID]bool) {
 // matchTickets notes which tickets the store has. It returns the held claims whose ticket
 // waits, and the claims without a ticket. A ticket that goes meanwhile has a call of its own
 // that ends its claim.
-func (c *Claims) matchTickets(states []ClaimState, comparison int) (missed []uuid.UUID, unknown []ClaimState) {
+func (c *Claims) matchTickets(states []ClaimState, round int) (missed []uuid.UUID, unknown []ClaimState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range states {
 		t := c.tickets[s.ID]
-		switch {
-		case t == nil && !c.removed[s.ID]:
-			unknown = append(unknown, s)
-		case t == nil:
-		default:
-			t.seenIn = comparison
-			if s.Held && !t.isHeld {
-				missed = append(missed, s.ID)
+		if t == nil {
+			if !c.removed[s.ID] {
+				unknown = append(unknown, s)
 			}
+			continue
+		}
+		t.seenIn = round
+		if s.Held && !t.isHeld {
+			missed = append(missed, s.ID)
 		}
 	}
 	return missed, unknown
