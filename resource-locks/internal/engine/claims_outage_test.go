@@ -126,6 +126,35 @@ func TestClaims_LostAnswerOfReleaseWakesTheNext(t *testing.T) {
 	})
 }
 
+// lateStore answers ClaimsOf when a claim was stored after it had read the store.
+type lateStore struct {
+	*enginetest.Store
+	read, stored chan struct{}
+}
+
+func (s lateStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, page []engine.ClaimState) ([]engine.ClaimState, error) {
+	states, err := s.Store.ClaimsOf(ctx, instance, after, page)
+	select {
+	case s.read <- struct{}{}:
+		<-s.stored
+	default:
+	}
+	return states, err
+}
+
+func TestClaims_ComparisonLosesNoClaimThatIsStoredMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := lateStore{enginetest.NewStore(), make(chan struct{}), make(chan struct{})}
+		p := startProcess(t, store)
+		<-store.read
+		meanwhile := lockPath(t, p, "a")
+		store.stored <- struct{}{}
+		synctest.Wait()
+		wantTicket(t, "after the comparison", meanwhile, true, false)
+	})
+}
+
 func TestClaims_LostAnswerOfEnqueueLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, stored := range map[string]bool{"the claim was stored": true, "the claim is stored later": false} {
