@@ -8,7 +8,7 @@ BEGIN
                   FROM jsonb_array_elements(value) WITH ORDINALITY AS list(v, place) WHERE lower(v #>> '{}') <> OLD.id::text)
                ELSE value END)
           FROM jsonb_each(p.jsonb->'allowedServicePoints')))
-     WHERE lower(p.jsonb->>'allowedServicePoints') LIKE '%' || OLD.id || '%';
+     WHERE jsonb_typeof(p.jsonb->'allowedServicePoints') = 'object' AND lower(p.jsonb->>'allowedServicePoints') LIKE '%' || OLD.id || '%';
     RETURN NULL;
 END
 $$;
