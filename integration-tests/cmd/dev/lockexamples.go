@@ -19,8 +19,8 @@ func printLockExamples(out io.Writer, locks *stack.ResourceLocks) {
       -d '{"resource":{"key":"bbs","owner":"one","type_code":"LOCK"},"ttl_in_seconds":60}' %[2]s models.Locket/Lock
 
   Locktopus  ws://%[3]s/v1
-    (echo '{"action":"lock","resources":[{"type":"write","path":["floor 1"]}]}'; sleep 60) | \
-      npx --yes wscat -c 'ws://%[3]s/v1?namespace=shelves'
+    npx --yes wscat -c 'ws://%[3]s/v1?namespace=shelves' -w 60 \
+      -x '{"action":"lock","resources":[{"type":"write","path":["floor 1"]}]}'
 
   Sunbird    %[4]s
     curl -H 'Content-Type: application/json' -H 'X-Authenticated-Userid: ann' -H 'X-Device-Id: desk' %[4]s/v1/lock/create \
