@@ -81,6 +81,9 @@ type moved struct {
 // removeClaims removes claims, and lets those that waited for them look for others.
 func (b *claimBatch) removeClaims(into *moved, statement string, args ...any) {
 	b.queue.Queue(statement, args...).Query(func(rows pgx.Rows) error {
+		if err := rows.Err(); err != nil {
+			return err // a refused statement has no columns
+		}
 		*into = moved{}
 		var c engine.ClaimInfo
 		var granted bool

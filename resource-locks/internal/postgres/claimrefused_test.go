@@ -1,0 +1,114 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/schemas/fault"
+)
+
+// writeCall is a call of a ClaimStore that changes what is stored.
+type writeCall struct {
+	name string
+	call func(*postgres.ClaimStore) error
+}
+
+// removals returns the calls that remove a claim.
+func removals(t *testing.T, q engine.Claim) []writeCall {
+	ctx := t.Context()
+	return []writeCall{
+		{"Withdraw", func(s *postgres.ClaimStore) error {
+			_, err := s.Withdraw(ctx, q.Instance, q.Namespace, q.ID)
+			return err
+		}},
+		{"Disconnect", func(s *postgres.ClaimStore) error {
+			_, err := s.Disconnect(ctx, q.Instance, q.Namespace, q.ID)
+			return err
+		}},
+		{"ForceWithdraw", func(s *postgres.ClaimStore) error {
+			_, err := s.ForceWithdraw(ctx, q.Instance, q.Namespace, q.ID, engine.Note{By: "eve", Reason: "stuck"})
+			return err
+		}},
+		{"Settle", func(s *postgres.ClaimStore) error { _, _, err := s.Settle(ctx, q.Instance); return err }},
+	}
+}
+
+// storeClaim stores a claim of an instance whose lease has ended.
+func storeClaim(t *testing.T, schema *pgtest.Schema, db *postgres.DB) engine.Claim {
+	t.Helper()
+	q := engine.Claim{ID: uuid.New(), Instance: uuid.New(), Namespace: "ns", Resources: []engine.Resource{{Write: true}}}
+	store := postgres.NewClaimStore(db)
+	if err := store.StartLease(t.Context(), q.Instance, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Enqueue(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	schema.Advance(db, time.Hour)
+	return q
+}
+
+func TestClaimStore_ReadOnlyDatabaseIsUnavailable(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	q := storeClaim(t, s, s.Open(""))
+	calls := append(removals(t, q), []writeCall{
+		{"StartLease", func(s *postgres.ClaimStore) error { return s.StartLease(t.Context(), uuid.New(), time.Minute) }},
+		{"KeepLease", func(s *postgres.ClaimStore) error { return s.KeepLease(t.Context(), q.Instance, time.Minute) }},
+		{"EndLease", func(s *postgres.ClaimStore) error { return s.EndLease(t.Context(), q.Instance) }},
+		{"OpenNamespace", func(s *postgres.ClaimStore) error { return s.OpenNamespace(t.Context(), "new") }},
+		{"Enqueue", func(s *postgres.ClaimStore) error { _, err := s.Enqueue(t.Context(), q); return err }},
+		{"NoteGrants", func(s *postgres.ClaimStore) error { return s.NoteGrants(t.Context(), []uuid.UUID{q.ID}) }},
+	}...)
+	for mode, parameters := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			store := postgres.NewClaimStore(s.Open(parameters + "&default_transaction_read_only=on"))
+			for _, c := range calls {
+				if err := c.call(store); !fault.Is(err, fault.Unavailable) {
+					t.Errorf("%s: %v, want %s", c.name, err, fault.Unavailable)
+				}
+			}
+		})
+	}
+}
+
+// A statement that the server refuses has no columns.
+func TestClaimStore_RefusedRemovalIsAFault(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, sqlState string
+		want           fault.Code
+	}{
+		{"the server ends sessions", "57P01", fault.Unavailable},
+		{"a time-out", "57014", fault.Timeout},
+		{"deadlocks, time after time", "40P01", fault.Internal},
+		{"any other error", "P0001", fault.Internal},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := pgtest.New(t)
+			db := s.Open("")
+			q := storeClaim(t, s, db)
+			if _, err := db.Pool().Exec(t.Context(), strings.NewReplacer("{schema}", s.Name, "{state}", c.sqlState).Replace(`
+				CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+				BEGIN RAISE 'refused' USING ERRCODE = '{state}'; END $$;
+				CREATE TRIGGER refuse BEFORE DELETE ON {schema}.claim FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse()`),
+				pgx.QueryExecModeSimpleProtocol); err != nil {
+				t.Fatal(err)
+			}
+			for _, removal := range removals(t, q) {
+				if err := removal.call(postgres.NewClaimStore(db)); !fault.Is(err, c.want) {
+					t.Errorf("%s: %v, want %s", removal.name, err, c.want)
+				}
+			}
+		})
+	}
+}
