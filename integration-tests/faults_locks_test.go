@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	circulation "checkoutlock/circulation/app"
 	"checkoutlock/integration-tests/stack"
 )
@@ -33,6 +35,59 @@ func TestLock_FencesALateCommit(t *testing.T) {
 	}
 	if n := sumMetric(t, p, `checkout_commits_total{kind="check-out",outcome="lock_lost"}`); n < 1 {
 		t.Error("no late commit was refused, want at least one")
+	}
+}
+
+// A commit is delayed, its repeat is refused by the limit, and then a book comes back. The delayed
+// commit would lend if it found the lock.
+func TestLock_FencesADelayedCommitBeforeARefusal(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		releases int // that a proxy answers
+		status   int
+		says     string
+	}{
+		{name: "the release arrives", releases: 0, status: http.StatusUnprocessableEntity, says: "maximum limit"},
+		{name: "the release is lost", releases: 1, status: http.StatusGatewayTimeout, says: "CHECK_OUT_OUTCOME_UNKNOWN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var p *pair
+			var id, book, otherID, other, patron string
+			lendOther := func() { // as staff do, past the lock
+				loan := record{
+					"id": uuid.NewString(), "userId": id, "itemId": otherID, "action": "checkedout", "status": record{"name": "Open"},
+					"loanDate": "2026-03-01T10:00:00Z", "dueDate": "2026-04-01T10:00:00Z",
+				}
+				if _, err := p.Storage.Must(context.Background(), http.MethodPost, "/loan-storage/loans", loan); err != nil {
+					t.Error(err)
+				}
+			}
+			p, links := startPairWithLinks(t, stack.Options{
+				CirculationEnv: shortWait,
+				Observe:        func(int) circulation.Observer { return stepHook{step: circulation.Locked, do: lendOther} },
+			}, 1)
+			id, patron = p.addPatron(t)
+			book = p.addBooks(t, 1)[0]
+			otherID, other = p.addItem(t)
+			open := make(chan struct{})
+			arrive := sync.OnceFunc(func() { close(open) })
+			t.Cleanup(arrive)
+			var late atomic.Int32
+			links[0].addFault(linkFault{method: http.MethodPost, path: commitPath, times: 1, handle: delayCall(open, &late)})
+			links[0].addFault(linkFault{method: http.MethodDelete, path: acquirePath, times: tt.releases, handle: answerWith(http.StatusBadGateway)})
+			if a := p.lendBook(t, 0, book, patron); a.Status != tt.status || !strings.Contains(string(a.Body), tt.says) {
+				t.Errorf("answered %d %s, want %d %s", a.Status, a.Body, tt.status, tt.says)
+			}
+			readObject(t, p.checkInItem(t, other, p.ServicePointID), http.StatusOK)
+			arrive()
+			waitUntil(t, patience, "the late commit is answered", func() bool { return late.Load() == 0 })
+			if n := p.countOpenLoans(t, id); n != 0 {
+				t.Errorf("the patron has %d books after the refusal, want none", n)
+			}
+			p.checkNoLocks(t)
+		})
 	}
 }
 

@@ -90,6 +90,8 @@ type attempt struct {
 	lockID   string         // "" while no lock is held
 	waited   *time.Duration // for the lock; nil if none was asked for
 	repeats  int            // commits sent again
+	// unsettled means that a commit was sent whose outcome is unknown: it may still arrive.
+	unsettled bool
 }
 
 func (a *attempt) checkOut(ctx context.Context, req Request) (Lent, error) {

@@ -24,19 +24,25 @@ const (
 // commitPlan writes the check-out. From here on the machine's connection does not matter: a machine
 // that leaves now finds its loan when it asks again.
 //
-// An item or a queue that changed since the validation is read again, once.
+// An item or a queue that changed since the validation is read again, once. Any failure is settled if
+// a commit that was sent before it may still arrive.
 func (a *attempt) commitPlan(ctx context.Context) (schemas.CheckOutResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), library.CommitsTimeout)
 	defer cancel()
 	result, err := a.sendPlan(ctx)
-	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
-		return result, err
+	if fault.Is(err, fault.ItemChanged) || fault.Is(err, fault.RequestChanged) {
+		a.countRepeat(err)
+		if fault.Is(err, fault.ItemChanged) {
+			a.unsettled = false // the earlier commits show the item's old version, which lends no more
+		}
+		if err = a.reviseItem(ctx); err == nil {
+			result, err = a.sendPlan(ctx)
+		}
 	}
-	a.countRepeat(err)
-	if err := a.reviseItem(ctx); err != nil {
-		return schemas.CheckOutResult{}, err
+	if err != nil && a.unsettled {
+		return a.settleOutcome(context.WithoutCancel(ctx), err)
 	}
-	return a.sendPlan(ctx)
+	return result, err
 }
 
 // reviseItem judges the item and its queue as storage has them now. It judges policy and limit too,
@@ -68,9 +74,8 @@ func (a *attempt) reviseItem(ctx context.Context) error {
 	return nil
 }
 
-// sendPlan sends the commit, and repeats it while its outcome is unknown. It settles an outcome
-// that stays unknown. Under a lock the limits go with the commit, and a recount that refuses is
-// answered as the first count's refusal.
+// sendPlan sends the commit, and repeats it while its outcome is unknown. Under a lock the limits go
+// with the commit, and a recount that refuses is answered as the first count's refusal.
 func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) {
 	p := a.plan
 	if err := ctx.Err(); err != nil {
@@ -95,23 +100,25 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		return a.service.Committer.CheckOut(ctx, body)
 	}
 	result, err := library.RetryCommit(ctx, send, func(err error) {
+		a.unsettled = true
 		a.countRepeat(err)
 		a.service.Log.WarnContext(ctx, "outcome of the commit unknown; sending it again", "loan_id", p.loan.ID,
 			"patron", redact.Mask(p.loan.UserID), "err", err)
 	})
-	switch {
-	case fault.Is(err, fault.LimitReached):
+	if fault.Is(err, fault.LimitReached) {
 		return result, limits.findReached(err).Err()
-	case err != nil && library.IsUnknown(err):
-		return a.settleOutcome(context.WithoutCancel(ctx), err)
 	}
+	a.unsettled = a.unsettled || err != nil && library.IsUnknown(err)
 	return result, err
 }
 
-// settleOutcome finds out whether the loan exists. The release waits for a commit in flight and
-// fences off any later one, so after it the loan exists or never will. The release has to survive a
-// crash of the database, because a lock that comes back does not fence. Without a lock a late
-// commit stays possible, so a missing loan proves nothing.
+// settleOutcome finds out whether the loan exists, and returns cause, why the last commit failed, if
+// it does not. The release waits for a commit in flight and fences off any later one, so after it the
+// loan exists or never will. The release has to survive a crash of the database, because a lock that
+// comes back does not fence.
+//
+// Without a lock a late commit stays possible, so a missing loan proves nothing. A refusal is returned
+// nevertheless, because most of them hold for the late commit too (docs/limits.md names the others).
 func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.CheckOutResult, error) {
 	fenced, loanID := false, a.plan.loan.ID
 	if a.lockID != "" {
@@ -120,7 +127,7 @@ func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.Check
 		if err := a.service.Locker.ReleaseDurably(rctx, a.lockID); err != nil {
 			return schemas.CheckOutResult{}, newOutcomeUnknown(loanID, errors.Join(cause, err))
 		}
-		fenced, a.lockID = true, ""
+		fenced, a.lockID, a.unsettled = true, "", false
 	}
 	rctx, cancel := context.WithTimeout(ctx, readLoanTimeout)
 	defer cancel()
@@ -130,6 +137,8 @@ func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.Check
 		item := &a.plan.facts.Copy.Item
 		item.Status, item.InTransitDestinationServicePointID = library.Status{Name: library.StatusCheckedOut}, ""
 		return schemas.CheckOutResult{Loan: loan}, nil
+	case fault.Is(err, fault.NotFound) && !library.IsUnknown(cause):
+		return schemas.CheckOutResult{}, cause
 	case fenced && fault.Is(err, fault.NotFound):
 		return schemas.CheckOutResult{}, fault.Wrap(cause, chooseNotLentCode(cause), "The item was not lent: storage failed")
 	}

@@ -18,23 +18,42 @@ import (
 
 func TestCommit_WithoutAnAnswer(t *testing.T) {
 	t.Parallel()
+	errLimit := newLimitReached(0)
 	forever := slices.Repeat([]error{errGone}, 99)
+	notThere := func(commits ...error) func(*world) {
+		return func(w *world) { w.commit, w.loanErr = commits, librarytest.ErrNone }
+	}
+	off := settings.Settings{Version: "7"}
 	tests := map[string]struct {
 		prepare func(*world)
 		code    fault.Code
+		settled bool // by a durable release
 	}{
-		"the second try is answered":          {func(w *world) { w.commit = []error{errGone} }, ""},
-		"a broken storage may have committed": {func(w *world) { w.commit = []error{errDown} }, ""},
-		"the loan is there":                   {func(w *world) { w.commit = forever }, ""},
-		"the loan is not there, fenced off":   {func(w *world) { w.commit, w.loanErr = forever, librarytest.ErrNone }, fault.Unavailable},
-		"the same by a defect of storage":     {func(w *world) { w.commit, w.loanErr = slices.Repeat([]error{errDown}, 99), librarytest.ErrNone }, fault.Internal},
-		"the loan cannot be read":             {func(w *world) { w.commit, w.loanErr = forever, errGone }, fault.OutcomeUnknown},
-		"the lock cannot be released":         {func(w *world) { w.commit, w.lockGone = forever, errGone }, fault.OutcomeUnknown},
-		"without a lock, a missing loan": {func(w *world) {
-			w.commit, w.loanErr, w.set = forever, librarytest.ErrNone, settings.Settings{Version: "7"}
-		}, fault.OutcomeUnknown},
-		"without a lock, the loan is there":    {func(w *world) { w.commit, w.set = forever, settings.Settings{Version: "7"} }, ""},
-		"refused after all: the lock was lost": {func(w *world) { w.commit = []error{errGone, errLost} }, ""},
+		"the second try is answered":          {prepare: func(w *world) { w.commit = []error{errGone} }},
+		"a broken storage may have committed": {prepare: func(w *world) { w.commit = []error{errDown} }},
+		"the loan is there":                   {prepare: func(w *world) { w.commit = forever }, settled: true},
+		"the loan is not there, fenced off":   {prepare: notThere(forever...), code: fault.Unavailable, settled: true},
+		"the same by a defect of storage":     {prepare: notThere(slices.Repeat([]error{errDown}, 99)...), code: fault.Internal, settled: true},
+		"the loan cannot be read":             {prepare: func(w *world) { w.commit, w.loanErr = forever, errGone }, code: fault.OutcomeUnknown, settled: true},
+		"the lock cannot be released":         {prepare: func(w *world) { w.commit, w.lockGone = forever, errGone }, code: fault.OutcomeUnknown, settled: true},
+		"the lock was lost":                   {prepare: notThere(errGone, errLost), settled: true},
+		"refused by a limit":                  {prepare: notThere(errGone, errLimit), code: fault.Invalid, settled: true},
+		"refused by a limit at once":          {prepare: func(w *world) { w.commit = []error{errLimit} }, code: fault.Invalid},
+		"refused, and an earlier try lent":    {prepare: func(w *world) { w.commit = []error{errGone, errLimit} }, settled: true},
+		"refused, and the loan cannot be read": {
+			prepare: func(w *world) { w.commit, w.loanErr = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown, settled: true,
+		},
+		"refused, and the lock cannot be released": {
+			prepare: func(w *world) { w.commit, w.lockGone = []error{errGone, errLimit}, errGone }, code: fault.OutcomeUnknown, settled: true,
+		},
+		"refused after the item changed":      {prepare: notThere(errGone, errChanged, errLimit), code: fault.Invalid}, // by the version
+		"refused after a later try was lost":  {prepare: notThere(errChanged, errGone, errLimit), code: fault.Invalid, settled: true},
+		"refused after the queue changed":     {prepare: notThere(errGone, errQueue, errLimit), code: fault.Invalid, settled: true},
+		"lent after the item changed":         {prepare: notThere(errGone, errChanged)},
+		"without a lock, a missing loan":      {prepare: func(w *world) { notThere(forever...)(w); w.set = off }, code: fault.OutcomeUnknown},
+		"without a lock, the loan is there":   {prepare: func(w *world) { w.commit, w.set = forever, off }},
+		"without a lock, refused":             {prepare: func(w *world) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.ClaimLost},
+		"without a lock, an earlier try lent": {prepare: func(w *world) { w.commit, w.set = []error{errGone, errTaken}, off }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,9 +72,8 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 				if took := time.Since(start); took > 9*time.Second {
 					t.Errorf("answered after %s, when the connection is gone", took)
 				}
-				settled := len(w.commits) > 3 // its outcome stayed unknown
-				if locked := w.set.Enabled; settled && locked != (len(w.durable) == 1 && w.durable[0] == w.commits[0].LockID) || !settled && len(w.durable) > 0 {
-					t.Errorf("released durably: %v, want that of the lock that settles the commit, and no other", w.durable)
+				if settled := len(w.durable) == 1 && w.durable[0] == w.commits[0].LockID; settled != tt.settled || len(w.durable) > 1 {
+					t.Errorf("released durably: %v, want the lock of the first commit: %t", w.durable, tt.settled)
 				}
 				for _, c := range w.commits {
 					if string(c.Loan) != string(w.commits[0].Loan) {
@@ -164,7 +182,7 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 func TestCommit_IsNotRepeatedAfterALostClaim(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.commit = []error{fault.New(fault.ClaimLost, "lost")}
+	w.commit = []error{errTaken}
 	if _, err := w.checkOut(t); !fault.Is(err, fault.ClaimLost) || len(w.commits) != 1 {
 		t.Errorf("got %v after %d commits, want %s after one", err, len(w.commits), fault.ClaimLost)
 	}
