@@ -1,6 +1,5 @@
 # The list of modules stands in go.work alone.
 MODULES := $(shell sed -n 's,^[[:space:]]*\./,,p' go.work)
-PACKAGES := $(MODULES:%=./%/...)
 
 # Linters change their minds between versions, so the version is part of the path.
 LINT_VERSION := v2.15.0
@@ -18,7 +17,7 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test screenshots bench lint fmt build proto tools compiler go-lines row-locks words
+.PHONY: help run demo test screenshots bench lint fmt build proto tools rename compiler go-lines row-locks words
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +33,7 @@ demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 # The integration tests run services, races and browsers, one package at a time, and
 # four tests at once, as they wait more than they compute; the races run alone.
 test: compiler ## run all tests with the race detector on a real PostgreSQL
-	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) $$(go list $(PACKAGES) | grep -v '^checkoutlock/integration-tests')
+	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) $$(go list work | grep -v '/integration-tests')
 	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) -p 1 -parallel 4 ./integration-tests/...
 
 screenshots: ## picture the staff pages in docs/screenshots
@@ -62,6 +61,9 @@ proto: ## generate Go code from the .proto files
 	GOBIN=$(CURDIR)/.tools/protoc GOFLAGS= go install $(PROTOC_GEN_GO)
 	GOBIN=$(CURDIR)/.tools/protoc GOFLAGS= go install $(PROTOC_GEN_GO_GRPC)
 	PATH=$(CURDIR)/.tools/protoc:$$PATH go generate ./resource-locks/internal/locket/locketpb
+
+rename: ## give all modules the path of the repository: MODULE=example.org/locks
+	@go run ./integration-tests/cmd/rename $(MODULE)
 
 tools: $(LINT) ## install the linter into .tools/
 

@@ -7,7 +7,8 @@ require (
 	checkoutlock/circulation-storage v0.0.0
 	checkoutlock/config v0.0.0
 	checkoutlock/devpostgres v0.0.0
-	checkoutlock/resource-locks v0.0.0-00010101000000-000000000000
+	checkoutlock/resource-locks v0.0.0
+	checkoutlock/resource-locks/mutex v0.0.0
 	checkoutlock/schemas v0.0.0
 	github.com/caarlos0/env/v10 v10.0.0
 	github.com/chromedp/cdproto v0.159.0
@@ -18,6 +19,7 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/labstack/echo/v4 v4.16.0
 	go.uber.org/goleak v1.3.0
+	golang.org/x/mod v0.42.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 )
@@ -74,3 +76,5 @@ replace checkoutlock/circulation-storage => ../circulation-storage
 replace checkoutlock/circulation => ../circulation
 
 replace checkoutlock/devpostgres => ../devpostgres
+
+replace checkoutlock/resource-locks/mutex => ../resource-locks/mutex

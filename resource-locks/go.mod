@@ -51,6 +51,7 @@ require (
 
 require (
 	checkoutlock/devpostgres v0.0.0
+	checkoutlock/resource-locks/mutex v0.0.0
 	github.com/golang-migrate/migrate/v4 v4.20.1 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -69,3 +70,5 @@ replace checkoutlock/database => ../database
 replace checkoutlock/migrations => ../migrations
 
 replace checkoutlock/devpostgres => ../devpostgres
+
+replace checkoutlock/resource-locks/mutex => ./mutex

@@ -71,3 +71,30 @@ func TestPublishedClient_OfLocktopus(t *testing.T) {
 		t.Errorf("the session ended early: %s", out)
 	}
 }
+
+// TestMutexClient_IsImportedFromOutside runs the client's example as a program of another
+// module, which replaces nothing but the client and downloads nothing.
+func TestMutexClient_IsImportedFromOutside(t *testing.T) {
+	t.Parallel()
+	client, err := filepath.Abs(filepath.Join("..", "..", "resource-locks", "mutex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile(filepath.Join(client, "example_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := strings.NewReplacer("package mutex_test", "package main", "func Example()", "func main()").Replace(string(example))
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const path = "checkoutlock/resource-locks/mutex"
+	alone := []string{"GOWORK=off", "GOFLAGS=", "GOPROXY=off", "MUTEX_URL=" + startInstance(t, createDatabase(t))["mutex"]}
+	runIn(t, dir, alone, "go", "mod", "init", "example.org/editor")
+	runIn(t, dir, alone, "go", "mod", "edit", "-require="+path+"@v0.0.0", "-replace="+path+"="+client)
+	want := "ann edits\nbob reads, because it is in use by ann\nann has left\n"
+	if got := runIn(t, dir, alone, "go", "run", "."); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -545,7 +545,8 @@ const file_locket_proto_rawDesc = "" +
 	"\x04Lock\x12\x13.models.LockRequest\x1a\x14.models.LockResponse\x124\n" +
 	"\x05Fetch\x12\x14.models.FetchRequest\x1a\x15.models.FetchResponse\x12:\n" +
 	"\aRelease\x12\x16.models.ReleaseRequest\x1a\x17.models.ReleaseResponse\x12=\n" +
-	"\bFetchAll\x12\x17.models.FetchAllRequest\x1a\x18.models.FetchAllResponseB6Z4checkoutlock/resource-locks/internal/locket/locketpbb\x06proto3"
+	"\bFetchAll\x12\x17.models.FetchAllRequest\x1a\x18.models.FetchAllResponseB\fZ\n" +
+	"./locketpbb\x06proto3"
 
 var (
 	file_locket_proto_rawDescOnce sync.Once

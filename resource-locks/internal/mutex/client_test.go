@@ -1,0 +1,137 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	mutexclient "checkoutlock/resource-locks/mutex"
+	"checkoutlock/schemas/fault"
+)
+
+// newClient returns a client of the server for a user.
+func (s *server) newClient(user string) *mutexclient.Client {
+	return &mutexclient.Client{URL: s.URL(), User: user, HTTP: s.client}
+}
+
+func TestClient(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	ctx := t.Context()
+	ann, seven := s.newClient("ann"), s.newClient("7")
+	ann.URL += "/"
+	const uid = "drafts/ä %2F 1"
+
+	if _, held, err := seven.Check(ctx, uid); held || err != nil {
+		t.Errorf("got %v %v of a free resource", held, err)
+	}
+	first, err := ann.Acquire(ctx, uid)
+	if err != nil || first.UID != uid || first.User != "ann" || first.Fence == 0 || first.ExpiresAt.Sub(first.LockedAt) != time.Minute {
+		t.Errorf("got %+v %v", first, err)
+	}
+	_, err = seven.Acquire(ctx, uid)
+	var locked *mutexclient.LockedError
+	if !errors.Is(err, mutexclient.ErrLocked) || !errors.As(err, &locked) || locked.Holder != "ann" {
+		t.Errorf("got %v, want the holder", err)
+	}
+	if err := seven.Release(ctx, uid); err != nil {
+		t.Errorf("got %v, want no error for a lock of another user", err)
+	}
+	s.store.Advance(30 * time.Second)
+	renewed, err := ann.Renew(ctx, uid)
+	if err != nil || !renewed.ExpiresAt.After(first.ExpiresAt) || renewed.Fence != first.Fence {
+		t.Errorf("got %+v %v", renewed, err)
+	}
+	if lock, held, err := seven.Check(ctx, uid); !held || err != nil || lock != renewed {
+		t.Errorf("got %+v %v %v, want %+v", lock, held, err, renewed)
+	}
+	for range 2 {
+		if err := ann.Release(ctx, uid); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := seven.Acquire(ctx, uid); err != nil {
+		t.Error(err)
+	}
+	if _, err := ann.Renew(ctx, uid); !errors.As(err, &locked) || locked.Holder != "7" {
+		t.Errorf("got %v, want the holder that has a number", err)
+	}
+	s.store.Advance(time.Minute)
+	if again, err := ann.Renew(ctx, uid); err != nil || again.Fence <= first.Fence {
+		t.Errorf("got %+v %v, want a new lock", again, err)
+	}
+}
+
+func TestClient_Outage(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	s.store.Fail(fault.New(fault.Unavailable, "gone"))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "<html>", http.StatusLocked)
+	}))
+	t.Cleanup(proxy.Close)
+	for _, tt := range []struct {
+		name, address string
+	}{
+		{"the store is down", s.URL()},
+		{"the service is down", "http://127.0.0.1:1"},
+		{"a proxy answers", proxy.URL},
+	} {
+		c := s.newClient("ann")
+		c.URL = tt.address
+		_, acquire := c.Acquire(t.Context(), "u")
+		_, _, check := c.Check(t.Context(), "u")
+		for call, err := range map[string]error{"Acquire": acquire, "Check": check, "Release": c.Release(t.Context(), "u")} {
+			if !errors.Is(err, mutexclient.ErrUnavailable) || errors.Is(err, mutexclient.ErrLocked) {
+				t.Errorf("%s: %s got %v", tt.name, call, err)
+			}
+		}
+		_, err := c.Acquire(ended, "u")
+		if !errors.Is(err, mutexclient.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want the context's error too", tt.name, err)
+		}
+	}
+}
+
+func TestClient_Mistakes(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	for _, tt := range []struct{ name, address, user, uid string }{
+		{"no user", s.URL(), "", "u"},
+		{"no uid", s.URL(), "ann", ""},
+		{"a uid with NUL", s.URL(), "ann", "a\x00"},
+		{"a bad address", "::", "ann", "u"},
+	} {
+		c := s.newClient(tt.user)
+		c.URL = tt.address
+		if _, err := c.Acquire(t.Context(), tt.uid); err == nil || errors.Is(err, mutexclient.ErrUnavailable) || errors.Is(err, mutexclient.ErrLocked) {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
+
+// A redirect by a gateway turns POST into GET, which shows the lock of any user.
+func TestClient_RedirectGrantsNothing(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	if _, err := s.newClient("ann").Acquire(t.Context(), "d"); err != nil {
+		t.Fatal(err)
+	}
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, s.URL()+r.URL.Path, http.StatusMovedPermanently)
+	}))
+	t.Cleanup(gateway.Close)
+	bob := s.newClient("bob")
+	bob.URL = gateway.URL
+	if lock, err := bob.Acquire(t.Context(), "d"); !errors.Is(err, mutexclient.ErrUnavailable) {
+		t.Errorf("got %+v, %v, want an outage", lock, err)
+	}
+	if lock, held, err := bob.Check(t.Context(), "d"); !held || err != nil || lock.User != "ann" {
+		t.Errorf("got %+v %v %v, want the lock of ann", lock, held, err)
+	}
+}
