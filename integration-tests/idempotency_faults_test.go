@@ -138,7 +138,7 @@ func checkRepeatWaits(t *testing.T) bool {
 // reports whether at most two seconds passed between renewals; a claim lives for three.
 func (p *pair) waitForRenewals(t *testing.T, n float64, repeat lending) bool {
 	t.Helper()
-	const renewed = `http_requests_total{method="PUT",route="` + keysPath + `/:claimId",status="204"}`
+	const renewed = `http_requests_total{code="",method="PUT",route="` + keysPath + `/:claimId",status="204"}`
 	seen, last, longest := 0.0, time.Now(), time.Duration(0)
 	waitUntil(t, patience, "renewals of the claim", func() bool {
 		longest = max(longest, time.Since(last))

@@ -265,7 +265,7 @@ func TestNew_ServesPlatformEndpointsWithoutATenant(t *testing.T) {
 	get("/no/such/path/1")
 	get("/no/such/path/2")
 	metrics := get("/metrics").Body.String()
-	if !strings.Contains(metrics, `http_requests_total{method="GET",route="unknown",status="404"} 2`) {
+	if !strings.Contains(metrics, `http_requests_total{code="NOT_FOUND",method="GET",route="unknown",status="404"} 2`) {
 		t.Errorf("unknown paths are not counted as one route:\n%s", metrics)
 	}
 	if w := get("/thing/1"); w.Code != http.StatusMethodNotAllowed || w.Header().Get("X-Fault-Code") != "METHOD_NOT_ALLOWED" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,8 @@ type httpMetrics struct {
 func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
 	m := &httpMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "http_requests_total", Help: "Requests answered, by route and status.",
-		}, []string{"method", "route", "status"}),
+			Name: "http_requests_total", Help: "Requests answered, by route, status and the fault's code.",
+		}, []string{"method", "route", "status", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "http_request_duration_seconds", Help: "Time from request to answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
@@ -64,7 +65,8 @@ func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) ec
 			took := time.Since(start)
 			// The path's pattern, so that labels stay few and free of ids.
 			route, method := cmp.Or(c.Path(), unknownRoute), methodOf(c.Request().Method)
-			m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status)).Inc()
+			code := labelCode(c.Response().Header(), err)
+			m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status), code).Inc()
 			m.duration.WithLabelValues(method, route).Observe(took.Seconds())
 			o.logRequest(c, route, took, err)
 			cutOff(err)
@@ -94,7 +96,23 @@ func methodOf(method string) string {
 	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead, http.MethodPatch, http.MethodOptions:
 		return method
 	}
-	return "other"
+	return otherLabel
+}
+
+// otherLabel stands for every value that is not in a list, so that labels stay few.
+const otherLabel = "other"
+
+// labelCode returns the code of an answer: its X-Fault-Code, or the code of the error that
+// cut it off. Answers without either have "".
+func labelCode(header http.Header, err error) string {
+	code := fault.Code(header.Get(fault.Header))
+	if code == "" && err != nil {
+		code = ToFault(err).Code
+	}
+	if code == "" || slices.Contains(fault.Codes(), code) {
+		return string(code)
+	}
+	return otherLabel
 }
 
 // logRequest writes the request's line. Only an answer of 500 and above has its

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
@@ -104,6 +105,31 @@ func TestRequestLine_HasTheErrorOfAFailureAlone(t *testing.T) {
 	} {
 		if line := requestLine(t, tt.err); line["code"] != string(tt.code) || line["err"] != tt.want {
 			t.Errorf("%s: logged %v", name, line)
+		}
+	}
+}
+
+func TestMetrics_CountRequestsByCode(t *testing.T) {
+	t.Parallel()
+	for err, labels := range map[error]string{
+		nil:                                  `code="",method="POST",route="/thing/:id",status="204"`,
+		fault.New(fault.LockHeld, "held"):    `code="LOCK_HELD",method="POST",route="/thing/:id",status="503"`,
+		fault.New(fault.Unavailable, "gone"): `code="UNAVAILABLE",method="POST",route="/thing/:id",status="503"`,
+		fmt.Errorf("reading: %w", errors.New("a bug")):   `code="INTERNAL",method="POST",route="/thing/:id",status="500"`,
+		fault.New("21234567890123", "a code of no list"): `code="other",method="POST",route="/thing/:id",status="500"`,
+	} {
+		registry := prometheus.NewRegistry()
+		h := service(func(c echo.Context) error {
+			if err != nil {
+				return err
+			}
+			return c.NoContent(http.StatusNoContent)
+		}, func(o *web.Options) { o.Registry = registry })
+		post(t, h, "{}")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		if want := "http_requests_total{" + labels + "} 1\n"; !strings.Contains(w.Body.String(), want) {
+			t.Errorf("a request that ends with %v is not counted as %s", err, want)
 		}
 	}
 }

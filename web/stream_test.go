@@ -42,8 +42,8 @@ func openStream(t *testing.T, server *httptest.Server) (*http.Response, error) {
 	return server.Client().Do(r)
 }
 
-// statuses are those that were counted.
-func statuses(t *testing.T, registry *prometheus.Registry) string {
+// counted lists the values of a label of the requests that were counted.
+func counted(t *testing.T, registry *prometheus.Registry, label string) string {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -53,7 +53,7 @@ func statuses(t *testing.T, registry *prometheus.Registry) string {
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if family.GetName() == "http_requests_total" && l.GetName() == "status" {
+				if family.GetName() == "http_requests_total" && l.GetName() == label {
 					found = append(found, l.GetValue())
 				}
 			}
@@ -127,8 +127,11 @@ func TestStreamJSON(t *testing.T) {
 			t.Errorf("got %v, want a broken answer", err)
 		}
 		server.Close() // waits for the request
-		if got := statuses(t, registry); got != "503" {
+		if got := counted(t, registry, "status"); got != "503" {
 			t.Errorf("counted as %s, want 503", got)
+		}
+		if got := counted(t, registry, "code"); got != "UNAVAILABLE" {
+			t.Errorf("counted with the code %q, want UNAVAILABLE", got)
 		}
 	})
 }
@@ -162,7 +165,7 @@ func TestStreamJSON_StopsWhenTheClientLeaves(t *testing.T) {
 		if r := recover(); r != http.ErrAbortHandler { //nolint:errorlint // a panic's value
 			t.Errorf("panic with %v, want %v", r, http.ErrAbortHandler)
 		}
-		if got := statuses(t, registry); got != "499" {
+		if got := counted(t, registry, "status"); got != "499" {
 			t.Errorf("counted as %s, want 499", got)
 		}
 	}()

@@ -111,7 +111,7 @@ func TestApp_ReportsCheckOutsToMetricsAndObservers(t *testing.T) {
 		`circulation_admission_admitted 0`,
 		`circulation_admission_waiting 0`,
 		`circulation_storage_call_seconds_count{method="POST",route="/loan-storage/check-out-facts",status="200"} 1`,
-		`http_requests_total{method="POST",route="/circulation/check-out-by-barcode",status="422"} 1`,
+		`http_requests_total{code="INVALID",method="POST",route="/circulation/check-out-by-barcode",status="422"} 1`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%s is missing in the metrics", want)

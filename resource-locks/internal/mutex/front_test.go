@@ -92,7 +92,7 @@ func TestMetrics(t *testing.T) {
 	s.want(t, "POST", "/api/lock/u/", "1", 200, "")
 	rec := httptest.NewRecorder()
 	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	if want := `mutex_http_requests_total{method="POST",route="/api/lock/:uid/",status="200"} 1`; !strings.Contains(rec.Body.String(), want) {
+	if want := `mutex_http_requests_total{code="",method="POST",route="/api/lock/:uid/",status="200"} 1`; !strings.Contains(rec.Body.String(), want) {
 		t.Errorf("the metrics lack %s:\n%s", want, rec.Body)
 	}
 }
