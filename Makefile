@@ -67,8 +67,13 @@ rename: ## give all modules the path of the repository: MODULE=example.org/locks
 
 tools: $(LINT) ## install the linter into .tools/
 
+# It is copied from the PATH, if that has this version. The copy stays when the original changes.
 $(LINT):
-	@echo "installing golangci-lint $(LINT_VERSION), which takes some minutes once"
+	@mkdir -p $(@D); \
+	if cp "$$(command -v golangci-lint)" $@.new 2>/dev/null && \
+		$@.new version --short 2>/dev/null | grep -qxE 'v?$(subst .,\.,$(LINT_VERSION:v%=%))'; then mv $@.new $@; exit; fi; \
+	rm -f $@.new; \
+	echo "compiling golangci-lint $(LINT_VERSION), which takes some minutes once; in the PATH there is none of this version"; \
 	GOBIN=$(@D) CGO_ENABLED=0 GOFLAGS= go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
 # The race detector is C code, so cgo has to be on.

@@ -1,4 +1,4 @@
-// Package docs_test checks the documents against the code.
+// Package docs_test checks the documents, the Makefile and the Dockerfiles against the code.
 package docs_test
 
 import (

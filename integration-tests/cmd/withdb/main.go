@@ -1,7 +1,7 @@
 // Command withdb runs another command with a throw-away PostgreSQL, and sets
 // TEST_DATABASE_URL to its address:
 //
-//	go run ./integration-tests/cmd/withdb -- go test ./...
+//	go run ./integration-tests/cmd/withdb -- go test work
 //
 // If TEST_DATABASE_URL is set already, it starts none. PG_BIN names the folder of
 // PostgreSQL's binaries. The exit code is the command's.
