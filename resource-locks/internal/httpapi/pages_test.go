@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"html"
 	"log/slog"
@@ -254,12 +255,12 @@ func TestRelease_Refuses(t *testing.T) {
 func TestPages_ChecksPermissions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name, granted string
-		see, release  int
+		name, granted      string
+		see, ask, released int
 	}{
-		{"nothing granted", `[]`, 403, 403},
-		{"viewers see only", `["` + httpapi.MaySee + `"]`, 200, 403},
-		{"staff release", `["` + httpapi.MaySee + `","` + httpapi.MayRelease + `"]`, 200, 200},
+		{name: "nothing granted", granted: `[]`, see: 403, ask: 403, released: 403},
+		{name: "viewers see only", granted: `["` + httpapi.MaySee + `"]`, see: 200, ask: 403, released: 403},
+		{name: "staff release", granted: `["` + httpapi.MaySee + `","` + httpapi.MayRelease + `"]`, see: 200, ask: 200, released: 303},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -268,10 +269,13 @@ func TestPages_ChecksPermissions(t *testing.T) {
 			l := d.acquire("mutex", "draft-1", "7")
 			page := d.send(http.MethodGet, "/locks/", nil)
 			want(t, page, tt.see)
-			if shown := strings.Contains(page.Body.String(), "/locks/release"); shown != (tt.release == 200) {
+			if shown := strings.Contains(page.Body.String(), "/locks/release"); shown != (tt.ask == 200) {
 				t.Errorf("the link to release is shown: %t", shown)
 			}
-			want(t, d.send(http.MethodGet, "/locks/release?namespace=mutex&name=draft-1&lock="+l.ID.String(), nil), tt.release)
+			path := "/locks/release?namespace=mutex&name=draft-1&lock=" + l.ID.String()
+			want(t, d.send(http.MethodGet, path, nil), tt.ask)
+			d.cookie = "staff_token=" + rand.Text()
+			want(t, d.send(http.MethodPost, path, url.Values{"reason": {"stuck"}, "token": {d.token()}}), tt.released)
 		})
 	}
 }
