@@ -1,9 +1,9 @@
 package sunbird
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -36,14 +36,43 @@ func identifyByHeader(h http.Header) (caller, error) {
 	return caller{id: id}, nil
 }
 
-// tokenClaims are the claims that the front reads.
+// tokenClaims are the claims that the front reads. Those that only add something may have any
+// form: one that cannot be read adds nothing.
 type tokenClaims struct {
 	jwt.RegisteredClaims
-	Name  string   `json:"name"`
-	Roles []string `json:"roles"`
-	Realm struct {
+	Name  json.RawMessage `json:"name"`
+	Roles json.RawMessage `json:"roles"`
+	Realm json.RawMessage `json:"realm_access"`
+}
+
+// readName returns the user's name, which is empty if the token has none.
+func (c *tokenClaims) readName() string {
+	var name string
+	_ = json.Unmarshal(c.Name, &name) // empty for what is no text
+	return strings.ReplaceAll(name, "\x00", "") // which PostgreSQL cannot store
+}
+
+// readRoles returns the user's roles. Keycloak lists names in realm_access. Sunbird lists
+// objects in roles, whose scopes do not matter here; some tokens list names there.
+func (c *tokenClaims) readRoles() (roles []string) {
+	var listed []json.RawMessage
+	_ = json.Unmarshal(c.Roles, &listed)
+	for _, raw := range listed {
+		var name string
+		var object struct {
+			Role string `json:"role"`
+		}
+		if json.Unmarshal(raw, &name) == nil {
+			roles = append(roles, name)
+		} else if json.Unmarshal(raw, &object) == nil {
+			roles = append(roles, object.Role)
+		}
+	}
+	var realm struct {
 		Roles []string `json:"roles"`
-	} `json:"realm_access"`
+	}
+	_ = json.Unmarshal(c.Realm, &realm)
+	return append(roles, realm.Roles...)
 }
 
 // identifyByToken checks signature, algorithm, times and issuer.
@@ -71,7 +100,6 @@ func identifyByToken(known keys, issuer string) identify {
 		if err != nil || id == "" {
 			return caller{}, failure{http.StatusUnauthorized, "ERR_TOKEN_INVALID", "Access denied"}
 		}
-		name := strings.ReplaceAll(claims.Name, "\x00", "") // which PostgreSQL cannot store
-		return caller{id: id, name: name, roles: slices.Concat(claims.Roles, claims.Realm.Roles)}, nil
+		return caller{id: id, name: claims.readName(), roles: claims.readRoles()}, nil
 	}
 }

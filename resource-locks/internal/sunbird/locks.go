@@ -13,7 +13,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// namespaces begin with this; the resource type in lower case follows.
+// namespaces begin with this; the configured resource type in lower case follows.
 const namespaces = "sunbird/"
 
 // notLocked refuses what needs a lock.
@@ -70,11 +70,11 @@ func (s *Server) readFields(c *call, names ...string) (map[string]string, engine
 		}
 		fields[name] = text
 	}
-	kind := fields["resourceType"]
-	if !slices.ContainsFunc(s.cfg.ResourceTypes, func(t string) bool { return strings.EqualFold(t, kind) }) {
+	i := slices.IndexFunc(s.cfg.ResourceTypes, func(t string) bool { return strings.EqualFold(t, fields["resourceType"]) })
+	if i < 0 {
 		return nil, engine.Key{}, c.fail(http.StatusPreconditionFailed, "Resource type is not valid")
 	}
-	return fields, engine.Key{Namespace: namespaces + strings.ToLower(kind), Name: fields["resourceId"]}, nil
+	return fields, engine.Key{Namespace: namespaces + strings.ToLower(s.cfg.ResourceTypes[i]), Name: fields["resourceId"]}, nil
 }
 
 // checkResource asks the content service.

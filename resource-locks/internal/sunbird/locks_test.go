@@ -307,6 +307,20 @@ func TestForce(t *testing.T) {
 	}
 }
 
+// Unicode folds the long s (U+017F) to s, but does not lower it to s.
+func TestCreate_OneLockForAllSpellingsOfAType(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, func(c *Config) { c.ResourceTypes = []string{"Course"} })
+	for _, kind := range []string{"course", "Course", "cour\u017fe"} {
+		u := f.user("of "+kind, kind, "d")
+		a := f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", kind, "resourceInfo", "{}",
+			"createdBy", u.id, "creatorInfo", "{}"), u.headers()...)
+		if first := kind == "course"; first != (a.Status == 200) || !first && a.Status != 423 {
+			t.Errorf("%s: %s", kind, a.text())
+		}
+	}
+}
+
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, nil)

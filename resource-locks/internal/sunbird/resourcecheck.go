@@ -2,6 +2,7 @@ package sunbird
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,18 +62,15 @@ func (rc resourceCheck) allow(ctx context.Context, c *call, api string) (refusal
 		return "", nil
 	}
 	answer, err := rc.ask(ctx, c, api)
-	if err != nil {
-		return checkFailed, err
-	}
 	switch {
+	case err != nil:
+		return cmp.Or(answer.Result.Message, checkFailed), err
 	case answer.Result.Validation == nil:
 		return checkFailed, errors.New("the answer has no result.validation")
 	case *answer.Result.Validation:
 		return "", nil
-	case answer.Result.Message == "":
-		return checkFailed, nil
 	}
-	return answer.Result.Message, nil
+	return cmp.Or(answer.Result.Message, checkFailed), nil
 }
 
 type checkAnswer struct {
@@ -113,8 +111,9 @@ func (rc resourceCheck) ask(ctx context.Context, c *call, api string) (answer ch
 		return answer, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
+	err = json.NewDecoder(io.LimitReader(response.Body, maxCheckAnswer)).Decode(&answer)
+	if response.StatusCode != http.StatusOK { // an unknown resource is 500 with a message
 		return answer, fmt.Errorf("the answer has the status %s", response.Status)
 	}
-	return answer, json.NewDecoder(io.LimitReader(response.Body, maxCheckAnswer)).Decode(&answer)
+	return answer, err
 }

@@ -160,6 +160,47 @@ func TestServer_ChecksTokens(t *testing.T) {
 		refused(t, 401, "ERR_TOKEN_FIELD_MISSING", "Required field token is missing")
 }
 
+// A claim that only adds a role or a name refuses no token, in whichever form it comes.
+func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
+	t.Parallel()
+	const admin = "LOCK_ADMIN"
+	scope := []any{map[string]any{"organisationId": "0123"}}
+	for _, tt := range []struct {
+		name   string
+		extra  jwt.MapClaims
+		role   string // SUNBIRD_ADMIN_ROLE
+		forces bool
+	}{
+		{name: "roles with scopes, as Sunbird makes them", role: admin, forces: true, extra: jwt.MapClaims{
+			"aud": []string{"https://sunbird.example.org/auth/realms/sunbird", "account"}, "typ": "Bearer", "azp": "portal", "session_state": "0f",
+			"scope": "", "preferred_username": "ann", "realm_access": map[string]any{"roles": []string{"offline_access"}},
+			"resource_access": map[string]any{"account": map[string]any{"roles": []string{"view-profile"}}},
+			"roles":           []any{map[string]any{"role": "CONTENT_CREATOR", "scope": scope}, map[string]any{"role": admin, "scope": scope}},
+		}},
+		{name: "names", role: admin, forces: true, extra: jwt.MapClaims{"roles": []any{7, nil, []string{"x"}, admin}}},
+		{name: "another role", role: admin, extra: jwt.MapClaims{"roles": []any{map[string]any{"role": "PUBLIC"}}}},
+		{name: "a role that is a number", role: admin, extra: jwt.MapClaims{"roles": []any{map[string]any{"role": 7}}}},
+		{name: "roles that are a text", role: admin, extra: jwt.MapClaims{"roles": admin, "realm_access": admin}},
+		{name: "roles that are an object", role: admin, extra: jwt.MapClaims{"roles": map[string]any{"role": admin}, "realm_access": []string{admin}}},
+		{name: "a name that is no text", role: admin, extra: jwt.MapClaims{"name": []string{"Ann"}}},
+		{name: "an empty role grants nothing", extra: jwt.MapClaims{"roles": []string{""}}},
+		{name: "a role without a name grants nothing", extra: jwt.MapClaims{"roles": []any{map[string]any{"scope": scope}}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFront(t, func(c *Config) { c.AdminRole = tt.role })
+			u := f.user("u1", "Ann", "d1")
+			u.extra = tt.extra
+			u.create("do_1").wants(t, "api.lock.create")
+			if tt.forces {
+				u.force("do_1", "left").wants(t, "api.lock.force")
+			} else {
+				u.force("do_1", "left").refused(t, 403, "ERR_LOCK_FORCING_FAILED", "")
+			}
+		})
+	}
+}
+
 func TestServer_BelievesTheGatewaysHeader(t *testing.T) {
 	t.Parallel()
 	f := newFront(t, func(c *Config) { c.Auth, c.Keys = AuthHeader, "" })
@@ -254,6 +295,7 @@ func TestServer_AsksTheContentService(t *testing.T) {
 		"no validation":               {200, `{"result":{}}`, checkFailed},
 		"another kind":                {200, `{"result":{"validation":"yes"}}`, checkFailed},
 		"an error":                    {500, `{"result":{"validation":true}}`, checkFailed},
+		"an error with its reason":    {500, `{"result":{"message":"Content not found with id: do_1"}}`, "Content not found with id: do_1"},
 		"a redirect":                  {302, `{"result":{"validation":true}}`, checkFailed},
 		"an endless answer":           {200, `{"x":"` + strings.Repeat("x", maxCheckAnswer) + `","result":{"validation":true}}`, checkFailed},
 	}
