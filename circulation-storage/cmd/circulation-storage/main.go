@@ -82,7 +82,7 @@ func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logge
 		return nil
 	})
 	sample, down, repair := fs.Bool("sample", false, ""), fs.Bool("down", false, ""), fs.Bool("repair", false, "")
-	if err := fs.Parse(args); err != nil {
+	if err := command.ParseFlags(fs, args); err != nil {
 		return err
 	}
 	if *repair && (*down || *sample) {

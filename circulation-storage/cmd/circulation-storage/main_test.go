@@ -132,3 +132,35 @@ func TestMigrate_RepairsADirtySchema(t *testing.T) {
 		t.Errorf("afterwards: %v, want it ready", err)
 	}
 }
+
+func TestMigrate_RefusesWordsBesideItsFlags(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	schema := postgres.SchemaName(id)
+	isInstalled := func(schema string) (found bool) {
+		t.Helper()
+		if err := db.Pool().QueryRow(t.Context(), "SELECT to_regnamespace($1) IS NOT NULL", schema).Scan(&found); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	absent := pgtest.Tenant(t)
+	for _, args := range [][]string{
+		{"diku"},
+		{"diku", "-down", "-tenant", id.String()},
+		{"-down", "-tenant", id.String(), "b"},
+		{"-repair", "-tenant", id.String(), "b"},
+		{"-sample", "-tenant", absent.String(), "b"},
+	} {
+		err := run(t.Context(), command.Process{
+			Args: append([]string{"migrate"}, args...), Environ: []string{"DATABASE_URL=" + pgtest.URL(t), "TENANTS=" + absent.String()},
+			Stdout: io.Discard, Stderr: io.Discard,
+		})
+		if err == nil || !strings.Contains(err.Error(), "migrate takes flags alone, but got [") {
+			t.Errorf("migrate %q: got %v, want it to name the words", args, err)
+		}
+		if !isInstalled(schema) || isInstalled(postgres.SchemaName(absent)) {
+			t.Errorf("migrate %q changed a tenant", args)
+		}
+	}
+}
