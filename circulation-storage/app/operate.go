@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/sample"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -71,8 +73,9 @@ func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logg
 // maxListed is how many locks ListLocks prints at most.
 const maxListed = 1000
 
-// ListLocks prints the tenant's locks, oldest first. user selects those of one patron; ""
-// selects all.
+// ListLocks prints the tenant's locks, oldest first, with the time that is left of the lock's
+// time to live, or of the tenant's if that is shorter. user selects the locks of one patron;
+// "" selects all.
 func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.Writer) error {
 	filter := lock.Filter{Limit: maxListed}
 	if user != "" {
@@ -82,24 +85,46 @@ func ListLocks(ctx context.Context, cfg Config, tenantName, user string, out io.
 		}
 		filter.UserID = id
 	}
-	return withLocks(ctx, cfg, tenantName, func(ctx context.Context, store *postgres.LockStore) error {
-		locks, total, err := store.List(ctx, filter)
+	return withOneTenant(ctx, cfg, tenantName, func(ctx context.Context, db *postgres.DB) error {
+		locks, total, err := postgres.NewLockStore(db).List(ctx, filter)
+		if err != nil {
+			return err
+		}
+		inForce, err := readTTL(ctx, db)
 		if err != nil {
 			return err
 		}
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(w, "LOCK\tPATRON\tSINCE\tTTL\tSTATE\tHOLDER\tREQUEST")
+		_, _ = fmt.Fprintln(w, "LOCK\tPATRON\tSINCE\tTTL\tLEFT\tSTATE\tHOLDER\tREQUEST")
 		for _, l := range locks {
-			state := "held"
+			state, left := "held", max(0, min(l.TTL, inForce)-l.Age).Round(time.Millisecond)
 			if l.Outdated {
-				state = "outdated"
+				state, left = "outdated", 0
 			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.UserID, l.CreatedAt.Format(time.RFC3339), l.TTL, state,
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.UserID, l.CreatedAt.Format(time.RFC3339), l.TTL, left, state,
 				cmp.Or(l.Holder, "-"), cmp.Or(l.OkapiRequestID, "-"))
 		}
 		_, _ = fmt.Fprintf(w, "%d of %d\n", len(locks), total)
 		return w.Flush()
 	})
+}
+
+// readTTL returns the time to live that the tenant has set for its locks. It is the longest
+// one if the tenant has set none that can be used.
+func readTTL(ctx context.Context, db *postgres.DB) (time.Duration, error) {
+	state, err := postgres.NewLockSettingsStore(db).State(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var entry struct {
+		Value json.RawMessage `json:"value"`
+	}
+	_ = json.Unmarshal(state.Entry, &entry) // without a value there are no settings
+	own, err := schemas.ParseLockSettings(entry.Value)
+	if err != nil || own.TTL == nil { // circulation does not use such settings either
+		return schemas.MaxLockTTLMs * time.Millisecond, nil
+	}
+	return *own.TTL, nil
 }
 
 // ReleaseLock releases a lock by its id, outdated or not, and stores the name and the
@@ -117,8 +142,8 @@ func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by str
 	if err := note.Check(); err != nil {
 		return err
 	}
-	return withLocks(ctx, cfg, tenantName, func(ctx context.Context, store *postgres.LockStore) error {
-		l, err := store.ForceRelease(ctx, lockID, note)
+	return withOneTenant(ctx, cfg, tenantName, func(ctx context.Context, db *postgres.DB) error {
+		l, err := postgres.NewLockStore(db).ForceRelease(ctx, lockID, note)
 		if err != nil {
 			return err
 		}
@@ -127,7 +152,7 @@ func ReleaseLock(ctx context.Context, cfg Config, tenantName, id, reason, by str
 	})
 }
 
-func withLocks(ctx context.Context, cfg Config, tenantName string, f func(context.Context, *postgres.LockStore) error) error {
+func withOneTenant(ctx context.Context, cfg Config, tenantName string, f func(context.Context, *postgres.DB) error) error {
 	if tenantName == "" {
 		return errors.New("name a tenant with -tenant")
 	}
@@ -136,7 +161,7 @@ func withLocks(ctx context.Context, cfg Config, tenantName string, f func(contex
 		return err
 	}
 	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
-		return f(okapi.WithTenant(ctx, ids[0]), postgres.NewLockStore(db))
+		return f(okapi.WithTenant(ctx, ids[0]), db)
 	})
 }
 

@@ -52,6 +52,50 @@ func TestLocks_ListsEachLockWithItsCheckOut(t *testing.T) {
 	}
 }
 
+// A newcomer takes a lock over that is older than the newcomer's own TTL.
+func TestLocks_SaysHowLongEachIsHeld(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	ctx := okapi.WithTenant(t.Context(), id)
+	l, _, err := postgres.NewLockStore(db).Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: 9 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	setAge := "UPDATE " + postgres.SchemaName(id) + ".check_out_lock SET creation_date = clock_timestamp() - $1::interval"
+	for _, tt := range []struct {
+		name        string
+		value       string // of the tenant's settings
+		age         time.Duration
+		least, most time.Duration // that is left
+		state       string
+	}{
+		{name: "no settings of the tenant", age: time.Minute, least: 7 * time.Minute, most: 8 * time.Minute, state: "held"},
+		{name: "a shorter TTL in force", value: `{"lockTtl":300000}`, age: time.Minute, least: 3 * time.Minute, most: 4 * time.Minute, state: "held"},
+		{name: "a TTL in force that is over", value: `{"lockTtl":250}`, age: time.Minute, state: "held"},
+		{name: "a longer TTL in force", value: `{"lockTtl":600000}`, age: time.Minute, least: 7 * time.Minute, most: 8 * time.Minute, state: "held"},
+		{name: "an outdated lock", age: time.Hour, state: "outdated"},
+	} {
+		if tt.value != "" {
+			if _, err := postgres.NewLockSettingsStore(db).Change(ctx, schemas.LockSettingsChange{Value: []byte(tt.value)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.Pool().Exec(ctx, setAge, tt.age); err != nil {
+			t.Fatal(err)
+		}
+		out, err := runLocks(ctx, t, id)
+		_, listed, _ := strings.Cut(out, "\n")
+		fields := strings.Fields(listed)
+		if err != nil || len(fields) < 6 || fields[0] != l.ID.String() || fields[3] != "9m0s" || fields[5] != tt.state {
+			t.Errorf("%s: got %s, %v, want a lock of 9m0s that is %s", tt.name, out, err, tt.state)
+			continue
+		}
+		if left, err := time.ParseDuration(fields[4]); err != nil || left < tt.least || left > tt.most {
+			t.Errorf("%s: %s is left, want %s to %s", tt.name, fields[4], tt.least, tt.most)
+		}
+	}
+}
+
 func TestLocks_ReleasesWithAReasonOnly(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)

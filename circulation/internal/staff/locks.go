@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
@@ -49,7 +50,8 @@ type lockRow struct {
 	Lock    schemas.CheckoutLock
 	Patron  string // masked unless the address asks for it
 	Age     int64  // ms, never negative
-	Left    int64  // likewise
+	TTL     int64  // ms: after it the next check-out takes the lock over
+	Left    int64  // of the TTL; ms, never negative
 	Release string // path; empty without the permission
 }
 
@@ -155,16 +157,16 @@ func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 	if err != nil {
 		return locksList{}, err
 	}
+	inForce, err := p.admin.Settings(v.ctx())
+	if err != nil {
+		return locksList{}, err
+	}
 	list := locksList{
 		Summary: summarizeLocks(locks), Filtered: filter != admin.LockFilter{Limit: locksShown},
 		ShowPatrons: v.showsPatrons(), TogglePatrons: v.toggleShown("/locks"),
 	}
 	if len(locks.CheckoutLocks) == 0 {
-		view, err := p.admin.Settings(v.ctx())
-		if err != nil {
-			return list, err
-		}
-		list.Enabled = view.Enabled.Value
+		list.Enabled = inForce.Enabled.Value
 		if v.may(admin.MaySeeSettings) && v.may(admin.MayChangeSettings) {
 			list.Feature = v.path("/")
 		}
@@ -182,7 +184,7 @@ func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 	}
 	mayRelease := v.may(admin.MayReleaseLocks)
 	for _, l := range locks.CheckoutLocks {
-		row := newLockRow(l)
+		row := newLockRow(l, inForce)
 		if list.ShowPatrons {
 			row.Patron = formatPatron(l.UserID, patrons)
 		}
@@ -194,19 +196,25 @@ func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) 
 	return list, nil
 }
 
-func newLockRow(l schemas.CheckoutLock) lockRow {
+// newLockRow describes a lock while these settings are in force. A check-out takes over a
+// lock that is older than the lock's own time to live, or than the one in force.
+func newLockRow(l schemas.CheckoutLock, inForce settings.View) lockRow {
 	age := max(0, l.AgeMs) // a clock may be set back
-	left := max(0, int64(l.TTLMs)-age)
+	ttl := int64(min(l.TTLMs, inForce.LockTTLMs.Value))
+	left := max(0, ttl-age)
 	if l.Outdated {
 		left = 0
 	}
-	return lockRow{Lock: l, Patron: redact.Mask(l.UserID), Age: age, Left: left}
+	return lockRow{Lock: l, Patron: redact.Mask(l.UserID), Age: age, TTL: ttl, Left: left}
 }
 
 // State names the lock's state, because colour alone is not accessible.
 func (r lockRow) State() string {
-	if r.Lock.Outdated {
+	switch {
+	case r.Lock.Outdated:
 		return "Outdated – blocks no check-out"
+	case r.Left == 0:
+		return "Held – the next check-out takes it over"
 	}
 	return "Held"
 }

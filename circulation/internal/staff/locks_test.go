@@ -161,7 +161,33 @@ func TestLocksPage_ShowsNoNegativeAge(t *testing.T) {
 	p.want(t, http.StatusOK, "Held 0 ms 3 s")
 	l.AgeMs = 9000 // not yet marked as outdated
 	p = visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{l}}}).get(t, "/staff/diku/locks")
-	p.want(t, http.StatusOK, "Held 9 s none")
+	p.want(t, http.StatusOK, "Held – the next check-out takes it over 9 s none")
+}
+
+// A newcomer takes a lock over that is older than the newcomer's own TTL.
+func TestLocksPage_CountsTheTTLInForce(t *testing.T) {
+	t.Parallel()
+	const takenOver = "Held – the next check-out takes it over"
+	for _, tt := range []struct {
+		name     string
+		inForce  int // the TTL in milliseconds
+		state    string
+		left     string
+		progress string
+	}{
+		{name: "longer", inForce: 9000, state: "Held", left: "2.5 s", progress: `max="3000" value="2500"`},
+		{name: "shorter", inForce: 2000, state: "Held", left: "1.5 s", progress: `max="2000" value="1500"`},
+		{name: "over", inForce: 250, state: takenOver, left: "none", progress: `max="250" value="0"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := visit(t, &library{Admin: &desk{locks: []schemas.CheckoutLock{held()}}, view: own(true, tt.inForce)})
+			p := v.get(t, "/staff/diku/locks")
+			p.want(t, http.StatusOK, "****1234 "+tt.state+" 500 ms "+tt.left+" circulation-1")
+			p.has(t, "<progress "+tt.progress)
+			v.get(t, "/staff/diku/locks/"+heldID+"/release").want(t, http.StatusOK, "State "+tt.state+" Held for 500 ms")
+		})
+	}
 }
 
 func TestLocksPage_EscapesText(t *testing.T) {

@@ -32,7 +32,11 @@ func (p *Pages) showRelease(v *visit, status int, reason page.Reason) error {
 	case !found:
 		return p.showGone(v)
 	}
-	row := newLockRow(lock)
+	inForce, err := p.admin.Settings(v.ctx())
+	if err != nil {
+		return err
+	}
+	row := newLockRow(lock, inForce)
 	if v.showsPatrons() && v.may(admin.MaySeeLocks) {
 		patrons, err := p.admin.Patrons(v.ctx(), []string{lock.UserID})
 		if err != nil {

@@ -56,7 +56,13 @@ type library struct {
 
 func (l *library) Environment() settings.Environment { return environment }
 
-func (l *library) Settings(context.Context) (settings.View, error) { return l.view, l.err }
+// Settings implements staff.Admin. A library without a view sets nothing.
+func (l *library) Settings(context.Context) (settings.View, error) {
+	if l.view.Version == "" {
+		return following(), l.err
+	}
+	return l.view, l.err
+}
 
 func (l *library) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
 	change, err := environment.ParseChange(body)
