@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"checkoutlock/schemas/fault"
 )
 
 // Front listens on an address and serves one protocol.
@@ -19,25 +21,31 @@ type Front interface {
 	Drain(ctx context.Context) error
 }
 
-// Worker is a loop of the service. Run returns soon after ctx is done.
-type Worker interface {
-	Run(ctx context.Context)
+// Service is what a process runs. All fields are required, except Workers.
+type Service struct {
+	Panics  *Panics
+	Fronts  []Front // which listen already
+	Workers []Worker
 }
 
-// RunAll runs fronts, which listen already, and workers until ctx is done or a front
-// fails. It then drains all fronts at once, and stops the workers last, because draining
-// requests still give them work. It returns nil after an orderly stop.
-func RunAll(ctx context.Context, fronts []Front, workers []Worker) error {
+// Run runs the service until ctx is done or a front fails. It then drains all fronts at
+// once, and stops the workers last, because draining requests still give them work. It
+// returns nil after an orderly stop.
+func (s Service) Run(ctx context.Context) error {
 	working, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	for _, w := range workers {
-		running.Go(func() { w.Run(working) })
+	for _, w := range s.Workers {
+		running.Go(func() { w.keepRunning(working, s.Panics) })
 	}
 	g, serving := errgroup.WithContext(ctx)
-	for _, f := range fronts {
-		g.Go(func() error { return f.Serve(serving) })
-		g.Go(func() error {
+	for _, f := range s.Fronts {
+		g.Go(func() (err error) {
+			defer fault.Recover(&err)
+			return f.Serve(serving)
+		})
+		g.Go(func() (err error) {
 			<-serving.Done()
+			defer fault.Recover(&err)
 			return f.Drain(context.WithoutCancel(serving))
 		})
 	}

@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"checkoutlock/config"
 	"checkoutlock/web"
 )
 
-func TestRunAll_AnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
+func TestService_AnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 	t.Parallel()
 	cfg := config.HTTP{RequestTimeout: 10 * time.Second, ShutdownTimeout: 20 * time.Second}
 	started, waiters := make(chan struct{}), make(chan struct{})
@@ -36,7 +38,7 @@ func TestRunAll_AnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- web.RunAll(ctx, []web.Front{s}, []web.Worker{&worker}) }()
+	go func() { ended <- runService(ctx, &worker, s) }()
 	answer := make(chan string, 1)
 	go func() {
 		resp, err := http.Get(s.URL())
@@ -75,19 +77,26 @@ func (w *aliveWorker) Run(ctx context.Context) {
 	w.ended.Store(true)
 }
 
+func runService(ctx context.Context, w *aliveWorker, fronts ...web.Front) error {
+	return web.Service{
+		Panics: web.NewPanics(prometheus.NewRegistry(), slog.New(slog.DiscardHandler)),
+		Fronts: fronts, Workers: []web.Worker{{Name: "alive", Run: w.Run}},
+	}.Run(ctx)
+}
+
 func isReady(t *testing.T, s *web.Server) bool {
 	t.Helper()
 	return s.Ready(func(context.Context) error { return nil })(t.Context()) == nil
 }
 
-func TestRunAll_StopsAllWhenAFrontFails(t *testing.T) {
+func TestService_StopsAllWhenAFrontFails(t *testing.T) {
 	t.Parallel()
 	s := web.NewServer(config.HTTP{ShutdownTimeout: time.Second}, slog.New(slog.DiscardHandler))
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var worker aliveWorker
-	err := web.RunAll(t.Context(), []web.Front{brokenFront{}, s}, []web.Worker{&worker})
+	err := runService(t.Context(), &worker, brokenFront{}, s)
 	if !errors.Is(err, errBroken) || !worker.ended.Load() || isReady(t, s) {
 		t.Errorf("got %v, worker ended %t, want %v and all stopped", err, worker.ended.Load(), errBroken)
 	}

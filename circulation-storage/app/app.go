@@ -31,8 +31,7 @@ const tenantInterval = 30 * time.Second
 type App struct {
 	db      *postgres.DB
 	server  *web.Server
-	fronts  []web.Front
-	workers []web.Worker
+	service web.Service
 }
 
 // New opens the connection pool, installs the configured tenants and opens the addresses.
@@ -60,7 +59,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		}
 	}
 	a := connectParts(cfg, log, db, ids)
-	for _, f := range a.fronts {
+	for _, f := range a.service.Fronts {
 		if err := f.Listen(ctx); err != nil {
 			return nil, err
 		}
@@ -74,7 +73,7 @@ func connectParts(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
 	store := postgres.NewLockStore(db)
-	reg.MustRegister(newHeldCollector(countHeld(db, store)))
+	reg.MustRegister(newHeldCollector(countHeld(db, store), log))
 	locks := lock.NewService(store, m, log)
 	server := web.NewServer(cfg.HTTP, log)
 	server.BeforeClose = locks.Stop
@@ -83,11 +82,13 @@ func connectParts(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi
 		// Requests of a tenant outside TENANTS are refused one by one.
 		Ready: server.Ready(func(ctx context.Context) error { return db.Ready(ctx, tenants) }),
 	}, httpapi.ForServedTenants(watch, routes(cfg, db, locks, m)))
-	workers := []web.Worker{watch}
+	workers := []web.Worker{{Name: "readiness", Run: watch.Run}}
 	for _, rows := range sweptRows(db, cfg, m) {
-		workers = append(workers, sweep.New(rows, db, cfg.LockSweepInterval, log))
+		workers = append(workers, web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db, cfg.LockSweepInterval, log).Run})
 	}
-	return &App{db: db, server: server, fronts: []web.Front{server}, workers: workers}
+	return &App{db: db, server: server, service: web.Service{
+		Panics: web.NewPanics(reg, log), Fronts: []web.Front{server}, Workers: workers,
+	}}
 }
 
 // URL is the base URL of the instance.
@@ -98,7 +99,7 @@ func (a *App) URL() string { return a.server.URL() }
 // after an orderly stop.
 func (a *App) Run(ctx context.Context) error {
 	defer a.db.Close() // last, because running requests use it
-	return web.RunAll(ctx, a.fronts, a.workers)
+	return a.service.Run(ctx)
 }
 
 func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.Route {

@@ -32,8 +32,7 @@ const bodyLimit = 1 << 20
 type App struct {
 	server  *web.Server
 	storage *storageclient.Client
-	fronts  []web.Front
-	workers []web.Worker
+	service web.Service
 }
 
 // Observer watches check-outs; see WithObserver.
@@ -124,8 +123,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		BelievePermissions: guard.Mode() == auth.Gateway,
 		Ready:              server.Ready(storage.Ready),
 	}, append(routes, pages.Routes()...))
-	a := &App{server: server, storage: storage, fronts: []web.Front{server}, workers: []web.Worker{recorder}}
-	for _, f := range a.fronts {
+	a := &App{server: server, storage: storage, service: web.Service{
+		Panics: web.NewPanics(registry, log), Fronts: []web.Front{server}, Workers: []web.Worker{{Name: "reporter", Run: recorder.Run}},
+	}}
+	for _, f := range a.service.Fronts {
 		if err := f.Listen(ctx); err != nil {
 			return nil, err
 		}
@@ -141,5 +142,5 @@ func (a *App) URL() string { return a.server.URL() }
 // an orderly stop.
 func (a *App) Run(ctx context.Context) error {
 	defer a.storage.Close()
-	return web.RunAll(ctx, a.fronts, a.workers)
+	return a.service.Run(ctx)
 }

@@ -28,8 +28,7 @@ const recentEvents = 200
 // App is one instance of the service. It listens and does not serve yet.
 type App struct {
 	db      *postgres.DB
-	fronts  []web.Front
-	workers []web.Worker
+	service web.Service
 	// URLs are the addresses of the fronts that are on, by name.
 	urls map[string]string
 }
@@ -79,8 +78,14 @@ func (a *App) connectParts(ctx context.Context, cfg Config, log *slog.Logger) er
 		return err
 	}
 	recent := engine.NewRecent(recentEvents)
-	p.events.list = append(p.events.list, newMetrics(p.registry, p.locks.Count), recent)
-	a.workers = []web.Worker{p.claims, newSweeper(p.locks, store, cfg, log)}
+	p.events.list = append(p.events.list, newMetrics(p.registry, p.locks.Count, log), recent)
+	a.service.Panics = web.NewPanics(p.registry, log)
+	a.service.Workers = []web.Worker{
+		{Name: "lease", Run: p.claims.RunLease},
+		{Name: "expiry of the lease", Run: p.claims.RunExpiry},
+		{Name: "claims", Run: p.claims.RunPolls},
+		{Name: "sweep", Run: newSweeper(p.locks, store, cfg, log).Run},
+	}
 
 	operators := web.NewServer(cfg.HTTP, log)
 	guard := auth.NewGuard(cfg.Staff, nil, log)
@@ -109,7 +114,7 @@ func (a *App) listen(ctx context.Context, name string, front web.Front, url func
 	if err := front.Listen(ctx); err != nil {
 		return err
 	}
-	a.fronts = append(a.fronts, front)
+	a.service.Fronts = append(a.service.Fronts, front)
 	a.urls[name] = url()
 	return nil
 }
@@ -131,7 +136,7 @@ func (a *App) addLocktopus(ctx context.Context, p parts) error {
 		return nil
 	}
 	log := p.log.With("front", "locktopus")
-	handler := locktopus.New(p.claims, p.cfg.Locktopus, log)
+	handler := locktopus.New(p.claims, p.cfg.Locktopus, a.service.Panics, log)
 	return a.listenHTTP(ctx, p, "locktopus", p.cfg.Locktopus.Addr, func(s *web.Server) {
 		s.Handler, s.BeforeClose = handler, handler.Stop
 	})
@@ -145,7 +150,7 @@ func (a *App) addSunbird(ctx context.Context, p parts) error {
 	if err != nil {
 		return err
 	}
-	a.workers = append(a.workers, handler)
+	a.service.Workers = append(a.service.Workers, web.Worker{Name: "notices of Sunbird", Run: handler.SendNotices})
 	return a.listenHTTP(ctx, p, "sunbird", p.cfg.Sunbird.Addr, func(s *web.Server) { s.Handler = handler })
 }
 
@@ -184,7 +189,7 @@ func (a *App) URL(front string) string { return a.urls[front] }
 // finish, the lease ends, and the pool is closed. It returns nil after an orderly stop.
 func (a *App) Run(ctx context.Context) error {
 	defer a.db.Close() // last, because running requests use it
-	return web.RunAll(ctx, a.fronts, a.workers)
+	return a.service.Run(ctx)
 }
 
 // Close closes an instance that does not run.
@@ -196,7 +201,7 @@ func (a *App) Close(ctx context.Context) error {
 // closeFronts closes the addresses of a service that does not start.
 func (a *App) closeFronts(ctx context.Context) error {
 	var errs []error
-	for _, f := range a.fronts {
+	for _, f := range a.service.Fronts {
 		errs = append(errs, f.Drain(ctx))
 	}
 	return errors.Join(errs...)

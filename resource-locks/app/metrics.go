@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/schemas/fault"
 )
 
 // observers passes events on. It is complete before the service serves.
@@ -25,11 +28,11 @@ func (o *observers) Observe(e engine.Event) {
 // event, never a name or an owner.
 type metrics struct{ events *prometheus.CounterVec }
 
-func newMetrics(reg prometheus.Registerer, count func(context.Context) ([]engine.KindCount, error)) *metrics {
+func newMetrics(reg prometheus.Registerer, count func(context.Context) ([]engine.KindCount, error), log *slog.Logger) *metrics {
 	m := &metrics{events: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "resource_locks_events_total", Help: "What happened to locks and claims in this instance, by space of names and kind.",
 	}, []string{"space", "event"})}
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newHeldCollector(count))
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newHeldCollector(count, log))
 	for _, space := range []string{claimSpace, "locket", "sunbird", "mutex"} { // so that a rate exists before the first event
 		for _, kind := range engine.EventKinds() {
 			m.events.WithLabelValues(space, string(kind))
@@ -64,12 +67,13 @@ func (m *metrics) Observe(e engine.Event) {
 type heldCollector struct {
 	desc  *prometheus.Desc
 	count func(context.Context) ([]engine.KindCount, error)
+	log   *slog.Logger
 }
 
-func newHeldCollector(count func(context.Context) ([]engine.KindCount, error)) heldCollector {
+func newHeldCollector(count func(context.Context) ([]engine.KindCount, error), log *slog.Logger) heldCollector {
 	return heldCollector{
 		desc:  prometheus.NewDesc("resource_locks_held", "Live flat locks in the database, by front.", []string{"space"}, nil),
-		count: count,
+		count: count, log: log,
 	}
 }
 
@@ -78,7 +82,11 @@ func (c heldCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
 
 // Collect implements prometheus.Collector. It sends no value during an outage.
 func (c heldCollector) Collect(ch chan<- prometheus.Metric) {
-	counts, err := c.count(context.Background())
+	ctx := context.Background()
+	counts, err := c.count(ctx)
+	if errors.As(err, new(*fault.PanicError)) {
+		c.log.ErrorContext(ctx, "the live locks are not counted", "err", err)
+	}
 	if err != nil {
 		return
 	}

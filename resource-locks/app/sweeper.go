@@ -23,7 +23,7 @@ type releaseSweeper interface {
 }
 
 // sweeper counts expired locks and deletes old rows. No lock waits for it: an outdated
-// lock equals no lock. It is a web.Worker.
+// lock equals no lock.
 type sweeper struct {
 	locks    *engine.Locks
 	releases releaseSweeper
@@ -39,7 +39,7 @@ func newSweeper(locks *engine.Locks, releases releaseSweeper, cfg Config, log *s
 	}
 }
 
-// Run implements web.Worker.
+// Run sweeps until ctx is done.
 func (s *sweeper) Run(ctx context.Context) {
 	tick := time.NewTicker(s.interval)
 	defer tick.Stop()

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"hash/maphash"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -98,10 +99,12 @@ type queue struct {
 	calls   map[request][]*waiter // all running calls that name a request, in line or not
 	held    heldHints
 	stopped chan struct{}
+	log     *slog.Logger
 }
 
-func newQueue() *queue {
+func newQueue(log *slog.Logger) *queue {
 	return &queue{
+		log:   log,
 		lines: map[patron]*line{}, awaited: map[uuid.UUID]patron{}, calls: map[request][]*waiter{},
 		held: heldHints{seed: maphash.MakeSeed()}, stopped: make(chan struct{}),
 	}
@@ -180,11 +183,20 @@ func (q *queue) keepPlace(ctx context.Context, p patron, w *waiter) {
 		return
 	}
 	w.kept = time.AfterFunc(placeKept, func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.removeWaiter(p, w, news{})
+		if err := q.dropPlace(p, w); err != nil {
+			q.log.ErrorContext(ctx, "a kept place was not removed", "err", err)
+		}
 	})
 	q.lines[p].wakeFirst(news{}) // another copy of the request may look in place of w
+}
+
+// dropPlace removes w's kept place. A panic is an error, because it would end the process.
+func (q *queue) dropPlace(p patron, w *waiter) (err error) {
+	defer fault.Recover(&err)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.removeWaiter(p, w, news{})
+	return nil
 }
 
 // leaveLine removes w's place unless that is kept. granted is the lock that w took, or

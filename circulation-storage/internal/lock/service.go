@@ -25,7 +25,7 @@ type Service struct {
 
 // NewService returns a Service on store.
 func NewService(store Store, obs Observer, log *slog.Logger) *Service {
-	return &Service{store: store, obs: obs, log: log, queue: newQueue()}
+	return &Service{store: store, obs: obs, log: log, queue: newQueue(log)}
 }
 
 // Stop answers all waiters that the lock is held. Later acquires do not wait.

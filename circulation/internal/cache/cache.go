@@ -6,6 +6,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"checkoutlock/schemas/fault"
 )
 
 // Cache keeps values by key. Values are shared, so no caller may change one. It is safe for
@@ -53,12 +55,7 @@ func New[K comparable, V any](age time.Duration, size int) *Cache[K, V] {
 func (c *Cache[K, V]) Get(ctx context.Context, key K, fetch func(ctx context.Context, old V) (V, error)) (V, error) {
 	e, old, added := c.getEntry(key)
 	if added {
-		go func() {
-			defer close(e.done)
-			if e.value, e.err = fetch(context.WithoutCancel(ctx), old); e.err != nil {
-				e.value = old
-			}
-		}()
+		go e.fetch(context.WithoutCancel(ctx), old, fetch)
 	}
 	select {
 	case <-e.done:
@@ -67,6 +64,19 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, fetch func(ctx context.Con
 		var none V
 		return none, ctx.Err()
 	}
+}
+
+// fetch fetches the value. After an error, or a panic, it keeps the old one.
+func (e *entry[V]) fetch(ctx context.Context, old V, fetch func(ctx context.Context, old V) (V, error)) {
+	defer close(e.done)
+	defer fault.Recover(&e.err)
+	e.value = old
+	value, err := fetch(ctx, old)
+	if err != nil {
+		e.err = err
+		return
+	}
+	e.value = value
 }
 
 // getEntry returns the fresh entry of key. It adds one, which the caller has to fetch, if there is

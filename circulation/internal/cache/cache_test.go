@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"checkoutlock/circulation/internal/cache"
+	"checkoutlock/schemas/fault"
 )
 
 const (
@@ -216,4 +217,15 @@ func TestCache_GivesTheFetchTheOutdatedValue(t *testing.T) {
 			<-time.After(maxAge)
 		}
 	})
+}
+
+func TestCache_PanicOfAFetchIsAnError(t *testing.T) {
+	t.Parallel()
+	c := newCache()
+	if got, err := c.Get(t.Context(), someKey, func(context.Context, int) (int, error) { panic("a bug") }); !fault.Is(err, fault.Internal) {
+		t.Errorf("got %d, %v, want %s", got, err, fault.Internal)
+	}
+	if got, err := c.Get(t.Context(), someKey, func(context.Context, int) (int, error) { return 7, nil }); got != 7 || err != nil {
+		t.Errorf("got %d, %v after the panic, want 7", got, err)
+	}
 }

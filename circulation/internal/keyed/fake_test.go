@@ -29,6 +29,7 @@ type storage struct {
 	answer  *keyed.Answer
 	claims  []string // the ids of the granted claims
 	renewed int
+	panics  bool    // in the next renewal
 	given   int     // times the claim was given up
 	lose    []error // of the next claims: granted, but the answer gets lost
 	refuse  []error // of the next changes
@@ -92,6 +93,10 @@ func (s *storage) claim(r schemas.CheckOutRequest) (keyed.Claimed, error) {
 func (s *storage) RenewClaim(ctx context.Context, claimID string, lease time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.panics {
+		s.panics = false
+		panic("a bug")
+	}
 	if err := s.checkClaim(ctx, claimID); err != nil {
 		return err
 	}

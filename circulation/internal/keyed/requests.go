@@ -290,10 +290,7 @@ func (r *Requests) renewClaim(ctx context.Context, claimID string) (stop func())
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				rctx, done := context.WithTimeout(ctx, renewal)
-				err := r.Storage.RenewClaim(rctx, claimID, lease)
-				done()
-				if err != nil && ctx.Err() == nil {
+				if err := r.tryRenewal(ctx, claimID); err != nil && ctx.Err() == nil {
 					r.Log.WarnContext(ctx, "claim on a check-out not renewed", "err", err)
 				}
 			}
@@ -303,6 +300,13 @@ func (r *Requests) renewClaim(ctx context.Context, claimID string) (stop func())
 		cancel()
 		<-ended
 	}
+}
+
+func (r *Requests) tryRenewal(ctx context.Context, claimID string) (err error) {
+	defer fault.Recover(&err)
+	ctx, cancel := context.WithTimeout(ctx, renewal)
+	defer cancel()
+	return r.Storage.RenewClaim(ctx, claimID, lease)
 }
 
 func (r *Requests) answerClaim(ctx context.Context, claimID string, a Answer) error {

@@ -70,7 +70,7 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 func TestRequests_RenewTheClaimDuringTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &storage{}
+		s := &storage{panics: true}
 		done := make(chan struct{})
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
@@ -87,8 +87,8 @@ func TestRequests_RenewTheClaimDuringTheWork(t *testing.T) {
 		synctest.Wait()
 		s.wantLent(t, never(t)) // waits for it
 		<-done
-		if len(s.claims) != 1 || s.renewed < 19 {
-			t.Errorf("%d claims, renewed %d times, want 1 and 19", len(s.claims), s.renewed)
+		if len(s.claims) != 1 || s.renewed < 18 {
+			t.Errorf("%d claims, renewed %d times, want 1 and at least 18 after a panic", len(s.claims), s.renewed)
 		}
 		<-time.After(time.Minute)
 		if s.renewed > 20 {

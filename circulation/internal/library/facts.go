@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -127,7 +125,7 @@ func (f *Facts) ReadSubjects(ctx context.Context, records Records, subjects sche
 	f.ProxyRelations, f.OpenLoans, f.BlockLimits = seen.ProxyRelations, seen.OpenLoans, seen.BlockLimits
 	f.ManualBlocks, f.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks.Blocks
 	f.noteItem(seen)
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := NewCalls(ctx)
 	FindInto(ctx, g, &f.Group, new(bool), f.User.PatronGroup, records.Group)
 	f.readShelf(ctx, g, records)
 	return g.Wait()
@@ -153,7 +151,7 @@ func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
 	if seen.User != nil { // not deleted meanwhile
 		f.OpenLoans, f.BlockLimits = seen.OpenLoans, seen.BlockLimits
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := NewCalls(ctx)
 	f.readShelf(ctx, g, records)
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("reading what belongs to the changed item: %w", err)
@@ -170,15 +168,15 @@ func (f *Facts) noteItem(seen Snapshot) {
 	f.OnLoan, f.Queue.Requests, f.Slip = seen.OnLoan != nil && *seen.OnLoan, seen.Requests, seen.Slip
 }
 
-// readShelf adds calls to the group that read location and material type of the item.
-func (f *Facts) readShelf(ctx context.Context, g *errgroup.Group, records Records) {
+// readShelf adds calls that read location and material type of the item.
+func (f *Facts) readShelf(ctx context.Context, g *Calls, records Records) {
 	FindInto(ctx, g, &f.Copy.Location, new(bool), f.Copy.Item.EffectiveLocationID, records.Location)
 	FindInto(ctx, g, &f.Copy.Material, new(bool), f.Copy.Item.MaterialTypeID, records.MaterialType)
 }
 
-// FindInto adds a call to the group that reads a record which need not exist. An empty id is that of
+// FindInto adds a call that reads a record which need not exist. An empty id is that of
 // no record.
-func FindInto[T any](ctx context.Context, g *errgroup.Group, to *T, found *bool, id string, find func(context.Context, string) (T, error)) {
+func FindInto[T any](ctx context.Context, g *Calls, to *T, found *bool, id string, find func(context.Context, string) (T, error)) {
 	if id == "" {
 		return
 	}

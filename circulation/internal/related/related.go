@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas/fault"
@@ -94,7 +92,7 @@ func Fetch(ctx context.Context, records Records, want Wanted) (*Found, error) {
 }
 
 func (f *Found) fetchMany(ctx context.Context, r Records, want Wanted) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := library.NewCalls(ctx)
 	g.Go(func() (err error) {
 		f.Users, err = fetchByID(ctx, r.Users, want.Users, func(u library.User) string { return u.ID })
 		return err
@@ -119,7 +117,7 @@ func (f *Found) fetchReferences(ctx context.Context, r Records, want Wanted, ite
 		groups = append(groups, IDs(slices.Collect(maps.Values(f.Users)), func(u library.User) string { return u.PatronGroup })...)
 	}
 	titles := IDs(slices.Collect(maps.Values(f.holdings)), func(h library.Holdings) string { return h.InstanceID })
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := library.NewCalls(ctx)
 	g.Go(func() (err error) {
 		f.instances, err = fetchByID(ctx, r.Instances, titles, func(i library.Instance) string { return i.ID })
 		return err
@@ -156,7 +154,7 @@ func dropRepeats(ids []string) []string {
 }
 
 // startFetch starts to fetch reference records, of which a page names few.
-func startFetch[T any](ctx context.Context, g *errgroup.Group, into *map[string]T, fetch func(context.Context, string) (T, error), ids []string) {
+func startFetch[T any](ctx context.Context, g *library.Calls, into *map[string]T, fetch func(context.Context, string) (T, error), ids []string) {
 	g.Go(func() (err error) {
 		*into, err = fetchEach(ctx, fetch, ids)
 		return err
@@ -182,7 +180,7 @@ func fetchByID[T any](ctx context.Context, fetch func(context.Context, []string)
 // fetchEach fetches records one by one and leaves out missing ones.
 func fetchEach[T any](ctx context.Context, fetch func(context.Context, string) (T, error), ids []string) (map[string]T, error) {
 	records, exists := make([]T, len(ids)), make([]bool, len(ids))
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := library.NewCalls(ctx)
 	g.SetLimit(atOnce)
 	for i, id := range ids {
 		g.Go(func() (err error) {

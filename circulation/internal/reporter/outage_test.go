@@ -155,6 +155,24 @@ func TestRecorder_RepeatsAReportThatHangs(t *testing.T) {
 	})
 }
 
+func TestRecorder_RepeatsAReportAfterAPanic(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, b *bench) {
+		b.script(func(sent) error { panic("a bug") })
+		b.lend(inTenant(t, "diku"), 0, 2)
+		<-time.After(time.Second)
+		b.takeReports()
+		b.script(nil)
+		<-time.After(10 * time.Second)
+		if got := items(b.takeReports()); !slices.Equal(got, numbered(0, 2)) || b.dropped != 0 {
+			t.Errorf("reported %q, dropped %d", got, b.dropped)
+		}
+		if log := b.log.String(); !strings.Contains(log, "a bug") {
+			t.Errorf("the log lacks the panic: %s", log)
+		}
+	})
+}
+
 func TestRecorder_DropsOutdatedEndings(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, b *bench) {

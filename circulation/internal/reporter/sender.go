@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -57,22 +58,10 @@ func (s *sender) sendReports(ctx context.Context, b *backlog) {
 // no longer sending.
 func (s *sender) sendReport(ctx context.Context, b *backlog) (more bool) {
 	r := s.recorder
-	r.mu.Lock()
-	now := time.Now()
-	dropped := b.removeOutdated(now)
-	next := b.makeReport(now)
-	ctx = okapi.NewContext(ctx, b.newest)
-	r.mu.Unlock()
-
-	rctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	err := r.storage.Report(rctx, next.content)
-
-	r.mu.Lock()
-	more, refused := b.noteAnswer(next, err)
-	more = more && ctx.Err() == nil
-	b.sending = more
-	r.mu.Unlock()
+	next, call, dropped := r.takeReport(b)
+	ctx = okapi.NewContext(ctx, call)
+	err := r.tryReport(ctx, next)
+	more, refused := r.noteAnswer(ctx, b, next, err)
 	if dropped += refused; dropped > 0 {
 		r.dropped(dropped)
 	}
@@ -80,6 +69,32 @@ func (s *sender) sendReport(ctx context.Context, b *backlog) (more bool) {
 		r.logFailure(ctx, refused, err)
 	}
 	return more
+}
+
+// takeReport makes the next report of a backlog, for the newest call. It drops what is too old.
+func (r *Recorder) takeReport(b *backlog) (next report, call okapi.Call, dropped int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	dropped = b.removeOutdated(now)
+	return b.makeReport(now), b.newest, dropped
+}
+
+// tryReport sends a report. A panic is an error too, after which it is sent again.
+func (r *Recorder) tryReport(ctx context.Context, next report) (err error) {
+	defer fault.Recover(&err)
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	return r.storage.Report(ctx, next.content)
+}
+
+// noteAnswer is backlog.noteAnswer. No report follows once ctx is done.
+func (r *Recorder) noteAnswer(ctx context.Context, b *backlog, sent report, err error) (more bool, refused int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	more, refused = b.noteAnswer(sent, err)
+	b.sending = more && ctx.Err() == nil
+	return b.sending, refused
 }
 
 // logFailure logs at most once in logEvery that storage did not accept a report.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
@@ -173,7 +172,7 @@ func (s *Service) judgeEdit(ctx context.Context, edited, stored map[string]any) 
 	}
 	w.proxyID, _ = edited["proxyUserId"].(string)
 	var f facts
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := library.NewCalls(ctx)
 	library.FindInto(gctx, g, &f.pickup, &f.pickable, w.record.PickupServicePointID, s.Library.PickupPoint)
 	s.readProxy(gctx, g, w, &f)
 	if err := g.Wait(); err != nil {

@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
@@ -66,7 +64,7 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 	if err := f.records.ReadSubjects(ctx, s.Library, subjects); err != nil {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := library.NewCalls(ctx)
 	library.FindInto(gctx, g, &f.pickup, &f.pickable, w.record.PickupServicePointID, s.Library.PickupPoint)
 	if f.instance = f.records.Copy.Instance; strings.EqualFold(f.instance.ID, w.record.InstanceID) {
 		f.titled = true
@@ -87,8 +85,8 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 	return f, nil
 }
 
-// readProxy adds calls to the group that read who requests for the patron.
-func (s *Service) readProxy(ctx context.Context, g *errgroup.Group, w wish, f *facts) {
+// readProxy adds calls that read who requests for the patron.
+func (s *Service) readProxy(ctx context.Context, g *library.Calls, w wish, f *facts) {
 	if w.proxyID == "" {
 		return
 	}

@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
@@ -174,7 +173,7 @@ func listByIndex[T any](ctx context.Context, c *Client, from collection, index s
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !schemas.IsUUID(id) })
 	batches := slices.Collect(slices.Chunk(ids, batch))
 	found := make([][]T, len(batches))
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := library.NewCalls(ctx)
 	g.SetLimit(batchesAtOnce)
 	for i, some := range batches {
 		g.Go(func() (err error) {

@@ -11,8 +11,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// Claims is the claims of one process. It is safe for concurrent use, and a web.Worker:
-// while Run runs, it keeps the lease, wakes waiters and settles claims that have ended.
+// Claims is the claims of one process. It is safe for concurrent use. Its loops RunLease,
+// RunExpiry and RunPolls keep the lease, wake waiters and settle claims that have ended.
 type Claims struct {
 	ClaimStore // Stats, ListClaims
 
@@ -45,7 +45,7 @@ type Ticket struct {
 	isLost   bool      // lost is closed
 	seenIn   int       // the last comparison that found it in the store
 	ending   ending    // the front has ended it; it stays until the store knows
-	unsent   bool      // Run has to send the end
+	unsent   bool      // RunPolls has to send the end
 	notify   func()    // see Notify; nil for none
 }
 
@@ -73,7 +73,7 @@ func (c *Claims) Notify(t *Ticket, f func()) {
 	t.notify = f
 }
 
-// NewClaims returns the claims of a process. Lock fails until Run has a lease.
+// NewClaims returns the claims of a process. Lock fails until RunLease has a lease.
 func NewClaims(store ClaimStore, observer Observer, log *slog.Logger) *Claims {
 	return &Claims{ClaimStore: store, observer: observer, log: log, tickets: map[uuid.UUID]*Ticket{}}
 }
@@ -89,7 +89,7 @@ func (c *Claims) OpenNamespace(ctx context.Context, namespace string) error {
 // Lock stores a claim of a connection. owner names the connection for operators. The
 // caller ends the ticket by Release or Disconnect. Faults: Invalid; Unavailable and
 // Timeout, after which nothing is claimed.
-func (c *Claims) Lock(ctx context.Context, namespace, owner string, abandon time.Duration, resources []Resource) (*Ticket, error) {
+func (c *Claims) Lock(ctx context.Context, namespace, owner string, abandon time.Duration, resources []Resource) (_ *Ticket, err error) {
 	claim := Claim{ID: uuid.New(), Namespace: namespace, Resources: resources, Abandon: abandon, Owner: owner}
 	if err := checkClaim(claim); err != nil {
 		return nil, err
@@ -98,9 +98,14 @@ func (c *Claims) Lock(ctx context.Context, namespace, owner string, abandon time
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			c.setEnding(t, withdrawn, true) // the claim may be stored although the answer is lost
+		}
+	}()
+	defer fault.Recover(&err)
 	place, err := c.Enqueue(ctx, claim)
 	if err != nil {
-		c.setEnding(t, withdrawn, true) // the claim may be stored although the answer is lost
 		return nil, err
 	}
 	t.Number = place.Number
@@ -131,7 +136,7 @@ func (c *Claims) Release(ctx context.Context, t *Ticket) error {
 }
 
 // Disconnect ends the ticket of a connection that has ended without a release. It
-// returns after the store has noted that; if the store cannot be reached, Run repeats it.
+// returns after the store has noted that; if the store cannot be reached, RunPolls repeats it.
 func (c *Claims) Disconnect(ctx context.Context, t *Ticket) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

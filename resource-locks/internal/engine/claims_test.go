@@ -47,21 +47,15 @@ func (e *events) kinds() []engine.EventKind {
 type process struct {
 	*engine.Claims
 	*events
-	stop func() // ends Run and waits for its end
+	stop func() // ends the loops and waits for their end
 }
 
-// startProcess starts Run and waits until it has a lease.
+// startProcess starts the loops and waits until it has a lease.
 func startProcess(t *testing.T, store engine.ClaimStore) *process {
 	t.Helper()
 	p := &process{events: &events{}}
 	p.Claims = engine.NewClaims(store, p.events, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { p.Run(ctx) })
-	p.stop = func() {
-		cancel()
-		running.Wait()
-	}
+	p.stop = enginetest.RunLoops(p.Claims)
 	t.Cleanup(p.stop)
 	synctest.Wait()
 	return p

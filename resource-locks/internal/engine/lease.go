@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,37 +23,42 @@ const (
 	callTimeout = 2 * time.Second
 )
 
-// Run implements web.Worker. It ends the lease when ctx is done, after the connections
-// have ended.
-func (c *Claims) Run(ctx context.Context) {
-	var keeping sync.WaitGroup
-	keeping.Go(func() { c.keepLeases(ctx) })
-	c.pollStore(ctx)
-	keeping.Wait()
-	c.endLease(context.WithoutCancel(ctx))
-}
-
-// keepLeases keeps a lease until ctx is done. Nothing else runs in its loop, because a
-// slow call would cost the lease.
-func (c *Claims) keepLeases(ctx context.Context) {
-	expiry := time.AfterFunc(leaseLength, c.expireLease)
-	defer expiry.Stop()
+// RunLease keeps a lease until ctx is done, and then ends it: after the connections have
+// ended. Nothing else runs in its loop, because a slow call would cost the lease.
+func (c *Claims) RunLease(ctx context.Context) {
 	tick := time.NewTicker(leaseInterval)
 	defer tick.Stop()
 	for {
 		c.tryCall(ctx, leaseInterval, "keeping the lease", c.keepLease)
-		expiry.Reset(c.leaseLeft())
 		select {
 		case <-ctx.Done():
+			c.endLease(context.WithoutCancel(ctx))
 			return
 		case <-tick.C:
 		}
 	}
 }
 
-// pollStore repeats calls that failed, and looks for what other instances and the clock
-// have changed. It looks often while a connection of this process waits.
-func (c *Claims) pollStore(ctx context.Context) {
+// RunExpiry loses a lease that was not kept in time, until ctx is done. The store cannot be
+// asked then, and may give the claims to others.
+func (c *Claims) RunExpiry(ctx context.Context) {
+	for {
+		wait := leaseInterval // a new lease is longer
+		if c.lease() != uuid.Nil {
+			wait = c.leaseLeft()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			c.expireLease(ctx)
+		}
+	}
+}
+
+// RunPolls repeats calls that failed, and looks for what other instances and the clock
+// have changed, until ctx is done. It looks often while a connection of this process waits.
+func (c *Claims) RunPolls(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	round := newComparison()
@@ -87,7 +91,7 @@ func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, 
 	}
 }
 
-// Begin takes the first lease, so that clients can be served at once. Run keeps it.
+// Begin takes the first lease, so that clients can be served at once. RunLease keeps it.
 func (c *Claims) Begin(ctx context.Context) error { return c.keepLease(ctx) }
 
 // keepLease extends the lease, or begins one. After a lost lease, all tickets are lost.
@@ -112,11 +116,10 @@ func (c *Claims) keepLease(ctx context.Context) error {
 	return nil
 }
 
-// expireLease loses the lease if it was not kept. The store cannot be asked then, and may
-// give the claims to others.
-func (c *Claims) expireLease() {
+// expireLease loses the lease if it was not kept.
+func (c *Claims) expireLease(ctx context.Context) {
 	if c.lease() != uuid.Nil && c.leaseLeft() <= 0 {
-		c.loseLease(context.Background())
+		c.loseLease(ctx)
 	}
 }
 

@@ -187,8 +187,10 @@ func (l *Locks) List(ctx context.Context, f Filter) ([]Lock, error) {
 const countTimeout = 2 * time.Second
 
 // Count is LockStore.Count. Calls at once share one count, such as the metrics of a scrape.
+// Those have goroutines of their own, so a panic is an error.
 func (l *Locks) Count(ctx context.Context) ([]KindCount, error) {
-	counts, err, _ := l.counting.Do("", func() (any, error) {
+	counts, err, _ := l.counting.Do("", func() (_ any, err error) {
+		defer fault.Recover(&err)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)
 		defer cancel()
 		return l.LockStore.Count(ctx)

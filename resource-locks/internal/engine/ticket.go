@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"checkoutlock/schemas/fault"
 )
 
 // lease returns the instance that has a lease, Nil without one.
@@ -80,7 +82,7 @@ func (c *Claims) stopWaiting(t *Ticket) {
 	}
 }
 
-// setEnding notes how the ticket ends in the store, and whether Run has to send that.
+// setEnding notes how the ticket ends in the store, and whether RunPolls has to send that.
 func (c *Claims) setEnding(t *Ticket, e ending, unsent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,13 +109,9 @@ func (c *Claims) loseTicket(id uuid.UUID) {
 	}
 }
 
-// sendEnd ends a ticket in the store and forgets it. After an error, Run repeats it.
+// sendEnd ends a ticket in the store and forgets it. After an error, RunPolls repeats it.
 func (c *Claims) sendEnd(ctx context.Context, t *Ticket, e ending) error {
-	end := c.ClaimStore.Disconnect
-	if e == withdrawn {
-		end = c.Withdraw
-	}
-	granted, err := end(ctx, t.instance, t.namespace, t.id)
+	granted, err := c.storeEnd(ctx, t, e)
 	if err != nil {
 		c.setEnding(t, e, true)
 		return err
@@ -123,22 +121,36 @@ func (c *Claims) sendEnd(ctx context.Context, t *Ticket, e ending) error {
 	return nil
 }
 
+// storeEnd ends a ticket in the store. A panic is an error, because the claim of a forgotten
+// ticket would stay.
+func (c *Claims) storeEnd(ctx context.Context, t *Ticket, e ending) (granted []uuid.UUID, err error) {
+	defer fault.Recover(&err)
+	if e == withdrawn {
+		return c.Withdraw(ctx, t.instance, t.namespace, t.id)
+	}
+	return c.ClaimStore.Disconnect(ctx, t.instance, t.namespace, t.id)
+}
+
 // wake marks the tickets of this process among the granted claims as held.
 func (c *Claims) wake(granted []uuid.UUID) {
+	for _, t := range c.markGranted(granted) {
+		c.report(EventGranted, t)
+	}
+}
+
+// markGranted returns the tickets that are newly held.
+func (c *Claims) markGranted(granted []uuid.UUID) (woken []*Ticket) {
 	if len(granted) == 0 {
-		return
+		return nil
 	}
 	c.mu.Lock()
-	var woken []*Ticket
+	defer c.mu.Unlock()
 	for _, id := range granted {
 		if t := c.tickets[id]; t != nil && c.markHeld(t) {
 			woken = append(woken, t)
 		}
 	}
-	c.mu.Unlock()
-	for _, t := range woken {
-		c.report(EventGranted, t)
-	}
+	return woken
 }
 
 // selectTickets returns the tickets for which want holds.

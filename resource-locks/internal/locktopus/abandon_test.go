@@ -114,7 +114,7 @@ func TestAbandonTimeout_RunsAfterAStop(t *testing.T) {
 		holder.wantsClose(websocket.CloseGoingAway)
 		waiter.wantsClose(websocket.CloseGoingAway)
 
-		next := newFront(t, f.store)
+		next := newFront(t, f.store.Store)
 		defer next.close()
 		c := next.connect("")
 		c.lock("w a")

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // Limits of a connection.
@@ -37,6 +37,9 @@ const (
 	closeTimeout = 2 * time.Second
 )
 
+// workerName names connections where their panics are logged and counted.
+const workerName = "connection of Locktopus"
+
 // closeProtocol is the close code after an error frame, as clients know it.
 const closeProtocol = 3000
 
@@ -56,6 +59,7 @@ type connection struct {
 	namespace string
 	owner     string // names the connection for operators
 	abandon   time.Duration
+	panics    *web.Panics
 	log       *slog.Logger
 	frames    *rate.Limiter // of the reading goroutine
 
@@ -78,31 +82,31 @@ func (c *connection) serve(ctx, stopping context.Context) {
 	c.startPings(ctx)
 	unregister := context.AfterFunc(stopping, func() { c.end(ctx, errStopping) })
 	defer unregister()
-	var err error
+	c.end(ctx, c.readMessages(ctx))
+	c.drain()
+	_ = c.ws.Close()
+}
+
+// readMessages reads and handles messages until one of both fails. A panic is an error.
+func (c *connection) readMessages(ctx context.Context) (err error) {
+	defer fault.Recover(&err)
 	for err == nil {
 		var message io.Reader
 		if message, err = c.awaitMessage(); err == nil {
 			err = c.handleMessage(ctx, message)
 		}
 	}
-	c.end(ctx, err)
-	c.drain()
-	_ = c.ws.Close()
+	return err
 }
 
 // happen runs f alone, unless the connection has ended. It turns a panic into an error.
-func (c *connection) happen(ctx context.Context, f func() error) (err error) {
+func (c *connection) happen(f func() error) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return errEnded
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			c.log.ErrorContext(ctx, "panic", "err", p, "stack", string(debug.Stack()))
-			err = fault.New(fault.Internal, "internal error")
-		}
-	}()
+	defer fault.Recover(&err)
 	return f()
 }
 
@@ -116,9 +120,26 @@ func (c *connection) end(ctx context.Context, err error) {
 	}
 	c.ended = true
 	c.pings.Stop()
-	c.sayClose(ctx, err)
-	c.disconnect(ctx)
+	err = c.notePanic(ctx, err)
+	_ = c.notePanic(ctx, c.try(func() { c.sayClose(ctx, err) }))
+	_ = c.notePanic(ctx, c.try(func() { c.disconnect(ctx) }))
 	_ = c.ws.SetReadDeadline(time.Now().Add(closeTimeout))
+}
+
+// try runs f. A panic is an error.
+func (c *connection) try(f func()) (err error) {
+	defer fault.Recover(&err)
+	f()
+	return nil
+}
+
+// notePanic logs and counts an error that was a panic. It returns it without the stack.
+func (c *connection) notePanic(ctx context.Context, err error) error {
+	if !errors.As(err, new(*fault.PanicError)) {
+		return err
+	}
+	c.panics.Note(ctx, workerName, err)
+	return fault.New(fault.Internal, "%s", fault.Text(err))
 }
 
 // startPings pings the client every pingInterval, by a timer that costs less than a
@@ -127,7 +148,7 @@ func (c *connection) startPings(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pings = time.AfterFunc(pingInterval, func() {
-		err := c.happen(ctx, func() error {
+		err := c.happen(func() error {
 			c.pings.Reset(pingInterval)
 			return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
 		})
@@ -139,7 +160,7 @@ func (c *connection) startPings(ctx context.Context) {
 
 // follow answers that the ticket is held, and ends the connection of a lost one.
 func (c *connection) follow(ctx context.Context, t *engine.Ticket) {
-	err := c.happen(ctx, func() error {
+	err := c.happen(func() error {
 		switch {
 		case c.ticket != t:
 			return nil
@@ -302,7 +323,7 @@ func (c *connection) handleMessage(ctx context.Context, message io.Reader) error
 	case n > maxMessage:
 		return errTooLarge
 	}
-	return c.happen(ctx, func() error { return c.handle(ctx, frame.Bytes()) })
+	return c.happen(func() error { return c.handle(ctx, frame.Bytes()) })
 }
 
 // noteFrame counts a ping or a pong, and notes that the client is there.

@@ -18,22 +18,27 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/web"
 )
 
 // front is a Server over a store in memory, reached through pipes. It belongs to a bubble
 // of testing/synctest, whose clock is that of all time-outs.
 type front struct {
-	t      *testing.T
-	server *Server
-	store  *enginetest.Store
-	claims *engine.Claims
-	pipes  *pipeListener
-	http   *http.Server
-	end    func()
-	log    *lockedBuffer
+	t         *testing.T
+	server    *Server
+	store     *breakingStore
+	claims    *engine.Claims
+	pipes     *pipeListener
+	http      *http.Server
+	end       func()
+	log       *lockedBuffer
+	engineLog *breakingLog
+	// registry has the metric of panics.
+	registry *prometheus.Registry
 }
 
 // inBubble runs test with a front. The bubble fails if a goroutine stays.
@@ -48,20 +53,20 @@ func inBubble(t *testing.T, test func(f *front)) {
 }
 
 func newFront(t *testing.T, store *enginetest.Store) *front {
-	f := &front{t: t, store: store, pipes: newPipeListener(), log: &lockedBuffer{}}
+	f := &front{t: t, store: &breakingStore{Store: store}, pipes: newPipeListener(), log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
-	f.claims = engine.NewClaims(f.store, observer{}, log)
-	f.server = New(f.claims, Config{AbandonTimeout: time.Minute}, log)
+	f.engineLog = &breakingLog{Handler: log.Handler()}
+	f.claims = engine.NewClaims(f.store, observer{}, slog.New(f.engineLog))
+	f.server = New(f.claims, Config{AbandonTimeout: time.Minute}, web.NewPanics(f.registry, log), log)
 	f.http = &http.Server{Handler: f.server, ReadHeaderTimeout: time.Second}
-	ctx, cancel := context.WithCancel(context.Background())
+	stop := enginetest.RunLoops(f.claims)
 	var running sync.WaitGroup
-	running.Go(func() { f.claims.Run(ctx) })
 	running.Go(func() { _ = f.http.Serve(f.pipes) })
 	synctest.Wait() // until the lease is there
 	f.end = sync.OnceFunc(func() {
 		f.server.Stop()
 		_ = f.http.Close()
-		cancel()
+		stop()
 		running.Wait()
 	})
 	return f

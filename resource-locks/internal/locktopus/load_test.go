@@ -2,7 +2,6 @@ package locktopus
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,9 +16,11 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/web"
 )
 
 // startTCP returns the URL of a front that listens on loopback.
@@ -27,16 +28,13 @@ func startTCP(t *testing.T) (*Server, string) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	claims := engine.NewClaims(enginetest.NewStore(), observer{}, log)
-	s := New(claims, Config{AbandonTimeout: time.Minute}, log)
+	s := New(claims, Config{AbandonTimeout: time.Minute}, web.NewPanics(prometheus.NewRegistry(), log), log)
 	web := httptest.NewServer(s)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { claims.Run(ctx) })
+	stop := enginetest.RunLoops(claims)
 	t.Cleanup(func() {
 		s.Stop()
 		web.Close()
-		cancel()
-		running.Wait()
+		stop()
 	})
 	for leased := false; !leased; { // locks fail before the first lease
 		ticket, err := claims.Lock(t.Context(), "start", "test", 0, []engine.Resource{{}})

@@ -18,6 +18,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // maxConnections bounds the connections of one process.
@@ -35,6 +36,7 @@ const (
 type Server struct {
 	claims   *engine.Claims
 	abandon  time.Duration
+	panics   *web.Panics
 	log      *slog.Logger
 	upgrader websocket.Upgrader
 	mux      *http.ServeMux
@@ -50,9 +52,10 @@ type Server struct {
 }
 
 // New returns the front of the claims.
-func New(claims *engine.Claims, cfg Config, log *slog.Logger) *Server {
+func New(claims *engine.Claims, cfg Config, panics *web.Panics, log *slog.Logger) *Server {
+	panics.Expect(workerName)
 	s := &Server{
-		claims: claims, abandon: cfg.AbandonTimeout, log: log, limit: maxConnections,
+		claims: claims, abandon: cfg.AbandonTimeout, panics: panics, log: log, limit: maxConnections,
 		mux: http.NewServeMux(),
 		// An idle connection keeps a read buffer only. Compression would cost more memory.
 		upgrader: websocket.Upgrader{
@@ -128,7 +131,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, namespace strin
 		return nil, false
 	}
 	return &connection{
-		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, log: s.log,
+		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, panics: s.panics, log: s.log,
 		frames: rate.NewLimiter(frameRate, frameBurst), session: newSession(),
 	}, true
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/resource-locks/internal/postgres/pgtest"
 )
@@ -32,17 +33,11 @@ func startClaims(tb testing.TB, s *pgtest.Schema) *engine.Claims {
 func runInstance(t testing.TB, s *pgtest.Schema) (claims *engine.Claims, stop func()) {
 	t.Helper()
 	claims = engine.NewClaims(postgres.NewClaimStore(s.Open("")), noObserver{}, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { claims.Run(ctx) })
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
+	stop = enginetest.RunLoops(claims)
 	t.Cleanup(stop)
 	waitFor(t, "a lease", func() bool {
-		ticket, err := claims.Lock(ctx, "probe "+uuid.NewString(), "probe", 0, []engine.Resource{{}})
-		return err == nil && claims.Release(ctx, ticket) == nil
+		ticket, err := claims.Lock(t.Context(), "probe "+uuid.NewString(), "probe", 0, []engine.Resource{{}})
+		return err == nil && claims.Release(t.Context(), ticket) == nil
 	})
 	return claims, stop
 }

@@ -74,7 +74,7 @@ func notifying(t *testing.T, h *webhook) (f *front, stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		f.server.Run(ctx)
+		f.server.SendNotices(ctx)
 	}()
 	stop = func() {
 		cancel()

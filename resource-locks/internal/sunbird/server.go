@@ -49,8 +49,8 @@ func New(locks *engine.Locks, cfg Config, registry prometheus.Registerer, log *s
 	return s, nil
 }
 
-// Run implements web.Worker: it sends notices to the webhook.
-func (s *Server) Run(ctx context.Context) { s.notices.run(ctx) }
+// SendNotices sends notices to the webhook until ctx is done.
+func (s *Server) SendNotices(ctx context.Context) { s.notices.run(ctx) }
 
 // operation is one route.
 type operation struct {
