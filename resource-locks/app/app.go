@@ -40,6 +40,7 @@ type parts struct {
 	registry *prometheus.Registry
 	locks    *engine.Locks
 	claims   *engine.Claims
+	guard    *auth.Guard
 	events   *observers
 }
 
@@ -88,14 +89,14 @@ func (a *App) connectParts(ctx context.Context, cfg Config, log *slog.Logger) er
 	}
 
 	operators := web.NewServer(cfg.HTTP, log)
-	guard := auth.NewGuard(cfg.Staff, nil, log)
-	pages, err := httpapi.New(p.locks, p.claims, recent, guard)
+	p.guard = auth.NewGuard(cfg.Staff, nil, log)
+	pages, err := httpapi.New(p.locks, p.claims, recent, p.guard)
 	if err != nil {
 		return err
 	}
 	operators.Handler = web.New(web.Options{
 		Log: log, Registry: p.registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
-		BelievePermissions: guard.Mode() == auth.Gateway,
+		BelievePermissions: p.guard.Mode() == auth.Gateway,
 		Ready:              operators.Ready(a.db.Ready),
 	}, pages.Routes())
 	if err := a.listen(ctx, "operators", operators, operators.URL); err != nil {
@@ -146,7 +147,7 @@ func (a *App) addSunbird(ctx context.Context, p parts) error {
 	if p.cfg.Sunbird.Addr == "" {
 		return nil
 	}
-	handler, err := sunbird.New(p.locks, p.cfg.Sunbird, p.registry, p.log.With("front", "sunbird"))
+	handler, err := sunbird.New(p.locks, p.cfg.Sunbird, p.guard, p.registry, p.log.With("front", "sunbird"))
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (a *App) addMutex(ctx context.Context, p parts) error {
 		return nil
 	}
 	front, err := mutex.New(mutex.Options{
-		Settings: p.cfg.Mutex, Locks: p.locks, Log: p.log.With("front", "mutex"), Registry: p.registry,
+		Settings: p.cfg.Mutex, Locks: p.locks, Guard: p.guard, Log: p.log.With("front", "mutex"), Registry: p.registry,
 		Ready: a.db.Ready, ShutdownTimeout: p.cfg.HTTP.ShutdownTimeout,
 	})
 	if err != nil {

@@ -126,22 +126,38 @@ func (g *Guard) checkAccess(c echo.Context, permission string) error {
 	case Basic:
 		return g.signIn(c, "") // without a gateway, a user id is not authenticated
 	case None:
-		return requireLoopbackHost(c.Request())
+		return requireLoopbackHost(c.Request(), "Sign-in is off (STAFF_AUTH=none)", "set STAFF_AUTH to gateway or basic")
 	}
 	return fault.New(fault.Internal, "Access is refused: the authentication mode %q is unknown", g.mode)
 }
 
-// requireLoopbackHost requires a loopback Host header, which prevents DNS rebinding. The
-// service listens on loopback then, but a page of another site can make its own name resolve
-// to 127.0.0.1. The browser treats that as the same site and sends the page's requests, with
-// that name as the Host.
-func requireLoopbackHost(r *http.Request) error {
+// CheckPage refuses a request that a page of another site may have made a browser send. It is
+// for endpoints at the listening host that believe a header with the user's id, which any page
+// can send. Fault: Forbidden.
+//
+// A page of another site may send no method other than GET, HEAD and OPTIONS, and no CORS header
+// lets it read the answers. Without a gateway a page can use DNS rebinding too. So on loopback each
+// request needs a loopback Host, and elsewhere those of browsers, which have an Origin.
+func (g *Guard) CheckPage(r *http.Request, host string) error {
+	if err := g.checkOrigin(r); err != nil {
+		return err
+	}
+	if g.mode == Gateway || !isLoopbackAddr(host) && r.Header.Get("Origin") == "" {
+		return nil
+	}
+	return requireLoopbackHost(r, "The caller's header is believed without a gateway", "set STAFF_AUTH to gateway")
+}
+
+// requireLoopbackHost requires a loopback Host header, which prevents DNS rebinding: a page of
+// another site can make its own name resolve to 127.0.0.1. The browser treats that as the same
+// site and sends the page's requests, with that name as the Host.
+func requireLoopbackHost(r *http.Request, why, remedy string) error {
 	if IsLoopback(stripPort(r.Host)) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "Sign-in is off (STAFF_AUTH=none), so only addresses of this computer itself are served, "+
+	return fault.New(fault.Forbidden, "%s, so only addresses of this computer itself are served, "+
 		"such as http://localhost, not %q: a page of another site may use that name. "+
-		"To be reached by other names, set STAFF_AUTH to gateway or basic.", fault.Shown(r.Host))
+		"To be reached by other names, %s.", why, fault.Shown(r.Host), remedy)
 }
 
 // IsLoopback reports whether a host, a name or an address without port, always means

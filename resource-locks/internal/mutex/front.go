@@ -16,6 +16,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
+	"checkoutlock/web/auth"
 )
 
 const (
@@ -29,7 +30,9 @@ const (
 type Options struct {
 	Settings Settings // enabled and valid
 	Locks    *engine.Locks
-	Log      *slog.Logger
+	// Guard says which pages may call.
+	Guard *auth.Guard
+	Log   *slog.Logger
 	// Registry gets the metrics of the front's requests, with the prefix mutex_.
 	Registry prometheus.Registerer
 	// Ready returns why the service cannot work; nil means ready.
@@ -56,10 +59,20 @@ func New(o Options) (*Front, error) {
 	if err := prometheus.WrapRegistererWithPrefix("mutex_", o.Registry).Register(registry); err != nil {
 		return nil, fmt.Errorf("registering the metrics of the mutex: %w", err)
 	}
+	routes := (&handlers{locks: o.Locks, ttl: o.Settings.TTL, userHeader: o.Settings.UserHeader}).routes()
 	server.Handler = web.New(web.Options{
 		Log: o.Log, Registry: registry, RequestTimeout: requestTimeout, BodyLimit: bodyLimit,
 		WriteFault: writeFault, Ready: server.Ready(o.Ready),
-	}, (&handlers{locks: o.Locks, ttl: o.Settings.TTL, userHeader: o.Settings.UserHeader}).routes())
+	}, web.WithGuard(routes, func(web.Route) echo.MiddlewareFunc {
+		return func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				if err := o.Guard.CheckPage(c.Request(), host); err != nil {
+					return err
+				}
+				return next(c)
+			}
+		}
+	}))
 	return &Front{server}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/mutex"
+	"checkoutlock/web/auth"
 )
 
 type quiet struct{}
@@ -44,7 +45,7 @@ func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore, wr
 	s := &server{store: store, registry: prometheus.NewRegistry(), client: &http.Client{Transport: transport}}
 	front, err := mutex.New(mutex.Options{
 		Settings: mutex.Settings{Addr: "127.0.0.1:0", TTL: time.Minute, UserHeader: "X-User-Id"},
-		Locks:    engine.NewLocks(locks, quiet{}), Log: config.Log{}.New(io.Discard, ""), Registry: s.registry,
+		Locks:    engine.NewLocks(locks, quiet{}), Guard: auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, nil), Log: config.Log{}.New(io.Discard, ""), Registry: s.registry,
 		Ready: func(context.Context) error { return nil }, ShutdownTimeout: 5 * time.Second,
 	})
 	if err != nil {

@@ -48,7 +48,7 @@ type tokenClaims struct {
 // readName returns the user's name, which is empty if the token has none.
 func (c *tokenClaims) readName() string {
 	var name string
-	_ = json.Unmarshal(c.Name, &name) // empty for what is no text
+	_ = json.Unmarshal(c.Name, &name)           // empty for what is no text
 	return strings.ReplaceAll(name, "\x00", "") // which PostgreSQL cannot store
 }
 

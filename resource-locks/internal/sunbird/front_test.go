@@ -20,6 +20,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/web/auth"
 )
 
 const (
@@ -53,7 +54,7 @@ func (observer) Observe(engine.Event) {}
 func newFront(t *testing.T, change func(*Config)) *front {
 	t.Helper()
 	cfg := Config{
-		Auth: AuthToken, LockTTL: time.Hour, ResumeWithin: 24 * time.Hour, ResourceTypes: []string{"content"},
+		Addr: "127.0.0.1:0", Auth: AuthToken, LockTTL: time.Hour, ResumeWithin: 24 * time.Hour, ResourceTypes: []string{"content"},
 		Keys: writeKeys(t, map[string]string{keyID + ".pem": publicPEM(t, &signingKey().PublicKey)}), Issuer: issuer,
 	}
 	if change != nil {
@@ -62,7 +63,8 @@ func newFront(t *testing.T, change func(*Config)) *front {
 	f := &front{t: t, store: enginetest.NewStore(), registry: prometheus.NewRegistry(), log: &bytes.Buffer{}}
 	log := slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), f.log), nil))
 	var err error
-	f.server, err = New(engine.NewLocks(f.store, observer{}), cfg, f.registry, log)
+	guard := auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, log)
+	f.server, err = New(engine.NewLocks(f.store, observer{}), cfg, guard, f.registry, log)
 	if err != nil {
 		t.Fatal(err)
 	}

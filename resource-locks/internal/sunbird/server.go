@@ -15,8 +15,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/config"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web/auth"
 )
 
 // requestTimeout bounds the work for one request.
@@ -27,14 +29,16 @@ type Server struct {
 	locks    *engine.Locks
 	cfg      Config
 	identify identify
-	check    resourceCheck
-	notices  *notices
-	log      *slog.Logger
+	// checkPage refuses requests of foreign pages. It is nil with tokens, which no other page has.
+	checkPage func(*http.Request) error
+	check     resourceCheck
+	notices   *notices
+	log       *slog.Logger
 }
 
 // New returns the front of the locks. It reads the keys of tokens, and registers the
-// metrics of notices.
-func New(locks *engine.Locks, cfg Config, registry prometheus.Registerer, log *slog.Logger) (*Server, error) {
+// metrics of notices. Without tokens, guard says which pages may call.
+func New(locks *engine.Locks, cfg Config, guard *auth.Guard, registry prometheus.Registerer, log *slog.Logger) (*Server, error) {
 	s := &Server{
 		locks: locks, cfg: cfg, identify: identifyByHeader, log: log,
 		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, registry, log),
@@ -45,7 +49,13 @@ func New(locks *engine.Locks, cfg Config, registry prometheus.Registerer, log *s
 			return nil, err
 		}
 		s.identify = identifyByToken(known, cfg.Issuer)
+		return s, nil
 	}
+	host, _, err := config.SplitAddr("SUNBIRD_ADDR", cfg.Addr)
+	if err != nil {
+		return nil, err
+	}
+	s.checkPage = func(r *http.Request) error { return guard.CheckPage(r, host) }
 	return s, nil
 }
 
@@ -103,16 +113,18 @@ type call struct {
 // fail returns a refusal with the operation's code.
 func (c *call) fail(status int, text string) error { return failure{status, c.failed, text} }
 
-// ServeHTTP implements http.Handler. Every origin may call, because a token and no cookie
-// identifies the user.
+// ServeHTTP implements http.Handler. If tokens identify the users, every origin may call: a page
+// of another site has no token. A header that is believed allows no such page.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, PUT, PATCH, POST, DELETE, OPTIONS")
-	h.Set("Access-Control-Allow-Headers", "*")
-	if r.Method == http.MethodOptions {
-		w.WriteHeader(http.StatusOK)
-		return
+	if s.checkPage == nil {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Allow-Methods", "GET, HEAD, PUT, PATCH, POST, DELETE, OPTIONS")
+		h.Set("Access-Control-Allow-Headers", "*")
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusOK)
+			return
+		}
 	}
 	method := r.Method
 	if override := strings.ToUpper(r.Header.Get("X-Http-Method-Override")); method == http.MethodPost && override != "" {
@@ -158,6 +170,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 
 // perform judges a request in the order of the protocol.
 func (s *Server) perform(ctx context.Context, w http.ResponseWriter, r *http.Request, c *call) (result any, err error) {
+	if s.checkPage != nil {
+		if err := s.checkPage(r); err != nil {
+			return nil, c.fail(http.StatusForbidden, fault.Text(err))
+		}
+	}
 	if !c.withoutUser {
 		if c.user, err = s.identify(r.Header); err != nil {
 			return nil, err
