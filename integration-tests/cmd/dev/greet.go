@@ -1,69 +1,54 @@
 package main
 
 import (
-	"context"
+	_ "embed"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
+	"strings"
 
 	"checkoutlock/integration-tests/stack"
 )
 
-// The demo library's patron and service point in the greeting.
-const (
-	patronBarcode  = "P-1001"
-	servicePointID = "bbc823fa-06e7-42c6-87b5-605a5da22f15"
-)
+// The comments of the session are echo commands, because an interactive zsh has no comments.
+//
+//go:embed session.sh
+var session string
 
-// printGreeting prints the services' addresses and commands to paste. The check-out names an
-// available item, because earlier runs may have lent some.
-func printGreeting(ctx context.Context, out io.Writer, pair *stack.Stack, st stack.Client, s settings) error {
-	circulation := pair.Circulations[0]
-	fmt.Fprintf(out, "\nThe pair is up for tenant %s. Ctrl-C stops everything.\n\n", s.Tenant)
-	fmt.Fprintf(out, "  staff pages          %s/staff/%s/\n  circulation          %[1]s\n  circulation-storage  %[3]s\n", circulation, s.Tenant, st.Base)
-	if s.Sample == "none" {
-		fmt.Fprintf(out, "\nThere is no demo library (SAMPLE=none). See the lock settings with\n\n  curl -H 'X-Okapi-Tenant: %s' %s/circulation/check-out-lock-settings\n\n", s.Tenant, circulation)
-		return nil
-	}
-	barcode, err := findAvailable(ctx, st)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, `
-Lend an item, look at the patron's loans and at the locks, take the item back:
-
-  curl -i -H 'X-Okapi-Tenant: %[1]s' -H 'Content-Type: application/json' %[2]s/circulation/check-out-by-barcode \
-    -d '{"itemBarcode":"%[4]s","userBarcode":"%[5]s","servicePointId":"%[6]s"}'
-
-  curl -H 'X-Okapi-Tenant: %[1]s' '%[2]s/circulation/loans?limit=5'
-
-  curl -H 'X-Okapi-Tenant: %[1]s' %[3]s/check-out-lock-storage
-
-  curl -i -H 'X-Okapi-Tenant: %[1]s' -H 'Content-Type: application/json' \
-    -H 'X-Okapi-User-Id: 9ad09b01-7429-455f-9f64-e3897027db61' %[2]s/circulation/check-in-by-barcode \
-    -d '{"itemBarcode":"%[4]s","servicePointId":"%[6]s","checkInDate":"'$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)'"}'
-
-`, s.Tenant, circulation, st.Base, barcode, patronBarcode, servicePointID)
-	return nil
+// formatSession returns the session of the README with those values.
+func formatSession(tenant, circulation, storage string) string {
+	return fmt.Sprintf("tenant=%s circulation=%s storage=%s\n%s", tenant, circulation, storage, session)
 }
 
-// findAvailable returns the barcode of an available book, or the first book's if there is
-// none. Books have the highest limit, so the patron can borrow many.
-func findAvailable(ctx context.Context, st stack.Client) (string, error) {
-	query := url.QueryEscape(`barcode=="B-*" and status.name=="Available" sortBy barcode`)
-	a, err := st.Must(ctx, http.MethodGet, "/item-storage/items?limit=1&query="+query, nil)
-	if err != nil {
-		return "", fmt.Errorf("finding an item to lend: %w", err)
+// printGreeting prints commands to paste and then the addresses. The addresses are last, so
+// that they stay on the screen. privateDatabase is empty if the database is the user's own.
+func printGreeting(out io.Writer, pair *stack.Stack, locks *stack.ResourceLocks, s settings, privateDatabase string) {
+	circulation, storage := pair.Circulations[0], pair.Storages[0]
+	if s.Sample == "none" {
+		fmt.Fprintf(out, "\nThere is no demo library (SAMPLE=none). See the lock settings with\n\n"+
+			"curl -H 'X-Okapi-Tenant: %s' %s/circulation/check-out-lock-settings\n", s.Tenant, circulation)
+	} else {
+		fmt.Fprintf(out, "\nA session to paste into another terminal, or to run as a script:\n\n%s", formatSession(s.Tenant, circulation, storage))
 	}
-	var list struct {
-		Items []struct{ Barcode string }
+	printLockExamples(out, locks)
+	fmt.Fprintf(out, "\nThe services are up for tenant %s. Ctrl-C stops everything.\n\n", s.Tenant)
+	signIn := ""
+	if s.StaffAuth == "basic" {
+		signIn = " (any name, and the password in STAFF_PASSWORD)"
 	}
-	if err := a.JSON(&list); err != nil {
-		return "", err
+	for _, line := range [][2]string{
+		{"staff pages", circulation + "/staff/" + s.Tenant + "/" + signIn},
+		{"page of locks", locks.URL("operators") + "/locks/" + signIn},
+		{"circulation", circulation},
+		{"circulation-storage", storage},
+		{"log", s.LogFile},
+	} {
+		fmt.Fprintf(out, "  %-20s %s\n", line[0], line[1])
 	}
-	if len(list.Items) == 0 {
-		return "B-1001", nil
+	if privateDatabase != "" {
+		fmt.Fprintf(out, "  %-20s export DATABASE_URL='%s'\n", "database", privateDatabase)
 	}
-	return list.Items[0].Barcode, nil
+	for _, command := range []string{"circulation-storage locks -tenant " + s.Tenant, "resource-locks list"} {
+		name, _, _ := strings.Cut(command, " ")
+		fmt.Fprintf(out, "  %-20s go run ./%s/cmd/%s\n", "", name, command)
+	}
 }

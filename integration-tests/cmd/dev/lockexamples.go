@@ -12,22 +12,22 @@ import (
 // each protocol.
 func printLockExamples(out io.Writer, locks *stack.ResourceLocks) {
 	host := func(front string) string { return strings.TrimPrefix(locks.URL(front), "http://") }
-	fmt.Fprintf(out, `Locks for other things: the page of locks is at %[1]s/locks/
+	fmt.Fprintf(out, `
+Locks for other things:
 
-  Locket     %[2]s
+  Locket     %[1]s
     grpcurl -plaintext -proto resource-locks/internal/locket/locketpb/locket.proto \
-      -d '{"resource":{"key":"bbs","owner":"one","type_code":"LOCK"},"ttl_in_seconds":60}' %[2]s models.Locket/Lock
+      -d '{"resource":{"key":"bbs","owner":"one","type_code":"LOCK"},"ttl_in_seconds":60}' %[1]s models.Locket/Lock
 
-  Locktopus  ws://%[3]s/v1
-    npx --yes wscat -c 'ws://%[3]s/v1?namespace=shelves' -w 60 \
+  Locktopus  ws://%[2]s/v1
+    npx --yes wscat -c 'ws://%[2]s/v1?namespace=shelves' -w 60 \
       -x '{"action":"lock","resources":[{"type":"write","path":["floor 1"]}]}'
 
-  Sunbird    %[4]s
-    curl -H 'Content-Type: application/json' -H 'X-Authenticated-Userid: ann' -H 'X-Device-Id: desk' %[4]s/v1/lock/create \
+  Sunbird    %[3]s
+    curl -H 'Content-Type: application/json' -H 'X-Authenticated-Userid: ann' -H 'X-Device-Id: desk' %[3]s/v1/lock/create \
       -d '{"request":{"resourceId":"do_1","resourceType":"Content","resourceInfo":"{}","createdBy":"ann","creatorInfo":"{\"name\":\"Ann\"}"}}'
 
-  Mutex      %[5]s
-    curl -i -X POST -H 'X-User-Id: 1' %[5]s/api/lock/draft-1/
-
-`, locks.URL("operators"), host("locket"), host("locktopus"), locks.URL("sunbird"), locks.URL("mutex"))
+  Mutex      %[4]s
+    curl -i -X POST -H 'X-User-Id: 1' %[4]s/api/lock/draft-1/
+`, host("locket"), host("locktopus"), locks.URL("sunbird"), locks.URL("mutex"))
 }

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -30,9 +32,11 @@ type settings struct {
 	PgBin           string `env:"PG_BIN"`
 	// DataDir is the data directory of the private database. If it is empty, all clones of
 	// this user share a folder in the user's cache.
-	DataDir string `env:"DATA_DIR"`
-	// LogLevel has a quieter default than in the services, for a terminal.
-	LogLevel string `env:"LOG_LEVEL" envDefault:"warn"`
+	DataDir   string `env:"DATA_DIR"`
+	LogLevel  string `env:"LOG_LEVEL" envDefault:"info"`
+	StaffAuth string `env:"STAFF_AUTH"`
+	// LogFile keeps the log out of the terminal, where it would move the addresses away.
+	LogFile string `env:"LOG_FILE" envDefault:"bin/run.log"`
 }
 
 // Validate implements config.Validator.
@@ -53,7 +57,7 @@ func (s *settings) Validate() error {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Environ(), os.Stdout, os.Stderr)
+	err := run(ctx, os.Environ(), os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -61,17 +65,28 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, environ []string, out, errOut io.Writer) (err error) {
+func run(ctx context.Context, environ []string, out io.Writer) (err error) {
 	var s settings
 	if err := config.Load(&s, environ); err != nil {
 		return err
 	}
-	log := config.Log{Level: s.LogLevel}.New(errOut, "")
-	database, stopped, stop, err := openDatabase(ctx, s, out, log)
+	logFile, err := openLog(s.LogFile)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = errors.Join(err, logFile.Close()) }()
+	s.LogFile = logFile.Name()
+	log := config.Log{Level: s.LogLevel}.New(logFile, "")
+	privateDatabase, stopped, stop, err := openDatabase(ctx, s, out, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, stop()); err == nil {
+			fmt.Fprintln(out, "\nEverything is stopped.")
+		}
+	}()
+	database := cmp.Or(s.DatabaseURL, privateDatabase)
 
 	pair, err := stack.Start(ctx, stack.Options{
 		DatabaseURL: database, Log: log,
@@ -84,10 +99,7 @@ func run(ctx context.Context, environ []string, out, errOut io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, pair.Stop())
-		fmt.Fprintln(out, "\nEverything is stopped.")
-	}()
+	defer func() { err = errors.Join(err, pair.Stop()) }()
 
 	st := stack.Client{Base: pair.Storages[0], Tenant: s.Tenant}
 	if err := st.InstallTenant(ctx, s.Sample == "demo"); err != nil {
@@ -98,15 +110,12 @@ func run(ctx context.Context, environ []string, out, errOut io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, locks.Stop()) }()
-	if err := printGreeting(ctx, out, pair, st, s); err != nil {
-		return err
-	}
-	printLockExamples(out, locks)
+	printGreeting(out, pair, locks, s, privateDatabase)
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-stopped:
-		return errors.New("PostgreSQL ended unexpectedly; see its log lines above")
+		return fmt.Errorf("PostgreSQL ended unexpectedly; %s has its last lines", s.LogFile)
 	}
 }
 
@@ -139,11 +148,28 @@ func startResourceLocks(ctx context.Context, database string, environ []string, 
 	return locks, err
 }
 
-// openDatabase returns the database's address, a channel that is closed when a private
-// server ends unexpectedly, and a function that stops the server.
+// openLog empties a file, or makes it with its folder. The file's name has its whole path.
+func openLog(name string) (*os.File, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fmt.Errorf("finding LOG_FILE: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return nil, fmt.Errorf("making the folder of LOG_FILE: %w", err)
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // it is the user's
+	if err != nil {
+		return nil, fmt.Errorf("opening LOG_FILE: %w", err)
+	}
+	return file, nil
+}
+
+// openDatabase starts a private server, unless s names a database. It returns the server's
+// address, a channel that is closed when the server ends unexpectedly, and a function that
+// stops it.
 func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logger) (string, <-chan struct{}, func() error, error) {
 	if s.DatabaseURL != "" {
-		return s.DatabaseURL, nil, func() error { return nil }, nil
+		return "", nil, func() error { return nil }, nil
 	}
 	fmt.Fprintln(out, "Starting PostgreSQL ...")
 	pg, err := startPostgreSQL(ctx, s, log)

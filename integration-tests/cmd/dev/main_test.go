@@ -74,7 +74,9 @@ func TestRun_NamesTheVariablesOfATakenPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := url[strings.LastIndex(url, ":")+1 : strings.LastIndex(url, "/")]
-	err = run(t.Context(), []string{"DATABASE_URL=" + url, "STORAGE_PORT=" + port, "CIRCULATION_PORT=0", "SAMPLE=none"}, io.Discard, io.Discard)
+	logFile := filepath.Join(t.TempDir(), "run.log")
+	environ := []string{"DATABASE_URL=" + url, "STORAGE_PORT=" + port, "CIRCULATION_PORT=0", "SAMPLE=none", "LOG_FILE=" + logFile}
+	err = run(t.Context(), environ, io.Discard)
 	if !strings.Contains(fmt.Sprint(err), "STORAGE_PORT and CIRCULATION_PORT") {
 		t.Errorf("got %v, want it to name the variables of the ports", err)
 	}

@@ -105,7 +105,8 @@ func TestRename(t *testing.T) {
 		runGo(t, root.Name(), "test", "./integration-tests/docs")
 		runGo(t, filepath.Join(root.Name(), "web"), "mod", "tidy", "-diff")
 		runGo(t, filepath.Join(root.Name(), "integration-tests"), "mod", "tidy", "-diff")
-		if out, err := exec.CommandContext(t.Context(), "gofmt", "-l", root.Name()).CombinedOutput(); err != nil || len(out) > 0 {
+		out, err := exec.CommandContext(t.Context(), "gofmt", "-l", root.Name()).CombinedOutput()
+		if err != nil || len(out) > 0 {
 			t.Errorf("gofmt would change %s, %v", out, err)
 		}
 	})
