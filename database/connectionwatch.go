@@ -49,11 +49,3 @@ func isOutage(err error) bool {
 	code, _ := SQLState(err)
 	return code != tooManyConnections && !errors.Is(err, context.Canceled)
 }
-
-// TraceQueryStart implements pgx.QueryTracer, which pgx requires of each tracer.
-func (w *connectionWatch) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-
-// TraceQueryEnd implements pgx.QueryTracer.
-func (w *connectionWatch) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

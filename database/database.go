@@ -47,6 +47,12 @@ type DB struct {
 	log       *slog.Logger
 }
 
+// tracer sees what all connections do.
+type tracer struct {
+	*connectionWatch // their attempts to connect
+	*plans           // their statements
+}
+
 // Open prepares the pools. It does not connect: Await waits for the server.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	base, err := pgxpool.ParseConfig(cfg.URL)
@@ -56,12 +62,13 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	attrs := requirePrimary(cfg.URL, base.ConnConfig)
 	size := cmp.Or(cfg.MaxConns, base.MaxConns)
 	db := &DB{MigrateURL: cmp.Or(cfg.MigrateURL, cfg.URL), Hosts: strings.Join(hosts(base.ConnConfig), ", "), log: log}
-	base.ConnConfig.Tracer = &connectionWatch{hosts: db.Hosts, log: log}
+	watched := tracer{&connectionWatch{hosts: db.Hosts, log: log}, newPlans()}
+	base.ConnConfig.Tracer = watched
 	for _, p := range []struct {
 		pool **pgxpool.Pool
 		size int32
 	}{{&db.Urgent, size / 2}, {&db.Ordinary, size - size/2}} {
-		*p.pool, err = pgxpool.NewWithConfig(ctx, poolConfig(base, p.size, cfg.StatementTimeout, db.Reset))
+		*p.pool, err = pgxpool.NewWithConfig(ctx, poolConfig(base, p.size, cfg.StatementTimeout, watched.plans, db.Reset))
 		if err != nil {
 			return nil, fmt.Errorf("opening the connection pool: %w", err)
 		}

@@ -56,9 +56,9 @@ func sessionDefaults(statement time.Duration) map[string]string {
 func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // poolConfig returns the configuration of one pool of the given size. statement bounds
-// every statement that has no bound of its own; 0 sets none. onLost is called when
-// PostgreSQL ends a session.
-func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLost func()) *pgxpool.Config {
+// every statement that has no bound of its own; 0 sets none. Connections renew their plans
+// by p. onLost is called when PostgreSQL ends a session.
+func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *plans, onLost func()) *pgxpool.Config {
 	pc := base.Copy()
 	pc.MaxConns = max(1, size)
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
@@ -70,6 +70,7 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, onLos
 		return nil
 	}
 	cc := pc.ConnConfig
+	pc.PrepareConn = p.renew
 	if cc.ConnectTimeout == 0 {
 		cc.ConnectTimeout = connectTimeout
 		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext

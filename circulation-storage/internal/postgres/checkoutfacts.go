@@ -29,7 +29,7 @@ WITH patron AS (SELECT * FROM (
                 ) AS named LIMIT 1),
      shelf  AS (SELECT h.jsonb, h.instance_id FROM {schema}.holdings_record h JOIN item ON h.id = item.holdings_record_id),
      queue  AS (SELECT r.jsonb, r.position, r.id FROM {schema}.request r
-                 WHERE r.is_open AND r.item_id = (SELECT id FROM item) AND NOT ($5::boolean AND EXISTS (SELECT FROM shelf WHERE instance_id IS NOT NULL))
+                 WHERE ` + isWaiting + ` AND r.item_id = (SELECT id FROM item) AND NOT ($5::boolean AND EXISTS (SELECT FROM shelf WHERE instance_id IS NOT NULL))
                 UNION ALL
                 SELECT r.jsonb, r.position, r.id FROM {schema}.request r
                  WHERE r.is_open AND $5::boolean AND r.instance_id = (SELECT instance_id FROM shelf))

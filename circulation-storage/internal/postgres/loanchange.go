@@ -19,7 +19,7 @@ const (
 	loanRecalledSQL = `
 SELECT clock_timestamp(),
        EXISTS (SELECT FROM {schema}.request r JOIN {schema}.loan l USING (item_id)
-                WHERE l.id = $1::uuid AND r.is_open AND r.jsonb->>'requestType' = 'Recall')`
+                WHERE l.id = $1::uuid AND ` + isWaiting + ` AND r.jsonb->>'requestType' = 'Recall')`
 )
 
 // ChangeLoan implements commit.Store.

@@ -14,6 +14,11 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
+// isWaiting is the condition of an open request r of an item. It is written so that it implies no
+// partial index: without statistics, PostgreSQL reads all open requests of the library by one, beside
+// those of the item.
+const isWaiting = `r.is_open IS NOT FALSE`
+
 const getRequestSQL = `SELECT clock_timestamp(), (SELECT jsonb::text FROM {schema}.request WHERE id = $1::uuid)`
 
 // readQueue locks rows and reads them and a request, Nil for none. The request needs no lock of its

@@ -14,7 +14,7 @@ import (
 // renewal waited for the item; a later recall finds the renewed loan.
 const recalledSQL = `
 SELECT clock_timestamp(),
-       EXISTS (SELECT FROM {schema}.request WHERE item_id = $1::uuid AND is_open AND jsonb->>'requestType' = 'Recall')`
+       EXISTS (SELECT FROM {schema}.request r WHERE r.item_id = $1::uuid AND ` + isWaiting + ` AND r.jsonb->>'requestType' = 'Recall')`
 
 // Renew gives an open loan its new due date, provided that it is as the caller
 // judged it. Faults: those of commit.Renewal's Decide.

@@ -46,8 +46,8 @@ SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'tr
 	lockLoanSQL        = `SELECT jsonb::text FROM {schema}.loan WHERE id = $1::uuid FOR UPDATE`
 	lockOpenLoanSQL    = `SELECT jsonb::text FROM {schema}.loan WHERE item_id = $1::uuid AND is_open FOR UPDATE`
 
-	lockItemQueueSQL           = `SELECT jsonb::text FROM {schema}.request WHERE item_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
-	lockItemQueuesSQL          = `SELECT jsonb::text FROM {schema}.request WHERE item_id = ANY ($1::uuid[]) AND is_open ORDER BY id FOR UPDATE`
+	lockItemQueueSQL           = `SELECT jsonb::text FROM {schema}.request r WHERE item_id = $1::uuid AND ` + isWaiting + ` ORDER BY id FOR UPDATE`
+	lockItemQueuesSQL          = `SELECT jsonb::text FROM {schema}.request r WHERE item_id = ANY ($1::uuid[]) AND ` + isWaiting + ` ORDER BY id FOR UPDATE`
 	lockInstanceQueueSQL       = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = $1::uuid AND is_open ORDER BY id FOR UPDATE`
 	lockInstanceQueueOfItemSQL = `SELECT jsonb::text FROM {schema}.request WHERE instance_id = ` + instanceOfItem + ` AND is_open ORDER BY id FOR UPDATE`
 
