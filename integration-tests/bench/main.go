@@ -84,6 +84,7 @@ var sections = []section{
 	{"contended", measureContended},
 	{"hand-over", measureHandOver},
 	{"check-outs", measureCheckOuts},
+	{"fresh database", measureFresh},
 	{"growth", measureGrowth},
 	{"sustained", measureSustained},
 	{"locket", measureLocket},
