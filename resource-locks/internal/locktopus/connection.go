@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"golang.org/x/time/rate"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
@@ -22,8 +21,6 @@ import (
 // Limits of a connection.
 const (
 	maxMessage = 256 << 10 // bytes; a claim of the largest size fits
-	frameRate  = 500       // frames per second, pings and pongs included
-	frameBurst = 1000
 
 	// pingInterval is how often the server pings a client.
 	pingInterval = 20 * time.Second
@@ -47,7 +44,6 @@ var (
 	errStopping = errors.New("the service is stopping")
 	errEnded    = errors.New("the connection has ended")
 	errLost     = errors.New("the lock is gone: staff released it, or the service lost its lease in the database")
-	errFlood    = errProtocol("too many frames: allowed are %d per second, and %d at once", frameRate, frameBurst)
 	errTooLarge = errProtocol("the message has more than %d bytes", maxMessage)
 )
 
@@ -61,7 +57,6 @@ type connection struct {
 	abandon   time.Duration
 	panics    *web.Panics
 	log       *slog.Logger
-	frames    *rate.Limiter // of the reading goroutine
 
 	mu      sync.Mutex // lets one event at a time happen, and guards what follows
 	session session
@@ -73,12 +68,12 @@ type connection struct {
 // serve talks with the client until the connection ends or stopping is done.
 func (c *connection) serve(ctx, stopping context.Context) {
 	c.ws.SetPingHandler(func(text string) error {
-		if err := c.noteFrame(); err != nil {
+		if err := c.allowSilence(); err != nil {
 			return err
 		}
 		return c.ws.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTimeout))
 	})
-	c.ws.SetPongHandler(func(string) error { return c.noteFrame() })
+	c.ws.SetPongHandler(func(string) error { return c.allowSilence() })
 	c.startPings(ctx)
 	unregister := context.AfterFunc(stopping, func() { c.end(ctx, errStopping) })
 	defer unregister()
@@ -302,9 +297,6 @@ func (c *connection) awaitMessage() (io.Reader, error) {
 		return nil, err
 	}
 	_, r, err := c.ws.NextReader()
-	if err == nil && !c.frames.Allow() {
-		return nil, errFlood
-	}
 	return r, err
 }
 
@@ -324,14 +316,6 @@ func (c *connection) handleMessage(ctx context.Context, message io.Reader) error
 		return errTooLarge
 	}
 	return c.happen(func() error { return c.handle(ctx, frame.Bytes()) })
-}
-
-// noteFrame counts a ping or a pong, and notes that the client is there.
-func (c *connection) noteFrame() error {
-	if !c.frames.Allow() {
-		return errFlood
-	}
-	return c.allowSilence()
 }
 
 // allowSilence lets the client be silent from now on. It leaves the deadline of end.

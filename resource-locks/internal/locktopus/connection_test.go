@@ -3,6 +3,7 @@ package locktopus
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -119,36 +120,56 @@ func TestConnection_ReadsAllKindsOfFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.wants("1", "lock", "acquired")
-		sendInFragments(t, c, release)
+		sendInFragments(c, release)
 		c.wants("1", "release", "ready")
-		sendInFragments(t, c, lock)
+		sendInFragments(c, lock)
 		c.wants("2", "lock", "acquired")
 	})
 }
 
-// sendInFragments sends a message as frames of few bytes, with a ping between them.
-func sendInFragments(t *testing.T, c *client, message []byte) {
-	t.Helper()
-	w, err := c.ws.NextWriter(websocket.TextMessage)
-	if err != nil {
-		t.Fatal(err)
-	}
+// sendInFragments sends a message as frames of one byte, with a ping between them.
+func sendInFragments(c *client, message []byte) {
+	c.t.Helper()
+	kind := byte(websocket.TextMessage)
 	for i, b := range message {
-		if _, err := w.Write([]byte{b}); err != nil {
+		c.sendFrame(kind, string(b))
+		kind = continuation
+		if i == len(message)/2 {
+			c.sendFrame(final|websocket.PingMessage, "between")
+		}
+	}
+	c.sendFrame(final|continuation, "")
+}
+
+// A connection that ends while a message is read must leave no claim behind.
+func TestConnection_HandlesNoMessageAfterItsEnd(t *testing.T) {
+	inBubble(t, func(f *front) {
+		c := openDeaf(f) // it answers no close frame
+		defer c.Close()
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			_, _ = io.Copy(io.Discard, c)
+		}()
+		if err := sendFrame(c, websocket.TextMessage, `{"action":"lock","resources":`); err != nil {
 			t.Fatal(err)
 		}
-		if flusher, ok := w.(interface{ Flush() error }); ok {
-			_ = flusher.Flush()
+		synctest.Wait() // the first part is read
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			f.server.Stop()
+		}()
+		synctest.Wait() // the connection has ended, and waits for the client's close frame
+		if err := sendFrame(c, final|continuation, `[{"type":"w","path":["a"]}]}`); err != nil {
+			t.Fatal(err)
 		}
-		if i == len(message)/2 {
-			if err := c.ws.WriteControl(websocket.PingMessage, []byte("between"), time.Now().Add(time.Second)); err != nil {
-				t.Fatal(err)
-			}
+		<-stopped
+		<-read
+		if claims, err := f.claims.ListClaims(t.Context(), "", 1); err != nil || len(claims) != 0 {
+			t.Errorf("the claims are %+v, %v, want none", claims, err)
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 func TestConnection_TakesTheLargestClaim(t *testing.T) {
@@ -246,22 +267,25 @@ func openDeaf(f *front) net.Conn {
 }
 
 func TestConnection_BoundsFramesPerSecond(t *testing.T) {
-	floods := map[string]func(c *client) error{
-		"pings": func(c *client) error {
-			return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
-		},
-		"pongs": func(c *client) error {
-			return c.ws.WriteControl(websocket.PongMessage, nil, time.Now().Add(time.Second))
-		},
-	}
-	for name, send := range floods {
-		t.Run(name, func(t *testing.T) {
+	for _, flood := range []struct {
+		name    string
+		kind    byte
+		payload string
+		begins  bool // a message
+	}{
+		{name: "pings", kind: final | websocket.PingMessage},
+		{name: "pongs", kind: final | websocket.PongMessage},
+		{name: "parts of a message", kind: continuation, payload: " ", begins: true},
+		{name: "empty parts of a message", kind: continuation, begins: true},
+	} {
+		t.Run(flood.name, func(t *testing.T) {
 			inBubble(t, func(f *front) {
 				flooder, other := f.connect(""), f.connect("")
+				if flood.begins {
+					flooder.sendFrame(websocket.TextMessage, "{")
+				}
 				for range 2 * frameBurst {
-					if send(flooder) != nil {
-						break
-					}
+					_ = sendFrame(flooder.ws.NetConn(), flood.kind, flood.payload) // the server closes
 				}
 				flooder.wantsError("too many frames", closeProtocol)
 				other.lock("w a")

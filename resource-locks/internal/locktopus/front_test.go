@@ -53,7 +53,10 @@ func inBubble(t *testing.T, test func(f *front)) {
 }
 
 func newFront(t *testing.T, store *enginetest.Store) *front {
-	f := &front{t: t, store: &breakingStore{Store: store}, pipes: newPipeListener(), log: &lockedBuffer{}, registry: prometheus.NewRegistry()}
+	f := &front{
+		t: t, store: &breakingStore{Store: store}, pipes: newPipeListener(),
+		log: &lockedBuffer{}, registry: prometheus.NewRegistry(),
+	}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	f.engineLog = &breakingLog{Handler: log.Handler()}
 	f.claims = engine.NewClaims(f.store, observer{}, slog.New(f.engineLog))
@@ -196,6 +199,26 @@ func (c *client) send(text string) {
 	c.t.Helper()
 	if err := c.ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
 		c.t.Fatalf("sending %.200s: %v", text, err)
+	}
+}
+
+// The parts of a frame's first byte, beside the kinds of package websocket.
+const (
+	final        = 0x80
+	continuation = 0
+)
+
+// sendFrame sends one frame, with a payload of at most 125 bytes.
+func sendFrame(to net.Conn, first byte, payload string) error {
+	const masked = 0x80 // by zeros
+	_, err := to.Write(append([]byte{first, masked | byte(len(payload)), 0, 0, 0, 0}, payload...))
+	return err
+}
+
+func (c *client) sendFrame(first byte, payload string) {
+	c.t.Helper()
+	if err := sendFrame(c.ws.NetConn(), first, payload); err != nil {
+		c.t.Fatal(err)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"golang.org/x/time/rate"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
@@ -125,14 +124,14 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, namespace strin
 		s.refuse(ctx, w, err)
 		return nil, false
 	}
-	ws, err := s.upgrader.Upgrade(w, r, nil)
+	ws, err := s.upgrader.Upgrade(countingWriter{w}, r, nil)
 	if err != nil {
 		s.log.DebugContext(ctx, "a web socket was refused", "err", err)
 		return nil, false
 	}
 	return &connection{
 		ws: ws, claims: s.claims, namespace: namespace, owner: r.RemoteAddr, panics: s.panics, log: s.log,
-		frames: rate.NewLimiter(frameRate, frameBurst), session: newSession(),
+		session: newSession(),
 	}, true
 }
 
