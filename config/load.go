@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,10 +48,16 @@ func parseValues(cfg any, values map[string]string) []error {
 	}
 	settings := settingsOf(reflect.TypeOf(cfg))
 	for i, err := range list {
-		if pe, ok := errors.AsType[env.ParseError](err); ok {
-			s := settings[pe.Name]
-			list[i] = OutOfRange(s.variable, fmt.Sprintf("%q", values[s.variable]), s.kind)
-			delete(values, s.variable)
+		pe, ok := errors.AsType[env.ParseError](err)
+		if !ok {
+			continue
+		}
+		for _, s := range settings {
+			if s.field == pe.Name && values[s.variable] != "" {
+				list[i] = OutOfRange(s.variable, fmt.Sprintf("%q", values[s.variable]), s.kind)
+				delete(values, s.variable)
+				break
+			}
 		}
 	}
 	return list
@@ -60,26 +65,27 @@ func parseValues(cfg any, values map[string]string) []error {
 
 // setting is a field that is read from the environment.
 type setting struct {
+	field    string // its name, which two structs may share
 	variable string
 	kind     string // the allowed values, in words
 }
 
-// settingsOf returns the settings of t and its nested structs by field name.
-func settingsOf(t reflect.Type) map[string]setting {
+// settingsOf returns the settings of t and its nested structs.
+func settingsOf(t reflect.Type) []setting {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	found := map[string]setting{}
+	var found []setting
 	for _, f := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(f.Tag.Get("env"), ",")
 		switch {
 		case tag != "" && f.Type.Kind() == reflect.Slice:
 			separator := cmp.Or(f.Tag.Get("envSeparator"), ",")
-			found[f.Name] = setting{tag, "values separated by " + separator + ", each " + kindOf(f.Type.Elem())}
+			found = append(found, setting{f.Name, tag, "values separated by " + separator + ", each " + kindOf(f.Type.Elem())})
 		case tag != "":
-			found[f.Name] = setting{tag, kindOf(f.Type)}
-		case f.Type.Kind() == reflect.Struct:
-			maps.Copy(found, settingsOf(f.Type))
+			found = append(found, setting{f.Name, tag, kindOf(f.Type)})
+		case f.Type.Kind() == reflect.Struct && !f.Anonymous: // VisibleFields lists the fields of an embedded one
+			found = append(found, settingsOf(f.Type)...)
 		}
 	}
 	return found
@@ -98,6 +104,16 @@ func kindOf(t reflect.Type) string {
 	return "a value of type " + t.String()
 }
 
+// Variables returns the variables of all settings of cfg, a pointer to a struct, sorted.
+func Variables(cfg any) []string {
+	var names []string
+	for _, s := range settingsOf(reflect.TypeOf(cfg)) {
+		names = append(names, s.variable)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Misspelling is a variable without a setting, and the setting that it resembles.
 type Misspelling struct{ Variable, Meant string }
 
@@ -107,11 +123,7 @@ var wellKnown = []string{"TENANT"} // make run's
 // FindMisspelt returns the variables of environ that resemble a setting of cfg, a pointer to
 // a struct, and are none. It returns no values, because they may be passwords.
 func FindMisspelt(cfg any, environ []string) []Misspelling {
-	var known []string
-	for _, s := range settingsOf(reflect.TypeOf(cfg)) {
-		known = append(known, s.variable)
-	}
-	slices.Sort(known)
+	known := Variables(cfg)
 	var found []Misspelling
 	for name := range env.ToMap(environ) {
 		if slices.Contains(known, name) || slices.Contains(wellKnown, name) {

@@ -50,6 +50,7 @@ func TestLog_MasksIDsInTexts(t *testing.T) {
 		"a question":                {slog.String("why", "Is it there? No"), "Is it there? No"},
 		"a name":                    {slog.String("why", "Loan policy 4 could not be found"), "Loan policy 4 could not be found"},
 		"the id of a loan":          {slog.String("loan_id", patronID), patronID},
+		"the id of a loan policy":   {slog.String("policy_id", patronID), patronID},
 		"the id of a lock":          {slog.String("lock_id", patronID), patronID},
 		"the id of a check-in":      {slog.String("check_in_id", patronID), patronID},
 		"an item's barcode":         {slog.String("item", patronID), patronID},

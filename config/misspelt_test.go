@@ -16,6 +16,9 @@ type manySettings struct {
 	URL      string   `env:"DATABASE_URL"`
 	Tenants  []string `env:"TENANTS"`
 	TimeZone string   `env:"TZ"`
+	Mutex    struct {
+		Addr string `env:"MUTEX_ADDR"` // a field of HTTP has this name too
+	}
 }
 
 func TestMisspelt(t *testing.T) {
@@ -29,8 +32,12 @@ func TestMisspelt(t *testing.T) {
 			[]string{"CHECKOUTLOCKFEATUREENABLED=true"},
 			[]config.Misspelling{{"CHECKOUTLOCKFEATUREENABLED", "CHECKOUT_LOCK_FEATURE_ENABLED"}},
 		},
-		"another letter":    {[]string{"DATABASE_URI=postgres://u:s3cret@h/x"}, []config.Misspelling{{"DATABASE_URI", "DATABASE_URL"}}},
-		"two letters":       {[]string{"DATABAS_URI=x"}, []config.Misspelling{{"DATABAS_URI", "DATABASE_URL"}}},
+		"another letter": {[]string{"DATABASE_URI=postgres://u:s3cret@h/x"}, []config.Misspelling{{"DATABASE_URI", "DATABASE_URL"}}},
+		"two letters":    {[]string{"DATABAS_URI=x"}, []config.Misspelling{{"DATABAS_URI", "DATABASE_URL"}}},
+		"a field's name that two structs share": {
+			[]string{"HTTPADDR=x", "MUTEXADDR=x"},
+			[]config.Misspelling{{"HTTPADDR", "HTTP_ADDR"}, {"MUTEXADDR", "MUTEX_ADDR"}},
+		},
 		"lower case":        {[]string{"log_level=debug"}, []config.Misspelling{{"log_level", "LOG_LEVEL"}}},
 		"a letter too many": {[]string{"PORTS=1"}, []config.Misspelling{{"PORTS", "PORT"}}},
 		"two of them": {

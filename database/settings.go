@@ -2,7 +2,11 @@ package database
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/config"
 )
@@ -21,16 +25,36 @@ type Settings struct {
 	Wait time.Duration `env:"DATABASE_WAIT" envDefault:"60s"`
 }
 
-// Validate checks that there is a URL, and Open its form. No message repeats the URL,
-// because it holds a password.
+// Validate checks the addresses and the ranges. No message repeats an address, because it
+// holds a password.
 func (s Settings) Validate() error {
-	var empty error
+	var noURL error
 	if s.URL == "" {
-		empty = errors.New("DATABASE_URL is empty, allowed: a PostgreSQL connection URL such as postgres://user:password@host:5432/name")
+		noURL = refuseURL("DATABASE_URL", "is empty")
 	}
-	return errors.Join(empty,
+	return errors.Join(noURL,
+		checkURL("DATABASE_URL", s.URL), checkURL("MIGRATE_DATABASE_URL", s.MigrateURL),
 		config.CheckRange("DATABASE_MAX_CONNS", s.MaxConns, 2, 500),
 		config.CheckRange("DATABASE_WAIT", s.Wait, 0, 10*time.Minute, "0s to 10m"))
+}
+
+// checkURL checks an address that may be empty.
+func checkURL(variable, url string) error {
+	if url == "" {
+		return nil
+	}
+	_, err := pgxpool.ParseConfig(url)
+	if file, ok := errors.AsType[*fs.PathError](err); ok { // such as that of sslrootcert
+		return fmt.Errorf("%s names a file that cannot be read: %w", variable, file)
+	}
+	if err != nil { // its text may hold the password
+		return refuseURL(variable, "cannot be read")
+	}
+	return nil
+}
+
+func refuseURL(variable, why string) error {
+	return fmt.Errorf("%s %s, allowed: a PostgreSQL connection URL such as postgres://user:password@host:5432/name", variable, why)
 }
 
 // Config returns the settings for Open. statement bounds each statement on the server.

@@ -87,15 +87,16 @@ func TestTenant_DownAndUp(t *testing.T) {
 
 func TestStart_NamesEveryBadSetting(t *testing.T) {
 	t.Parallel()
-	store, circ := storage.DefaultConfig(), circulation.DefaultConfig()
+	store, other, circ := storage.DefaultConfig(), storage.DefaultConfig(), circulation.DefaultConfig()
 	tests := map[string]struct {
 		cfg     config.Validator
 		environ []string
 	}{
 		"circulation-storage": {&store, []string{
 			"PORT=70000", "REQUEST_TIMEOUT=1s", "LOG_LEVEL=loud", "DATABASE_URL=", "DATABASE_MAX_CONNS=1", "DATABASE_WAIT=11m",
-			"TENANTS=diku,Robert'); DROP", "LOCK_TTL_MS=10", "LOCK_SWEEP_INTERVAL=often", "HISTORY_RETENTION=59m", "LOAN_HISTORY_RETENTION=23h", "INSTALL_TIMEOUT=2h",
+			"MIGRATE_DATABASE_URL=postgres://u:s3cret@host:port/x", "TENANTS=diku,Robert'); DROP", "LOCK_TTL_MS=10", "LOCK_SWEEP_INTERVAL=often", "HISTORY_RETENTION=59m", "LOAN_HISTORY_RETENTION=23h", "INSTALL_TIMEOUT=2h",
 		}},
+		"circulation-storage, an address without a form": {&other, []string{"PORT=web", "DATABASE_URL=s3cret"}},
 		"circulation": {&circ, []string{
 			"PORT=web", "REQUEST_TIMEOUT=1s", "SHUTDOWN_TIMEOUT=1s", "STORAGE_URL=storage:8081", "INSTANCE_NAME=desk 1", "CHECKOUT_LOCK_FEATURE_ENABLED=maybe",
 			"LOCK_TTL_MS=-1", "RETRY_INTERVAL_MS=500|20000",
@@ -108,9 +109,15 @@ func TestStart_NamesEveryBadSetting(t *testing.T) {
 			if err == nil {
 				t.Fatal("the settings are accepted")
 			}
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the error has a password:\n%v", err)
+			}
 			for _, setting := range tt.environ {
-				if variable, _, _ := strings.Cut(setting, "="); !strings.Contains(err.Error(), variable) {
+				if variable, _, _ := strings.Cut(setting, "="); !strings.Contains(err.Error(), "\n  "+variable+" ") {
 					t.Errorf("%s is not named in:\n%v", setting, err)
+				}
+				if isURL := strings.Contains(setting, "DATABASE_URL="); isURL && !strings.Contains(err.Error(), "such as postgres://") {
+					t.Errorf("%s has no example in:\n%v", setting, err)
 				}
 			}
 		})

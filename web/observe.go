@@ -131,6 +131,7 @@ func (o Options) logRequest(c echo.Context, route string, took time.Duration, er
 	attrs := []slog.Attr{
 		slog.String("method", c.Request().Method), slog.String("route", route),
 		slog.Int("status", status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
+		slog.String("address", c.RealIP()), // of the connection, because a client can send any header
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("code", string(code)))

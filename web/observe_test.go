@@ -109,6 +109,22 @@ func TestRequestLine_HasTheErrorOfAFailureAlone(t *testing.T) {
 	}
 }
 
+// A client can send any header, so no header counts as its address.
+func TestRequestLine_HasTheAddressOfTheConnection(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded"} {
+		var log bytes.Buffer
+		h := service(echoBody, func(o *web.Options) { o.Log = config.Log{Level: "info"}.New(&log, "") })
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/no/such/path", nil)
+		r.RemoteAddr = "[2001:db8::7]:41000"
+		r.Header.Set(header, "203.0.113.9")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if !strings.Contains(log.String(), `"address":"2001:db8::7"`) || strings.Contains(log.String(), "203.0.113.9") {
+			t.Errorf("with %s: logged %s, want the address of the connection", header, log.String())
+		}
+	}
+}
+
 func TestMetrics_CountRequestsByCode(t *testing.T) {
 	t.Parallel()
 	for err, labels := range map[error]string{

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"os/user"
@@ -21,10 +22,11 @@ type Process struct {
 	Stdout, Stderr io.Writer
 }
 
-// StatusError is an error that ends the process with a status other than 1.
+// StatusError is an error that says how the process ends.
 type StatusError struct {
 	Err    error
 	Status int
+	Logged bool // it is in the log already, so Main does not print it
 }
 
 // Error implements error.
@@ -33,8 +35,19 @@ func (e *StatusError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *StatusError) Unwrap() error { return e.Err }
 
+// LogError logs the error that ends a service, so that a reader of the log finds it there,
+// as one more line of JSON. It returns nil for nil.
+func LogError(ctx context.Context, log *slog.Logger, err error) error {
+	if err == nil {
+		return nil
+	}
+	log.ErrorContext(ctx, "the process ends", "err", err)
+	return &StatusError{Err: err, Status: 1, Logged: true}
+}
+
 // Main runs a program until SIGINT or SIGTERM and ends the process with status 1 after an
-// error. A second signal ends the process at once. flag.ErrHelp prints the usage.
+// error, which it prints as text unless it is logged. A second signal ends the process at
+// once. flag.ErrHelp prints the usage.
 func Main(name, usage string, run func(context.Context, Process) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the next signal has Go's default behaviour
@@ -47,8 +60,11 @@ func Main(name, usage string, run func(context.Context, Process) error) {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, name+":", err)
-	if other, ok := errors.AsType[*StatusError](err); ok {
+	other, ok := errors.AsType[*StatusError](err)
+	if !ok || !other.Logged {
+		fmt.Fprintln(os.Stderr, name+":", err)
+	}
+	if ok {
 		os.Exit(other.Status)
 	}
 	os.Exit(1)

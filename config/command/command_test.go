@@ -2,21 +2,37 @@ package command_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
 
+	"checkoutlock/config"
 	"checkoutlock/config/command"
 )
 
 // stopping makes the test binary a program that never ends its stop.
 const stopping = "TEST_STOPS_FOR_EVER"
 
+// failing makes it a program that fails; the value "logged" lets it log its error.
+const failing = "TEST_FAILS"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(failing) != "" {
+		command.Main("failing", "", func(ctx context.Context, p command.Process) error {
+			err := errors.New("no PostgreSQL")
+			if os.Getenv(failing) == "logged" {
+				return command.LogError(ctx, config.Log{}.New(p.Stderr, "failing"), err)
+			}
+			return err
+		})
+	}
 	if os.Getenv(stopping) == "" {
 		os.Exit(m.Run())
 	}
@@ -26,6 +42,22 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(p.Stdout, "stopping")
 		select {}
 	})
+}
+
+func TestMain_ReportsAnErrorOnce(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]string{
+		"printed": `^failing: no PostgreSQL\n$`,
+		"logged":  `^\{"time":"[^"]*","level":"ERROR","msg":"the process ends","service":"failing","err":"no PostgreSQL"\}\n$`,
+	} {
+		var out bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env, cmd.Stderr = append(os.Environ(), failing+"="+how), &out
+		exit := &exec.ExitError{}
+		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !regexp.MustCompile(want).Match(out.Bytes()) {
+			t.Errorf("%s: %v, wrote %q, want status 1 and %s", how, err, &out, want)
+		}
+	}
 }
 
 func TestMain_SecondSignalEndsTheProcess(t *testing.T) {

@@ -31,8 +31,9 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 release a lock; the check-out that held it will be refused
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
-Settings are environment variables: DATABASE_URL (required), MIGRATE_DATABASE_URL, DATABASE_MAX_CONNS,
-DATABASE_WAIT, TENANTS, PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION, LOAN_HISTORY_RETENTION, REQUEST_TIMEOUT, INSTALL_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+Settings are environment variables, described in docs/settings.md: DATABASE_URL (required), MIGRATE_DATABASE_URL,
+DATABASE_MAX_CONNS, DATABASE_WAIT, TENANTS, PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION,
+LOAN_HISTORY_RETENTION, REQUEST_TIMEOUT, INSTALL_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
 `
 
 func main() { command.Main("circulation-storage", usage, run) }
@@ -68,10 +69,10 @@ func serve(ctx context.Context, cfg app.Config, args []string, log *slog.Logger)
 		return fmt.Errorf("serve takes no arguments, but got %q", args)
 	}
 	a, err := app.New(ctx, cfg, log)
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.Run(ctx)
 	}
-	return a.Run(ctx)
+	return command.LogError(ctx, log, err)
 }
 
 func migrate(ctx context.Context, cfg app.Config, args []string, log *slog.Logger) error {

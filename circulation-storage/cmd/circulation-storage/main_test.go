@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/user"
@@ -206,5 +209,20 @@ func TestMigrate_RefusesWordsBesideItsFlags(t *testing.T) {
 		if !isInstalled(schema) || isInstalled(postgres.SchemaName(absent)) {
 			t.Errorf("migrate %q changed a tenant", args)
 		}
+	}
+}
+
+func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	environ := []string{"DATABASE_URL=postgres://u@127.0.0.1:1/x", "DATABASE_WAIT=0", "PORT=0"}
+	err := run(t.Context(), command.Process{Args: nil, Environ: environ, Stdout: io.Discard, Stderr: &log})
+	if logged, ok := errors.AsType[*command.StatusError](err); !ok || !logged.Logged {
+		t.Errorf("got %v, want an error that is in the log", err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	var last struct{ Level, Service, Err string }
+	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" || last.Service != "circulation-storage" || last.Err == "" {
+		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
 	}
 }

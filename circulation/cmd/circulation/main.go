@@ -19,8 +19,10 @@ const usage = `circulation lends a library's items and takes them back.
   circulation [serve]        run the service
   circulation -healthcheck   exit with 0 if the service on this machine is ready
 
-Settings are environment variables: STORAGE_URL, STORAGE_READY_TENANT, CHECKOUT_LOCK_FEATURE_ENABLED, LOCK_TTL_MS, RETRY_INTERVAL_MS,
-INSTANCE_NAME, STAFF_AUTH, STAFF_PASSWORD, MACHINE_PATIENCE, TZ, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+Settings are environment variables, described in docs/settings.md: STORAGE_URL, STORAGE_READY_TENANT,
+CHECKOUT_LOCK_FEATURE_ENABLED, LOCK_TTL_MS, RETRY_INTERVAL_MS, CHECKOUT_CONCURRENCY, CHECKOUT_QUEUE_WAIT,
+INSTANCE_NAME, STAFF_AUTH, STAFF_PASSWORD, MACHINE_PATIENCE, TZ, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT,
+DRAIN_DELAY, LOG_LEVEL.
 `
 
 func main() { command.Main("circulation", usage, run) }
@@ -50,8 +52,8 @@ func serve(ctx context.Context, p command.Process) error {
 	log := cfg.Log.New(p.Stderr, "circulation")
 	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	a, err := app.New(ctx, cfg, log)
-	if err != nil {
-		return err
+	if err == nil {
+		err = a.Run(ctx)
 	}
-	return a.Run(ctx)
+	return command.LogError(ctx, log, err)
 }

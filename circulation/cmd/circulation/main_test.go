@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -72,5 +73,20 @@ func TestRun_RequestedStopIsNoError(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("got %v, want an orderly stop", err)
 		}
+	}
+}
+
+func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	environ := []string{"HTTP_ADDR=192.0.2.1", "STAFF_AUTH=gateway"}
+	err := run(t.Context(), command.Process{Args: nil, Environ: environ, Stdout: io.Discard, Stderr: &log})
+	if logged, ok := errors.AsType[*command.StatusError](err); !ok || !logged.Logged {
+		t.Errorf("got %v, want an error that is in the log", err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	var last struct{ Level, Service, Err string }
+	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" || last.Service != "circulation" || last.Err == "" {
+		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
 	}
 }

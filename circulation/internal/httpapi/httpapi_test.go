@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"checkoutlock/circulation/internal/checkin"
 	"checkoutlock/circulation/internal/library"
+	"checkoutlock/config"
 	"checkoutlock/schemas/fault"
 )
 
@@ -177,7 +177,7 @@ func TestRules_AreStoredWithAWarningForEachUncountedLimit(t *testing.T) {
 	line, _, _ := strings.Cut(policies, "\n")
 	text := strings.Replace(goodRules, "m book", "g adults"+line+"\nm book", 1)
 	var logged bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&logged, nil))
+	log := config.Log{}.New(&logged, "")
 	b := &backend{itemLimit: 3, log: log}
 	status, header, _ := b.send(t, "PUT", "/circulation/rules", `{"rulesAsText":`+quoted(text)+`}`)
 	want := func(line int, rule string) string {
@@ -187,8 +187,9 @@ func TestRules_AreStoredWithAWarningForEachUncountedLimit(t *testing.T) {
 		!slices.Equal(got, []string{want(2, "the rule"), want(4, "the fallback")}) {
 		t.Errorf("got %d with %q, stored %q", status, got, b.rules)
 	}
-	if line := logged.String(); strings.Count(line, "level=WARN") != 1 || !strings.Contains(line, "rules=2") || !strings.Contains(line, "line 2: ") {
-		t.Errorf("logged %s, want one warning", line)
+	if line := logged.String(); strings.Count(line, `"level":"WARN"`) != 1 || !strings.Contains(line, `"rules":2`) || !strings.Contains(line, "line 2: ") ||
+		!strings.Contains(line, `"policy_id":"`+policyID+`"`) {
+		t.Errorf("logged %s, want one warning with the policy", line)
 	}
 
 	logged.Reset()

@@ -86,7 +86,7 @@ func (h rulesHandlers) warn(c echo.Context, uncounted []policy.UncountedLimit) {
 	}
 	if len(uncounted) > 0 {
 		h.log.WarnContext(c.Request().Context(), "circulation rules stored; item limits in them count nothing",
-			"rules", len(uncounted), "first", uncounted[0].String())
+			"rules", len(uncounted), "first", uncounted[0].String(), "policy_id", uncounted[0].Policy.ID)
 	}
 }
 

@@ -32,12 +32,12 @@ func serveLocket(ctx context.Context, p command.Process, args []string) error {
 	}
 	a, err := app.New(ctx, cfg, log)
 	if err != nil {
-		return err
+		return command.LogError(ctx, log, err)
 	}
 	if _, err := fmt.Fprintln(p.Stdout, "locket.started"); err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
-	return a.Run(ctx)
+	return command.LogError(ctx, log, a.Run(ctx))
 }
 
 func readOriginal(path string) (locket.OriginalConfig, error) {

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,5 +107,20 @@ func TestRun_ReplacesThePublishedLocket(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestServe_LogsTheErrorThatEndsIt(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	environ := []string{"DATABASE_URL=postgres://u@127.0.0.1:1/x", "DATABASE_WAIT=0", "PORT=0", "STAFF_AUTH=none"}
+	err := run(t.Context(), command.Process{Args: nil, Environ: environ, Stdout: io.Discard, Stderr: &log})
+	if logged, ok := errors.AsType[*command.StatusError](err); !ok || !logged.Logged {
+		t.Errorf("got %v, want an error that is in the log", err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	var last struct{ Level, Service, Err string }
+	if e := json.Unmarshal([]byte(lines[len(lines)-1]), &last); e != nil || last.Level != "ERROR" || last.Service != "resource-locks" || last.Err == "" {
+		t.Errorf("the log ends with %q, want an ERROR with the cause", lines[len(lines)-1])
 	}
 }
