@@ -101,7 +101,7 @@ func sendBadMessages(t *testing.T, at addresses) {
 		{"an unknown type", `{"action": "lock", "resources": [{"type": "x", "path": ["k"]}]}`},
 		{"no text in a path", `{"action": "lock", "resources": [{"type": "write", "path": [null]}]}`},
 		{"a NUL in a path", `{"action": "lock", "resources": [{"type": "write", "path": ["` + nul + `"]}]}`},
-		{"a long path", lockMessage(strings.Repeat("x", 3000))},
+		{"a long path", lockMessage(strings.Repeat("x", 5000))},
 		{"too many resources", `{"action": "lock", "resources": [` + strings.Repeat(`{"type": "read"},`, 1000) + `{"type": "read"}]}`},
 		{"a message that is too large", lockMessage(strings.Repeat("x", 300<<10))},
 	} {

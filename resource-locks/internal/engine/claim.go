@@ -14,8 +14,9 @@ import (
 // Limits of a claim.
 const (
 	MaxResources = 1000  // of one claim
-	MaxPathBytes = 2000  // of one path, with its separators
-	MaxKeyBytes  = 2600  // of the namespace and one path; an index holds both
+	MaxSegments  = 64    // of one path
+	MaxPathBytes = 4096  // of one path, with its separators
+	MaxPrefixes  = 4096  // of all paths; see CountPrefixes
 	MaxClaimSize = 65536 // bytes of all paths
 )
 
@@ -83,9 +84,10 @@ type ClaimState struct {
 // judges leases and ends. Faults are those of LockStore; a grant is durable before it is
 // answered. enginetest.RunClaimStore is this contract as tests.
 //
-// Three methods return the claims that they granted, of all instances, because the ones
+// Four methods return the claims that they granted, of all instances, because the ones
 // before are gone. The caller wakes those that are its own. The grants of other
-// instances are new grants of theirs.
+// instances are new grants of theirs. A call may grant only some of those that wait no
+// longer, because none takes long. Calls of Settle, by any instance, grant the others.
 type ClaimStore interface {
 	// StartLease begins the lease of a new instance.
 	StartLease(ctx context.Context, instance uuid.UUID, length time.Duration) error
@@ -116,8 +118,10 @@ type ClaimStore interface {
 	// nothing. An unknown one is no error.
 	Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) (granted []uuid.UUID, err error)
 
-	// Settle deletes the claims of all namespaces that have ended, and returns them
-	// with their former owners. It costs little when none has ended.
+	// Settle deletes claims that have ended, of all namespaces, and returns them with their
+	// former owners. It grants what earlier calls have left, and may leave work to the next
+	// call again. It costs little when there is nothing to do. After an error it returns what
+	// it did.
 	Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []ClaimInfo, err error)
 
 	// ForceWithdraw is Withdraw by staff. It keeps the note in the same transaction, in
@@ -164,6 +168,16 @@ func FormatResources(resources []Resource) string {
 	return text.String()
 }
 
+// CountPrefixes returns how many paths the paths begin with, each with itself and the root: a
+// path of three segments counts 4. A store looks at each of them to find conflicts.
+func CountPrefixes(resources []Resource) int {
+	n := 0
+	for _, r := range resources {
+		n += len(r.Path) + 1
+	}
+	return n
+}
+
 // checkClaim refuses what no store keeps. Fault: Invalid.
 func checkClaim(c Claim) error {
 	if err := checkText("the namespace", c.Namespace, MaxNamespace); err != nil {
@@ -172,8 +186,14 @@ func checkClaim(c Claim) error {
 	if len(c.Resources) == 0 || len(c.Resources) > MaxResources {
 		return fault.New(fault.Invalid, "a claim has %d resources, allowed: 1 to %d", len(c.Resources), MaxResources)
 	}
-	size, longest := 0, min(MaxPathBytes, MaxKeyBytes-len(c.Namespace))
+	if n := CountPrefixes(c.Resources); n > MaxPrefixes {
+		return fault.New(fault.Invalid, "the paths of a claim begin with %d paths in all, allowed: %d", n, MaxPrefixes)
+	}
+	size := 0
 	for i, r := range c.Resources {
+		if len(r.Path) > MaxSegments {
+			return fault.New(fault.Invalid, "the path of resource %d has %d segments, allowed: %d", i, len(r.Path), MaxSegments)
+		}
 		length := 0
 		for _, segment := range r.Path {
 			if err := checkText(fmt.Sprintf("a segment of resource %d", i), segment, MaxPathBytes); err != nil {
@@ -181,8 +201,8 @@ func checkClaim(c Claim) error {
 			}
 			length += len(segment) + 1
 		}
-		if length > longest {
-			return fault.New(fault.Invalid, "the path of resource %d has %d bytes with its separators, allowed: %d", i, length, longest)
+		if length > MaxPathBytes {
+			return fault.New(fault.Invalid, "the path of resource %d has %d bytes with its separators, allowed: %d", i, length, MaxPathBytes)
 		}
 		size += length
 	}

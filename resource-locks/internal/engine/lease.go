@@ -62,6 +62,7 @@ func (c *Claims) RunPolls(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	round := newComparison()
+	settled := false // in the last round, so that there may be more
 	for {
 		begins := round.begin(c.lease())
 		if begins {
@@ -70,9 +71,12 @@ func (c *Claims) RunPolls(ctx context.Context) {
 		if !round.complete {
 			c.tryCall(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, round) })
 		}
-		if begins || c.hasWaiting() {
-			c.tryCall(ctx, callTimeout, "settling claims", c.settle)
+		if begins || settled || c.hasWaiting() {
 			c.tryCall(ctx, callTimeout, "reading new grants", c.readGrants)
+			c.tryCall(ctx, callTimeout, "settling claims", func(ctx context.Context) (err error) {
+				settled, err = c.settle(ctx)
+				return err
+			})
 		}
 		select {
 		case <-ctx.Done():
@@ -156,8 +160,8 @@ func (c *Claims) sendEnds(ctx context.Context) error {
 	return nil
 }
 
-// settle ends the claims whose time is over.
-func (c *Claims) settle(ctx context.Context) error {
+// settle ends claims whose time is over, and reports whether it changed anything.
+func (c *Claims) settle(ctx context.Context) (settled bool, err error) {
 	granted, ended, err := c.Settle(ctx, c.lease())
 	for _, info := range ended {
 		c.observer.Observe(Event{
@@ -165,7 +169,7 @@ func (c *Claims) settle(ctx context.Context) error {
 		})
 	}
 	c.wake(granted)
-	return err
+	return len(granted)+len(ended) > 0, err
 }
 
 func (c *Claims) readGrants(ctx context.Context) error {

@@ -81,7 +81,17 @@ func TestConnection_AnswersMistakes(t *testing.T) {
 			frame: `{"action":"lock","resources":[` + strings.Repeat(`{"type":"r"},`, engine.MaxResources) + `{"type":"r"}]}`, want: "allowed: 1000",
 		},
 		"too long a path": {
-			frame: `{"action":"lock","resources":[{"type":"w","path":["` + strings.Repeat("p", engine.MaxPathBytes) + `"]}]}`, want: "allowed: 2000",
+			frame: `{"action":"lock","resources":[{"type":"w","path":["` + strings.Repeat("p", engine.MaxPathBytes) + `"]}]}`,
+			want:  "allowed: 4096",
+		},
+		"too deep a path": {
+			frame: `{"action":"lock","resources":[{"type":"w","path":["p"` + strings.Repeat(`,"p"`, engine.MaxSegments) + `]}]}`,
+			want:  "has 65 segments, allowed: 64",
+		},
+		"too many paths to begin with": {
+			frame: `{"action":"lock","resources":[` +
+				strings.Repeat(`{"type":"r","path":[""`+strings.Repeat(`,"p"`, 62)+`]},`, 64) + `{"type":"r"}]}`,
+			want: "begin with 4097 paths in all, allowed: 4096",
 		},
 		"too large a message": {frame: `{"action":"` + strings.Repeat("x", maxMessage) + `"}`, want: "more than 262144 bytes"},
 		"a mistake in enqueued": {
@@ -185,7 +195,8 @@ func TestConnection_TakesTheLargestClaim(t *testing.T) {
 		other.wants("2", "lock", "enqueued")
 		other.release()
 		other.wants("2", "release", "ready")
-		deep := "w " + strings.Repeat("d/", 300) + "d"
+		segment := strings.Repeat("d", engine.MaxPathBytes/engine.MaxSegments-1) // and a separator
+		deep := "w " + strings.Repeat(segment+"/", engine.MaxSegments-1) + segment
 		other.lock(deep)
 		other.wants("3", "lock", "acquired")
 	})

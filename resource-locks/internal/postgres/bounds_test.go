@@ -99,7 +99,7 @@ func TestSchema_EmptyTablesKeepIndexPlans(t *testing.T) {
 	for table, condition := range map[string]string{
 		"lock":           `namespace = 'ns' AND name = 'd'`,
 		"claim":          `id = '9ad09b01-7429-455f-9f64-e3897027db61'`,
-		"claim_resource": `namespace = 'ns' AND path = '\x6100' AND write AND number < 7`,
+		"claim_resource": `namespace = 'ns' AND key = '\x6100' AND write AND number < 7`,
 	} {
 		if _, err := pool.Exec(t.Context(), `VACUUM ANALYZE `+s.Name+`.`+table); err != nil {
 			t.Fatal(err)
@@ -108,6 +108,54 @@ func TestSchema_EmptyTablesKeepIndexPlans(t *testing.T) {
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if plan := strings.Join(lines, "\n"); err != nil || strings.Contains(plan, "Seq Scan") {
 			t.Errorf("%s: %v, %s", table, err, plan)
+		}
+	}
+}
+
+// TestClaimStore_EmptyTablesKeepIndexPlans reads the plans that connections keep.
+func TestClaimStore_EmptyTablesKeepIndexPlans(t *testing.T) {
+	t.Parallel()
+	s := pgtest.New(t)
+	db := s.Open("")
+	tx, err := db.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	for _, table := range []string{"claim", "claim_resource"} {
+		if _, err := tx.Exec(t.Context(), `ANALYZE `+s.Name+`.`+table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tx.Exec(t.Context(), postgres.LockNamespace, "ns", true, "2000"); err != nil {
+		t.Fatal(err)
+	}
+	conditions := map[string]string{ // of each index, in the line below it
+		"claim_pkey ": "id = ", "claim_waits_for_idx": "waits_for = ",
+		"claim_resource_pkey": "number = ", "claim_resource_key_idx": "key ",
+	}
+	for statement, parameters := range postgres.NewClaimStore(db).Statements() {
+		if _, err := tx.Exec(t.Context(), `PREPARE planned AS `+statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+		explain := `EXPLAIN EXECUTE planned(NULL` + strings.Repeat(`, NULL`, parameters-1) + `)`
+		rows, _ := tx.Query(t.Context(), explain, pgx.QueryExecModeSimpleProtocol)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range lines {
+			if strings.Contains(line, "Seq Scan") || strings.Contains(line, "JIT") {
+				t.Errorf("%s\n%s", strings.TrimSpace(line), statement)
+			}
+			for index, condition := range conditions {
+				if strings.Contains(line, " using "+index) && !strings.Contains(lines[i+1], condition) {
+					t.Errorf("%s has no condition on %q\n%s", strings.TrimSpace(line), condition, statement)
+				}
+			}
+		}
+		if _, err := tx.Exec(t.Context(), `DEALLOCATE planned`); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -183,11 +231,14 @@ func TestClaimStore_KeepsTheLongestPath(t *testing.T) {
 		}
 		return string(text)
 	}
+	deep := make([]string, engine.MaxSegments)
+	for i := range deep {
+		deep[i] = longText(engine.MaxPathBytes/engine.MaxSegments-1, '0', 'z')
+	}
+	wide := longText(engine.MaxNamespace, '𐀀', '𝄞')
 	for _, q := range []engine.Claim{
 		{Namespace: "ns", Resources: []engine.Resource{{Path: []string{longText(engine.MaxPathBytes-1, '0', 'z')}}}},
-		{Namespace: longText(engine.MaxNamespace, '𐀀', '𝄞'), Resources: []engine.Resource{{
-			Path: []string{longText(engine.MaxKeyBytes-4*engine.MaxNamespace-1, '0', 'z')},
-		}}},
+		{Namespace: wide, Resources: []engine.Resource{{Path: deep}}},
 	} {
 		q.ID, q.Instance = uuid.New(), instance
 		if place, err := store.Enqueue(t.Context(), q); err != nil || !place.Held {

@@ -13,35 +13,6 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// encodeResources returns paths and modes, each pair once. A path is its segments, each
-// with a zero byte behind it. No segment has one.
-func encodeResources(resources []engine.Resource) (paths [][]byte, writes []bool) {
-	seen := map[string]bool{}
-	for _, r := range resources {
-		path := []byte{} // not nil, which is NULL
-		for _, segment := range r.Path {
-			path = append(append(path, segment...), 0)
-		}
-		key := string(path) + map[bool]string{false: "r", true: "w"}[r.Write]
-		if !seen[key] {
-			seen[key] = true
-			paths, writes = append(paths, path), append(writes, r.Write)
-		}
-	}
-	return paths, writes
-}
-
-func decodeResources(paths [][]byte, writes []bool) []engine.Resource {
-	resources := make([]engine.Resource, len(paths))
-	for i, path := range paths {
-		resources[i].Write = writes[i]
-		if text, ok := strings.CutSuffix(string(path), "\x00"); ok {
-			resources[i].Path = strings.Split(text, "\x00")
-		}
-	}
-	return resources
-}
-
 // A lease need not survive a crash: it only ends earlier then.
 const (
 	startLeaseSQL = `
@@ -184,7 +155,7 @@ const listClaimsSQL = `
 SELECT c.id, c.namespace, c.instance, c.abandon, c.owner, c.number, c.queued_at, c.held_at, c.ends_at, coalesce(c.waits_for, 0),
        ARRAY(SELECT r.path FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position),
        ARRAY(SELECT r.write FROM {schema}.claim_resource r WHERE r.namespace = c.namespace AND r.number = c.number ORDER BY r.position)
-  FROM {schema}.claim c WHERE $1::text IN ('', c.namespace) ORDER BY c.namespace, c.number LIMIT $2::bigint`
+  FROM {schema}.claim c WHERE $1::text IN ('', c.namespace) AND c.number > 0 ORDER BY c.namespace, c.number LIMIT $2::bigint`
 
 // ListClaims implements engine.ClaimStore.
 func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int) ([]engine.ClaimInfo, error) {

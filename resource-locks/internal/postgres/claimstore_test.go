@@ -29,6 +29,16 @@ func TestClaimStore(t *testing.T) {
 	}
 }
 
+// TestClaimStore_InSteps runs the contract with transactions that move one claim each.
+func TestClaimStore_InSteps(t *testing.T) {
+	t.Parallel()
+	enginetest.RunClaimStore(t, func(t *testing.T) (engine.ClaimStore, engine.LockStore, func(time.Duration)) {
+		s := pgtest.New(t)
+		db := s.Open("")
+		return postgres.NewClaimStoreInSteps(db), postgres.NewLockStore(db), func(d time.Duration) { s.Advance(db, d) }
+	})
+}
+
 // recordCommits notes for each changed claim, when its transaction commits, whether the
 // commit waits for the disk.
 const recordCommits = `

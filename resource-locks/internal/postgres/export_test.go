@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/database"
@@ -57,3 +58,74 @@ func (db *DB) HoldConnection(t *testing.T) (release func()) {
 
 // CallersAreBusy reports whether a caller that holds no lock has to wait for a connection.
 func (s *LockStore) CallersAreBusy() bool { return s.db.callers.areBusy() }
+
+// NewClaimStoreInSteps is NewClaimStore, where one transaction removes and places one claim.
+// The rest of each call is done in further transactions before it returns.
+func NewClaimStoreInSteps(db *DB) engine.ClaimStore { return &claimSteps{newClaimStore(db, 1)} }
+
+// claimSteps completes each call of a ClaimStore.
+type claimSteps struct{ *ClaimStore }
+
+// complete places what a call in the namespace has left. It adds to what the call granted.
+func (s *claimSteps) complete(
+	ctx context.Context, caller uuid.UUID, namespace string, granted []uuid.UUID, err error,
+) ([]uuid.UUID, error) {
+	for err == nil {
+		var due map[string]*dueWork
+		if due, err = s.listDue(ctx); err != nil || due[namespace] == nil || !due[namespace].left {
+			break
+		}
+		var m moved
+		m, err = s.settleNamespace(ctx, caller, namespace, &dueWork{left: true})
+		granted = append(granted, m.granted...)
+	}
+	return granted, err
+}
+
+func (s *claimSteps) Withdraw(
+	ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID,
+) ([]uuid.UUID, error) {
+	granted, err := s.ClaimStore.Withdraw(ctx, caller, namespace, id)
+	return s.complete(ctx, caller, namespace, granted, err)
+}
+
+func (s *claimSteps) Disconnect(
+	ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID,
+) ([]uuid.UUID, error) {
+	granted, err := s.ClaimStore.Disconnect(ctx, caller, namespace, id)
+	return s.complete(ctx, caller, namespace, granted, err)
+}
+
+func (s *claimSteps) ForceWithdraw(
+	ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID, n engine.Note,
+) ([]uuid.UUID, error) {
+	granted, err := s.ClaimStore.ForceWithdraw(ctx, caller, namespace, id, n)
+	return s.complete(ctx, caller, namespace, granted, err)
+}
+
+// Settle settles until nothing is due.
+func (s *claimSteps) Settle(
+	ctx context.Context, caller uuid.UUID,
+) (granted []uuid.UUID, ended []engine.ClaimInfo, err error) {
+	for {
+		due, err := s.listDue(ctx)
+		if err != nil || len(due) == 0 {
+			return granted, ended, err
+		}
+		g, e, err := s.ClaimStore.Settle(ctx, caller)
+		granted, ended = append(granted, g...), append(ended, e...)
+		if err != nil {
+			return granted, ended, err
+		}
+	}
+}
+
+// Statements returns the statements that look for conflicts, with a number of parameters.
+func (s *ClaimStore) Statements() map[string]int {
+	return map[string]int{
+		s.store: 10, s.remove: 3, s.removeWaiting: 3, s.removeEnded: 3, s.removeForced: 6, s.placeLeft: 2,
+	}
+}
+
+// LockNamespace is the first statement of their batches.
+const LockNamespace = lockNamespaceSQL

@@ -295,9 +295,11 @@ func testLargeClaims(c *claimTest) {
 	reader := c.enqueue("r wide/498/x", false)
 
 	deep := c.claim("w")
-	deep.Resources[0].Path = slices.Repeat([]string{"x"}, engine.MaxPathBytes/2)
+	deep.Resources[0].Path = slices.Repeat([]string{strings.Repeat("x", engine.MaxPathBytes/engine.MaxSegments-1)}, engine.MaxSegments)
 	c.enqueueClaim(deep, true)
-	above := c.enqueue("r x/x/x", false)
+	above := c.claim("r")
+	above.Resources[0].Path = deep.Resources[0].Path[:3]
+	c.enqueueClaim(above, false)
 	c.withdraw(wide, reader)
 	c.withdraw(deep, above)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,4 +87,9 @@ func (s *Schema) Advance(db *postgres.DB, d time.Duration) {
 			s.tb.Error(err)
 		}
 	}
+}
+
+// NameTables puts the name of the schema into a statement.
+func (s *Schema) NameTables(statement string) string {
+	return strings.ReplaceAll(statement, "{schema}", s.Name)
 }

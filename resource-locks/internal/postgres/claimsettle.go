@@ -1,0 +1,158 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/resource-locks/internal/engine"
+)
+
+const (
+	// endLeasesSQL waits for a KeepLease that is under way, and judges the lease anew then.
+	endLeasesSQL = `
+UPDATE {schema}.instance i SET ended_at = i.lease_until WHERE i.ended_at IS NULL AND i.lease_until <= clock_timestamp()`
+
+	// findDueSQL lists the claims that have ended, and a row without one for each namespace
+	// whose claims are to be placed. The latest come first: an ended claim that waits goes
+	// before the one that it waits for, and is never granted.
+	findDueSQL = `
+SELECT c.namespace, c.id, c.number, c.prefixes FROM {schema}.claim c WHERE c.ends_at <= clock_timestamp()
+UNION ALL
+SELECT c.namespace, c.id, c.number, c.prefixes FROM {schema}.instance i JOIN {schema}.claim c ON c.instance = i.id WHERE ` + leaseOver + `
+UNION ALL
+SELECT DISTINCT r.namespace, NULL::uuid, 0, 0 FROM {schema}.removed_claim r
+ ORDER BY number DESC`
+)
+
+const (
+	// settleWait is how long Settle waits for a namespace, and for a connection.
+	settleWait = 300 * time.Millisecond
+	// settleRetry is how long Settle leaves out a namespace that it could not settle.
+	settleRetry = time.Second
+)
+
+// dueWork is what one transaction does for a namespace.
+type dueWork struct {
+	ended    []uuid.UUID
+	prefixes int  // of the ended claims
+	more     bool // further claims have ended
+	left     bool // claims are to be placed
+}
+
+// add adds an ended claim if it fits.
+func (w *dueWork) add(id uuid.UUID, prefixes, atOnce int) {
+	if len(w.ended) > 0 && (len(w.ended) == atOnce || w.prefixes+prefixes > engine.MaxPrefixes) {
+		w.more = true
+	}
+	if !w.more {
+		w.ended, w.prefixes = append(w.ended, id), w.prefixes+prefixes
+	}
+}
+
+// Settle implements engine.ClaimStore. It is one round trip if there is nothing to do.
+// Otherwise it is one transaction for each namespace. One that fails stops no other.
+func (s *ClaimStore) Settle(ctx context.Context, caller uuid.UUID) (granted []uuid.UUID, ended []engine.ClaimInfo, err error) {
+	due, err := s.listDue(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	for _, namespace := range s.failing.order(due) {
+		if err := ctx.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("settling claims: %w", err))
+			break
+		}
+		m, err := s.settleNamespace(ctx, caller, namespace, due[namespace])
+		s.failing.note(namespace, err)
+		granted, ended, errs = append(granted, m.granted...), append(ended, m.removed...), append(errs, err)
+	}
+	return granted, ended, errors.Join(errs...)
+}
+
+// settleNamespace removes ended claims. It places claims after the last ended one is gone.
+func (s *ClaimStore) settleNamespace(ctx context.Context, caller uuid.UUID, namespace string, due *dueWork) (moved, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	defer cancel()
+	var removed, placed moved
+	b := s.newBatch(namespace, false, settleWait)
+	if len(due.ended) > 0 {
+		b.moveClaims(&removed, s.removeEnded, namespace, caller, joinIDs(due.ended))
+	}
+	if due.left && !due.more {
+		b.moveClaims(&placed, s.placeLeft, namespace, caller)
+	}
+	if err := b.send(ctx, fmt.Sprintf("settling the claims of %q", namespace)); err != nil {
+		return moved{}, err
+	}
+	removed.granted = append(removed.granted, placed.granted...)
+	return removed, nil
+}
+
+// listDue ends leases whose time is over, and returns what is to be done, by namespace.
+func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
+	var due map[string]*dueWork
+	var batch pgx.Batch
+	batch.Queue(lazyBounds)
+	batch.Queue(s.endLeases)
+	batch.Queue(s.findDue).Query(func(rows pgx.Rows) error {
+		due = map[string]*dueWork{}
+		var namespace string
+		var id uuid.NullUUID
+		var prefixes int
+		_, err := pgx.ForEachRow(rows, []any{&namespace, &id, nil, &prefixes}, func() error {
+			if due[namespace] == nil {
+				due[namespace] = &dueWork{}
+			}
+			if id.Valid {
+				due[namespace].add(id.UUID, prefixes, s.atOnce)
+			} else {
+				due[namespace].left = true
+			}
+			return nil
+		})
+		return err
+	})
+	err := s.db.write(ctx, s.db.callers, "looking for ended claims", func(ctx context.Context, conn *pgxpool.Conn) error {
+		return conn.SendBatch(ctx, &batch).Close()
+	})
+	return due, err
+}
+
+// failingLast remembers which namespaces could not be settled. Its zero value knows none.
+type failingLast struct {
+	mu     sync.Mutex
+	failed map[string]time.Time
+}
+
+// order returns the namespaces, those that failed last, and leaves out those that failed
+// just now: each costs settleWait. It forgets those without work.
+func (f *failingLast) order(due map[string]*dueWork) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.failed, func(namespace string, _ time.Time) bool { return due[namespace] == nil })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(due)), func(n string) bool { return time.Since(f.failed[n]) < settleRetry })
+	slices.SortFunc(names, func(a, b string) int { return f.failed[a].Compare(f.failed[b]) })
+	return names
+}
+
+func (f *failingLast) note(namespace string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.failed, namespace)
+		return
+	}
+	if f.failed == nil {
+		f.failed = map[string]time.Time{}
+	}
+	f.failed[namespace] = time.Now()
+}

@@ -1,0 +1,248 @@
+package postgres_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/postgres"
+	"checkoutlock/resource-locks/internal/postgres/pgtest"
+)
+
+// line is a held claim of a schema, and many that wait for it.
+type line struct {
+	*postgres.ClaimStore
+	schema *pgtest.Schema
+	db     *postgres.DB
+	held   engine.Claim
+	waits  int
+}
+
+// lineStep is how many claims newLine stores at once.
+const lineStep = 500
+
+// newLine stores a writer of /branch and n readers of /branch and a shelf.
+func newLine(t *testing.T, n int) *line {
+	t.Helper()
+	s := pgtest.New(t)
+	db := s.Open("")
+	l := &line{ClaimStore: postgres.NewClaimStore(db), schema: s, db: db, waits: n}
+	l.held = engine.Claim{
+		ID: uuid.New(), Instance: uuid.New(), Namespace: "ns", Owner: "writer",
+		Resources: []engine.Resource{{Path: []string{"branch"}, Write: true}},
+	}
+	if err := l.StartLease(t.Context(), l.held.Instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Enqueue(t.Context(), l.held); err != nil {
+		t.Fatal(err)
+	}
+	for first := 2; first < 2+n; first += lineStep {
+		for _, statement := range []string{
+			// As older builds do, it stores no key.
+			`INSERT INTO {schema}.claim_resource (number, position, write, namespace, path, cuts)
+			 SELECT n, p.position, false, 'ns', 'branch'::bytea || '\x00' || p.below, p.cuts || (7 + length(p.below))::smallint
+			   FROM generate_series($1::int, $2::int) n CROSS JOIN LATERAL (
+			        VALUES (0, ''::bytea, '{0}'::smallint[]),
+			               (1, ('shelf-' || n)::bytea || '\x00', '{0,7}')) p(position, below, cuts)`,
+			`INSERT INTO {schema}.claim
+			        (id, instance, number, waits_for, abandon, resources, prefixes, namespace, owner)
+			 SELECT gen_random_uuid(), w.instance, n, 1, '0', 2, 5, 'ns', 'reader'
+			   FROM {schema}.claim w, generate_series($1::int, $2::int) n WHERE w.namespace = 'ns' AND w.number = 1`,
+		} {
+			last := min(first+lineStep, 2+n) - 1
+			if _, err := db.Pool().Exec(t.Context(), s.NameTables(statement), first, last); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	number := s.NameTables(`UPDATE {schema}.namespace SET last_number = 1 + $1::int`)
+	if _, err := db.Pool().Exec(t.Context(), number, n); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// settleAll settles as another process until nothing more is granted or ended.
+func (l *line) settleAll(t *testing.T) (granted []uuid.UUID, ended []engine.ClaimInfo) {
+	t.Helper()
+	store, caller := postgres.NewClaimStore(l.db), uuid.New()
+	for {
+		g, e, err := store.Settle(t.Context(), caller)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(g)+len(e) == 0 {
+			return granted, ended
+		}
+		granted, ended = append(granted, g...), append(ended, e...)
+	}
+}
+
+// wantHeld checks that all waiting claims are held, and that no note of the removal is left.
+func (l *line) wantHeld(t *testing.T) {
+	t.Helper()
+	stats, err := l.Stats(t.Context(), "ns")
+	if err != nil || stats.Waiting != 0 || stats.Held != l.waits {
+		t.Errorf("got %+v, %v, want all %d held", stats, err, l.waits)
+	}
+	var notes int
+	count := l.schema.NameTables(`SELECT count(*) FROM {schema}.removed_claim`)
+	err = l.db.Pool().QueryRow(t.Context(), count).Scan(&notes)
+	if err != nil || notes != 0 {
+		t.Errorf("%d removed claims are noted, %v, want none", notes, err)
+	}
+}
+
+func TestClaimStore_ReleasesALongLine(t *testing.T) {
+	t.Parallel()
+	const readers = 6000
+	for name, release := range map[string]func(*testing.T, *line) ([]uuid.UUID, error){
+		"by its holder": func(t *testing.T, l *line) ([]uuid.UUID, error) {
+			t.Helper()
+			return l.Withdraw(t.Context(), l.held.Instance, "ns", l.held.ID)
+		},
+		"by the end of its connection": func(t *testing.T, l *line) ([]uuid.UUID, error) {
+			t.Helper()
+			return l.Disconnect(t.Context(), l.held.Instance, "ns", l.held.ID)
+		},
+		"by staff": func(t *testing.T, l *line) ([]uuid.UUID, error) {
+			t.Helper()
+			return l.ForceWithdraw(t.Context(), l.held.Instance, "ns", l.held.ID, engine.Note{By: "eve", Reason: "stuck"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLine(t, readers)
+			granted, err := release(t, l)
+			if err != nil || len(granted) == 0 || len(granted) > 200 {
+				t.Fatalf("granted %d, %v, want some of the first", len(granted), err)
+			}
+			// The process ends here, and another one goes on.
+			later, ended := l.settleAll(t)
+			if len(granted)+len(later) != readers || len(ended) != 0 {
+				t.Errorf("granted %d and %d, ended %d, want %d granted", len(granted), len(later), len(ended), readers)
+			}
+			l.wantHeld(t)
+			fresh, err := l.NewGrants(t.Context(), l.held.Instance)
+			if err != nil || len(fresh) != len(later) {
+				t.Errorf("%d new grants, %v, want the %d by the other process", len(fresh), err, len(later))
+			}
+		})
+	}
+}
+
+// Claims of many deep paths take long to place, so that a transaction places few of them.
+func TestClaimStore_ReleasesDeepClaims(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, 0)
+	deep := engine.Claim{Instance: l.held.Instance, Namespace: "ns", Owner: "reader"}
+	for i := range 32 {
+		path := slices.Repeat([]string{""}, engine.MaxSegments)
+		path[0], path[engine.MaxSegments-1] = "branch", strconv.Itoa(i)
+		deep.Resources = append(deep.Resources, engine.Resource{Path: path})
+	}
+	for range 60 {
+		deep.ID = uuid.New()
+		l.waits++
+		if place, err := l.Enqueue(t.Context(), deep); err != nil || place.Held {
+			t.Fatalf("got %+v, %v, want it to wait", place, err)
+		}
+	}
+	granted, err := l.Withdraw(t.Context(), l.held.Instance, "ns", l.held.ID)
+	if err != nil || len(granted) == 0 || len(granted) > 2 {
+		t.Fatalf("granted %d, %v, want the first", len(granted), err)
+	}
+	later, _ := l.settleAll(t)
+	if len(granted)+len(later) != l.waits {
+		t.Errorf("granted %d and %d, want %d", len(granted), len(later), l.waits)
+	}
+	l.wantHeld(t)
+}
+
+// The claims of a process that has died leave in several transactions. None of those that
+// wait is granted meanwhile, because it would stay for its Abandon.
+func TestClaimStore_EndsManyClaimsOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	const dead = 250
+	l := newLine(t, 0)
+	instance := uuid.New()
+	if err := l.StartLease(t.Context(), instance, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	enqueue := func(instance uuid.UUID, abandon time.Duration) engine.Claim {
+		t.Helper()
+		q := engine.Claim{ID: uuid.New(), Instance: instance, Namespace: "ns", Abandon: abandon}
+		q.Resources = []engine.Resource{{Write: true}}
+		if place, err := l.Enqueue(t.Context(), q); err != nil || place.Held {
+			t.Fatalf("got %+v, %v, want it to wait", place, err)
+		}
+		return q
+	}
+	first := enqueue(instance, 0)
+	for range dead - 1 {
+		enqueue(instance, time.Hour)
+	}
+	last := enqueue(l.held.Instance, time.Hour)
+	granted, err := l.Withdraw(t.Context(), l.held.Instance, "ns", l.held.ID)
+	if err != nil || !slices.Equal(granted, []uuid.UUID{first.ID}) {
+		t.Fatalf("granted %v, %v, want the first", granted, err)
+	}
+	if err := l.EndLease(t.Context(), instance); err != nil {
+		t.Fatal(err)
+	}
+	granted, ended := l.settleAll(t)
+	if !slices.Equal(granted, []uuid.UUID{last.ID}) || len(ended) != dead {
+		t.Errorf("granted %v, ended %d, want the last granted and the %d before it ended", granted, len(ended), dead)
+	}
+}
+
+// A namespace that cannot be settled delays the others, and does not stop them.
+func TestClaimStore_SettlesBesideFrozenNamespaces(t *testing.T) {
+	t.Parallel()
+	const frozen = 8
+	s := pgtest.New(t)
+	db := s.Open("")
+	store, instance := postgres.NewClaimStore(db), uuid.New()
+	if err := store.StartLease(t.Context(), instance, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * frozen {
+		q := engine.Claim{ID: uuid.New(), Instance: instance, Namespace: strconv.Itoa(i)}
+		q.Resources = []engine.Resource{{Write: true}}
+		if _, err := store.Enqueue(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range frozen {
+		freeze(t, db, `SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))`, s.Name+"/"+strconv.Itoa(i))
+	}
+	if err := store.EndLease(t.Context(), instance); err != nil {
+		t.Fatal(err)
+	}
+	ended := map[string]bool{}
+	for range 2 { // frozen ones are last the second time
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, removed, err := store.Settle(ctx, uuid.New())
+		cancel()
+		if err == nil {
+			t.Error("no error, want those of the frozen namespaces")
+		}
+		for _, c := range removed {
+			ended[c.Namespace] = true
+		}
+	}
+	for i := range frozen {
+		if !ended[strconv.Itoa(frozen+i)] {
+			t.Errorf("the claim of namespace %d has not ended", frozen+i)
+		}
+	}
+	if len(ended) != frozen {
+		t.Errorf("claims of %d namespaces have ended, want %d", len(ended), frozen)
+	}
+}
