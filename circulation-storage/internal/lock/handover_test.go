@@ -246,6 +246,46 @@ func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 			})
 		}
 	}
+	t.Run("its wait times out as it gets the lock", func(t *testing.T) {
+		atDesk(t, checkHandOversAtTheTimeout)
+	})
+}
+
+// checkHandOversAtTheTimeout releases the lock at the moment when the first waiter's time is up. The
+// scheduler decides what comes first. A waiter with the lock keeps no place, which would delay the
+// next one.
+func checkHandOversAtTheTimeout(t *testing.T, d *desk) {
+	t.Helper()
+	served := 0
+	for range 200 {
+		user := uuid.New()
+		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: time.Second}
+		waiter := d.startAcquire(d.ctx, req)
+		next := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
+		<-time.After(req.Wait)
+		if err := d.Release(d.ctx, first.l.ID); err != nil {
+			t.Fatal(err)
+		}
+		latest := req.Wait + lock.PlaceKept
+		if got := <-waiter; got.err == nil {
+			served++
+			latest = got.took
+			if err := d.Release(d.ctx, got.l.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := <-next
+		if got.err != nil || got.took > latest {
+			t.Fatalf("the next got %+v, want the lock after %s", got, latest)
+		}
+		if err := d.Release(d.ctx, got.l.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if served == 0 {
+		t.Error("no waiter got the lock when its time was up")
+	}
 }
 
 // A copy of the request that the first in line sent gets the same lock.
