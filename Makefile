@@ -7,7 +7,7 @@ LINT := $(CURDIR)/.tools/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 # Runs a command with TEST_DATABASE_URL set to one PostgreSQL for all packages,
 # which would each start their own otherwise.
-WITH_DB := go run ./integration-tests/cmd/withdb --
+WITH_DB := go run ./integration-tests/cmd/withdb
 
 # No test waits for ever; this is for machines that are slow. go test allows 10 minutes.
 GO_TEST := go test -race -count=1 -timeout 60m
@@ -33,8 +33,8 @@ demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 # The integration tests run services, races and browsers, one package at a time, and
 # four tests at once, as they wait more than they compute; the races run alone.
 test: compiler ## run all tests with the race detector on a real PostgreSQL
-	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) $$(go list work | grep -v '/integration-tests')
-	CGO_ENABLED=1 $(WITH_DB) $(GO_TEST) -p 1 -parallel 4 ./integration-tests/...
+	CGO_ENABLED=1 $(WITH_DB) -isolation serializable -- $(GO_TEST) $$(go list work | grep -v '/integration-tests')
+	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -p 1 -parallel 4 ./integration-tests/...
 
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests

@@ -46,6 +46,7 @@ func openMigrationDriver(ctx context.Context, url, schema string) (*migrationDri
 		cc.LookupFunc = resolver.Default.LookupHost
 	}
 	requirePrimary(url, cc)
+	cc.RuntimeParams[isolationSetting] = readCommitted
 	cc.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	cc.RuntimeParams["statement_timeout"] = "0" // a role's own would end the wait for the lock
 	conn, err := pgx.ConnectConfig(ctx, cc)

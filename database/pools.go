@@ -38,10 +38,30 @@ const idleTimeout = time.Minute
 // statement. The caller cancels it earlier, unless this process is frozen.
 const StatementMargin = time.Second
 
-// sessionDefaults returns PostgreSQL's own bounds for a session, which end one whose
-// client froze or vanished. They are startup parameters. PgBouncer refuses those, so
-// connections through it have none; transactions have bounds of their own.
-func sessionDefaults(statement time.Duration) map[string]string {
+// Statements that wait for each other have to see what the others did, so the sessions do
+// not take another isolation level from the server.
+const (
+	isolationSetting = "default_transaction_isolation"
+	readCommitted    = "read committed"
+)
+
+// sessionParameters returns what a session gets at its start, beside what the URL says. PgBouncer
+// refuses such parameters, so connections through it have none: transactions have bounds of
+// their own, and JudgeMode refuses another isolation level.
+//
+// The bounds are PostgreSQL's own, and end a session whose client froze or vanished. 0 sets
+// none. What the URL says wins over them.
+func sessionParameters(statement time.Duration, url map[string]string) map[string]string {
+	parameters := map[string]string{}
+	if statement > 0 {
+		parameters = sessionBounds(statement + StatementMargin)
+	}
+	maps.Copy(parameters, url)
+	parameters[isolationSetting] = readCommitted
+	return parameters
+}
+
+func sessionBounds(statement time.Duration) map[string]string {
 	return map[string]string{
 		"statement_timeout":                   Milliseconds(statement),
 		"idle_in_transaction_session_timeout": Milliseconds(idleTimeout),
@@ -76,10 +96,8 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *pl
 		cc.DialFunc = (&net.Dialer{Timeout: connectTimeout}).DialContext
 		cc.LookupFunc = resolver.Default.LookupHost
 	}
-	if statement > 0 && !mayBePooled(cc) {
-		defaults := sessionDefaults(statement + StatementMargin)
-		maps.Copy(defaults, cc.RuntimeParams) // what the URL says wins
-		cc.RuntimeParams = defaults
+	if !mayBePooled(cc) {
+		cc.RuntimeParams = sessionParameters(statement, cc.RuntimeParams)
 	}
 	cc.OnNotice = noteUnconfirmed
 	closeFatal := cc.OnPgError

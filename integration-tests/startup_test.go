@@ -158,3 +158,19 @@ func TestStart_ErrorsNameNoSecret(t *testing.T) {
 		})
 	}
 }
+
+func TestStart_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	database := createDatabase(t)
+	execSQL(t, database, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database()); END $$`)
+	cfg := storage.DefaultConfig()
+	cfg.HTTP.Port = 0
+	if err := config.Load(&cfg, []string{"DATABASE_URL=" + startPgBouncer(t, database, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := storage.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "SET default_transaction_isolation = 'read committed'") {
+		t.Errorf("got %v, want what to set", err)
+	}
+}

@@ -23,6 +23,8 @@ const (
 	// maxConnections lets some thirty tests with a pool of their own run at once.
 	maxConnections = "300"
 	poolSize       = "16"
+	// isolation is not that which the services need: their sessions must set it.
+	isolation = "serializable"
 
 	startTimeout = 5 * time.Minute // a download of the binaries included
 )
@@ -76,7 +78,7 @@ func (d *database) open(given string) {
 	defer cancel()
 	d.server, d.err = devpostgres.Start(ctx, devpostgres.Options{
 		Log:      slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Settings: map[string]string{"max_connections": maxConnections},
+		Settings: map[string]string{"max_connections": maxConnections, "default_transaction_isolation": isolation},
 	})
 	if d.err == nil {
 		d.url = d.server.URL()

@@ -244,7 +244,7 @@ func TestCommits_AreAllOrNothing(t *testing.T) {
 func TestCommits_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	l = l.on(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))
+	l = l.on(openWith(t, pooled))
 	item := l.addItem("Available", "")
 	c := l.withLock(uuid.New(), item)
 	c.limit = 1

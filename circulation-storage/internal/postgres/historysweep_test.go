@@ -88,7 +88,7 @@ func TestHistory_DoesNotWaitForTheDisk(t *testing.T) {
 func TestHistory_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	p.HistoryStore = postgres.NewHistoryStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))
+	p.HistoryStore = postgres.NewHistoryStore(openWith(t, pooled))
 	whole := refused("over", 1000)
 	whole.UserBarcode, whole.ItemBarcode, whole.UserID = "U1", "I1", uuid.NewString()
 	whole.WaitMs = new(int)

@@ -243,7 +243,7 @@ func TestLockChange_PatronsOfOldReleasesAreRemoved(t *testing.T) {
 func TestLockChange_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
-	plain := l.on(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))
+	plain := l.on(openWith(t, pooled))
 	plain.db = l.db
 	if _, err := plain.settings.Change(l.ctx(), changeTo(`{"lockTtl":300}`, "")); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestLockChange_WithoutPreparedStatements(t *testing.T) {
 	if _, err := plain.locks.ForceRelease(l.by(uuid.New(), "r"), l.lock(uuid.New()), lock.Note{Reason: "why"}); err != nil {
 		t.Fatal(err)
 	}
-	changes := postgres.NewLockChangeStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))
+	changes := postgres.NewLockChangeStore(openWith(t, pooled))
 	got, total, err := changes.List(l.ctx(), "", 0, 10)
 	if err != nil || total != 3 || !sameJSON(t, got[1].Before, `{"lockTtl":300}`) || got[1].After != nil {
 		t.Errorf("got %+v, %d in all, %v", got, total, err)

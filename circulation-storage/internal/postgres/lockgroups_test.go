@@ -60,8 +60,9 @@ func (s crowdedStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, er
 func TestLockStore_InGroups(t *testing.T) {
 	t.Parallel()
 	for name, parameters := range map[string]map[string]string{
-		"prepared":     {},
-		"not prepared": {"default_query_exec_mode": "exec"},
+		"prepared":                      {},
+		"not prepared":                  pooled,
+		"a server with REPEATABLE READ": {"options": `-c default_transaction_isolation=repeatable\ read`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
+// pooled makes a connection like one through PgBouncer, whose server must be READ COMMITTED.
+var pooled = map[string]string{"default_query_exec_mode": "exec", "default_transaction_isolation": "read committed"}
+
 // openWith opens the tests' database with URL parameters of its own.
 func openWith(t *testing.T, parameters map[string]string) *postgres.DB {
 	u, err := url.Parse(pgtest.URL(t))
@@ -25,7 +29,7 @@ func openWith(t *testing.T, parameters map[string]string) *postgres.DB {
 	for name, value := range parameters {
 		q.Set(name, value)
 	}
-	u.RawQuery = q.Encode()
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // pgx takes + for itself
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: u.String()}, quiet(t))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +141,7 @@ func TestLockStore_JudgesAlikeInAllTimeZones(t *testing.T) {
 func TestLockStore_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	ctx, _, table := newLockStore(t)
-	store := postgres.NewLockStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}))
+	store := postgres.NewLockStore(openWith(t, pooled))
 	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: `'); DROP TABLE check_out_lock; --`, OkapiRequestID: "1/circulation"}
 	for range 3 {
 		l, _, err := store.Acquire(ctx, req)

@@ -17,8 +17,8 @@ import (
 // readySQL reads the server's mode, and beside it what the statement in %s reads of the
 // tenants.
 const readySQL = `
-SELECT server.read_only, coalesce(v.tenant, ''), coalesce(v.version, 0), coalesce(v.dirty, false)
-FROM (SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS read_only) server
+SELECT server.mode, coalesce(v.tenant, ''), coalesce(v.version, 0), coalesce(v.dirty, false)
+FROM (SELECT ` + database.ModeSQL + ` AS mode) server
 LEFT JOIN (%s) v ON true`
 
 const noVersionsSQL = `SELECT '' AS tenant, 0::bigint AS version, false AS dirty WHERE false`
@@ -33,13 +33,13 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	if len(ids) > 0 {
 		versions = versionsSQL(ids)
 	}
-	var readOnly bool
+	var mode string
 	var v schemaVersion
 	var read []schemaVersion
 	err := db.conns.Read(ctx, func() error {
 		read = nil
 		rows, _ := db.lending.Query(ctx, fmt.Sprintf(readySQL, versions)) // a Query error surfaces in ForEachRow
-		_, err := pgx.ForEachRow(rows, []any{&readOnly, &v.Tenant, &v.Version, &v.Dirty}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&mode, &v.Tenant, &v.Version, &v.Dirty}, func() error {
 			read = append(read, v)
 			return nil
 		})
@@ -50,9 +50,9 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 		return db.nameMissing(ctx, ids)
 	case err != nil:
 		return db.conns.Unreachable(err)
-	case readOnly:
-		db.conns.Reset() // new connections may lead to the new primary
-		return database.ErrReadOnly
+	}
+	if err := db.conns.JudgeMode(mode); err != nil {
+		return err
 	}
 	needed, err := migrations.Latest()
 	if err != nil {

@@ -132,6 +132,22 @@ func TestReady_RefusesAServerThatTakesNoWrites(t *testing.T) {
 	}
 }
 
+func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"repeatable read", "serializable"} {
+		db := openWith(t, map[string]string{"default_query_exec_mode": "exec", "default_transaction_isolation": level})
+		want := "connecting to the database of DATABASE_URL: the database's isolation level must be READ COMMITTED, and is " +
+			strings.ToUpper(level) + ": ALTER ROLE ... SET default_transaction_isolation = 'read committed' for the user of DATABASE_URL, " +
+			"then RECONNECT in PgBouncer"
+		if err := db.Await(t.Context(), time.Minute); err == nil || err.Error() != want { // a wait would be in the text
+			t.Errorf("got %v, want at once %s", err, want)
+		}
+		if err := db.Ready(t.Context(), nil); err == nil {
+			t.Errorf("%s is ready", level)
+		}
+	}
+}
+
 func TestReady_NamesTheServerAndTheCauseWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	u, err := url.Parse(pgtest.URL(t))

@@ -110,7 +110,7 @@ func TestRecordStore_HoldingsUpdateLeavesItemsThatKeepTheirValues(t *testing.T) 
 func TestRecordStore_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.db = openWith(t, map[string]string{"default_query_exec_mode": "exec"})
+	l.db = openWith(t, pooled)
 	l.store = postgres.NewRecordStore(l.db, func() {})
 	item := l.create(t, records.Item(), l.newItem(t, l.holdings(t, l.location(t, "main")), "b"))
 	h := l.get(t, records.Holdings(), item.Text("holdingsRecordId"))

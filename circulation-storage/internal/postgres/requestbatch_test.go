@@ -88,7 +88,7 @@ func TestRecordStore_NotesWhenARequestThatWaitedForPickupIsClosed(t *testing.T) 
 func TestPutRequests_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	l := newLibrary(t)
-	l.store = postgres.NewRecordStore(openWith(t, map[string]string{"default_query_exec_mode": "exec"}), func() {})
+	l.store = postgres.NewRecordStore(openWith(t, pooled), func() {})
 	queue := queueOf(t, 3)
 	for _, requests := range [][]records.Record{queue, reversed(t, queue)} {
 		if err := l.store.PutRequests(l.in(t), requests); err != nil {

@@ -3,13 +3,15 @@
 //
 //	go run ./integration-tests/cmd/withdb -- go test work
 //
-// If TEST_DATABASE_URL is set already, it starts none. PG_BIN names the folder of
-// PostgreSQL's binaries. The exit code is the command's.
+// -isolation LEVEL, before --, is the isolation level that sessions have by themselves. If
+// TEST_DATABASE_URL is set already, it starts none. PG_BIN names the folder of PostgreSQL's
+// binaries. The exit code is the command's.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -38,16 +40,20 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) (err error) {
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
+	fs := flag.NewFlagSet("withdb", flag.ContinueOnError)
+	isolation := fs.String("isolation", "read committed", "the default isolation level of sessions")
+	if err := fs.Parse(args); err != nil {
+		return err
 	}
-	if len(args) == 0 {
-		return errors.New("usage: withdb -- command [argument ...]")
+	if args = fs.Args(); len(args) == 0 {
+		return errors.New("usage: withdb [-isolation LEVEL] -- command [argument ...]")
 	}
 	environ := os.Environ()
 	if os.Getenv(urlVariable) == "" {
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		pg, startErr := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
+		pg, startErr := devpostgres.Start(ctx, devpostgres.Options{
+			BinDir: os.Getenv("PG_BIN"), Log: log, Settings: map[string]string{"default_transaction_isolation": *isolation},
+		})
 		if startErr != nil {
 			return startErr
 		}

@@ -10,8 +10,13 @@ import (
 	"checkoutlock/resource-locks/internal/postgres/pgtest"
 )
 
-// modes are the ways in which connections send statements. PgBouncer needs exec.
-var modes = map[string]string{"prepared": "", "exec": "&default_query_exec_mode=exec"}
+// modes are the ways in which connections send statements, and a server with another isolation
+// level than that of the tests' server. PgBouncer needs exec and READ COMMITTED.
+var modes = map[string]string{
+	"prepared":        "",
+	"exec":            "&default_query_exec_mode=exec&default_transaction_isolation=read%20committed",
+	"repeatable read": "&options=-c%20default_transaction_isolation%3Drepeatable%5C%20read",
+}
 
 func TestLockStore(t *testing.T) {
 	t.Parallel()

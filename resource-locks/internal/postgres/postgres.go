@@ -97,22 +97,18 @@ func (db *DB) Await(ctx context.Context, patience time.Duration) error {
 	return db.conns.Await(ctx, patience, db.checkServer)
 }
 
-const serverSQL = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
-
 // checkServer returns why the server cannot be used.
 func (db *DB) checkServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, database.ReadyTimeout)
 	defer cancel()
-	var readOnly bool
-	err := db.conns.Read(ctx, func() error { return db.conns.Urgent.QueryRow(ctx, serverSQL).Scan(&readOnly) })
-	switch {
-	case err != nil:
+	var mode string
+	err := db.conns.Read(ctx, func() error {
+		return db.conns.Urgent.QueryRow(ctx, `SELECT `+database.ModeSQL).Scan(&mode)
+	})
+	if err != nil {
 		return db.conns.Unreachable(err)
-	case readOnly:
-		db.conns.Reset() // new connections may lead to the new primary
-		return database.ErrReadOnly
 	}
-	return nil
+	return db.conns.JudgeMode(mode)
 }
 
 const versionSQL = `SELECT version, dirty FROM {schema}.` + database.VersionTable
