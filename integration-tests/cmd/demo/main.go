@@ -1,10 +1,12 @@
 // Command demo shows the effect of the lock. A self-check machine sends 20 check-outs at
 // once for a patron with a limit of 15 loans, with the feature off and on. The check-outs
-// go to four circulation instances on two storages.
+// go to four circulation instances on two storages, or to running services that
+// CIRCULATION_URLS and STORAGE_URL name.
 package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,7 +31,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Stdout)
+	err := run(ctx, os.Getenv, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -36,42 +39,36 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer) (err error) {
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	database := os.Getenv("DATABASE_URL")
-	if database == "" {
-		fmt.Fprintln(out, "Starting a throw-away PostgreSQL, 2 storages and 4 circulation instances ...")
-		pg, startErr := devpostgres.Start(ctx, devpostgres.Options{BinDir: os.Getenv("PG_BIN"), Log: log})
-		if startErr != nil {
-			return startErr
+// run sends the check-outs to the services that getenv names, else to services of its own.
+func run(ctx context.Context, getenv func(string) string, out io.Writer) (err error) {
+	storage, circulations := getenv("STORAGE_URL"), strings.Fields(getenv("CIRCULATION_URLS"))
+	if (storage == "") != (len(circulations) == 0) {
+		return errors.New("STORAGE_URL and CIRCULATION_URLS name the running services together, or neither is set")
+	}
+	if storage == "" {
+		var stop func() error
+		if storage, circulations, stop, err = startServices(ctx, getenv, out); err != nil {
+			return err
 		}
-		defer func() { err = errors.Join(err, pg.Stop()) }()
-		database = pg.URL()
+		defer func() { err = errors.Join(err, stop()) }()
 	}
-	// On a slow machine, 20 check-outs with one lock take longer than the default wait of
-	// 2 s. The demo shows the limit, so it waits longer.
-	s, err := stack.Start(ctx, stack.Options{
-		DatabaseURL: database, Storages: 2, Circulations: 4, Log: log,
-		CirculationEnv: []string{"RETRY_INTERVAL_MS=1000|2000|3000|4000"},
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Stop()) }()
-
 	tenant := "demo_" + uuid.NewString()[:8]
-	st := stack.Client{Base: s.Storages[0], Tenant: tenant}
-	lib, err := stack.NewLibrary(ctx, st, limit)
-	if err != nil {
-		return err
-	}
+	st := stack.Client{Base: storage, Tenant: tenant}
 	defer func() {
 		_, purgeErr := st.Must(context.WithoutCancel(ctx), http.MethodPost, "/_/tenant", map[string]any{"purge": true})
 		err = errors.Join(err, purgeErr)
 	}()
+	lib, err := stack.NewLibrary(ctx, st, limit)
+	if err != nil {
+		return err
+	}
+	header := http.Header{}
+	if password := getenv("STAFF_PASSWORD"); password != "" {
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("demo:"+password)))
+	}
 	var machines []stack.Client
-	for _, base := range s.Circulations {
-		machines = append(machines, stack.Client{Base: base, Tenant: tenant})
+	for _, base := range circulations {
+		machines = append(machines, stack.Client{Base: base, Tenant: tenant, Header: header})
 	}
 	fmt.Fprintf(out, "A patron may have %d books; the machine sends %d check-outs at once.\n\n", limit, checkOuts)
 	fmt.Fprintf(out, "%-8s %-6s %-8s %-9s %-12s %-6s %s\n", "feature", "lent", "refused", "failures", "longest", "locks", "reasons")
@@ -83,13 +80,37 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
+// startServices starts two storages and four circulations, on the database in DATABASE_URL
+// or on a throw-away PostgreSQL. stop stops what it started.
+func startServices(ctx context.Context, getenv func(string) string, out io.Writer) (storage string, circulations []string, stop func() error, err error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	database, stopDatabase := getenv("DATABASE_URL"), func() error { return nil }
+	if database == "" {
+		fmt.Fprintln(out, "Starting a throw-away PostgreSQL, 2 storages and 4 circulation instances ...")
+		pg, err := devpostgres.Start(ctx, devpostgres.Options{BinDir: getenv("PG_BIN"), Log: log})
+		if err != nil {
+			return "", nil, nil, err
+		}
+		database, stopDatabase = pg.URL(), pg.Stop
+	}
+	s, err := stack.Start(ctx, stack.Options{DatabaseURL: database, Storages: 2, Circulations: 4, Log: log})
+	if err != nil {
+		return "", nil, nil, errors.Join(err, stopDatabase())
+	}
+	return s.Storages[0], s.Circulations, func() error { return errors.Join(s.Stop(), stopDatabase()) }, nil
+}
+
+// patientWaits are the waits for the lock in milliseconds. On a slow machine, 20 check-outs
+// with one lock take longer than the default of 2 s, and the demo shows the limit.
+var patientWaits = []int{1000, 2000, 3000, 4000}
+
 // settle is how long changed settings need to reach all instances.
 const settle = 2 * time.Second
 
 // runRound switches the feature, sends the burst for a new patron, and prints a summary.
 func runRound(ctx context.Context, out io.Writer, lib *stack.Library, machines []stack.Client, on bool) error {
 	name := map[bool]string{false: "off", true: "on"}[on]
-	if _, err := machines[0].Must(ctx, http.MethodPut, "/circulation/check-out-lock-settings", map[string]any{"enabled": on}); err != nil {
+	if _, err := machines[0].Must(ctx, http.MethodPut, "/circulation/check-out-lock-settings", map[string]any{"enabled": on, "retryIntervalsMs": patientWaits}); err != nil {
 		return err
 	}
 	patron, err := lib.AddPatron(ctx, "patron-"+name)
