@@ -20,7 +20,7 @@ PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 .PHONY: help run demo test screenshots bench lint fmt build proto tools rename compiler go-lines row-locks words
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## start PostgreSQL, all services and the demo library; Ctrl-C stops all
 	@echo "Building the services, which takes a minute or two the first time ..."

@@ -19,6 +19,7 @@ import (
 	"checkoutlock/config"
 	"checkoutlock/devpostgres"
 	"checkoutlock/integration-tests/stack"
+	"checkoutlock/schemas/okapi"
 )
 
 // settings are those of make run, in addition to those of the services.
@@ -42,6 +43,9 @@ type settings struct {
 // Validate implements config.Validator.
 func (s *settings) Validate() error {
 	errs := []error{config.Log{Level: s.LogLevel}.Validate()}
+	if _, err := okapi.ParseTenant(s.Tenant); err != nil {
+		errs = append(errs, fmt.Errorf("TENANT is %s: %w", s.Tenant, err))
+	}
 	for name, port := range map[string]int{
 		"STORAGE_PORT": s.StoragePort, "CIRCULATION_PORT": s.CirculationPort, "RESOURCE_LOCKS_PORT": s.LocksPort,
 	} {
@@ -94,7 +98,7 @@ func run(ctx context.Context, environ []string, out io.Writer) (err error) {
 		CirculationEnv: addDefaults(environ, "PORT", s.CirculationPort),
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w.\nmake run takes its ports from STORAGE_PORT and CIRCULATION_PORT; 0 picks a free one", err)
+		return fmt.Errorf("%w.\nTo run on free ports: %s make run", err, freePorts)
 	}
 	if err != nil {
 		return err
@@ -142,13 +146,13 @@ func startResourceLocks(ctx context.Context, database string, environ []string, 
 	environ = append(fronts, environ...)
 	locks, err := stack.StartResourceLocks(ctx, database, append(environ, fmt.Sprintf("PORT=%d", s.LocksPort)), log)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%w.\nmake run takes the addresses of resource-locks from RESOURCE_LOCKS_PORT, LOCKET_ADDR, LOCKTOPUS_ADDR, "+
-			"SUNBIRD_ADDR and MUTEX_ADDR; 127.0.0.1:0 picks a free port", err)
+		return nil, fmt.Errorf("%w.\nTo run on free ports: %s make run", err, freePorts)
 	}
 	return locks, err
 }
 
-// openLog empties a file, or makes it with its folder. The file's name has its whole path.
+// openLog appends to a file, because another make run may write to it. It makes the file and
+// its folder. The file's name has its whole path.
 func openLog(name string) (*os.File, error) {
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -157,7 +161,7 @@ func openLog(name string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 		return nil, fmt.Errorf("making the folder of LOG_FILE: %w", err)
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // it is the user's
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // it is the user's
 	if err != nil {
 		return nil, fmt.Errorf("opening LOG_FILE: %w", err)
 	}
@@ -179,8 +183,8 @@ func openDatabase(ctx context.Context, s settings, out io.Writer, log *slog.Logg
 	return pg.URL(), pg.Done(), pg.Stop, nil
 }
 
-// otherAddresses lets a second make run serve resource-locks too.
-const otherAddresses = "RESOURCE_LOCKS_PORT=0 LOCKET_ADDR=127.0.0.1:0 LOCKTOPUS_ADDR=127.0.0.1:0 SUNBIRD_ADDR=127.0.0.1:0 MUTEX_ADDR=127.0.0.1:0"
+// freePorts are the settings with which make run uses free ports alone.
+const freePorts = "STORAGE_PORT=0 CIRCULATION_PORT=0 RESOURCE_LOCKS_PORT=0 LOCKET_ADDR=127.0.0.1:0 LOCKTOPUS_ADDR=127.0.0.1:0 SUNBIRD_ADDR=127.0.0.1:0 MUTEX_ADDR=127.0.0.1:0"
 
 // startPostgreSQL starts the private server on its data directory.
 func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*devpostgres.Server, error) {
@@ -194,7 +198,7 @@ func startPostgreSQL(ctx context.Context, s settings, log *slog.Logger) (*devpos
 	pg, err := devpostgres.Start(ctx, devpostgres.Options{DataDir: dir, BinDir: s.PgBin, Log: log})
 	if errors.Is(err, devpostgres.ErrDataDirInUse) {
 		return nil, fmt.Errorf("%w.\nmake run in another clone of this user keeps its data there, too. To run both: "+
-			"DATA_DIR=/some/other/folder STORAGE_PORT=0 CIRCULATION_PORT=0 "+otherAddresses+" make run", err)
+			"DATA_DIR=/some/other/folder %s make run", err, freePorts)
 	}
 	return pg, err
 }

@@ -75,9 +75,25 @@ func TestRun_NamesTheVariablesOfATakenPort(t *testing.T) {
 	}
 	port := url[strings.LastIndex(url, ":")+1 : strings.LastIndex(url, "/")]
 	logFile := filepath.Join(t.TempDir(), "run.log")
+	if err := os.WriteFile(logFile, []byte("of the other run\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	environ := []string{"DATABASE_URL=" + url, "STORAGE_PORT=" + port, "CIRCULATION_PORT=0", "SAMPLE=none", "LOG_FILE=" + logFile}
 	err = run(t.Context(), environ, io.Discard)
-	if !strings.Contains(fmt.Sprint(err), "STORAGE_PORT and CIRCULATION_PORT") {
+	if !strings.Contains(fmt.Sprint(err), "STORAGE_PORT=0 CIRCULATION_PORT=0 ") {
 		t.Errorf("got %v, want it to name the variables of the ports", err)
+	}
+	if log, err := os.ReadFile(logFile); err != nil || !strings.HasPrefix(string(log), "of the other run\n") {
+		t.Errorf("the log of the run that has the ports is %q, %v", log, err)
+	}
+}
+
+func TestRun_ListsAllBadSettings(t *testing.T) {
+	t.Parallel()
+	err := run(t.Context(), []string{"TENANT=A B", "SAMPLE=some", "STORAGE_PORT=70000", "LOG_LEVEL=loud"}, io.Discard)
+	for _, want := range []string{"TENANT is A B", "SAMPLE is some", "STORAGE_PORT is 70000", "LOG_LEVEL is"} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func startRun(t *testing.T, logFile string, environ ...string) (screen string, s
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	environ = append(strings.Fields("STORAGE_PORT=0 CIRCULATION_PORT=0 LOCKET_ADDR=127.0.0.1:0 "+otherAddresses),
+	environ = append(strings.Fields(freePorts),
 		append(environ, "LOG_FILE="+logFile, "DATA_DIR="+newDataDir(t), "PG_BIN="+os.Getenv("PG_BIN"))...)
 	ended := make(chan error, 1)
 	go func() {
