@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/format"
@@ -48,12 +49,18 @@ func rename(folder, modulePath string) error {
 	}
 	modules := regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(old) + `(/(?:` + strings.Join(folders, "|") + `)\b)`)
 	linter := regexp.MustCompile(`(prefix\(|module-path: )` + regexp.QuoteMeta(old) + `([)}])`)
+	replacement := []byte("${1}" + modulePath + "${2}")
 	files, err := findFiles(tree)
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
-		if err := rewrite(tree, file, "${1}"+modulePath+"${2}", modules, linter); err != nil {
+		text, err := tree.ReadFile(file)
+		if err == nil && bytes.Contains(text, []byte(old)) {
+			renamed := linter.ReplaceAll(modules.ReplaceAll(text, replacement), replacement)
+			err = write(tree, file, renamed)
+		}
+		if err != nil {
 			return fmt.Errorf("renaming the modules in %s: %w", file, err)
 		}
 	}
@@ -111,30 +118,18 @@ func isIgnored(folder string) bool {
 	return len(folder) > 1 && folder[0] == '.' || folder == "bin" || folder == "node_modules"
 }
 
-// rewrite replaces what the expressions match in a file, and formats it again, because
-// formatters sort by path.
-func rewrite(tree *os.Root, file, replacement string, expressions ...*regexp.Regexp) error {
-	text, err := tree.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	renamed := text
-	for _, e := range expressions {
-		renamed = e.ReplaceAll(renamed, []byte(replacement))
-	}
-	if slices.Equal(text, renamed) {
-		return nil
-	}
+// write formats the text of a file again, because formatters sort by path, and stores it.
+func write(tree *os.Root, file string, text []byte) (err error) {
 	switch path.Ext(file) {
 	case ".go":
-		renamed, err = format.Source(renamed)
+		text, err = format.Source(text)
 	case ".mod":
-		renamed, err = formatGoMod(file, renamed)
+		text, err = formatGoMod(file, text)
 	}
 	if err != nil {
 		return err
 	}
-	return tree.WriteFile(file, renamed, 0o644)
+	return tree.WriteFile(file, text, 0o644)
 }
 
 func formatGoMod(file string, text []byte) ([]byte, error) {

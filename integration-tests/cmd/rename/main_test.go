@@ -102,7 +102,6 @@ func TestRename(t *testing.T) {
 		t.Parallel()
 		runGo(t, root.Name(), "build", "./schemas/...", "./resource-locks/internal/locket/locketpb")
 		runGo(t, root.Name(), "vet", "./config/...", "./resource-locks/mutex")
-		runGo(t, root.Name(), "test", "./integration-tests/docs")
 		runGo(t, filepath.Join(root.Name(), "web"), "mod", "tidy", "-diff")
 		runGo(t, filepath.Join(root.Name(), "integration-tests"), "mod", "tidy", "-diff")
 		out, err := exec.CommandContext(t.Context(), "gofmt", "-l", root.Name()).CombinedOutput()
