@@ -116,6 +116,61 @@ func TestOrderQueue_BesideOtherCommits(t *testing.T) {
 	}
 }
 
+// VACUUM and ANALYZE hold this lock for as long as they work on a table.
+func TestRequests_DoNotWaitForVacuum(t *testing.T) {
+	t.Parallel()
+	for name, titles := range map[string]bool{"item level": false, "title level": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDesk(t)
+			l.setTitles(titles)
+			of := l.addTitle(2)
+			queue := l.queue(of, of.copies[0], uuid.New(), uuid.New())
+			which := fmt.Sprintf(`"itemId":%q`, of.copies[0])
+			if titles {
+				which = fmt.Sprintf(`"instanceId":%q`, of.instance)
+			}
+			l.begin(`LOCK TABLE {schema}.circulation_settings IN SHARE UPDATE EXCLUSIVE MODE`)
+			l.begin(`LOCK TABLE {schema}.title_setting_fence IN SHARE UPDATE EXCLUSIVE MODE`)
+			if _, err := l.orderQueue(which, []request{queue[1], queue[0]}, 2, 1); err != nil {
+				t.Errorf("an order: %v", err)
+			}
+			added := request{id: uuid.New(), by: uuid.New(), of: of, item: of.copies[1], position: 1}
+			if _, err := l.place(added, "Hold", titles); err != nil {
+				t.Errorf("a new request: %v", err)
+			}
+			if _, err := l.move(queue[1], of.copies[1], "Hold", titles); err != nil {
+				t.Errorf("a move: %v", err)
+			}
+			if err := l.cancel(queue[0], titles); err != nil {
+				t.Errorf("a cancellation: %v", err)
+			}
+			if _, err := l.commits.ExpireRequests(l.ctx(), 500); err != nil {
+				t.Errorf("the end of expired requests: %v", err)
+			}
+		})
+	}
+}
+
+// A build of an earlier version shares the settings' table.
+func TestRequests_FencedForCommitsOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	l := newDesk(t)
+	commit := l.begin(`LOCK TABLE {schema}.circulation_settings IN SHARE MODE`)
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.db.Pool().Exec(l.ctx(), l.sql(setTitlesSQL), true)
+		done <- err
+	}()
+	l.waitUntilBlocked(1)
+	if err := commit.Commit(l.ctx()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // Each commit of requests waits for a change of the setting, and is refused if it judged another queue.
 func TestRequests_JudgedBeforeTitlesWereTurnedOnOrOff(t *testing.T) {
 	t.Parallel()

@@ -23,9 +23,10 @@ const (
 SELECT v.version::text, a.on_until IS NOT NULL
   FROM {schema}.lock_settings_version v JOIN {schema}.check_out_lock_environment a USING (only_row) FOR SHARE OF v`
 
-	// A setting that does not exist has no row to lock, so writers of all circulation settings wait for
-	// these commits. They take no other lock that a commit takes.
-	shareTitleSettingSQL = `LOCK TABLE {schema}.circulation_settings IN SHARE MODE`
+	// A setting that does not exist has no row to lock. So writers of all circulation settings lock a
+	// table for it, by a trigger, and wait for these commits. They take no other lock that a commit
+	// takes. This mode does not conflict with VACUUM and ANALYZE.
+	shareTitleSettingSQL = `LOCK TABLE {schema}.title_setting_fence IN ROW SHARE MODE`
 	// titleLevelSQL reads whether there are requests for titles.
 	titleLevelSQL = `
 SELECT coalesce((SELECT jsonb->'value'->'titleLevelRequestsFeatureEnabled' = 'true' FROM {schema}.circulation_settings
