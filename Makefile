@@ -31,10 +31,12 @@ demo: ## 20 check-outs at once against a limit of 15, without and with the lock
 	go run ./integration-tests/cmd/demo
 
 # The integration tests run services, races and browsers, one package at a time, and
-# four tests at once, as they wait more than they compute; the races run alone.
+# four tests at once, as they wait more than they compute; the races run alone. The bursts of
+# check-outs have their full size without the race detector only.
 test: compiler ## run all tests with the race detector on a real PostgreSQL
 	CGO_ENABLED=1 $(WITH_DB) -isolation serializable -- $(GO_TEST) $$(go list work | grep -v '/integration-tests')
 	CGO_ENABLED=1 $(WITH_DB) -- $(GO_TEST) -p 1 -parallel 4 ./integration-tests/...
+	$(WITH_DB) -- go test -count=1 -run '^TestOverload' ./integration-tests
 
 screenshots: ## picture the staff pages in docs/screenshots
 	TZ=UTC SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -run TestStaffScreenshots ./integration-tests

@@ -21,3 +21,18 @@ func TestSetHeapGrowth(t *testing.T) {
 		t.Errorf("without GOGC it is %d, want 300", got)
 	}
 }
+
+//nolint:paralleltest // it changes the process
+func TestSetHeapLimit(t *testing.T) {
+	const before = 1 << 40
+	old := debug.SetMemoryLimit(before)
+	defer debug.SetMemoryLimit(old)
+	config.SetHeapLimit([]string{"GOMEMLIMIT=1GiB"}) // Go has read it at the start
+	if got := debug.SetMemoryLimit(before); got != before {
+		t.Errorf("with GOMEMLIMIT in the environment it became %d, want %d as it was", got, before)
+	}
+	config.SetHeapLimit([]string{"GOMEMLIMIT="})
+	if got := debug.SetMemoryLimit(before); got != 192<<20 {
+		t.Errorf("without GOMEMLIMIT it is %d, want %d", got, 192<<20)
+	}
+}

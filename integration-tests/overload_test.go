@@ -14,69 +14,76 @@ import (
 	"checkoutlock/integration-tests/stack"
 )
 
-// The size of the overload: far more check-outs than two cores process while a machine
-// waits.
+// The bursts run with the defaults of the line.
 const (
-	overloadPatrons  = 30
-	overloadEach     = 60 // check-outs per patron
 	overloadLimit    = 3
-	overloadAdmitted = 32 // the default of CHECKOUT_CONCURRENCY
-	overloadRefusal  = 15 * time.Second
+	overloadAdmitted = 32              // the default of CHECKOUT_CONCURRENCY
+	overloadWait     = 3 * time.Second // the default of CHECKOUT_QUEUE_WAIT
 )
 
-// The test is not parallel, because it measures how long refusals take. It measures up to
-// three times, because other processes may slow a refusal once, but not each time.
-func TestOverload(t *testing.T) {
-	t.Run("with direct connections to PostgreSQL", func(t *testing.T) {
-		checkOverload(t, stack.Options{})
-	})
-	t.Run("through PgBouncer in transaction mode", func(t *testing.T) {
-		direct := databaseURL(t)
-		checkOverload(t, stack.Options{
-			DatabaseURL: startPgBouncer(t, direct, 5), StorageEnv: []string{"MIGRATE_DATABASE_URL=" + direct},
+// The test is not parallel, because a burst has to be served within CHECKOUT_QUEUE_WAIT. On a
+// machine that is too slow for the default, or busy with other work, it is longer.
+func TestOverload_ServesABurst(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		circulations  int
+		patrons, each int
+		pool          int // of PgBouncer; 0 for direct connections
+	}{
+		{name: "480 at one instance", circulations: 1, patrons: 8, each: 60},
+		{name: "1,800 at four instances", circulations: 4, patrons: 30, each: 60},
+		{name: "1,800 at four instances through PgBouncer", circulations: 4, patrons: 30, each: 60, pool: 5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := stack.Options{Circulations: tt.circulations}
+			if tt.pool > 0 {
+				direct := databaseURL(t)
+				o.DatabaseURL, o.StorageEnv = startPgBouncer(t, direct, tt.pool), []string{"MIGRATE_DATABASE_URL=" + direct}
+			}
+			each := tt.each
+			if raceDetector {
+				each /= 6
+			}
+			for _, wait := range []time.Duration{overloadWait, overloadWait, 3 * overloadWait} {
+				refused := runBurst(t, o, wait, tt.patrons, each)
+				if refused == 0 || t.Failed() {
+					return
+				}
+				t.Logf("%d were refused, because this machine did not serve them within %s", refused, wait)
+			}
+			t.Skipf("this machine is too slow, or too busy, for %d check-outs at once", tt.patrons*each)
 		})
-	})
-}
-
-// checkOverload fails the test if the refusals of three overloads take too long.
-func checkOverload(t *testing.T, o stack.Options) {
-	t.Helper()
-	for range 3 {
-		longest := runOverload(t, o)
-		if longest <= overloadRefusal || t.Failed() {
-			return
-		}
-		t.Logf("a refusal took %s", longest)
 	}
-	t.Errorf("refusals take more than %s, measured three times", overloadRefusal)
 }
 
-// runOverload sends all check-outs of all patrons at once to four circulation
-// instances on two storages. It returns the time of the slowest refusal.
-func runOverload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
+// runBurst sends all check-outs of all patrons at once to circulations on two storages. It returns
+// how many were refused because of overload. If none was, each patron has as many books as the
+// limit allows. It fails the test if a check-out was refused although others waited for less than
+// CHECKOUT_QUEUE_WAIT.
+func runBurst(t *testing.T, o stack.Options, wait time.Duration, patrons, each int) (refused int) {
 	t.Helper()
 	var links []*connections
-	o.Storages, o.Circulations = 2, 4
-	o.CirculationEnv = []string{"CHECKOUT_LOCK_FEATURE_ENABLED=true"}
+	o.Storages = 2
+	o.CirculationEnv = []string{
+		"CHECKOUT_LOCK_FEATURE_ENABLED=true", fmt.Sprintf("CHECKOUT_QUEUE_WAIT=%s", wait), "REQUEST_TIMEOUT=40s", "SHUTDOWN_TIMEOUT=60s",
+	}
 	o.Via = func(_ int, storage string) string {
 		links = append(links, countConnections(t, storage))
 		return "http://" + links[len(links)-1].address
 	}
 	p := startPair(t, o, overloadLimit)
-	patrons := map[string]string{} // ids by barcode
+	ids, barcodes := p.addPatrons(t, patrons)
 	var all []stack.CheckOut
-	books := p.addCopies(t, overloadPatrons*overloadEach)
-	for i := range overloadPatrons {
-		id, barcode := p.addPatron(t)
-		patrons[barcode] = id
-		for _, book := range books[i*overloadEach:][:overloadEach] {
-			all = append(all, p.newCheckOut(book, barcode))
-		}
+	for i, book := range p.addCopies(t, patrons*each) {
+		all = append(all, p.newCheckOut(book, barcodes[i%patrons]))
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 
 	p.openConnections(t, all)
-	r := judgeAnswers(t, all, stack.SendBurst(t.Context(), p.machines, all))
+	refused, longest := countRefused(t, stack.SendBurst(t.Context(), p.machines, all))
+	if refused > 0 && longest < wait*3/4 {
+		t.Errorf("%d were refused, and the others were answered within %s, want none refused", refused, longest)
+	}
 	for i, link := range links {
 		peak, made := link.readCounts()
 		t.Logf("circulation %d: %d connections to storage at peak, %d in all", i+1, peak, made)
@@ -84,13 +91,14 @@ func runOverload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
 			t.Errorf("circulation %d had %d connections to storage, want fewer than %d", i+1, peak, 2*overloadAdmitted)
 		}
 	}
-	if r.count["503 OVERLOADED"] == 0 {
-		t.Error("no check-out was refused with OVERLOADED, want some")
+	for _, id := range ids {
+		if n := p.countOpenLoans(t, id); n > overloadLimit || n < overloadLimit && refused == 0 {
+			t.Errorf("a patron has %d books, want %d", n, overloadLimit)
+		}
 	}
-	p.retryTurnedAway(t, patrons, r.turnedAway)
 	p.checkNoLocks(t)
 	p.checkLoansAndItemsAgree(t)
-	return r.longestRefusal
+	return refused
 }
 
 // openConnections makes circulation and storage open as many connections as they use
@@ -98,7 +106,7 @@ func runOverload(t *testing.T, o stack.Options) (longestRefusal time.Duration) {
 func (p *pair) openConnections(t *testing.T, all []stack.CheckOut) {
 	t.Helper()
 	var wg sync.WaitGroup
-	for i, c := range all[:len(p.machines)*overloadAdmitted] {
+	for i, c := range all[:min(len(all), len(p.machines)*overloadAdmitted)] {
 		wg.Go(func() {
 			machine := p.machines[i%len(p.machines)]
 			if _, err := machine.Do(t.Context(), http.MethodPost, "/circulation/check-out-by-barcode-dry-run", c); err != nil {
@@ -109,62 +117,29 @@ func (p *pair) openConnections(t *testing.T, all []stack.CheckOut) {
 	wg.Wait()
 }
 
-// verdicts are the answers to a burst.
-type verdicts struct {
-	count      map[string]int              // by status and code
-	turnedAway map[string][]stack.CheckOut // by the patron's barcode
-
-	longestRefusal time.Duration
-}
-
-// judgeAnswers fails the test for each answer that an overload must not cause.
-func judgeAnswers(t *testing.T, sent []stack.CheckOut, outcomes []stack.Outcome) verdicts {
+// countRefused returns how many were refused because of overload, and how long the longest other
+// answer took. It fails the test for each answer that an overload must not cause.
+func countRefused(t *testing.T, outcomes []stack.Outcome) (refused int, longest time.Duration) {
 	t.Helper()
-	v := verdicts{count: map[string]int{}, turnedAway: map[string][]stack.CheckOut{}}
-	var longest time.Duration
-	for i, o := range outcomes {
-		longest = max(longest, o.Took)
+	count := map[string]int{} // by status and code
+	for _, o := range outcomes {
 		kind := strings.TrimSpace(fmt.Sprint(o.Status, " ", o.Code))
 		switch {
 		case o.Err != nil:
 			kind = o.Err.Error()
 			t.Errorf("a machine got no answer: %v", o.Err)
-		case o.Lent():
 		case o.Status == http.StatusServiceUnavailable && o.Header.Get("X-Fault-Code") == "OVERLOADED" && o.Header.Get("Retry-After") != "":
 			kind = "503 OVERLOADED"
-			v.turnedAway[sent[i].UserBarcode] = append(v.turnedAway[sent[i].UserBarcode], sent[i])
-		case o.Status != http.StatusUnprocessableEntity && v.count[kind] == 0: // one of each kind
+			refused++
+			o.Took = 0
+		case !o.Lent() && o.Status != http.StatusUnprocessableEntity && count[kind] == 0: // one of each kind
 			t.Errorf("answered %d %s after %s", o.Status, o.Body, o.Took)
 		}
-		v.count[kind]++
-		if !o.Lent() {
-			v.longestRefusal = max(v.longestRefusal, o.Took)
-		}
+		count[kind]++
+		longest = max(longest, o.Took)
 	}
-	t.Logf("answers %v, the longest after %s", v.count, longest)
-	return v
-}
-
-// retryTurnedAway sends refused check-outs again until each patron has reached the limit.
-// How many loans the first burst makes depends on the machine's speed.
-func (p *pair) retryTurnedAway(t *testing.T, patrons map[string]string, turnedAway map[string][]stack.CheckOut) {
-	t.Helper()
-	for round := 1; ; round++ {
-		var again []stack.CheckOut
-		for barcode, id := range patrons {
-			missing := overloadLimit - p.countOpenLoans(t, id)
-			rest := turnedAway[barcode]
-			if missing < 0 || missing > len(rest) {
-				t.Fatalf("a patron has %d loans and %d refused check-outs, want %d loans", overloadLimit-missing, len(rest), overloadLimit)
-			}
-			again, turnedAway[barcode] = append(again, rest[:missing]...), rest[missing:]
-		}
-		if len(again) == 0 {
-			return
-		}
-		t.Logf("round %d: %d check-outs are sent again", round, len(again))
-		judgeAnswers(t, again, stack.SendBurst(t.Context(), p.machines, again))
-	}
+	t.Logf("answers %v, the longest but refusals after %s", count, longest)
+	return refused, longest
 }
 
 // addCopies adds n copies of one book with a single statement and returns their

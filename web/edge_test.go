@@ -180,6 +180,16 @@ func TestNew_RoundsRetryAfterUpToSeconds(t *testing.T) {
 	}
 }
 
+func TestNew_ClosesTheConnectionOfAnOverload(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[fault.Code]string{fault.Overloaded: "close", fault.Unavailable: ""} {
+		h := service(func(echo.Context) error { return fault.New(code, "not now") }, nil)
+		if got := post(t, h, "{}").Header().Get("Connection"); got != want {
+			t.Errorf("%s: got %q, want %q", code, got, want)
+		}
+	}
+}
+
 func TestNew_ServesRequestsAfterAPanic(t *testing.T) {
 	t.Parallel()
 	h := service(func(c echo.Context) error {

@@ -41,6 +41,9 @@ func (o Options) writeError(err error, c echo.Context) {
 	if after := retryAfter(f); after > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	}
+	if f.Code == fault.Overloaded {
+		header.Set("Connection", "close") // frees its memory, and the next try may reach another instance
+	}
 	if err := o.writeFault(c, status, f); err != nil {
 		o.Log.DebugContext(c.Request().Context(), "error answer not written", "err", err)
 	}

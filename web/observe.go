@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -41,6 +42,7 @@ func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
 // measures the request when it is answered. It is outermost, so an error is written before
 // it reads the status. Later checks complete the call.
 func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) echo.MiddlewareFunc {
+	var overloads pace
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			start := time.Now()
@@ -68,11 +70,24 @@ func (o Options) observe(m *httpMetrics, timeouts map[routeKey]time.Duration) ec
 			code := labelCode(c.Response().Header(), err)
 			m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status), code).Inc()
 			m.duration.WithLabelValues(method, route).Observe(took.Seconds())
-			o.logRequest(c, route, took, err)
+			o.logRequest(c, route, took, err, &overloads)
 			cutOff(err)
 			return nil
 		}
 	}
+}
+
+// overloadPause is the least time between two lines of OVERLOADED above debug. All lines of a flood
+// would delay the work that goes on, which waits for the log too.
+const overloadPause = 10 * time.Millisecond
+
+// pace lets through one event in each overloadPause. It takes no lock, because thousands may come at
+// once.
+type pace struct{ last atomic.Int64 }
+
+func (p *pace) allow(now time.Time) bool {
+	last, at := p.last.Load(), now.UnixNano()
+	return at-last >= int64(overloadPause) && p.last.CompareAndSwap(last, at)
 }
 
 type routeKey struct{ method, path string }
@@ -118,13 +133,16 @@ func labelCode(header http.Header, err error) string {
 // logRequest writes the request's line. Only an answer of 500 and above has its
 // error there: the text of any other was answered, and may quote what the caller
 // sent, which may name a patron.
-func (o Options) logRequest(c echo.Context, route string, took time.Duration, err error) {
+func (o Options) logRequest(c echo.Context, route string, took time.Duration, err error, overloads *pace) {
 	ctx, status := c.Request().Context(), c.Response().Status
 	var code fault.Code
 	if err != nil {
 		code = ToFault(err).Code
 	}
 	level := levelOf(route, status, code)
+	if code == fault.Overloaded && !overloads.allow(time.Now()) {
+		level = slog.LevelDebug
+	}
 	if !o.Log.Enabled(ctx, level) {
 		return // before the attributes are made, which is most of the work
 	}

@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -159,4 +161,20 @@ func TestRequestLine_OfAPanicNamesNoPatron(t *testing.T) {
 	if strings.Contains(log.String(), id) || strings.Count(log.String(), "no blocks of ****de11") != 2 || !strings.Contains(log.String(), "observe_test.go") {
 		t.Errorf("logged %s, want the masked id and where it was", log.String())
 	}
+}
+
+func TestRequestLine_OfAFlood(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		h := service(func(echo.Context) error { return fault.New(fault.Overloaded, "too many") }, func(o *web.Options) { o.Log = debugLog(&log) })
+		for range 50 {
+			post(t, h, "{}")
+		}
+		<-time.After(10 * time.Millisecond)
+		post(t, h, "{}")
+		if warn, all := strings.Count(log.String(), `"level":"WARN"`), strings.Count(log.String(), `"msg":"request"`); warn != 2 || all != 51 {
+			t.Errorf("%d of %d lines are WARN, want 2 of 51: one in 10 ms", warn, all)
+		}
+	})
 }

@@ -81,7 +81,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	}
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
-	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Refused: m.countRefused})
+	line := admission.New(admission.Options{Places: cfg.CheckOutConcurrency, Wait: cfg.CheckOutQueueWait, Entered: m.observeEntry})
 	registerAdmission(registry, line)
 	storage := storageclient.New(storageclient.Options{
 		URL: storageURL, Instance: cfg.InstanceName, ReadyTenant: readyTenant,

@@ -110,6 +110,8 @@ func TestApp_ReportsCheckOutsToMetricsAndObservers(t *testing.T) {
 		`circulation_admission_refused_total{reason="wait_over"} 0`,
 		`circulation_admission_admitted 0`,
 		`circulation_admission_waiting 0`,
+		`circulation_admission_room 960`,
+		`circulation_admission_wait_seconds_count{result="admitted"} 1`,
 		`circulation_storage_call_seconds_count{method="POST",route="/loan-storage/check-out-facts",status="200"} 1`,
 		`http_requests_total{code="INVALID",method="POST",route="/circulation/check-out-by-barcode",status="422"} 1`,
 	} {

@@ -27,7 +27,8 @@ type metrics struct {
 	countFallback func(reason string)
 	dropped       prometheus.Counter
 	calls         *prometheus.HistogramVec
-	countRefused  func(admission.Reason)
+	countRefused  func(admission.Result)
+	admission     *prometheus.HistogramVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -52,7 +53,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		dropped: register.NewCounter(prometheus.CounterOpts{Name: "circulation_history_dropped_total", Help: "Ended check-outs that could not be reported to the history."}),
 		calls:   seconds("circulation_storage_call_seconds", "Calls to storage, by route and status; none is a call without an answer.", "method", "route", "status"),
 		countRefused: countBy(counter("circulation_admission_refused_total",
-			"Check-outs, dry runs and explanations that were refused because of overload, by reason.", "reason"), admission.Reasons()),
+			"Check-outs, dry runs and explanations that were refused because of overload, by reason.", "reason"), admission.Refusals()),
+		admission: seconds("circulation_admission_wait_seconds", "Time until a check-out, dry run or explanation was admitted or refused, by which of these.", "result"),
 	}
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -76,6 +78,17 @@ func registerAdmission(reg prometheus.Registerer, line *admission.Line) {
 	register.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "circulation_admission_waiting", Help: "Check-outs, dry runs and explanations that wait for their turn now.",
 	}, func() float64 { _, n := line.Counts(); return float64(n) })
+	register.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "circulation_admission_room", Help: "How many of different patrons may wait now: so many get their turn in time at the rate of the last seconds.",
+	}, func() float64 { return float64(line.Room()) })
+}
+
+// observeEntry is for admission.New.
+func (m *metrics) observeEntry(result admission.Result, took time.Duration) {
+	if result != admission.Admitted {
+		m.countRefused(result)
+	}
+	m.admission.WithLabelValues(string(result)).Observe(took.Seconds())
 }
 
 func (m *metrics) Reached(_ context.Context, step checkout.Step, took time.Duration) {

@@ -49,6 +49,7 @@ func serve(ctx context.Context, p command.Process) error {
 		return err
 	}
 	config.SetHeapGrowth(p.Environ)
+	config.SetHeapLimit(p.Environ)
 	log := cfg.Log.New(p.Stderr, "circulation")
 	config.WarnOfMisspelt(ctx, log, &cfg, p.Environ)
 	a, err := app.New(ctx, cfg, log)

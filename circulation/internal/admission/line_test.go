@@ -25,7 +25,7 @@ type door struct {
 	t *testing.T
 
 	mu      sync.Mutex
-	refused []admission.Reason
+	refused []admission.Result
 	came    []string          // the names of the admitted check-outs, in order
 	leave   map[string]func() // by name
 	errs    map[string]error  // of the refused check-outs
@@ -35,10 +35,12 @@ type door struct {
 func newDoor(t *testing.T, places int) *door {
 	t.Helper()
 	d := &door{t: t, leave: map[string]func(){}, errs: map[string]error{}, waited: map[string]time.Duration{}}
-	d.Line = admission.New(admission.Options{Places: places, Wait: wait, Refused: func(r admission.Reason) {
+	d.Line = admission.New(admission.Options{Places: places, Wait: wait, Entered: func(r admission.Result, _ time.Duration) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.refused = append(d.refused, r)
+		if r != admission.Admitted {
+			d.refused = append(d.refused, r)
+		}
 	}})
 	t.Cleanup(func() { <-time.After(2 * wait) }) // after a failure, until the line is empty
 	return d
@@ -93,13 +95,13 @@ func (d *door) want(t *testing.T, admitted, waiting int, came ...string) {
 }
 
 // wantRefused expects that a check-out was refused after that time, and no other.
-func (d *door) wantRefused(t *testing.T, name string, after time.Duration, why admission.Reason) {
+func (d *door) wantRefused(t *testing.T, name string, after time.Duration, why admission.Result) {
 	t.Helper()
 	var f *fault.Error
 	if !errors.As(d.errs[name], &f) || f.Code != fault.Overloaded || f.RetryAfter != wait {
 		t.Errorf("got %v, want %s and a retry after %s", d.errs[name], fault.Overloaded, wait)
 	}
-	if d.waited[name] != after || !slices.Equal(d.refused, []admission.Reason{why}) {
+	if d.waited[name] != after || !slices.Equal(d.refused, []admission.Result{why}) {
 		t.Errorf("refused %v, after %s, want %s after %s", d.refused, d.waited[name], why, after)
 	}
 }
@@ -166,25 +168,6 @@ func TestLine_Enter(t *testing.T) {
 			d.want(t, 1, 0, "a")
 			d.wantRefused(t, "b", wait, admission.WaitOver)
 		},
-		"a full line refuses at once": func(t *testing.T) {
-			d := newDoor(t, 1)
-			for i := range 9 {
-				d.come(inTenant(t, "diku"), strconv.Itoa(i), strconv.Itoa(i))
-			}
-			d.want(t, 1, 8, "0")
-			d.come(inTenant(t, "diku"), "late", "late")
-			d.wantRefused(t, "late", 0, admission.LineFull)
-		},
-		"a patron occupies a quarter of the line": func(t *testing.T) {
-			d := newDoor(t, 1)
-			for _, name := range []string{"a1", "a2", "a3", "a4"} {
-				d.come(inTenant(t, "diku"), "a", name)
-			}
-			d.want(t, 1, 2, "a1")
-			d.wantRefused(t, "a4", 0, admission.PatronFull)
-			d.come(inTenant(t, "diku"), "b", "b")
-			d.want(t, 1, 3, "a1")
-		},
 		"a caller that leaves loses its place in line": func(t *testing.T) {
 			d := newDoor(t, 1)
 			d.come(inTenant(t, "diku"), "a", "a")
@@ -218,7 +201,7 @@ func contend(t *testing.T) {
 	const places, patrons, each = 16, 12, 40
 	var working, most atomic.Int64
 	var ofPatron, mostOfPatron [patrons]atomic.Int64
-	l := admission.New(admission.Options{Places: places, Wait: 20 * time.Millisecond, Refused: func(admission.Reason) {}})
+	l := admission.New(admission.Options{Places: places, Wait: 20 * time.Millisecond, Entered: func(admission.Result, time.Duration) {}})
 	ctx := inTenant(t, "diku")
 	var wg sync.WaitGroup
 	for i := range patrons * each {

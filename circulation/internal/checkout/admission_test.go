@@ -63,7 +63,7 @@ func TestService_ReportsACheckOutThatIsNotAdmitted(t *testing.T) {
 	w := newWorld()
 	w.overloaded = fault.New(fault.Overloaded, "too many")
 	s := w.service()
-	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	_, err := s.CheckOut(t.Context(), checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
 	if !errors.Is(err, w.overloaded) || len(w.endings) != 1 {
 		t.Fatalf("got %v and %d endings, want %v and one", err, len(w.endings), w.overloaded)
@@ -72,8 +72,8 @@ func TestService_ReportsACheckOutThatIsNotAdmitted(t *testing.T) {
 	if e.Outcome != checkout.OutcomeOverloaded || e.Code != string(fault.Overloaded) || e.UserBarcode != "ann" || e.ItemBarcode != "book" {
 		t.Errorf("got %+v", e)
 	}
-	if line := log.String(); strings.Count(line, "msg=check-out") != 1 || !strings.Contains(line, "outcome=overloaded") {
-		t.Errorf("logged %q, want one line with the outcome", line)
+	if line := log.String(); strings.Count(line, "level=DEBUG msg=check-out") != 1 || !strings.Contains(line, "outcome=overloaded") {
+		t.Errorf("logged %q, want one line of debug with the outcome", line)
 	}
 	if len(w.commits) > 0 || len(w.steps) > 0 {
 		t.Errorf("it was worked on: %v", w.steps)

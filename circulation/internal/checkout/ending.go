@@ -131,8 +131,16 @@ func (a *attempt) describeEnding(ctx context.Context, err error, took time.Durat
 
 // logEnding writes the one line of a check-out. For a refusal it logs the ending's reason, which
 // leaves out the patron's name. For any other error it logs err, because the reason leaves out its
-// cause. The barcodes of patron and proxy are masked in all of it.
+// cause. The barcodes of patron and proxy are masked in all of it. An overloaded one is a line of
+// debug, because thousands at once would delay the others.
 func (s *Service) logEnding(ctx context.Context, req Request, e Ending, err error) {
+	level := slog.LevelInfo
+	if e.Outcome == OutcomeOverloaded {
+		level = slog.LevelDebug
+	}
+	if !s.Log.Enabled(ctx, level) {
+		return
+	}
 	mask := func(text string) string { return library.MaskBarcodes(text, req.UserBarcode, req.ProxyUserBarcode) }
 	attrs := []slog.Attr{
 		slog.String("outcome", e.Outcome), slog.String("patron", redact.Mask(e.UserBarcode)),
@@ -150,7 +158,7 @@ func (s *Service) logEnding(ctx context.Context, req Request, e Ending, err erro
 	case err != nil:
 		attrs = append(attrs, slog.String("why", mask(err.Error())))
 	}
-	s.Log.LogAttrs(ctx, slog.LevelInfo, "check-out", attrs...)
+	s.Log.LogAttrs(ctx, level, "check-out", attrs...)
 }
 
 // nameOutcome returns the outcome of a check-out that ended with err.
