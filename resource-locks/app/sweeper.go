@@ -29,12 +29,12 @@ type sweeper struct {
 	releases releaseSweeper
 	// keep is how long an ended lock stays, which the front Sunbird resumes.
 	keep, retention, interval time.Duration
-	log                       *slog.Logger
+	failures                  *engine.Failures
 }
 
 func newSweeper(locks *engine.Locks, releases releaseSweeper, cfg Config, log *slog.Logger) *sweeper {
 	return &sweeper{
-		locks: locks, releases: releases, log: log,
+		locks: locks, releases: releases, failures: engine.NewFailures(log),
 		keep: max(cfg.Sunbird.ResumeWithin, time.Hour), retention: cfg.HistoryRetention, interval: cfg.SweepInterval,
 	}
 }
@@ -74,7 +74,7 @@ func (s *sweeper) sweepLocks(ctx context.Context) error {
 func (s *sweeper) tryRound(ctx context.Context, op string, f func(context.Context) error) {
 	round, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	if err := f(round); err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, op+" failed and is tried again", "err", err)
+	if err := f(round); ctx.Err() == nil {
+		s.failures.Note(ctx, op, err)
 	}
 }

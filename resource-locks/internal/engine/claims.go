@@ -18,6 +18,7 @@ type Claims struct {
 
 	observer Observer
 	log      *slog.Logger
+	failures *Failures
 
 	mu         sync.Mutex
 	instance   uuid.UUID // new after a lost lease; Nil before the first one
@@ -75,7 +76,7 @@ func (c *Claims) Notify(t *Ticket, f func()) {
 
 // NewClaims returns the claims of a process. Lock fails until RunLease has a lease.
 func NewClaims(store ClaimStore, observer Observer, log *slog.Logger) *Claims {
-	return &Claims{ClaimStore: store, observer: observer, log: log, tickets: map[uuid.UUID]*Ticket{}}
+	return &Claims{ClaimStore: store, observer: observer, log: log, failures: NewFailures(log), tickets: map[uuid.UUID]*Ticket{}}
 }
 
 // OpenNamespace is ClaimStore.OpenNamespace. Fault: Invalid.

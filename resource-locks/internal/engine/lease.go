@@ -86,12 +86,12 @@ func (c *Claims) RunPolls(ctx context.Context) {
 	}
 }
 
-// tryCall runs f with a time-out and logs its error. The next round tries again.
+// tryCall runs f with a time-out and notes its error. The next round tries again.
 func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, f func(context.Context) error) {
 	call, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := f(call); err != nil && ctx.Err() == nil {
-		c.log.WarnContext(ctx, op+" failed", "err", err)
+	if err := f(call); ctx.Err() == nil {
+		c.failures.Note(ctx, op, err)
 	}
 }
 

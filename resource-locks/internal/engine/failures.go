@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+)
+
+// Failures logs how the repeated work of a process fails. An outage fails each round of
+// it, so only the first failure of a kind of work is a warning.
+type Failures struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	failing map[string]bool // by what is done
+}
+
+// NewFailures returns Failures without any.
+func NewFailures(log *slog.Logger) *Failures {
+	return &Failures{log: log, failing: map[string]bool{}}
+}
+
+// Note notes how a round of the work what ended. After a success the first failure is a
+// warning, and its repeats are for debug. The next success is one line. The caller has few
+// kinds of work, because Failures forgets none.
+func (f *Failures) Note(ctx context.Context, what string, err error) {
+	f.mu.Lock()
+	before := f.failing[what]
+	f.failing[what] = err != nil
+	f.mu.Unlock()
+	switch {
+	case err != nil && before:
+		f.log.DebugContext(ctx, what+" failed again", "err", err)
+	case err != nil:
+		f.log.WarnContext(ctx, what+" failed and is tried again", "err", err)
+	case before:
+		f.log.InfoContext(ctx, what+" succeeds again")
+	}
+}

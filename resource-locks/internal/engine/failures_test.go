@@ -1,0 +1,39 @@
+package engine_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/schemas/fault"
+)
+
+func TestClaims_LogsAnOutageOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, log := enginetest.NewStore(), &bytes.Buffer{}
+		claims := engine.NewClaims(store, &events{}, slog.New(slog.NewTextHandler(log, nil)))
+		stop := enginetest.RunLoops(claims)
+		for range 2 {
+			synctest.Wait()
+			store.Fail(fault.New(fault.Unavailable, "away"))
+			<-time.After(time.Minute)
+			store.Fail(nil)
+			<-time.After(time.Minute)
+		}
+		stop()
+		for _, line := range []string{`"keeping the lease failed and is tried again"`, `"keeping the lease succeeds again"`} {
+			if n := strings.Count(log.String(), "msg="+line); n != 2 {
+				t.Errorf("%s is logged %d times, want once for each outage", line, n)
+			}
+		}
+		if n := strings.Count(log.String(), "\n"); n > 30 {
+			t.Errorf("two outages of a minute made %d lines:\n%.3000s", n, log)
+		}
+	})
+}
