@@ -114,8 +114,8 @@ type ClaimStore interface {
 	Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) (granted []uuid.UUID, err error)
 
 	// Disconnect notes that the claim's connection has ended. A waiting claim, and one
-	// without Abandon, is deleted; a held one ends after its Abandon. A repeat changes
-	// nothing. An unknown one is no error.
+	// without Abandon, is deleted; a held one ends after its Abandon, which began with the end
+	// of the lease if that was earlier. A repeat changes nothing. An unknown one is no error.
 	Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) (granted []uuid.UUID, err error)
 
 	// Settle deletes claims that have ended, of all namespaces, and returns them with their

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 )
@@ -19,10 +20,10 @@ const (
 WITH old AS (
     DELETE FROM {schema}.instance i WHERE i.ended_at < clock_timestamp() - interval '1 day'
        AND NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.instance = i.id))
-INSERT INTO {schema}.instance (id, lease_until) SELECT $1::uuid, clock_timestamp() + $2::interval`
+INSERT INTO {schema}.instance (id, lease_until, lease) SELECT $1::uuid, clock_timestamp() + $2::interval, $2::interval`
 
 	keepLeaseSQL = `
-UPDATE {schema}.instance i SET lease_until = clock_timestamp() + $2::interval
+UPDATE {schema}.instance i SET lease_until = clock_timestamp() + $2::interval, lease = $2::interval
  WHERE i.id = $1::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()`
 
 	endLeaseSQL = `
@@ -72,7 +73,7 @@ func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error 
 	return err
 }
 
-const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.is_new`
+const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.is_new AND ` + database.OnPrimary
 
 // NewGrants implements engine.ClaimStore.
 func (s *ClaimStore) NewGrants(ctx context.Context, instance uuid.UUID) ([]uuid.UUID, error) {
@@ -99,7 +100,7 @@ func joinIDs(ids []uuid.UUID) string {
 }
 
 const claimsOfSQL = `
-SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.ends_at IS NULL AND c.id > $2::uuid
+SELECT c.id, c.namespace, c.held_at IS NOT NULL FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.ends_at IS NULL AND c.id > $2::uuid AND ` + database.OnPrimary + `
  ORDER BY c.id LIMIT $3::integer`
 
 // ClaimsOf implements engine.ClaimStore. It allocates nothing for a claim, because all claims

@@ -95,8 +95,10 @@ func (s *ClaimStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace s
 	return m.granted, err
 }
 
+// endConnectionSQL counts from the end of the instance's lease if that was earlier.
 const endConnectionSQL = `
-UPDATE {schema}.claim c SET ends_at = clock_timestamp() + c.abandon
+UPDATE {schema}.claim c
+   SET ends_at = c.abandon + least(clock_timestamp(), (SELECT coalesce(i.ended_at, i.lease_until) FROM {schema}.instance i WHERE i.id = c.instance))
  WHERE c.namespace = $1::text AND c.id = $2::uuid AND c.held_at IS NOT NULL AND c.abandon > interval '0' AND c.ends_at IS NULL`
 
 // Disconnect implements engine.ClaimStore. It is durable: a held claim without the note of

@@ -21,6 +21,20 @@ const (
 	endLeasesSQL = `
 UPDATE {schema}.instance i SET ended_at = i.lease_until WHERE i.ended_at IS NULL AND i.lease_until <= clock_timestamp()`
 
+	// The next statements repair dates of a clock that was set back: dates that nothing has
+	// written by the clock of now. The times count anew, so that the dead end, and a lease that
+	// is kept goes on.
+	repairLeasesSQL = `
+UPDATE {schema}.instance i SET lease_until = clock_timestamp() + i.lease
+ WHERE i.ended_at IS NULL AND i.lease_until > clock_timestamp() + 2 * i.lease`
+
+	repairEndsSQL = `
+UPDATE {schema}.instance i SET ended_at = clock_timestamp() WHERE i.ended_at > clock_timestamp() + interval '5 s'`
+
+	repairClaimsSQL = `
+UPDATE {schema}.claim c SET ends_at = clock_timestamp() + c.abandon
+ WHERE c.ends_at > clock_timestamp() + interval '5 s' AND c.ends_at > clock_timestamp() + c.abandon + interval '5 s'`
+
 	// findDueSQL lists the claims that have ended, and a row without one for each namespace
 	// whose claims are to be placed. The latest come first: an ended claim that waits goes
 	// before the one that it waits for, and is never granted.
@@ -38,6 +52,8 @@ const (
 	settleWait = 300 * time.Millisecond
 	// settleRetry is how long Settle leaves out a namespace that it could not settle.
 	settleRetry = time.Second
+	// repairInterval is how often Settle repairs dates, because it reads all future ones.
+	repairInterval = time.Second
 )
 
 // dueWork is what one transaction does for a namespace.
@@ -102,6 +118,11 @@ func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 	var due map[string]*dueWork
 	var batch pgx.Batch
 	batch.Queue(lazyBounds)
+	s.repairing.Do(func() {
+		for _, repair := range s.repairs {
+			batch.Queue(repair)
+		}
+	})
 	batch.Queue(s.endLeases)
 	batch.Queue(s.findDue).Query(func(rows pgx.Rows) error {
 		due = map[string]*dueWork{}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/time/rate"
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
@@ -32,6 +33,9 @@ type ClaimStore struct {
 	db      *DB
 	atOnce  int         // how many claims one transaction removes, and places, at most
 	failing failingLast // the namespaces that could not be settled
+	// repairs are run at most every repairInterval
+	repairing rate.Sometimes
+	repairs   []string
 	// statements with their tables
 	store, end, remove, removeWaiting, removeEnded, removeForced, placeLeft string
 	endLeases, findDue, newGrants, noteGrants, keepLease, claimsOf          string
@@ -55,6 +59,8 @@ func newClaimStore(db *DB, atOnce int) *ClaimStore {
 		removeForced: name(removeForcedSQL), placeLeft: name(placeLeftSQL), endLeases: name(endLeasesSQL),
 		findDue: name(findDueSQL), newGrants: name(newGrantsSQL), noteGrants: name(noteGrantsSQL),
 		keepLease: name(keepLeaseSQL), claimsOf: name(claimsOfSQL),
+		repairing: rate.Sometimes{Interval: repairInterval},
+		repairs:   []string{name(repairLeasesSQL), name(repairEndsSQL), name(repairClaimsSQL)},
 	}
 }
 

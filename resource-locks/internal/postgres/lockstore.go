@@ -13,12 +13,19 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 )
 
+// live reads clock_timestamp(), because now() stands still while a statement waits for a
+// row.
+var live = liveAt(`clock_timestamp()`)
+
+// liveAt is that a lock l is live at a time. A lock that was renewed later than that was so
+// before the clock was set back, and equals no lock. The clocks of a primary and of a
+// standby that follows it may differ by 5 s.
+func liveAt(at string) string {
+	return `(l.ended_at IS NULL AND l.expires_at > ` + at + ` AND l.renewed_at <= ` + at + ` + interval '5 s')`
+}
+
 // Parts of the statements about locks l.
 const (
-	// live reads clock_timestamp(), because now() stands still while a statement waits for
-	// a row.
-	live = `(l.ended_at IS NULL AND l.expires_at > clock_timestamp())`
-
 	// keyed selects the lock of a key.
 	keyed = `l.namespace = $1::text AND l.name = $2::text`
 
@@ -75,7 +82,7 @@ taken AS (
                   j.at, j.at + $6::interval, ` + sweepTime(`(j.at + $6::interval)`) + `, NULL::timestamptz,
                   CASE WHEN j.own THEN l.replaced ELSE l.ended_at IS NULL END,
                   CASE WHEN j.own THEN l.requests END
-             FROM (SELECT c.at, l.owner = excluded.owner AND l.ended_at IS NULL AND l.expires_at > c.at AS own
+             FROM (SELECT c.at, l.owner = excluded.owner AND ` + liveAt(`c.at`) + ` AS own
                      FROM ` + clock + ` OFFSET 0) j)
      WHERE NOT ` + live + ` OR l.owner = excluded.owner AND NOT $8::boolean
     RETURNING ` + lockColumns + `, l.replaced)
@@ -198,7 +205,7 @@ changed AS (
                   j.at, j.at + $5::interval, ` + sweepTime(`(j.at + $5::interval)`) + `, NULL::timestamptz,
                   CASE WHEN j.live THEN l.replaced ELSE l.ended_at IS NULL END,
                   CASE WHEN j.live THEN l.requests END
-             FROM (SELECT c.at, l.ended_at IS NULL AND l.expires_at > c.at AS live FROM ` + clock + ` OFFSET 0) j)
+             FROM (SELECT c.at, ` + liveAt(`c.at`) + ` AS live FROM ` + clock + ` OFFSET 0) j)
      WHERE ` + keyed + ` AND l.id = $3::uuid AND l.owner = $4::text AND (` + live + ` OR ` + resumable + `)
     RETURNING ` + lockColumns + `, l.replaced)
 SELECT ` + lockColumnNames + `, replaced, true, true, false FROM changed
@@ -279,7 +286,7 @@ func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, err
 	return l, err
 }
 
-const listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
+var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
 
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
@@ -329,7 +336,7 @@ func scanLock(row pgx.CollectableRow) (l engine.Lock, err error) {
 	return l, err
 }
 
-const countSQL = `
+var countSQL = `
 SELECT l.namespace, l.kind, count(*) FROM {schema}.lock l WHERE ` + live + ` GROUP BY l.namespace, l.kind ORDER BY l.namespace, l.kind`
 
 // Count implements engine.LockStore.

@@ -72,10 +72,10 @@ func (s *LockStore) Ask(ctx context.Context, key engine.Key, a engine.AskedFor) 
 // stays.
 var (
 	expireSQL = `
-UPDATE {schema}.lock l SET ended_at = l.expires_at, sweep_after = ` + sweepTime(`(l.expires_at + $1::interval)`) + `
+UPDATE {schema}.lock l SET ended_at = least(l.expires_at, clock_timestamp()), sweep_after = ` + sweepTime(`(l.expires_at + $1::interval)`) + `
   FROM (SELECT d.namespace, d.name FROM {schema}.lock d
          WHERE d.sweep_after <= clock_timestamp() AND d.ended_at IS NULL ORDER BY d.sweep_after LIMIT $2::bigint) due
- WHERE l.namespace = due.namespace AND l.name = due.name AND l.ended_at IS NULL AND l.expires_at <= clock_timestamp()
+ WHERE l.namespace = due.namespace AND l.name = due.name AND l.ended_at IS NULL AND NOT ` + live + `
 RETURNING ` + lockColumns
 
 	forgetSQL = `

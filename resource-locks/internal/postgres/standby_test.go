@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"checkoutlock/database"
 	"checkoutlock/devpostgres"
 	"checkoutlock/resource-locks/internal/engine"
@@ -63,8 +65,16 @@ func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ask := func(t *testing.T, store *postgres.LockStore) {
+	ask := func(t *testing.T, db *postgres.DB) {
 		t.Helper()
+		store, claims := postgres.NewLockStore(db), postgres.NewClaimStore(db)
+		if ids, err := claims.NewGrants(t.Context(), uuid.New()); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("new grants: %v, %v, want %s", ids, err, fault.Unavailable)
+		}
+		page := make([]engine.ClaimState, 1)
+		if states, err := claims.ClaimsOf(t.Context(), uuid.New(), uuid.Nil, page); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("claims: %v, %v, want %s", states, err, fault.Unavailable)
+		}
 		if g, err := store.Acquire(t.Context(), refused); !fault.Is(err, fault.Unavailable) { // refused before
 			t.Errorf("acquire: %+v, %v, want %s", g, err, fault.Unavailable)
 		}
@@ -75,7 +85,7 @@ func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Run("a pool that led to it before", func(t *testing.T) { ask(t, store) })
+	t.Run("a pool that led to it before", func(t *testing.T) { ask(t, db) })
 	for name, parameters := range map[string]string{
 		"a direct connection":              "",
 		"statements, as through PgBouncer": "&default_query_exec_mode=exec",
@@ -83,7 +93,7 @@ func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := openServer(t, server.URL()+parameters)
-			ask(t, postgres.NewLockStore(db))
+			ask(t, db)
 			if err := db.Ready(t.Context()); err == nil {
 				t.Error("it is ready")
 			}

@@ -102,6 +102,25 @@ func testEndedLease(c *claimTest) {
 	}
 }
 
+// testLateDisconnect ends a lease before the end of the connection is noted.
+func testLateDisconnect(c *claimTest) {
+	for _, stop := range []func(*claimTest) error{
+		func(o *claimTest) error { return o.store.EndLease(o.ctx, o.instance) },
+		func(*claimTest) error { c.advance(leaseTime); return nil },
+	} {
+		late := c.other()
+		held := late.enqueue("w a", true)
+		if err := stop(late); err != nil {
+			c.Fatal(err)
+		}
+		c.advance(abandonTime - time.Minute)
+		granted, err := c.store.Disconnect(c.ctx, late.instance, "ns", held.ID)
+		c.wantGranted("Disconnect", granted, err)
+		c.advance(time.Minute)
+		c.settle([]engine.Claim{held}, nil)
+	}
+}
+
 func testStoppedInstance(c *claimTest) {
 	stopped := c.other()
 	held, waiting := stopped.enqueue("w a", true), stopped.enqueue("w a", false)

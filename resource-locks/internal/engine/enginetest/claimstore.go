@@ -196,6 +196,9 @@ func (s *Store) Disconnect(ctx context.Context, caller uuid.UUID, name string, i
 	}
 	n := s.namespaces[name]
 	if c := n.find(id); c != nil && c.Held && c.Abandon > 0 {
+		if until := s.leases[c.Instance]; until.Before(now) {
+			now = until
+		}
 		if c.EndsAt.IsZero() {
 			c.EndsAt = now.Add(c.Abandon)
 		}

@@ -33,6 +33,7 @@ func RunClaimStore(t *testing.T, newStore NewClaimStore) {
 		"Enqueue/of many at once one is held":                testOneHeld,
 		"Withdraw/grants the next ones":                      testWithdraw,
 		"Disconnect/a held claim ends after its Abandon":     testDisconnect,
+		"Disconnect/after the end of the lease":              testLateDisconnect,
 		"Settle/claims of an ended lease":                    testEndedLease,
 		"Settle/claims of a stopped instance":                testStoppedInstance,
 		"ForceWithdraw/keeps the note":                       testForceWithdraw,

@@ -1,0 +1,2 @@
+-- It destroys the lengths of leases.
+ALTER TABLE instance DROP COLUMN lease;
