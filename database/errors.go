@@ -42,6 +42,12 @@ const (
 	cannotConnectNow    = "57P03"
 	idleSessionTimeout  = "57P05"
 
+	// PostgreSQL lacks what it needs. It changed nothing.
+	diskFull                   = "53100"
+	outOfMemory                = "53200"
+	configurationLimitExceeded = "53400"
+	ioError                    = "58030"
+
 	// A value that cannot be stored or compared.
 	untranslatableCharacter   = "22P05"
 	characterNotInRepertoire  = "22021"
@@ -113,6 +119,10 @@ func ToFault(op string, err error) error {
 	switch code {
 	case QueryCanceled, IdleInTransactionTimeout:
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
+	case diskFull:
+		return fault.Wrap(err, fault.Unavailable, "The database cannot write: no space left, found while %s", op)
+	case outOfMemory, configurationLimitExceeded, ioError:
+		return fault.Wrap(err, fault.Unavailable, "The database lacks memory, or its disk fails, found while %s", op)
 	case untranslatableCharacter, characterNotInRepertoire, invalidTextRepresentation, numericValueOutOfRange,
 		datetimeFieldOverflow, invalidDatetimeFormat, invalidTimeZone, programLimitExceeded:
 		// The checks before should have refused it, but it is the caller's value.

@@ -3,14 +3,11 @@ package resourcelocks
 import (
 	"context"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-
-	"checkoutlock/devpostgres"
 )
 
 const (
@@ -44,15 +41,7 @@ func TestKill_OfTheService(t *testing.T) {
 
 func TestKill_OfPostgreSQL(t *testing.T) {
 	t.Parallel()
-	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pg.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	pg := startPostgreSQL(t)
 	instances := []addresses{startInstance(t, pg.URL()), startInstance(t, pg.URL())}
 	l := startLoad(t, pg.URL(), instances...)
 	for range 2 {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/devpostgres"
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/integration-tests/stack"
 )
@@ -148,22 +149,42 @@ func (c *child) kill() {
 	<-c.exited
 }
 
+// startPostgreSQL starts a server of the test's own.
+func startPostgreSQL(t *testing.T) *devpostgres.Server {
+	t.Helper()
+	pg, err := devpostgres.Start(t.Context(), devpostgres.Options{BinDir: os.Getenv("PG_BIN")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pg.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return pg
+}
+
+// execAll runs statements one after the other.
+func execAll(t *testing.T, databaseURL string, statements ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	pool := openPool(ctx, t, databaseURL)
+	defer pool.Close()
+	for _, statement := range statements {
+		if _, err := pool.Exec(ctx, statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
 // createDatabase makes an empty database, so that no other test changes its tables.
 func createDatabase(t *testing.T) (databaseURL string) {
 	t.Helper()
 	server := testserver.URL(t)
 	name := "rl_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	run := func(statement string) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
-		defer cancel()
-		pool := openPool(ctx, t, server)
-		defer pool.Close()
-		if _, err := pool.Exec(ctx, statement); err != nil {
-			t.Error(err)
-		}
-	}
-	run("CREATE DATABASE " + name)
-	t.Cleanup(func() { run("DROP DATABASE " + name + " WITH (FORCE)") })
+	execAll(t, server, "CREATE DATABASE "+name)
+	t.Cleanup(func() { execAll(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +195,12 @@ func createDatabase(t *testing.T) (databaseURL string) {
 
 func openPool(ctx context.Context, t *testing.T, databaseURL string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(ctx, databaseURL)
+	cfg, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed" // that of the server differs
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -241,6 +241,9 @@ func TestToFault(t *testing.T) {
 		"an offset of a day":    {`SELECT '2026-02-01T00:00:00+24:00'::timestamptz`, fault.Invalid},
 		"too long for an index": {`INSERT INTO ` + postgres.SchemaName(id) + `.usergroup SELECT gen_random_uuid(), jsonb_build_object('group', string_agg(md5(i::text), '')) FROM generate_series(1, 9999) i`, fault.Invalid},
 		"a division by zero":    {`SELECT 1/0`, fault.Internal},
+		"a full disk":           {`DO $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$`, fault.Unavailable},
+		"no memory":             {`DO $$ BEGIN RAISE 'no memory' USING ERRCODE = '53200'; END $$`, fault.Unavailable},
+		"a failing disk":        {`DO $$ BEGIN RAISE 'broken' USING ERRCODE = '58030'; END $$`, fault.Unavailable},
 		"a table of no tenant":  {`SELECT 1 FROM nowhere.loan`, fault.UnknownTenant},
 		"a column too new":      {`SELECT nonsense FROM ` + postgres.SchemaName(id) + `.loan`, fault.TenantNotReady},
 	}

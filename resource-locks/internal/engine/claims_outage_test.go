@@ -74,6 +74,26 @@ func TestClaims_LostLeaseEndsAllTickets(t *testing.T) {
 	})
 }
 
+func TestClaims_LeaseReturnsSoonAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := enginetest.NewStore()
+		p := startProcess(t, store)
+		held := lockPath(t, p, "a")
+		store.Fail(fault.New(fault.Unavailable, "away"))
+		<-held.Lost()
+		<-time.After(50 * time.Millisecond) // after a try
+		store.Fail(nil)
+		const soon = 300 * time.Millisecond
+		<-time.After(soon)
+		next, err := p.Lock(t.Context(), "ns", "owner", 0, []engine.Resource{{}})
+		if err != nil {
+			t.Fatalf("%s after the outage: %v", soon, err)
+		}
+		p.Disconnect(t.Context(), next)
+	})
+}
+
 // lossyStore loses answers of Enqueue. Its late calls reach the store only when they are
 // sent on.
 type lossyStore struct {

@@ -19,6 +19,9 @@ const (
 	// leaseInterval is how often the lease is kept, how long that may take, and how often
 	// a comparison of all claims begins.
 	leaseInterval = leaseLength / 3
+	// leaseRetry is how soon a call for the lease that failed is repeated, because no claim
+	// is granted without a lease.
+	leaseRetry = leaseInterval / 4
 	// callTimeout bounds all other calls of the store.
 	callTimeout = 2 * time.Second
 )
@@ -28,8 +31,16 @@ const (
 func (c *Claims) RunLease(ctx context.Context) {
 	tick := time.NewTicker(leaseInterval)
 	defer tick.Stop()
+	failed := false
 	for {
-		c.tryCall(ctx, leaseInterval, "keeping the lease", c.keepLease)
+		kept := c.tryCall(ctx, leaseInterval, "keeping the lease", c.keepLease)
+		switch {
+		case kept && failed:
+			tick.Reset(leaseInterval)
+		case !kept && !failed:
+			tick.Reset(leaseRetry)
+		}
+		failed = !kept
 		select {
 		case <-ctx.Done():
 			c.endLease(context.WithoutCancel(ctx))
@@ -86,13 +97,16 @@ func (c *Claims) RunPolls(ctx context.Context) {
 	}
 }
 
-// tryCall runs f with a time-out and notes its error. The next round tries again.
-func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, f func(context.Context) error) {
+// tryCall runs f with a time-out and notes its error. It reports whether there was none. The
+// next round tries again.
+func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, f func(context.Context) error) bool {
 	call, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := f(call); ctx.Err() == nil {
+	err := f(call)
+	if ctx.Err() == nil {
 		c.failures.Note(ctx, op, err)
 	}
+	return err == nil
 }
 
 // Begin takes the first lease, so that clients can be served at once. RunLease keeps it.

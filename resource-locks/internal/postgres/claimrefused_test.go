@@ -90,6 +90,10 @@ func TestClaimStore_RefusedRemovalIsAFault(t *testing.T) {
 		{"the server ends sessions", "57P01", fault.Unavailable},
 		{"a time-out", "57014", fault.Timeout},
 		{"deadlocks, time after time", "40P01", fault.Internal},
+		{"a full disk", "53100", fault.Unavailable},
+		{"no memory", "53200", fault.Unavailable},
+		{"a failing disk", "58030", fault.Unavailable},
+		{"a lost table", "42P01", fault.Unavailable},
 		{"any other error", "P0001", fault.Internal},
 	} {
 		t.Run(c.name, func(t *testing.T) {

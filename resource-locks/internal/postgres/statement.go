@@ -148,10 +148,14 @@ func readRows[T any](ctx context.Context, db *DB, on connections, op, statement 
 	return found, toFault(op, err)
 }
 
-// toFault is database.ToFault with the faults of lock_timeout.
+// toFault is database.ToFault with the faults of lock_timeout and of a schema that is not
+// complete.
 func toFault(op string, err error) error {
-	if code, _ := database.SQLState(err); code == database.LockNotAvailable {
+	switch code, _ := database.SQLState(err); code {
+	case database.LockNotAvailable:
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
+	case database.InvalidSchemaName, database.UndefinedTable, database.UndefinedColumn:
+		return fault.Wrap(err, fault.Unavailable, "The schema is not complete, found while %s: run resource-locks migrate", op)
 	}
 	return database.ToFault(op, err)
 }
