@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -181,6 +182,45 @@ func (l *Locks) List(ctx context.Context, f Filter) ([]Lock, error) {
 		}
 	}
 	return l.LockStore.List(ctx, f)
+}
+
+// walkPage is how many locks Walk reads at once, and how many names it looks up at once.
+const walkPage = 200
+
+// Walk calls visit with the live locks that match, and ends at its first error. It reads them
+// in pages, so that memory does not grow with their number: a lock that lives all the time is
+// visited once, another one may be. It does not use After and Limit of the filter. Fault:
+// Invalid.
+func (l *Locks) Walk(ctx context.Context, f Filter, visit func(Lock) error) error {
+	if f.Names == nil {
+		return l.walkPages(ctx, f, visit)
+	}
+	for names := range slices.Chunk(f.Names, walkPage) {
+		f.Names = names
+		if err := l.walkPages(ctx, f, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Locks) walkPages(ctx context.Context, f Filter, visit func(Lock) error) error {
+	f.After, f.Limit = Key{}, walkPage
+	for {
+		page, err := l.List(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, lock := range page {
+			if err := visit(lock); err != nil {
+				return err
+			}
+		}
+		if len(page) < walkPage {
+			return nil
+		}
+		f.After = page[walkPage-1].Key
+	}
 }
 
 // countTimeout bounds a count, because it reads all locks.

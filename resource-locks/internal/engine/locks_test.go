@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,63 @@ import (
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/schemas/fault"
 )
+
+// pagedStore notes the largest list that was read.
+type pagedStore struct {
+	*enginetest.Store
+	largest int
+}
+
+func (s *pagedStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
+	locks, err := s.Store.List(ctx, f)
+	s.largest = max(s.largest, len(locks))
+	return locks, err
+}
+
+func TestLocks_WalkReadsPages(t *testing.T) {
+	t.Parallel()
+	store := &pagedStore{Store: enginetest.NewStore()}
+	locks := engine.NewLocks(store, &events{})
+	const all = 2*engine.WalkPage + 1
+	var names []string
+	for i := range all {
+		names = append(names, strconv.Itoa(i))
+		key := engine.Key{Namespace: []string{"a", "b"}[i%2], Name: names[i]}
+		if _, err := locks.Acquire(t.Context(), engine.Acquire{Key: key, Owner: "ann", TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		filter engine.Filter
+		want   int
+	}{
+		"all":              {want: all},
+		"a namespace":      {filter: engine.Filter{Namespace: "b"}, want: engine.WalkPage},
+		"names":            {filter: engine.Filter{Names: names}, want: all},
+		"no names":         {filter: engine.Filter{Names: []string{}}},
+		"of another space": {filter: engine.Filter{Namespace: "c"}},
+	} {
+		seen := map[engine.Key]bool{}
+		err := locks.Walk(t.Context(), tt.filter, func(l engine.Lock) error {
+			seen[l.Key] = true
+			return nil
+		})
+		if err != nil || len(seen) != tt.want {
+			t.Errorf("%s: visited %d, %v, want %d", name, len(seen), err, tt.want)
+		}
+	}
+	if store.largest > engine.WalkPage {
+		t.Errorf("read %d at once", store.largest)
+	}
+	stop, visited := errors.New("enough"), 0
+	err := locks.Walk(t.Context(), engine.Filter{}, func(engine.Lock) error {
+		visited++
+		return stop
+	})
+	if !errors.Is(err, stop) || visited != 1 {
+		t.Errorf("visited %d, %v, want an end at the first error", visited, err)
+	}
+}
 
 func TestLocks_ReportEvents(t *testing.T) {
 	t.Parallel()

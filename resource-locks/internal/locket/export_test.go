@@ -25,3 +25,6 @@ const MaxStreams = maxStreams
 
 // BoundConnections sets how many connections the front serves.
 func (f *Front) BoundConnections(n int64) { f.limit = n }
+
+// BoundLists sets how many bytes an answer of FetchAll has at most.
+func (f *Front) BoundLists(bytes int) { f.service.maxList = bytes }

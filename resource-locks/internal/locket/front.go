@@ -74,7 +74,7 @@ func New(o Options) *Front {
 	o.Registry.MustRegister(m.all()...)
 	return &Front{
 		settings: o.Settings, log: o.Log, shutdownTimeout: o.ShutdownTimeout, metrics: m, limit: maxConnections,
-		service: &service{locks: o.Locks, timeout: o.Settings.OperationTimeout},
+		service: newService(o.Locks, o.Settings.OperationTimeout),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -26,12 +27,28 @@ const (
 // maxValue is the most characters of a value.
 const maxValue = 4096
 
+const (
+	// maxLists is how many calls of FetchAll build their answers at once.
+	maxLists = 2
+	// maxListSize is the most bytes of such an answer. Clients of gRPC take 4 MiB unless they
+	// ask for more.
+	maxListSize = 32 << 20
+	// resourceSize is what a resource takes beside its texts.
+	resourceSize = 200
+)
+
 // service is the four methods.
 type service struct {
 	locketpb.UnimplementedLocketServer
 
 	locks   *engine.Locks
 	timeout time.Duration
+	lists   *semaphore.Weighted
+	maxList int // bytes
+}
+
+func newService(locks *engine.Locks, timeout time.Duration) *service {
+	return &service{locks: locks, timeout: timeout, lists: semaphore.NewWeighted(maxLists), maxList: maxListSize}
 }
 
 // Lock takes a key, or renews it for its owner.
@@ -106,7 +123,8 @@ func (s *service) Fetch(ctx context.Context, r *locketpb.FetchRequest) (*locketp
 	return &locketpb.FetchResponse{Resource: resourceOf(lock)}, nil
 }
 
-// FetchAll returns all live locks of a type.
+// FetchAll returns all live locks of a type. It reads them in pages, and refuses an answer that
+// no client takes.
 func (s *service) FetchAll(ctx context.Context, r *locketpb.FetchAllRequest) (*locketpb.FetchAllResponse, error) {
 	kind := kindOf(r.GetTypeCode())
 	if kind == "" {
@@ -114,13 +132,21 @@ func (s *service) FetchAll(ctx context.Context, r *locketpb.FetchAllRequest) (*l
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	locks, err := s.locks.List(ctx, engine.Filter{Namespace: Namespace, Kind: kind})
+	if err := s.lists.Acquire(ctx, 1); err != nil {
+		return nil, status.Error(codes.DeadlineExceeded, "other calls of FetchAll are under way")
+	}
+	defer s.lists.Release(1)
+	found, size := &locketpb.FetchAllResponse{}, 0
+	err := s.locks.Walk(ctx, engine.Filter{Namespace: Namespace, Kind: kind}, func(lock engine.Lock) error {
+		size += len(lock.Name) + len(lock.Owner) + len(lock.Value) + resourceSize
+		if size > s.maxList {
+			return status.Errorf(codes.ResourceExhausted, "the resources of type %s have more than %d bytes", kind, s.maxList)
+		}
+		found.Resources = append(found.Resources, resourceOf(lock))
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	found := &locketpb.FetchAllResponse{Resources: make([]*locketpb.Resource, len(locks))}
-	for i, lock := range locks {
-		found.Resources[i] = resourceOf(lock)
 	}
 	return found, nil
 }

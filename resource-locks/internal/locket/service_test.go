@@ -275,3 +275,17 @@ func TestFetchAll(t *testing.T) {
 		wantStatus(t, err, codes.NotFound, "invalid-type")
 	}
 }
+
+func TestFetchAll_RefusesWhatNoClientTakes(t *testing.T) {
+	t.Parallel()
+	s, c := start(t)
+	mustLock(t, c, &locketpb.Resource{
+		Key: "a", Owner: "o", Value: strings.Repeat("v", 1000), TypeCode: locketpb.TypeCode_LOCK,
+	})
+	if all := fetchAll(t, c, locketpb.TypeCode_LOCK); len(all) != 1 {
+		t.Errorf("got %v, want the lock", all)
+	}
+	s.BoundLists(1000)
+	_, err := c.FetchAll(t.Context(), &locketpb.FetchAllRequest{TypeCode: locketpb.TypeCode_LOCK})
+	wantStatus(t, err, codes.ResourceExhausted, "the resources of type lock have more than 1000 bytes")
+}

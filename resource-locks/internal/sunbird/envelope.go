@@ -1,12 +1,17 @@
 package sunbird
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/google/uuid"
 )
+
+const contentType = "application/json; charset=utf-8"
 
 // failure is a refusal in the words of the protocol.
 type failure struct {
@@ -56,9 +61,43 @@ func (e *envelope) fail(f failure) {
 }
 
 func (e *envelope) write(w http.ResponseWriter, status int) error {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
 	return json.NewEncoder(w).Encode(e)
+}
+
+// streamed is a result that is sent while it is written.
+type streamed func(io.Writer) error
+
+// streamBuffer is how much of an answer is written before any of it is sent.
+const streamBuffer = 32 << 10
+
+// stream writes the envelope with a result. It reports whether anything was sent.
+func (e *envelope) stream(w http.ResponseWriter, result streamed) (sent bool, err error) {
+	head, err := json.Marshal(e)
+	if err != nil {
+		return false, err
+	}
+	client := &sentWriter{w: w}
+	buffer := bufio.NewWriterSize(client, streamBuffer)
+	_, _ = buffer.Write(bytes.TrimSuffix(head, []byte("{}}"))) // Flush returns its error
+	if err = result(buffer); err == nil {
+		_, _ = buffer.WriteString("}\n")
+		err = buffer.Flush()
+	}
+	return client.sent, err
+}
+
+// sentWriter notes whether it has written.
+type sentWriter struct {
+	w    http.ResponseWriter
+	sent bool
+}
+
+func (s *sentWriter) Write(p []byte) (int, error) {
+	s.sent = true
+	s.w.Header().Set("Content-Type", contentType)
+	return s.w.Write(p)
 }
 
 // formatTime writes a time as clients parse it.

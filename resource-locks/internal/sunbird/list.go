@@ -3,6 +3,8 @@ package sunbird
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 
@@ -28,25 +30,32 @@ func (s *Server) list(ctx context.Context, c *call) (any, error) {
 	if problem != "" {
 		return nil, c.fail(http.StatusBadRequest, problem)
 	}
-	entries := []listed{}
-	if names == nil || len(names) > 0 {
-		locks, err := s.locks.List(ctx, engine.Filter{Namespace: namespaces, Prefix: true, Names: names})
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range locks {
+	return streamed(func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		count, separator := 0, `{"data":[`
+		err := s.locks.Walk(ctx, engine.Filter{Namespace: namespaces, Prefix: true, Names: names}, func(l engine.Lock) error {
+			if _, err := io.WriteString(w, separator); err != nil {
+				return err
+			}
+			count, separator = count+1, ","
 			v := readValue(l)
-			entries = append(entries, listed{
+			return encoder.Encode(listed{
 				LockID: l.ID.String(), ResourceID: l.Name, ResourceType: v.ResourceType, ResourceInfo: v.ResourceInfo,
 				CreatedBy: l.Owner, CreatorInfo: v.CreatorInfo, DeviceID: v.Device,
 				CreatedOn: formatTime(l.GrantedAt), ExpiresAt: formatTime(l.ExpiresAt), Requests: l.Requests,
 			})
+		})
+		if err != nil {
+			return err
 		}
-	}
-	return struct {
-		Count int      `json:"count"`
-		Data  []listed `json:"data"`
-	}{len(entries), entries}, nil
+		if count == 0 {
+			_, err = io.WriteString(w, separator)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, `],"count":%d}`, count)
+		}
+		return err
+	}), nil
 }
 
 // readFilter returns the ids of request.filters.resourceId, nil for all.

@@ -158,6 +158,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 	if id != "" {
 		e.Params.MessageID = &id
 	}
+	if result, ok := result.(streamed); ok {
+		var sent bool
+		if sent, err = e.stream(w, result); sent && err != nil {
+			s.log.DebugContext(ctx, "an answer was cut off", "err", err)
+			panic(http.ErrAbortHandler) // the client would take the part for the whole
+		} else if err == nil {
+			return
+		}
+	}
 	if err == nil {
 		e.Result = result
 	} else {

@@ -1,0 +1,91 @@
+package sunbird
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"checkoutlock/resource-locks/internal/engine"
+	"checkoutlock/resource-locks/internal/engine/enginetest"
+	"checkoutlock/schemas/fault"
+)
+
+// pagedStore notes the largest list that was read, and may fail after some lists.
+type pagedStore struct {
+	*enginetest.Store
+	largest, lists, failAfter int
+}
+
+func (s *pagedStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
+	s.lists++
+	if s.failAfter > 0 && s.lists > s.failAfter {
+		return nil, fault.New(fault.Unavailable, "the database is away")
+	}
+	locks, err := s.Store.List(ctx, f)
+	s.largest = max(s.largest, len(locks))
+	return locks, err
+}
+
+// newLongList returns a front whose list has n locks of 1 KB each.
+func newLongList(t *testing.T, n int) (*front, *pagedStore) {
+	t.Helper()
+	f := newFront(t, nil)
+	store := &pagedStore{Store: f.store}
+	f.server.locks = engine.NewLocks(store, observer{})
+	for i := range n {
+		key := engine.Key{Namespace: namespaces + "content", Name: fmt.Sprint("do_", i)}
+		a := engine.Acquire{Key: key, Owner: "ann", TTL: time.Hour}
+		a.Value = `{"resourceInfo":"` + strings.Repeat("x", 1000) + `"}`
+		if _, err := store.Acquire(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f, store
+}
+
+func TestList_OfManyLocksIsSentInParts(t *testing.T) {
+	t.Parallel()
+	f, store := newLongList(t, 450)
+	a := f.list("").wants(t, "api.lock.list")
+	if *a.Result.Count != 450 || len(a.Result.Data) != 450 || *a.Params.MsgID == "" {
+		t.Errorf("got %d of %d locks, want 450", len(a.Result.Data), *a.Result.Count)
+	}
+	if store.largest > 200 {
+		t.Errorf("%d locks were read at once", store.largest)
+	}
+}
+
+func TestList_ThatFailsHalfWayIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	f, store := newLongList(t, 450)
+	store.failAfter = 1
+	server := httptest.NewServer(f.server)
+	defer server.Close()
+	send := func() (status int, text string, err error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/lock/list", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(deviceHeader, "d")
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(body), err
+	}
+	if _, text, err := send(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %d bytes, %v, want a connection that ends", len(text), err)
+	}
+	status, text, err := send() // nothing was sent before the failure
+	if err != nil || status != http.StatusInternalServerError || !strings.Contains(text, "Listing lock failed") {
+		t.Errorf("got %d %s, %v, want the failure", status, text, err)
+	}
+}
