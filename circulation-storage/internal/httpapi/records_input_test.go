@@ -33,6 +33,8 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 	a := newRecordAPI(t)
 	a.fill(t)
 	const items, missing = "/item-storage/items", "99999999-9999-4999-8999-999999999999"
+	const policies, fixed = "/loan-policy-storage/loan-policies", `{"name":"n","loanable":true,"renewable":true,` +
+		`"loansPolicy":{"profileId":"Fixed","fixedDueDateScheduleId":"` + scheduleID + `"}`
 	fresh := func(doc string) string { // another id and barcode than the sample's
 		return strings.NewReplacer(itemID, missing, `b\\\"1`, "other").Replace(doc)
 	}
@@ -77,13 +79,23 @@ func TestRecordRoutes_RefuseABadRecord(t *testing.T) {
 		"a setting that is no object":   {"/circulation-settings-storage/circulation-settings", `{"name":"n","value":"{}"}`, 422, "value must be of type object, not string"},
 		"a schedule upside down":        {"/fixed-due-date-schedule-storage/fixed-due-date-schedules", `{"name":"n","schedules":[{"from":"2026-02-01","to":"2026-01-01","due":"2026-03-01"}]}`, 422, "Date range not valid from date after to date"},
 		"a schedule of no dates":        {"/fixed-due-date-schedule-storage/fixed-due-date-schedules", `{"name":"n","schedules":[{"from":"soon","to":"2026-01-01","due":"2026-03-01"}]}`, 422, "schedules[0].from must be a date"},
-		"a policy of unknown requests":  {"/request-policy-storage/request-policies", `{"name":"n","requestTypes":["Wish"]}`, 422, "requestTypes[0] must be one of: "},
-		"a session of neither kind":     {"/patron-action-session-storage/patron-action-sessions", `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, 422, "actionType must be one of: Check-out, Check-in"},
-		"a block of no patron":          {"/manualblocks", `{"desc":"d","borrowing":true}`, 422, "userId is required"},
-		"a limit of no condition":       {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + missing + `","value":1}`, 422, "does not exist in patron_block_conditions.id"},
-		"a limit below zero":            {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + conditionID + `","value":-1}`, 422, `{"errors":[{"message":"Must be blank or an integer from 0 to 999999","type":"1","code":"-1","parameters":[{"key":"value","value":"-1"}]}]}`},
-		"a block without a message":     {"/patron-block-conditions", `{"name":"n","blockRequests":true}`, 422, "Message to be displayed is a required field"},
-		"a group that is not there":     {"/users", `{"patronGroup":"` + missing + `"}`, 422, "does not exist in usergroup.id"},
+		"a fixed policy that renews for a period": {
+			path: policies, body: fixed + `,"renewalsPolicy":{"differentPeriod":true,"alternateFixedDueDateScheduleId":"` +
+				scheduleID + `","period":{"duration":1,"intervalId":"Days"}}}`,
+			status: 422, want: "Period in RenewalsPolicy is not allowed for policies with Fixed profile",
+		},
+		"a fixed policy with a period for holds": {
+			path: policies, body: fixed + `,"requestManagement":{"holds":{"renewItemsWithRequest":true,` +
+				`"alternateRenewalLoanPeriod":{"duration":1,"intervalId":"Days"}}}}`,
+			status: 422, want: "Alternate Renewal Loan Period for Holds is not allowed for policies with Fixed profile",
+		},
+		"a policy of unknown requests": {"/request-policy-storage/request-policies", `{"name":"n","requestTypes":["Wish"]}`, 422, "requestTypes[0] must be one of: "},
+		"a session of neither kind":    {"/patron-action-session-storage/patron-action-sessions", `{"patronId":"` + userID + `","loanId":"` + loanID + `","actionType":"Renewal"}`, 422, "actionType must be one of: Check-out, Check-in"},
+		"a block of no patron":         {"/manualblocks", `{"desc":"d","borrowing":true}`, 422, "userId is required"},
+		"a limit of no condition":      {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + missing + `","value":1}`, 422, "does not exist in patron_block_conditions.id"},
+		"a limit below zero":           {"/patron-block-limits", `{"patronGroupId":"` + groupID + `","conditionId":"` + conditionID + `","value":-1}`, 422, `{"errors":[{"message":"Must be blank or an integer from 0 to 999999","type":"1","code":"-1","parameters":[{"key":"value","value":"-1"}]}]}`},
+		"a block without a message":    {"/patron-block-conditions", `{"name":"n","blockRequests":true}`, 422, "Message to be displayed is a required field"},
+		"a group that is not there":    {"/users", `{"patronGroup":"` + missing + `"}`, 422, "does not exist in usergroup.id"},
 	}
 	before := a.everything(t)
 	for name, tt := range tests {
