@@ -40,7 +40,7 @@ func TestBarcodes_OfAllCharacters(t *testing.T) {
 		t.Run("do not find "+name, func(t *testing.T) {
 			t.Parallel()
 			got := joinMessages(readRefusals(t, p.lendBook(t, 0, "x"+odd, "x"+odd), http.StatusUnprocessableEntity))
-			want := "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]\nNo item with barcode x" + odd + " could be found"
+			want := "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]\nNo item with barcode x" + odd + " could be found [ITEM_BARCODE_NOT_FOUND]"
 			if got != want {
 				t.Errorf("got\n%q\nwant\n%q", got, want)
 			}
@@ -61,7 +61,7 @@ func TestBarcodes_MatchLiterally(t *testing.T) {
 	}
 	for _, pattern := range []string{"*", "st*", "w??t", "a b c"} {
 		got := joinMessages(readRefusals(t, p.lendBook(t, 0, pattern, patron), http.StatusUnprocessableEntity))
-		if want := "No item with barcode " + pattern + " could be found"; got != want {
+		if want := "No item with barcode " + pattern + " could be found [ITEM_BARCODE_NOT_FOUND]"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -88,7 +88,7 @@ func TestCheckIn_OfAClaimedReturn(t *testing.T) {
 	lent := readObject(t, p.lendBook(t, 0, barcode, patron), http.StatusCreated)
 	p.setItemStatus(t, id, "Claimed returned")
 	list := readRefusals(t, p.checkInItem(t, barcode, p.ServicePointID), http.StatusUnprocessableEntity)
-	if got, want := joinMessages(list), "Item is claimed returned, a resolution is required to check in"; got != want {
+	if got, want := joinMessages(list), "Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	in := readObject(t, p.checkInItem(t, barcode, p.ServicePointID, record{"claimedReturnedResolution": "Found by library"}), http.StatusOK)
@@ -102,8 +102,11 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 1)
 	_, book := p.addItem(t)
 	_, work := p.addItem(t, record{"status": record{"name": "Intellectual item"}})
-	const noItem, noDesk = "Checkin request must have an item barcode", "Checkin request must have a service point id"
-	const noDate = "Checkin request must have an check in date"
+	const (
+		noItem = "Checkin request must have an item barcode [INVALID]"
+		noDesk = "Checkin request must have a service point id [INVALID]"
+		noDate = "Checkin request must have an check in date [INVALID]"
+	)
 	for name, tt := range map[string]struct {
 		body record
 		want string
@@ -113,8 +116,8 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 		"no date":            {record{"checkInDate": nil}, noDate},
 		"all missing":        {record{"itemBarcode": nil, "servicePointId": nil, "checkInDate": nil}, noItem + "\n" + noDesk + "\n" + noDate},
 		"unknown item":       {record{"itemBarcode": "nothing"}, "No item with barcode nothing exists [ITEM_BARCODE_NOT_FOUND]"},
-		"a work, not a copy": {record{"itemBarcode": work}, "A Book of Many Copies (book) (Barcode: " + work + ") has the item status Intellectual item and cannot be checked in"},
-		"unknown resolution": {record{"claimedReturnedResolution": "Under the sofa"}, "Unrecognized value provided for property"},
+		"a work, not a copy": {record{"itemBarcode": work}, "A Book of Many Copies (book) (Barcode: " + work + ") has the item status Intellectual item and cannot be checked in [ITEM_STATUS]"},
+		"unknown resolution": {record{"claimedReturnedResolution": "Under the sofa"}, "Unrecognized value provided for property [INVALID]"},
 		"an invalid date":    {record{"checkInDate": "2026-02-30"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +132,7 @@ func TestCheckIn_RefusesAsFOLIO(t *testing.T) {
 		t.Parallel()
 		a := callEndpoint(t, p.machines[0], http.MethodPost, "/circulation/check-in-by-barcode",
 			record{"itemBarcode": book, "servicePointId": p.ServicePointID, "checkInDate": "2026-10-01T09:30:00Z"})
-		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != "No logged-in user present" {
+		if got := joinMessages(readRefusals(t, a, http.StatusUnprocessableEntity)); got != "No logged-in user present [INVALID]" {
 			t.Errorf("got %q", got)
 		}
 	})

@@ -205,7 +205,7 @@ func TestDesk_RequestsThroughAProxy(t *testing.T) {
 	ann, _ := p.addPatron(t)
 	ben, benCard := p.addPatron(t)
 	byBen := record{"proxyUserId": ben}
-	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusUnprocessableEntity)); got != "proxyUserId is not valid" {
+	if got := joinMessages(readRefusals(t, p.placeRequest(t, itemID, ann, "Page", byBen), http.StatusUnprocessableEntity)); got != "proxyUserId is not valid [INVALID]" {
 		t.Errorf("no relation: got %s", got)
 	}
 	p.addRecord(t, "/proxiesfor", record{"userId": ann, "proxyUserId": ben, "status": "Active", "requestForSponsor": "Yes"})

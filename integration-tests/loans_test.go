@@ -71,14 +71,14 @@ func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 	renewed := readObject(t, p.renewLoan(t, 0, book, patron), http.StatusOK)
 	checkTime(t, renewed, "dueDate", "2030-06-12T08:00:00Z")
 
-	checkRefusal(t, "missing at once", p.actOn(t, 0, loan, "declare-claimed-returned-item-as-missing", record{"comment": "c"}), "Item is not Claimed returned", "itemId")
+	checkRefusal(t, "missing at once", p.actOn(t, 0, loan, "declare-claimed-returned-item-as-missing", record{"comment": "c"}), "Item is not Claimed returned [INVALID]", "itemId")
 	p.act(t, loan, "claim-item-returned", record{"itemClaimedReturnedDateTime": lostAt, "comment": "by post"})
 	checkParts(t, "claimed", p.readLoan(t, loan), record{
 		"action": "claimedReturned", "actionComment": "by post", "claimedReturnedDate": lostAt, "status.name": "Open", "item.status.name": "Claimed returned",
 	})
-	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}), "item is Claimed returned", "itemId")
+	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}), "item is Claimed returned [INVALID]", "itemId")
 	checkRefusal(t, "renewal", p.renewLoan(t, 0, book, patron), "item is Claimed returned [ITEM_CLAIMED_RETURNED_NOT_RENEWABLE]", "itemId")
-	checkRefusal(t, "check-in", p.checkInItem(t, book, p.ServicePointID), "Item is claimed returned, a resolution is required to check in", "itemBarcode")
+	checkRefusal(t, "check-in", p.checkInItem(t, book, p.ServicePointID), "Item is claimed returned, a resolution is required to check in [ITEM_CLAIMED_RETURNED]", "itemBarcode")
 	in := readObject(t, p.checkInItem(t, book, p.ServicePointID, record{"claimedReturnedResolution": "Found by library"}), http.StatusOK)
 	checkParts(t, "found", in, record{"loan.status.name": "Closed", "loan.action": "checkedInFoundByLibrary", "item.status.name": "Available"})
 
@@ -86,7 +86,7 @@ func TestLoans_ClaimedReturnedAndFound(t *testing.T) {
 		"claim-item-returned": {"itemClaimedReturnedDateTime": lostAt}, "change-due-date": {"dueDate": lostAt},
 		"declare-item-lost": {"servicePointId": p.ServicePointID}, "declare-claimed-returned-item-as-missing": {"comment": "c"},
 	} {
-		checkRefusal(t, action+" of a closed loan", p.actOn(t, 0, loan, action, body), "Loan is closed", "loanId")
+		checkRefusal(t, action+" of a closed loan", p.actOn(t, 0, loan, action, body), "Loan is closed [INVALID]", "loanId")
 	}
 	p.act(t, loan, "add-info", record{"action": "staffInfoAdded", "actionComment": "repaired"})
 	p.checkActions(t, loan, "checkedout", "staffInfoAdded", "patronInfoAdded", "dueDateChanged", "renewed", "claimedReturned", "checkedInFoundByLibrary", "staffInfoAdded")
@@ -102,8 +102,8 @@ func TestLoans_DeclaredLostAndReturned(t *testing.T) {
 		"action": "declaredLost", "actionComment": "on a train", "declaredLostDate": lostAt, "status.name": "Open", "item.status.name": "Declared lost",
 		"feesAndFines.amountRemainingToPay": 0.0,
 	})
-	checkRefusal(t, "lost twice", p.actOn(t, 0, loan, "declare-item-lost", lost), "The item is already declared lost", "itemId")
-	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}), "item is Declared lost", "itemId")
+	checkRefusal(t, "lost twice", p.actOn(t, 0, loan, "declare-item-lost", lost), "The item is already declared lost [INVALID]", "itemId")
+	checkRefusal(t, "due date", p.actOn(t, 0, loan, "change-due-date", record{"dueDate": lostAt}), "item is Declared lost [INVALID]", "itemId")
 	list := readRefusals(t, p.renewLoan(t, 0, book, patron), http.StatusUnprocessableEntity)
 	if joinMessages(list) != "item is Declared lost [ITEM_DECLARED_LOST_NOT_RENEWABLE]" || list[0].OverridableBlock.Name != "renewalBlock" {
 		t.Errorf("renewal: got %+v, want the refusal with the block that lifts it", list)
@@ -203,7 +203,7 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 		"status.name": "Open", "action": "checkedout", "item.status.name": "Checked out", "item.barcode": barcode, "borrower.barcode": patron,
 		"dueDate": sent["dueDate"], "loanPolicyId": p.PolicyID, "checkoutServicePoint.name": "Desk", "patronGroupAtCheckout.id": p.GroupID,
 	})
-	checkRefusal(t, "recorded twice", p.sendLoan(t, http.MethodPost, "", sent), "Item is already checked out", "itemId")
+	checkRefusal(t, "recorded twice", p.sendLoan(t, http.MethodPost, "", sent), "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]", "itemId")
 	if got := p.readMetrics(t, p.Storage.Base); !strings.Contains(got, "loans_unfenced_total 1\n") {
 		t.Error("loans_unfenced_total does not count the recorded loan")
 	}
@@ -215,7 +215,7 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 	closed := setFields(maps.Clone(loan), record{
 		"status": record{"name": "Closed"}, "action": "checkedin", "returnDate": "2026-10-01T09:30:00.000Z",
 	})
-	checkRefusal(t, "closed at no desk", p.sendLoan(t, http.MethodPut, path, closed), "A Closed loan must have a Checkin Service Point", "checkinServicePointId")
+	checkRefusal(t, "closed at no desk", p.sendLoan(t, http.MethodPut, path, closed), "A Closed loan must have a Checkin Service Point [INVALID]", "checkinServicePointId")
 	closed["checkinServicePointId"] = p.ServicePointID
 	for range 2 { // a second one changes nothing more
 		if a := p.sendLoan(t, http.MethodPut, path, closed); a.Status != http.StatusNoContent {
@@ -226,7 +226,7 @@ func TestLoans_RecordedClosedAndDeleted(t *testing.T) {
 		"status.name": "Closed", "action": "checkedin", "returnDate": "2026-10-01T09:30:00.000Z", "item.status.name": "Available",
 		"checkinServicePoint.name": "Desk", "patronGroupAtCheckout.id": p.GroupID,
 	})
-	checkRefusal(t, "opened again", p.sendLoan(t, http.MethodPut, path, loan), "Loan is closed", "loanId")
+	checkRefusal(t, "opened again", p.sendLoan(t, http.MethodPut, path, loan), "Loan is closed [INVALID]", "loanId")
 	readObject(t, p.lendBook(t, 0, barcode, other), http.StatusCreated)
 	if a := p.sendLoan(t, http.MethodPut, path, closed); a.Status != http.StatusNoContent {
 		t.Fatalf("got %d %s, want 204", a.Status, a.Body)

@@ -27,29 +27,33 @@ func TestRefusals_HaveFOLIOsMessages(t *testing.T) {
 
 	const (
 		noPatron = "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND]"
-		noDesk   = "Check out must be performed at a service point"
-		noItem   = "No item with barcode nothing could be found"
-		isOnLoan = "Item is already checked out\nCannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN]"
-		hasLeft  = "Cannot check out to inactive user"
+		noDesk   = "Check out must be performed at a service point [INVALID]"
+		noItem   = "No item with barcode nothing could be found [ITEM_BARCODE_NOT_FOUND]"
+		missing  = " is required: a barcode as text. Names of properties are compared exactly [INVALID]"
+		isOnLoan = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT]\nCannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN]"
+		hasLeft  = "Cannot check out to inactive user [USER_IS_INACTIVE_OR_EXPIRED]"
 	)
 	tests := map[string]struct {
 		body record
 		want string
 	}{
 		"unknown patron":               {record{"userBarcode": "unknown"}, noPatron},
-		"no patron":                    {record{"userBarcode": nil}, noPatron},
+		"no patron":                    {record{"userBarcode": nil}, "userBarcode" + missing},
+		"no item":                      {record{"itemBarcode": ""}, "itemBarcode" + missing},
+		"a misspelt item":              {record{"itemBarcode": nil, "itemBarCode": book}, "itemBarcode" + missing},
 		"expired patron":               {record{"userBarcode": expired}, hasLeft},
 		"inactive patron":              {record{"userBarcode": inactive}, hasLeft},
-		"undecided patron":             {record{"userBarcode": undecided}, "Cannot determine if user is active or not"},
+		"undecided patron":             {record{"userBarcode": undecided}, "Cannot determine if user is active or not [USER_STATUS_CANNOT_BE_DETERMINED]"},
 		"unknown item":                 {record{"itemBarcode": "nothing"}, noItem},
 		"item on loan":                 {record{"itemBarcode": onLoan}, isOnLoan},
 		"item that is never lent":      {record{"itemBarcode": notLoanable}, "Item is not loanable [ITEM_NOT_LOANABLE]"},
 		"no service point":             {record{"servicePointId": nil}, noDesk},
-		"an invalid service point":     {record{"servicePointId": "desk"}, "servicePointId must be a UUID"},
+		"an invalid service point":     {record{"servicePointId": "desk"}, "servicePointId must be a UUID [INVALID]"},
 		"nothing known":                {record{"userBarcode": "unknown", "itemBarcode": "nothing", "servicePointId": ""}, noDesk + "\n" + noPatron + "\n" + noItem},
 		"expired patron, item on loan": {record{"userBarcode": expired, "itemBarcode": onLoan}, hasLeft + "\n" + isOnLoan},
 		"their own proxy":              {record{"proxyUserBarcode": patron}, "User cannot be proxy for themselves [USER_CANNOT_BE_PROXY_FOR_THEMSELVES]"},
-		"a proxy without a sponsor":    {record{"proxyUserBarcode": expired}, "Cannot check out via inactive proxying user\nCannot check out item via proxy when relationship is invalid"},
+		"a proxy without a sponsor": {record{"proxyUserBarcode": expired}, "Cannot check out via inactive proxying user [PROXY_IS_INACTIVE_OR_EXPIRED]\n" +
+			"Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +74,8 @@ func TestRefusals_OfItemStatuses(t *testing.T) {
 	for _, status := range []string{"Declared lost", "Claimed returned", "Intellectual item", "Aged to lost"} {
 		_, barcode := p.addItem(t, record{"status": record{"name": status}})
 		list := readRefusals(t, p.lendBook(t, 0, barcode, patron), http.StatusUnprocessableEntity)
-		want := "A Book of Many Copies (book) (Barcode: " + barcode + ") has the item status " + status + " and cannot be checked out"
+		want := "A Book of Many Copies (book) (Barcode: " + barcode + ") has the item status " + status +
+			" and cannot be checked out [ITEM_STATUS]"
 		if got := joinMessages(list); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -75,7 +75,7 @@ func TestRequestLife_EditReorderMoveCancel(t *testing.T) {
 	queue := readObject(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben, cat)), http.StatusOK)
 	checkParts(t, "ordered", queue, record{"totalRecords": 3.0})
 	checkParts(t, "the first one", queue["requests"].([]any)[0].(record), record{"id": dan, "position": 1.0, "item.barcode": d.book})
-	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben)), http.StatusUnprocessableEntity)); got != schemas.QueueOutdated {
+	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPost, "/queue/item/"+d.first+"/reorder", order(dan, ben)), http.StatusUnprocessableEntity)); got != schemas.QueueOutdated+" [INVALID]" {
 		t.Errorf("an order of two of three: got %s", got)
 	}
 
@@ -90,7 +90,7 @@ func TestRequestLife_EditReorderMoveCancel(t *testing.T) {
 		t.Fatalf("cancelling: got %d %s", a.Status, a.Body)
 	}
 	d.checkRequest(t, "cancelled", ben, record{"status": "Closed - Cancelled", "position": nil, "cancellationReasonId": reason, "item.status": "Available"})
-	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPut, "/"+ben, edited), http.StatusUnprocessableEntity)); got != "The Request has already been closed" {
+	if got := joinMessages(readRefusals(t, d.call(t, http.MethodPut, "/"+ben, edited), http.StatusUnprocessableEntity)); got != "The Request has already been closed [REQUEST_ALREADY_CLOSED]" {
 		t.Errorf("editing a closed one: got %s", got)
 	}
 	unknown := setFields(readObject(t, d.call(t, http.MethodGet, "/"+cat, nil), http.StatusOK), record{"status": "Closed - Cancelled", "cancellationReasonId": branch})

@@ -97,15 +97,15 @@ func TestScenarios_DueDates(t *testing.T) {
 		{
 			name: "a loan date outside the schedule is refused", folio: "fixed due date policy, no range for the loan date",
 			prepare:    at("Term", record{"loanDate": "2026-08-01T00:00:00Z"}),
-			wantErrors: "loan date falls outside of the date ranges in the loan policy" + about + "Term)",
+			wantErrors: "loan date falls outside of the date ranges in the loan policy [NO_DUE_DATE]" + about + "Term)",
 		},
 		{
 			name: "a policy without a period gives no due date", folio: "loan period not recognised",
-			prepare: at("Periodless"), wantErrors: "the loan period in the loan policy is not recognised" + about + "Periodless)",
+			prepare: at("Periodless"), wantErrors: "the loan period in the loan policy is not recognised [NO_DUE_DATE]" + about + "Periodless)",
 		},
 		{
 			name: "a policy without a profile gives no due date", folio: "profile not recognised",
-			prepare: at("Profileless"), wantErrors: `profile "" in the loan policy is not recognised` + about + "Profileless)",
+			prepare: at("Profileless"), wantErrors: `profile "" in the loan policy is not recognised [NO_DUE_DATE]` + about + "Profileless)",
 		},
 	})
 }

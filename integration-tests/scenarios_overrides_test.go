@@ -16,13 +16,13 @@ const (
 	noPatronPermission = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {patronBlock: " + mayPatron + "}"
 	noLimitPermission  = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {itemLimitBlock: " + mayLimit + "}"
 	noLendPermission   = "Insufficient override permissions [INSUFFICIENT_OVERRIDE_PERMISSIONS] {itemNotLoanableBlock: " + mayLend + "}"
-	noComment          = "Override should be performed with the comment specified (comment=null)"
+	noComment          = "Override should be performed with the comment specified [INVALID] (comment=null)"
 
 	blockedByHand    = "Patron blocked from borrowing [USER_IS_BLOCKED_MANUALLY] (reason=owes a book)"
 	blockedByRule    = "Too many overdue [USER_IS_BLOCKED_AUTOMATICALLY]"
 	atTheLimit       = "Patron has reached maximum limit of 1 items for material type [ITEM_LIMIT_MATERIAL_TYPE] (itemBarcode={item}) (itemLimit=1)"
 	notLoanable      = "Item is not loanable [ITEM_NOT_LOANABLE] (itemBarcode={item}) (loanPolicyId={policy}) (loanPolicyName=Never)"
-	itemIsCheckedOut = "Item is already checked out (itemBarcode={item})\n" +
+	itemIsCheckedOut = "Item is already checked out [ITEM_ALREADY_CHECKED_OUT] (itemBarcode={item})\n" +
 		"Cannot check out item that already has an open loan [ITEM_HAS_OPEN_LOAN] (itemBarcode={item})"
 )
 
@@ -184,16 +184,16 @@ func TestScenarios_KeptBlocks(t *testing.T) {
 		{name: "a patron's block without a comment", folio: "comment missing", prepare: setCheckOut(uncommented(liftPatron), blockByHand), permissions: []string{mayPatron}, wantErrors: noComment},
 		{name: "the limit without a comment", folio: "comment missing", prepare: setCheckOut(uncommented(liftLimit), reachLimit), permissions: []string{mayLimit}, wantErrors: noComment},
 		{name: "never lent without a comment", folio: "comment missing", prepare: setCheckOut(uncommented(liftNever), useNeverLentItem), permissions: []string{mayLend}, wantErrors: noComment},
-		{name: "never lent without a due date", folio: "due date missing", prepare: setCheckOut(due(nil), useNeverLentItem), permissions: []string{mayLend}, wantErrors: "Override should be performed with due date specified (dueDate=null)"},
+		{name: "never lent without a due date", folio: "due date missing", prepare: setCheckOut(due(nil), useNeverLentItem), permissions: []string{mayLend}, wantErrors: "Override should be performed with due date specified [INVALID] (dueDate=null)"},
 		{
 			name: "due before it is lent", folio: "due date before the loan date",
 			prepare: setCheckOut(at("2026-03-02T00:00:00.000Z", due("2026-03-01T23:59:59.999Z")), useNeverLentItem), permissions: []string{mayLend},
-			wantErrors: "Due date should be later than loan date (dueDate=2026-03-01T23:59:59.999Z)",
+			wantErrors: "Due date should be later than loan date [INVALID] (dueDate=2026-03-01T23:59:59.999Z)",
 		},
 		{
 			name: "due when it is lent", folio: "due date equal to the loan date",
 			prepare: setCheckOut(at("2026-03-02T00:00:00.000Z", due("2026-03-02T00:00:00.000Z")), useNeverLentItem), permissions: []string{mayLend},
-			wantErrors: "Due date should be later than loan date (dueDate=2026-03-02T00:00:00.000Z)",
+			wantErrors: "Due date should be later than loan date [INVALID] (dueDate=2026-03-02T00:00:00.000Z)",
 		},
 		{
 			name: "an item on loan is not lent by lifting blocks", folio: "no override of other errors",

@@ -45,9 +45,9 @@ func TestScenarios_Proxies(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, stack.Options{CirculationEnv: enableLock()}, 9)
 	const (
-		inactive   = "Cannot check out via inactive proxying user (proxyUserBarcode={proxy})"
-		unrelated  = "Cannot check out item via proxy when relationship is invalid (proxyUserBarcode={proxy})"
-		undecided  = "Cannot determine if proxying user is active or not (proxyUserBarcode={proxy})"
+		inactive   = "Cannot check out via inactive proxying user [PROXY_IS_INACTIVE_OR_EXPIRED] (proxyUserBarcode={proxy})"
+		unrelated  = "Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID] (proxyUserBarcode={proxy})"
+		undecided  = "Cannot determine if proxying user is active or not [PROXY_STATUS_CANNOT_BE_DETERMINED] (proxyUserBarcode={proxy})"
 		noSuchUser = "Could not find user with matching barcode [USER_BARCODE_NOT_FOUND] "
 	)
 	p.runScenarios(t, nil, []scenario{
@@ -114,7 +114,7 @@ func TestScenarios_BlockedPatronsAndLentItems(t *testing.T) {
 	)
 	p.runScenarios(t, ids, []scenario{
 		{name: "an open loan of an item with the status Available", folio: "open loan exists, status reset by hand", prepare: setCheckOut(nil, lendToAnother, setItemStatus("Available")), wantErrors: openLoan},
-		{name: "a status without a loan", folio: "already checked out", prepare: setItemStatus("Checked out"), wantErrors: "Item is already checked out (itemBarcode={item})"},
+		{name: "a status without a loan", folio: "already checked out", prepare: setItemStatus("Checked out"), wantErrors: "Item is already checked out [ITEM_ALREADY_CHECKED_OUT] (itemBarcode={item})"},
 		{name: "the patron has the item", folio: "already checked out", prepare: func(t *testing.T, s *stage) {
 			t.Helper()
 			readObject(t, s.lendBook(t, 0, s.barcode, s.userBarcode), http.StatusCreated)
@@ -150,12 +150,12 @@ func TestScenarios_BlockedPatronsAndLentItems(t *testing.T) {
 				setItemStatus("Declared lost")(t, s)
 				setFields(s.extra, record{"servicePointId": ""})
 			},
-			wantErrors: "Check out must be performed at a service point (servicePointId=null)\n" +
+			wantErrors: "Check out must be performed at a service point [INVALID] (servicePointId=null)\n" +
 				blockedByHand + toPatron + "\n" + blockedByRule + toPatron + "\n" +
-				"Cannot check out via inactive proxying user (proxyUserBarcode={proxy})\n" +
-				"Cannot check out item via proxy when relationship is invalid (proxyUserBarcode={proxy})\n" +
-				"A Book of Many Copies (book) (Barcode: {item}) has the item status Declared lost and cannot be checked out (itemBarcode={item})\n" +
-				"A Book of Many Copies (Barcode: {item}) cannot be checked out to user Reader, {patron} because it has been requested by another patron (userBarcode={patron})\n" +
+				"Cannot check out via inactive proxying user [PROXY_IS_INACTIVE_OR_EXPIRED] (proxyUserBarcode={proxy})\n" +
+				"Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID] (proxyUserBarcode={proxy})\n" +
+				"A Book of Many Copies (book) (Barcode: {item}) has the item status Declared lost and cannot be checked out [ITEM_STATUS] (itemBarcode={item})\n" +
+				"A Book of Many Copies (Barcode: {item}) cannot be checked out to user Reader, {patron} because it has been requested by another patron [ITEM_REQUESTED] (userBarcode={patron})\n" +
 				atTheLimit + " {itemLimitBlock: " + mayLimit + "}",
 		},
 	})

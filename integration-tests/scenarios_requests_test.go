@@ -77,7 +77,7 @@ func checkStillWaiting(t *testing.T, s *stage, _ record) {
 	s.checkRequest(t, s.requestID, waitingAt(1))
 }
 
-const requestedByAnother = "Interesting Times (Barcode: {item}) cannot be checked out to user Reader, {patron} because it has been requested by another patron (userBarcode={patron})"
+const requestedByAnother = "Interesting Times (Barcode: {item}) cannot be checked out to user Reader, {patron} because it has been requested by another patron [ITEM_REQUESTED] (userBarcode={patron})"
 
 // queueForAnotherItem adds a title with another patron's request for another item.
 func queueForAnotherItem(requestType, level string) func(*testing.T, *stage) {

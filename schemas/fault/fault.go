@@ -110,8 +110,6 @@ type Detail struct {
 	Code             string            `json:"code,omitempty"`
 	Parameters       []Parameter       `json:"parameters"`
 	OverridableBlock *OverridableBlock `json:"overridableBlock,omitempty"`
-	// Cause classifies a Detail without Code in the history; no answer has it.
-	Cause string `json:"-"`
 }
 
 // MarshalJSON implements json.Marshaler: a Detail without parameters has an empty list.

@@ -112,3 +112,12 @@ func TestList(t *testing.T) {
 		t.Errorf("got the detail %+v, want the key and the start of its value", d)
 	}
 }
+
+func TestRefusal_HasACode(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{"": "INVALID", "ITEM_STATUS": "ITEM_STATUS"} {
+		if got := fault.Refusal(code, "no"); got.Code != want {
+			t.Errorf("%q became %q, want %q", code, got.Code, want)
+		}
+	}
+}

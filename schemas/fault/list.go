@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -32,10 +33,10 @@ func (l List) Text() string {
 	return strings.Join(messages, "; ")
 }
 
-// Refusal is a Detail in the form of mod-circulation, which sends no type. code may
-// be empty.
+// Refusal is a Detail in the form of mod-circulation, which sends no type. An empty code
+// becomes that of Invalid, so that no answer lacks one.
 func Refusal(code, message string, parameters ...Parameter) Detail {
-	return Detail{Message: message, Code: code, Parameters: parameters}
+	return Detail{Message: message, Code: cmp.Or(code, string(Invalid)), Parameters: parameters}
 }
 
 // Validation returns an Invalid fault that is answered as FOLIO's errors JSON.

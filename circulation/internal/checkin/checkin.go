@@ -82,7 +82,7 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 		return Returned{}, fmt.Errorf("reading the item: %w", err)
 	}
 	if !facts.ItemFound {
-		return Returned{}, fault.Validation(fault.Refusal(library.CauseItemNotFound,
+		return Returned{}, fault.Validation(fault.Refusal(library.CodeItemNotFound,
 			fmt.Sprintf("No item with barcode %s exists", req.ItemBarcode), fault.Param("itemBarcode", req.ItemBarcode)))
 	}
 	commit := schemas.CheckIn{
@@ -189,10 +189,10 @@ func checkStatus(book library.Copy, req Request) fault.List {
 	status, barcode := book.Item.Status.Name, fault.Param("itemBarcode", req.ItemBarcode)
 	switch {
 	case status == library.StatusIntellectualItem:
-		return fault.List{fault.Refusal("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
+		return fault.List{fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked in",
 			book.Instance.Title, book.Material.Name, book.Item.Barcode, status), barcode)}
 	case status == library.StatusClaimedReturned && req.ClaimedReturnedResolution == "":
-		return fault.List{fault.Refusal("", "Item is claimed returned, a resolution is required to check in", barcode)}
+		return fault.List{fault.Refusal("ITEM_CLAIMED_RETURNED", "Item is claimed returned, a resolution is required to check in", barcode)}
 	}
 	return nil
 }

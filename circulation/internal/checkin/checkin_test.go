@@ -205,22 +205,22 @@ func TestCheckIn_Refusals(t *testing.T) {
 		"nothing given": {
 			func(_ *desk, r *checkin.Request) { *r = checkin.Request{} },
 			[]string{
-				"Checkin request must have an item barcode||itemBarcode=null",
-				"Checkin request must have a service point id||servicePointId=null",
-				"Checkin request must have an check in date||checkInDate=null",
+				"Checkin request must have an item barcode|INVALID|itemBarcode=null",
+				"Checkin request must have a service point id|INVALID|servicePointId=null",
+				"Checkin request must have an check in date|INVALID|checkInDate=null",
 			},
 		},
 		"a service point that is no id": {
 			func(_ *desk, r *checkin.Request) { r.ServicePointID = "desk" },
-			[]string{"servicePointId must be a UUID||servicePointId=desk"},
+			[]string{"servicePointId must be a UUID|INVALID|servicePointId=desk"},
 		},
 		"a date that is none": {
 			func(_ *desk, r *checkin.Request) { r.CheckInDate = "yesterday" },
-			[]string{"checkInDate must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z, or a date||checkInDate=yesterday"},
+			[]string{"checkInDate must be a date and time as in RFC 3339, such as 2026-08-22T10:11:12.345Z, or a date|INVALID|checkInDate=yesterday"},
 		},
 		"an unknown resolution": {
 			func(_ *desk, r *checkin.Request) { r.ClaimedReturnedResolution = "Lost" },
-			[]string{"Unrecognized value provided for property||claimedReturnedResolution=Lost"},
+			[]string{"Unrecognized value provided for property|INVALID|claimedReturnedResolution=Lost"},
 		},
 		"an unknown item": {
 			func(_ *desk, r *checkin.Request) { r.ItemBarcode = "nope" },
@@ -232,11 +232,11 @@ func TestCheckIn_Refusals(t *testing.T) {
 		},
 		"an intellectual item": {
 			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Intellectual item" },
-			[]string{"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked in||itemBarcode=book"},
+			[]string{"Moby Dick (book) (Barcode: book) has the item status Intellectual item and cannot be checked in|ITEM_STATUS|itemBarcode=book"},
 		},
 		"claimed returned without a resolution": {
 			func(d *desk, _ *checkin.Request) { d.Book.Status.Name = "Claimed returned" },
-			[]string{"Item is claimed returned, a resolution is required to check in||itemBarcode=book"},
+			[]string{"Item is claimed returned, a resolution is required to check in|ITEM_CLAIMED_RETURNED|itemBarcode=book"},
 		},
 	}
 	for name, tt := range tests {

@@ -136,7 +136,7 @@ func newLockNotAcquired(cause error) error {
 		Code: fault.LockNotAcquired,
 		Msg:  "unable to acquire lock",
 		Details: fault.List{
-			fault.Refusal(string(fault.LockNotAcquired), "unable to acquire lock", fault.Param("", "")),
+			fault.Refusal(string(fault.LockNotAcquired), "unable to acquire lock"),
 		},
 		RetryAfter: time.Second,
 		Err:        cause,

@@ -121,6 +121,7 @@ func TestEnding_ExplainsALockThatWasLost(t *testing.T) {
 				if got := withoutParameters(t, err); got != `[{"message":"unable to acquire lock","code":"LOCK_NOT_ACQUIRED"}]` {
 					t.Errorf("answered %s, want FOLIO's words", got)
 				}
+				checkDetails(t, err)
 				e := w.endings[0]
 				if e.Outcome != checkout.OutcomeLockNotAcquired || e.Code != "LOCK_NOT_ACQUIRED" || e.Reason != tt.want {
 					t.Errorf("the history has %s %s %q, want %q", e.Outcome, e.Code, e.Reason, tt.want)

@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -168,7 +167,7 @@ func nameOutcome(ctx context.Context, err error) string {
 	case err == nil:
 		return OutcomeLent
 	case errors.As(err, &f) && f.Code == fault.Invalid:
-		if strings.HasPrefix(findCause(f), "ITEM_LIMIT_") {
+		if strings.HasPrefix(firstCode(f), "ITEM_LIMIT_") {
 			return OutcomeLimitReached
 		}
 		return OutcomeRefused
@@ -198,18 +197,16 @@ func describeAnswer(err error) (code, reason string) {
 	case len(f.Details) == 0:
 		return string(f.Code), f.Msg
 	}
-	return findCause(f), fault.List(f.Details).Text() + explainLock(f)
+	return firstCode(f), Condense(f.Details).Text() + explainLock(f)
 }
 
-// findCause returns the code or cause of the first error that has one. Later errors do not count,
-// so that outcome and code name the same error.
-func findCause(f *fault.Error) string {
-	for _, d := range f.Details {
-		if cause := cmp.Or(d.Code, d.Cause); cause != "" {
-			return cause
-		}
+// firstCode returns the code of the first error. Later ones do not count, so that outcome and code
+// name the same error.
+func firstCode(f *fault.Error) string {
+	if len(f.Details) == 0 {
+		return ""
 	}
-	return ""
+	return f.Details[0].Code
 }
 
 // explainLock adds to FOLIO's answer why a lock was not acquired although no other check-out took

@@ -38,13 +38,13 @@ func TestEnding(t *testing.T) {
 		},
 		"limit reached at once":       {func(w *world) { w.open = []int{3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||none|0"},
 		"limit reached while waiting": {func(w *world) { w.open = []int{2, 3} }, "limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "|ann||0s|0"},
-		"several refusals, the first without a code": {
+		"an item on loan, by its status and its loan": {
 			func(w *world) { w.Book.Status.Name, w.onLoan = "Checked out", true },
-			"refused|ITEM_HAS_OPEN_LOAN|Item is already checked out; Cannot check out item that already has an open loan|ann||none|0",
+			"refused|ITEM_ALREADY_CHECKED_OUT|Item is already checked out|ann||none|0",
 		},
 		"an item on loan, and the limit reached": {
 			func(w *world) { w.Book.Status.Name, w.onLoan, w.open = "Checked out", true, []int{3} },
-			"refused|ITEM_HAS_OPEN_LOAN|Item is already checked out; Cannot check out item that already has an open loan; " + limit + "|ann||none|0",
+			"refused|ITEM_ALREADY_CHECKED_OUT|Item is already checked out; " + limit + "|ann||none|0",
 		},
 		"a lost item, and the limit reached": {
 			func(w *world) { w.Book.Status.Name, w.open = "Declared lost", []int{3} },
@@ -56,8 +56,13 @@ func TestEnding(t *testing.T) {
 			},
 			"limit_reached|ITEM_LIMIT_MATERIAL_TYPE|" + limit + "; Item is not loanable|ann||none|0",
 		},
-		"a refusal without a code": {
-			func(w *world) { w.Book.Status.Name = "Checked out" }, "refused||Item is already checked out|ann||none|0",
+		"an item on loan, by its status alone": {
+			func(w *world) { w.Book.Status.Name = "Checked out" },
+			"refused|ITEM_ALREADY_CHECKED_OUT|Item is already checked out|ann||none|0",
+		},
+		"an item on loan, by its loan alone": {
+			func(w *world) { w.onLoan = true },
+			"refused|ITEM_HAS_OPEN_LOAN|Cannot check out item that already has an open loan|ann||none|0",
 		},
 		"requested by another, without the patron's name": {
 			func(w *world) {
@@ -205,32 +210,37 @@ func TestEnding_CountsRefusalsByCause(t *testing.T) {
 	}{
 		"no such item": {
 			prepare: func(_ *world, r *checkout.Request) { r.ItemBarcode = "x" },
-			want:    "ITEM_BARCODE_NOT_FOUND", answer: `[{"message":"No item with barcode x could be found"}]`,
+			want:    "ITEM_BARCODE_NOT_FOUND", answer: `[{"message":"No item with barcode x could be found","code":"ITEM_BARCODE_NOT_FOUND"}]`,
 		},
 		"a lost item": {
 			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name = "Aged to lost" },
-			want:    "ITEM_STATUS", answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost and cannot be checked out"}]`,
+			want:    "ITEM_STATUS",
+			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Aged to lost and cannot be checked out",` +
+				`"code":"ITEM_STATUS"}]`,
 		},
 		"requested by another": {
 			prepare: func(w *world, _ *checkout.Request) {
 				w.Queue = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
-			want: "ITEM_REQUESTED", answer: `[{"message":"` + refused + `"}]`,
+			want: "ITEM_REQUESTED", answer: `[{"message":"` + refused + `","code":"ITEM_REQUESTED"}]`,
 		},
 		"no such policy": {
 			prepare: func(w *world, r *checkout.Request) { w.NoPolicy, r.ForceLoanPolicyID = true, librarytest.OtherID },
-			want:    "LOAN_POLICY_NOT_FOUND", answer: `[{"message":"Loan policy ` + librarytest.OtherID + ` could not be found"}]`,
+			want:    "LOAN_POLICY_NOT_FOUND", answer: `[{"message":"Loan policy ` + librarytest.OtherID + ` could not be found","code":"LOAN_POLICY_NOT_FOUND"}]`,
 		},
 		"two of them: the first counts": {
 			prepare: func(w *world, _ *checkout.Request) {
 				w.Book.Status.Name, w.Queue = "Declared lost", []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Item", open, 1)}
 			},
-			want: "ITEM_STATUS", answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out"},{"message":"` + refused + `"}]`,
+			want: "ITEM_STATUS",
+			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Declared lost and cannot be checked out",` +
+				`"code":"ITEM_STATUS"},{"message":"` + refused + `","code":"ITEM_REQUESTED"}]`,
 		},
-		"a cause before a code counts": {
+		"a lost item with a loan": {
 			prepare: func(w *world, _ *checkout.Request) { w.Book.Status.Name, w.onLoan = "Claimed returned", true },
-			want:    "ITEM_STATUS", answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out"},` +
-				`{"message":"Cannot check out item that already has an open loan","code":"ITEM_HAS_OPEN_LOAN"}]`,
+			want:    "ITEM_STATUS",
+			answer: `[{"message":"Moby Dick (book) (Barcode: book) has the item status Claimed returned and cannot be checked out",` +
+				`"code":"ITEM_STATUS"},{"message":"Cannot check out item that already has an open loan","code":"ITEM_HAS_OPEN_LOAN"}]`,
 		},
 	}
 	for name, tt := range tests {
@@ -264,7 +274,6 @@ func withoutParameters(t *testing.T, err error) string {
 	var list []struct {
 		Message string          `json:"message"`
 		Code    json.RawMessage `json:"code,omitempty"`
-		Cause   json.RawMessage `json:"cause,omitempty"` // whatever its case
 	}
 	if err := json.Unmarshal(answered, &list); err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func TestExplain_NamesWhatDecides(t *testing.T) {
 		},
 		"neither": {
 			prepare: func(_ *world, r *checkout.DryRunRequest) { *r = checkout.DryRunRequest{} },
-			errs:    []string{"Could not find user with matching barcode", "No item with barcode  could be found"},
+			errs:    []string{noUserBarcode, noItemBarcode},
 			rule:    "", policy: "", limit: "", due: "", patron: "", item: "",
 		},
 		"a policy that gives no due date": {

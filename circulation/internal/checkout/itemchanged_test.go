@@ -139,7 +139,7 @@ func TestChangedItem_HasItsNewQueue(t *testing.T) {
 	c := &changing{world: newWorld(), change: func(w *world) {
 		w.Titles, w.Queue = true, []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.CarlID, "Hold", "Title", open, 1)}
 	}}
-	if _, err := c.lend(t); !fault.Is(err, fault.Invalid) || c.endings[0].Code != library.CauseItemRequested || len(c.commits) != 1 {
+	if _, err := c.lend(t); !fault.Is(err, fault.Invalid) || c.endings[0].Code != library.CodeItemRequested || len(c.commits) != 1 {
 		t.Errorf("got %v after %d commits, want it refused for the request of another patron", err, len(c.commits))
 	}
 }

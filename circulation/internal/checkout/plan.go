@@ -11,6 +11,9 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
+// codeOpenLoan is FOLIO's.
+const codeOpenLoan = "ITEM_HAS_OPEN_LOAN"
+
 // plan is a check-out as its checks found it: what will be written if they pass, and the limit that
 // the recount under the lock enforces.
 type plan struct {
@@ -112,11 +115,13 @@ func (p *plan) checkUserActive(now time.Time) fault.List {
 	if !p.facts.UserFound {
 		return nil
 	}
-	return p.facts.User.CheckActive(now, "Cannot determine if user is active or not", "Cannot check out to inactive user",
-		fault.Param("userBarcode", p.req.UserBarcode))
+	barcode := fault.Param("userBarcode", p.req.UserBarcode)
+	return p.facts.User.CheckActive(now,
+		fault.Refusal("USER_STATUS_CANNOT_BE_DETERMINED", "Cannot determine if user is active or not", barcode),
+		fault.Refusal("USER_IS_INACTIVE_OR_EXPIRED", "Cannot check out to inactive user", barcode))
 }
 
-// checkFound refuses a barcode that is no patron's.
+// checkFound refuses a barcode that is missing or no patron's.
 func checkFound(found bool, key, barcode string) fault.List {
 	if found {
 		return nil
@@ -129,15 +134,16 @@ func (p *plan) checkProxy(now time.Time) fault.List {
 		return nil
 	}
 	barcode := fault.Param("proxyUserBarcode", p.req.ProxyUserBarcode)
-	found := p.facts.Proxy.CheckActive(now, "Cannot determine if proxying user is active or not",
-		"Cannot check out via inactive proxying user", barcode)
+	found := p.facts.Proxy.CheckActive(now,
+		fault.Refusal("PROXY_STATUS_CANNOT_BE_DETERMINED", "Cannot determine if proxying user is active or not", barcode),
+		fault.Refusal("PROXY_IS_INACTIVE_OR_EXPIRED", "Cannot check out via inactive proxying user", barcode))
 	switch {
 	case !p.facts.UserFound:
 	case p.facts.Proxy.ID == p.facts.User.ID:
 		found = append(found, fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves",
 			fault.Param("proxyUserId", p.facts.Proxy.ID)))
 	case !slices.ContainsFunc(p.facts.ProxyRelations, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
-		found = append(found, fault.Refusal("", "Cannot check out item via proxy when relationship is invalid", barcode))
+		found = append(found, fault.Refusal("PROXY_RELATIONSHIP_INVALID", "Cannot check out item via proxy when relationship is invalid", barcode))
 	}
 	return found
 }
@@ -151,15 +157,24 @@ func (p *plan) checkItem() fault.List {
 	book := p.facts.Copy
 	switch book.Item.Status.Name {
 	case library.StatusCheckedOut:
-		found = append(found, fault.Refusal("", "Item is already checked out", barcode))
+		found = append(found, fault.Refusal(library.CodeItemCheckedOut, "Item is already checked out", barcode))
 	case library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusIntellectualItem, library.StatusAgedToLost:
-		found = append(found, library.NewCausedDetail(library.CauseItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
+		found = append(found, fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
 			book.Instance.Title, book.Material.Name, book.Item.Barcode, book.Item.Status.Name), barcode))
 	}
 	if p.facts.OnLoan {
-		found = append(found, fault.Refusal("ITEM_HAS_OPEN_LOAN", "Cannot check out item that already has an open loan", barcode))
+		found = append(found, fault.Refusal(codeOpenLoan, "Cannot check out item that already has an open loan", barcode))
 	}
 	return found
+}
+
+// Condense returns the errors of a refusal as people read them: one for an item on loan, whose
+// status and open loan are an error each. FOLIO's desk hides the second one too, and needs both.
+func Condense(found fault.List) fault.List {
+	if !slices.ContainsFunc(found, func(d fault.Detail) bool { return d.Code == library.CodeItemCheckedOut }) {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(d fault.Detail) bool { return d.Code == codeOpenLoan })
 }
 
 // checkQueue refuses an item that another patron waits for, and notes the borrower's own request,
@@ -178,7 +193,7 @@ func (p *plan) checkQueue() fault.List {
 		p.fills = first.ID
 		return nil
 	}
-	return fault.List{library.NewCausedDetail(library.CauseItemRequested, fmt.Sprintf(
+	return fault.List{fault.Refusal(library.CodeItemRequested, fmt.Sprintf(
 		"%s (Barcode: %s) cannot be checked out %s it has been requested by another patron",
 		f.Copy.Instance.Title, f.Copy.Item.Barcode, quotePatron(f.User.Personal.FullName()),
 	), fault.Param("userBarcode", p.req.UserBarcode))}

@@ -16,6 +16,12 @@ import (
 	"checkoutlock/schemas/okapi"
 )
 
+// The refusals of a request without a barcode.
+const (
+	noItemBarcode = "itemBarcode is required: a barcode as text. Names of properties are compared exactly"
+	noUserBarcode = "userBarcode is required: a barcode as text. Names of properties are compared exactly"
+)
+
 func TestPlan_Refusals(t *testing.T) {
 	t.Parallel()
 	inactive := false
@@ -27,7 +33,8 @@ func TestPlan_Refusals(t *testing.T) {
 		"no service point":       {func(_ *world, r *checkout.Request) { r.ServicePointID = " " }, []string{"Check out must be performed at a service point"}},
 		"service point is no id": {func(_ *world, r *checkout.Request) { r.ServicePointID = "desk" }, []string{"servicePointId must be a UUID"}},
 		"unknown patron":         {func(_ *world, r *checkout.Request) { r.UserBarcode = "bob" }, []string{"Could not find user with matching barcode"}},
-		"no patron at all":       {func(_ *world, r *checkout.Request) { r.UserBarcode = "" }, []string{"Could not find user with matching barcode"}},
+		"no patron at all":       {func(_ *world, r *checkout.Request) { r.UserBarcode = "" }, []string{noUserBarcode}},
+		"no item at all":         {func(_ *world, r *checkout.Request) { r.ItemBarcode = "" }, []string{noItemBarcode}},
 		"activity unknown":       {func(w *world, _ *checkout.Request) { w.Patron.Active = nil }, []string{"Cannot determine if user is active or not"}},
 		"inactive":               {func(w *world, _ *checkout.Request) { w.Patron.Active = &inactive }, []string{"Cannot check out to inactive user"}},
 		"expired": {func(w *world, _ *checkout.Request) {
@@ -83,10 +90,22 @@ func TestPlan_Refusals(t *testing.T) {
 			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) || !fault.Is(err, fault.Invalid) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
+			checkDetails(t, err)
 			if len(w.requests)+len(w.commits) != 0 {
 				t.Error("a refused check-out took a lock or was committed")
 			}
 		})
+	}
+}
+
+// checkDetails fails the test if a detail has no code, or a parameter no key.
+func checkDetails(t *testing.T, err error) {
+	t.Helper()
+	f, _ := errors.AsType[*fault.Error](err)
+	for _, d := range f.Details {
+		if d.Code == "" || slices.ContainsFunc(d.Parameters, func(p fault.Parameter) bool { return p.Key == "" }) {
+			t.Errorf("got %+v, want a code, and a key for each parameter", d)
+		}
 	}
 }
 

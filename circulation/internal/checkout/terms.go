@@ -66,7 +66,7 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 	if p.policy, exists, err = fault.Found(s.Library.LoanPolicy(ctx, id)); err != nil || exists {
 		return nil, err
 	}
-	return fault.List{library.NewCausedDetail(library.CausePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
+	return fault.List{fault.Refusal(library.CodePolicyNotFound, fmt.Sprintf("Loan policy %s could not be found", id), named)}, nil
 }
 
 // chooseDueDate returns the due date of a new loan. If another patron recalls the item, that is the
@@ -83,7 +83,7 @@ func (s *Service) chooseDueDate(ctx context.Context, p *plan) (library.Instant, 
 // explainDueDate returns the date, or the details that say why the policy has none.
 func (p *plan) explainDueDate(due time.Time, err error) (library.Instant, fault.List, error) {
 	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
-		return library.Instant{}, fault.List{fault.Refusal("", refused.Message, library.NamePolicy(p.policy)...)}, nil
+		return library.Instant{}, fault.List{fault.Refusal(library.CodeNoDueDate, refused.Message, library.NamePolicy(p.policy)...)}, nil
 	}
 	return library.Instant{Time: due}, nil, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
+	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/settings"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
@@ -178,10 +179,11 @@ func (h adminHandlers) readFigures(c echo.Context) (schemas.Figures, error) {
 // check-out would be refused; 422 if itemBarcode or userBarcode is missing.
 func (h adminHandlers) explain(ctx context.Context, req checkout.DryRunRequest) (checkout.Explanation, error) {
 	var missing fault.List
-	for _, p := range []fault.Parameter{fault.Param("itemBarcode", req.ItemBarcode), fault.Param("userBarcode", req.UserBarcode)} {
-		if *p.Value == "" {
-			missing = append(missing, fault.Refusal(string(fault.Invalid), p.Key+" is required", p))
-		}
+	if req.ItemBarcode == "" {
+		missing = append(missing, library.NewBarcodeMissing("itemBarcode"))
+	}
+	if req.UserBarcode == "" {
+		missing = append(missing, library.NewBarcodeMissing("userBarcode"))
 	}
 	if err := missing.Err(); err != nil {
 		return checkout.Explanation{}, err

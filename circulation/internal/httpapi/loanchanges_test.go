@@ -38,7 +38,7 @@ func TestLoanChanges(t *testing.T) {
 				t.Errorf("got %d %s, wished %+v, want %+v", status, body, b.wished, tt.want)
 			}
 			refused := &backend{err: fault.Validation(fault.Refusal("", "Loan is closed", fault.Param("loanId", loanID)))}
-			want := `{"errors":[{"message":"Loan is closed","parameters":[{"key":"loanId","value":"` + loanID + `"}]}]}`
+			want := `{"errors":[{"message":"Loan is closed","code":"INVALID","parameters":[{"key":"loanId","value":"` + loanID + `"}]}]}`
 			if status, _, body := refused.send(t, "POST", path+"/"+action, tt.body); status != http.StatusUnprocessableEntity || body != want {
 				t.Errorf("refused: got %d %s, want 422 %s", status, body, want)
 			}

@@ -47,7 +47,7 @@ func TestRequestChanges(t *testing.T) {
 		want, asked          string
 	}{
 		"edited":               {"PUT", path + "/" + strings.ToUpper(wishID), `{"patronComments":"x"}`, nil, 204, "", `edit ` + wishID + ` {"patronComments":"x"}`},
-		"closed before":        {"PUT", path + "/" + wishID, `{}`, closed, 422, `{"errors":[{"message":"The Request has already been closed","parameters":[{"key":"id","value":"` + wishID + `"}]}]}`, "edit " + wishID + " {}"},
+		"closed before":        {"PUT", path + "/" + wishID, `{}`, closed, 422, `{"errors":[{"message":"The Request has already been closed","code":"INVALID","parameters":[{"key":"id","value":"` + wishID + `"}]}]}`, "edit " + wishID + " {}"},
 		"edited, no id":        {"PUT", path + "/first", `{}`, nil, 400, "must be a UUID", ""},
 		"edited, no body":      {"PUT", path + "/" + wishID, ``, nil, 400, "body", ""},
 		"a property twice":     {"PUT", path + "/" + wishID, `{"status":"a","status":"b"}`, nil, 400, "status", ""},

@@ -10,21 +10,16 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// The causes of refusals that have no code in FOLIO and whose messages name a title, a barcode or
-// an id. The history has them as the code, so that such refusals count as one cause. No answer has
-// them.
+// Codes of refusals that several packages name. FOLIO has none for the same at a check-out.
 const (
-	// CauseItemNotFound is FOLIO's code for the same at a check-in.
-	CauseItemNotFound   = "ITEM_BARCODE_NOT_FOUND"
-	CauseItemStatus     = "ITEM_STATUS"
-	CauseItemRequested  = "ITEM_REQUESTED"        // by another patron
-	CausePolicyNotFound = "LOAN_POLICY_NOT_FOUND" // that the request names
+	// CodeItemNotFound is FOLIO's code for the same at a check-in.
+	CodeItemNotFound   = "ITEM_BARCODE_NOT_FOUND"
+	CodeItemCheckedOut = "ITEM_ALREADY_CHECKED_OUT"
+	CodeItemStatus     = "ITEM_STATUS"           // another one that excludes what is asked for
+	CodeItemRequested  = "ITEM_REQUESTED"        // by another patron
+	CodePolicyNotFound = "LOAN_POLICY_NOT_FOUND" // that the request names
+	CodeNoDueDate      = "NO_DUE_DATE"           // by the loan policy
 )
-
-// NewCausedDetail returns the detail of a refusal that has a cause and no code.
-func NewCausedDetail(cause, message string, parameters ...fault.Parameter) fault.Detail {
-	return fault.Detail{Message: message, Cause: cause, Parameters: parameters}
-}
 
 // CheckUUID refuses a value that is no UUID.
 func CheckUUID(key, value string) fault.List {
@@ -34,14 +29,25 @@ func CheckUUID(key, value string) fault.List {
 	return fault.List{fault.Refusal("", key+" must be a UUID", fault.Param(key, value))}
 }
 
-// NewUserNotFound returns the detail of a barcode that is no patron's.
+// NewBarcodeMissing returns the detail of a request without the property key.
+func NewBarcodeMissing(key string) fault.Detail {
+	return fault.Refusal("", key+" is required: a barcode as text. Names of properties are compared exactly", fault.Parameter{Key: key})
+}
+
+// NewUserNotFound returns the detail of a barcode that is missing or no patron's.
 func NewUserNotFound(key, barcode string) fault.Detail {
+	if barcode == "" {
+		return NewBarcodeMissing(key)
+	}
 	return fault.Refusal("USER_BARCODE_NOT_FOUND", "Could not find user with matching barcode", fault.Param(key, barcode))
 }
 
-// NewItemNotFound returns the detail of a barcode that is no item's.
+// NewItemNotFound returns the detail of a barcode that is missing or no item's.
 func NewItemNotFound(barcode string) fault.Detail {
-	return NewCausedDetail(CauseItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode), fault.Param("itemBarcode", barcode))
+	if barcode == "" {
+		return NewBarcodeMissing("itemBarcode")
+	}
+	return fault.Refusal(CodeItemNotFound, fmt.Sprintf("No item with barcode %s could be found", barcode), fault.Param("itemBarcode", barcode))
 }
 
 // NewNoItem returns the refusal of an id that is no item's.
@@ -50,12 +56,12 @@ func NewNoItem(id string) error {
 }
 
 // CheckActive refuses a patron whose card is inactive, or whose record does not contain that.
-func (u User) CheckActive(now time.Time, whenUnknown, whenInactive string, about fault.Parameter) fault.List {
+func (u User) CheckActive(now time.Time, whenUnknown, whenInactive fault.Detail) fault.List {
 	switch {
 	case u.Active == nil:
-		return fault.List{fault.Refusal("", whenUnknown, about)}
+		return fault.List{whenUnknown}
 	case u.IsInactive(now):
-		return fault.List{fault.Refusal("", whenInactive, about)}
+		return fault.List{whenInactive}
 	}
 	return nil
 }

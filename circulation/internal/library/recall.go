@@ -26,7 +26,7 @@ func ComputeRecall(ctx context.Context, policies LoanPolicies, policyID string, 
 	}
 	due, err := found.Recall(t)
 	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
-		return time.Time{}, fault.Validation(fault.Refusal("", refused.Message, NamePolicy(found)...))
+		return time.Time{}, fault.Validation(fault.Refusal(CodeNoDueDate, refused.Message, NamePolicy(found)...))
 	}
 	return due, err
 }

@@ -116,7 +116,7 @@ func TestChange_RefusesWhatLacksAProperty(t *testing.T) {
 			c := &changer{}
 			err := c.service().Change(t.Context(), loanID, tt.wish)
 			var f *fault.Error
-			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Message != tt.says || f.Details[0].Code != "" {
+			if !errors.As(err, &f) || f.Code != fault.Invalid || len(f.Details) != 1 || f.Details[0].Message != tt.says || f.Details[0].Code != "INVALID" {
 				t.Fatalf("got %v, want %q", err, tt.says)
 			}
 			if p := f.Details[0].Parameters[0]; p.Key != tt.about || (p.Value != nil) != tt.hasParameter {

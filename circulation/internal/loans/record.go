@@ -128,15 +128,15 @@ func judge(facts *library.Facts, loan draft) error {
 	case !facts.ItemFound:
 		return library.NewNoItem(loan.text("itemId"))
 	case facts.OnLoan || item.Status.Name == library.StatusCheckedOut:
-		return fault.Validation(fault.Refusal("", "Item is already checked out", itemID))
+		return fault.Validation(fault.Refusal(library.CodeItemCheckedOut, "Item is already checked out", itemID))
 	case slices.Contains(unlendable, item.Status.Name):
-		return fault.Validation(fault.Refusal("", fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s, loan cannot be created",
+		return fault.Validation(fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s, loan cannot be created",
 			facts.Copy.Instance.Title, facts.Copy.Material.Name, item.Barcode, item.Status.Name), itemID))
 	case !facts.UserFound:
-		return fault.Validation(fault.Refusal("", "user is not found", fault.Param("userId", loan.text("userId"))))
+		return fault.Validation(fault.Refusal("USER_NOT_FOUND", "user is not found", fault.Param("userId", loan.text("userId"))))
 	}
 	if first, exists := facts.Queue.FindLent(facts.Copy); exists && !strings.EqualFold(first.RequesterID, facts.User.ID) {
-		return fault.Validation(fault.Refusal("", fmt.Sprintf("%s (Barcode: %s) cannot be checked out to user %s because it has been requested by another patron",
+		return fault.Validation(fault.Refusal(library.CodeItemRequested, fmt.Sprintf("%s (Barcode: %s) cannot be checked out to user %s because it has been requested by another patron",
 			facts.Copy.Instance.Title, item.Barcode, facts.User.Personal.FullName()), fault.Param("userId", loan.text("userId"))))
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 // and the policy's id and name.
 type DueDateError struct {
 	Message string
-	// RenewalCode is FOLIO's code of the same at a renewal; check-outs have none.
+	// RenewalCode is FOLIO's code of the same at a renewal. FOLIO has none for check-outs.
 	RenewalCode string
 }
 

@@ -73,7 +73,7 @@ func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, erro
 	return s.renew(ctx, wish{
 		subjects: schemas.CheckOutSubjects{ItemBarcode: library.KeepBarcode(req.ItemBarcode), UserBarcode: library.KeepBarcode(req.UserBarcode)},
 		wrong:    req.check(), item: fault.Param("itemBarcode", req.ItemBarcode), user: fault.Param("userBarcode", req.UserBarcode),
-		noItem:    newItemNotFound(req.ItemBarcode),
+		noItem:    library.NewItemNotFound(req.ItemBarcode),
 		noLoan:    fmt.Sprintf("No open loan of the item with barcode %s exists", req.ItemBarcode),
 		overrides: req.OverrideBlocks,
 	})
@@ -88,13 +88,6 @@ func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessa
 		noLoan:    fmt.Sprintf("No open loan of the item with ID %s exists", req.ItemID),
 		overrides: req.OverrideBlocks,
 	})
-}
-
-// newItemNotFound is the refusal of a check-out with the code that renewals have.
-func newItemNotFound(barcode string) fault.Detail {
-	d := library.NewItemNotFound(barcode)
-	d.Code = d.Cause
-	return d
 }
 
 // wish is what a request asks for, with the words in which it is refused.

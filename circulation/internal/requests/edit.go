@@ -144,9 +144,9 @@ func isOpen(doc map[string]any) bool {
 	return slices.Contains(schemas.OpenRequestStatuses(), fmt.Sprint(doc["status"]))
 }
 
-// newAlreadyClosed has FOLIO's text, which its clients recognise.
+// newAlreadyClosed has FOLIO's text, which its clients recognise, and its code.
 func newAlreadyClosed(id string) fault.Detail {
-	return fault.Refusal("", "The Request has already been closed", newParameter("id", id))
+	return fault.Refusal("REQUEST_ALREADY_CLOSED", "The Request has already been closed", newParameter("id", id))
 }
 
 // fixed are the properties that say what a request is for.

@@ -56,7 +56,7 @@ func (w wish) judgeUser(f facts, now time.Time) fault.List {
 	case user.PatronGroup == "":
 		return fault.List{fault.Refusal("", "A valid patron group is required. PatronGroup ID is null", newParameter("PatronGroupId", ""))}
 	case user.IsInactive(now):
-		return fault.List{fault.Refusal("", "Inactive users cannot make requests",
+		return fault.List{fault.Refusal("USER_IS_INACTIVE_OR_EXPIRED", "Inactive users cannot make requests",
 			newParameter("requesterId", w.record.RequesterID), newParameter("itemId", w.record.ItemID))}
 	}
 	return nil

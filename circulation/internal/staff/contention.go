@@ -9,6 +9,7 @@ import (
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 )
 
 // The page Contention: how much check-outs waited for each other in the last hour.
@@ -145,10 +146,12 @@ func drawCauses(causes []schemas.FigureCause) causeChart {
 
 // causeWords name causes whose reason is only an example: it names one title or barcode.
 var causeWords = map[string]string{
-	library.CauseItemNotFound:   "no item has the barcode",
-	library.CauseItemStatus:     "the item's status does not allow it",
-	library.CauseItemRequested:  "another patron has requested the item",
-	library.CausePolicyNotFound: "there is no loan policy as the request names",
+	library.CodeItemNotFound:   "no item has the barcode",
+	library.CodeItemStatus:     "the item's status does not allow it",
+	library.CodeItemRequested:  "another patron has requested the item",
+	library.CodePolicyNotFound: "there is no loan policy as the request names",
+	library.CodeNoDueDate:      "the loan policy gives no due date",
+	string(fault.Invalid):      "the request lacks a property, or has a wrong value",
 }
 
 // nameCause names a cause by its outcome, and by its reason if that says more.

@@ -64,6 +64,7 @@ func (p *Pages) showTrial(v *visit) error {
 		ItemBarcode: page.Item.Value, UserBarcode: page.Patron.Value, ProxyUserBarcode: page.Other.Value,
 	})
 	if err == nil {
+		found.Errors = checkout.Condense(found.Errors)
 		page.Result = &trialResult{Found: found}
 		if found.DueDate != nil {
 			page.Result.Due = found.DueDate.Format(time.RFC3339)

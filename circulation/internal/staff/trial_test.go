@@ -48,6 +48,17 @@ func TestTrialPage_SaysWhatWouldHappenAndWhy(t *testing.T) {
 				"Item is withdrawn", "Line 2 of the circulation rules, the fallback: fallback-policy: l x", "Loan policy policy-9", "3 of 3 loans, the limit is reached",
 			},
 		},
+		"on loan": {
+			checkout.Explanation{Errors: []fault.Detail{
+				{Message: "Item is already checked out", Code: "ITEM_ALREADY_CHECKED_OUT"},
+				{Message: "Cannot check out item that already has an open loan", Code: "ITEM_HAS_OPEN_LOAN"},
+				{Message: "Item is not loanable", Code: "ITEM_NOT_LOANABLE"},
+			}},
+			[]string{
+				"Would be refused Item is already checked out (code ITEM_ALREADY_CHECKED_OUT ) " +
+					"Item is not loanable (code ITEM_NOT_LOANABLE )",
+			},
+		},
 		"unknown": {
 			checkout.Explanation{Errors: []fault.Detail{{Message: "No item with barcode 036 exists"}}},
 			[]string{"Would be refused", "No item with barcode 036 exists", "Patron not found", "Item not found", "Rule that decides not asked", "Loan policy not asked", "Loan limit not asked"},
