@@ -44,6 +44,7 @@ type DB struct {
 
 	opened    atomic.Bool  // both pools exist
 	lastReset atomic.Int64 // UnixNano
+	lack      *lackWatch
 	log       *slog.Logger
 }
 
@@ -68,11 +69,12 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 		pool **pgxpool.Pool
 		size int32
 	}{{&db.Urgent, size / 2}, {&db.Ordinary, size - size/2}} {
-		*p.pool, err = pgxpool.NewWithConfig(ctx, poolConfig(base, p.size, cfg.StatementTimeout, watched.plans, db.Reset))
+		*p.pool, err = pgxpool.NewWithConfig(ctx, poolConfig(base, p.size, cfg.StatementTimeout, watched.plans, db.noteError))
 		if err != nil {
 			return nil, fmt.Errorf("opening the connection pool: %w", err)
 		}
 	}
+	db.lack = newLackWatch(ctx, db.Ordinary, db.Hosts, log)
 	db.opened.Store(true)
 	logTarget(ctx, attrs, base.ConnConfig, log)
 	return db, nil
@@ -80,6 +82,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 
 // Close waits for connections in use and closes the pools.
 func (db *DB) Close() {
+	db.lack.close()
 	db.Ordinary.Close()
 	db.Urgent.Close()
 }

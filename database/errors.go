@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -41,12 +42,6 @@ const (
 	crashShutdown       = "57P02"
 	cannotConnectNow    = "57P03"
 	idleSessionTimeout  = "57P05"
-
-	// PostgreSQL lacks what it needs. It changed nothing.
-	diskFull                   = "53100"
-	outOfMemory                = "53200"
-	configurationLimitExceeded = "53400"
-	ioError                    = "58030"
 
 	// A value that cannot be stored or compared.
 	untranslatableCharacter   = "22P05"
@@ -87,13 +82,16 @@ func ConnectionLost(err error) bool {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return false
-	case errors.As(err, &connect), isOutageCode(code):
+	case errors.As(err, &connect), isOutageCode(code), lacks[code] != "" && Lack(err) == "":
 		return true
 	case errors.Is(err, context.DeadlineExceeded), code != "":
 		return false
 	}
 	return pgconn.SafeToRetry(err) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
+
+// lackRetryAfter is the Retry-After of a refusal by a database without space: it takes a person.
+const lackRetryAfter = 5 * time.Second
 
 // ToFault turns PostgreSQL's errors into faults; op says what was being done. Faults
 // pass unchanged, nil stays nil, and a cancelled context stays recognisable. Callers
@@ -115,14 +113,15 @@ func ToFault(op string, err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return fault.Wrap(err, fault.NotFound, "Not found")
 	}
+	if lack := Lack(err); lack != "" {
+		return &fault.Error{
+			Code: fault.Unavailable, Msg: lack, RetryAfter: lackRetryAfter, Unchanged: true, Err: fmt.Errorf("%s: %w", op, err),
+		}
+	}
 	code, _ := SQLState(err)
 	switch code {
 	case QueryCanceled, IdleInTransactionTimeout:
 		return fault.Wrap(err, fault.Timeout, "timed out while %s", op)
-	case diskFull:
-		return fault.Wrap(err, fault.Unavailable, "The database cannot write: no space left, found while %s", op)
-	case outOfMemory, configurationLimitExceeded, ioError:
-		return fault.Wrap(err, fault.Unavailable, "The database lacks memory, or its disk fails, found while %s", op)
 	case untranslatableCharacter, characterNotInRepertoire, invalidTextRepresentation, numericValueOutOfRange,
 		datetimeFieldOverflow, invalidDatetimeFormat, invalidTimeZone, programLimitExceeded:
 		// The checks before should have refused it, but it is the caller's value.

@@ -23,7 +23,8 @@ const groupTimeout = 5 * time.Second
 //     the group. What it does after that is a setting, see LeaveEarly.
 //   - Members are answered after Send has returned.
 //   - If the transaction did not happen, each member gets ErrRunAlone. If nothing is known
-//     of it, each gets the error, because a second run could change something twice.
+//     of it, each gets the error, because a second run could change something twice. Each
+//     gets the error also if a second run would be refused, see Lack.
 type Groups[K comparable, Q, A any] struct {
 	Pool *pgxpool.Pool
 	// Send answers all members, or returns an error. A group has at least one. Its context
@@ -154,7 +155,7 @@ func (g *Groups[K, Q, A]) send(ctx context.Context, key K, conn *pgxpool.Conn, g
 	err := g.Send(ctx, conn, group)
 	switch {
 	case err == nil:
-	case changedNothing(err):
+	case changedNothing(err) && Lack(err) == "":
 		AnswerAll(group, ErrRunAlone)
 	default:
 		AnswerAll(group, err)

@@ -201,11 +201,13 @@ func TestGroups_MembersThatLeaveMeanwhile(t *testing.T) {
 func TestGroups_Errors(t *testing.T) {
 	t.Parallel()
 	rolledBack := &pgconn.PgError{Code: database.LockNotAvailable}
+	full := &pgconn.PgError{Code: "53100", SeverityUnlocalized: "ERROR"}
 	for _, tt := range []struct {
 		name       string
 		send, want error
 	}{
 		{name: "rolled back", send: rolledBack, want: database.ErrRunAlone},
+		{name: "a full disk", send: full, want: full},
 		{name: "a lost session", send: io.ErrUnexpectedEOF, want: io.ErrUnexpectedEOF},
 		{name: "not confirmed", send: database.ErrUnconfirmed, want: database.ErrUnconfirmed},
 	} {

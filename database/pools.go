@@ -77,8 +77,8 @@ func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // poolConfig returns the configuration of one pool of the given size. statement bounds
 // every statement that has no bound of its own; 0 sets none. Connections renew their plans
-// by p. onLost is called when PostgreSQL ends a session.
-func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *plans, onLost func()) *pgxpool.Config {
+// by p. onError is called for each error of PostgreSQL, and reports whether it costs the session.
+func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *plans, onError func(*pgconn.PgError) bool) *pgxpool.Config {
 	pc := base.Copy()
 	pc.MaxConns = max(1, size)
 	pc.MinConns = min(pc.MinConns, pc.MaxConns)
@@ -102,13 +102,23 @@ func poolConfig(base *pgxpool.Config, size int32, statement time.Duration, p *pl
 	cc.OnNotice = noteUnconfirmed
 	closeFatal := cc.OnPgError
 	cc.OnPgError = func(c *pgconn.PgConn, e *pgconn.PgError) bool {
-		if !isOutageCode(e.Code) {
-			return closeFatal == nil || closeFatal(c, e)
-		}
-		onLost()
-		return false
+		lost := onError(e)
+		return !lost && (closeFatal == nil || closeFatal(c, e))
 	}
 	return pc
+}
+
+// noteError drops all connections in an outage, and looks into a lack of space or memory. It
+// reports whether PostgreSQL ended the session, or is a server that cannot be used.
+func (db *DB) noteError(e *pgconn.PgError) (lost bool) {
+	switch {
+	case isOutageCode(e.Code):
+		db.Reset()
+		return true
+	case Lack(e) != "" && db.opened.Load():
+		db.lack.noteRefusal()
+	}
+	return false
 }
 
 // mayBePooled reports whether PgBouncer may be in between.

@@ -26,10 +26,14 @@ const ModeSQL = `CASE WHEN pg_is_in_recovery() OR current_setting('transaction_r
 
 // JudgeMode returns why the server cannot be used, by the value of ModeSQL. Its text is safe
 // to show. It drops the connections to a server that is read-only, because new ones may lead
-// to the new primary.
+// to the new primary. A server that lacks space, memory or a working disk cannot be used either,
+// until a probe has written something.
 func (db *DB) JudgeMode(mode string) error {
 	switch mode {
 	case readCommitted:
+		if lack := db.lack.current(); lack != "" {
+			return errors.New(lack)
+		}
 		return nil
 	case readOnly:
 		db.Reset()

@@ -44,6 +44,9 @@ func (o Options) writeError(err error, c echo.Context) {
 	if f.Code == fault.Overloaded {
 		header.Set("Connection", "close") // frees its memory, and the next try may reach another instance
 	}
+	if f.Unchanged {
+		header.Set(fault.UnchangedHeader, "true")
+	}
 	if err := o.writeFault(c, status, f); err != nil {
 		o.Log.DebugContext(c.Request().Context(), "error answer not written", "err", err)
 	}

@@ -100,7 +100,9 @@ type Error struct {
 	Msg        string        // safe to show to the client
 	Details    []Detail      // FOLIO's errors list; empty means a plain text answer
 	RetryAfter time.Duration // earliest sensible retry; 0 means unknown
-	Err        error         // cause, for the log; never shown to the client
+	// Unchanged means that the work changed nothing, although the code leaves that open.
+	Unchanged bool
+	Err       error // cause, for the log; never shown to the client
 }
 
 // Detail is one entry of FOLIO's errors JSON (error.schema).
@@ -180,6 +182,12 @@ func Text(err error) string {
 
 // Is reports whether err's code is code.
 func Is(err error, code Code) bool { return CodeOf(err) == code }
+
+// ChangedNothing reports whether err is a fault that says so.
+func ChangedNothing(err error) bool {
+	f, ok := errors.AsType[*Error](err)
+	return ok && f.Unchanged
+}
 
 // Found separates a record that need not exist from a failure to read it: a
 // NotFound fault becomes false, every other error stays.

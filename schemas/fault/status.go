@@ -9,6 +9,10 @@ import (
 // status.
 const Header = "X-Fault-Code"
 
+// UnchangedHeader is "true" in an answer of circulation-storage that changed nothing, although
+// its code leaves that open. The caller need not find out, and need not repeat the call.
+const UnchangedHeader = "X-Fault-Unchanged"
+
 // Status returns the HTTP status of code; an unknown code is 500. 503 says that
 // the same request may succeed later. FOLIO's checkout-lock-storage.raml has it
 // for a held lock; X-Fault-Code distinguishes that from an outage and from overload.

@@ -62,7 +62,7 @@ func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
 	try := func() (string, error) {
 		req.Wait = w.beginTry(time.Now())
 		id, err := ask()
-		if fault.Is(err, fault.Unavailable) && !asked {
+		if fault.Is(err, fault.Unavailable) && !fault.ChangedNothing(err) && !asked {
 			asked = true
 			id, err = ask()
 		}
@@ -113,6 +113,9 @@ func isHeldByAnother(err error) bool {
 // mayBeGranted reports whether a failed try may have got the lock: its answer was lost, came too
 // late, or is a failure that can follow the grant.
 func mayBeGranted(err error) bool {
+	if fault.ChangedNothing(err) {
+		return false
+	}
 	switch fault.CodeOf(err) {
 	case fault.LockHeld, fault.LockQueueFull, fault.Invalid, fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound,
 		fault.Overloaded, fault.UnknownTenant, fault.TenantNotReady:

@@ -42,6 +42,7 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 		"too many wait":                          {acquire: []error{errFull, errFull, errFull, errFull}, held: 0},
 		"refused":                                {acquire: []error{fault.New(fault.Invalid, "no")}, held: 0},
 		"not begun for too much work in storage": {acquire: []error{fault.New(fault.Overloaded, "busy")}, held: 0},
+		"the database has no space":              {acquire: []error{errFullDisk}, held: 0},
 		"granted at once":                        {held: 0},
 	}
 	for name, tt := range tests {
@@ -59,6 +60,15 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestAcquire_RepeatsNothingForAFullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.acquire = []error{errFullDisk}
+	if _, err := w.checkOut(t); !fault.Is(err, fault.Unavailable) || len(w.requests) != 1 {
+		t.Errorf("got %v after %d tries, want %s after one", err, len(w.requests), fault.Unavailable)
 	}
 }
 

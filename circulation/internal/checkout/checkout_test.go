@@ -16,8 +16,11 @@ import (
 )
 
 var (
-	errLost    = fault.New(fault.LockLost, "lock is gone")
-	errGone    = fault.New(fault.Unavailable, "connection reset")
+	errLost = fault.New(fault.LockLost, "lock is gone")
+	errGone = fault.New(fault.Unavailable, "connection reset")
+	// errFullDisk is an outage that is known to have changed nothing.
+	errFullDisk = &fault.Error{Code: fault.Unavailable, Msg: "no space left", Unchanged: true}
+
 	errHeld    = fault.New(fault.LockHeld, "Unable to acquire lock")
 	errFull    = fault.New(fault.LockQueueFull, "too many wait")
 	errDown    = fault.New(fault.Internal, "storage is broken")

@@ -81,8 +81,11 @@ func SendCommit[T any](ctx context.Context, send func(context.Context) (T, error
 }
 
 // IsUnknown reports whether a failed commit may have happened. Only the codes that the ports name
-// as refusals exclude that.
+// as refusals exclude that, and faults that say so.
 func IsUnknown(err error) bool {
+	if fault.ChangedNothing(err) {
+		return false
+	}
 	switch fault.CodeOf(err) {
 	case fault.ClaimLost, fault.LockLost, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LimitReached, fault.LoanChanged, fault.Invalid,
 		fault.Malformed, fault.TooLarge, fault.Forbidden, fault.NotFound, fault.UnknownTenant:

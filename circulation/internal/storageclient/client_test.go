@@ -183,6 +183,20 @@ func TestClient_MakesFaultsOfErrorAnswers(t *testing.T) {
 	}
 }
 
+func TestClient_KnowsARefusalThatChangedNothing(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]bool{"true": true, "": false} {
+		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(fault.UnchangedHeader, header)
+			answer(w, http.StatusServiceUnavailable, fault.Unavailable, "no space left")
+		})
+		_, err := c.Acquire(inTenant(t, "diku"), checkout.LockRequest{UserID: someID})
+		if fault.ChangedNothing(err) != want || (fault.Text(err) == "no space left") != want {
+			t.Errorf("with the header %q: got %v, which changed nothing: %t", header, err, fault.ChangedNothing(err))
+		}
+	}
+}
+
 func TestClient_ReportsAnAbsentStorageWithoutThePatron(t *testing.T) {
 	t.Parallel()
 	_, err := clientFor(t, "http://127.0.0.1:1").UserByBarcode(inTenant(t, "diku"), "patron-4711")

@@ -61,10 +61,14 @@ func answerFault(r request, status int, header http.Header, body []byte) error {
 		Code:       code,
 		Msg:        cmp.Or(publicMessages[code], "Storage failed"),
 		RetryAfter: retryAfter(header),
+		Unchanged:  header.Get(fault.UnchangedHeader) == "true",
 		Err:        fmt.Errorf("%s %s: storage answered %d %s: %s", r.method, r.route, status, named, quoted),
 	}
 	if code == fault.Unavailable && named == string(code) {
 		f.Msg = "Storage is not available right now" // it answered, so it was reached
+	}
+	if code == fault.Unavailable && f.Unchanged {
+		f.Msg = quoted // what the database lacks
 	}
 	if status >= http.StatusInternalServerError && code != fault.TenantNotReady {
 		return f
