@@ -252,6 +252,7 @@ func testWholeClaim(c *claimTest) {
 		{c.instance, states[0].ID, 1, states[1:]},
 		{c.instance, states[1].ID, 10, nil},
 		{uuid.New(), uuid.Nil, 10, nil},
+		{uuid.Nil, uuid.Nil, 10, nil}, // of a process without a lease
 	} {
 		if got, err := c.store.ClaimsOf(c.ctx, tt.instance, tt.after, make([]engine.ClaimState, tt.limit)); err != nil || !slices.Equal(got, tt.want) {
 			c.Errorf("ClaimsOf after %s, %d = %+v, %v, want %+v", tt.after, tt.limit, got, err, tt.want)
