@@ -72,9 +72,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 // connectParts connects the engine with the fronts that are on, and opens their addresses.
 func (a *App) connectParts(ctx context.Context, cfg Config, log *slog.Logger) error {
 	p := parts{cfg: cfg, log: log, registry: prometheus.NewRegistry(), events: &observers{}}
-	store := postgres.NewLockStore(a.db)
+	store, claims := postgres.NewLockStore(a.db), postgres.NewClaimStore(a.db)
 	p.locks = engine.NewLocks(store, p.events)
-	p.claims = engine.NewClaims(postgres.NewClaimStore(a.db), p.events, log)
+	p.claims = engine.NewClaims(claims, p.events, log)
 	if err := p.claims.Begin(ctx); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (a *App) connectParts(ctx context.Context, cfg Config, log *slog.Logger) er
 		{Name: "lease", Run: p.claims.RunLease},
 		{Name: "expiry of the lease", Run: p.claims.RunExpiry},
 		{Name: "claims", Run: p.claims.RunPolls},
-		{Name: "sweep", Run: newSweeper(p.locks, store, cfg, log).Run},
+		{Name: "sweep", Run: newSweeper(p.locks, store, claims, cfg, log).Run},
 	}
 
 	operators := web.NewServer(cfg.HTTP, log)

@@ -13,8 +13,10 @@ const (
 	sweepTimeout = 30 * time.Second
 	// sweepLimit is how many locks one statement sweeps at most.
 	sweepLimit = 1000
-	// releasesInterval is how often old forced releases are deleted.
-	releasesInterval = time.Hour
+	// historyInterval is how often old forced releases and unused namespaces are deleted.
+	historyInterval = time.Hour
+	// namespaceKeep is how long a namespace without claims stays.
+	namespaceKeep = 24 * time.Hour
 )
 
 // releaseSweeper deletes the forced releases that are older than a time.
@@ -22,19 +24,27 @@ type releaseSweeper interface {
 	SweepReleases(ctx context.Context, olderThan time.Duration) (int, error)
 }
 
+// namespaceSweeper forgets the namespaces of claims that were not used for a time.
+type namespaceSweeper interface {
+	SweepNamespaces(ctx context.Context, unused time.Duration) (int, error)
+}
+
 // sweeper counts expired locks and deletes old rows. No lock waits for it: an outdated
 // lock equals no lock.
 type sweeper struct {
-	locks    *engine.Locks
-	releases releaseSweeper
+	locks      *engine.Locks
+	releases   releaseSweeper
+	namespaces namespaceSweeper
 	// keep is how long an ended lock stays, which the front Sunbird resumes.
 	keep, retention, interval time.Duration
 	failures                  *engine.Failures
 }
 
-func newSweeper(locks *engine.Locks, releases releaseSweeper, cfg Config, log *slog.Logger) *sweeper {
+func newSweeper(
+	locks *engine.Locks, releases releaseSweeper, namespaces namespaceSweeper, cfg Config, log *slog.Logger,
+) *sweeper {
 	return &sweeper{
-		locks: locks, releases: releases, failures: engine.NewFailures(log),
+		locks: locks, releases: releases, namespaces: namespaces, failures: engine.NewFailures(log),
 		keep: max(cfg.Sunbird.ResumeWithin, time.Hour), retention: cfg.HistoryRetention, interval: cfg.SweepInterval,
 	}
 }
@@ -46,10 +56,14 @@ func (s *sweeper) Run(ctx context.Context) {
 	var deleted time.Time
 	for {
 		s.tryRound(ctx, "sweeping locks", s.sweepLocks)
-		if time.Since(deleted) >= releasesInterval {
+		if time.Since(deleted) >= historyInterval {
 			deleted = time.Now()
 			s.tryRound(ctx, "deleting old forced releases", func(ctx context.Context) error {
 				_, err := s.releases.SweepReleases(ctx, s.retention)
+				return err
+			})
+			s.tryRound(ctx, "forgetting unused namespaces", func(ctx context.Context) error {
+				_, err := s.namespaces.SweepNamespaces(ctx, namespaceKeep)
 				return err
 			})
 		}

@@ -62,17 +62,6 @@ func (s *ClaimStore) EndLease(ctx context.Context, instance uuid.UUID) error {
 	return err
 }
 
-const openNamespaceSQL = `
-INSERT INTO {schema}.namespace (name, last_number)
-SELECT $1::text, 0 WHERE NOT EXISTS (SELECT FROM {schema}.namespace n WHERE n.name = $1::text)
-ON CONFLICT ON CONSTRAINT namespace_pkey DO NOTHING`
-
-// OpenNamespace implements engine.ClaimStore.
-func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
-	_, err := s.db.exec(ctx, s.db.callers, "opening a namespace", bounds, s.db.nameTables(openNamespaceSQL), namespace)
-	return err
-}
-
 const newGrantsSQL = `SELECT c.id FROM {schema}.claim c WHERE c.instance = $1::uuid AND c.is_new AND ` + database.OnPrimary
 
 // NewGrants implements engine.ClaimStore.

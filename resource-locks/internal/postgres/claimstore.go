@@ -170,9 +170,9 @@ var storeClaimSQL = `
 WITH leased AS MATERIALIZED (
     SELECT FROM {schema}.instance i WHERE i.id = $3::uuid AND i.ended_at IS NULL AND i.lease_until > clock_timestamp()),
 next AS (
-    INSERT INTO {schema}.namespace AS n (name, last_number)
-    SELECT $1::text, 1 FROM leased WHERE NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.id = $2::uuid)
-    ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET last_number = n.last_number + 1
+    INSERT INTO {schema}.namespace AS n (name, last_number, used_at)
+    SELECT $1::text, 1, clock_timestamp() FROM leased WHERE NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.id = $2::uuid)
+    ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET last_number = n.last_number + 1, used_at = excluded.used_at
     RETURNING n.last_number AS number),
 asked AS MATERIALIZED (
     SELECT r.position, r.write, r.path, r.key FROM unnest($7::bytea[], $8::boolean[], $9::bytea[]) WITH ORDINALITY r(path, write, key, position)),

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -129,3 +130,8 @@ func (s *ClaimStore) Statements() map[string]int {
 
 // LockNamespace is the first statement of their batches.
 const LockNamespace = lockNamespaceSQL
+
+// SweepNamespacesInPages is SweepNamespaces, where a statement looks at so many namespaces.
+func (s *ClaimStore) SweepNamespacesInPages(ctx context.Context, unused time.Duration, page int) (int, error) {
+	return s.sweepNamespaces(ctx, unused, page)
+}

@@ -81,6 +81,7 @@ func (s *Schema) Advance(db *postgres.DB, d time.Duration) {
 		        expires_at = expires_at - $1::interval, ended_at = ended_at - $1::interval, sweep_after = sweep_after - $1::interval`,
 		`UPDATE ` + s.Name + `.forced_release SET at = at - $1::interval`,
 		`UPDATE ` + s.Name + `.instance SET lease_until = lease_until - $1::interval, ended_at = ended_at - $1::interval`,
+		`UPDATE ` + s.Name + `.namespace SET used_at = used_at - $1::interval`,
 		`UPDATE ` + s.Name + `.claim SET queued_at = queued_at - $1::interval, held_at = held_at - $1::interval, ends_at = ends_at - $1::interval`,
 	} {
 		if _, err := db.Pool().Exec(s.tb.Context(), statement, d); err != nil {

@@ -1,0 +1,2 @@
+-- It destroys the times of the last uses.
+ALTER TABLE namespace DROP COLUMN used_at;

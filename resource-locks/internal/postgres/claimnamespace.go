@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const openNamespaceSQL = `
+INSERT INTO {schema}.namespace (name, last_number, used_at)
+SELECT $1::text, 0, clock_timestamp()
+ WHERE NOT EXISTS (SELECT FROM {schema}.namespace n WHERE n.name = $1::text AND n.used_at > clock_timestamp() - interval '1 hour')
+ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET used_at = excluded.used_at`
+
+// OpenNamespace implements engine.ClaimStore.
+func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
+	_, err := s.db.exec(ctx, s.db.callers, "opening a namespace", bounds, s.db.nameTables(openNamespaceSQL), namespace)
+	return err
+}
+
+// sweepNamespacesSQL looks at the page of names after $1. A claim that is stored meanwhile
+// changes last_number, and so keeps its namespace: the numbers of its claims must not begin
+// anew beside it.
+const sweepNamespacesSQL = `
+WITH page AS MATERIALIZED (
+    SELECT n.name, n.last_number FROM {schema}.namespace n WHERE n.name > $1::text ORDER BY n.name LIMIT $3::integer),
+forgotten AS (
+    DELETE FROM {schema}.namespace n USING page p
+     WHERE n.name = p.name AND n.last_number = p.last_number AND n.used_at < clock_timestamp() - $2::interval
+       AND NOT EXISTS (SELECT FROM {schema}.claim c WHERE c.namespace = n.name)
+       AND NOT EXISTS (SELECT FROM {schema}.removed_claim r WHERE r.namespace = n.name)
+    RETURNING n.name)
+SELECT (SELECT count(*) FROM forgotten), coalesce(max(name), '') FROM page`
+
+// sweepPage is how many namespaces one statement of a sweep looks at.
+const sweepPage = 1000
+
+// SweepNamespaces forgets namespaces without claims that no client has used for longer than
+// unused, and returns how many. They begin anew with number 1.
+func (s *ClaimStore) SweepNamespaces(ctx context.Context, unused time.Duration) (int, error) {
+	return s.sweepNamespaces(ctx, unused, sweepPage)
+}
+
+func (s *ClaimStore) sweepNamespaces(ctx context.Context, unused time.Duration, page int) (forgotten int, err error) {
+	statement, after := s.db.nameTables(sweepNamespacesSQL), ""
+	for {
+		var n int
+		err := s.db.write(ctx, s.db.upkeep, "sweeping namespaces", func(ctx context.Context, conn *pgxpool.Conn) error {
+			return scanRow(ctx, conn, lazyBounds, statement, []any{after, unused, page}, []any{&n, &after})
+		})
+		forgotten += n
+		if err != nil || after == "" {
+			return forgotten, err
+		}
+	}
+}
