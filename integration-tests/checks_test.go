@@ -82,7 +82,7 @@ func TestCheckOut_ByProxy(t *testing.T) {
 	proxy, proxyCard := p.addPatron(t)
 	books := p.addBooks(t, 3)
 	through := record{"proxyUserBarcode": proxyCard}
-	const noRelation = "Cannot check out item via proxy when relationship is invalid"
+	const noRelation = "Cannot check out item via proxy when relationship is invalid [PROXY_RELATIONSHIP_INVALID]"
 	if got := joinMessages(readRefusals(t, p.sendCheckOut(t, books[0], sponsorCard, through), http.StatusUnprocessableEntity)); got != noRelation {
 		t.Errorf("got %s, want %s", got, noRelation)
 	}
@@ -176,7 +176,8 @@ func TestCheckOut_DueDates(t *testing.T) {
 		})
 	}
 	late := p.sendCheckOut(t, p.addBooks(t, 1)[0], patron, record{"forceLoanPolicyId": fixed, "loanDate": "2026-07-01T00:00:00Z"}, mayLimit)
-	if got := joinMessages(readRefusals(t, late, http.StatusUnprocessableEntity)); got != "loan date falls outside of the date ranges in the loan policy" {
-		t.Errorf("got %s", got)
+	const noDueDate = "loan date falls outside of the date ranges in the loan policy [NO_DUE_DATE]"
+	if got := joinMessages(readRefusals(t, late, http.StatusUnprocessableEntity)); got != noDueDate {
+		t.Errorf("got %s, want %s", got, noDueDate)
 	}
 }
