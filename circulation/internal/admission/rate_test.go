@@ -67,14 +67,21 @@ func (c *crowd) keepBusy(d time.Duration) {
 // want expects so many results since the last call.
 func (c *crowd) want(t *testing.T, results map[admission.Result]int) {
 	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	got := c.takeResults()
 	for _, r := range append(admission.Refusals(), admission.Admitted) {
-		if c.results[r] != results[r] {
-			t.Errorf("%d are %s, want %d", c.results[r], r, results[r])
+		if got[r] != results[r] {
+			t.Errorf("%d are %s, want %d", got[r], r, results[r])
 		}
 	}
-	clear(c.results)
+}
+
+// takeResults returns how many check-outs had each result since its last call.
+func (c *crowd) takeResults() map[admission.Result]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.results
+	c.results = map[admission.Result]int{}
+	return taken
 }
 
 func wantRoom(t *testing.T, l *admission.Line, least, most int) {
@@ -120,7 +127,7 @@ func TestLine_AdmitsWhatItServesInTime(t *testing.T) {
 			c := newCrowd(t, 4, 20*time.Millisecond)
 			c.keepBusy(10 * time.Second)
 			c.wg.Wait()
-			clear(c.results)
+			c.takeResults()
 			c.takes = time.Minute
 			c.come(104, each)
 			<-time.After(wait)
@@ -178,16 +185,16 @@ func TestLine_PilesOfOnePatron(t *testing.T) {
 				c.come(3, one)
 				<-time.After(500 * time.Millisecond)
 			}
-			clear(c.results)
+			c.takeResults()
 			c.come(50, one)
-			if n := c.results[admission.PatronFull]; n < 42 {
+			if n := c.takeResults()[admission.PatronFull]; n < 42 {
 				t.Errorf("%d of 50 were refused at two in a second, want those that would wait for longer than %s", n, wait)
 			}
 		},
 		"others take no notice of a pile": func(t *testing.T) {
 			c := newCrowd(t, 8, 40*time.Millisecond)
 			c.come(61, one)
-			clear(c.results)
+			c.takeResults()
 			c.come(7, each)
 			c.want(t, map[admission.Result]int{admission.Admitted: 7})
 		},
@@ -200,7 +207,7 @@ func TestLine_PilesOfOnePatron(t *testing.T) {
 			if _, waiting := c.Counts(); waiting <= 20 {
 				t.Fatalf("%d wait, want second ones too", waiting)
 			}
-			clear(c.results)
+			c.takeResults()
 			c.come(10, func(i int) string { return "other " + strconv.Itoa(i) })
 			c.want(t, map[admission.Result]int{})
 			c.come(1, func(int) string { return "too late" })
