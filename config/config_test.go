@@ -135,3 +135,14 @@ func TestSplitAddr(t *testing.T) {
 		}
 	}
 }
+
+func TestListSettings(t *testing.T) {
+	t.Parallel()
+	const want = `Settings are environment variables, described in docs/settings.md:
+  CHECKOUT_LOCK_FEATURE_ENABLED, DATABASE_URL, DRAIN_DELAY, HTTP_ADDR, LOCK_TTL_MS, LOG_LEVEL,
+  MUTEX_ADDR, PORT, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, TENANTS, TZ.
+`
+	if got := config.ListSettings(&manySettings{}); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+}

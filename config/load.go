@@ -104,14 +104,32 @@ func kindOf(t reflect.Type) string {
 	return "a value of type " + t.String()
 }
 
-// Variables returns the variables of all settings of cfg, a pointer to a struct, sorted.
-func Variables(cfg any) []string {
+// listVariables returns the variables of all settings of cfg, sorted.
+func listVariables(cfg any) []string {
 	var names []string
 	for _, s := range settingsOf(reflect.TypeOf(cfg)) {
 		names = append(names, s.variable)
 	}
 	slices.Sort(names)
 	return names
+}
+
+// ListSettings returns a paragraph for the help of a command: the variables of all settings of
+// cfg, a pointer to a struct, sorted.
+func ListSettings(cfg any) string {
+	const columns = 100
+	text, width := "Settings are environment variables, described in docs/settings.md:", columns
+	for i, name := range listVariables(cfg) {
+		if i > 0 {
+			text += ","
+		}
+		if width += len(name) + len(" ,"); width > columns {
+			text += "\n " // the names begin in the third column
+			width = len("   ,") + len(name)
+		}
+		text += " " + name
+	}
+	return text + ".\n"
 }
 
 // Misspelling is a variable without a setting, and the setting that it resembles.
@@ -123,7 +141,7 @@ var wellKnown = []string{"TENANT"} // make run's
 // FindMisspelt returns the variables of environ that resemble a setting of cfg, a pointer to
 // a struct, and are none. It returns no values, because they may be passwords.
 func FindMisspelt(cfg any, environ []string) []Misspelling {
-	known := Variables(cfg)
+	known := listVariables(cfg)
 	var found []Misspelling
 	for name := range env.ToMap(environ) {
 		if slices.Contains(known, name) || slices.Contains(wellKnown, name) {

@@ -31,12 +31,10 @@ const usage = `circulation-storage keeps a library's records and the patrons' ch
                                                 release a lock; the check-out that held it will be refused
   circulation-storage -healthcheck              exit with 0 if the service on this machine is ready
 
-Settings are environment variables, described in docs/settings.md: DATABASE_URL (required), MIGRATE_DATABASE_URL,
-DATABASE_MAX_CONNS, DATABASE_WAIT, TENANTS, PORT, HTTP_ADDR, LOCK_TTL_MS, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION,
-LOAN_HISTORY_RETENTION, REQUEST_TIMEOUT, INSTALL_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
+DATABASE_URL is required.
 `
 
-func main() { command.Main("circulation-storage", usage, run) }
+func main() { command.Main("circulation-storage", usage+config.ListSettings(&app.Config{}), run) }
 
 func run(ctx context.Context, p command.Process) error {
 	name, args := p.Split()

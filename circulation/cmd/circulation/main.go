@@ -19,13 +19,9 @@ const usage = `circulation lends a library's items and takes them back.
   circulation [serve]        run the service
   circulation -healthcheck   exit with 0 if the service on this machine is ready
 
-Settings are environment variables, described in docs/settings.md: STORAGE_URL, STORAGE_READY_TENANT,
-CHECKOUT_LOCK_FEATURE_ENABLED, LOCK_TTL_MS, RETRY_INTERVAL_MS, CHECKOUT_CONCURRENCY, CHECKOUT_QUEUE_WAIT,
-INSTANCE_NAME, STAFF_AUTH, STAFF_PASSWORD, MACHINE_PATIENCE, TZ, PORT, HTTP_ADDR, REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT,
-DRAIN_DELAY, LOG_LEVEL.
 `
 
-func main() { command.Main("circulation", usage, run) }
+func main() { command.Main("circulation", usage+config.ListSettings(&app.Config{}), run) }
 
 func run(ctx context.Context, p command.Process) error {
 	name, args := p.Split()

@@ -30,18 +30,10 @@ const usage = `resource-locks serves four lock protocols on one PostgreSQL.
   resource-locks version                     print the version
   resource-locks -healthcheck                exit with 0 if the service on this machine is ready
 
-Settings are environment variables, described in docs/settings.md: DATABASE_URL (required), MIGRATE_DATABASE_URL,
-DATABASE_MAX_CONNS, DATABASE_WAIT, PORT, HTTP_ADDR, STAFF_AUTH, STAFF_PASSWORD, LOCK_SWEEP_INTERVAL, HISTORY_RETENTION,
-REQUEST_TIMEOUT, SHUTDOWN_TIMEOUT, DRAIN_DELAY, LOG_LEVEL.
-A front is off until its address is set.
-Locket:     LOCKET_ADDR, LOCKET_TLS_CERT, LOCKET_TLS_KEY, LOCKET_TLS_CA, LOCKET_PLAINTEXT, LOCKET_OPERATION_TIMEOUT.
-Locktopus:  LOCKTOPUS_ADDR, LOCKTOPUS_ABANDON_TIMEOUT.
-Mutex:      MUTEX_ADDR, MUTEX_TTL, MUTEX_USER_HEADER.
-Sunbird:    SUNBIRD_ADDR, SUNBIRD_AUTH, SUNBIRD_KEYS, SUNBIRD_ISSUER, SUNBIRD_LOCK_TTL, SUNBIRD_RESUME_WITHIN,
-            SUNBIRD_RESOURCE_CHECK_URL, SUNBIRD_RESOURCE_TYPES, SUNBIRD_ADMINS, SUNBIRD_ADMIN_ROLE, SUNBIRD_NOTICE_URL.
+DATABASE_URL is required. A front is off until its address is set.
 `
 
-func main() { command.Main("resource-locks", usage, run) }
+func main() { command.Main("resource-locks", usage+config.ListSettings(&app.Config{}), run) }
 
 func run(ctx context.Context, p command.Process) error {
 	name, args := p.Split()
