@@ -132,7 +132,5 @@ func run(ctx context.Context, o options) (err error) {
 	if o.report == "" {
 		return nil
 	}
-	b.report.listGains()
-	b.report.explainRest()
 	return b.report.write(o.report)
 }

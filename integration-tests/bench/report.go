@@ -30,7 +30,7 @@ func (r *report) describeMachine(ctx context.Context, b *bench) error {
 	if err := b.db.pool.QueryRow(ctx, "SHOW server_version").Scan(&version); err != nil {
 		return err
 	}
-	r.md.WriteString("# Benchmarks\n\nWritten by `make bench`. Do not edit.\n\n")
+	r.md.WriteString("# Benchmarks\n\nWritten by `make bench`. Do not edit. [performance.md](performance.md) says what was learned.\n\n")
 	facts := []string{
 		"commit " + b.builds[0].revision,
 		time.Now().UTC().Format(time.DateOnly),
