@@ -125,8 +125,8 @@ func DecodeChecked[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error)
 }
 
 // DecodeStorable is DecodeChecked for texts that PostgreSQL stores. It refuses what
-// jsonschema.Decode refuses, half of a surrogate pair for one, which encoding/json
-// would replace silently.
+// jsonschema.Decode refuses, for example half of a surrogate pair, which
+// encoding/json would replace silently.
 func DecodeStorable[T any](c echo.Context, schema jsonschema.Typed[T]) (T, error) {
 	var v T
 	body, err := ReadBody(c)

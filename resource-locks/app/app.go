@@ -12,7 +12,7 @@ import (
 	"checkoutlock/resource-locks/internal/httpapi"
 	"checkoutlock/resource-locks/internal/locket"
 	"checkoutlock/resource-locks/internal/locktopus"
-	"checkoutlock/resource-locks/internal/mutex"
+	"checkoutlock/resource-locks/internal/mutexapi"
 	"checkoutlock/resource-locks/internal/postgres"
 	"checkoutlock/resource-locks/internal/sunbird"
 	"checkoutlock/web"
@@ -159,7 +159,7 @@ func (a *App) addMutex(ctx context.Context, p parts) error {
 	if !p.cfg.Mutex.Enabled() {
 		return nil
 	}
-	front, err := mutex.New(mutex.Options{
+	front, err := mutexapi.New(mutexapi.Options{
 		Settings: p.cfg.Mutex, Locks: p.locks, Guard: p.guard, Log: p.log.With("front", "mutex"), Registry: p.registry,
 		Ready: a.db.Ready, ShutdownTimeout: p.cfg.HTTP.ShutdownTimeout,
 	})

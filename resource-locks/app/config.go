@@ -10,7 +10,7 @@ import (
 	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/locket"
 	"checkoutlock/resource-locks/internal/locktopus"
-	"checkoutlock/resource-locks/internal/mutex"
+	"checkoutlock/resource-locks/internal/mutexapi"
 	"checkoutlock/resource-locks/internal/sunbird"
 	"checkoutlock/web/auth"
 )
@@ -27,7 +27,7 @@ type Config struct {
 	Locket    locket.Settings
 	Locktopus locktopus.Config
 	Sunbird   sunbird.Config
-	Mutex     mutex.Settings
+	Mutex     mutexapi.Settings
 
 	// SweepInterval is how often expired locks are counted and old ones deleted.
 	SweepInterval time.Duration `env:"LOCK_SWEEP_INTERVAL" envDefault:"1s"`

@@ -13,8 +13,8 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 )
 
-// metrics are those of the published server, under its names, and the house's own. Its
-// server sends them to a collector; here they are scraped.
+// metrics are those of the published server, under its names, and two of ours, requests and
+// duration. That server sends them to a collector; here they are scraped.
 type metrics struct {
 	started, succeeded, failed, cancelled *prometheus.CounterVec
 	inFlight                              *prometheus.GaugeVec

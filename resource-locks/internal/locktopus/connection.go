@@ -58,7 +58,7 @@ type connection struct {
 	panics    *web.Panics
 	log       *slog.Logger
 
-	mu      sync.Mutex // lets one event at a time happen, and guards what follows
+	mu      sync.Mutex // held while an event is handled; guards the fields below
 	session session
 	ticket  *engine.Ticket // nil in stateReady
 	pings   *time.Timer
@@ -94,8 +94,9 @@ func (c *connection) readMessages(ctx context.Context) (err error) {
 	return err
 }
 
-// happen runs f alone, unless the connection has ended. It turns a panic into an error.
-func (c *connection) happen(f func() error) (err error) {
+// handleEvent runs f, one event at a time, unless the connection has ended. It turns a panic
+// into an error.
+func (c *connection) handleEvent(f func() error) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -143,7 +144,7 @@ func (c *connection) startPings(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pings = time.AfterFunc(pingInterval, func() {
-		err := c.happen(func() error {
+		err := c.handleEvent(func() error {
 			c.pings.Reset(pingInterval)
 			return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
 		})
@@ -153,9 +154,9 @@ func (c *connection) startPings(ctx context.Context) {
 	})
 }
 
-// follow answers that the ticket is held, and ends the connection of a lost one.
-func (c *connection) follow(ctx context.Context, t *engine.Ticket) {
-	err := c.happen(func() error {
+// handleTicket answers that the ticket is held, and ends the connection of a lost one.
+func (c *connection) handleTicket(ctx context.Context, t *engine.Ticket) {
+	err := c.handleEvent(func() error {
 		switch {
 		case c.ticket != t:
 			return nil
@@ -180,8 +181,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// handle does what a message asks for and answers it.
-func (c *connection) handle(ctx context.Context, frame []byte) error {
+// handleRequest does what a message asks for and answers it.
+func (c *connection) handleRequest(ctx context.Context, frame []byte) error {
 	r, err := parseRequest(frame)
 	if err != nil {
 		return err
@@ -207,7 +208,7 @@ func (c *connection) lock(ctx context.Context, raw json.RawMessage) error {
 		return err
 	}
 	c.ticket = t
-	c.claims.Notify(t, func() { c.follow(ctx, t) })
+	c.claims.Notify(t, func() { c.handleTicket(ctx, t) })
 	if isClosed(t.Lost()) {
 		return errLost
 	}
@@ -284,7 +285,7 @@ func (c *connection) drain() {
 		switch {
 		case errors.As(err, &closed):
 			return
-		case err != nil: // also an error of before, such as a flood
+		case err != nil: // also an earlier error, such as a flood
 			_, _ = io.Copy(io.Discard, c.ws.NetConn())
 			return
 		}
@@ -303,7 +304,7 @@ func (c *connection) awaitMessage() (io.Reader, error) {
 // buffers are those of messages that are handled. An idle connection has none.
 var buffers = sync.Pool{New: func() any { return &bytes.Buffer{} }}
 
-// handleMessage reads a message and does what it asks for.
+// handleMessage reads a message and handles its request.
 func (c *connection) handleMessage(ctx context.Context, message io.Reader) error {
 	frame := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(frame)
@@ -315,7 +316,7 @@ func (c *connection) handleMessage(ctx context.Context, message io.Reader) error
 	case n > maxMessage:
 		return errTooLarge
 	}
-	return c.happen(func() error { return c.handle(ctx, frame.Bytes()) })
+	return c.handleEvent(func() error { return c.handleRequest(ctx, frame.Bytes()) })
 }
 
 // allowSilence lets the client be silent from now on. It leaves the deadline of end.

@@ -40,8 +40,8 @@ type response struct {
 	State  state  `json:"state"`
 }
 
-// parseRequest reads a frame. It refuses texts that a decoder would change silently, half
-// of a surrogate pair for one, because two names must not become one.
+// parseRequest reads a frame. It refuses texts that a decoder would change silently, for
+// example half of a surrogate pair, because two names must not become one.
 func parseRequest(frame []byte) (request, error) {
 	var r request
 	err := json.Unmarshal(frame, &r)

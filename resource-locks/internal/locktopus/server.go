@@ -23,7 +23,7 @@ import (
 // maxConnections bounds the connections of one process.
 const maxConnections = 20_000
 
-// Answers before the upgrade, as clients know them.
+// Answers before the upgrade. The texts are the published server's: clients compare them.
 const (
 	needsNamespace  = "URL parameter 'namespace' is required"
 	wrongAbandon    = "URL parameter 'abandon-timeout-ms' should be integer value >= 0 representing broken connection timeout (in milliseconds)"

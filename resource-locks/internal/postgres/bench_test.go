@@ -12,7 +12,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
 // runWorkers runs b.N calls in so many goroutines.
@@ -41,7 +41,7 @@ func runWorkers(b *testing.B, workers int, call func(worker, n int) error) {
 }
 
 // fillLocks stores live locks of other keys.
-func fillLocks(b *testing.B, s *pgtest.Schema, db *postgres.DB, rows int) {
+func fillLocks(b *testing.B, s *schematest.Schema, db *postgres.DB, rows int) {
 	b.Helper()
 	for _, statement := range []string{
 		fmt.Sprintf(`INSERT INTO %s.lock (id, fence, granted_at, renewed_at, expires_at, sweep_after, replaced, namespace, name, owner, kind, value)
@@ -57,7 +57,7 @@ func fillLocks(b *testing.B, s *pgtest.Schema, db *postgres.DB, rows int) {
 
 func BenchmarkLockStore(b *testing.B) {
 	for _, rows := range []int{0, 1_000_000} {
-		s := pgtest.New(b)
+		s := schematest.New(b)
 		db := s.Open("&pool_max_conns=32")
 		fillLocks(b, s, db, rows)
 		store := postgres.NewLockStore(db)
@@ -107,7 +107,7 @@ func benchmarkLocks(b *testing.B, store *postgres.LockStore, name string, worker
 // newClaims returns a claim store with a lease that outlives the benchmark.
 func newClaims(b *testing.B) (*postgres.ClaimStore, func(paths ...string) engine.Claim) {
 	b.Helper()
-	store := postgres.NewClaimStore(pgtest.New(b).Open("&pool_max_conns=64"))
+	store := postgres.NewClaimStore(schematest.New(b).Open("&pool_max_conns=64"))
 	instance := uuid.New()
 	if err := store.StartLease(b.Context(), instance, time.Hour); err != nil {
 		b.Fatal(err)
@@ -206,7 +206,7 @@ func BenchmarkClaimStore_Release(b *testing.B) {
 // BenchmarkClaims_HandOver has 16 workers that hold one path for 5 ms each.
 func BenchmarkClaims_HandOver(b *testing.B) {
 	const held = 5 * time.Millisecond
-	claims := startClaims(b, pgtest.New(b))
+	claims := startClaims(b, schematest.New(b))
 	runWorkers(b, 16, func(int, int) error {
 		ticket, err := claims.Lock(b.Context(), "ns", "worker", 0, []engine.Resource{{Path: []string{"x"}, Write: true}})
 		if err != nil {

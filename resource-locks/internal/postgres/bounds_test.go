@@ -11,7 +11,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -38,7 +38,7 @@ const patience = 4 * time.Second
 
 func TestLockStore_FrozenTransactionStopsNoRefusal(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store := postgres.NewLockStore(db)
 	key := engine.Key{Namespace: "ns", Name: "d"}
@@ -66,7 +66,7 @@ func TestLockStore_FrozenTransactionStopsNoRefusal(t *testing.T) {
 
 func TestClaimStore_FrozenNamespaceStopsNoOther(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store := postgres.NewClaimStore(db)
 	instance := uuid.New()
@@ -94,7 +94,7 @@ func TestClaimStore_FrozenNamespaceStopsNoOther(t *testing.T) {
 // A plan that is made for an empty table stays in use while the table grows.
 func TestSchema_EmptyTablesKeepIndexPlans(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	pool := s.Open("").Pool()
 	for table, condition := range map[string]string{
 		"lock":           `namespace = 'ns' AND name = 'd'`,
@@ -115,7 +115,7 @@ func TestSchema_EmptyTablesKeepIndexPlans(t *testing.T) {
 // TestClaimStore_EmptyTablesKeepIndexPlans reads the plans that connections keep.
 func TestClaimStore_EmptyTablesKeepIndexPlans(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	tx, err := db.Pool().Begin(t.Context())
 	if err != nil {
@@ -162,7 +162,7 @@ func TestClaimStore_EmptyTablesKeepIndexPlans(t *testing.T) {
 
 func TestDB_InstallReadyAndDown(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t).Open("")
+	db := schematest.New(t).Open("")
 	if err := db.Await(t.Context(), 0); err != nil {
 		t.Error(err)
 	}
@@ -190,7 +190,7 @@ func TestDB_InstallReadyAndDown(t *testing.T) {
 
 func TestLockStore_SweepsOldReleases(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store := postgres.NewLockStore(db)
 	force := func() {
@@ -218,7 +218,7 @@ func TestLockStore_SweepsOldReleases(t *testing.T) {
 // The index of paths has the namespace too, and text without repeats is not compressed.
 func TestClaimStore_KeepsTheLongestPath(t *testing.T) {
 	t.Parallel()
-	store := postgres.NewClaimStore(pgtest.New(t).Open(""))
+	store := postgres.NewClaimStore(schematest.New(t).Open(""))
 	instance := uuid.New()
 	if err := store.StartLease(t.Context(), instance, time.Hour); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestDB_StatementsHaveTimeOuts(t *testing.T) {
 	for mode, parameters := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			s := pgtest.New(t)
+			s := schematest.New(t)
 			db := s.Open(parameters)
 			store, claims := postgres.NewLockStore(db), postgres.NewClaimStore(db)
 			key := engine.Key{Namespace: "ns", Name: "d"}

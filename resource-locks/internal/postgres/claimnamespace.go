@@ -15,7 +15,7 @@ ON CONFLICT ON CONSTRAINT namespace_pkey DO UPDATE SET used_at = excluded.used_a
 
 // OpenNamespace implements engine.ClaimStore.
 func (s *ClaimStore) OpenNamespace(ctx context.Context, namespace string) error {
-	_, err := s.db.exec(ctx, s.db.callers, "opening a namespace", bounds, s.db.nameTables(openNamespaceSQL), namespace)
+	_, err := s.db.exec(ctx, s.db.unreserved, "opening a namespace", bounds, s.db.nameTables(openNamespaceSQL), namespace)
 	return err
 }
 
@@ -46,7 +46,7 @@ func (s *ClaimStore) sweepNamespaces(ctx context.Context, unused time.Duration, 
 	statement, after := s.db.nameTables(sweepNamespacesSQL), ""
 	for {
 		var n int
-		err := s.db.write(ctx, s.db.upkeep, "sweeping namespaces", func(ctx context.Context, conn *pgxpool.Conn) error {
+		err := s.db.write(ctx, s.db.ordinary, "sweeping namespaces", func(ctx context.Context, conn *pgxpool.Conn) error {
 			return scanRow(ctx, conn, lazyBounds, statement, []any{after, unused, page}, []any{&n, &after})
 		})
 		forgotten += n

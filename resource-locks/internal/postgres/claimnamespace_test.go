@@ -9,13 +9,13 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 	"checkoutlock/schemas/fault"
 )
 
 func TestClaimStore_ForgetsUnusedNamespaces(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store, instance := postgres.NewClaimStore(db), uuid.New()
 	if err := store.StartLease(t.Context(), instance, 100*time.Hour); err != nil {
@@ -76,7 +76,7 @@ func TestClaimStore_ForgetsUnusedNamespaces(t *testing.T) {
 // A sweep beside clients never lets numbers begin anew while a claim is stored.
 func TestClaimStore_SweepsNamespacesBesideClients(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store, instance := postgres.NewClaimStore(db), uuid.New()
 	if err := store.StartLease(t.Context(), instance, time.Hour); err != nil {

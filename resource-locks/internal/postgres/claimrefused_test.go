@@ -10,7 +10,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -41,7 +41,7 @@ func removals(t *testing.T, q engine.Claim) []writeCall {
 }
 
 // storeClaim stores a claim of an instance whose lease has ended.
-func storeClaim(t *testing.T, schema *pgtest.Schema, db *postgres.DB) engine.Claim {
+func storeClaim(t *testing.T, schema *schematest.Schema, db *postgres.DB) engine.Claim {
 	t.Helper()
 	q := engine.Claim{ID: uuid.New(), Instance: uuid.New(), Namespace: "ns", Resources: []engine.Resource{{Write: true}}}
 	store := postgres.NewClaimStore(db)
@@ -57,7 +57,7 @@ func storeClaim(t *testing.T, schema *pgtest.Schema, db *postgres.DB) engine.Cla
 
 func TestClaimStore_ReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	q := storeClaim(t, s, s.Open(""))
 	calls := append(removals(t, q), []writeCall{
 		{"StartLease", func(s *postgres.ClaimStore) error { return s.StartLease(t.Context(), uuid.New(), time.Minute) }},
@@ -98,7 +98,7 @@ func TestClaimStore_RefusedRemovalIsAFault(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := pgtest.New(t)
+			s := schematest.New(t)
 			db := s.Open("")
 			q := storeClaim(t, s, db)
 			if _, err := db.Pool().Exec(t.Context(), strings.NewReplacer("{schema}", s.Name, "{state}", c.sqlState).Replace(`

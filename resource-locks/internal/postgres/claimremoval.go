@@ -90,7 +90,7 @@ const hasWaiters = `EXISTS (
 func (s *ClaimStore) Withdraw(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
 	var m moved
 	b := s.newBatch(namespace, false, callWait)
-	b.moveClaims(&m, s.remove, namespace, caller, id)
+	b.moveClaims(&m, s.removeSQL, namespace, caller, id)
 	err := b.send(ctx, "withdrawing a claim")
 	return m.granted, err
 }
@@ -106,8 +106,8 @@ UPDATE {schema}.claim c
 func (s *ClaimStore) Disconnect(ctx context.Context, caller uuid.UUID, namespace string, id uuid.UUID) ([]uuid.UUID, error) {
 	var m moved
 	b := s.newBatch(namespace, true, callWait)
-	b.queue.Queue(s.end, namespace, id)
-	b.moveClaims(&m, s.removeWaiting, namespace, caller, id)
+	b.queue.Queue(s.endConnectionSQL, namespace, id)
+	b.moveClaims(&m, s.removeWaitingSQL, namespace, caller, id)
 	err := b.send(ctx, "ending a connection")
 	return m.granted, err
 }
@@ -120,7 +120,7 @@ func (s *ClaimStore) ForceWithdraw(ctx context.Context, caller uuid.UUID, namesp
 	}
 	var m moved
 	b := s.newBatch(namespace, true, callWait)
-	b.moveClaims(&m, s.removeForced, namespace, caller, id, engine.FormatResources(resources), n.By, n.Reason)
+	b.moveClaims(&m, s.removeForcedSQL, namespace, caller, id, engine.FormatResources(resources), n.By, n.Reason)
 	if err := b.send(ctx, "releasing a claim by force"); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ SELECT array_agg(r.path ORDER BY r.position), array_agg(r.write ORDER BY r.posit
 func (s *ClaimStore) resources(ctx context.Context, namespace string, id uuid.UUID) ([]engine.Resource, error) {
 	var paths [][]byte
 	var writes []bool
-	err := s.db.readRow(ctx, s.db.callers, "reading a claim", s.db.nameTables(resourcesSQL), []any{namespace, id}, []any{&paths, &writes})
+	err := s.db.readRow(ctx, s.db.unreserved, "reading a claim", s.db.nameTables(resourcesSQL), []any{namespace, id}, []any{&paths, &writes})
 	switch {
 	case err != nil:
 		return nil, err

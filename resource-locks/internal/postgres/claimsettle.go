@@ -21,9 +21,9 @@ const (
 	endLeasesSQL = `
 UPDATE {schema}.instance i SET ended_at = i.lease_until WHERE i.ended_at IS NULL AND i.lease_until <= clock_timestamp()`
 
-	// The next statements repair dates of a clock that was set back: dates that nothing has
-	// written by the clock of now. The times count anew, so that the dead end, and a lease that
-	// is kept goes on.
+	// The next statements repair dates that were written before the clock was set back, and lie
+	// too far in the future. The times count anew, so that the dead end, and a lease that is
+	// kept goes on.
 	repairLeasesSQL = `
 UPDATE {schema}.instance i SET lease_until = clock_timestamp() + i.lease
  WHERE i.ended_at IS NULL AND i.lease_until > clock_timestamp() + 2 * i.lease`
@@ -101,10 +101,10 @@ func (s *ClaimStore) settleNamespace(ctx context.Context, caller uuid.UUID, name
 	var removed, placed moved
 	b := s.newBatch(namespace, false, settleWait)
 	if len(due.ended) > 0 {
-		b.moveClaims(&removed, s.removeEnded, namespace, caller, joinIDs(due.ended))
+		b.moveClaims(&removed, s.removeEndedSQL, namespace, caller, joinIDs(due.ended))
 	}
 	if due.left && !due.more {
-		b.moveClaims(&placed, s.placeLeft, namespace, caller)
+		b.moveClaims(&placed, s.placeLeftSQL, namespace, caller)
 	}
 	if err := b.send(ctx, fmt.Sprintf("settling the claims of %q", namespace)); err != nil {
 		return moved{}, err
@@ -123,8 +123,8 @@ func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 			batch.Queue(repair)
 		}
 	})
-	batch.Queue(s.endLeases)
-	batch.Queue(s.findDue).Query(func(rows pgx.Rows) error {
+	batch.Queue(s.endLeasesSQL)
+	batch.Queue(s.findDueSQL).Query(func(rows pgx.Rows) error {
 		due = map[string]*dueWork{}
 		var namespace string
 		var id uuid.NullUUID
@@ -142,7 +142,7 @@ func (s *ClaimStore) listDue(ctx context.Context) (map[string]*dueWork, error) {
 		})
 		return err
 	})
-	err := s.db.write(ctx, s.db.callers, "looking for ended claims", func(ctx context.Context, conn *pgxpool.Conn) error {
+	err := s.db.write(ctx, s.db.unreserved, "looking for ended claims", func(ctx context.Context, conn *pgxpool.Conn) error {
 		return conn.SendBatch(ctx, &batch).Close()
 	})
 	return due, err

@@ -11,13 +11,13 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
 // line is a held claim of a schema, and many that wait for it.
 type line struct {
 	*postgres.ClaimStore
-	schema *pgtest.Schema
+	schema *schematest.Schema
 	db     *postgres.DB
 	held   engine.Claim
 	waits  int
@@ -29,7 +29,7 @@ const lineStep = 500
 // newLine stores a writer of /branch and n readers of /branch and a shelf.
 func newLine(t *testing.T, n int) *line {
 	t.Helper()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	l := &line{ClaimStore: postgres.NewClaimStore(db), schema: s, db: db, waits: n}
 	l.held = engine.Claim{
@@ -206,7 +206,7 @@ func TestClaimStore_EndsManyClaimsOfADeadProcess(t *testing.T) {
 func TestClaimStore_SettlesBesideFrozenNamespaces(t *testing.T) {
 	t.Parallel()
 	const frozen = 8
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store, instance := postgres.NewClaimStore(db), uuid.New()
 	if err := store.StartLease(t.Context(), instance, time.Minute); err != nil {

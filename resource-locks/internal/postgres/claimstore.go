@@ -37,8 +37,8 @@ type ClaimStore struct {
 	repairing rate.Sometimes
 	repairs   []string
 	// statements with their tables
-	store, end, remove, removeWaiting, removeEnded, removeForced, placeLeft string
-	endLeases, findDue, newGrants, noteGrants, keepLease, claimsOf          string
+	storeClaimSQL, endConnectionSQL, removeSQL, removeWaitingSQL, removeEndedSQL, removeForcedSQL, placeLeftSQL string
+	endLeasesSQL, findDueSQL, newGrantsSQL, noteGrantsSQL, keepLeaseSQL, claimsOfSQL                            string
 }
 
 var _ engine.ClaimStore = (*ClaimStore)(nil)
@@ -54,11 +54,11 @@ func newClaimStore(db *DB, atOnce int) *ClaimStore {
 	numbers := strings.NewReplacer("{atOnce}", strconv.Itoa(atOnce), "{maxPrefixes}", strconv.Itoa(engine.MaxPrefixes))
 	name := func(statement string) string { return db.nameTables(numbers.Replace(statement)) }
 	return &ClaimStore{
-		db: db, atOnce: atOnce, store: name(storeClaimSQL), end: name(endConnectionSQL),
-		remove: name(removeSQL), removeWaiting: name(removeWaitingSQL), removeEnded: name(removeEndedSQL),
-		removeForced: name(removeForcedSQL), placeLeft: name(placeLeftSQL), endLeases: name(endLeasesSQL),
-		findDue: name(findDueSQL), newGrants: name(newGrantsSQL), noteGrants: name(noteGrantsSQL),
-		keepLease: name(keepLeaseSQL), claimsOf: name(claimsOfSQL),
+		db: db, atOnce: atOnce, storeClaimSQL: name(storeClaimSQL), endConnectionSQL: name(endConnectionSQL),
+		removeSQL: name(removeSQL), removeWaitingSQL: name(removeWaitingSQL), removeEndedSQL: name(removeEndedSQL),
+		removeForcedSQL: name(removeForcedSQL), placeLeftSQL: name(placeLeftSQL), endLeasesSQL: name(endLeasesSQL),
+		findDueSQL: name(findDueSQL), newGrantsSQL: name(newGrantsSQL), noteGrantsSQL: name(noteGrantsSQL),
+		keepLeaseSQL: name(keepLeaseSQL), claimsOfSQL: name(claimsOfSQL),
 		repairing: rate.Sometimes{Interval: repairInterval},
 		repairs:   []string{name(repairLeasesSQL), name(repairEndsSQL), name(repairClaimsSQL)},
 	}
@@ -88,13 +88,13 @@ const callWait = 2 * time.Second
 
 // claimBatch is the statements that change claims of one namespace.
 type claimBatch struct {
-	store *ClaimStore
+	db    *DB
 	queue pgx.Batch
 }
 
 // newBatch begins with the lock of the namespace, which it waits for.
 func (s *ClaimStore) newBatch(namespace string, d durable, wait time.Duration) *claimBatch {
-	b := &claimBatch{store: s}
+	b := &claimBatch{db: s.db}
 	b.queue.Queue(lockNamespaceSQL, s.db.schema+"/"+namespace, bool(d), strconv.FormatInt(wait.Milliseconds(), 10))
 	return b
 }
@@ -134,7 +134,7 @@ func (b *claimBatch) moveClaims(into *moved, statement string, args ...any) {
 }
 
 func (b *claimBatch) send(ctx context.Context, op string) error {
-	return b.store.db.write(ctx, b.store.db.callers, op, func(ctx context.Context, conn *pgxpool.Conn) error {
+	return b.db.write(ctx, b.db.unreserved, op, func(ctx context.Context, conn *pgxpool.Conn) error {
 		return conn.SendBatch(ctx, &b.queue).Close()
 	})
 }
@@ -203,7 +203,7 @@ func (s *ClaimStore) Enqueue(ctx context.Context, q engine.Claim) (engine.Place,
 	args := []any{
 		q.Namespace, q.ID, q.Instance, q.Abandon, len(q.Resources), q.Owner, paths, writes, keys, engine.CountPrefixes(q.Resources),
 	}
-	b.queue.Queue(s.store, args...).QueryRow(func(row pgx.Row) error {
+	b.queue.Queue(s.storeClaimSQL, args...).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&place.Number, &place.Held, nil)
 		found = err == nil
 		if errors.Is(err, pgx.ErrNoRows) {

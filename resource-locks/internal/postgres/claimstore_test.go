@@ -12,7 +12,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
 func TestClaimStore(t *testing.T) {
@@ -21,7 +21,7 @@ func TestClaimStore(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			enginetest.RunClaimStore(t, func(t *testing.T) (engine.ClaimStore, engine.LockStore, func(time.Duration)) {
-				s := pgtest.New(t)
+				s := schematest.New(t)
 				db := s.Open(parameters)
 				return postgres.NewClaimStore(db), postgres.NewLockStore(db), func(d time.Duration) { s.Advance(db, d) }
 			})
@@ -33,7 +33,7 @@ func TestClaimStore(t *testing.T) {
 func TestClaimStore_InSteps(t *testing.T) {
 	t.Parallel()
 	enginetest.RunClaimStore(t, func(t *testing.T) (engine.ClaimStore, engine.LockStore, func(time.Duration)) {
-		s := pgtest.New(t)
+		s := schematest.New(t)
 		db := s.Open("")
 		return postgres.NewClaimStoreInSteps(db), postgres.NewLockStore(db), func(d time.Duration) { s.Advance(db, d) }
 	})
@@ -53,7 +53,7 @@ CREATE CONSTRAINT TRIGGER record AFTER INSERT OR UPDATE ON %[1]s.claim DEFERRABL
 
 func TestClaimStore_GrantsAreDurable(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("&synchronous_commit=on")
 	if _, err := db.Pool().Exec(t.Context(), fmt.Sprintf(recordCommits, s.Name), pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)

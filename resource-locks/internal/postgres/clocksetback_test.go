@@ -8,14 +8,14 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 	"checkoutlock/schemas/fault"
 )
 
 // A lock of the time before the clock was set back equals no lock.
 func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store := postgres.NewLockStore(db)
 	key := engine.Key{Namespace: "ns", Name: "d"}
@@ -92,7 +92,7 @@ func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 // after its Abandon, both from now on. A lease that is kept goes on.
 func TestClaimStore_AfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	open := func() *postgres.ClaimStore { return postgres.NewClaimStore(db) } // repairs at once
 	store, live, dead, stopped := open(), uuid.New(), uuid.New(), uuid.New()

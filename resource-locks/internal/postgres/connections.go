@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// connections are those that calls of one class may use at once.
+// connections are those of a pool that calls of one class may use at once.
 //
-// Holders are those who renew or release a lock. Some connections are theirs alone, because a
-// renewal that waits behind other callers costs the holder its lock. Callers are all others
-// that want a lock or read one, and what moves claims. Everything else is upkeep.
+// Calls of holders, which renew or release a lock, may use all urgent ones. Some of those are
+// reserved for them, because a renewal that waits behind other calls costs the holder its
+// lock. Calls that want a lock or read one, and what moves claims, use the unreserved ones.
+// Everything else is ordinary.
 type connections struct {
 	pool   *pgxpool.Pool
 	places *semaphore.Weighted
@@ -22,14 +23,15 @@ func newConnections(pool *pgxpool.Pool, size int32) connections {
 	return connections{pool: pool, places: semaphore.NewWeighted(int64(size))}
 }
 
-// splitConnections keeps a quarter of the connections for locks for their holders. A single
-// one is theirs, and callers share those for upkeep.
+// splitConnections reserves a quarter of the urgent connections for holders. A single one is
+// reserved, and other calls share the ordinary ones.
 func (db *DB) splitConnections() {
-	urgent, ordinary := db.conns.Urgent.Config().MaxConns, db.conns.Ordinary.Config().MaxConns
-	db.holders, db.upkeep = newConnections(db.conns.Urgent, urgent), newConnections(db.conns.Ordinary, ordinary)
-	db.callers = db.upkeep
-	if urgent > 1 {
-		db.callers = newConnections(db.conns.Urgent, urgent-max(1, urgent/4))
+	size := db.conns.Urgent.Config().MaxConns
+	db.urgent = newConnections(db.conns.Urgent, size)
+	db.ordinary = newConnections(db.conns.Ordinary, db.conns.Ordinary.Config().MaxConns)
+	db.unreserved = db.ordinary
+	if size > 1 {
+		db.unreserved = newConnections(db.conns.Urgent, size-max(1, size/4))
 	}
 }
 

@@ -29,7 +29,7 @@ func (g *acquireGroups) sendGroup(ctx context.Context, asked []engine.Acquire) (
 	for i, a := range asked {
 		group[i] = database.NewMember[engine.Acquire, engine.Grant](a)
 	}
-	err := g.db.write(ctx, g.db.holders, "sending a group", func(ctx context.Context, conn *pgxpool.Conn) error {
+	err := g.db.write(ctx, g.db.urgent, "sending a group", func(ctx context.Context, conn *pgxpool.Conn) error {
 		return g.send(ctx, conn, group)
 	})
 	answered := map[int]engine.Lock{}
@@ -57,8 +57,8 @@ func (db *DB) HoldConnection(t *testing.T) (release func()) {
 	return conn.Release
 }
 
-// CallersAreBusy reports whether a caller that holds no lock has to wait for a connection.
-func (s *LockStore) CallersAreBusy() bool { return s.db.callers.areBusy() }
+// UnreservedAreBusy reports whether a caller that holds no lock has to wait for a connection.
+func (s *LockStore) UnreservedAreBusy() bool { return s.db.unreserved.areBusy() }
 
 // NewClaimStoreInSteps is NewClaimStore, where one transaction removes and places one claim.
 // The rest of each call is done in further transactions before it returns.
@@ -124,7 +124,8 @@ func (s *claimSteps) Settle(
 // Statements returns the statements that look for conflicts, with a number of parameters.
 func (s *ClaimStore) Statements() map[string]int {
 	return map[string]int{
-		s.store: 10, s.remove: 3, s.removeWaiting: 3, s.removeEnded: 3, s.removeForced: 6, s.placeLeft: 2,
+		s.storeClaimSQL: 10, s.removeSQL: 3, s.removeWaitingSQL: 3, s.removeEndedSQL: 3, s.removeForcedSQL: 6,
+		s.placeLeftSQL: 2,
 	}
 }
 

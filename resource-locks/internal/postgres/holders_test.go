@@ -10,7 +10,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
 // TestHolders_KeepTheirLocksInABurst lets more callers wait for a frozen row than there are
@@ -20,7 +20,7 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 	for _, size := range []int{2, 4, 20} {
 		t.Run(fmt.Sprintf("%d connections", size), func(t *testing.T) {
 			t.Parallel()
-			s := pgtest.New(t)
+			s := schematest.New(t)
 			granting := postgres.NewLockStore(s.Open(""))
 			db := s.Open(fmt.Sprintf("&pool_max_conns=%d", size))
 			store := postgres.NewLockStore(db)
@@ -50,7 +50,7 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 			for i := range 2 * size {
 				burst.Go(func() { _, _ = lock(store, "frozen", fmt.Sprint("owner ", i)) })
 			}
-			waitFor(t, "a full pool", store.CallersAreBusy)
+			waitFor(t, "a full pool", store.UnreservedAreBusy)
 			for name, call := range map[string]func() (any, bool, error){
 				"a renewal": func() (any, bool, error) {
 					g, err := lock(store, "known", "ann")
@@ -79,7 +79,7 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 					t.Errorf("%s got %+v, %v after %s", name, got, err, d)
 				}
 			}
-			if !store.CallersAreBusy() {
+			if !store.UnreservedAreBusy() {
 				t.Error("the burst ended too early")
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
 type noObserver struct{}
@@ -22,7 +22,7 @@ type noObserver struct{}
 func (noObserver) Observe(engine.Event) {}
 
 // startClaims starts the claims of a process that runs until the test ends.
-func startClaims(tb testing.TB, s *pgtest.Schema) *engine.Claims {
+func startClaims(tb testing.TB, s *schematest.Schema) *engine.Claims {
 	tb.Helper()
 	claims, _ := runInstance(tb, s)
 	return claims
@@ -30,7 +30,7 @@ func startClaims(tb testing.TB, s *pgtest.Schema) *engine.Claims {
 
 // runInstance starts the claims of one more process and waits until it has a lease. stop
 // ends it in order.
-func runInstance(t testing.TB, s *pgtest.Schema) (claims *engine.Claims, stop func()) {
+func runInstance(t testing.TB, s *schematest.Schema) (claims *engine.Claims, stop func()) {
 	t.Helper()
 	claims = engine.NewClaims(postgres.NewClaimStore(s.Open("")), noObserver{}, slog.New(slog.DiscardHandler))
 	stop = enginetest.RunLoops(claims)
@@ -79,7 +79,7 @@ func await(t *testing.T, what string, done <-chan struct{}) {
 // counts, because other tests use the machine too.
 func TestClaims_InstancesWakeEachOther(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	a, _ := runInstance(t, s)
 	b, _ := runInstance(t, s)
 	var handovers []time.Duration
@@ -102,7 +102,7 @@ func TestClaims_InstancesWakeEachOther(t *testing.T) {
 
 func TestClaims_KilledInstanceLeavesTheWay(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	live, _ := runInstance(t, s)
 	dead := postgres.NewClaimStore(s.Open(""))
 	instance := uuid.New()
@@ -133,7 +133,7 @@ func TestClaims_KilledInstanceLeavesTheWay(t *testing.T) {
 
 func TestClaims_EndedLeaseEndsTickets(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	claims, _ := runInstance(t, s)
 	ticket := lockPath(t, claims, time.Minute, "x")
@@ -147,7 +147,7 @@ func TestClaims_EndedLeaseEndsTickets(t *testing.T) {
 
 func TestClaims_StoppedInstanceHandsOver(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	a, stop := runInstance(t, s)
 	b, _ := runInstance(t, s)
 	held, waiting := lockPath(t, a, 0, "x"), lockPath(t, a, time.Minute, "x")
@@ -161,7 +161,7 @@ func TestClaims_StoppedInstanceHandsOver(t *testing.T) {
 // TestClaims_ManyWorkersOfTwoInstances checks that a path never has two holders.
 func TestClaims_ManyWorkersOfTwoInstances(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	a, _ := runInstance(t, s)
 	b, _ := runInstance(t, s)
 	var mu sync.Mutex
@@ -200,7 +200,7 @@ func TestClaims_ManyWorkersOfTwoInstances(t *testing.T) {
 // Many callers may want all connections for locks. A lost lease would end all web sockets.
 func TestClaimStore_BusyPoolCostsNoLease(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t).Open("&pool_max_conns=2") // one of them is for lists
+	db := schematest.New(t).Open("&pool_max_conns=2") // one of them is for lists
 	store := postgres.NewClaimStore(db)
 	defer db.HoldConnection(t)()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -98,7 +98,7 @@ type LockStore struct {
 	renewals *acquireGroups
 	refusals *acquireGroups
 	// statements with their tables
-	acquire, refresh, release, forceRelease, ask, fetch string
+	acquireSQL, refreshSQL, releaseSQL, forceReleaseSQL, askSQL, fetchSQL string
 }
 
 var _ engine.LockStore = (*LockStore)(nil)
@@ -106,8 +106,9 @@ var _ engine.LockStore = (*LockStore)(nil)
 // NewLockStore returns the flat locks in db.
 func NewLockStore(db *DB) *LockStore {
 	return &LockStore{
-		db: db, hints: newHints(), renewals: newRenewals(db), refusals: newRefusals(db), acquire: db.nameTables(acquireSQL), refresh: db.nameTables(refreshSQL), release: db.nameTables(releaseSQL),
-		forceRelease: db.nameTables(forceReleaseSQL), ask: db.nameTables(askSQL), fetch: db.nameTables(fetchSQL),
+		db: db, hints: newHints(), renewals: newRenewals(db), refusals: newRefusals(db),
+		acquireSQL: db.nameTables(acquireSQL), refreshSQL: db.nameTables(refreshSQL), releaseSQL: db.nameTables(releaseSQL),
+		forceReleaseSQL: db.nameTables(forceReleaseSQL), askSQL: db.nameTables(askSQL), fetchSQL: db.nameTables(fetchSQL),
 	}
 }
 
@@ -115,11 +116,11 @@ func NewLockStore(db *DB) *LockStore {
 // single caller decides. A renewal never waits behind other callers: while those are too
 // many, each call is tried as a renewal first.
 func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
-	hint, on := s.hints.find(a), s.db.callers
+	hint, on := s.hints.find(a), s.db.unreserved
 	if hint == hintHeld {
-		on = s.db.holders
+		on = s.db.urgent
 	}
-	if !a.Keep && (hint == hintHeld || s.db.callers.areBusy()) { // any caller may hold the lock
+	if !a.Keep && (hint == hintHeld || s.db.unreserved.areBusy()) { // any caller may hold the lock
 		g, err := s.renewals.run(ctx, a)
 		if !errors.Is(err, database.ErrRunAlone) {
 			s.hints.note(a, g.Outcome)
@@ -133,7 +134,7 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 	}
 	var g engine.Grant
 	err := s.db.write(ctx, on, "acquiring a lock", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		g, err = acquire(ctx, conn, bounds, s.acquire, a)
+		g, err = tryAcquire(ctx, conn, bounds, s.acquireSQL, a)
 		return err
 	})
 	if err == nil {
@@ -142,13 +143,13 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 	return g, err
 }
 
-// acquire runs acquireSQL with its tables.
-func acquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, a engine.Acquire) (engine.Grant, error) {
+// tryAcquire runs acquireSQL with its tables.
+func tryAcquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, a engine.Acquire) (engine.Grant, error) {
 	id := uuid.New()
 	var g engine.Grant
 	var replaced, taken bool
 	args := []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL, id, a.Keep}
-	err := changeLock(ctx, conn, bounds, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
+	err := changeRow(ctx, conn, bounds, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
 	switch {
 	case err != nil:
 		return engine.Grant{}, err
@@ -164,10 +165,10 @@ func acquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, 
 	return g, nil
 }
 
-// changeLock runs a statement that changes a lock or returns the one that it met. It runs
+// changeRow runs a statement that changes a lock or returns the one that it met. It runs
 // the statement again while others change the row: without a row, and if stale says so.
 // A nil stale means that there always is a row.
-func changeLock(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args, dest []any, stale func() bool) error {
+func changeRow(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args, dest []any, stale func() bool) error {
 	for range attempts {
 		err := scanRow(ctx, conn, bounds, statement, args, dest)
 		switch {
@@ -180,12 +181,12 @@ func changeLock(ctx context.Context, conn *pgxpool.Conn, bounds, statement strin
 	return errBusy
 }
 
-// changeLock runs the statement on one of the connections.
+// changeLock is changeRow on one of the connections.
 func (s *LockStore) changeLock(
 	ctx context.Context, on connections, op, bounds, statement string, args, dest []any, stale func() bool,
 ) error {
 	return s.db.write(ctx, on, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		return changeLock(ctx, conn, bounds, statement, args, dest, stale)
+		return changeRow(ctx, conn, bounds, statement, args, dest, stale)
 	})
 }
 
@@ -221,7 +222,7 @@ func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renew
 	var renewal engine.Renewal
 	var replaced, changed, live, own bool
 	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id, r.Amend}
-	err := s.changeLock(ctx, s.db.holders, "refreshing a lock", bounds, s.refresh, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
+	err := s.changeLock(ctx, s.db.urgent, "refreshing a lock", bounds, s.refreshSQL, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
 		func() bool { return own && !changed })
 	switch {
 	case isNoRow(err):
@@ -260,7 +261,7 @@ SELECT ` + lockColumnNames + `, false, own FROM seen WHERE NOT EXISTS (SELECT FR
 func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
 	var l engine.Lock
 	var ended, own bool
-	err := s.changeLock(ctx, s.db.holders, "releasing a lock", lazyBounds, s.release, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
+	err := s.changeLock(ctx, s.db.urgent, "releasing a lock", lazyBounds, s.releaseSQL, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
 		func() bool { return own && !ended })
 	switch {
 	case isNoRow(err):
@@ -279,7 +280,7 @@ var fetchSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed 
 // Fetch implements engine.LockStore.
 func (s *LockStore) Fetch(ctx context.Context, key engine.Key) (engine.Lock, error) {
 	var l engine.Lock
-	err := s.db.readRow(ctx, s.db.callers, "reading a lock", s.fetch, []any{key.Namespace, key.Name}, lockFields(&l))
+	err := s.db.readRow(ctx, s.db.unreserved, "reading a lock", s.fetchSQL, []any{key.Namespace, key.Name}, lockFields(&l))
 	if isNoRow(err) {
 		return engine.Lock{}, errNoLock()
 	}
@@ -291,7 +292,7 @@ var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
 	statement, args := filterLocks(f)
-	return readRows(ctx, s.db, s.db.upkeep, "listing locks", s.db.nameTables(statement), args, scanLock)
+	return readRows(ctx, s.db, s.db.ordinary, "listing locks", s.db.nameTables(statement), args, scanLock)
 }
 
 // filterLocks returns a statement with a condition for each part of f that is set, so
@@ -341,5 +342,5 @@ SELECT l.namespace, l.kind, count(*) FROM {schema}.lock l WHERE ` + live + ` GRO
 
 // Count implements engine.LockStore.
 func (s *LockStore) Count(ctx context.Context) ([]engine.KindCount, error) {
-	return readRows(ctx, s.db, s.db.upkeep, "counting locks", s.db.nameTables(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
+	return readRows(ctx, s.db, s.db.ordinary, "counting locks", s.db.nameTables(countSQL), nil, pgx.RowToStructByPos[engine.KindCount])
 }

@@ -7,7 +7,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
 // modes are the ways in which connections send statements, and a server with another isolation
@@ -24,7 +24,7 @@ func TestLockStore(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			enginetest.RunLockStore(t, func(t *testing.T) (engine.LockStore, func(time.Duration)) {
-				s := pgtest.New(t)
+				s := schematest.New(t)
 				db := s.Open(parameters)
 				return postgres.NewLockStore(db), func(d time.Duration) { s.Advance(db, d) }
 			})

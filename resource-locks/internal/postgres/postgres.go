@@ -26,8 +26,8 @@ const schemaName = "resource_locks"
 
 // DB reaches the schema of the service. It is safe for concurrent use.
 type DB struct {
-	conns                    *database.DB
-	holders, callers, upkeep connections
+	conns                        *database.DB
+	urgent, unreserved, ordinary connections
 	// bounds of a read, and of a write that sets its wait for a row; empty if the session has
 	// a time-out for statements
 	readBounds, writeBounds string
@@ -57,7 +57,7 @@ func OpenSchema(ctx context.Context, cfg database.Config, schema string, log *sl
 // Close waits for connections in use and closes them.
 func (db *DB) Close() { db.conns.Close() }
 
-// Pool returns the connections for lists and upkeep, for tests and statistics.
+// Pool returns the connections for ordinary work, for tests and statistics.
 func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
 // nameTables puts the quoted schema into a statement.

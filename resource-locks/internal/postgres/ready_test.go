@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 )
 
 func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	for level, parameter := range map[string]string{"REPEATABLE READ": "repeatable%20read", "SERIALIZABLE": "serializable"} {
 		db := s.Open("&default_query_exec_mode=exec&default_transaction_isolation=" + parameter)
 		for _, err := range []error{db.Await(t.Context(), time.Minute), db.Ready(t.Context())} {

@@ -6,7 +6,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -15,7 +15,7 @@ func TestRefusals_OnlyRefuse(t *testing.T) {
 	for mode, parameters := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			store := postgres.NewLockStore(pgtest.New(t).Open(parameters))
+			store := postgres.NewLockStore(schematest.New(t).Open(parameters))
 			asked := acquireKeys(t, store, "held", "released", "own", "outdated", "")
 			if _, _, err := store.Release(t.Context(), asked[1].Key, "ann"); err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/postgres"
-	"checkoutlock/resource-locks/internal/postgres/pgtest"
+	"checkoutlock/resource-locks/internal/postgres/schematest"
 	"checkoutlock/schemas/fault"
 )
 
@@ -31,7 +31,7 @@ func TestRenewals_OnlyRenew(t *testing.T) {
 	for mode, parameters := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			s := pgtest.New(t)
+			s := schematest.New(t)
 			db := s.Open(parameters)
 			store := postgres.NewLockStore(db)
 			asked := acquireKeys(t, store, "z", "released", "ä", "stolen", "")
@@ -70,7 +70,7 @@ func TestRenewals_OnlyRenew(t *testing.T) {
 
 func TestRenewals_FrozenRowDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store := postgres.NewLockStore(db)
 	asked := acquireKeys(t, store, "frozen", "a", "b", "c", "d", "e", "f", "g")
@@ -100,7 +100,7 @@ func TestRenewals_FrozenRowDelaysNoOther(t *testing.T) {
 // of two groups leave before they get it.
 func TestRenewals_LeavingLeaderFailsNoOther(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t).Open("&pool_max_conns=2") // one of them is for lists
+	db := schematest.New(t).Open("&pool_max_conns=2") // one of them is for lists
 	store := postgres.NewLockStore(db)
 	asked := acquireKeys(t, store, "a", "b", "c")
 	release := db.HoldConnection(t)
@@ -132,7 +132,7 @@ func TestRenewals_LeavingLeaderFailsNoOther(t *testing.T) {
 // for it has ended.
 func TestRenewals_MemberEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	s := pgtest.New(t)
+	s := schematest.New(t)
 	db := s.Open("")
 	store := postgres.NewLockStore(db)
 	asked := acquireKeys(t, store, "a", "b", "c")

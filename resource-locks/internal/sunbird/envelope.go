@@ -13,7 +13,8 @@ import (
 
 const contentType = "application/json; charset=utf-8"
 
-// failure is a refusal in the words of the protocol.
+// failure is a refusal. Its code and its text are the published service's, and clients compare
+// them.
 type failure struct {
 	status int
 	code   string

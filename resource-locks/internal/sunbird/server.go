@@ -68,12 +68,14 @@ type operation struct {
 	id           string // of answers
 	failed       string // the code of refusals
 	missing      string // the code of bad fields
-	doing        string // of the text if the store fails
+	doing        string // the first word of the text if the store fails
 	// withoutUser and withoutDevice say what the operation does not need.
 	withoutUser, withoutDevice bool
 	run                        func(s *Server, ctx context.Context, c *call) (result any, err error)
 }
 
+// operations are those of the published service, with its ids and codes: clients compare them.
+// force and request are ours.
 var operations = []operation{
 	{
 		method: http.MethodPost, path: "/v1/lock/create", id: "api.lock.create", doing: "Creating", run: (*Server).create,

@@ -1,6 +1,6 @@
-// Package pgtest gives tests a schema of resource-locks of their own in a real PostgreSQL.
+// Package schematest gives tests a schema of resource-locks of their own in a real PostgreSQL.
 // A package of tests calls [Main] from its TestMain.
-package pgtest
+package schematest
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 const cleanupTimeout = 2 * time.Minute // for a slow disk
 
-// Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)).
+// Main runs the tests of a package and returns the exit code: os.Exit(schematest.Main(m)).
 func Main(m *testing.M) int { return testserver.Main(m) }
 
 // Schema is an installed schema of one test.

@@ -1,4 +1,4 @@
-package mutex_test
+package mutexapi_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"checkoutlock/config"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
-	"checkoutlock/resource-locks/internal/mutex"
+	"checkoutlock/resource-locks/internal/mutexapi"
 	"checkoutlock/web/auth"
 )
 
@@ -25,7 +25,7 @@ func (quiet) Observe(engine.Event) {}
 
 // server is a front over a store in memory.
 type server struct {
-	*mutex.Front
+	*mutexapi.Front
 	store    *enginetest.Store
 	registry *prometheus.Registry
 	client   *http.Client
@@ -43,8 +43,8 @@ func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore, wr
 	t.Helper()
 	transport := &http.Transport{}
 	s := &server{store: store, registry: prometheus.NewRegistry(), client: &http.Client{Transport: transport}}
-	front, err := mutex.New(mutex.Options{
-		Settings: mutex.Settings{Addr: "127.0.0.1:0", TTL: time.Minute, UserHeader: "X-User-Id"},
+	front, err := mutexapi.New(mutexapi.Options{
+		Settings: mutexapi.Settings{Addr: "127.0.0.1:0", TTL: time.Minute, UserHeader: "X-User-Id"},
 		Locks:    engine.NewLocks(locks, quiet{}), Guard: auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, nil), Log: config.Log{}.New(io.Discard, ""), Registry: s.registry,
 		Ready: func(context.Context) error { return nil }, ShutdownTimeout: 5 * time.Second,
 	})

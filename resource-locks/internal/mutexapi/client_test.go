@@ -1,4 +1,4 @@
-package mutex_test
+package mutexapi_test
 
 import (
 	"context"
@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	mutexclient "checkoutlock/resource-locks/mutex"
+	"checkoutlock/resource-locks/mutex"
 	"checkoutlock/schemas/fault"
 )
 
 // newClient returns a client of the server for a user.
-func (s *server) newClient(user string) *mutexclient.Client {
-	return &mutexclient.Client{URL: s.URL(), User: user, HTTP: s.client}
+func (s *server) newClient(user string) *mutex.Client {
+	return &mutex.Client{URL: s.URL(), User: user, HTTP: s.client}
 }
 
 func TestClient(t *testing.T) {
@@ -33,8 +33,8 @@ func TestClient(t *testing.T) {
 		t.Errorf("got %+v %v", first, err)
 	}
 	_, err = seven.Acquire(ctx, uid)
-	var locked *mutexclient.LockedError
-	if !errors.Is(err, mutexclient.ErrLocked) || !errors.As(err, &locked) || locked.Holder != "ann" {
+	var locked *mutex.LockedError
+	if !errors.Is(err, mutex.ErrLocked) || !errors.As(err, &locked) || locked.Holder != "ann" {
 		t.Errorf("got %v, want the holder", err)
 	}
 	if err := seven.Release(ctx, uid); err != nil {
@@ -87,12 +87,12 @@ func TestClient_Outage(t *testing.T) {
 		_, acquire := c.Acquire(t.Context(), "u")
 		_, _, check := c.Check(t.Context(), "u")
 		for call, err := range map[string]error{"Acquire": acquire, "Check": check, "Release": c.Release(t.Context(), "u")} {
-			if !errors.Is(err, mutexclient.ErrUnavailable) || errors.Is(err, mutexclient.ErrLocked) {
+			if !errors.Is(err, mutex.ErrUnavailable) || errors.Is(err, mutex.ErrLocked) {
 				t.Errorf("%s: %s got %v", tt.name, call, err)
 			}
 		}
 		_, err := c.Acquire(ended, "u")
-		if !errors.Is(err, mutexclient.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		if !errors.Is(err, mutex.ErrUnavailable) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v, want the context's error too", tt.name, err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestClient_Mistakes(t *testing.T) {
 	} {
 		c := s.newClient(tt.user)
 		c.URL = tt.address
-		if _, err := c.Acquire(t.Context(), tt.uid); err == nil || errors.Is(err, mutexclient.ErrUnavailable) || errors.Is(err, mutexclient.ErrLocked) {
+		if _, err := c.Acquire(t.Context(), tt.uid); err == nil || errors.Is(err, mutex.ErrUnavailable) || errors.Is(err, mutex.ErrLocked) {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestClient_RedirectGrantsNothing(t *testing.T) {
 	t.Cleanup(gateway.Close)
 	bob := s.newClient("bob")
 	bob.URL = gateway.URL
-	if lock, err := bob.Acquire(t.Context(), "d"); !errors.Is(err, mutexclient.ErrUnavailable) {
+	if lock, err := bob.Acquire(t.Context(), "d"); !errors.Is(err, mutex.ErrUnavailable) {
 		t.Errorf("got %+v, %v, want an outage", lock, err)
 	}
 	if lock, held, err := bob.Check(t.Context(), "d"); !held || err != nil || lock.User != "ann" {

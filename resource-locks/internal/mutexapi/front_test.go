@@ -1,4 +1,4 @@
-package mutex_test
+package mutexapi_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
-	"checkoutlock/resource-locks/internal/mutex"
+	"checkoutlock/resource-locks/internal/mutexapi"
 	"checkoutlock/schemas/fault"
 )
 
@@ -101,19 +101,19 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
-		change func(*mutex.Settings)
+		change func(*mutexapi.Settings)
 		want   string
 	}{
-		{"complete", func(*mutex.Settings) {}, ""},
-		{"off", func(s *mutex.Settings) { *s = mutex.Settings{} }, ""},
-		{"no port", func(s *mutex.Settings) { s.Addr = "localhost" }, `MUTEX_ADDR is "localhost", allowed: host:port`},
-		{"a name as port", func(s *mutex.Settings) { s.Addr = "localhost:http" }, "MUTEX_ADDR"},
-		{"a short TTL", func(s *mutex.Settings) { s.TTL = time.Millisecond }, "MUTEX_TTL is 1ms, allowed: 1s to 24h0m0s"},
-		{"a bad header", func(s *mutex.Settings) { s.UserHeader = "X User" }, `MUTEX_USER_HEADER is "X User"`},
+		{"complete", func(*mutexapi.Settings) {}, ""},
+		{"off", func(s *mutexapi.Settings) { *s = mutexapi.Settings{} }, ""},
+		{"no port", func(s *mutexapi.Settings) { s.Addr = "localhost" }, `MUTEX_ADDR is "localhost", allowed: host:port`},
+		{"a name as port", func(s *mutexapi.Settings) { s.Addr = "localhost:http" }, "MUTEX_ADDR"},
+		{"a short TTL", func(s *mutexapi.Settings) { s.TTL = time.Millisecond }, "MUTEX_TTL is 1ms, allowed: 1s to 24h0m0s"},
+		{"a bad header", func(s *mutexapi.Settings) { s.UserHeader = "X User" }, `MUTEX_USER_HEADER is "X User"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			settings := mutex.Settings{Addr: "127.0.0.1:9003", TTL: time.Minute, UserHeader: "X-User-Id"}
+			settings := mutexapi.Settings{Addr: "127.0.0.1:9003", TTL: time.Minute, UserHeader: "X-User-Id"}
 			tt.change(&settings)
 			err := settings.Validate()
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

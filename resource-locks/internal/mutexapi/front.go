@@ -1,6 +1,6 @@
-// Package mutex serves locks that say "in use by this user", over HTTP: a user takes a
+// Package mutexapi serves locks that say "in use by this user", over HTTP: a user takes a
 // resource, renews it while working on it, and frees it. A lock blocks no reads or writes.
-package mutex
+package mutexapi
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package mutex_test
+package mutexapi_test
 
 import (
 	"encoding/json"
