@@ -91,7 +91,7 @@ func startPairThatSleeps(t *testing.T, at circulation.Step) (p *pair, links []*l
 	return p, links, sleeping, wake
 }
 
-// A claim lapses on a machine that stalls for seconds, which is correct. The test then
+// A key lease lapses on a machine that stalls for seconds, which is correct. The test then
 // starts again.
 func TestIdempotencyKey_RepeatWaits(t *testing.T) {
 	t.Parallel()
@@ -100,10 +100,10 @@ func TestIdempotencyKey_RepeatWaits(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the claim was never renewed in time")
+	t.Error("the lease was never renewed in time")
 }
 
-// checkRepeatWaits reports whether the claim was renewed in time. If not, the repeat may
+// checkRepeatWaits reports whether the lease was renewed in time. If not, the repeat may
 // be answered first.
 func checkRepeatWaits(t *testing.T) bool {
 	t.Helper()
@@ -113,7 +113,7 @@ func checkRepeatWaits(t *testing.T) bool {
 	first := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
 	<-asleep
 	repeat := p.startLendingWithKey(t, 1, "k", p.newCheckOut(book, patron))
-	inTime := p.waitForRenewals(t, 4, repeat) // longer than a claim lives
+	inTime := p.waitForRenewals(t, 4, repeat) // longer than a lease lives
 	select {
 	case a := <-repeat.answered:
 		if inTime {
@@ -134,13 +134,13 @@ func checkRepeatWaits(t *testing.T) bool {
 	return true
 }
 
-// waitForRenewals waits until claims were renewed n times, or the repeat is answered. It
-// reports whether at most two seconds passed between renewals; a claim lives for three.
+// waitForRenewals waits until key leases were renewed n times, or the repeat is answered. It
+// reports whether at most two seconds passed between renewals; a lease lives for three.
 func (p *pair) waitForRenewals(t *testing.T, n float64, repeat lending) bool {
 	t.Helper()
 	const renewed = `http_requests_total{code="",method="PUT",route="` + keysPath + `/:claimId",status="204"}`
 	seen, last, longest := 0.0, time.Now(), time.Duration(0)
-	waitUntil(t, patience, "renewals of the claim", func() bool {
+	waitUntil(t, patience, "renewals of the lease", func() bool {
 		longest = max(longest, time.Since(last))
 		if now := sumMetric(t, p, renewed); now > seen {
 			seen, last = now, time.Now()
@@ -166,7 +166,7 @@ func TestIdempotencyKey_TakenOverInstanceAnswersAlike(t *testing.T) {
 			p, links, asleep, wake := startPairThatSleeps(t, circulation.Locked)
 			id, patron := p.addPatron(t)
 			book := p.addBooks(t, 1)[0]
-			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}) // the claim cannot be renewed
+			links[0].addFault(linkFault{method: http.MethodPut, path: keysPath, times: always, handle: loseRequest}) // the lease cannot be renewed
 			slept := p.startLendingWithKey(t, 0, "k", p.newCheckOut(book, patron))
 			<-asleep
 			user := p.readRecord(t, "/users/"+id)
@@ -198,17 +198,17 @@ func TestIdempotencyKey_StorageFaults(t *testing.T) {
 		leaves state
 	}{
 		{
-			name:   "a claim with a lost answer is repeated",
+			name:   "a lease with a lost answer is repeated",
 			fault:  linkFault{method: http.MethodPost, path: keysPath, times: 1, handle: loseAnswer},
 			status: http.StatusCreated, leaves: lentOnce,
 		},
 		{
-			name:   "an unreachable claim lends nothing",
+			name:   "an unreachable lease lends nothing",
 			fault:  linkFault{method: http.MethodPost, path: keysPath, times: always, handle: loseRequest},
 			status: http.StatusServiceUnavailable, leaves: untouched,
 		},
 		{
-			name:   "a claim that fails lends nothing",
+			name:   "a lease that fails lends nothing",
 			fault:  linkFault{method: http.MethodPost, path: keysPath, times: always, handle: answerWith(http.StatusInternalServerError)},
 			status: http.StatusInternalServerError, leaves: untouched,
 		},

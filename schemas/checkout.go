@@ -40,9 +40,9 @@ type CheckOut struct {
 	Recalled *bool `json:"recalled,omitempty"`
 	// SessionID names the session at the desk, which its record keeps.
 	SessionID string `json:"sessionId,omitempty"`
-	// ClaimID names the caller's claim on the Idempotency-Key of the check-out, if
-	// it has one: a second fence, see CheckOutRequest.
-	ClaimID string `json:"claimId,omitempty"`
+	// KeyLeaseID names the caller's lease of the Idempotency-Key of the check-out, if
+	// it has one: a second fence, see KeyLeaseRequest.
+	KeyLeaseID string `json:"claimId,omitempty"`
 }
 
 // CheckOutResult is the answer to it: the loan and the item as stored.

@@ -48,7 +48,7 @@ func TestRequestLine_HasALevelByCode(t *testing.T) {
 	levels := map[string][]fault.Code{
 		"DEBUG": {
 			"", fault.NotFound, fault.Invalid, fault.Conflict, fault.InUse, fault.LockHeld, fault.LockQueueFull, fault.LockLost,
-			fault.LockNotAcquired, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.ClaimLost,
+			fault.LockNotAcquired, fault.SettingsChanged, fault.ItemChanged, fault.RequestChanged, fault.LoanChanged, fault.KeyLeaseLost,
 			fault.RequestRunning, fault.LimitReached,
 		},
 		"INFO":  {fault.Malformed, fault.MethodNotAllowed, fault.Unauthorized, fault.Forbidden, fault.TooLarge, fault.KeyReused, fault.UnknownTenant},

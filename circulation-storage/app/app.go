@@ -110,7 +110,7 @@ func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.
 		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
 		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
 		httpapi.CommitRoutes(commit.NewService(commits, locks.NoteRelease), commits),
-		httpapi.CheckOutRequestRoutes(postgres.NewClaimStore(db)),
+		httpapi.KeyLeaseRoutes(postgres.NewKeyLeaseStore(db)),
 		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
 		httpapi.RulesRoutes(rules),
 		httpapi.TenantRoutes(db, sample.New(records, rules), cfg.InstallTimeout),
@@ -163,7 +163,7 @@ func sweptRows(db *postgres.DB, cfg Config, m *metrics) []sweep.Rows {
 		},
 		{
 			Name:    "forgotten idempotency keys",
-			Delete:  postgres.NewClaimStore(db).Sweep,
+			Delete:  postgres.NewKeyLeaseStore(db).Sweep,
 			Deleted: func(n int) { m.forgotten.Add(float64(n)) },
 		},
 		{

@@ -56,9 +56,9 @@ const (
 	LimitReached Code = "LIMIT_REACHED"
 	// LoanChanged is a renewal or a recall that judged another state of the loan.
 	LoanChanged Code = "LOAN_CHANGED"
-	// ClaimLost is a commit or an answer of a check-out whose Idempotency-Key
-	// another caller has claimed meanwhile.
-	ClaimLost Code = "CLAIM_LOST"
+	// KeyLeaseLost is a commit or an answer of a check-out whose Idempotency-Key
+	// another caller has leased meanwhile.
+	KeyLeaseLost Code = "CLAIM_LOST"
 	// RequestRunning is a check-out that another request with the same
 	// Idempotency-Key is still working on.
 	RequestRunning Code = "REQUEST_RUNNING"
@@ -89,7 +89,7 @@ func Codes() []Code {
 	return []Code{
 		Internal, Malformed, MethodNotAllowed, Invalid, NotFound, Conflict, Unauthorized, Forbidden, TooLarge, Timeout,
 		LockHeld, LockQueueFull, LockLost, SettingsChanged, ItemChanged, RequestChanged, LimitReached, LoanChanged,
-		ClaimLost, RequestRunning, KeyReused,
+		KeyLeaseLost, RequestRunning, KeyReused,
 		LockNotAcquired, OutcomeUnknown, InUse, Overloaded, UnknownTenant, TenantNotReady, Unavailable,
 	}
 }

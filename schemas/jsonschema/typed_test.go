@@ -14,7 +14,7 @@ var lockRequest = jsonschema.For[schemas.CheckoutLockRequest]("checkout-lock-req
 
 func TestTyped_NamesEachViolation(t *testing.T) {
 	t.Parallel()
-	answers := jsonschema.For[schemas.CheckOutClaimChange]("check-out-claim-change")
+	answers := jsonschema.For[schemas.KeyLeaseChange]("key-lease-change")
 	reports := jsonschema.For[schemas.CheckOutReport]("check-out-report")
 	tooLong, nothing := 600_001, schemas.PastCheckOut{}
 	tests := []struct {
@@ -32,7 +32,7 @@ func TestTyped_NamesEachViolation(t *testing.T) {
 			[]string{fmt.Sprintf("userId=: must match %q", schemas.FolioUUID)},
 		},
 		{
-			"a part", answers.Check(&schemas.CheckOutClaimChange{Answer: &schemas.CheckOutAnswer{Status: 500}}),
+			"a part", answers.Check(&schemas.KeyLeaseChange{Answer: &schemas.CheckOutAnswer{Status: 500}}),
 			[]string{"answer.status=500: answer.status must be from 200 to 499", "answer.body=: answer.body is required"},
 		},
 		{
@@ -110,11 +110,11 @@ func TestTyped_HasTheBoundsOfTheConstants(t *testing.T) {
 	}{
 		{"ttlMs", read("checkout-lock-request", "properties", "ttlMs").Most, schemas.MaxLockTTLMs},
 		{"waitMs", read("checkout-lock-request", "properties", "waitMs").Most, schemas.MaxLockWaitMs},
-		{"key", read("check-out-claim", "properties", "key").Long, schemas.MaxIdempotencyKey},
-		{"leaseMs, least", read("check-out-claim", "properties", "leaseMs").Least, schemas.MinClaimLeaseMs},
-		{"leaseMs, most", read("check-out-claim", "properties", "leaseMs").Most, schemas.MaxClaimLeaseMs},
-		{"leaseMs of a change", read("check-out-claim-change", "properties", "leaseMs").Most, schemas.MaxClaimLeaseMs},
-		{"waitMs of a claim", read("check-out-claim", "properties", "waitMs").Most, schemas.MaxClaimWaitMs},
+		{"key", read("key-lease", "properties", "key").Long, schemas.MaxIdempotencyKey},
+		{"leaseMs, least", read("key-lease", "properties", "leaseMs").Least, schemas.MinKeyLeaseMs},
+		{"leaseMs, most", read("key-lease", "properties", "leaseMs").Most, schemas.MaxKeyLeaseMs},
+		{"leaseMs of a change", read("key-lease-change", "properties", "leaseMs").Most, schemas.MaxKeyLeaseMs},
+		{"waitMs of a key lease", read("key-lease", "properties", "waitMs").Most, schemas.MaxKeyLeaseWaitMs},
 		{"checkOuts", read("check-out-report", "properties", "checkOuts").Many, schemas.MaxHistoryBatch},
 		{"reason", read("past-check-out", "properties", "reason").Long, schemas.MaxHistoryReason},
 		{"an hour", read("definitions", "$defs", "hourMs").Most, schemas.MaxHistoryMs},

@@ -36,8 +36,8 @@ type CheckOut struct {
 	SettingsVersion string
 	// Unfenced is set for a loan that staff record: no fence guards it, and no limit counts.
 	Unfenced bool
-	// ClaimID is the caller's claim on the Idempotency-Key; Nil means no key.
-	ClaimID uuid.UUID
+	// KeyLeaseID is the caller's lease of the Idempotency-Key; Nil means no key.
+	KeyLeaseID uuid.UUID
 	// RequestID is the borrower's request that the caller saw first in the queue;
 	// Nil means an empty queue.
 	RequestID uuid.UUID
@@ -62,7 +62,7 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 	c := CheckOut{
 		LoanID: readID(loan, "id"), UserID: readID(loan, "userId"), ItemID: readID(loan, "itemId"),
 		ItemVersion: readInteger(doc["itemVersion"]),
-		LockID:      readID(doc, "lockId"), ReleaseLock: doc["releaseLock"] == true, SettingsVersion: doc.Text("settingsVersion"), ClaimID: readID(doc, "claimId"),
+		LockID:      readID(doc, "lockId"), ReleaseLock: doc["releaseLock"] == true, SettingsVersion: doc.Text("settingsVersion"), KeyLeaseID: readID(doc, "claimId"),
 		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true, Unfenced: doc["unfenced"] == true,
 		loan: loan, sessionID: doc.Text("sessionId"),
 	}
@@ -113,9 +113,9 @@ func readLimits(doc records.Record) []schemas.LoanLimit {
 // Seen is what the transaction of a check-out read. It locked each row before it read
 // the next, in this order.
 type Seen struct {
-	// ClaimedLoan is the loan of the claim ClaimID; Nil means that there is no such
-	// claim, or that its key is finished.
-	ClaimedLoan uuid.UUID
+	// LeasedLoan is the loan of the key lease KeyLeaseID; Nil means that there is no such
+	// key lease, or that its key is finished.
+	LeasedLoan uuid.UUID
 	// LockUser is the patron of the lock LockID; Nil means that there is no such lock.
 	LockUser uuid.UUID
 	// SettingsVersion is the stored one, read if the check-out names one.
@@ -152,7 +152,7 @@ var notLendable = []string{checkedOut, declaredLost, claimedReturned, "Intellect
 const checkedOut = "Checked out"
 
 // Decide judges a check-out. It answers a repeat with the stored loan, also without the
-// lock. Faults: ClaimLost, LockLost, SettingsChanged, ItemChanged, RequestChanged,
+// lock. Faults: KeyLeaseLost, LockLost, SettingsChanged, ItemChanged, RequestChanged,
 // LimitReached, Invalid.
 func (c CheckOut) Decide(ctx context.Context, seen Seen) (Lending, error) {
 	if seen.Loan != nil {
@@ -186,14 +186,14 @@ func (c CheckOut) newLoanTaken() error {
 	return newInvalid("loan.id is already that of a loan to another patron or of another item", "loan.id", c.LoanID.String())
 }
 
-// checkFence refuses a commit whose claim or lock was released or taken over. An outdated
-// lock or claim that still exists is valid, because no other caller could commit
+// checkFence refuses a commit whose key lease or lock was released or taken over. An outdated
+// lock or key lease that still exists is valid, because no other caller could commit
 // meanwhile.
 func (c CheckOut) checkFence(seen Seen) error {
 	locked := seen.LockUser != uuid.Nil && seen.LockUser == c.UserID
 	switch {
-	case c.ClaimID != uuid.Nil && seen.ClaimedLoan != c.LoanID:
-		return fault.New(fault.ClaimLost, "The claim %s is no longer that of the loan: another caller finishes the check-out", c.ClaimID)
+	case c.KeyLeaseID != uuid.Nil && seen.LeasedLoan != c.LoanID:
+		return fault.New(fault.KeyLeaseLost, "The claim %s is no longer that of the loan: another caller finishes the check-out", c.KeyLeaseID)
 	case c.LockID != uuid.Nil && !locked:
 		return fault.New(fault.LockLost, "The lock %s is no longer that of the patron: acquire it anew", c.LockID)
 	case c.SettingsVersion != "" && seen.SettingsVersion != c.SettingsVersion:

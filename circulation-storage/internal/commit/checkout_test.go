@@ -179,7 +179,7 @@ func TestCheckOut_Decide(t *testing.T) {
 	withoutLock := map[string]any{"lockId": nil, "settingsVersion": "7"}
 	withBoth := map[string]any{"settingsVersion": "7"}
 	environmentOn := func(s *commit.Seen) { s.EnvironmentOn = true }
-	claim := map[string]any{"claimId": otherID}
+	lease := map[string]any{"claimId": otherID}
 	limited := map[string]any{"limit": map[string]any{"max": 3}}
 	severally := map[string]any{"limits": []any{map[string]any{"max": 3}, map[string]any{"max": 1, "lost": true}}}
 	nilPatron := map[string]any{"loan.userId": uuid.Nil}
@@ -202,10 +202,10 @@ func TestCheckOut_Decide(t *testing.T) {
 		"no lock, an environment says on": {withoutLock, environmentOn, fault.SettingsChanged, "acquire the lock"},
 		"a lock, an environment says on":  {withBoth, environmentOn, "", ""},
 		"repeat, an environment says on":  {withoutLock, func(s *commit.Seen) { s.EnvironmentOn, s.Loan = true, storedLoan(t, patronID, itemID) }, "", ""},
-		"claim held":                      {claim, func(s *commit.Seen) { s.ClaimedLoan = loanID }, "", ""},
-		"claim gone":                      {claim, func(*commit.Seen) {}, fault.ClaimLost, "another caller finishes"},
-		"claim of another loan":           {claim, func(s *commit.Seen) { s.ClaimedLoan = otherID }, fault.ClaimLost, ""},
-		"claim gone, repeat":              {claim, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
+		"key lease held":                  {lease, func(s *commit.Seen) { s.LeasedLoan = loanID }, "", ""},
+		"key lease gone":                  {lease, func(*commit.Seen) {}, fault.KeyLeaseLost, "another caller finishes"},
+		"key lease of another loan":       {lease, func(s *commit.Seen) { s.LeasedLoan = otherID }, fault.KeyLeaseLost, ""},
+		"key lease gone, repeat":          {lease, func(s *commit.Seen) { s.Loan = storedLoan(t, patronID, itemID) }, "", ""},
 
 		"below the limit":               {limited, func(s *commit.Seen) { s.OpenLoans = []int{2} }, "", ""},
 		"at the limit":                  {limited, func(s *commit.Seen) { s.OpenLoans = []int{3} }, fault.LimitReached, "has 3 open loans, and the limit is 3"},

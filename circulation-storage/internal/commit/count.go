@@ -42,7 +42,7 @@ const (
 	Committed       Outcome = "committed"
 	Repeated        Outcome = "repeated"         // was committed before
 	LockLost        Outcome = "lock_lost"        // refused by the fence of the lock
-	ClaimLost       Outcome = "claim_lost"       // refused by the fence of an Idempotency-Key
+	KeyLeaseLost    Outcome = "claim_lost"       // refused by the fence of an Idempotency-Key
 	SettingsChanged Outcome = "settings_changed" // the caller acted on old settings
 	ItemChanged     Outcome = "item_changed"
 	LoanChanged     Outcome = "loan_changed"
@@ -55,7 +55,7 @@ const (
 // Outcomes returns every outcome, in the order of declaration.
 func Outcomes() []Outcome {
 	return []Outcome{
-		Committed, Repeated, LockLost, ClaimLost, SettingsChanged, ItemChanged, LoanChanged, RequestChanged, LimitReached, Refused, Failed,
+		Committed, Repeated, LockLost, KeyLeaseLost, SettingsChanged, ItemChanged, LoanChanged, RequestChanged, LimitReached, Refused, Failed,
 	}
 }
 
@@ -192,7 +192,7 @@ func outcomeOf(err error) Outcome {
 
 // refusals has the outcomes of faults that are the caller's.
 var refusals = map[fault.Code]Outcome{
-	fault.LockLost: LockLost, fault.ClaimLost: ClaimLost, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
+	fault.LockLost: LockLost, fault.KeyLeaseLost: KeyLeaseLost, fault.SettingsChanged: SettingsChanged, fault.ItemChanged: ItemChanged,
 	fault.LoanChanged: LoanChanged, fault.RequestChanged: RequestChanged, fault.LimitReached: LimitReached,
 	fault.Invalid: Refused, fault.Malformed: Refused, fault.NotFound: Refused,
 }

@@ -82,7 +82,7 @@ func TestCount_ReportsKindAndOutcome(t *testing.T) {
 	tests := map[commit.Outcome]error{
 		commit.Committed:       nil,
 		commit.LockLost:        fault.New(fault.LockLost, ""),
-		commit.ClaimLost:       fault.New(fault.ClaimLost, ""),
+		commit.KeyLeaseLost:    fault.New(fault.KeyLeaseLost, ""),
 		commit.SettingsChanged: fault.New(fault.SettingsChanged, ""),
 		commit.ItemChanged:     fault.New(fault.ItemChanged, ""),
 		commit.LoanChanged:     fault.New(fault.LoanChanged, ""),

@@ -14,7 +14,7 @@ import (
 func TestRoutes_DescribeThemselves(t *testing.T) {
 	t.Parallel()
 	checkDescribed(t, slices.Concat(
-		httpapi.CheckoutLockRoutes(nil, time.Second), httpapi.LockChangeRoutes(nil), commitRoutes(nil), httpapi.CheckOutRequestRoutes(nil),
+		httpapi.CheckoutLockRoutes(nil, time.Second), httpapi.LockChangeRoutes(nil), commitRoutes(nil), httpapi.KeyLeaseRoutes(nil),
 		httpapi.RecordRoutes(nil), httpapi.RequestBatchRoutes(nil), httpapi.SessionRoutes(nil), httpapi.PatronBlockRoutes(nil), httpapi.HistoryRoutes(nil),
 	))
 }

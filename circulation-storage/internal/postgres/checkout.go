@@ -52,7 +52,7 @@ func readCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.See
 	var seen commit.Seen
 	var b batch
 	rows := b.lockRows(rowLocks{
-		claimID: c.ClaimID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
+		keyLeaseID: c.KeyLeaseID, lockID: c.LockID, settingsVersion: c.SettingsVersion != "",
 		itemID: c.ItemID, queue: true, titleLevel: c.TitleLevel,
 	})
 	if len(c.Limits) > 0 {
@@ -62,7 +62,7 @@ func readCheckOut(ctx context.Context, tx pgx.Tx, c commit.CheckOut) (commit.See
 	if err := b.send(ctx, tx); err != nil {
 		return commit.Seen{}, fmt.Errorf("reading what a check-out changes: %w", err)
 	}
-	seen.ClaimedLoan, seen.LockUser = rows.claimedLoan, rows.lockUser
+	seen.LeasedLoan, seen.LockUser = rows.leasedLoan, rows.lockUser
 	seen.SettingsVersion, seen.EnvironmentOn = rows.settingsVersion, rows.environmentOn
 	var err error
 	seen.Item, seen.Loan, seen.Queue, err = rows.decode()

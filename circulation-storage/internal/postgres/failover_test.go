@@ -107,7 +107,7 @@ func TestDB_OnAServerThatCannotWrite(t *testing.T) {
 		"settling a check-out":  func() error { _, err := l.commits.DurableLoan(l.ctx(), c.loan); return err },
 		"a change of settings":  func() error { _, err := l.settings.Change(l.ctx(), on); return err },
 		"a durable release":     func() error { _, err := l.locks.ReleaseDurably(l.ctx(), c.lock); return err },
-		"an idempotency claim":  func() error { _, err := postgres.NewClaimStore(l.db).Claim(l.ctx(), ask("k")); return err },
+		"a key lease":           func() error { _, err := postgres.NewKeyLeaseStore(l.db).Lease(l.ctx(), ask("k")); return err },
 		"writing the rules":     func() error { return postgres.NewRulesStore(l.db).SetRules(l.ctx(), "x", false) },
 		"a check-in":            func() error { _, err := l.takeBack(c.item, 1); return err },
 		"installing the tenant": func() error { return l.db.Install(l.ctx(), pgtest.Tenant(t)) },

@@ -14,9 +14,9 @@ import (
 // each other in a circle. Each statement sees what was committed when it began, so
 // after a wait for a row the next ones see what the holder did.
 const (
-	// A shared row lock suffices, because a takeover of the claim waits for it.
-	lockClaimSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
-	lockFenceSQL = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
+	// A shared row lock suffices, because a takeover of the key lease waits for it.
+	lockKeyLeaseSQL = `SELECT loan_id FROM {schema}.check_out_request WHERE claim_id = $1::uuid AND answer IS NULL FOR SHARE`
+	lockFenceSQL    = `SELECT user_id FROM {schema}.check_out_lock WHERE id = $1::uuid FOR UPDATE`
 	// Check-outs share the version, and a change of the settings waits for all of them.
 	// The announcement is not locked: it begins and ends together with a new version.
 	lockVersionSQL = `
@@ -75,7 +75,7 @@ const skipLocked = ` FOR UPDATE SKIP LOCKED`
 
 // rowLocks says which rows a commit locks. Zero fields lock nothing.
 type rowLocks struct {
-	claimID         uuid.UUID // fences a check-out with an Idempotency-Key
+	keyLeaseID      uuid.UUID // fences a check-out with an Idempotency-Key
 	lockID          uuid.UUID // fences a check-out with a lock
 	settingsVersion bool      // fences a check-out that names a version of the settings
 	titleSetting    bool      // fences a commit that judged a queue by the setting for titles
@@ -93,7 +93,7 @@ type rowLocks struct {
 
 // lockedRows is what lockRows read, once the batch was sent. What does not exist is zero.
 type lockedRows struct {
-	claimedLoan     uuid.UUID
+	leasedLoan      uuid.UUID
 	lockUser        uuid.UUID
 	settingsVersion string
 	environmentOn   bool
@@ -105,17 +105,17 @@ type lockedRows struct {
 }
 
 // lockRows adds the statements that lock rows, in the order of all transactions:
-// fences (claim, lock, version of the settings, setting for titles), instance, item, loan, queue.
+// fences (key lease, lock, version of the settings, setting for titles), instance, item, loan, queue.
 //
-//   - The fences come first. Acquires, releases and takeovers of claims lock one fence and
+//   - The fences come first. Acquires, releases and takeovers of key leases lock one fence and
 //     no other row, so a commit that waits for one is in no circle.
 //   - The item guards its loan and its requests. So a commit may lock one more loan
 //     after the queue, as check-outs do.
 //   - The instance comes before the item, since one queue serves many items.
 func (b *batch) lockRows(l rowLocks) *lockedRows {
 	rows := &lockedRows{}
-	if l.claimID != uuid.Nil {
-		b.query(lockClaimSQL, []any{l.claimID}, &rows.claimedLoan)
+	if l.keyLeaseID != uuid.Nil {
+		b.query(lockKeyLeaseSQL, []any{l.keyLeaseID}, &rows.leasedLoan)
 	}
 	if l.lockID != uuid.Nil {
 		b.query(lockFenceSQL, []any{l.lockID}, &rows.lockUser)

@@ -47,7 +47,7 @@ type Lent struct {
 // CheckOut lends an item to a patron. It first waits for a place, unless the request was admitted.
 //
 // Faults: Overloaded; Invalid with FOLIO's list of everything that is wrong, the item limit
-// included; LockNotAcquired; ClaimLost if another request with its Idempotency-Key took it over;
+// included; LockNotAcquired; KeyLeaseLost if another request with its Idempotency-Key took it over;
 // OutcomeUnknown if storage was lost and the loan may exist; Internal for faults of stored
 // configuration; any other answer of storage.
 //

@@ -24,7 +24,7 @@ var (
 	errHeld    = fault.New(fault.LockHeld, "Unable to acquire lock")
 	errFull    = fault.New(fault.LockQueueFull, "too many wait")
 	errDown    = fault.New(fault.Internal, "storage is broken")
-	errTaken   = fault.New(fault.ClaimLost, "another request has claimed the key")
+	errTaken   = fault.New(fault.KeyLeaseLost, "another request has leased the key")
 	errChanged = fault.New(fault.ItemChanged, "item has another version")
 )
 

@@ -87,7 +87,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	}
 	body := schemas.CheckOut{
 		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", RequestID: p.fills,
-		TitleLevel: p.facts.Queue.TitleLevel, ClaimID: p.req.ClaimID, Recalled: &p.recalled,
+		TitleLevel: p.facts.Queue.TitleLevel, KeyLeaseID: p.req.KeyLeaseID, Recalled: &p.recalled,
 	}
 	limits := p.listLimits(ctx)
 	if a.lockID != "" {

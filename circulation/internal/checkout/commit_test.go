@@ -52,7 +52,7 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 		"lent after the item changed":         {prepare: notThere(errGone, errChanged)},
 		"without a lock, a missing loan":      {prepare: func(w *world) { notThere(forever...)(w); w.set = off }, code: fault.OutcomeUnknown},
 		"without a lock, the loan is there":   {prepare: func(w *world) { w.commit, w.set = forever, off }},
-		"without a lock, refused":             {prepare: func(w *world) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.ClaimLost},
+		"without a lock, refused":             {prepare: func(w *world) { notThere(errGone, errTaken)(w); w.set = off }, code: fault.KeyLeaseLost},
 		"without a lock, an earlier try lent": {prepare: func(w *world) { w.commit, w.set = []error{errGone, errTaken}, off }},
 	}
 	for name, tt := range tests {
@@ -145,7 +145,7 @@ func TestCommit_IsAnsweredInTimeByASlowStorage(t *testing.T) {
 func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378", ClaimID: librarytest.DeskID}
+	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378", KeyLeaseID: librarytest.DeskID}
 	if _, done, err := w.service().Committed(t.Context(), req); done || err != nil {
 		t.Fatalf("before: got %t, %v, want none", done, err)
 	}
@@ -153,8 +153,8 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.commits[0].ClaimID; got != req.ClaimID {
-		t.Errorf("the commit shows the claim %q, want %q", got, req.ClaimID)
+	if got := w.commits[0].KeyLeaseID; got != req.KeyLeaseID {
+		t.Errorf("the commit shows the key lease %q, want %q", got, req.KeyLeaseID)
 	}
 	w.Book.Status.Name, w.onLoan = "Checked out", true
 	again, done, err := w.service().Committed(t.Context(), req)
@@ -179,12 +179,12 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 	}
 }
 
-func TestCommit_IsNotRepeatedAfterALostClaim(t *testing.T) {
+func TestCommit_IsNotRepeatedAfterALostKeyLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.commit = []error{errTaken}
-	if _, err := w.checkOut(t); !fault.Is(err, fault.ClaimLost) || len(w.commits) != 1 {
-		t.Errorf("got %v after %d commits, want %s after one", err, len(w.commits), fault.ClaimLost)
+	if _, err := w.checkOut(t); !fault.Is(err, fault.KeyLeaseLost) || len(w.commits) != 1 {
+		t.Errorf("got %v after %d commits, want %s after one", err, len(w.commits), fault.KeyLeaseLost)
 	}
 	if len(w.released) != 1 || w.endings[0].Outcome != checkout.OutcomeTakenOver {
 		t.Errorf("released %v, outcome %v", w.released, w.endings[0].Outcome)

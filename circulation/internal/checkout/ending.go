@@ -175,7 +175,7 @@ func nameOutcome(ctx context.Context, err error) string {
 		return OutcomeLockNotAcquired
 	case fault.Is(err, fault.Overloaded):
 		return OutcomeOverloaded
-	case fault.Is(err, fault.ClaimLost):
+	case fault.Is(err, fault.KeyLeaseLost):
 		return OutcomeTakenOver
 	case fault.Is(err, fault.OutcomeUnknown):
 		return OutcomeUnknown

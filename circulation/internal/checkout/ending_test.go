@@ -85,7 +85,7 @@ func TestEnding(t *testing.T) {
 		"a failure without a code": {
 			func(w *world) { w.acquire = []error{errors.New("secret")} }, "failed|INTERNAL|Internal server error|ann||0s|0",
 		},
-		"taken over": {func(w *world) { w.commit = []error{fault.New(fault.ClaimLost, "taken")} }, "taken_over|CLAIM_LOST|taken|ann||0s|0"},
+		"taken over": {func(w *world) { w.commit = []error{fault.New(fault.KeyLeaseLost, "taken")} }, "taken_over|CLAIM_LOST|taken|ann||0s|0"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

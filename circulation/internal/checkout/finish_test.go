@@ -79,16 +79,16 @@ func (s *stuck) CommittedLoan(ctx context.Context, _ string) (json.RawMessage, e
 	return nil, s.waitFor(ctx, "reading the loan", time.Hour)
 }
 
-func (s *stuck) ClaimCheckOut(context.Context, schemas.CheckOutRequest) (keyed.Claimed, error) {
-	return keyed.Claimed{LoanID: librarytest.OtherID}, nil
+func (s *stuck) LeaseKey(context.Context, schemas.KeyLeaseRequest) (keyed.Leased, error) {
+	return keyed.Leased{LoanID: librarytest.OtherID}, nil
 }
 
-func (s *stuck) RenewClaim(ctx context.Context, _ string, _ time.Duration) error {
-	return s.waitFor(ctx, "a change of the claim", time.Hour)
+func (s *stuck) RenewLease(ctx context.Context, _ string, _ time.Duration) error {
+	return s.waitFor(ctx, "a change of the key lease", time.Hour)
 }
 
-func (s *stuck) AnswerClaim(ctx context.Context, _ string, _ keyed.Answer) error {
-	return s.waitFor(ctx, "a change of the claim", time.Hour)
+func (s *stuck) AnswerLease(ctx context.Context, _ string, _ keyed.Answer) error {
+	return s.waitFor(ctx, "a change of the key lease", time.Hour)
 }
 
 func TestCheckOut_EndsWithinTheFinishMargin(t *testing.T) {

@@ -51,7 +51,7 @@ type LockRequest struct {
 
 // Committer writes a check-out wholly or not at all.
 type Committer interface {
-	// CheckOut commits. Faults that say it did not happen: ClaimLost, LockLost, SettingsChanged,
+	// CheckOut commits. Faults that say it did not happen: KeyLeaseLost, LockLost, SettingsChanged,
 	// ItemChanged, RequestChanged, LimitReached, Invalid, Malformed, TooLarge, Forbidden, NotFound,
 	// UnknownTenant. After any other error the outcome is unknown.
 	CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error)

@@ -20,9 +20,9 @@ type Request struct {
 	// lends twice. Empty means a new id. It is not part of the body.
 	LoanID string `json:"-"`
 
-	// ClaimID is the claim on the request's Idempotency-Key; empty if the request has no key. It is
+	// KeyLeaseID is the lease of the request's Idempotency-Key; empty if the request has no key. It is
 	// not part of the body.
-	ClaimID string `json:"-"`
+	KeyLeaseID string `json:"-"`
 
 	// Admitted says that the caller has a place already: see Service.Admit. It is not part of the
 	// body.

@@ -21,22 +21,22 @@ const (
 // kept keeps one key, as storage would.
 type kept struct {
 	mu     sync.Mutex
-	asked  []schemas.CheckOutRequest
+	asked  []schemas.KeyLeaseRequest
 	answer *keyed.Answer
 	taken  bool
 	err    error
 }
 
-func (k *kept) ClaimCheckOut(_ context.Context, r schemas.CheckOutRequest) (keyed.Claimed, error) {
+func (k *kept) LeaseKey(_ context.Context, r schemas.KeyLeaseRequest) (keyed.Leased, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked = append(k.asked, r)
-	return keyed.Claimed{LoanID: loanID, Taken: k.taken, Answer: k.answer}, k.err
+	return keyed.Leased{LoanID: loanID, Taken: k.taken, Answer: k.answer}, k.err
 }
 
-func (k *kept) RenewClaim(context.Context, string, time.Duration) error { return nil }
+func (k *kept) RenewLease(context.Context, string, time.Duration) error { return nil }
 
-func (k *kept) AnswerClaim(_ context.Context, _ string, a keyed.Answer) error {
+func (k *kept) AnswerLease(_ context.Context, _ string, a keyed.Answer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.answer = &a
@@ -62,8 +62,8 @@ func TestCheckOut_AnswersARepeatLikeTheFirst(t *testing.T) {
 			k := &kept{}
 			b := &backend{keys: k, err: tt.err, extra: withKey("a key")}
 			status, header, body := b.send(t, "POST", checkOutPath, checkOutBody)
-			if status != tt.status || b.asked.LoanID != loanID || b.asked.ClaimID == "" || b.asked.ClaimID != k.asked[0].ClaimID {
-				t.Fatalf("answered %d %s, asked for %+v with the claim %+v", status, body, b.asked, k.asked)
+			if status != tt.status || b.asked.LoanID != loanID || b.asked.KeyLeaseID == "" || b.asked.KeyLeaseID != k.asked[0].LeaseID {
+				t.Fatalf("answered %d %s, asked for %+v with the lease %+v", status, body, b.asked, k.asked)
 			}
 			b.asked.LoanID, b.err = "", fault.New(fault.Internal, "must not be asked")
 			again, headerAgain, bodyAgain := b.send(t, "POST", checkOutPath, " "+checkOutBody+"\n")
@@ -87,7 +87,7 @@ func TestCheckOut_IsAdmittedOnce(t *testing.T) {
 	b := &backend{keys: &kept{}, extra: withKey("k")}
 	b.send(t, "POST", checkOutPath, checkOutBody)
 	if len(b.admitted) != 1 || !b.asked.Admitted {
-		t.Errorf("with a key, admitted %q before the claim, and asked for %+v", b.admitted, b.asked)
+		t.Errorf("with a key, admitted %q before the lease, and asked for %+v", b.admitted, b.asked)
 	}
 	plain := &backend{}
 	plain.send(t, "POST", checkOutPath, checkOutBody)

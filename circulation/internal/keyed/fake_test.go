@@ -27,11 +27,11 @@ type storage struct {
 	holder  string
 	until   time.Time
 	answer  *keyed.Answer
-	claims  []string // the ids of the granted claims
+	leases  []string // the ids of the granted leases
 	renewed int
 	panics  bool    // in the next renewal
-	given   int     // times the claim was given up
-	lose    []error // of the next claims: granted, but the answer gets lost
+	given   int     // times the lease was given up
+	lose    []error // of the next leases: granted, but the answer gets lost
 	refuse  []error // of the next changes
 	ended   []keyed.Outcome
 	inside  int   // places occupied now
@@ -53,51 +53,51 @@ func (s *storage) admit(ctx context.Context) (func(), error) {
 	}, nil
 }
 
-func (s *storage) ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (keyed.Claimed, error) {
+func (s *storage) LeaseKey(ctx context.Context, r schemas.KeyLeaseRequest) (keyed.Leased, error) {
 	end := time.Now().Add(time.Duration(r.WaitMs) * time.Millisecond)
 	for {
-		claim, err := s.claim(r)
+		lease, err := s.lease(r)
 		if !fault.Is(err, fault.RequestRunning) || !time.Now().Before(end) {
-			return claim, err
+			return lease, err
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return claim, ctx.Err()
+			return lease, ctx.Err()
 		}
 	}
 }
 
-func (s *storage) claim(r schemas.CheckOutRequest) (keyed.Claimed, error) {
+func (s *storage) lease(r schemas.KeyLeaseRequest) (keyed.Leased, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	claim := keyed.Claimed{LoanID: loanID, Taken: s.hash != "", Answer: s.answer}
+	lease := keyed.Leased{LoanID: loanID, Taken: s.hash != "", Answer: s.answer}
 	switch {
 	case s.hash != "" && s.hash != r.BodyHash:
-		return keyed.Claimed{}, fault.New(fault.KeyReused, "another body")
+		return keyed.Leased{}, fault.New(fault.KeyReused, "another body")
 	case s.answer != nil:
-		return claim, nil
-	case s.holder != r.ClaimID && time.Now().Before(s.until):
-		return keyed.Claimed{}, fault.New(fault.RequestRunning, "running")
+		return lease, nil
+	case s.holder != r.LeaseID && time.Now().Before(s.until):
+		return keyed.Leased{}, fault.New(fault.RequestRunning, "running")
 	}
-	s.claims = append(s.claims, r.ClaimID)
-	s.hash, s.holder, s.until = r.BodyHash, r.ClaimID, time.Now().Add(time.Duration(r.LeaseMs)*time.Millisecond)
+	s.leases = append(s.leases, r.LeaseID)
+	s.hash, s.holder, s.until = r.BodyHash, r.LeaseID, time.Now().Add(time.Duration(r.LeaseMs)*time.Millisecond)
 	if len(s.lose) > 0 {
 		err := s.lose[0]
 		s.lose = s.lose[1:]
-		return keyed.Claimed{}, err
+		return keyed.Leased{}, err
 	}
-	return claim, nil
+	return lease, nil
 }
 
-func (s *storage) RenewClaim(ctx context.Context, claimID string, lease time.Duration) error {
+func (s *storage) RenewLease(ctx context.Context, leaseID string, lease time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.panics {
 		s.panics = false
 		panic("a bug")
 	}
-	if err := s.checkClaim(ctx, claimID); err != nil {
+	if err := s.checkLease(ctx, leaseID); err != nil {
 		return err
 	}
 	if lease == 0 {
@@ -110,18 +110,18 @@ func (s *storage) RenewClaim(ctx context.Context, claimID string, lease time.Dur
 	return nil
 }
 
-func (s *storage) AnswerClaim(ctx context.Context, claimID string, a keyed.Answer) error {
+func (s *storage) AnswerLease(ctx context.Context, leaseID string, a keyed.Answer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.checkClaim(ctx, claimID); err != nil {
+	if err := s.checkLease(ctx, leaseID); err != nil {
 		return err
 	}
 	s.answer = &a
 	return nil
 }
 
-// checkClaim returns why the claim cannot be changed. s.mu is held.
-func (s *storage) checkClaim(ctx context.Context, claimID string) error {
+// checkLease returns why the lease cannot be changed. s.mu is held.
+func (s *storage) checkLease(ctx context.Context, leaseID string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (s *storage) checkClaim(ctx context.Context, claimID string) error {
 			return err
 		}
 	}
-	if s.holder != claimID || s.answer != nil {
-		return fault.New(fault.ClaimLost, "lost")
+	if s.holder != leaseID || s.answer != nil {
+		return fault.New(fault.KeyLeaseLost, "lost")
 	}
 	return nil
 }
@@ -149,18 +149,18 @@ func (s *storage) requests() *keyed.Requests {
 }
 
 // lends is work that lends.
-func lends(context.Context, keyed.Claim) (keyed.Answer, error) { return lent, nil }
+func lends(context.Context, keyed.Lease) (keyed.Answer, error) { return lent, nil }
 
 // never is work that must not happen.
 func never(t *testing.T) keyed.Work {
-	return func(context.Context, keyed.Claim) (keyed.Answer, error) {
+	return func(context.Context, keyed.Lease) (keyed.Answer, error) {
 		t.Error("the check-out was worked on again")
 		return keyed.Answer{}, nil
 	}
 }
 
 func fails(err error) keyed.Work {
-	return func(context.Context, keyed.Claim) (keyed.Answer, error) {
+	return func(context.Context, keyed.Lease) (keyed.Answer, error) {
 		return keyed.Answer{}, err
 	}
 }

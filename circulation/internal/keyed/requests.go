@@ -1,8 +1,8 @@
 // Package keyed makes a check-out with an idempotency key repeatable. A repeat is answered like the
 // first request, also while that still runs or after its instance died, and never lends twice.
 //
-// Storage keeps the keys. The request that works on a check-out holds the claim on its key, and
-// renews it meanwhile; storage refuses the commit of a request whose claim was taken over. The
+// Storage keeps the keys. The request that works on a check-out holds the lease of its key, and
+// renews it meanwhile; storage refuses the commit of a request whose lease was taken over. The
 // loan's id is chosen with the key. So a request that takes over first checks whether that loan
 // exists.
 package keyed
@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	// lease is how long a claim outlives its holder, and so how long a repeat waits
-	// after an instance died.
-	lease = 3 * time.Second
-	// renewal is the time between two renewals of a claim.
-	renewal = lease / 3
+	// leaseDuration is how long a lease outlives its holder, and so how long a repeat
+	// waits after an instance died.
+	leaseDuration = 3 * time.Second
+	// renewal is the time between two renewals of a lease.
+	renewal = leaseDuration / 3
 	// pause is the time between two tries while another request with the key runs.
 	pause = 200 * time.Millisecond
-	// settleTimeout bounds one call that ends a claim.
+	// settleTimeout bounds one call that ends a lease.
 	settleTimeout = time.Second
 )
 
 // Storage keeps the keys. After any fault other than the named ones, the call may have happened.
 type Storage interface {
-	// ClaimCheckOut gives the caller the claim, or the answer of a finished check-out.
+	// LeaseKey gives the caller the lease, or the answer of a finished check-out.
 	// Faults: RequestRunning, KeyReused.
-	ClaimCheckOut(ctx context.Context, r schemas.CheckOutRequest) (Claimed, error)
-	// RenewClaim renews a claim for the lease; 0 gives it up. Fault: ClaimLost.
-	RenewClaim(ctx context.Context, claimID string, lease time.Duration) error
-	// AnswerClaim ends a claim: repeats get the answer. Fault: ClaimLost.
-	AnswerClaim(ctx context.Context, claimID string, a Answer) error
+	LeaseKey(ctx context.Context, r schemas.KeyLeaseRequest) (Leased, error)
+	// RenewLease lets a lease end after d; 0 gives it up. Fault: KeyLeaseLost.
+	RenewLease(ctx context.Context, leaseID string, d time.Duration) error
+	// AnswerLease ends a lease: repeats get the answer. Fault: KeyLeaseLost.
+	AnswerLease(ctx context.Context, leaseID string, a Answer) error
 }
 
 // CheckOuts lends items.
@@ -64,19 +64,19 @@ type Answer struct {
 	Refusal []fault.Detail
 }
 
-// Claimed is storage's result of a claim.
-type Claimed struct {
+// Leased is storage's answer to a LeaseKey.
+type Leased struct {
 	LoanID string // the id that the loan must get
-	// Taken means that another request claimed the key before, so the loan may exist.
+	// Taken means that another request leased the key before, so the loan may exist.
 	Taken bool
-	// Answer is the answer of a finished check-out, which cannot be claimed; else nil. Status
+	// Answer is the answer of a finished check-out, which cannot be leased; else nil. Status
 	// is its HTTP status, for the log.
 	Answer *Answer
 	Status int
 }
 
-// Claim is held by the request that works on a check-out.
-type Claim struct {
+// Lease is the key lease, held by the request that works on a check-out.
+type Lease struct {
 	ID     string
 	LoanID string // the id that the loan must get
 	// Taken means that another request worked on it before. The loan may exist. If not,
@@ -84,10 +84,10 @@ type Claim struct {
 	Taken bool
 }
 
-// Work does a check-out under a claim. Faults: ClaimLost if storage refused the commit because
-// another request holds the claim; Invalid for a refusal, which repeats get too. After any other
+// Work does a check-out under a lease. Faults: KeyLeaseLost if storage refused the commit because
+// another request holds the lease; Invalid for a refusal, which repeats get too. After any other
 // error a repeat tries again.
-type Work func(ctx context.Context, c Claim) (Answer, error)
+type Work func(ctx context.Context, l Lease) (Answer, error)
 
 // Admit waits for a place in which to work, which leave frees. It fails if there is none.
 type Admit func(ctx context.Context) (leave func(), err error)
@@ -129,8 +129,8 @@ type Requests struct {
 // nothing was lent, or a repeat finds the loan.
 func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.Request, describe func(checkout.Lent) (Answer, error)) (Answer, error) {
 	admit := func(ctx context.Context) (leave func(), err error) { return r.CheckOuts.Admit(ctx, req) }
-	return r.Do(ctx, key, hash, admit, func(ctx context.Context, c Claim) (Answer, error) {
-		lent, err := r.lendClaimed(ctx, req, c)
+	return r.Do(ctx, key, hash, admit, func(ctx context.Context, l Lease) (Answer, error) {
+		lent, err := r.lendUnderLease(ctx, req, l)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -138,10 +138,10 @@ func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.
 	})
 }
 
-// lendClaimed lends the loan of a claim, unless another request that held it has done so.
-func (r *Requests) lendClaimed(ctx context.Context, req checkout.Request, c Claim) (checkout.Lent, error) {
-	req.LoanID, req.ClaimID, req.Admitted = c.LoanID, c.ID, true
-	if c.Taken {
+// lendUnderLease lends the loan of a lease, unless another request that held it has done so.
+func (r *Requests) lendUnderLease(ctx context.Context, req checkout.Request, l Lease) (checkout.Lent, error) {
+	req.LoanID, req.KeyLeaseID, req.Admitted = l.LoanID, l.ID, true
+	if l.Taken {
 		lent, done, err := r.CheckOuts.Committed(ctx, req)
 		if err != nil || done {
 			return lent, err
@@ -158,10 +158,10 @@ func (r *Requests) lendClaimed(ctx context.Context, req checkout.Request, c Clai
 func (r *Requests) Do(ctx context.Context, key, hash string, admit Admit, work Work) (Answer, error) {
 	var running error
 	for {
-		req := schemas.CheckOutRequest{Key: key, BodyHash: hash, ClaimID: uuid.NewString(), LeaseMs: int(lease.Milliseconds())}
+		req := schemas.KeyLeaseRequest{Key: key, BodyHash: hash, LeaseID: uuid.NewString(), LeaseMs: int(leaseDuration.Milliseconds())}
 		answer, outcome, err := r.tryOnce(ctx, req, admit, work)
 		switch {
-		case fault.Is(err, fault.ClaimLost) && ctx.Err() == nil:
+		case fault.Is(err, fault.KeyLeaseLost) && ctx.Err() == nil:
 			continue // the other request answers for both
 		case outcome == Waited && ctx.Err() == nil:
 			running = err
@@ -183,16 +183,16 @@ func waitFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tryOnce waits for a place, claims the check-out and works on it, or returns the kept
+// tryOnce waits for a place, leases the key and works on it, or returns the kept
 // answer. Faults: those of Do; RequestRunning, with Waited, if another request works on it
-// now; ClaimLost if another request took it over.
-func (r *Requests) tryOnce(ctx context.Context, req schemas.CheckOutRequest, admit Admit, work Work) (Answer, Outcome, error) {
+// now; KeyLeaseLost if another request took it over.
+func (r *Requests) tryOnce(ctx context.Context, req schemas.KeyLeaseRequest, admit Admit, work Work) (Answer, Outcome, error) {
 	leave, err := admit(ctx)
 	if err != nil {
 		return Answer{}, outcomeOf(err), err
 	}
 	defer leave()
-	got, err := r.claimCheckOut(ctx, req)
+	got, err := r.leaseKey(ctx, req)
 	switch {
 	case err != nil:
 		return Answer{}, outcomeOf(err), err
@@ -203,8 +203,8 @@ func (r *Requests) tryOnce(ctx context.Context, req schemas.CheckOutRequest, adm
 		}
 		return *got.Answer, Repeated, nil
 	}
-	answer, err := r.doWork(ctx, Claim{ID: req.ClaimID, LoanID: got.LoanID, Taken: got.Taken}, work)
-	if fault.Is(err, fault.ClaimLost) {
+	answer, err := r.doWork(ctx, Lease{ID: req.LeaseID, LoanID: got.LoanID, Taken: got.Taken}, work)
+	if fault.Is(err, fault.KeyLeaseLost) {
 		r.Log.WarnContext(ctx, "check-out was taken over by another request with its key", "loan_id", got.LoanID)
 	}
 	if got.Taken {
@@ -213,12 +213,12 @@ func (r *Requests) tryOnce(ctx context.Context, req schemas.CheckOutRequest, adm
 	return answer, Worked, err
 }
 
-// claimCheckOut asks for the claim. It repeats the call at once if the answer was lost: the same
-// claim id gets the same claim.
-func (r *Requests) claimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (Claimed, error) {
-	got, err := r.Storage.ClaimCheckOut(ctx, req)
+// leaseKey asks for the lease. It repeats the call at once if the answer was lost: the same
+// lease id gets the same lease.
+func (r *Requests) leaseKey(ctx context.Context, req schemas.KeyLeaseRequest) (Leased, error) {
+	got, err := r.Storage.LeaseKey(ctx, req)
 	if fault.Is(err, fault.Unavailable) {
-		got, err = r.Storage.ClaimCheckOut(ctx, req)
+		got, err = r.Storage.LeaseKey(ctx, req)
 	}
 	return got, err
 }
@@ -236,28 +236,28 @@ func outcomeOf(err error) Outcome {
 	}
 }
 
-// doWork does the work while it renews the claim, and ends the claim.
-func (r *Requests) doWork(ctx context.Context, c Claim, work Work) (Answer, error) {
-	stop := r.renewClaim(ctx, c.ID)
-	defer stop() // also if work panics; then the claim lapses
-	answer, err := work(ctx, c)
+// doWork does the work while it renews the lease, and ends the lease.
+func (r *Requests) doWork(ctx context.Context, l Lease, work Work) (Answer, error) {
+	stop := r.renewLease(ctx, l.ID)
+	defer stop() // also if work panics; then the lease lapses
+	answer, err := work(ctx, l)
 	stop()
 	refusal := refusalOf(err)
 	switch {
 	case err == nil:
-		if err := r.answerClaim(ctx, c.ID, answer); err != nil {
+		if err := r.answerLease(ctx, l.ID, answer); err != nil {
 			// The loan exists, and a repeat will find it.
-			r.Log.WarnContext(ctx, "answer of a check-out not kept", "loan_id", c.LoanID, "err", err)
+			r.Log.WarnContext(ctx, "answer of a check-out not kept", "loan_id", l.LoanID, "err", err)
 		}
 		return answer, nil
 	case len(refusal) > 0:
-		if err := r.answerClaim(ctx, c.ID, Answer{LoanID: c.LoanID, Refusal: refusal}); err != nil {
+		if err := r.answerLease(ctx, l.ID, Answer{LoanID: l.LoanID, Refusal: refusal}); err != nil {
 			return Answer{}, err // a repeat may get another answer
 		}
-	case !fault.Is(err, fault.ClaimLost):
-		giveUp := func(ctx context.Context) error { return r.Storage.RenewClaim(ctx, c.ID, 0) }
+	case !fault.Is(err, fault.KeyLeaseLost):
+		giveUp := func(ctx context.Context) error { return r.Storage.RenewLease(ctx, l.ID, 0) }
 		if err := tryTwice(ctx, giveUp); err != nil {
-			r.Log.WarnContext(ctx, "claim not given up; it lapses", "loan_id", c.LoanID, "after", lease, "err", err)
+			r.Log.WarnContext(ctx, "key lease not given up; it lapses", "loan_id", l.LoanID, "after", leaseDuration, "err", err)
 		}
 	}
 	return Answer{}, err
@@ -276,9 +276,9 @@ func refusalOf(err error) []fault.Detail {
 	return []fault.Detail{{Message: f.Msg, Code: string(f.Code)}}
 }
 
-// renewClaim renews the claim until stop is called, also after the caller has left: a
+// renewLease renews the lease until stop is called, also after the caller has left: a
 // commit goes on without it.
-func (r *Requests) renewClaim(ctx context.Context, claimID string) (stop func()) {
+func (r *Requests) renewLease(ctx context.Context, leaseID string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
@@ -290,8 +290,8 @@ func (r *Requests) renewClaim(ctx context.Context, claimID string) (stop func())
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				if err := r.tryRenewal(ctx, claimID); err != nil && ctx.Err() == nil {
-					r.Log.WarnContext(ctx, "claim on a check-out not renewed", "err", err)
+				if err := r.tryRenewal(ctx, leaseID); err != nil && ctx.Err() == nil {
+					r.Log.WarnContext(ctx, "key lease not renewed", "err", err)
 				}
 			}
 		}
@@ -302,26 +302,26 @@ func (r *Requests) renewClaim(ctx context.Context, claimID string) (stop func())
 	}
 }
 
-func (r *Requests) tryRenewal(ctx context.Context, claimID string) (err error) {
+func (r *Requests) tryRenewal(ctx context.Context, leaseID string) (err error) {
 	defer fault.Recover(&err)
 	ctx, cancel := context.WithTimeout(ctx, renewal)
 	defer cancel()
-	return r.Storage.RenewClaim(ctx, claimID, lease)
+	return r.Storage.RenewLease(ctx, leaseID, leaseDuration)
 }
 
-func (r *Requests) answerClaim(ctx context.Context, claimID string, a Answer) error {
-	return tryTwice(ctx, func(ctx context.Context) error { return r.Storage.AnswerClaim(ctx, claimID, a) })
+func (r *Requests) answerLease(ctx context.Context, leaseID string, a Answer) error {
+	return tryTwice(ctx, func(ctx context.Context) error { return r.Storage.AnswerLease(ctx, leaseID, a) })
 }
 
-// tryTwice makes a call that ends a claim on a context of its own, since it must also happen after
+// tryTwice makes a call that ends a lease on a context of its own, since it must also happen after
 // the caller has left. It repeats the call if that fails.
-func tryTwice(ctx context.Context, endClaim func(context.Context) error) error {
+func tryTwice(ctx context.Context, endLease func(context.Context) error) error {
 	var err error
 	for range 2 {
 		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-		err = endClaim(sctx)
+		err = endLease(sctx)
 		cancel()
-		if err == nil || fault.Is(err, fault.ClaimLost) {
+		if err == nil || fault.Is(err, fault.KeyLeaseLost) {
 			return err
 		}
 	}

@@ -50,9 +50,9 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tt.err)
 			}
 			if !tt.verdict {
-				s.wantLent(t, func(_ context.Context, c keyed.Claim) (keyed.Answer, error) {
+				s.wantLent(t, func(_ context.Context, c keyed.Lease) (keyed.Answer, error) {
 					if !c.Taken || c.LoanID != loanID {
-						t.Errorf("the repeat has the claim %+v, want one that was taken, for the same loan", c)
+						t.Errorf("the repeat has the lease %+v, want one that was taken, for the same loan", c)
 					}
 					return lent, nil
 				})
@@ -67,7 +67,7 @@ func TestRequests_RepeatARefusalAndRetryAFailure(t *testing.T) {
 	}
 }
 
-func TestRequests_RenewTheClaimDuringTheWork(t *testing.T) {
+func TestRequests_RenewTheLeaseDuringTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &storage{panics: true}
@@ -75,7 +75,7 @@ func TestRequests_RenewTheClaimDuringTheWork(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, keyed.Claim) (keyed.Answer, error) {
+			_, err := s.requests().Do(ctx, "k", hash, s.admit, func(context.Context, keyed.Lease) (keyed.Answer, error) {
 				leave() // the caller leaves, and the commit goes on
 				<-time.After(20 * time.Second)
 				return lent, nil
@@ -87,8 +87,8 @@ func TestRequests_RenewTheClaimDuringTheWork(t *testing.T) {
 		synctest.Wait()
 		s.wantLent(t, never(t)) // waits for it
 		<-done
-		if len(s.claims) != 1 || s.renewed < 18 {
-			t.Errorf("%d claims, renewed %d times, want 1 and at least 18 after a panic", len(s.claims), s.renewed)
+		if len(s.leases) != 1 || s.renewed < 18 {
+			t.Errorf("%d leases, renewed %d times, want 1 and at least 18 after a panic", len(s.leases), s.renewed)
 		}
 		<-time.After(time.Minute)
 		if s.renewed > 20 {
@@ -103,7 +103,7 @@ func TestRequests_TakeOverADeadInstanceInSeconds(t *testing.T) {
 		s := &storage{}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = s.requests().Do(t.Context(), "k", hash, s.admit, func(context.Context, keyed.Claim) (keyed.Answer, error) {
+			_, _ = s.requests().Do(t.Context(), "k", hash, s.admit, func(context.Context, keyed.Lease) (keyed.Answer, error) {
 				panic("dead")
 			})
 		}()
@@ -121,16 +121,16 @@ func TestRequests_TakeOverADeadInstanceInSeconds(t *testing.T) {
 func TestRequests_AnswerLikeTheRequestThatTookOver(t *testing.T) {
 	t.Parallel()
 	s := &storage{}
-	s.wantLent(t, func(context.Context, keyed.Claim) (keyed.Answer, error) {
+	s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
 		s.mu.Lock() // another request finished while it slept
 		s.holder, s.answer = "other", &lent
 		s.mu.Unlock()
-		return keyed.Answer{}, fault.New(fault.ClaimLost, "lost")
+		return keyed.Answer{}, fault.New(fault.KeyLeaseLost, "lost")
 	})
 	t.Run("also after a refusal", func(t *testing.T) {
 		t.Parallel()
 		s := &storage{}
-		s.wantLent(t, func(context.Context, keyed.Claim) (keyed.Answer, error) {
+		s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
 			s.mu.Lock()
 			s.holder, s.answer = "other", &lent
 			s.mu.Unlock()
@@ -163,7 +163,7 @@ func TestRequests_HoldNoPlaceWhileTheyWait(t *testing.T) {
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		wg.Go(func() {
-			s.wantLent(t, func(context.Context, keyed.Claim) (keyed.Answer, error) {
+			s.wantLent(t, func(context.Context, keyed.Lease) (keyed.Answer, error) {
 				<-time.After(20 * time.Second)
 				return lent, nil
 			})
@@ -190,19 +190,19 @@ func TestRequests_CallNoStorageWithoutAPlace(t *testing.T) {
 	if _, err := s.requests().Do(t.Context(), "k", hash, s.admit, never(t)); !errors.Is(err, s.full) {
 		t.Errorf("got %v, want %v", err, s.full)
 	}
-	if want := []keyed.Outcome{keyed.Refused}; len(s.claims) > 0 || !slices.Equal(s.ended, want) {
-		t.Errorf("ended as %v with the claims %v, want %v and none", s.ended, s.claims, want)
+	if want := []keyed.Outcome{keyed.Refused}; len(s.leases) > 0 || !slices.Equal(s.ended, want) {
+		t.Errorf("ended as %v with the leases %v, want %v and none", s.ended, s.leases, want)
 	}
 	s.full = nil
 	s.wantLent(t, lends)
 }
 
-func TestRequests_RepeatAClaimWhoseAnswerIsLost(t *testing.T) {
+func TestRequests_RepeatALeaseWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	s := &storage{lose: []error{fault.New(fault.Unavailable, "lost")}}
 	s.wantLent(t, lends)
-	if len(s.claims) != 2 || s.claims[0] != s.claims[1] {
-		t.Errorf("asked for the claims %v, want the same one twice", s.claims)
+	if len(s.leases) != 2 || s.leases[0] != s.leases[1] {
+		t.Errorf("asked for the leases %v, want the same one twice", s.leases)
 	}
 	gone := &storage{lose: []error{fault.New(fault.Unavailable, "lost"), fault.New(fault.Unavailable, "lost")}}
 	if _, err := gone.requests().Do(t.Context(), "k", hash, s.admit, never(t)); !fault.Is(err, fault.Unavailable) {
@@ -237,7 +237,7 @@ func (l *lender) Admit(ctx context.Context, _ checkout.Request) (func(), error) 
 
 func (l *lender) note(call string, req checkout.Request) (checkout.Lent, error) {
 	l.calls = append(l.calls, call)
-	if req.LoanID != loanID || req.ClaimID != l.holder || !req.Admitted {
+	if req.LoanID != loanID || req.KeyLeaseID != l.holder || !req.Admitted {
 		return checkout.Lent{}, fmt.Errorf("%s with %+v", call, req)
 	}
 	return checkout.Lent{Loan: []byte(`{"id":"l"}`)}, nil

@@ -115,7 +115,7 @@ var publicMessages = map[fault.Code]string{
 	fault.ItemChanged:     "The item was changed meanwhile",
 	fault.RequestChanged:  "The queue of requests was changed meanwhile",
 	fault.LimitReached:    "The patron has as many loans as the limit allows",
-	fault.ClaimLost:       "Another request with the same Idempotency-Key has taken the check-out over",
+	fault.KeyLeaseLost:    "Another request with the same Idempotency-Key has taken the check-out over",
 	fault.RequestRunning:  "Another request with the same Idempotency-Key is still running",
 	fault.KeyReused:       "This Idempotency-Key was used for a request with another body",
 	fault.UnknownTenant:   "Unknown tenant",

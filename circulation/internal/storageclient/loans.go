@@ -16,7 +16,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-const checkOutRequests = "/check-out-request-storage"
+const keyLeases = "/check-out-request-storage"
 
 // checkOuts are the loans of commits (our path).
 var checkOuts = collection{path: "/loan-storage/check-outs", settles: true}
@@ -42,34 +42,34 @@ func (c *Client) CommittedLoan(ctx context.Context, id string) (json.RawMessage,
 	return loan, nil
 }
 
-// ClaimCheckOut implements keyed.Storage.
-func (c *Client) ClaimCheckOut(ctx context.Context, req schemas.CheckOutRequest) (keyed.Claimed, error) {
-	r := send("claiming a check-out", http.MethodPost, checkOutRequests, req, http.StatusCreated).settling()
+// LeaseKey implements keyed.Storage.
+func (c *Client) LeaseKey(ctx context.Context, req schemas.KeyLeaseRequest) (keyed.Leased, error) {
+	r := send("leasing a key", http.MethodPost, keyLeases, req, http.StatusCreated).settling()
 	r.or = http.StatusOK
 	r.timeout = time.Duration(req.WaitMs)*time.Millisecond + lockMargin
-	claim, err := call(ctx, c, r, "loan id", func(claim schemas.CheckOutClaim) bool { return schemas.IsUUID(claim.LoanID) })
+	lease, err := call(ctx, c, r, "loan id", func(lease schemas.KeyLease) bool { return schemas.IsUUID(lease.LoanID) })
 	if err != nil {
-		return keyed.Claimed{}, err
+		return keyed.Leased{}, err
 	}
-	claimed := keyed.Claimed{LoanID: claim.LoanID, Taken: claim.Taken}
-	if claim.Answer == nil {
-		return claimed, nil
+	leased := keyed.Leased{LoanID: lease.LoanID, Taken: lease.Taken}
+	if lease.Answer == nil {
+		return leased, nil
 	}
-	claimed.Status = claim.Answer.Status
-	claimed.Answer = &keyed.Answer{LoanID: claim.LoanID}
-	if claimed.Status != fault.Status(fault.Invalid) {
-		claimed.Answer.Loan = claim.Answer.Body
-		return claimed, nil
+	leased.Status = lease.Answer.Status
+	leased.Answer = &keyed.Answer{LoanID: lease.LoanID}
+	if leased.Status != fault.Status(fault.Invalid) {
+		leased.Answer.Loan = lease.Answer.Body
+		return leased, nil
 	}
 	var list refusals
-	if err := json.Unmarshal(claim.Answer.Body, &list); err != nil {
-		return keyed.Claimed{}, unreadable(r, fmt.Errorf("its refusal: %w", err))
+	if err := json.Unmarshal(lease.Answer.Body, &list); err != nil {
+		return keyed.Leased{}, unreadable(r, fmt.Errorf("its refusal: %w", err))
 	}
 	if len(list.Errors) == 0 {
-		return keyed.Claimed{}, unreadable(r, errors.New("its refusal has no errors"))
+		return keyed.Leased{}, unreadable(r, errors.New("its refusal has no errors"))
 	}
-	claimed.Answer.Refusal = list.Errors
-	return claimed, nil
+	leased.Answer.Refusal = list.Errors
+	return leased, nil
 }
 
 // refusals is FOLIO's errors JSON, the form in which storage keeps a refusal.
@@ -77,13 +77,13 @@ type refusals struct {
 	Errors []fault.Detail `json:"errors"`
 }
 
-// RenewClaim implements keyed.Storage.
-func (c *Client) RenewClaim(ctx context.Context, claimID string, lease time.Duration) error {
-	return c.changeClaim(ctx, claimID, schemas.CheckOutClaimChange{LeaseMs: new(int(lease.Milliseconds()))})
+// RenewLease implements keyed.Storage.
+func (c *Client) RenewLease(ctx context.Context, leaseID string, lease time.Duration) error {
+	return c.changeLease(ctx, leaseID, schemas.KeyLeaseChange{LeaseMs: new(int(lease.Milliseconds()))})
 }
 
-// AnswerClaim implements keyed.Storage. Storage keeps an answer as FOLIO's clients get it.
-func (c *Client) AnswerClaim(ctx context.Context, claimID string, a keyed.Answer) error {
+// AnswerLease implements keyed.Storage. Storage keeps an answer as FOLIO's clients get it.
+func (c *Client) AnswerLease(ctx context.Context, leaseID string, a keyed.Answer) error {
 	answer := schemas.CheckOutAnswer{Status: http.StatusCreated, Location: "/circulation/loans/" + a.LoanID, Body: a.Loan}
 	if len(a.Refusal) > 0 {
 		body, err := json.Marshal(refusals{a.Refusal})
@@ -92,11 +92,11 @@ func (c *Client) AnswerClaim(ctx context.Context, claimID string, a keyed.Answer
 		}
 		answer = schemas.CheckOutAnswer{Status: fault.Status(fault.Invalid), Body: body}
 	}
-	return c.changeClaim(ctx, claimID, schemas.CheckOutClaimChange{Answer: &answer})
+	return c.changeLease(ctx, leaseID, schemas.KeyLeaseChange{Answer: &answer})
 }
 
-func (c *Client) changeClaim(ctx context.Context, claimID string, change schemas.CheckOutClaimChange) error {
-	_, err := c.do(ctx, changeRecord("changing the claim on a check-out", http.MethodPut, checkOutRequests, claimID, change).settling())
+func (c *Client) changeLease(ctx context.Context, leaseID string, change schemas.KeyLeaseChange) error {
+	_, err := c.do(ctx, changeRecord("changing a key lease", http.MethodPut, keyLeases, leaseID, change).settling())
 	return err
 }
 

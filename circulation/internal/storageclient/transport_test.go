@@ -15,7 +15,7 @@ import (
 	"checkoutlock/schemas"
 )
 
-// busyStorage answers what belongs to locks, commits and claims, and holds all
+// busyStorage answers what belongs to locks, commits and key leases, and holds all
 // other calls up until it is freed. It counts its connections.
 type busyStorage struct {
 	free chan struct{}
@@ -131,12 +131,12 @@ func settleAll(ctx context.Context, t *testing.T, c *Client) {
 			_, err := c.CommittedLoan(ctx, someID)
 			return err
 		},
-		"claim": func() error {
-			_, err := c.ClaimCheckOut(ctx, schemas.CheckOutRequest{})
+		"key lease": func() error {
+			_, err := c.LeaseKey(ctx, schemas.KeyLeaseRequest{})
 			return err
 		},
-		"change of a claim": func() error {
-			return c.RenewClaim(ctx, someID, 0)
+		"change of a key lease": func() error {
+			return c.RenewLease(ctx, someID, 0)
 		},
 		"readiness": func() error { return c.Ready(ctx) },
 	} {

@@ -5,9 +5,9 @@ import "encoding/json"
 // Bounds of /check-out-request-storage.
 const (
 	MaxIdempotencyKey = 255     // characters, printable ones
-	MinClaimLeaseMs   = 100     // leaseMs of a claim: this to the next
-	MaxClaimLeaseMs   = 600_000 // ten minutes
-	MaxClaimWaitMs    = 2_000   // waitMs: 0 to this
+	MinKeyLeaseMs     = 100     // leaseMs of a lease: this to the next
+	MaxKeyLeaseMs     = 600_000 // ten minutes
+	MaxKeyLeaseWaitMs = 2_000   // waitMs: 0 to this
 )
 
 // IsIdempotencyKey reports whether key may be an Idempotency-Key: 1 to
@@ -16,30 +16,30 @@ func IsIdempotencyKey(key string) bool {
 	return key != "" && IsPrintable(key, MaxIdempotencyKey)
 }
 
-// CheckOutRequest is the body of POST /check-out-request-storage (ours): it
-// claims the check-out of an Idempotency-Key, so that one caller at a time works on it.
-type CheckOutRequest struct {
+// KeyLeaseRequest is the body of POST /check-out-request-storage (ours): it
+// leases the check-out of an Idempotency-Key, so that one caller at a time works on it.
+type KeyLeaseRequest struct {
 	Key string `json:"key"`
 	// BodyHash is the SHA-256 of the check-out's canonical body, in hexadecimal:
 	// the same key with another hash is refused.
 	BodyHash string `json:"bodyHash"`
-	// ClaimID is chosen by the caller, new for each claim: a repeat with the same
-	// one gets the same claim. It is the fence that the commit shows.
-	ClaimID string `json:"claimId"`
-	// LeaseMs is how long the claim lives unless it is renewed.
+	// LeaseID is chosen by the caller, new for each lease: a repeat with the same
+	// one gets the same lease. It is the fence that the commit shows.
+	LeaseID string `json:"claimId"`
+	// LeaseMs is how long the lease lives unless it is renewed.
 	LeaseMs int `json:"leaseMs"`
-	// WaitMs is how long storage waits while another caller has the claim.
+	// WaitMs is how long storage waits while another caller has the lease.
 	WaitMs int `json:"waitMs,omitempty"`
 }
 
-// CheckOutClaim is the answer to it: a claim, or the answer that was given.
-type CheckOutClaim struct {
-	// LoanID is the loan's id, chosen when the key was first seen. All claims of
+// KeyLease is the answer to it: a lease, or the answer that was given.
+type KeyLease struct {
+	// LoanID is the loan's id, chosen when the key was first seen. All leases of
 	// the key commit this loan.
 	LoanID string `json:"loanId"`
-	// Taken says that the key was claimed before, so the loan may exist.
+	// Taken says that the key was leased before, so the loan may exist.
 	Taken bool `json:"taken,omitempty"`
-	// Answer is given when the check-out is finished; then nothing was claimed.
+	// Answer is given when the check-out is finished; then nothing was leased.
 	Answer *CheckOutAnswer `json:"answer,omitempty"`
 }
 
@@ -50,10 +50,10 @@ type CheckOutAnswer struct {
 	Body     json.RawMessage `json:"body"`
 }
 
-// CheckOutClaimChange is the body of PUT /check-out-request-storage/{claimId}
+// KeyLeaseChange is the body of PUT /check-out-request-storage/{claimId}
 // (ours). It has one of the two.
-type CheckOutClaimChange struct {
-	// LeaseMs renews the claim; 0 gives it up, so that a repeat may try again.
+type KeyLeaseChange struct {
+	// LeaseMs renews the lease; 0 gives it up, so that a repeat may try again.
 	LeaseMs *int `json:"leaseMs,omitempty"`
 	// Answer ends the check-out: repeats get this answer.
 	Answer *CheckOutAnswer `json:"answer,omitempty"`

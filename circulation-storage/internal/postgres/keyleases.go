@@ -9,34 +9,34 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/claim"
+	"checkoutlock/circulation-storage/internal/keylease"
 	"checkoutlock/database"
 	"checkoutlock/schemas/fault"
 )
 
-// ClaimStore implements claim.Store on the table check_out_request.
-type ClaimStore struct{ db *DB }
+// KeyLeaseStore implements keylease.Store on the table check_out_request.
+type KeyLeaseStore struct{ db *DB }
 
-// NewClaimStore returns the Idempotency-Keys of all tenants in db.
-func NewClaimStore(db *DB) *ClaimStore { return &ClaimStore{db: db} }
+// NewKeyLeaseStore returns the Idempotency-Keys of all tenants in db.
+func NewKeyLeaseStore(db *DB) *KeyLeaseStore { return &KeyLeaseStore{db: db} }
 
 // forgotten is when a key r equals none: a day after its last use. A clock that was set
 // back makes it last that much longer, but not for ever. No index can be searched by
 // clock_timestamp().
 const forgotten = `r.claimed_date NOT BETWEEN statement_timestamp() - interval '1 day' AND statement_timestamp() + interval '1 day'`
 
-// claimable is when the claim on r equals none. Its lease is over, or its date lies so
+// leaseEnded is when the lease on r equals none. Its lease is over, or its date lies so
 // far ahead that the clock was set back.
-const claimable = `(r.claimed_date + r.lease_ms * interval '1 ms' < clock_timestamp()
+const leaseEnded = `(r.claimed_date + r.lease_ms * interval '1 ms' < clock_timestamp()
     OR r.claimed_date > clock_timestamp() + interval '5 s')`
 
 // One statement decides, so no two callers can both read and then both write. It
-// waits for a commit that uses the claim, at most 250 ms.
+// waits for a commit that uses the lease, at most 250 ms.
 //
-// The claim need not be durable. A commit that uses it makes it durable, and the holder
+// The lease need not be durable. A commit that uses it makes it durable, and the holder
 // of one that a crash lost commits nothing.
 const (
-	claimSQL = `
+	leaseKeySQL = `
 WITH settings AS MATERIALIZED (
     SELECT set_config('lock_timeout', '250ms', true), ` + notDurable + `)
 INSERT INTO {schema}.check_out_request AS r (key, body_hash, claim_id, lease_ms, holder)
@@ -46,18 +46,18 @@ ON CONFLICT ON CONSTRAINT check_out_request_pkey DO UPDATE
        body_hash = excluded.body_hash, claim_id = excluded.claim_id, claimed_date = clock_timestamp(),
        lease_ms = excluded.lease_ms, holder = excluded.holder, answer = NULL
  WHERE ` + forgotten + `
-    OR (r.body_hash = excluded.body_hash AND r.answer IS NULL AND (r.claim_id = excluded.claim_id OR ` + claimable + `))
+    OR (r.body_hash = excluded.body_hash AND r.answer IS NULL AND (r.claim_id = excluded.claim_id OR ` + leaseEnded + `))
 RETURNING loan_id, xmax <> 0`
 
 	readKeySQL = `
-SELECT loan_id, body_hash = $2::bytea, ` + forgotten + `, ` + claimable + `, answer
+SELECT loan_id, body_hash = $2::bytea, ` + forgotten + `, ` + leaseEnded + `, answer
   FROM {schema}.check_out_request r WHERE key = $1::text`
 
-	renewClaimSQL = `
+	renewLeaseSQL = `
 UPDATE {schema}.check_out_request SET lease_ms = $2::integer, claimed_date = clock_timestamp()
  WHERE claim_id = $1::uuid AND answer IS NULL RETURNING ` + notDurable
 
-	finishClaimSQL = `
+	finishLeaseSQL = `
 UPDATE {schema}.check_out_request SET answer = $2::text, claimed_date = clock_timestamp()
  WHERE claim_id = $1::uuid AND (answer IS NULL OR answer = $2::text)`
 
@@ -67,83 +67,83 @@ DELETE FROM {schema}.check_out_request r USING old WHERE r.key = old.key AND ` +
 RETURNING ` + notDurable
 )
 
-// claimIDKey is the unique constraint on claim ids.
-const claimIDKey = "check_out_request_claim_id_key"
+// leaseIDKey is the unique constraint on lease ids.
+const leaseIDKey = "check_out_request_claim_id_key"
 
-// Claim implements claim.Store.
-func (s *ClaimStore) Claim(ctx context.Context, req claim.Request) (claim.Claim, error) {
-	const op = "claiming an idempotency key"
-	var c claim.Claim
-	args := []any{req.Key, req.BodyHash[:], req.ClaimID, req.Lease.Milliseconds(), req.Holder}
-	err := scanRow(ctx, s.db.lending, claimSQL, args, &c.LoanID, &c.Taken)
+// Lease implements keylease.Store.
+func (s *KeyLeaseStore) Lease(ctx context.Context, req keylease.Request) (keylease.Lease, error) {
+	const op = "leasing an idempotency key"
+	var c keylease.Lease
+	args := []any{req.Key, req.BodyHash[:], req.LeaseID, req.Duration.Milliseconds(), req.Holder}
+	err := scanRow(ctx, s.db.lending, leaseKeySQL, args, &c.LoanID, &c.Taken)
 	code, constraint := database.SQLState(err)
 	switch {
 	case code == database.LockNotAvailable:
-		return claim.Claim{}, claim.ErrRunning()
-	case constraint == claimIDKey:
-		return claim.Claim{}, fault.Wrap(err, fault.Invalid, "claimId is already that of another key")
+		return keylease.Lease{}, keylease.ErrRunning()
+	case constraint == leaseIDKey:
+		return keylease.Lease{}, fault.Wrap(err, fault.Invalid, "claimId is already that of another key")
 	case !errors.Is(err, pgx.ErrNoRows):
 		return c, toFault(op, err)
 	}
 	k, err := s.readKey(ctx, op, req)
 	switch {
 	case err != nil:
-		return claim.Claim{}, err
-	case k.open: // since the claim
-		return claim.Claim{}, claim.ErrRunning()
+		return keylease.Lease{}, err
+	case k.open: // since the lease
+		return keylease.Lease{}, keylease.ErrRunning()
 	case !k.same:
-		return claim.Claim{}, claim.ErrReused()
+		return keylease.Lease{}, keylease.ErrReused()
 	case k.answer == nil:
-		return claim.Claim{}, claim.ErrRunning()
+		return keylease.Lease{}, keylease.ErrRunning()
 	}
-	return claim.Claim{LoanID: k.loanID, Taken: true, Answer: k.answer}, nil
+	return keylease.Lease{LoanID: k.loanID, Taken: true, Answer: k.answer}, nil
 }
 
 // key is what a plain read sees.
 type key struct {
 	loanID uuid.UUID
 	same   bool // it is that of the request's body
-	open   bool // a claim would be granted
+	open   bool // a lease would be granted
 	answer json.RawMessage
 }
 
-func (s *ClaimStore) readKey(ctx context.Context, op string, req claim.Request) (key, error) {
+func (s *KeyLeaseStore) readKey(ctx context.Context, op string, req keylease.Request) (key, error) {
 	var k key
-	var isForgotten, isClaimable bool
+	var isForgotten, isEnded bool
 	err := s.db.readRow(ctx, s.db.lending, op, readKeySQL, []any{req.Key, req.BodyHash[:]},
-		&k.loanID, &k.same, &isForgotten, &isClaimable, &k.answer)
+		&k.loanID, &k.same, &isForgotten, &isEnded, &k.answer)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return key{open: true}, nil
 	}
-	k.open = isForgotten || (k.same && isClaimable && k.answer == nil)
+	k.open = isForgotten || (k.same && isEnded && k.answer == nil)
 	return k, err
 }
 
-// Running implements claim.Store.
-func (s *ClaimStore) Running(ctx context.Context, req claim.Request) (bool, error) {
+// Running implements keylease.Store.
+func (s *KeyLeaseStore) Running(ctx context.Context, req keylease.Request) (bool, error) {
 	k, err := s.readKey(ctx, "reading an idempotency key", req)
 	return !k.open && k.same && k.answer == nil, err
 }
 
-// Renew implements claim.Store.
-func (s *ClaimStore) Renew(ctx context.Context, claimID uuid.UUID, lease time.Duration) error {
-	return s.updateClaim(ctx, "renewing a claim", renewClaimSQL, claimID, lease.Milliseconds())
+// Renew implements keylease.Store.
+func (s *KeyLeaseStore) Renew(ctx context.Context, leaseID uuid.UUID, lease time.Duration) error {
+	return s.updateLease(ctx, "renewing a lease", renewLeaseSQL, leaseID, lease.Milliseconds())
 }
 
-// Finish implements claim.Store.
-func (s *ClaimStore) Finish(ctx context.Context, claimID uuid.UUID, answer json.RawMessage) error {
-	return s.updateClaim(ctx, "keeping an answer", finishClaimSQL, claimID, string(answer))
+// Finish implements keylease.Store.
+func (s *KeyLeaseStore) Finish(ctx context.Context, leaseID uuid.UUID, answer json.RawMessage) error {
+	return s.updateLease(ctx, "keeping an answer", finishLeaseSQL, leaseID, string(answer))
 }
 
-func (s *ClaimStore) updateClaim(ctx context.Context, op, statement string, args ...any) error {
+func (s *KeyLeaseStore) updateLease(ctx context.Context, op, statement string, args ...any) error {
 	n, err := s.db.exec(ctx, s.db.lending, op, statement, args...)
 	if err == nil && n == 0 {
-		return claim.ErrClaimLost()
+		return keylease.ErrLost()
 	}
 	return err
 }
 
-// Sweep implements claim.Store.
-func (s *ClaimStore) Sweep(ctx context.Context, limit int) (int, error) {
+// Sweep implements keylease.Store.
+func (s *KeyLeaseStore) Sweep(ctx context.Context, limit int) (int, error) {
 	return s.db.exec(ctx, s.db.pool, "sweeping idempotency keys", sweepKeysSQL, limit)
 }

@@ -1,4 +1,4 @@
-package claim_test
+package keylease_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"checkoutlock/circulation-storage/internal/claim"
+	"checkoutlock/circulation-storage/internal/keylease"
 	"checkoutlock/schemas/fault"
 )
 
 // busy is a key that another caller has until a given time, and longer if taken is set.
 type busy struct {
-	claim.Store
+	keylease.Store
 	until  time.Time
 	taken  int // by others, at so many tries
 	looks  int
@@ -23,15 +23,15 @@ type busy struct {
 	broken error // of Running
 }
 
-func (b *busy) Claim(context.Context, claim.Request) (claim.Claim, error) {
+func (b *busy) Lease(context.Context, keylease.Request) (keylease.Lease, error) {
 	b.tries++
 	if time.Now().Before(b.until) || b.tries <= b.taken {
-		return claim.Claim{}, claim.ErrRunning()
+		return keylease.Lease{}, keylease.ErrRunning()
 	}
-	return claim.Claim{LoanID: uuid.Max}, nil
+	return keylease.Lease{LoanID: uuid.Max}, nil
 }
 
-func (b *busy) Running(context.Context, claim.Request) (bool, error) {
+func (b *busy) Running(context.Context, keylease.Request) (bool, error) {
 	b.looks++
 	return time.Now().Before(b.until), b.broken
 }
@@ -42,7 +42,7 @@ func TestWaitFor_WaitsForTheHolder(t *testing.T) {
 		store busy
 		work  time.Duration // of the other caller
 		wait  time.Duration
-		code  fault.Code // "" is claimed
+		code  fault.Code // "" is leased
 		took  time.Duration
 	}{
 		"no other caller":           {busy{}, 0, 0, "", 0},
@@ -58,7 +58,7 @@ func TestWaitFor_WaitsForTheHolder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				tt.store.until = began.Add(tt.work)
-				c, err := claim.WaitFor(t.Context(), &tt.store, claim.Request{Wait: tt.wait})
+				c, err := keylease.WaitFor(t.Context(), &tt.store, keylease.Request{Wait: tt.wait})
 				if fault.CodeOf(err) != tt.code || (c.LoanID == uuid.Max) != (err == nil) {
 					t.Errorf("got %+v, %v, want %q", c, err, tt.code)
 				}
@@ -80,7 +80,7 @@ func TestWaitFor_EndsWhenTheCallerLeaves(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, leave)
 		began := time.Now()
-		if _, err := claim.WaitFor(ctx, store, claim.Request{Wait: 2 * time.Second}); !errors.Is(err, context.Canceled) {
+		if _, err := keylease.WaitFor(ctx, store, keylease.Request{Wait: 2 * time.Second}); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
 		if took := time.Since(began); took != 100*time.Millisecond {

@@ -15,7 +15,7 @@ import (
 
 var _ keyed.Storage = (*Client)(nil)
 
-func TestClient_ClaimCheckOut(t *testing.T) {
+func TestClient_LeaseKey(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status   int
@@ -42,7 +42,7 @@ func TestClient_ClaimCheckOut(t *testing.T) {
 				}
 				answer(w, tt.status, tt.code, tt.body)
 			})
-			got, err := c.ClaimCheckOut(inTenant(t, "diku"), schemas.CheckOutRequest{Key: "k"})
+			got, err := c.LeaseKey(inTenant(t, "diku"), schemas.KeyLeaseRequest{Key: "k"})
 			if fault.CodeOf(err) != tt.want || (got.Answer != nil) != tt.answered || (err == nil) != (got.LoanID == someID) {
 				t.Errorf("got %+v, %v, want %q", got, err, tt.want)
 			}
@@ -63,14 +63,14 @@ func TestClient_ReadsAKeptAnswer(t *testing.T) {
 		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, 200, "", `{"loanId":"`+someID+`","answer":`+body+`}`)
 		})
-		got, err := c.ClaimCheckOut(inTenant(t, "diku"), schemas.CheckOutRequest{Key: "k"})
+		got, err := c.LeaseKey(inTenant(t, "diku"), schemas.KeyLeaseRequest{Key: "k"})
 		if err != nil || !reflect.DeepEqual(got.Answer, &want) {
 			t.Errorf("%s: got %+v, %v, want %+v", body, got.Answer, err, want)
 		}
 	}
 }
 
-func TestClient_ChangesAClaim(t *testing.T) {
+func TestClient_ChangesALease(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -79,25 +79,25 @@ func TestClient_ChangesAClaim(t *testing.T) {
 	}{
 		{
 			name:   "it is renewed",
-			change: func(ctx context.Context, c *Client) error { return c.RenewClaim(ctx, someID, 3*time.Second) },
+			change: func(ctx context.Context, c *Client) error { return c.RenewLease(ctx, someID, 3*time.Second) },
 			want:   `{"leaseMs":3000}`,
 		},
 		{
 			name:   "it is given up",
-			change: func(ctx context.Context, c *Client) error { return c.RenewClaim(ctx, someID, 0) },
+			change: func(ctx context.Context, c *Client) error { return c.RenewLease(ctx, someID, 0) },
 			want:   `{"leaseMs":0}`,
 		},
 		{
 			name: "the item was lent",
 			change: func(ctx context.Context, c *Client) error {
-				return c.AnswerClaim(ctx, someID, keyed.Answer{LoanID: anotherID, Loan: []byte(`{"id":"l"}`)})
+				return c.AnswerLease(ctx, someID, keyed.Answer{LoanID: anotherID, Loan: []byte(`{"id":"l"}`)})
 			},
 			want: `{"answer":{"status":201,"location":"/circulation/loans/` + anotherID + `","body":{"id":"l"}}}`,
 		},
 		{
 			name: "the check-out was refused",
 			change: func(ctx context.Context, c *Client) error {
-				return c.AnswerClaim(ctx, someID, keyed.Answer{LoanID: anotherID, Refusal: []fault.Detail{{Message: "no", Parameters: []fault.Parameter{}}}})
+				return c.AnswerLease(ctx, someID, keyed.Answer{LoanID: anotherID, Refusal: []fault.Detail{{Message: "no", Parameters: []fault.Parameter{}}}})
 			},
 			want: `{"answer":{"status":422,"body":{"errors":[{"message":"no","parameters":[]}]}}}`,
 		},
@@ -105,7 +105,7 @@ func TestClient_ChangesAClaim(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			for status, want := range map[int]fault.Code{204: "", 409: fault.ClaimLost} {
+			for status, want := range map[int]fault.Code{204: "", 409: fault.KeyLeaseLost} {
 				c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 					body, err := io.ReadAll(r.Body)
 					if got := r.Method + " " + r.URL.Path; err != nil || got != "PUT /check-out-request-storage/"+someID || string(body) != tt.want {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"checkoutlock/circulation-storage/internal/claim"
+	"checkoutlock/circulation-storage/internal/keylease"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/jsonschema"
@@ -18,52 +18,52 @@ import (
 )
 
 var (
-	checkOutClaim       = jsonschema.For[schemas.CheckOutRequest]("check-out-claim")
-	checkOutClaimChange = jsonschema.For[schemas.CheckOutClaimChange]("check-out-claim-change")
+	keyLeaseRequest = jsonschema.For[schemas.KeyLeaseRequest]("key-lease")
+	keyLeaseChange  = jsonschema.For[schemas.KeyLeaseChange]("key-lease-change")
 )
 
-type checkOutRequestHandlers struct{ store claim.Store }
+type keyLeaseHandlers struct{ store keylease.Store }
 
-// CheckOutRequestRoutes are /check-out-request-storage (ours): which caller works on the
+// KeyLeaseRoutes are /check-out-request-storage (ours): which caller works on the
 // check-out of an Idempotency-Key, and its answer.
-func CheckOutRequestRoutes(store claim.Store) []web.Route {
+func KeyLeaseRoutes(store keylease.Store) []web.Route {
 	const path, permission = "/check-out-request-storage", "circulation-storage.check-out-requests.item"
-	h := checkOutRequestHandlers{store: store}
+	h := keyLeaseHandlers{store: store}
 	return []web.Route{
 		{
-			Method: http.MethodPost, Path: path, Permission: permission + ".post", Body: web.Schema(checkOutClaim.Name),
-			Endpoint: web.Handle(h.claim, web.Answer{Status: http.StatusCreated, Body: schemas.CheckOutClaim{}}, web.Answer{Status: http.StatusOK, Body: schemas.CheckOutClaim{}}),
+			Method: http.MethodPost, Path: path, Permission: permission + ".post", Body: web.Schema(keyLeaseRequest.Name),
+			Endpoint: web.Handle(h.lease, web.Answer{Status: http.StatusCreated, Body: schemas.KeyLease{}}, web.Answer{Status: http.StatusOK, Body: schemas.KeyLease{}}),
 		},
 		{
-			Method: http.MethodPut, Path: path + "/:claimId", Permission: permission + ".put", Body: web.Schema(checkOutClaimChange.Name),
+			Method: http.MethodPut, Path: path + "/:claimId", Permission: permission + ".put", Body: web.Schema(keyLeaseChange.Name),
 			Endpoint: web.Empty(http.StatusNoContent, h.change),
 		},
 	}
 }
 
-// claim handles POST /check-out-request-storage: 201 for a claim, 200 with the
+// lease handles POST /check-out-request-storage: 201 for a lease, 200 with the
 // answer of a check-out that is finished, 409 while another caller works on it, 422
 // for a key that was used with another body.
-func (h checkOutRequestHandlers) claim(c echo.Context) error {
-	body, err := web.DecodeStorable(c, checkOutClaim)
+func (h keyLeaseHandlers) lease(c echo.Context) error {
+	body, err := web.DecodeStorable(c, keyLeaseRequest)
 	if err != nil {
 		return err
 	}
-	req := claim.Request{
-		Key: body.Key, Lease: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
+	req := keylease.Request{
+		Key: body.Key, Duration: time.Duration(body.LeaseMs) * time.Millisecond, Wait: time.Duration(body.WaitMs) * time.Millisecond,
 	}
-	if req.ClaimID, err = uuid.Parse(body.ClaimID); err != nil {
+	if req.LeaseID, err = uuid.Parse(body.LeaseID); err != nil {
 		return fmt.Errorf("reading a checked claimId: %w", err)
 	}
 	if _, err := hex.Decode(req.BodyHash[:], []byte(body.BodyHash)); err != nil {
 		return fmt.Errorf("reading a checked bodyHash: %w", err)
 	}
 	req.Holder = readHolder(c.Request().Header.Get(schemas.HolderHeader))
-	got, err := claim.WaitFor(c.Request().Context(), h.store, req)
+	got, err := keylease.WaitFor(c.Request().Context(), h.store, req)
 	if err != nil {
 		return err
 	}
-	answer := schemas.CheckOutClaim{LoanID: got.LoanID.String(), Taken: got.Taken}
+	answer := schemas.KeyLease{LoanID: got.LoanID.String(), Taken: got.Taken}
 	if got.Answer == nil {
 		return c.JSON(http.StatusCreated, answer)
 	}
@@ -74,13 +74,13 @@ func (h checkOutRequestHandlers) claim(c echo.Context) error {
 }
 
 // change handles PUT /check-out-request-storage/{claimId}: 204, or 409 when the
-// claim is no longer the caller's.
-func (h checkOutRequestHandlers) change(c echo.Context) error {
+// lease is no longer the caller's.
+func (h keyLeaseHandlers) change(c echo.Context) error {
 	id, err := uuid.Parse(c.Param("claimId"))
 	if err != nil || id == uuid.Nil || !schemas.IsUUID(c.Param("claimId")) {
 		return fault.New(fault.Malformed, "The claim's id must be a UUID, not %s", fault.Shown(c.Param("claimId")))
 	}
-	change, err := web.DecodeChecked(c, checkOutClaimChange)
+	change, err := web.DecodeChecked(c, keyLeaseChange)
 	if err != nil {
 		return err
 	}
