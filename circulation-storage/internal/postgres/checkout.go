@@ -15,10 +15,15 @@ import (
 
 // CommitStore implements commit.Store. A commit takes four round trips: begin,
 // read and lock, write, commit.
-type CommitStore struct{ db *DB }
+type CommitStore struct {
+	db    *DB
+	facts *groups[schemas.CheckOutSubjects, factsRow]
+}
 
 // NewCommitStore returns the commits of all tenants in db.
-func NewCommitStore(db *DB) *CommitStore { return &CommitStore{db: db} }
+func NewCommitStore(db *DB) *CommitStore {
+	return &CommitStore{db: db, facts: &groups[schemas.CheckOutSubjects, factsRow]{Pool: db.pool, Send: sendFacts, LeaveEarly: true}}
+}
 
 // checkOutLoanSQL is the last statement that reads for a check-out. It comes after those
 // that wait for rows (see lockRows), so it sees what their holders did, and reads the

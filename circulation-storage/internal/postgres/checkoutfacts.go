@@ -5,7 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 )
 
@@ -68,35 +73,106 @@ const checkInFactsSQL = checkOutFactsSQL + `,
                     OR q.jsonb->>'requestType' = 'Recall' AND q.jsonb->>'status' = 'Open - Not yet filled'
                  ORDER BY q.position, q.id LIMIT 1))`
 
-// ReadCheckOutFacts implements commit.Store.
-func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.CheckOutSubjects) (schemas.CheckOutFacts, error) {
-	var facts schemas.CheckOutFacts
-	var relations, blocks, requests json.RawMessage
-	var counted countedLoans
-	statement := checkOutFactsSQL
-	args := []any{
-		nullIfEmpty(subjects.UserBarcode), nullIfEmpty(subjects.ProxyUserBarcode), nullIfEmpty(subjects.ItemBarcode),
-		nullIfEmpty(subjects.ItemID), subjects.TitleLevel, schemas.MaxQueue, nullIfEmpty(subjects.UserID),
+// severalFactsSQL is checkOutFactsSQL for each of several check-outs. So PostgreSQL plans it once for
+// all of them. Where PgBouncer lets it keep no plan, that takes several times as long as to run it.
+var severalFactsSQL = `
+SELECT f.* FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::boolean[], $7::uuid[])
+         WITH ORDINALITY AS q (user_barcode, proxy_barcode, item_barcode, item_id, titles, user_id, n)
+ CROSS JOIN LATERAL (` + strings.NewReplacer(
+	"$1::text", "q.user_barcode", "$2::text", "q.proxy_barcode", "$3::text", "q.item_barcode",
+	"$4::uuid", "q.item_id", "$5::boolean", "q.titles", "$7::uuid", "q.user_id",
+).Replace(checkOutFactsSQL) + `) AS f ORDER BY q.n`
+
+// factsRow is what a statement reads.
+type factsRow struct {
+	schemas.CheckOutFacts
+	relations, blocks, requests json.RawMessage
+	counted                     countedLoans
+}
+
+func (f *factsRow) fields() []any {
+	return []any{
+		&f.User, &f.ProxyUser, &f.relations, &f.blocks, &f.AutomatedBlocks, &f.Item, &f.Holdings, &f.Instance, &f.OnLoan,
+		&f.requests, &f.counted.loans, &f.counted.limits,
 	}
-	dest := []any{
-		&facts.User, &facts.ProxyUser, &relations, &blocks, &facts.AutomatedBlocks,
-		&facts.Item, &facts.Holdings, &facts.Instance, &facts.OnLoan, &requests, &counted.loans, &counted.limits,
-	}
-	if subjects.ServicePointID != "" {
-		statement, args, dest = checkInFactsSQL, append(args, subjects.ServicePointID), append(dest, &facts.Slip)
-	}
-	err := s.db.readRow(ctx, s.db.pool, "reading the facts of a check-out", statement, args, dest...)
-	if err != nil {
-		return schemas.CheckOutFacts{}, err
-	}
-	err = errors.Join(
-		decodeList(relations, &facts.ProxyRelations), decodeList(blocks, &facts.ManualBlocks),
-		decodeList(requests, &facts.Requests), counted.complete(&facts),
+}
+
+// complete decodes what was read.
+func (f *factsRow) complete() (schemas.CheckOutFacts, error) {
+	err := errors.Join(
+		decodeList(f.relations, &f.ProxyRelations), decodeList(f.blocks, &f.ManualBlocks),
+		decodeList(f.requests, &f.Requests), f.counted.complete(&f.CheckOutFacts),
 	)
 	if err != nil {
 		return schemas.CheckOutFacts{}, fmt.Errorf("reading the facts of a check-out: %w", err)
 	}
-	return facts, nil
+	return f.CheckOutFacts, nil
+}
+
+func factsArgs(s schemas.CheckOutSubjects) []any {
+	return []any{
+		nullIfEmpty(s.UserBarcode), nullIfEmpty(s.ProxyUserBarcode), nullIfEmpty(s.ItemBarcode),
+		nullIfEmpty(s.ItemID), s.TitleLevel, schemas.MaxQueue, nullIfEmpty(s.UserID),
+	}
+}
+
+// ReadCheckOutFacts implements commit.Store.
+func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.CheckOutSubjects) (schemas.CheckOutFacts, error) {
+	const op = "reading the facts of a check-out"
+	var facts factsRow
+	var err error
+	if subjects.ServicePointID != "" {
+		args := append(factsArgs(subjects), subjects.ServicePointID)
+		err = s.db.readRow(ctx, s.db.pool, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
+	} else if facts, err = runInGroup(ctx, s.facts, subjects); errors.Is(err, database.ErrRunAlone) {
+		err = s.db.readRow(ctx, s.db.pool, op, checkOutFactsSQL, factsArgs(subjects), facts.fields()...)
+	}
+	if err != nil {
+		return schemas.CheckOutFacts{}, toFault(op, err)
+	}
+	return facts.complete()
+}
+
+// sendFacts reads the facts of all members in one statement. After a failure each member reads
+// alone, because a read may run twice.
+func sendFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[schemas.CheckOutSubjects, factsRow]) error {
+	var err error
+	if len(group) == 1 {
+		err = scanRow(ctx, conn, checkOutFactsSQL, factsArgs(group[0].Asked), group[0].Answer.fields()...)
+	} else {
+		err = readSeveralFacts(ctx, conn, group)
+	}
+	if err != nil {
+		database.AnswerAll(group, database.ErrRunAlone)
+		return nil //nolint:nilerr // the members read alone
+	}
+	for _, m := range group {
+		m.Err = nil
+	}
+	return nil
+}
+
+func readSeveralFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[schemas.CheckOutSubjects, factsRow]) error {
+	var users, proxies, items, itemIDs, userIDs []*string
+	var titles []bool
+	for _, m := range group {
+		users, proxies = append(users, nullIfEmpty(m.Asked.UserBarcode)), append(proxies, nullIfEmpty(m.Asked.ProxyUserBarcode))
+		items, itemIDs = append(items, nullIfEmpty(m.Asked.ItemBarcode)), append(itemIDs, nullIfEmpty(m.Asked.ItemID))
+		titles, userIDs = append(titles, m.Asked.TitleLevel), append(userIDs, nullIfEmpty(m.Asked.UserID))
+	}
+	args := []any{users, proxies, items, itemIDs, titles, schemas.MaxQueue, userIDs}
+	return queryGroup(ctx, conn, severalFactsSQL, args, func(rows pgx.Rows) error {
+		for _, m := range group {
+			if !rows.Next() {
+				break
+			}
+			if err := rows.Scan(m.Answer.fields()...); err != nil {
+				return err
+			}
+		}
+		rows.Close()
+		return rows.Err()
+	})
 }
 
 // nullIfEmpty returns SQL's NULL, which nothing is equal to, for an empty text.

@@ -23,13 +23,36 @@ func (l desk) addUser(barcode string) uuid.UUID {
 	return id
 }
 
+// readFacts expects the same facts in a group as alone.
 func (l desk) readFacts(s schemas.CheckOutSubjects) schemas.CheckOutFacts {
 	l.t.Helper()
 	facts, err := l.commits.ReadCheckOutFacts(l.ctx(), s)
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	if s.ServicePointID != "" {
+		return facts
+	}
+	others := schemas.CheckOutSubjects{UserBarcode: "p-2", ItemBarcode: "B-2"}
+	group, err := l.commits.ReadFactsInGroup(l.ctx(), []schemas.CheckOutSubjects{others, s, {}, s})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, i := range []int{1, 3} {
+		if got, want := l.encode(group[i]), l.encode(facts); got != want {
+			l.t.Errorf("member %d of a group got %s, want %s as alone", i+1, got, want)
+		}
+	}
 	return facts
+}
+
+func (l desk) encode(facts schemas.CheckOutFacts) string {
+	l.t.Helper()
+	text, err := json.Marshal(facts)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // idOf returns the id of a record, "" of none.
@@ -117,8 +140,8 @@ func TestCommitStore_ReadCheckOutFacts_OfNothing(t *testing.T) {
 		"unknown barcodes": {UserBarcode: "x", ProxyUserBarcode: "y", ItemBarcode: "z", TitleLevel: true},
 		"an unknown item":  {ItemID: uuid.NewString()},
 	} {
-		if got, err := json.Marshal(l.readFacts(s)); err != nil || string(got) != `{"onLoan":false}` {
-			t.Errorf("%s: got %s %v, want nothing", name, got, err)
+		if got := l.encode(l.readFacts(s)); got != `{"onLoan":false}` {
+			t.Errorf("%s: got %s, want nothing", name, got)
 		}
 	}
 }
@@ -185,18 +208,40 @@ func TestCommitStore_ReadCheckOutFacts_OfAnItemWithoutAnInstance(t *testing.T) {
 	}
 }
 
-// Without statistics PostgreSQL must not take the statement for one that is worth
-// compiling; with many rows it must read no whole table.
+// Without statistics PostgreSQL must not take a statement for one that is worth compiling; with
+// many rows it must read no whole table.
 func TestCommitStore_ReadCheckOutFacts_PlanIsCheap(t *testing.T) {
 	t.Parallel()
+	none, ids := []*string{nil, nil}, []*string{new(uuid.NewString()), nil}
+	for name, tt := range map[string]struct {
+		statement string
+		args      []any
+	}{
+		"of one": {
+			statement: postgres.CheckInFactsSQL,
+			args:      []any{"p", "q", "i", nil, true, schemas.MaxQueue, nil, uuid.New()},
+		},
+		"of several": {
+			statement: postgres.SeveralFactsSQL,
+			args:      []any{[]string{"p", "p"}, []string{"q", "q"}, none, ids, []bool{true, false}, schemas.MaxQueue, ids},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkFactsPlan(t, tt.statement, tt.args)
+		})
+	}
+}
+
+func checkFactsPlan(t *testing.T, statement string, args []any) {
+	t.Helper()
 	l := newDesk(t)
-	args := []any{"p", "q", "i", nil, true, schemas.MaxQueue, nil, uuid.New()}
 	explain := func(settings string) string {
 		t.Helper()
 		tx := l.begin(`SELECT set_config('enable_seqscan', $1, true)`, settings)
 		defer func() { _ = tx.Rollback(l.ctx()) }()
 		var plan string
-		if err := tx.QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(postgres.CheckInFactsSQL), args...).Scan(&plan); err != nil {
+		if err := tx.QueryRow(l.ctx(), "EXPLAIN (FORMAT JSON) "+l.sql(statement), args...).Scan(&plan); err != nil {
 			t.Fatal(err)
 		}
 		return plan

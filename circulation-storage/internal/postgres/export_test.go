@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 
 	"github.com/google/uuid"
@@ -11,6 +12,7 @@ import (
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/database"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -115,26 +117,47 @@ func (s *LockStore) TenantsInGroups() int {
 
 // AcquireGroup sends acquires as one group and returns the error of its statement.
 func (s *LockStore) AcquireGroup(ctx context.Context, requests []lock.Request) error {
-	return sendGroup(ctx, s.acquires, requests)
+	_, err := sendGroup(ctx, s.acquires, requests)
+	return err
 }
 
 // ReleaseGroup sends releases as one group and returns the error of its statement.
 func (s *LockStore) ReleaseGroup(ctx context.Context, ids []uuid.UUID) error {
-	return sendGroup(ctx, s.releases, ids)
+	_, err := sendGroup(ctx, s.releases, ids)
+	return err
 }
 
-func sendGroup[Q, A any](ctx context.Context, g *groups[Q, A], asked []Q) error {
+// ReadFactsInGroup sends reads of facts as one group and returns their answers.
+func (s *CommitStore) ReadFactsInGroup(ctx context.Context, asked []schemas.CheckOutSubjects) ([]schemas.CheckOutFacts, error) {
+	group, err := sendGroup(ctx, s.facts, asked)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]schemas.CheckOutFacts, len(group))
+	for i, m := range group {
+		if m.Err == nil {
+			all[i], m.Err = m.Answer.complete()
+		}
+		err = errors.Join(err, m.Err)
+	}
+	return all, err
+}
+
+func sendGroup[Q, A any](ctx context.Context, g *groups[Q, A], asked []Q) ([]*member[Q, A], error) {
 	group := make([]*member[Q, A], len(asked))
 	for i, q := range asked {
 		group[i] = database.NewMember[Q, A](q)
 	}
 	conn, err := g.Pool.Acquire(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer conn.Release()
-	return g.Send(ctx, conn, group)
+	return group, g.Send(ctx, conn, group)
 }
+
+// SeveralFactsSQL is the statement of a group that reads facts, for EXPLAIN.
+var SeveralFactsSQL = severalFactsSQL
 
 // CheckInFactsSQL is the longer statement of CommitStore.ReadCheckOutFacts, for EXPLAIN. It contains
 // that of check-outs.
