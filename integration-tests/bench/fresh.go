@@ -18,51 +18,39 @@ const (
 )
 
 // measureFresh measures check-outs on databases that PostgreSQL has not analyzed, after the tables
-// have grown from nothing through the endpoints. Then it does so after an ANALYZE.
+// have grown from nothing through the endpoints, beside databases that it has.
 func measureFresh(ctx context.Context, b *bench) (err error) {
 	b.report.note("%d items and as many loans are made through the endpoints of a new tenant. Autovacuum is off. "+
-		"Then one client checks out, before and after an ANALYZE. CPU is that of both services and PostgreSQL.", movedIn)
-	desks := make([]*freshDesk, len(b.builds))
+		"Then one client checks out, on a database as it is, and on one after an ANALYZE. CPU is that of both services and PostgreSQL.", movedIn)
+	var desks []*freshDesk
 	defer func() {
 		for _, d := range desks {
-			if d != nil {
-				err = errors.Join(err, d.stop())
-			}
+			err = errors.Join(err, d.stop())
 		}
 	}()
-	for i, build := range b.builds {
-		if desks[i], err = startFreshDesk(ctx, b, build); err != nil {
-			return fmt.Errorf("%s: %w", build.name, err)
+	for _, build := range b.builds {
+		for _, statistics := range []string{"none", "analyzed"} {
+			d, err := startFreshDesk(ctx, b, build, statistics)
+			if err != nil {
+				return fmt.Errorf("%s: %w", build.name, err)
+			}
+			desks = append(desks, d)
 		}
 	}
-	before, err := compareFreshDesks(ctx, b, desks)
-	if err != nil {
-		return err
-	}
-	for _, d := range desks {
-		if err := d.forEachTable(ctx, "ANALYZE %s"); err != nil {
-			return err
-		}
-	}
-	after, err := compareFreshDesks(ctx, b, desks)
+	found, err := compareFreshDesks(ctx, b, desks)
 	if err != nil {
 		return err
 	}
 	rows := [][]string{{"what", "statistics", "CPU us of a check-out, services / PostgreSQL", "p50", "CPU, of analyzed", "p50, of analyzed"}}
-	for _, d := range desks {
-		analyzed := after[d]
-		for _, state := range []struct {
-			name string
-			all  []freshFigures
-		}{{"none", before[d]}, {"analyzed", analyzed}} {
-			rows = append(rows, []string{
-				d.build.name, state.name,
-				fmt.Sprintf("%d / %d", median(state.all, readServices).Microseconds(), median(state.all, readPostgreSQL).Microseconds()),
-				formatMillis(median(state.all, readFreshP50)),
-				formatRatio(float64(median(state.all, readSum)), float64(median(analyzed, readSum))),
-				formatRatio(float64(median(state.all, readFreshP50)), float64(median(analyzed, readFreshP50))),
-			})
-		}
+	for i, d := range desks {
+		all, analyzed := found[d], found[desks[i|1]]
+		rows = append(rows, []string{
+			d.build.name, d.statistics,
+			fmt.Sprintf("%d / %d", median(all, readServices).Microseconds(), median(all, readPostgreSQL).Microseconds()),
+			formatMillis(median(all, readFreshP50)),
+			formatRatio(float64(median(all, readSum)), float64(median(analyzed, readSum))),
+			formatRatio(float64(median(all, readFreshP50)), float64(median(analyzed, readFreshP50))),
+		})
 	}
 	b.report.table(rows)
 	return nil
@@ -71,8 +59,9 @@ func measureFresh(ctx context.Context, b *bench) (err error) {
 // freshDesk is a desk whose items and loans were made through endpoints.
 type freshDesk struct {
 	*desk
-	bench *bench
-	next  int // the item that is lent next
+	bench      *bench
+	statistics string // "none" or "analyzed"
+	next       int    // the item that is lent next
 }
 
 const (
@@ -81,21 +70,24 @@ const (
 )
 
 // startFreshDesk starts a pair and makes items and loans.
-func startFreshDesk(ctx context.Context, b *bench, build build) (*freshDesk, error) {
+func startFreshDesk(ctx context.Context, b *bench, build build, statistics string) (*freshDesk, error) {
 	started, err := startDesk(ctx, b, build, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &freshDesk{desk: started, bench: b}
+	d := &freshDesk{desk: started, bench: b, statistics: statistics}
 	err = d.turn(ctx, true)
 	if err == nil {
 		err = d.forEachTable(ctx, "ALTER TABLE %s SET (autovacuum_enabled = off)")
 	}
 	if err == nil {
-		err = d.moveIn(ctx, movedIn+2*(warmUp+b.repetitions*measured))
+		err = d.moveIn(ctx, movedIn+warmUp+b.repetitions*measured)
 	}
 	if err == nil {
 		_, err = d.lendInOrder(ctx, movedIn, 8)
+	}
+	if err == nil && statistics == "analyzed" {
+		err = d.forEachTable(ctx, "ANALYZE %s")
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.stop())
