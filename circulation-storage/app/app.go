@@ -157,39 +157,39 @@ const outdatedLocksKept = 10 * time.Minute
 func sweptRows(db *postgres.DB, cfg Config, m *metrics) []sweep.Rows {
 	rows := []sweep.Rows{
 		{
-			Name:    "outdated locks",
-			Delete:  sweep.OlderThan(outdatedLocksKept, postgres.NewLockStore(db).Sweep),
-			Deleted: func(n int) { m.swept.Add(float64(n)) },
+			Name:  "outdated locks",
+			Sweep: sweep.OlderThan(outdatedLocksKept, postgres.NewLockStore(db).Sweep),
+			Swept: func(n int) { m.swept.Add(float64(n)) },
 		},
 		{
-			Name:    "forgotten idempotency keys",
-			Delete:  postgres.NewKeyLeaseStore(db).Sweep,
-			Deleted: func(n int) { m.forgotten.Add(float64(n)) },
+			Name:  "forgotten idempotency keys",
+			Sweep: postgres.NewKeyLeaseStore(db).Sweep,
+			Swept: func(n int) { m.forgotten.Add(float64(n)) },
 		},
 		{
-			Name:   "expired requests",
-			Delete: newCommitStore(db, m).ExpireRequests,
+			Name:  "expired requests",
+			Sweep: newCommitStore(db, m).ExpireRequests,
 		},
 		{
-			Name:   "check-ins and changes a day old",
-			Delete: postgres.NewCommitStore(db).SweepRepeats,
+			Name:  "check-ins and changes a day old",
+			Sweep: postgres.NewCommitStore(db).SweepRepeats,
 		},
 		{
-			Name:    "past check-outs",
-			Delete:  sweep.OlderThan(cfg.HistoryRetention, postgres.NewHistoryStore(db).Sweep),
-			Deleted: func(n int) { m.aged.Add(float64(n)) },
+			Name:  "past check-outs",
+			Sweep: sweep.OlderThan(cfg.HistoryRetention, postgres.NewHistoryStore(db).Sweep),
+			Swept: func(n int) { m.aged.Add(float64(n)) },
 		},
 		{
 			// Who released a lock, and why, stays.
-			Name:   "patrons of forced releases",
-			Delete: sweep.OlderThan(cfg.HistoryRetention, postgres.NewLockChangeStore(db).BlankReleases),
+			Name:  "patrons of forced releases",
+			Sweep: sweep.OlderThan(cfg.HistoryRetention, postgres.NewLockChangeStore(db).BlankReleases),
 		},
 	}
 	if cfg.LoanHistoryRetention == 0 {
 		return rows
 	}
 	return append(rows, sweep.Rows{
-		Name:   "history of closed loans",
-		Delete: sweep.OlderThan(cfg.LoanHistoryRetention, postgres.NewRecordStore(db, func() {}).SweepLoanHistory),
+		Name:  "history of closed loans",
+		Sweep: sweep.OlderThan(cfg.LoanHistoryRetention, postgres.NewRecordStore(db, func() {}).SweepLoanHistory),
 	})
 }

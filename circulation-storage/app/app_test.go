@@ -56,16 +56,16 @@ func TestSweptRows(t *testing.T) {
 		if _, err := db.Pool().Exec(ctx, insert); err != nil {
 			t.Fatalf("%s: %v", rows.Name, err)
 		}
-		if n, err := rows.Delete(ctx, 10); err != nil || n != 1 {
+		if n, err := rows.Sweep(ctx, 10); err != nil || n != 1 {
 			t.Errorf("%s: deleted %d, %v, want 1", rows.Name, n, err)
 		}
-		if (rows.Deleted == nil) != (tt.counter == "") {
-			t.Errorf("%s: counted: %t", rows.Name, rows.Deleted != nil)
+		if (rows.Swept == nil) != (tt.counter == "") {
+			t.Errorf("%s: counted: %t", rows.Name, rows.Swept != nil)
 		}
-		if rows.Deleted == nil {
+		if rows.Swept == nil {
 			continue
 		}
-		rows.Deleted(3)
+		rows.Swept(3)
 		if got := counterValue(t, reg, tt.counter); got != 3 {
 			t.Errorf("%s: %s is %g, want 3", rows.Name, tt.counter, got)
 		}

@@ -83,26 +83,26 @@ func TestPlacement_Decide(t *testing.T) {
 	tests := map[string]struct {
 		replace map[string]any
 		change  func(*commit.SeenQueue)
-		queue   []wish
+		queue   []queued
 		code    fault.Code
 		says    string
 		place   int    // position
 		item    string // status that is written, "" for none
 	}{
 		"first":                 {place: 1},
-		"behind all":            {queue: []wish{{"b", of, 7, ""}, {"a", of, 2, ""}, {"c", of, 0, ""}}, place: 8},
+		"behind all":            {queue: []queued{{"b", of, 7, ""}, {"a", of, 2, ""}, {"c", of, 0, ""}}, place: 8},
 		"page of a free item":   {replace: map[string]any{"request.requestType": "Page"}, place: 1, item: "Paged"},
 		"page of another":       {replace: map[string]any{"request.requestType": "Page"}, change: func(s *commit.SeenQueue) { s.Item = storedItem(t, "In transit") }, place: 1},
 		"for any copy":          {replace: forTitle(nil), change: func(s *commit.SeenQueue) { s.Item = nil }, place: 1},
-		"any copy, by oneself":  {replace: forTitle(nil), queue: []wish{{"a", of, 1, mine(ofInstance)}}, code: fault.Invalid, says: "one of the instance's items"},
-		"any copy, twice":       {replace: forTitle(nil), queue: []wish{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this instance"},
-		"this copy, after any":  {replace: map[string]any{"titleLevelRequests": true}, queue: []wish{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this item"},
-		"this item, twice":      {queue: []wish{{"a", of, 1, mine("")}}, code: fault.Invalid, says: "for this item"},
-		"this and another copy": {replace: map[string]any{"titleLevelRequests": true}, queue: []wish{{"a", otherCopy, 1, mine("")}}, place: 2},
+		"any copy, by oneself":  {replace: forTitle(nil), queue: []queued{{"a", of, 1, mine(ofInstance)}}, code: fault.Invalid, says: "one of the instance's items"},
+		"any copy, twice":       {replace: forTitle(nil), queue: []queued{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this instance"},
+		"this copy, after any":  {replace: map[string]any{"titleLevelRequests": true}, queue: []queued{{"a", unassigned, 1, mine("," + title + ofInstance)}}, code: fault.Invalid, says: "for this item"},
+		"this item, twice":      {queue: []queued{{"a", of, 1, mine("")}}, code: fault.Invalid, says: "for this item"},
+		"this and another copy": {replace: map[string]any{"titleLevelRequests": true}, queue: []queued{{"a", otherCopy, 1, mine("")}}, place: 2},
 		"no instance":           {change: func(s *commit.SeenQueue) { s.Instance = false }, code: fault.Invalid, says: "no instance"},
 		"no item":               {change: func(s *commit.SeenQueue) { s.Item = nil }, code: fault.Invalid, says: "no item"},
 		"item changed":          {replace: map[string]any{"itemVersion": 2}, code: fault.ItemChanged, says: "3, not 2"},
-		"another's id":          {change: func(s *commit.SeenQueue) { s.Request = queue(t, wish{"new", of, 1, ""})[0] }, code: fault.Invalid, says: "that of another request"},
+		"another's id":          {change: func(s *commit.SeenQueue) { s.Request = queue(t, queued{"new", of, 1, ""})[0] }, code: fault.Invalid, says: "that of another request"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

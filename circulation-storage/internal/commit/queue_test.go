@@ -13,8 +13,8 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// wish is an open request of a queue, whose name becomes its id.
-type wish struct {
+// queued is an open request of a queue, whose name becomes its id.
+type queued struct {
 	name, of string // of is the item that it names, "" for none
 	position int    // 0 for none
 	requires string // other properties of the record
@@ -23,10 +23,10 @@ type wish struct {
 func wishID(name string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(name)) }
 
 // queue builds a queue. Requests are of the item and by otherID by default.
-func queue(t *testing.T, wishes ...wish) commit.Queue {
+func queue(t *testing.T, requests ...queued) commit.Queue {
 	t.Helper()
 	var q commit.Queue
-	for _, w := range wishes {
+	for _, w := range requests {
 		of, pos := "", ""
 		if w.of != "" {
 			of = fmt.Sprintf(`,"itemId":%q,"holdingsRecordId":%q`, w.of, deskID)
@@ -68,21 +68,21 @@ func written(changed []records.Record) string {
 func TestCheckOut_JudgesWhetherARecallWaits(t *testing.T) {
 	t.Parallel()
 	of := itemID.String()
-	own := wish{"a", of, 1, mine(`,"requestType":"Recall"`)}
-	recall := wish{"b", of, 2, `{"requestType":"Recall"}`}
+	own := queued{"a", of, 1, mine(`,"requestType":"Recall"`)}
+	recall := queued{"b", of, 2, `{"requestType":"Recall"}`}
 	for _, tt := range []struct {
 		name  string
 		sent  any // nil is not judged
-		queue []wish
+		queue []queued
 		lent  bool
 	}{
-		{name: "none, as seen", sent: false, queue: []wish{own}, lent: true},
-		{name: "one, as seen", sent: true, queue: []wish{own, recall}, lent: true},
-		{name: "came since", sent: false, queue: []wish{own, recall}},
-		{name: "gone since", sent: true, queue: []wish{own}},
-		{name: "of another copy", sent: false, queue: []wish{own, {"b", otherCopy, 2, `{"requestType":"Recall"}`}}, lent: true},
-		{name: "a hold", sent: false, queue: []wish{own, {"b", of, 2, `{"requestType":"Hold"}`}}, lent: true},
-		{name: "not judged", queue: []wish{own, recall}, lent: true},
+		{name: "none, as seen", sent: false, queue: []queued{own}, lent: true},
+		{name: "one, as seen", sent: true, queue: []queued{own, recall}, lent: true},
+		{name: "came since", sent: false, queue: []queued{own, recall}},
+		{name: "gone since", sent: true, queue: []queued{own}},
+		{name: "of another copy", sent: false, queue: []queued{own, {"b", otherCopy, 2, `{"requestType":"Recall"}`}}, lent: true},
+		{name: "a hold", sent: false, queue: []queued{own, {"b", of, 2, `{"requestType":"Hold"}`}}, lent: true},
+		{name: "not judged", queue: []queued{own, recall}, lent: true},
 	} {
 		c, err := commit.ParseCheckOut(body(t, map[string]any{"requestId": wishID("a"), "recalled": tt.sent}))
 		if err != nil {
@@ -102,30 +102,30 @@ func TestCheckOut_FillsTheFirstRequest(t *testing.T) {
 	tests := map[string]struct {
 		sent   string // the request that the check-out names
 		titles bool
-		queue  []wish
+		queue  []queued
 		says   string // of the refusal; "" is lent
 		writes string
 	}{
 		"empty queue":            {queue: nil},
-		"own request":            {sent: "a", queue: []wish{{"a", of, 1, mine("")}}, writes: filled},
-		"those behind it move":   {sent: "a", queue: []wish{{"c", of, 3, ""}, {"a", of, 1, mine("")}, {"b", of, 2, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
-		"gaps close":             {sent: "a", queue: []wish{{"a", of, 4, mine("")}, {"b", of, 9, ""}, {"c", of, 0, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
-		"requested since":        {queue: []wish{{"a", of, 1, ""}}, says: "read the queue again"},
-		"requested by oneself":   {queue: []wish{{"a", of, 1, mine("")}}, says: "read the queue again"},
+		"own request":            {sent: "a", queue: []queued{{"a", of, 1, mine("")}}, writes: filled},
+		"those behind it move":   {sent: "a", queue: []queued{{"c", of, 3, ""}, {"a", of, 1, mine("")}, {"b", of, 2, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"gaps close":             {sent: "a", queue: []queued{{"a", of, 4, mine("")}, {"b", of, 9, ""}, {"c", of, 0, ""}}, writes: filled + ", b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"requested since":        {queue: []queued{{"a", of, 1, ""}}, says: "read the queue again"},
+		"requested by oneself":   {queue: []queued{{"a", of, 1, mine("")}}, says: "read the queue again"},
 		"closed since":           {sent: "a", queue: nil, says: "no longer"},
-		"no longer first":        {sent: "a", queue: []wish{{"b", of, 1, ""}, {"a", of, 2, mine("")}}, says: "no longer"},
-		"another patron's":       {sent: "a", queue: []wish{{"a", of, 1, ""}}, says: "another patron's"},
-		"behind without a place": {sent: "a", queue: []wish{{"b", of, 0, ""}, {"a", of, 7, mine("")}}, writes: filled + ", b 1 Open - Not yet filled"},
+		"no longer first":        {sent: "a", queue: []queued{{"b", of, 1, ""}, {"a", of, 2, mine("")}}, says: "no longer"},
+		"another patron's":       {sent: "a", queue: []queued{{"a", of, 1, ""}}, says: "another patron's"},
+		"behind without a place": {sent: "a", queue: []queued{{"b", of, 0, ""}, {"a", of, 7, mine("")}}, writes: filled + ", b 1 Open - Not yet filled"},
 
-		"of the title, title level off":           {queue: []wish{{"a", of, 1, "{" + title + "}"}}},
-		"of the title":                            {titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}, says: "read the queue again"},
-		"own one of the title":                    {sent: "a", titles: true, queue: []wish{{"a", unassigned, 1, mine("," + title)}}, writes: filled},
-		"another copy is set aside":               {titles: true, queue: []wish{{"a", otherCopy, 1, "{" + title + "}"}}},
-		"another copy was called back":            {titles: true, queue: []wish{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}},
-		"another copy is asked for":               {titles: true, queue: []wish{{"a", otherCopy, 1, ""}}},
-		"this copy is paged for the title":        {titles: true, queue: []wish{{"a", of, 1, "{" + title + "}"}}, says: "read the queue again"},
-		"behind one that takes another copy":      {sent: "a", titles: true, queue: []wish{{"b", otherCopy, 1, ""}, {"a", unassigned, 2, mine("," + title)}, {"c", otherCopy, 3, ""}}, writes: filled + ", c 2 Open - Not yet filled"},
-		"first is of the title, another patron's": {sent: "b", titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}, {"b", of, 2, mine("")}}, says: "no longer"},
+		"of the title, title level off":           {queue: []queued{{"a", of, 1, "{" + title + "}"}}},
+		"of the title":                            {titles: true, queue: []queued{{"a", unassigned, 1, "{" + title + "}"}}, says: "read the queue again"},
+		"own one of the title":                    {sent: "a", titles: true, queue: []queued{{"a", unassigned, 1, mine("," + title)}}, writes: filled},
+		"another copy is set aside":               {titles: true, queue: []queued{{"a", otherCopy, 1, "{" + title + "}"}}},
+		"another copy was called back":            {titles: true, queue: []queued{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}},
+		"another copy is asked for":               {titles: true, queue: []queued{{"a", otherCopy, 1, ""}}},
+		"this copy is paged for the title":        {titles: true, queue: []queued{{"a", of, 1, "{" + title + "}"}}, says: "read the queue again"},
+		"behind one that takes another copy":      {sent: "a", titles: true, queue: []queued{{"b", otherCopy, 1, ""}, {"a", unassigned, 2, mine("," + title)}, {"c", otherCopy, 3, ""}}, writes: filled + ", c 2 Open - Not yet filled"},
+		"first is of the title, another patron's": {sent: "b", titles: true, queue: []queued{{"a", unassigned, 1, "{" + title + "}"}, {"b", of, 2, mine("")}}, says: "no longer"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,26 +163,26 @@ func TestCheckIn_ServesTheFirstRequest(t *testing.T) {
 	tests := map[string]struct {
 		sent   string
 		titles bool
-		queue  []wish
+		queue  []queued
 		says   string
 		writes string
 	}{
-		"first request":       {sent: "a", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, writes: "a 1 Open - Awaiting pickup"},
-		"set aside already":   {sent: "a", queue: []wish{{"a", of, 1, "{" + waiting + "}"}}, writes: ""},
-		"requested since":     {queue: []wish{{"a", of, 1, ""}}, says: "read the queue again"},
+		"first request":       {sent: "a", queue: []queued{{"a", of, 1, ""}, {"b", of, 2, ""}}, writes: "a 1 Open - Awaiting pickup"},
+		"set aside already":   {sent: "a", queue: []queued{{"a", of, 1, "{" + waiting + "}"}}, writes: ""},
+		"requested since":     {queue: []queued{{"a", of, 1, ""}}, says: "read the queue again"},
 		"cancelled since":     {sent: "a", says: "no longer"},
-		"no longer first":     {sent: "b", queue: []wish{{"a", of, 1, ""}, {"b", of, 2, ""}}, says: "no longer"},
-		"title level off":     {queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}},
-		"of the title":        {sent: "a", titles: true, queue: []wish{{"a", unassigned, 1, "{" + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
-		"called back another": {sent: "a", titles: true, queue: []wish{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
+		"no longer first":     {sent: "b", queue: []queued{{"a", of, 1, ""}, {"b", of, 2, ""}}, says: "no longer"},
+		"title level off":     {queue: []queued{{"a", unassigned, 1, "{" + title + "}"}}},
+		"of the title":        {sent: "a", titles: true, queue: []queued{{"a", unassigned, 1, "{" + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
+		"called back another": {sent: "a", titles: true, queue: []queued{{"a", otherCopy, 1, `{"requestType":"Recall",` + title + "}"}}, writes: "a 1 Open - Awaiting pickup"},
 		"goes before those not yet": {
 			sent: "c", titles: true,
-			queue:  []wish{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", otherCopy, 2, ""}, {"c", unassigned, 3, "{" + title + "}"}, {"d", unassigned, 4, "{" + title + "}"}},
+			queue:  []queued{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", otherCopy, 2, ""}, {"c", unassigned, 3, "{" + title + "}"}, {"d", unassigned, 4, "{" + title + "}"}},
 			writes: "b 3 Open - Not yet filled, c 2 Open - Awaiting pickup",
 		},
 		"stays behind what is set aside": {
 			sent: "b", titles: true,
-			queue:  []wish{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", unassigned, 2, "{" + title + "}"}},
+			queue:  []queued{{"a", otherCopy, 1, "{" + waiting + "}"}, {"b", unassigned, 2, "{" + title + "}"}},
 			writes: "b 2 Open - Awaiting pickup",
 		},
 	}
@@ -221,7 +221,7 @@ func TestDecide_SortsByTheCallNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lent, err := out.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: item, Queue: queue(t, wish{"a", unassigned, 1, mine(`,"requestLevel":"Title"`)}), Now: now})
+	lent, err := out.Decide(ctx(t), commit.Seen{LockUser: patronID, Item: item, Queue: queue(t, queued{"a", unassigned, 1, mine(`,"requestLevel":"Title"`)}), Now: now})
 	if err != nil || len(lent.Requests) != 1 || lent.Requests[0].Text("searchIndex.shelvingOrder") != "QA 1" {
 		t.Errorf("got %v, %v", lent.Requests, err)
 	}
@@ -234,7 +234,7 @@ func TestDecide_WritesChangedRequests(t *testing.T) {
 	metadata := fmt.Sprintf(`"metadata":{"createdDate":%[1]q,"createdByUserId":%[2]q,"updatedDate":%[1]q,"updatedByUserId":%[2]q}`, at, staffID)
 	item := storedItem(t, "Available")
 	item["permanentLoanTypeId"], item["effectiveShelvingOrder"], item["effectiveCallNumberComponents"] = "t", "QA 11", map[string]any{"callNumber": "QA 1"}
-	own := wish{"a", unassigned, 1, mine(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old","pickupServicePointName":"Desk"},"requestLevel":"Title","holdShelfExpirationDate":"2020-01-01T00:00:00Z","vendor":[1.50]`)}
+	own := queued{"a", unassigned, 1, mine(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old","pickupServicePointName":"Desk"},"requestLevel":"Title","holdShelfExpirationDate":"2020-01-01T00:00:00Z","vendor":[1.50]`)}
 	base := fmt.Sprintf(`"id":%q,"requesterId":%q,"requestLevel":"Title","name":"a","vendor":[1.5],"itemId":%q,"holdingsRecordId":%q,%s,
 		"item":{"barcode":"1","itemEffectiveLocationId":"e","loanTypeId":"t"},
 		"searchIndex":{"callNumberComponents":{"callNumber":"QA 1"},"shelvingOrder":"QA 11","pickupServicePointName":"Desk"}`,

@@ -35,13 +35,13 @@ func order(t *testing.T, of string, places ...string) commit.QueueOrder {
 func TestQueueOrder_Decide(t *testing.T) {
 	t.Parallel()
 	item, title := fmt.Sprintf(`"itemId":%q`, itemID), fmt.Sprintf(`"instanceId":%q`, instanceID)
-	one := func(name string, position int, more string) wish {
-		return wish{name, itemID.String(), position, inTitle(more)}
+	one := func(name string, position int, more string) queued {
+		return queued{name, itemID.String(), position, inTitle(more)}
 	}
 	const isPage = `,"requestType":"Page"`
-	three := []wish{one("c", 3, ""), one("a", 1, ""), one("b", 2, "")}
-	begun := []wish{one("a", 1, ","+waiting), one("b", 2, ""), one("c", 3, "")}
-	paging := []wish{one("a", 1, isPage), one("b", 2, ""), one("c", 3, "")}
+	three := []queued{one("c", 3, ""), one("a", 1, ""), one("b", 2, "")}
+	begun := []queued{one("a", 1, ","+waiting), one("b", 2, ""), one("c", 3, "")}
+	paging := []queued{one("a", 1, isPage), one("b", 2, ""), one("c", 3, "")}
 	const (
 		sequence = "Positions must have sequential order."
 		first    = "Requests can not be displaced from position 1 when fulfillment begun."
@@ -51,7 +51,7 @@ func TestQueueOrder_Decide(t *testing.T) {
 	tests := map[string]struct {
 		of     string
 		places []string
-		queue  []wish
+		queue  []queued
 		code   fault.Code
 		says   string
 		writes string
@@ -74,7 +74,7 @@ func TestQueueOrder_Decide(t *testing.T) {
 		"before one that waits":        {of: item, places: []string{"a 2", "b 1", "c 3"}, queue: begun, code: fault.Invalid, says: first},
 		"before one that waits, title": {of: title, places: []string{"a 2", "b 1", "c 3"}, queue: begun, code: fault.Invalid, says: top},
 		"behind one that waits":        {of: title, places: []string{"a 1", "b 3", "c 2"}, queue: begun, writes: "b 3 Open - Not yet filled, c 2 Open - Not yet filled"},
-		"two that wait change places":  {of: title, places: []string{"a 2", "b 1", "c 3"}, queue: []wish{begun[0], one("b", 2, ","+waiting), begun[2]}, writes: "a 2 Open - Awaiting pickup, b 1 Open - Awaiting pickup"},
+		"two that wait change places":  {of: title, places: []string{"a 2", "b 1", "c 3"}, queue: []queued{begun[0], one("b", 2, ","+waiting), begun[2]}, writes: "a 2 Open - Awaiting pickup, b 1 Open - Awaiting pickup"},
 		"before a page":                {of: item, places: []string{"a 2", "b 1", "c 3"}, queue: paging, code: fault.Invalid, says: pages},
 		"before a page of a title":     {of: title, places: []string{"a 2", "b 1", "c 3"}, queue: paging, writes: "a 2 Open - Not yet filled, b 1 Open - Not yet filled"},
 	}

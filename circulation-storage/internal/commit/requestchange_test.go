@@ -44,8 +44,8 @@ func TestRequestChange_Decide(t *testing.T) {
 		deletes = `,"delete":true`
 		titles  = `,"titleLevelRequests":true`
 	)
-	three := []wish{{"a", of, 1, inTitle("")}, {"b", of, 2, inTitle("")}, {"c", of, 3, inTitle("")}}
-	mixed := []wish{{"a", of, 1, inTitle("")}, {"b", otherCopy, 2, inTitle("")}, {"c", unassigned, 3, inTitle("," + title)}}
+	three := []queued{{"a", of, 1, inTitle("")}, {"b", of, 2, inTitle("")}, {"c", of, 3, inTitle("")}}
+	mixed := []queued{{"a", of, 1, inTitle("")}, {"b", otherCopy, 2, inTitle("")}, {"c", unassigned, 3, inTitle("," + title)}}
 	stored := func(more string) string {
 		return inTitle(fmt.Sprintf(`,"holdingsRecordId":%[1]q,"pickupServicePointId":%[1]q,"requestDate":"2026-03-04T05:06:00Z","item":{"barcode":"b"},
 			"requestType":"Hold","requestLevel":"Item","fulfillmentPreference":"Hold Shelf","metadata":{"createdDate":"2026-03-04T05:06:00Z"},`, deskID) + more)
@@ -54,7 +54,7 @@ func TestRequestChange_Decide(t *testing.T) {
 	tests := map[string]struct {
 		more    string
 		replace map[string]any
-		queue   []wish
+		queue   []queued
 		item    string // its status
 		code    fault.Code
 		says    string
@@ -62,22 +62,22 @@ func TestRequestChange_Decide(t *testing.T) {
 		freed   bool
 	}{
 		"edit":                              {replace: map[string]any{"patronComments": "x"}, queue: three, item: "Paged", writes: "a 1 Open - Not yet filled"},
-		"edit with an old status":           {replace: map[string]any{"patronComments": "x"}, queue: []wish{{"a", of, 1, inTitle("," + waiting)}}, item: "Awaiting pickup", writes: "a 1 Open - Awaiting pickup"},
+		"edit with an old status":           {replace: map[string]any{"patronComments": "x"}, queue: []queued{{"a", of, 1, inTitle("," + waiting)}}, item: "Awaiting pickup", writes: "a 1 Open - Awaiting pickup"},
 		"cancel, others wait":               {replace: cancelled, queue: three, item: "Paged", writes: "a <nil> Closed - Cancelled, b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
 		"cancel the only page":              {replace: cancelled, queue: three[:1], item: "Paged", writes: "a <nil> Closed - Cancelled", freed: true},
 		"cancel, lent":                      {replace: cancelled, queue: three[:1], item: "Checked out", writes: "a <nil> Closed - Cancelled"},
-		"cancel, on the shelf":              {replace: cancelled, queue: []wish{{"a", of, 1, inTitle("," + waiting)}}, item: "Awaiting pickup", writes: "a <nil> Closed - Cancelled"},
+		"cancel, on the shelf":              {replace: cancelled, queue: []queued{{"a", of, 1, inTitle("," + waiting)}}, item: "Awaiting pickup", writes: "a <nil> Closed - Cancelled"},
 		"cancel in a title":                 {more: titles, replace: cancelled, queue: mixed, item: "Paged", writes: "a <nil> Closed - Cancelled, b 1 Open - Not yet filled, c 2 Open - Not yet filled", freed: true},
-		"cancel in a title, item requested": {more: titles, replace: cancelled, queue: append(mixed[:2:2], wish{"c", of, 3, inTitle("")}), item: "Paged", writes: "a <nil> Closed - Cancelled, b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
+		"cancel in a title, item requested": {more: titles, replace: cancelled, queue: append(mixed[:2:2], queued{"c", of, 3, inTitle("")}), item: "Paged", writes: "a <nil> Closed - Cancelled, b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
 		"unfilled":                          {replace: map[string]any{"status": "Closed - Unfilled"}, queue: three[:1], item: "Checked out", writes: "a <nil> Closed - Unfilled"},
 		"delete":                            {more: deletes, queue: three, item: "Paged", writes: "b 1 Open - Not yet filled, c 2 Open - Not yet filled"},
 		"delete the only page":              {more: deletes, queue: three[:1], item: "Paged", writes: "", freed: true},
-		"delete a closed one":               {more: deletes, queue: []wish{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, item: "Paged", writes: ""},
-		"closed before":                     {replace: cancelled, queue: []wish{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, code: fault.Invalid, says: "The Request has already been closed"},
-		"cancelled before":                  {replace: cancelled, queue: []wish{{"a", of, 0, stored(`"status":"Closed - Cancelled"`)}}, writes: ""},
-		"cancelled before by others":        {replace: cancelled, queue: []wish{{"a", of, 0, stored(`"status":"Closed - Cancelled","cancelledByUserId":"` + deskID.String() + `"`)}}, code: fault.Invalid, says: "already been closed"},
-		"moved before":                      {replace: cancelled, queue: []wish{{"a", otherCopy, 1, inTitle("")}}, code: fault.RequestChanged, says: "another item"},
-		"another title before":              {replace: cancelled, queue: []wish{{"a", of, 1, fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}}, code: fault.RequestChanged, says: "another item"},
+		"delete a closed one":               {more: deletes, queue: []queued{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, item: "Paged", writes: ""},
+		"closed before":                     {replace: cancelled, queue: []queued{{"a", of, 0, inTitle(`,"status":"Closed - Filled"`)}}, code: fault.Invalid, says: "The Request has already been closed"},
+		"cancelled before":                  {replace: cancelled, queue: []queued{{"a", of, 0, stored(`"status":"Closed - Cancelled"`)}}, writes: ""},
+		"cancelled before by others":        {replace: cancelled, queue: []queued{{"a", of, 0, stored(`"status":"Closed - Cancelled","cancelledByUserId":"` + deskID.String() + `"`)}}, code: fault.Invalid, says: "already been closed"},
+		"moved before":                      {replace: cancelled, queue: []queued{{"a", otherCopy, 1, inTitle("")}}, code: fault.RequestChanged, says: "another item"},
+		"another title before":              {replace: cancelled, queue: []queued{{"a", of, 1, fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}}, code: fault.RequestChanged, says: "another item"},
 		"gone":                              {replace: cancelled, code: fault.NotFound, says: "There is no request"},
 	}
 	for name, tt := range tests {
@@ -110,7 +110,7 @@ func TestRequestChange_Decide(t *testing.T) {
 // An edit replaces the copies of what it changes, and no others.
 func TestRequestChange_ReplacesCopies(t *testing.T) {
 	t.Parallel()
-	stored := queue(t, wish{"a", itemID.String(), 1, inTitle(fmt.Sprintf(`,"proxyUserId":%q,"proxy":{"barcode":"old"},"pickupServicePointId":%q,
+	stored := queue(t, queued{"a", itemID.String(), 1, inTitle(fmt.Sprintf(`,"proxyUserId":%q,"proxy":{"barcode":"old"},"pickupServicePointId":%q,
 		"searchIndex":{"shelvingOrder":"s","pickupServicePointName":"old"}`, otherID, deskID))})
 	sent := map[string]any{"proxy": map[string]any{"barcode": "new"}, "searchIndex": map[string]any{"pickupServicePointName": "new", "shelvingOrder": "forged"}}
 	for name, tt := range map[string]struct {
@@ -142,7 +142,7 @@ func TestRequestChange_ReplacesCopies(t *testing.T) {
 // An edit was made from what the client read, so the rest is as it is stored now.
 func TestRequestChange_KeepsWhatOthersDecide(t *testing.T) {
 	t.Parallel()
-	stored := queue(t, wish{"a", itemID.String(), 4, inTitle(`,"status":"Open - Awaiting pickup","requestType":"Page","patronComments":"old",
+	stored := queue(t, queued{"a", itemID.String(), 4, inTitle(`,"status":"Open - Awaiting pickup","requestType":"Page","patronComments":"old",
 		"item":{"barcode":"b"},"requester":{"barcode":"r"},"holdShelfExpirationDate":"2026-04-01T00:00:00Z"`)})
 	edit := func(replace map[string]any) records.Record {
 		t.Helper()

@@ -27,16 +27,16 @@ func TestRequestMove_Decide(t *testing.T) {
 	t.Parallel()
 	of := itemID.String()
 	const isHold, isPage = `,"requestType":"Hold"`, `,"requestType":"Page"`
-	by := func(name, of string, position int, more string) wish {
-		return wish{name, of, position, fmt.Sprintf(`{"instanceId":%q%s}`, instanceID, more)}
+	by := func(name, of string, position int, more string) queued {
+		return queued{name, of, position, fmt.Sprintf(`{"instanceId":%q%s}`, instanceID, more)}
 	}
-	wanted := wish{"new", otherCopy, 2, inTitle(isHold)}
-	both := []wish{by("a", otherCopy, 1, ""), wanted, by("b", otherCopy, 3, ""), by("c", of, 1, ""), by("d", of, 2, "")}
+	wanted := queued{"new", otherCopy, 2, inTitle(isHold)}
+	both := []queued{by("a", otherCopy, 1, ""), wanted, by("b", otherCopy, 3, ""), by("c", of, 1, ""), by("d", of, 2, "")}
 	titles := map[string]any{"titleLevelRequests": true}
 	pages := map[string]any{"request.requestType": "Page"}
 	tests := map[string]struct {
 		replace   map[string]any
-		queue     []wish
+		queue     []queued
 		from, to  string // statuses of the items
 		code      fault.Code
 		says      string
@@ -45,20 +45,20 @@ func TestRequestMove_Decide(t *testing.T) {
 		unchanged bool   // a repeat
 	}{
 		"to the end of another queue":   {queue: both, to: "Checked out", writes: "b 2 Open - Not yet filled, new 3 Open - Not yet filled"},
-		"to the end of its title":       {replace: titles, queue: []wish{by("a", of, 1, ""), wanted, by("b", otherCopy, 3, "")}, to: "Checked out", writes: "b 2 Open - Not yet filled, new 3 Open - Not yet filled"},
-		"to an item on the shelf":       {replace: pages, queue: []wish{wanted}, to: "Available", writes: "new 1 Open - Not yet filled", items: "Paged"},
-		"from a page":                   {replace: pages, queue: []wish{{"new", otherCopy, 1, inTitle(isPage)}}, from: "Paged", to: "Available", writes: "new 1 Open - Not yet filled", items: "Available Paged"},
-		"from a page that others want":  {replace: pages, queue: []wish{by("a", otherCopy, 1, ""), wanted}, from: "Paged", to: "Available", writes: "new 1 Open - Not yet filled", items: "Paged"},
-		"to a patron's other request":   {queue: []wish{wanted, {"c", of, 1, inTitle("")}}, to: "Checked out", code: fault.Invalid, says: "already has an open request for this item"},
-		"the same again":                {queue: []wish{{"new", of, 1, inTitle(isHold)}}, to: "Checked out", unchanged: true},
-		"to its own item, another type": {replace: map[string]any{"fromItemId": of}, queue: []wish{{"new", of, 1, inTitle(isPage)}}, to: "Checked out", code: fault.Invalid, says: "already has an open request for this item"},
-		"moved by others":               {queue: []wish{{"new", deskID.String(), 1, inTitle(isHold)}}, to: "Checked out", code: fault.RequestChanged, says: "another item"},
-		"of another title":              {queue: []wish{{"new", otherCopy, 1, fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}}, to: "Checked out", code: fault.RequestChanged, says: "another item"},
-		"closed":                        {queue: []wish{{"new", otherCopy, 0, `{"status":"Closed - Filled"}`}}, to: "Checked out", code: fault.Invalid, says: "The Request has already been closed"},
-		"waits for pickup":              {queue: []wish{{"new", otherCopy, 1, inTitle("," + waiting)}}, to: "Checked out", code: fault.Invalid, says: "not yet filled"},
+		"to the end of its title":       {replace: titles, queue: []queued{by("a", of, 1, ""), wanted, by("b", otherCopy, 3, "")}, to: "Checked out", writes: "b 2 Open - Not yet filled, new 3 Open - Not yet filled"},
+		"to an item on the shelf":       {replace: pages, queue: []queued{wanted}, to: "Available", writes: "new 1 Open - Not yet filled", items: "Paged"},
+		"from a page":                   {replace: pages, queue: []queued{{"new", otherCopy, 1, inTitle(isPage)}}, from: "Paged", to: "Available", writes: "new 1 Open - Not yet filled", items: "Available Paged"},
+		"from a page that others want":  {replace: pages, queue: []queued{by("a", otherCopy, 1, ""), wanted}, from: "Paged", to: "Available", writes: "new 1 Open - Not yet filled", items: "Paged"},
+		"to a patron's other request":   {queue: []queued{wanted, {"c", of, 1, inTitle("")}}, to: "Checked out", code: fault.Invalid, says: "already has an open request for this item"},
+		"the same again":                {queue: []queued{{"new", of, 1, inTitle(isHold)}}, to: "Checked out", unchanged: true},
+		"to its own item, another type": {replace: map[string]any{"fromItemId": of}, queue: []queued{{"new", of, 1, inTitle(isPage)}}, to: "Checked out", code: fault.Invalid, says: "already has an open request for this item"},
+		"moved by others":               {queue: []queued{{"new", deskID.String(), 1, inTitle(isHold)}}, to: "Checked out", code: fault.RequestChanged, says: "another item"},
+		"of another title":              {queue: []queued{{"new", otherCopy, 1, fmt.Sprintf(`{"instanceId":%q}`, otherCopy)}}, to: "Checked out", code: fault.RequestChanged, says: "another item"},
+		"closed":                        {queue: []queued{{"new", otherCopy, 0, `{"status":"Closed - Filled"}`}}, to: "Checked out", code: fault.Invalid, says: "The Request has already been closed"},
+		"waits for pickup":              {queue: []queued{{"new", otherCopy, 1, inTitle("," + waiting)}}, to: "Checked out", code: fault.Invalid, says: "not yet filled"},
 		"gone":                          {to: "Checked out", code: fault.NotFound, says: "There is no request"},
-		"to an item that is gone":       {queue: []wish{wanted}, code: fault.Invalid, says: "there is no item with this id"},
-		"the item changed":              {replace: map[string]any{"itemVersion": 2}, queue: []wish{wanted}, to: "Checked out", code: fault.ItemChanged, says: "3, not 2"},
+		"to an item that is gone":       {queue: []queued{wanted}, code: fault.Invalid, says: "there is no item with this id"},
+		"the item changed":              {replace: map[string]any{"itemVersion": 2}, queue: []queued{wanted}, to: "Checked out", code: fault.ItemChanged, says: "3, not 2"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func statuses(items []records.Record) string {
 
 func TestRequestMove_CopiesTheNewItem(t *testing.T) {
 	t.Parallel()
-	q := queue(t, wish{"new", otherCopy, 1, inTitle(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old"}`)})
+	q := queue(t, queued{"new", otherCopy, 1, inTitle(`,"item":{"barcode":"old"},"searchIndex":{"shelvingOrder":"old"}`)})
 	for name, tt := range map[string]struct {
 		replace map[string]any
 		want    string
@@ -131,7 +131,7 @@ func TestRequestMove_RecallsTheLoan(t *testing.T) {
 	loan := decode(t, `{"id":%q,"itemId":%q,"userId":%q,"loanDate":"2026-03-01T00:00:00Z","dueDate":"2026-04-01T00:00:00Z","action":"checkedout","status":{"name":"Open"}}`,
 		deskID, itemID, otherID)
 	m := move(t, map[string]any{"request.requestType": "Recall", "recall": map[string]any{"loanId": deskID, "judgedDueDate": loan["dueDate"], "dueDate": due}})
-	q := queue(t, wish{"new", otherCopy, 1, inTitle("")})
+	q := queue(t, queued{"new", otherCopy, 1, inTitle("")})
 	got, err := m.Decide(ctx(t), commit.SeenQueue{Request: q[0], Queue: q, Items: []records.Record{storedItem(t, "Checked out")}, Loan: loan, Now: now})
 	if err != nil || got.Placed.Loan.Text("dueDate") != due || got.Placed.Loan["dueDateChangedByRecall"] != true || got.Placed.Event.Type != commit.LoanDueDateChanged {
 		t.Errorf("got %+v, %v, want the loan recalled", got.Placed, err)

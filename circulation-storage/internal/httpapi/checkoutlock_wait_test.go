@@ -231,10 +231,10 @@ func TestCheckoutLockRoutes_RefuseTheTwentyFirstWaiter(t *testing.T) {
 		t.Errorf("another patron got %d", w.Code)
 	}
 	// No waiter holds a connection: the pool of eight for lending serves everybody else.
-	used := a.db.LendingPool().Stat().AcquiredConns()
+	used := a.db.UrgentPool().Stat().AcquiredConns()
 	for i := 0; i < 100 && used > 2; i++ { // the pool takes connections to look after them
 		<-time.After(10 * time.Millisecond)
-		used = a.db.LendingPool().Stat().AcquiredConns()
+		used = a.db.UrgentPool().Stat().AcquiredConns()
 	}
 	if used > 2 {
 		t.Errorf("%d connections are in use while all wait", used)

@@ -34,7 +34,7 @@ func TestInTx_HasTimeOutsOnTheServer(t *testing.T) {
 		}
 	}
 	var left string
-	if err := l.db.LendingPool().QueryRow(l.ctx(), `SELECT current_setting('lock_timeout')`).Scan(&left); err != nil || left != "0" {
+	if err := l.db.UrgentPool().QueryRow(l.ctx(), `SELECT current_setting('lock_timeout')`).Scan(&left); err != nil || left != "0" {
 		t.Errorf("after the transaction lock_timeout is %s, %v, want 0", left, err)
 	}
 }
@@ -48,7 +48,7 @@ func TestCommits_PlanAStatementOnceAConnection(t *testing.T) {
 		l.lend(lending{loan: uuid.New(), user: user, item: l.addItem("Available", ""), lock: held, version: 1, limit: 99})
 	}
 	recounts := 0
-	for _, conn := range l.db.LendingPool().AcquireAllIdle(l.ctx()) {
+	for _, conn := range l.db.UrgentPool().AcquireAllIdle(l.ctx()) {
 		var once, anew int
 		err := conn.QueryRow(l.ctx(), `SELECT coalesce(sum(generic_plans), 0), coalesce(sum(custom_plans), 0) FROM pg_prepared_statements
 			WHERE strpos(statement, $1) > 0 AND strpos(statement, 'WITH ORDINALITY') > 0`, postgres.SchemaName(l.id)).Scan(&once, &anew)

@@ -62,7 +62,7 @@ func TestDB_WorksAfterItsSessionsWereEnded(t *testing.T) {
 		{name: "a commit begins once more", call: func() error { _, _, err := l.send(c); return err }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l.fill(l.db.LendingPool(), 8)
+			l.fill(l.db.UrgentPool(), 8)
 			l.fill(l.db.Pool(), 8)
 			l.db.AllowReset()
 			admin.endSessions()
@@ -79,7 +79,7 @@ func TestDB_NeverRunsAnAcquireTwice(t *testing.T) {
 	admin := l.reach(server.URL())
 	var err error
 	for range 10 { // a pool on a slow machine may have checked its connections first
-		l.fill(l.db.LendingPool(), 8)
+		l.fill(l.db.UrgentPool(), 8)
 		admin.endSessions()
 		_, _, err = l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: time.Hour})
 		if fault.Is(err, fault.Unavailable) { // it may have been granted: the caller asks again
@@ -202,13 +202,13 @@ func TestOpen_Defaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(db.Close)
-			for _, pool := range []*pgxpool.Pool{db.Pool(), db.LendingPool()} {
+			for _, pool := range []*pgxpool.Pool{db.Pool(), db.UrgentPool()} {
 				c := pool.Config()
 				if c.ConnConfig.ConnectTimeout != tt.connect || c.PingTimeout != tt.ping || c.ConnConfig.RuntimeParams["statement_timeout"] != tt.statement {
 					t.Errorf("got connect %s, ping %s, statement %q", c.ConnConfig.ConnectTimeout, c.PingTimeout, c.ConnConfig.RuntimeParams["statement_timeout"])
 				}
 			}
-			if sum := db.Pool().Config().MaxConns + db.LendingPool().Config().MaxConns; sum != 9 {
+			if sum := db.Pool().Config().MaxConns + db.UrgentPool().Config().MaxConns; sum != 9 {
 				t.Errorf("the pools have %d connections, want 9 together", sum)
 			}
 			for _, want := range tt.log {

@@ -28,8 +28,8 @@ func newGroupDesk(t *testing.T) *groupDesk {
 	d := &groupDesk{desk: newDesk(t)}
 	db := openWith(t, map[string]string{"pool_max_conns": "16"})
 	d.store = postgres.NewLockStore(db)
-	for range db.LendingPool().Config().MaxConns {
-		conn, err := db.LendingPool().Acquire(d.ctx())
+	for range db.UrgentPool().Config().MaxConns {
+		conn, err := db.UrgentPool().Acquire(d.ctx())
 		if err != nil {
 			t.Fatal(err)
 		}

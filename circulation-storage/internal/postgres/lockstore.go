@@ -84,9 +84,9 @@ var _ lock.Store = (*LockStore)(nil)
 func NewLockStore(db *DB) *LockStore {
 	return &LockStore{
 		db:       db,
-		acquires: &groups[lock.Request, lock.Lock]{Pool: db.lending, Send: sendAcquires},
-		releases: &groups[uuid.UUID, lock.Lock]{Pool: db.lending, Send: sendReleases},
-		peeks:    &groups[lock.Request, lock.Peek]{Pool: db.lending, Send: sendPeeks},
+		acquires: &groups[lock.Request, lock.Lock]{Pool: db.urgent, Send: sendAcquires},
+		releases: &groups[uuid.UUID, lock.Lock]{Pool: db.urgent, Send: sendReleases},
+		peeks:    &groups[lock.Request, lock.Peek]{Pool: db.urgent, Send: sendPeeks},
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 }
 
 func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
-	conn, err := s.db.lending.Acquire(ctx)
+	conn, err := s.db.urgent.Acquire(ctx)
 	if err != nil {
 		return lock.Lock{}, "", fmt.Errorf("getting a connection: %w", err)
 	}
@@ -134,7 +134,7 @@ DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid AND creation_date = $2::
 
 // Withdraw implements lock.Store.
 func (s *LockStore) Withdraw(ctx context.Context, l lock.Lock) error {
-	_, err := s.db.exec(ctx, s.db.lending, "withdrawing a lock", withdrawSQL, l.ID, l.CreatedAt)
+	_, err := s.db.exec(ctx, s.db.urgent, "withdrawing a lock", withdrawSQL, l.ID, l.CreatedAt)
 	return err
 }
 
@@ -166,7 +166,7 @@ func (s *LockStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock
 func (s *LockStore) deleteDurably(ctx context.Context, op string, bounds txBounds, statement string, args []any, more ...string) (lock.Lock, error) {
 	var l lock.Lock
 	found := false
-	err := s.db.runTx(ctx, s.db.lending, bounds, op, func(tx pgx.Tx) error {
+	err := s.db.runTx(ctx, s.db.urgent, bounds, op, func(tx pgx.Tx) error {
 		err := scanRow(ctx, tx, statement, args, lockFields(&l)...)
 		found = err == nil
 		if !found && !errors.Is(err, pgx.ErrNoRows) {
@@ -198,7 +198,7 @@ func (s *LockStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.U
 func (s *LockStore) release(ctx context.Context, op, statement string, args ...any) (lock.Lock, error) {
 	var l lock.Lock
 	var setting string
-	err := s.db.writeRow(ctx, s.db.lending, op, statement, args, lockFields(&l, &setting)...)
+	err := s.db.writeRow(ctx, s.db.urgent, op, statement, args, lockFields(&l, &setting)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Lock{}, errNoLock()
 	}
@@ -210,7 +210,7 @@ var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.
 // Get implements lock.Store.
 func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
 	var l lock.Lock
-	err := s.db.readRow(ctx, s.db.lending, "reading a lock", getSQL, []any{id}, lockFields(&l)...)
+	err := s.db.readRow(ctx, s.db.urgent, "reading a lock", getSQL, []any{id}, lockFields(&l)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Lock{}, errNoLock()
 	}

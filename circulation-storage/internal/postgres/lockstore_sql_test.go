@@ -47,7 +47,7 @@ func TestLockStore_LeavesItsConnectionAsItWas(t *testing.T) {
 	store := postgres.NewLockStore(db)
 	settings := func() (got [4]string) {
 		t.Helper()
-		err := db.LendingPool().QueryRow(ctx, `SELECT current_setting('lock_timeout'), current_setting('synchronous_commit'),
+		err := db.UrgentPool().QueryRow(ctx, `SELECT current_setting('lock_timeout'), current_setting('synchronous_commit'),
 			current_setting('statement_timeout'), current_setting('enable_seqscan')`).Scan(&got[0], &got[1], &got[2], &got[3])
 		if err != nil {
 			t.Fatal(err)

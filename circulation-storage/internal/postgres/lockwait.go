@@ -31,7 +31,7 @@ SELECT l.id IS NULL OR ` + outdatedBy("least(l.ttl_ms, r.ttl_ms)", "interval '0'
 func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
 	seen, err := runInGroup(ctx, s.peeks, req)
 	if errors.Is(err, database.ErrRunAlone) {
-		err = s.db.readRow(ctx, s.db.lending, "reading a lock", peekSQL, peekArgs(req), peekFields(&seen)...)
+		err = s.db.readRow(ctx, s.db.urgent, "reading a lock", peekSQL, peekArgs(req), peekFields(&seen)...)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), err == nil && seen.Free:
@@ -111,7 +111,7 @@ func (s *LockStore) HandOver(ctx context.Context, id uuid.UUID, req lock.Request
 }
 
 func (s *LockStore) handOver(ctx context.Context, id uuid.UUID, req lock.Request) (lock.Lock, error) {
-	conn, err := s.db.lending.Acquire(ctx)
+	conn, err := s.db.urgent.Acquire(ctx)
 	if err != nil {
 		return lock.Lock{}, fmt.Errorf("getting a connection: %w", err)
 	}

@@ -22,13 +22,13 @@ type Config = database.Config
 
 // DB reaches all tenants' schemas. It is safe for concurrent use.
 //
-// Half of its connections are for lending: locks, counts, commits and their settling.
+// Half of its connections are urgent: locks, counts, commits and their settling.
 // The other half is for everything else, so no check-out waits for a connection that a
 // slow query of records uses.
 type DB struct {
 	conns      *database.DB
 	pool       *pgxpool.Pool // for records, lists, history, upkeep
-	lending    *pgxpool.Pool
+	urgent     *pgxpool.Pool
 	migrations fs.FS
 	log        *slog.Logger
 }
@@ -39,7 +39,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{conns: conns, pool: conns.Ordinary, lending: conns.Urgent, migrations: migrations.SQL, log: log}, nil
+	return &DB{conns: conns, pool: conns.Ordinary, urgent: conns.Urgent, migrations: migrations.SQL, log: log}, nil
 }
 
 // Close waits for connections in use and closes the pools.
@@ -48,5 +48,5 @@ func (db *DB) Close() { db.conns.Close() }
 // Pool returns the connections for records, for tests and statistics.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// LendingPool returns the connections for lending, for tests and statistics.
-func (db *DB) LendingPool() *pgxpool.Pool { return db.lending }
+// UrgentPool returns the urgent connections, for tests and statistics.
+func (db *DB) UrgentPool() *pgxpool.Pool { return db.urgent }

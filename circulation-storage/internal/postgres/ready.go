@@ -38,7 +38,7 @@ func (db *DB) Ready(ctx context.Context, ids []okapi.Tenant) error {
 	var read []schemaVersion
 	err := db.conns.Read(ctx, func() error {
 		read = nil
-		rows, _ := db.lending.Query(ctx, fmt.Sprintf(readySQL, versions)) // a Query error surfaces in ForEachRow
+		rows, _ := db.urgent.Query(ctx, fmt.Sprintf(readySQL, versions)) // a Query error surfaces in ForEachRow
 		_, err := pgx.ForEachRow(rows, []any{&mode, &v.Tenant, &v.Version, &v.Dirty}, func() error {
 			read = append(read, v)
 			return nil

@@ -107,11 +107,11 @@ func TestReady_IsOneStatementForAllTenants(t *testing.T) {
 		})
 		execute(t, db, "CREATE TABLE "+versionTable(ids[i])+" AS SELECT 9999::bigint AS version, false AS dirty")
 	}
-	before := db.LendingPool().Stat().AcquireCount()
+	before := db.UrgentPool().Stat().AcquireCount()
 	if err := db.Ready(t.Context(), ids); err != nil {
 		t.Fatal(err)
 	}
-	if n := db.LendingPool().Stat().AcquireCount() - before; n != 1 {
+	if n := db.UrgentPool().Stat().AcquireCount() - before; n != 1 {
 		t.Errorf("%d statements for %d tenants, want 1", n, len(ids))
 	}
 }

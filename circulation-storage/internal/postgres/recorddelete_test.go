@@ -113,7 +113,7 @@ func TestRecordStore_DeleteMatching_KeepsAllWhenOneIsReferenced(t *testing.T) {
 func TestRecordStore_DeleteMatching_LeavesConnectionsToShortCalls(t *testing.T) {
 	t.Parallel()
 	l := patrons(t)
-	tx, err := l.db.LendingPool().Begin(l.in(t))
+	tx, err := l.db.UrgentPool().Begin(l.in(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestRecordStore_DeleteMatching_LeavesConnectionsToShortCalls(t *testing.T) 
 func TestRecordStore_DeleteMatching_RemovesNothingWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	l := patrons(t)
-	tx, err := l.db.LendingPool().Begin(l.in(t))
+	tx, err := l.db.UrgentPool().Begin(l.in(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (s *LockSettingsStore) Announce(ctx context.Context, e schemas.LockEnvironm
 }
 
 func (s *LockSettingsStore) renewAnnouncement(ctx context.Context) (bool, error) {
-	n, err := s.db.exec(ctx, s.db.lending, "announcing the environment's lock setting again", renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+	n, err := s.db.exec(ctx, s.db.urgent, "announcing the environment's lock setting again", renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
 	return n > 0, err
 }
 

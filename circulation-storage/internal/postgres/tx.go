@@ -40,8 +40,8 @@ type txBounds struct {
 var (
 	// shortTx is for locks, loans, items, requests and settings.
 	shortTx = txBounds{idle: 3 * time.Second, lock: 5 * time.Second}
-	// lendingTx is for transactions whose statements find rows by indexes, whatever the parameters.
-	lendingTx = txBounds{idle: shortTx.idle, lock: shortTx.lock, plansOnce: true}
+	// urgentTx is for transactions whose statements find rows by indexes, whatever the parameters.
+	urgentTx = txBounds{idle: shortTx.idle, lock: shortTx.lock, plansOnce: true}
 	// forceTx is for an operator who waits for the answer: longer than a frozen commit
 	// lives, shorter than 5 s.
 	forceTx = txBounds{idle: 3 * time.Second, lock: 4 * time.Second}
@@ -67,7 +67,7 @@ func (b txBounds) beginSQL(ctx context.Context) string {
 	return settings
 }
 
-// inTx runs fn in one transaction on the connections for lending. It commits if fn
+// inTx runs fn in one transaction on the urgent connections. It commits if fn
 // returns nil, and rolls back otherwise, even if ctx is already cancelled. It runs fn again
 // after a deadlock, a serialization failure, or the idle time-out of PostgreSQL. So fn
 // must not keep state across calls.
@@ -78,7 +78,7 @@ func (b txBounds) beginSQL(ctx context.Context) string {
 // Fault: Timeout if the COMMIT got no answer in time. The transaction may be committed
 // then.
 func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error {
-	return db.runTx(ctx, db.lending, lendingTx, op, fn)
+	return db.runTx(ctx, db.urgent, urgentTx, op, fn)
 }
 
 // decision is the request of a commit, which judges what the transaction read.

@@ -24,20 +24,20 @@ type Tenants interface {
 type Rows struct {
 	// Name is the plural, for the log.
 	Name string
-	// Delete deletes or closes rows of the tenant in ctx, in a batch bounded by limit, and returns how
-	// many. It is called again while they are limit or more.
-	Delete func(ctx context.Context, limit int) (int, error)
-	// Deleted receives how many rows were deleted, once per tenant and turn, if any
+	// Sweep deletes, closes or blanks rows of the tenant in ctx, in a batch bounded by limit, and
+	// returns how many. It is called again while they are limit or more.
+	Sweep func(ctx context.Context, limit int) (int, error)
+	// Swept receives how many rows were swept, once per tenant and turn, if any
 	// were. It may be nil.
-	Deleted func(n int)
+	Swept func(n int)
 }
 
-// OlderThan returns a Rows.Delete that deletes what is older than age.
+// OlderThan returns a Rows.Sweep that deletes what is older than age.
 func OlderThan(age time.Duration, del func(ctx context.Context, age time.Duration, limit int) (int, error)) func(context.Context, int) (int, error) {
 	return func(ctx context.Context, limit int) (int, error) { return del(ctx, age, limit) }
 }
 
-// Sweeper deletes or closes one kind of rows. Any number of instances may sweep the same database.
+// Sweeper sweeps one kind of rows. Any number of instances may sweep the same database.
 type Sweeper struct {
 	rows     Rows
 	tenants  Tenants
@@ -92,15 +92,15 @@ func (s *Sweeper) sweepTenant(ctx context.Context) error {
 	total := 0
 	for {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
-		n, err := s.rows.Delete(call, batch)
+		n, err := s.rows.Sweep(call, batch)
 		cancel()
 		total += n
 		if err == nil && n >= batch {
 			continue
 		}
 		if total > 0 {
-			if s.rows.Deleted != nil {
-				s.rows.Deleted(total)
+			if s.rows.Swept != nil {
+				s.rows.Swept(total)
 			}
 			s.log.InfoContext(ctx, "swept", "what", s.rows.Name, "rows", total)
 		}

@@ -65,7 +65,7 @@ func TestSweeper_DeletesAllOldRowsInBatches(t *testing.T) {
 		store := newFakeStore(t, map[string]int{"a": 1, "broken": -1, "z": 1200})
 		store.broken = errors.New("database is away")
 		sweeps, deleted := 0, 0
-		rows := sweep.Rows{Name: "rows", Delete: store.deleteRows, Deleted: func(n int) {
+		rows := sweep.Rows{Name: "rows", Sweep: store.deleteRows, Swept: func(n int) {
 			sweeps++
 			deleted += n
 		}}
@@ -121,7 +121,7 @@ func TestSweeper_GivesUpACallWithoutAnAnswer(t *testing.T) {
 		var database silent
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		sweep.New(sweep.Rows{Name: "rows", Delete: database.deleteRows}, &database, time.Minute, slog.New(slog.DiscardHandler)).Run(ctx)
+		sweep.New(sweep.Rows{Name: "rows", Sweep: database.deleteRows}, &database, time.Minute, slog.New(slog.DiscardHandler)).Run(ctx)
 		if database.tenants < 10 || database.batches < 20 {
 			t.Errorf("%d turns with %d batches within an hour, want at least 10 with 2 each", database.tenants, database.batches)
 		}
@@ -174,7 +174,7 @@ func TestSweeper_WarnsOfFailuresButNotOfTenantsThatAreNotServed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				rows := sweep.Rows{Name: "rows", Delete: func(context.Context, int) (int, error) { return 0, tt.err }}
+				rows := sweep.Rows{Name: "rows", Sweep: func(context.Context, int) (int, error) { return 0, tt.err }}
 				s := sweep.New(rows, newFakeStore(t, map[string]int{"diku": 0}), time.Minute, slog.New(slog.NewTextHandler(&log, nil)))
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()

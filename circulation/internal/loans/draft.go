@@ -18,8 +18,8 @@ const (
 // draft is a loan as staff write it, with every property that they sent.
 type draft map[string]any
 
-// copies are the properties that clients get with a loan and send back. Storage has their records.
-var copies = [...]string{
+// embedded are the properties that clients get with a loan and send back. Storage has their records.
+var embedded = [...]string{
 	"item", "borrower", "feesAndFines", "patronGroupAtCheckout", "loanPolicy", "overdueFinePolicy", "lostItemPolicy",
 	"checkoutServicePoint", "checkinServicePoint", "metadata",
 }
@@ -31,7 +31,7 @@ func parseDraft(body json.RawMessage, id string) (draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range copies {
+	for _, key := range embedded {
 		delete(d, key)
 	}
 	if id != "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // judgeRenewal returns what to write, or everything that is wrong and not lifted by staff.
-func (s *Service) judgeRenewal(ctx context.Context, w wish, facts *library.Facts, loan storedLoan) (schemas.Renewal, error) {
+func (s *Service) judgeRenewal(ctx context.Context, w renewalRequest, facts *library.Facts, loan storedLoan) (schemas.Renewal, error) {
 	now, item := s.Now(), facts.Copy.Item
 	terms, err := s.findPolicy(ctx, facts)
 	if err != nil {

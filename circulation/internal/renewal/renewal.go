@@ -70,7 +70,7 @@ type storedLoan struct {
 // if loan or item keeps changing; Internal for faults of stored configuration; any other answer of
 // storage. A renewal whose answer was lost may have happened; the loan shows that.
 func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, error) {
-	return s.renew(ctx, wish{
+	return s.renew(ctx, renewalRequest{
 		subjects: schemas.CheckOutSubjects{ItemBarcode: library.KeepBarcode(req.ItemBarcode), UserBarcode: library.KeepBarcode(req.UserBarcode)},
 		wrong:    req.check(), item: fault.Param("itemBarcode", req.ItemBarcode), user: fault.Param("userBarcode", req.UserBarcode),
 		noItem:    library.NewItemNotFound(req.ItemBarcode),
@@ -81,7 +81,7 @@ func (s *Service) Renew(ctx context.Context, req Request) (json.RawMessage, erro
 
 // RenewByID is Renew for an item and a patron by id.
 func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessage, error) {
-	return s.renew(ctx, wish{
+	return s.renew(ctx, renewalRequest{
 		subjects: schemas.CheckOutSubjects{ItemID: library.KeepUUID(req.ItemID), UserID: library.KeepUUID(req.UserID)},
 		wrong:    req.check(), item: fault.Param("itemId", req.ItemID), user: fault.Param("userId", req.UserID),
 		noItem:    fault.Refusal("", fmt.Sprintf("No item with ID %s exists", req.ItemID), fault.Param("itemId", req.ItemID)),
@@ -90,8 +90,8 @@ func (s *Service) RenewByID(ctx context.Context, req ByIDRequest) (json.RawMessa
 	})
 }
 
-// wish is what a request asks for, with the words in which it is refused.
-type wish struct {
+// renewalRequest is what a request asks for, with the words in which it is refused.
+type renewalRequest struct {
 	subjects   schemas.CheckOutSubjects
 	wrong      fault.List      // with the request by itself
 	item, user fault.Parameter // as the request names them
@@ -101,7 +101,7 @@ type wish struct {
 }
 
 // renew renews, once more after a change by others, and logs how it ended.
-func (s *Service) renew(ctx context.Context, w wish) (json.RawMessage, error) {
+func (s *Service) renew(ctx context.Context, w renewalRequest) (json.RawMessage, error) {
 	start := time.Now()
 	loan, err := library.RetryChanged(func() (json.RawMessage, error) { return s.renewLoan(ctx, w) })
 	card := w.subjects.UserBarcode
@@ -117,7 +117,7 @@ func (s *Service) renew(ctx context.Context, w wish) (json.RawMessage, error) {
 }
 
 // renewLoan reads everything, judges it, and commits what it judged.
-func (s *Service) renewLoan(ctx context.Context, w wish) (json.RawMessage, error) {
+func (s *Service) renewLoan(ctx context.Context, w renewalRequest) (json.RawMessage, error) {
 	if err := w.wrong.Err(); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (r ByIDRequest) check() fault.List {
 
 // findLoan returns the patron's loan of the item. It refuses in FOLIO's order: the item first, and
 // then the loan. So an unknown patron is one who did not borrow the item.
-func (s *Service) findLoan(ctx context.Context, w wish, facts *library.Facts) (storedLoan, error) {
+func (s *Service) findLoan(ctx context.Context, w renewalRequest, facts *library.Facts) (storedLoan, error) {
 	if !facts.ItemFound {
 		return storedLoan{}, fault.Validation(w.noItem)
 	}

@@ -173,8 +173,8 @@ func (s *Service) allowWithoutItems(ctx context.Context, q AllowedQuestion, poin
 	if err != nil || !titles || !q.is(creating) || len(points) == 0 {
 		return allowed, err
 	}
-	obeys, err := s.Library.TitleHoldsObeyRules(ctx)
-	if !obeys {
+	asked, err := s.Library.TitleHoldsObeyRules(ctx)
+	if !asked {
 		allowed[hold] = sortPoints(choosePoints(policy.RequestPolicy{}, hold, points))
 	}
 	return allowed, err

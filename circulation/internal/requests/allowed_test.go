@@ -69,7 +69,7 @@ func TestAllowedPoints(t *testing.T) {
 		"a title":               {change: copyOf("Checked out", "Available", "Available"), ask: title, want: everywhere},
 		"a title all lent":      {change: copyOf("Checked out", "Missing"), ask: title, want: "Hold Desk Shelf, Recall Desk Shelf"},
 		"a title without items": {change: func(l *fakeLibrary) { l.Titles = true }, ask: title, want: "Hold Desk Shelf"},
-		"the same, holds obey":  {change: func(l *fakeLibrary) { l.Titles, l.obeys = true, true }, ask: title},
+		"the same, holds obey":  {change: func(l *fakeLibrary) { l.Titles, l.holdsAskPolicies = true, true }, ask: title},
 		"the same, titles off":  {ask: title},
 		"an edit":               {change: store(nil), ask: replace, want: everywhere},
 		"an edit of a title's":  {change: func(l *fakeLibrary) { store(map[string]any{"requestLevel": "Title"})(l); copyOf("Available")(l) }, ask: replace, want: everywhere},

@@ -102,7 +102,7 @@ func TestEdit_SendsTheWholeRequest(t *testing.T) {
 	}{
 		"another place": {body: `{"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `"}`, want: `{` + open + `,"fulfillmentPreference":"Hold Shelf","pickupServicePointId":"` + deskID + `","searchIndex":{"pickupServicePointName":"Main desk"}}`},
 		"another proxy": {
-			change: func(l *fakeLibrary) { l.proxied = []library.ProxyRelation{{Status: "Active"}} },
+			change: func(l *fakeLibrary) { l.proxyRelations = []library.ProxyRelation{{Status: "Active"}} },
 			body:   `{"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `"}`,
 			want:   `{` + open + `,"fulfillmentPreference":"Delivery","proxyUserId":"` + benID + `","proxy":{"barcode":"ben"}}`,
 		},

@@ -27,18 +27,18 @@ const (
 type facts struct {
 	// records are those of the patron, of the item with its queue, and the rules. The item is the
 	// requested one, or the copy that a page or a recall for a title takes.
-	records  library.Facts
-	title    titleFacts
-	instance library.Instance
-	titled   bool // the instance was found
-	pickup   library.ServicePoint
-	pickable bool // the pickup service point was found
+	records       library.Facts
+	title         titleFacts
+	instance      library.Instance
+	instanceFound bool // the instance was found
+	pickup        library.ServicePoint
+	pickupFound   bool // the pickup service point was found
 	// retrieval is the primary service point of the item's location; zero for none.
-	retrieval library.ServicePoint
-	loan      openLoan
-	proxy     library.User // zero for none
-	proxied   []library.ProxyRelation
-	policy    policy.RequestPolicy // zero unless there are patron and item
+	retrieval      library.ServicePoint
+	loan           openLoan
+	proxy          library.User // zero for none
+	proxyRelations []library.ProxyRelation
+	policy         policy.RequestPolicy // zero unless there are patron and item
 }
 
 // openLoan is the open loan of the item; zero for none.
@@ -65,11 +65,11 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
 	}
 	g, gctx := library.NewCalls(ctx)
-	library.FindInto(gctx, g, &f.pickup, &f.pickable, w.record.PickupServicePointID, s.Library.PickupPoint)
+	library.FindInto(gctx, g, &f.pickup, &f.pickupFound, w.record.PickupServicePointID, s.Library.PickupPoint)
 	if f.instance = f.records.Copy.Instance; strings.EqualFold(f.instance.ID, w.record.InstanceID) {
-		f.titled = true
+		f.instanceFound = true
 	} else {
-		library.FindInto(gctx, g, &f.instance, &f.titled, w.record.InstanceID, s.Library.Instance)
+		library.FindInto(gctx, g, &f.instance, &f.instanceFound, w.record.InstanceID, s.Library.Instance)
 	}
 	library.FindInto(gctx, g, &f.retrieval, new(bool), f.records.Copy.Location.PrimaryServicePoint, s.Library.PickupPoint)
 	s.readProxy(gctx, g, w, &f)
@@ -92,7 +92,7 @@ func (s *Service) readProxy(ctx context.Context, g *library.Calls, w wish, f *fa
 	}
 	library.FindInto(ctx, g, &f.proxy, new(bool), w.proxyID, s.Library.User)
 	g.Go(func() (err error) {
-		f.proxied, err = s.Library.ProxyRelations(ctx, w.record.RequesterID, w.proxyID)
+		f.proxyRelations, err = s.Library.ProxyRelations(ctx, w.record.RequesterID, w.proxyID)
 		return err
 	})
 }

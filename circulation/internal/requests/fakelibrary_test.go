@@ -21,17 +21,17 @@ var errNone = fault.New(fault.NotFound, "Not found")
 // fakeLibrary is a library with one patron and one lent book, in memory.
 type fakeLibrary struct {
 	*librarytest.Records
-	free     *library.Item  // a copy on the shelf
-	copies   []library.Item // of the title
-	loans    []library.OpenLoan
-	of       string // the instance of the holdings
-	pickup   bool
-	proxied  []library.ProxyRelation
-	loan     string            // JSON of the book's open loan; "" for none
-	stored   string            // JSON of the request with the id wishID; "" for none
-	obeys    bool              // holds of titles ask the request policies
-	allowed  string            // JSON of the request policy; "" for none
-	policies map[string]string // JSON of request policies by id, in place of allowed
+	free             *library.Item  // a copy on the shelf
+	copies           []library.Item // of the title
+	loans            []library.OpenLoan
+	of               string // the instance of the holdings
+	pickup           bool
+	proxyRelations   []library.ProxyRelation
+	loan             string // JSON of the book's open loan; "" for none
+	stored           string // JSON of the request with the id wishID; "" for none
+	holdsAskPolicies bool
+	allowed          string            // JSON of the request policy; "" for none
+	policies         map[string]string // JSON of request policies by id, in place of allowed
 
 	placed  []schemas.Placement
 	answers []error // of Place; afterwards it succeeds
@@ -103,7 +103,9 @@ func (l *fakeLibrary) PickupPoints(context.Context) ([]library.ServicePoint, err
 }
 
 // TitleHoldsObeyRules implements requests.Library.
-func (l *fakeLibrary) TitleHoldsObeyRules(context.Context) (bool, error) { return l.obeys, nil }
+func (l *fakeLibrary) TitleHoldsObeyRules(context.Context) (bool, error) {
+	return l.holdsAskPolicies, nil
+}
 
 // TitleItems implements requests.Library.
 func (l *fakeLibrary) TitleItems(context.Context, string) ([]library.Item, error) {
@@ -148,7 +150,7 @@ func (l *fakeLibrary) ProxyRelations(_ context.Context, userID, proxyID string) 
 	if userID != annID || proxyID != benID {
 		return nil, nil
 	}
-	return l.proxied, nil
+	return l.proxyRelations, nil
 }
 
 func (l *fakeLibrary) LoanPolicy(context.Context, string) (policy.LoanPolicy, error) {

@@ -19,7 +19,7 @@ func listStatuses(requestType string) []string {
 	switch requestType {
 	case page:
 		return []string{library.StatusAvailable, "Restricted"}
-	case "Hold":
+	case hold:
 		return append(onLoanOrMoving, "Missing")
 	}
 	return onLoanOrMoving
@@ -27,12 +27,12 @@ func listStatuses(requestType string) []string {
 
 // judge returns everything that is wrong, in FOLIO's order.
 func (w wish) judge(ctx context.Context, f facts, now time.Time) fault.List {
-	of := w.judgeTitle(f)
-	if len(of) == 0 {
-		of = append(w.judgeItem(f), w.judgePolicy(f)...)
+	wrong := w.judgeTitle(f)
+	if len(wrong) == 0 {
+		wrong = append(w.judgeItem(f), w.judgePolicy(f)...)
 	}
 	return slices.Concat(w.judgeProxy(f, now), w.judgePickup(f), w.judgeUser(f, now), w.record.RefuseRepeated(f.records.Queue.Requests, f.records.Queue.TitleLevel),
-		w.judgeBlocks(ctx, f, now), of)
+		w.judgeBlocks(ctx, f, now), wrong)
 }
 
 // judgeProxy refuses a proxy who may not act for the patron.
@@ -43,7 +43,7 @@ func (w wish) judgeProxy(f facts, now time.Time) fault.List {
 		return nil
 	case strings.EqualFold(w.proxyID, w.record.RequesterID):
 		return fault.List{fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves", proxy)}
-	case !slices.ContainsFunc(f.proxied, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
+	case !slices.ContainsFunc(f.proxyRelations, func(r library.ProxyRelation) bool { return r.IsActive(now) }):
 		return fault.List{fault.Refusal("", "proxyUserId is not valid", proxy)}
 	}
 	return nil
@@ -78,7 +78,7 @@ func (w wish) judgeBlocks(ctx context.Context, f facts, now time.Time) fault.Lis
 func (w wish) judgeItem(f facts) fault.List {
 	item := f.records.Copy.Item
 	switch {
-	case !f.titled:
+	case !f.instanceFound:
 		return fault.List{fault.Refusal("", "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
 	case w.record.ItemID != "" && !f.records.ItemFound:
 		return fault.List{fault.Refusal("", "Item does not exist", newParameter("itemId", w.record.ItemID))}
@@ -104,7 +104,7 @@ func (w wish) judgePolicy(f facts) fault.List {
 		return nil
 	case !slices.Contains(listStatuses(kind), f.records.Copy.Item.Status.Name), asked && !f.policy.AllowsType(kind):
 		return fault.List{newNotAllowed(kind)}
-	case asked && f.pickable && w.record.FulfillmentPreference == holdShelf && !f.policy.AllowsServicePoint(kind, f.pickup.ID):
+	case asked && f.pickupFound && w.record.FulfillmentPreference == holdShelf && !f.policy.AllowsServicePoint(kind, f.pickup.ID):
 		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, f.policy)}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (w wish) judgePickup(f facts) fault.List {
 			"Hold shelf fulfillment requests require a Pickup service point", newParameter("id", w.record.ID))}
 	case w.record.PickupServicePointID == "":
 		return nil
-	case !f.pickable:
+	case !f.pickupFound:
 		return fault.List{fault.Refusal("", "Pickup service point does not exist", newParameter("pickupServicePointId", w.record.PickupServicePointID))}
 	case !f.pickup.PickupLocation:
 		return fault.List{fault.Refusal("SERVICE_POINT_IS_NOT_PICKUP_LOCATION", "Service point is not a pickup location",

@@ -123,10 +123,10 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 // judgeMove returns everything that is wrong with the new item. The request itself is in the queue
 // only if it is there already.
 func (w wish) judgeMove(f facts, was schemas.QueuedRequest, now time.Time) fault.List {
-	item, of := f.records.Copy.Item, f.records.Copy.Holdings.InstanceID
-	if f.records.ItemFound && !strings.EqualFold(of, was.InstanceID) {
+	item, instanceID := f.records.Copy.Item, f.records.Copy.Holdings.InstanceID
+	if f.records.ItemFound && !strings.EqualFold(instanceID, was.InstanceID) {
 		return fault.List{fault.Refusal("", "Request can only be moved to an item with the same instance ID",
-			newParameter("itemId", item.ID), newParameter("instanceId", of))}
+			newParameter("itemId", item.ID), newParameter("instanceId", instanceID))}
 	}
 	others := slices.DeleteFunc(slices.Clone(f.records.Queue.Requests), func(r schemas.QueuedRequest) bool {
 		return strings.EqualFold(r.ID, was.ID) && !strings.EqualFold(was.ItemID, w.record.ItemID)

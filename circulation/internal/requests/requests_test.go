@@ -86,7 +86,7 @@ func TestCreate_PlacesTheRequest(t *testing.T) {
 			want:    `{` + common + ofBook + `,"requestDate":"2026-03-01T10:00:00.000+00:00","requestType":"Hold","requestLevel":"Item"}`, version: 4,
 		},
 		"through a proxy": {
-			change:  func(l *fakeLibrary) { l.proxied = []library.ProxyRelation{{Status: "Active"}} },
+			change:  func(l *fakeLibrary) { l.proxyRelations = []library.ProxyRelation{{Status: "Active"}} },
 			replace: map[string]any{"proxyUserId": benID, "proxy": "forged"},
 			want:    `{` + common + date + ofBook + `,"requestType":"Hold","requestLevel":"Item","proxyUserId":"` + benID + `","proxy":{"barcode":"ben"}}`, version: 4,
 		},
@@ -166,7 +166,7 @@ func TestCreate_Refusals(t *testing.T) {
 		"proxy for oneself": {replace: map[string]any{"proxyUserId": strings.ToUpper(annID)}, want: []string{"User cannot be proxy for themselves|USER_CANNOT_BE_PROXY_FOR_THEMSELVES|proxyUserId=" + strings.ToUpper(annID)}},
 		"no proxy of hers":  {replace: map[string]any{"proxyUserId": benID}, want: []string{"proxyUserId is not valid|INVALID|proxyUserId=" + benID}},
 		"an ended proxy": {change: func(l *fakeLibrary) {
-			l.proxied = []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active", ExpirationDate: library.Instant{Time: time.Unix(0, 0)}}}
+			l.proxyRelations = []library.ProxyRelation{{Status: "Inactive"}, {Status: "Active", ExpirationDate: library.Instant{Time: time.Unix(0, 0)}}}
 		}, replace: map[string]any{"proxyUserId": benID}, want: []string{"proxyUserId is not valid|INVALID|proxyUserId=" + benID}},
 		"title with an item": {change: func(l *fakeLibrary) { l.Titles = true }, replace: map[string]any{"requestLevel": "Title"}, want: []string{"Cannot create a title level page request for this instance ID with no item ID|CANNOT_CREATE_PAGE_TLR_WITHOUT_ITEM_ID|itemId=" + bookID}},
 		"requested already": {change: func(l *fakeLibrary) {

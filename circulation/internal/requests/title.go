@@ -15,13 +15,13 @@ import (
 
 // titleFacts are what a new request for any copy is judged by; zero for a request of an item.
 type titleFacts struct {
-	read     bool
-	copies   int
-	free     library.Item // a copy that is Available and that the policy allows to page; zero for none
-	chosen   library.Item // the copy that a page takes, or whose loan a recall shortens; zero for none
-	allowing []policy.RequestPolicy
-	owned    library.OpenLoan // a copy that the patron has; zero for none
-	obeys    bool             // holds of titles ask the policies
+	read             bool
+	copyCount        int
+	free             library.Item // a copy that is Available and that the policy allows to page; zero for none
+	chosen           library.Item // the copy that a page takes, or whose loan a recall shortens; zero for none
+	allowing         []policy.RequestPolicy
+	owned            library.OpenLoan // a copy that the patron has; zero for none
+	holdsAskPolicies bool             // holds of titles ask the policies
 }
 
 // isOfAnyCopy reports whether the request names a title and no copy.
@@ -43,7 +43,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 	if err != nil {
 		return t, fmt.Errorf("listing the copies of the title: %w", err)
 	}
-	t.read, t.copies = true, len(items)
+	t.read, t.copyCount = true, len(items)
 	loans, err := s.Library.OpenLoans(ctx, listIDs(items))
 	if err != nil {
 		return t, fmt.Errorf("reading the loans of the title: %w", err)
@@ -51,7 +51,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 	if at := slices.IndexFunc(loans, func(l library.OpenLoan) bool { return strings.EqualFold(l.UserID, user.ID) }); at >= 0 {
 		t.owned = loans[at]
 	}
-	if t.obeys, err = s.Library.TitleHoldsObeyRules(ctx); err != nil {
+	if t.holdsAskPolicies, err = s.Library.TitleHoldsObeyRules(ctx); err != nil {
 		return t, err
 	}
 	allowed, err := s.readAllowed(ctx, w, &t, groupItems(items, user.PatronGroup))
@@ -133,7 +133,7 @@ func listIDs(items []library.Item) []string {
 func (w wish) judgeTitle(f facts) fault.List {
 	t, kind := f.title, w.record.RequestType
 	switch {
-	case !t.read, !f.titled:
+	case !t.read, !f.instanceFound:
 		return nil
 	case t.owned.ItemID != "":
 		return fault.List{fault.Refusal("REQUESTER_ALREADY_HAS_LOAN_FOR_ONE_OF_INSTANCES_ITEMS", "This requester already has a loan for one of the instance's items",
@@ -143,14 +143,14 @@ func (w wish) judgeTitle(f facts) fault.List {
 	case t.free.ID != "":
 		return fault.List{fault.Refusal("", "Hold/Recall TLR not allowed: available item found for instance",
 			newParameter("itemId", t.free.ID), newParameter("instanceId", w.record.InstanceID))}
-	case kind == recall && t.copies == 0:
+	case kind == recall && t.copyCount == 0:
 		return fault.List{fault.Refusal("", "Request has no loan or recallable item", newParameter("loan", ""))}
 	case kind == recall && len(t.allowing) == 0:
 		return fault.List{newNotAllowed(kind)}
-	case kind == hold && t.obeys && len(t.allowing) == 0:
+	case kind == hold && t.holdsAskPolicies && len(t.allowing) == 0:
 		return fault.List{fault.Refusal("REQUEST_NOT_ALLOWED_FOR_PATRON_TITLE_COMBINATION", "Hold requests are not allowed for this patron and title combination",
 			newParameter("requesterId", w.record.RequesterID), newParameter("instanceId", w.record.InstanceID))}
-	case kind == hold && t.obeys && f.pickable && w.record.FulfillmentPreference == holdShelf &&
+	case kind == hold && t.holdsAskPolicies && f.pickupFound && w.record.FulfillmentPreference == holdShelf &&
 		!slices.ContainsFunc(t.allowing, func(p policy.RequestPolicy) bool { return p.AllowsServicePoint(kind, f.pickup.ID) }):
 		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, t.allowing[0])}
 	}

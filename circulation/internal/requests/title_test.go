@@ -55,13 +55,13 @@ func TestCreate_ForAnyCopy(t *testing.T) {
 		"hold, no copies":             {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.copies, l.loans = nil, nil }},
 		"hold, policies not asked":    {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) { l.allowed = `{"id":"p","requestTypes":["Recall"]}` }},
 		"hold, not by policy": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
-			l.obeys, l.allowed = true, `{"id":"p","requestTypes":["Recall"]}`
+			l.holdsAskPolicies, l.allowed = true, `{"id":"p","requestTypes":["Recall"]}`
 		}, says: "Hold requests are not allowed for this patron and title combination"},
 		"hold, no copy to ask a policy for": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
-			l.obeys, l.copies, l.loans = true, nil, nil
+			l.holdsAskPolicies, l.copies, l.loans = true, nil, nil
 		}, says: "Hold requests are not allowed for this patron and title combination"},
 		"hold, not at this place": {kind: "Hold", change: func(l *fakeLibrary, _ *fakeKeeper) {
-			l.obeys, l.allowed = true, `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":[]}}`
+			l.holdsAskPolicies, l.allowed = true, `{"id":"p","requestTypes":["Hold"],"allowedServicePoints":{"Hold":[]}}`
 		}, says: "One or more Pickup locations are no longer available"},
 		"hold, a copy is available":        {kind: "Hold", change: available, says: "Hold/Recall TLR not allowed: available item found for instance"},
 		"recall, a copy is available":      {kind: "Recall", change: available, says: "Hold/Recall TLR not allowed: available item found for instance"},

@@ -26,9 +26,9 @@ type wish struct {
 	titleLevel bool   // requests for titles are switched on
 }
 
-// copies are the properties that FOLIO's clients send as copies of other records. Storage makes its
-// own copies, or keeps none.
-var copies = [...]string{"item", "instance", "requester", "proxy", "searchIndex", "loan", "pickupServicePoint", "deliveryAddress", "position", "metadata"}
+// embedded are the properties in which FOLIO's clients send other records. Storage makes its
+// own, or keeps none.
+var embedded = [...]string{"item", "instance", "requester", "proxy", "searchIndex", "loan", "pickupServicePoint", "deliveryAddress", "position", "metadata"}
 
 // parseWish reads a request and refuses what is wrong with it by itself.
 func (s *Service) parseWish(ctx context.Context, body []byte) (wish, error) {
@@ -73,7 +73,7 @@ func (s *Service) decodeWish(body []byte) (wish, error) {
 		return wish{}, err
 	}
 	w := wish{doc: doc, named: doc["id"] != nil, unblocked: liftsBlocks(doc)}
-	for _, key := range append(copies[:], processing) {
+	for _, key := range append(embedded[:], processing) {
 		delete(doc, key)
 	}
 	doc["status"] = schemas.RequestNotYetFilled
