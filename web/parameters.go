@@ -100,8 +100,8 @@ func FolioPage(more ...Parameter) Query {
 
 const folioLimit = 10 // RMB's default
 
-// RefuseAsFolio is a Query's Refuse with a text of its own for a Malformed fault. An
-// empty text counts as absent.
+// RefuseAsFolio is a Query's Refuse. It returns a Malformed fault with a text as FOLIO
+// writes it. An empty text counts as absent.
 func RefuseAsFolio(p Parameter, value string) error {
 	switch {
 	case p.Type == Integer:

@@ -165,7 +165,7 @@ func TestCheckIn_RepeatIgnoresTheItem(t *testing.T) {
 	for name, item := range map[string]records.Record{"another version": storedItem(t, "Checked out"), "deleted": nil} {
 		got, err := c.Decide(ctx(t), commit.SeenReturn{Item: item, Before: &before})
 		if err != nil || got.Repeated == nil || string(got.Repeated.Item) != `{"id":"i"}` || got.Item != nil {
-			t.Errorf("%s: got %+v, %v, want the answer of before and nothing to write", name, got, err)
+			t.Errorf("%s: got %+v, %v, want the earlier answer and nothing to write", name, got, err)
 		}
 	}
 	before.ItemID = loanID

@@ -45,7 +45,7 @@ func (r LoanReplacement) Decide(ctx context.Context, seen SeenChange) (Changing,
 		return Changing{}, err
 	}
 	changing := Changing{Loan: loan}
-	// Nothing is due of a closed loan, and its item may be lent again.
+	// A closed loan has no due date, and its item may be lent again.
 	moved := records.IsOpenLoan(loan) && !readInstant(loan.Text("dueDate")).Equal(readInstant(seen.Loan.Text("dueDate")))
 	if moved && loan[changedByRecall] == true {
 		loan[changedByRecall] = seen.Recalled

@@ -183,7 +183,7 @@ func (h lockHandlers) list(c echo.Context) (schemas.CheckoutLocks, error) {
 	return page, err
 }
 
-// renderLock alone converts locks for answers.
+// renderLock is the only place that converts locks for answers.
 func renderLock(l lock.Lock) schemas.CheckoutLock {
 	return schemas.CheckoutLock{
 		ID: l.ID.String(), UserID: renderID(l.UserID),

@@ -37,7 +37,7 @@ type Note struct {
 	By     string // a name, for persons without a user id
 }
 
-// NewNote returns a note of typed texts. It removes white space around them, and the
+// NewNote returns a note from what a person typed. It removes white space around them, and the
 // carriage returns of forms.
 func NewNote(reason, by string) Note {
 	if parsed, err := schemas.ParseChangeReason(reason); err == nil { // else Check reports it

@@ -54,7 +54,7 @@ func TestLockChange_ForcedReleaseIsNotedWithTheLock(t *testing.T) {
 	}
 	changes := l.noted()
 	if len(changes) != 1 || changes[0].ID == uuid.Nil || changes[0].Date.Sub(start).Abs() > time.Minute {
-		t.Fatalf("got %+v, want one change of now", changes)
+		t.Fatalf("got %+v, want one current change", changes)
 	}
 	c := changes[0]
 	if c.Lock == nil || c.Lock.Age < released.Age || c.Lock.Age > released.Age+time.Minute {

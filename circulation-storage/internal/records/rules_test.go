@@ -49,7 +49,7 @@ func record(t *testing.T, doc string) records.Record {
 	return r
 }
 
-// complete parses and completes doc as a write of now would.
+// complete parses and completes doc as a write would now.
 func complete(t *testing.T, typ records.Type, r records.Reader, doc, stored string) (records.Record, error) {
 	t.Helper()
 	raw, err := json.Marshal(record(t, doc))

@@ -168,7 +168,7 @@ func newOutcomeUnknown(loanID string, cause error) error {
 }
 
 // Committed returns the check-out whose loan has the request's LoanID, as CheckOut would have
-// answered it; false if there is no such loan. The records around the loan are those of now. They
+// answered it; false if there is no such loan. The records around the loan are read anew. They
 // are empty if the request's barcodes no longer name them. Fault: OutcomeUnknown if the loan may
 // exist.
 func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error) {

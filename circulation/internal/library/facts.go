@@ -78,7 +78,7 @@ type Facts struct {
 	Queue     Queue
 	Slip      Slip
 
-	// servicePointID is where the item is checked in; empty for what is no check-in.
+	// servicePointID is where the item is checked in; empty except for a check-in.
 	servicePointID string
 
 	Rules *policy.Rules // nil before the rules were read
@@ -97,7 +97,7 @@ func (f *Facts) ReadReturn(ctx context.Context, records Records, itemBarcode, se
 	return f.Read(ctx, records, "", "", itemBarcode)
 }
 
-// Read reads what the barcodes name and what belongs to it: in one call what must be of now, and
+// Read reads what the barcodes name and what belongs to it: in one call what must be current, and
 // then the records that are cached. If it fails, f has what was found until then.
 func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBarcode, itemBarcode string) error {
 	return f.ReadSubjects(ctx, records, schemas.CheckOutSubjects{

@@ -108,7 +108,7 @@ func (p *HoldShelfPeriod) UnmarshalJSON(raw []byte) error { return json.Unmarsha
 // Until returns the end of the period for an item that is put on the shelf now; false if it has no
 // end. An invalid period has no end, because the item is back and has to wait in some place. A
 // period of days or more lasts to the end of its last day (mod-circulation, UpdateRequestQueue), in
-// the time zone of now. Libraries count as always open.
+// now's time zone. Libraries count as always open.
 func (p HoldShelfPeriod) Until(now time.Time) (time.Time, bool) {
 	end, err := p.period.computeEnd(now)
 	if err != nil {

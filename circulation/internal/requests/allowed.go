@@ -17,7 +17,7 @@ type AllowedQuestion struct {
 	// Operation is create, replace (an edit) or move, in any case.
 	Operation                  string
 	RequesterID, PatronGroupID string
-	InstanceID, ItemID         string // of them, the other one is empty
+	InstanceID, ItemID         string // for create: exactly one of them is set
 	RequestID                  string // for replace and move
 }
 

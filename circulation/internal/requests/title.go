@@ -37,7 +37,7 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 	}
 	user, found, err := fault.Found(s.Library.User(ctx, w.record.RequesterID))
 	if err != nil || !found || user.PatronGroup == "" {
-		return t, err // which is refused
+		return t, err // judge refuses such a patron
 	}
 	items, err := s.Library.TitleItems(ctx, w.record.InstanceID)
 	if err != nil {

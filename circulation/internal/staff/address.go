@@ -32,8 +32,8 @@ func (v *visit) pathOf(page string, edit func(url.Values)) string {
 // showsPatrons reports whether the address asks for the patrons.
 func (v *visit) showsPatrons() bool { return web.QueryOf(v.c).Text(patronsParam) == patronsShown }
 
-// toggleShown is the address of the same page with the patrons masked or shown, the
-// opposite of now.
+// toggleShown is the address of the same page with the patrons masked if they are
+// shown now, and shown if they are masked.
 func (v *visit) toggleShown(page string) string {
 	return v.pathOf(page, func(q url.Values) {
 		if v.showsPatrons() {
