@@ -28,14 +28,14 @@ type CheckOut struct {
 	SettingsVersion string `json:"settingsVersion,omitempty"`
 	// Unfenced lends without the patron's lock and without limits: staff record a loan.
 	Unfenced bool `json:"unfenced,omitempty"`
-	// RequestID names the first open request that the item can fill, which is the
+	// FilledRequestID names the first open request that the item can fill, which is the
 	// borrower's: it is closed as filled, and the requests after it move up. It is absent
 	// when no request waits for the item.
-	RequestID string `json:"requestId,omitempty"`
+	FilledRequestID string `json:"requestId,omitempty"`
 	// TitleLevel makes the requests of the item's instance the queue, not those of
 	// the item alone (FOLIO's title-level requests).
 	TitleLevel bool `json:"titleLevelRequests,omitempty"`
-	// Recalled says whether an open recall of the item waits besides RequestID. The due date
+	// Recalled says whether an open recall of the item waits besides FilledRequestID. The due date
 	// of the loan depends on that. Storage judges it unless it is nil.
 	Recalled *bool `json:"recalled,omitempty"`
 	// SessionID names the session at the desk, which its record keeps.

@@ -38,12 +38,12 @@ type CheckOut struct {
 	Unfenced bool
 	// KeyLeaseID is the caller's lease of the Idempotency-Key; Nil means no key.
 	KeyLeaseID uuid.UUID
-	// RequestID is the borrower's request that the caller saw first in the queue;
+	// FilledRequestID is the borrower's request that the caller saw first in the queue;
 	// Nil means an empty queue.
-	RequestID uuid.UUID
+	FilledRequestID uuid.UUID
 	// TitleLevel makes the requests of the item's instance the queue.
 	TitleLevel bool
-	// Recalled says whether the caller saw an open recall of the item besides RequestID; nil
+	// Recalled says whether the caller saw an open recall of the item besides FilledRequestID; nil
 	// is not judged.
 	Recalled *bool
 
@@ -63,7 +63,7 @@ func ParseCheckOut(body []byte) (CheckOut, error) {
 		LoanID: readID(loan, "id"), UserID: readID(loan, "userId"), ItemID: readID(loan, "itemId"),
 		ItemVersion: readInteger(doc["itemVersion"]),
 		LockID:      readID(doc, "lockId"), ReleaseLock: doc["releaseLock"] == true, SettingsVersion: doc.Text("settingsVersion"), KeyLeaseID: readID(doc, "claimId"),
-		RequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true, Unfenced: doc["unfenced"] == true,
+		FilledRequestID: readID(doc, "requestId"), TitleLevel: doc["titleLevelRequests"] == true, Unfenced: doc["unfenced"] == true,
 		loan: loan, sessionID: doc.Text("sessionId"),
 	}
 	fenced := c.LockID != uuid.Nil || c.SettingsVersion != ""
@@ -242,11 +242,11 @@ func (c CheckOut) checkLimits(seen Seen) error {
 // findOwnRequest returns the borrower's request that the check-out fills, nil for an
 // empty queue. Only the first patron in the queue gets the item.
 func (c CheckOut) findOwnRequest(seen Seen) (records.Record, error) {
-	own, err := seen.Queue.expectFirst(c.RequestID, seen.Item, c.TitleLevel, schemas.FirstLentTo)
+	own, err := seen.Queue.expectFirst(c.FilledRequestID, seen.Item, c.TitleLevel, schemas.FirstLentTo)
 	if err == nil && own != nil && readID(own, "requesterId") != c.UserID {
-		return nil, fault.New(fault.RequestChanged, "The request %s is another patron's: read the queue again", c.RequestID)
+		return nil, fault.New(fault.RequestChanged, "The request %s is another patron's: read the queue again", c.FilledRequestID)
 	}
-	if err == nil && c.Recalled != nil && *c.Recalled != seen.Queue.isRecalled(c.ItemID, c.RequestID) {
+	if err == nil && c.Recalled != nil && *c.Recalled != seen.Queue.isRecalled(c.ItemID, c.FilledRequestID) {
 		return nil, fault.New(fault.RequestChanged, "A recall of the item came or went: read the queue again")
 	}
 	return own, err

@@ -86,7 +86,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
 	}
 	body := schemas.CheckOut{
-		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", RequestID: p.fills,
+		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", FilledRequestID: p.fills,
 		TitleLevel: p.facts.Queue.TitleLevel, KeyLeaseID: p.req.KeyLeaseID, Recalled: &p.recalled,
 	}
 	limits := p.listLimits(ctx)

@@ -58,7 +58,7 @@ func TestQueue(t *testing.T) {
 			if got := librarytest.Messages(err); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q (%v), want %q", got, err, tt.want)
 			}
-			if err == nil && (w.commits[0].RequestID != tt.fills || w.commits[0].TitleLevel != tt.titles) {
+			if err == nil && (w.commits[0].FilledRequestID != tt.fills || w.commits[0].TitleLevel != tt.titles) {
 				t.Errorf("committed %+v, want it to fill %q", w.commits[0], tt.fills)
 			}
 		})
@@ -90,7 +90,7 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 		w := newWorld()
 		w.commit = []error{errQueue}
 		change(w, librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1))
-		if _, err := w.checkOut(t); err != nil || w.commits[0].RequestID != "" || w.commits[1].RequestID != "1" {
+		if _, err := w.checkOut(t); err != nil || w.commits[0].FilledRequestID != "" || w.commits[1].FilledRequestID != "1" {
 			t.Errorf("got %v, committed %+v", err, w.commits)
 		}
 		if !slices.Equal(w.again, []string{"REQUEST_CHANGED"}) {
@@ -102,7 +102,7 @@ func TestQueue_IsReadOnceMoreAfterAChange(t *testing.T) {
 		w := newWorld()
 		w.Queue, w.commit = []schemas.QueuedRequest{librarytest.NewRequest("1", librarytest.AnnID, "Hold", "Item", open, 1)}, []error{errQueue}
 		change(w)
-		if _, err := w.checkOut(t); err != nil || w.commits[0].RequestID != "1" || w.commits[1].RequestID != "" {
+		if _, err := w.checkOut(t); err != nil || w.commits[0].FilledRequestID != "1" || w.commits[1].FilledRequestID != "" {
 			t.Errorf("got %v, committed %+v", err, w.commits)
 		}
 	})

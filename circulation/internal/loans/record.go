@@ -73,7 +73,7 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 	}
 	commit := schemas.CheckOut{ItemVersion: facts.Copy.Item.Version, TitleLevel: facts.Queue.TitleLevel, Unfenced: true}
 	if first, exists := facts.Queue.FindLent(facts.Copy); exists {
-		commit.RequestID = first.ID
+		commit.FilledRequestID = first.ID
 	}
 	var err error
 	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
@@ -84,7 +84,7 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 		return nil, err
 	}
 	loan["loanPolicyId"] = facts.Rules.Match(policy.KindLoan, criteria).PolicyID
-	_, recalled := facts.Queue.FindRecall(facts.Copy, commit.RequestID)
+	_, recalled := facts.Queue.FindRecall(facts.Copy, commit.FilledRequestID)
 	if commit.Recalled = &recalled; recalled {
 		if err := s.recall(ctx, loan); err != nil {
 			return nil, err

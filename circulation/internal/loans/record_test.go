@@ -119,7 +119,7 @@ func TestRecord_LendsByTheRulesPolicyWithoutAFence(t *testing.T) {
 	if err != nil || string(stored) != want || len(d.lent) != 2 {
 		t.Fatalf("got %v after %d tries\n%s\nwant\n%s", err, len(d.lent), stored, want)
 	}
-	if c := d.lent[1]; !c.Unfenced || c.LockID != "" || c.SettingsVersion != "" || c.RequestID != "q" || c.ItemVersion != 5 {
+	if c := d.lent[1]; !c.Unfenced || c.LockID != "" || c.SettingsVersion != "" || c.FilledRequestID != "q" || c.ItemVersion != 5 {
 		t.Errorf("committed %+v, want the changed item judged again, the request filled, and no fence", c)
 	}
 }
@@ -142,7 +142,7 @@ func TestRecord_LendsBesideARecallOfTheTitle(t *testing.T) {
 	recall := librarytest.NewRequest("q", librarytest.CarlID, "Recall", "Title", schemas.RequestNotYetFilled, 1)
 	recall.ItemID = librarytest.OtherID
 	d.Titles, d.Queue = true, []schemas.QueuedRequest{recall}
-	if _, err := d.service().Record(t.Context(), write("")); err != nil || len(d.lent) != 1 || d.lent[0].RequestID != "" {
+	if _, err := d.service().Record(t.Context(), write("")); err != nil || len(d.lent) != 1 || d.lent[0].FilledRequestID != "" {
 		t.Errorf("got %v, lent %+v", err, d.lent)
 	}
 }
