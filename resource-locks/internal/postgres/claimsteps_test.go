@@ -169,36 +169,50 @@ func TestClaimStore_ReleasesDeepClaims(t *testing.T) {
 // wait is granted meanwhile, because it would stay for its Abandon.
 func TestClaimStore_EndsManyClaimsOfADeadProcess(t *testing.T) {
 	t.Parallel()
-	const dead = 250
-	l := newLine(t, 0)
-	instance := uuid.New()
-	if err := l.StartLease(t.Context(), instance, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	enqueue := func(instance uuid.UUID, abandon time.Duration) engine.Claim {
-		t.Helper()
-		q := engine.Claim{ID: uuid.New(), Instance: instance, Namespace: "ns", Abandon: abandon}
-		q.Resources = []engine.Resource{{Write: true}}
-		if place, err := l.Enqueue(t.Context(), q); err != nil || place.Held {
-			t.Fatalf("got %+v, %v, want it to wait", place, err)
-		}
-		return q
-	}
-	first := enqueue(instance, 0)
-	for range dead - 1 {
-		enqueue(instance, time.Hour)
-	}
-	last := enqueue(l.held.Instance, time.Hour)
-	granted, err := l.Withdraw(t.Context(), l.held.Instance, "ns", l.held.ID)
-	if err != nil || !slices.Equal(granted, []uuid.UUID{first.ID}) {
-		t.Fatalf("granted %v, %v, want the first", granted, err)
-	}
-	if err := l.EndLease(t.Context(), instance); err != nil {
-		t.Fatal(err)
-	}
-	granted, ended := l.settleAll(t)
-	if !slices.Equal(granted, []uuid.UUID{last.ID}) || len(ended) != dead {
-		t.Errorf("granted %v, ended %d, want the last granted and the %d before it ended", granted, len(ended), dead)
+	for name, tt := range map[string]struct {
+		write   bool
+		dead    int
+		granted int // before the process dies
+	}{
+		"writers, one of them granted":    {write: true, dead: 250, granted: 1},
+		"readers, not all of them placed": {write: false, dead: 601, granted: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLine(t, 0)
+			instance := uuid.New()
+			if err := l.StartLease(t.Context(), instance, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			enqueue := func(instance uuid.UUID, write bool, abandon time.Duration) engine.Claim {
+				t.Helper()
+				q := engine.Claim{ID: uuid.New(), Instance: instance, Namespace: "ns", Abandon: abandon}
+				q.Resources = []engine.Resource{{Write: write}}
+				if place, err := l.Enqueue(t.Context(), q); err != nil || place.Held {
+					t.Fatalf("got %+v, %v, want it to wait", place, err)
+				}
+				return q
+			}
+			for i := range tt.dead {
+				abandon := time.Hour
+				if i < tt.granted {
+					abandon = 0
+				}
+				enqueue(instance, tt.write, abandon)
+			}
+			last := enqueue(l.held.Instance, true, time.Hour)
+			granted, err := l.Withdraw(t.Context(), l.held.Instance, "ns", l.held.ID)
+			if err != nil || len(granted) != tt.granted {
+				t.Fatalf("granted %d, %v, want the first %d", len(granted), err, tt.granted)
+			}
+			if err := l.EndLease(t.Context(), instance); err != nil {
+				t.Fatal(err)
+			}
+			granted, ended := l.settleAll(t)
+			if !slices.Equal(granted, []uuid.UUID{last.ID}) || len(ended) != tt.dead {
+				t.Errorf("granted %v, ended %d, want the last granted and the %d before it ended", granted, len(ended), tt.dead)
+			}
+		})
 	}
 }
 
