@@ -163,6 +163,22 @@ func (h lockHandlers) deleteByRequest(c echo.Context) error {
 	return h.locks.ReleaseRequest(c.Request().Context(), q.UUID("userId"), request)
 }
 
+// forceRelease handles POST /check-out-lock-storage/{lockId}/forced-release (ours):
+// 200 with the lock as it was, outdated or not; 404 if there is no such lock, 422
+// without a reason.
+func (h lockHandlers) forceRelease(c echo.Context) (schemas.CheckoutLock, error) {
+	id, err := readLockID(c)
+	if err != nil {
+		return schemas.CheckoutLock{}, err
+	}
+	body, err := web.DecodeStorable(c, forcedRelease)
+	if err != nil {
+		return schemas.CheckoutLock{}, err
+	}
+	l, err := h.locks.ForceRelease(c.Request().Context(), id, lock.NewNote(body.Reason, body.ByName))
+	return renderLock(l), err
+}
+
 func readLockID(c echo.Context) (uuid.UUID, error) {
 	id, ok := parseFolioID(c.Param("lockId"))
 	if !ok {
