@@ -26,6 +26,10 @@ func (instantStore) Acquire(_ context.Context, r lock.Request) (lock.Lock, lock.
 	return lock.Lock{ID: uuid.New(), UserID: r.UserID, CreatedAt: time.Now(), TTL: r.TTL}, lock.Granted, nil
 }
 
+func (instantStore) Peek(context.Context, lock.Request) (lock.Peek, error) {
+	return lock.Peek{Free: true}, nil
+}
+
 func (instantStore) Release(_ context.Context, id uuid.UUID) (lock.Lock, error) {
 	return lock.Lock{ID: id}, nil
 }
