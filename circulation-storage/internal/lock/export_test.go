@@ -8,23 +8,27 @@ const (
 	LongestYield = longestYield
 )
 
-// Lines is how many patrons have a line of waiters.
+// Lines is how many patrons have a line.
 func (s *Service) Lines() int {
-	s.queue.mu.Lock()
-	defer s.queue.mu.Unlock()
-	return len(s.queue.lines)
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	return len(s.lines.byPatron)
 }
 
-// Calls is how many requests have a call that runs.
+// Calls is how many calls run.
 func (s *Service) Calls() int {
-	s.queue.mu.Lock()
-	defer s.queue.mu.Unlock()
-	return len(s.queue.calls)
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	n := 0
+	for _, ln := range s.lines.byPatron {
+		n += len(ln.callers)
+	}
+	return n
 }
 
 // Awaited is how many locks are known to have a line.
 func (s *Service) Awaited() int {
-	s.queue.mu.Lock()
-	defer s.queue.mu.Unlock()
-	return len(s.queue.awaited)
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	return len(s.lines.awaited)
 }

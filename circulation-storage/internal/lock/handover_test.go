@@ -26,6 +26,7 @@ func TestService_HandsOverInOneStatement(t *testing.T) {
 			t.Fatal(err)
 		}
 		two := <-second
+		synctest.Wait() // the third does not read a lock that was granted just now
 		if err := d.Release(d.ctx, two.l.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -141,6 +142,33 @@ func TestService_LeavesFewerTurnsThatAreNotUsed(t *testing.T) {
 		if d.store.handOvers != lock.MaxWaiting-1 {
 			t.Errorf("%d hand-overs, want %d", d.store.handOvers, lock.MaxWaiting-1)
 		}
+	})
+}
+
+// Callers that did not wait got the lock before, while a call of the patron ran all the time.
+func TestService_CountsTheTurnFromTheFirstWaiter(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		user := uuid.New()
+		current := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+		reading := make(chan struct{})
+		d.store.mu.Lock()
+		d.store.beforePeek = func() { <-reading }
+		d.store.mu.Unlock()
+		running := d.startAcquire(d.ctx, lock.Request{UserID: user})
+		for range lock.MaxGrants {
+			err := d.Release(d.ctx, current.l.ID)
+			current = <-d.startAcquire(d.ctx, lock.Request{UserID: user})
+			if err = errors.Join(err, current.err); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
+		if err := d.Release(d.ctx, current.l.ID); err != nil || d.store.handOvers != 1 {
+			t.Errorf("%v and %d hand-overs, want 1", err, d.store.handOvers)
+		}
+		<-waiter
+		close(reading)
+		<-running
 	})
 }
 
@@ -353,6 +381,7 @@ func TestService_WithdrawsALockHandedToACallThatHasOne(t *testing.T) {
 }
 
 func TestService_HandOverThatFailsLeavesTheWaiterInLine(t *testing.T) {
+	const slow = 2 * time.Millisecond // the waiter would read the lock meanwhile
 	boom := errors.New("boom")
 	for name, tt := range map[string]struct {
 		fail error
@@ -370,6 +399,7 @@ func TestService_HandOverThatFailsLeavesTheWaiterInLine(t *testing.T) {
 				first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 				waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, RequestID: uuid.New(), Wait: long})
 				d.store.handOverFails, d.store.handOverDone = tt.fail, tt.done
+				d.store.beforeHandOver = func() { <-time.After(slow) }
 				if err := d.Release(d.ctx, first.l.ID); !errors.Is(err, tt.want) {
 					t.Errorf("the release: %v, want %v", err, tt.want)
 				}
@@ -377,7 +407,8 @@ func TestService_HandOverThatFailsLeavesTheWaiterInLine(t *testing.T) {
 					d.store.free(d.ctx, user)
 				}
 				got := <-waiter
-				if got.err != nil || got.took > pollSlot || got.l.ID == first.l.ID || d.store.heldBy(d.ctx, user).ID != got.l.ID {
+				held := d.store.heldBy(d.ctx, user)
+				if got.err != nil || got.took > slow+pollSlot || got.l.ID == first.l.ID || held.ID != got.l.ID {
 					t.Errorf("the waiter got %+v, want the lock soon", got)
 				}
 			})

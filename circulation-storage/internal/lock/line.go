@@ -1,138 +1,393 @@
 package lock
 
 import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
 
+// MaxWaiting is how many callers may wait for one patron in one process. Kept places
+// count too. A patron uses few machines, so more callers mean a broken client.
+const MaxWaiting = 20
+
+// placeKept is how long a line keeps the place of a request whose wait timed out. The
+// answer and the next try must fit in it. An abandoned place delays the callers behind it
+// for this time at most.
+const placeKept = 250 * time.Millisecond
+
+// patron identifies a line.
+type patron struct {
+	tenant okapi.Tenant
+	user   uuid.UUID
+}
+
+// step is what a caller does next.
+type step int
+
 const (
-	// A process grants a patron's lock to its own waiters for at most maxGrants times or
-	// longestRun in a row. Then it frees the lock and yields: it waits a moment, so that a
-	// waiter of another process finds the lock free.
-	maxGrants  = 8
-	longestRun = 100 * time.Millisecond
-	// longestYield bounds that moment.
-	longestYield = 10 * time.Millisecond
-	// A yield that no other process uses doubles the next run, but not more than
-	// maxDoublings times, because a yield costs as much as several hand-overs.
-	maxDoublings = 2
+	waitInLine    step = iota // the lock is for another caller
+	readLock                  // read the lock, and take it if saw agrees
+	takeLock                  // take the lock without a read
+	leaveWithLock             // leave: the lock was handed over to the caller
 )
 
-// line is the callers who wait for one patron's lock, first come, first served. The
-// queue's mutex guards it.
+// lines are the lines of one process. One mutex guards them all. Callers wait in their own
+// goroutines. A line without callers and kept places uses no memory.
+type lines struct {
+	mu       sync.Mutex
+	byPatron map[patron]*line
+	awaited  map[uuid.UUID]*line // by line.lockID
+	held     heldHints
+	stopped  chan struct{}
+	log      *slog.Logger
+}
+
+// line is the callers for one patron's lock. Those that wait have a place.
 type line struct {
-	waiters []*waiter
-	// lockID is the lock that they wait for, as last seen; Nil if unknown. It is a hint.
-	lockID    uuid.UUID
-	grants    int       // to this line in a row
-	runBegan  time.Time // the first of these grants
-	lastGrant time.Time
-	yields    int // in a row that no other process used
+	lines   *lines
+	patron  patron
+	callers []*caller // all whose call runs, with a place or without
+	places  []*caller // first come, first served; with the kept places
+	// lockID is the lock that the line waits for, as last seen; Nil if unknown. It is a hint.
+	lockID uuid.UUID
+	turns  turns
 }
 
-// isTurnOf reports whether w is the first in line, or a copy of its request.
-func (ln *line) isTurnOf(w *waiter) bool {
-	return ln.waiters[0] == w || w.repeats(ln.waiters[0].req.RequestID)
+// caller is one call of Acquire: it enters a line, may join those that wait, and leaves.
+type caller struct {
+	line *line
+	req  Request
+	end  context.CancelFunc // ends the call
+	// wake holds at most one signal to act on news. A caller that waits is woken as it becomes
+	// the first in line, on a release, and if its own request got the lock.
+	wake chan struct{}
+
+	// Only the caller's own goroutine uses these.
+	entersFirst bool          // no other request was before it as it entered; false once it joined
+	deadline    time.Time     // of its wait
+	seenAge     time.Duration // the age of the lock at its last read
+
+	// The mutex of lines guards these.
+	news     news
+	released bool        // the request was released while the call ran
+	kept     *time.Timer // removes the place of an absent caller; nil while the call runs
+	offered  bool        // a release is handing the lock over to it
+	handed   *Lock       // the lock that was handed over to it
 }
 
-// wakeFirst wakes the first in line, and the copies of its request, which share its turn.
-func (ln *line) wakeFirst(n news) {
-	for _, w := range ln.waiters {
-		if ln.isTurnOf(w) {
-			w.signal(n)
+// news is what a woken caller does. The zero value is to read the lock.
+type news struct {
+	take  bool          // take the lock, which was released just now
+	pause time.Duration // read the lock later
+}
+
+func newLines(log *slog.Logger) *lines {
+	return &lines{
+		byPatron: map[patron]*line{}, awaited: map[uuid.UUID]*line{},
+		held: heldHints{seed: maphash.MakeSeed()}, stopped: make(chan struct{}), log: log,
+	}
+}
+
+// enter registers a call, and returns what it does first. If the line keeps a place for the
+// request, the call takes it. end ends the call.
+func (ls *lines) enter(p patron, req Request, end context.CancelFunc) (*caller, step) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ln := ls.byPatron[p]
+	if ln == nil {
+		ln = &line{lines: ls, patron: p}
+		ls.byPatron[p] = ln
+	}
+	c := &caller{line: ln, req: req, end: end, wake: make(chan struct{}, 1)}
+	ln.callers = append(ln.callers, c)
+	i := slices.IndexFunc(ln.places, func(other *caller) bool { return other.kept != nil && other.repeats(req.RequestID) })
+	if i >= 0 {
+		ln.places[i].kept.Stop()
+		ln.places[i] = c
+	}
+	c.entersFirst = ln.isTurnOf(c)
+	switch {
+	case c.entersFirst && !ls.held.contains(p):
+		return c, takeLock
+	case c.entersFirst || req.RequestID != uuid.Nil: // the request may have the lock
+		return c, readLock
+	}
+	return c, waitInLine
+}
+
+// join gives c the last place, unless it has one, and starts its wait. The first in line looks
+// at once, because the lock may have been released since the refusal. Fault: LockQueueFull.
+func (c *caller) join() error {
+	ln := c.line
+	ln.lines.mu.Lock()
+	defer ln.lines.mu.Unlock()
+	c.entersFirst, c.deadline = false, time.Now().Add(c.req.Wait)
+	switch {
+	case slices.Contains(ln.places, c):
+		return nil
+	case len(ln.places) >= MaxWaiting:
+		return &fault.Error{Code: fault.LockQueueFull, Msg: "Too many callers wait for this patron's lock", RetryAfter: retryAfter}
+	case len(ln.places) == 0:
+		ln.turns = turns{}
+		c.signal(news{})
+	}
+	ln.places = append(ln.places, c)
+	return nil
+}
+
+// wait returns what c does next, once there is anything to do. A wait that times out keeps
+// the place. Fault: LockHeld, if the time is up or the service stops.
+func (c *caller) wait(ctx context.Context) (step, error) {
+	timeUp := time.NewTimer(time.Until(c.deadline))
+	defer timeUp.Stop()
+	poll := time.NewTimer(pollDelay(c.seenAge))
+	defer poll.Stop()
+	for {
+		polled := false
+		select {
+		case <-ctx.Done():
+			return waitInLine, fmt.Errorf("waiting for the lock: %w", ctx.Err())
+		case <-timeUp.C:
+			c.keepPlace(ctx)
+			return waitInLine, ErrHeld()
+		case <-c.line.lines.stopped:
+			return waitInLine, ErrHeld()
+		case <-c.wake:
+		case <-poll.C:
+			polled = true
+		}
+		next, pause := c.readNews(polled)
+		switch {
+		case next != waitInLine:
+			return next, nil
+		case pause > 0:
+			poll.Reset(pause)
 		}
 	}
 }
 
-// mustYield reports whether other processes come next.
-func (ln *line) mustYield() bool {
-	doublings := min(ln.yields, maxDoublings)
-	return ln.grants >= maxGrants<<doublings || ln.grants > 0 && time.Since(ln.runBegan) >= longestRun<<doublings
+// readNews returns what c does next, or waitInLine and the time until it polls. A caller that
+// is not the first in line does not poll: it waits for a signal.
+func (c *caller) readNews(polled bool) (step, time.Duration) {
+	c.line.lines.mu.Lock()
+	defer c.line.lines.mu.Unlock()
+	first := c.line.isTurnOf(c)
+	if polled && !first {
+		return waitInLine, 0
+	}
+	n := c.news
+	c.news = news{}
+	switch {
+	case c.handed != nil:
+		return leaveWithLock, 0
+	case c.offered:
+		return waitInLine, 0 // settle wakes c
+	case n.pause > 0:
+		return waitInLine, n.pause
+	case n.take && first:
+		return takeLock, 0
+	}
+	return readLock, 0
 }
 
-// yieldDelay is how long the first in line leaves a free lock to other processes. It is
-// longer than the time between two polls for the lock as old as it was.
-func (ln *line) yieldDelay() time.Duration {
-	return min(pollDelay(time.Since(ln.lastGrant))+shortestPoll, longestYield)
+// saw notes what c learned about the lock, and reports whether c takes it. A lock that the
+// store refused has no LockID.
+func (c *caller) saw(seen Peek) bool {
+	ln := c.line
+	ln.lines.mu.Lock()
+	defer ln.lines.mu.Unlock()
+	c.seenAge = seen.Age
+	switch {
+	case seen.Free:
+		return c.entersFirst || ln.isTurnOf(c)
+	case c.repeats(seen.RequestID):
+		return true
+	}
+	ln.lines.held.add(ln.patron)
+	if seen.LockID == uuid.Nil {
+		return false
+	}
+	ln.turns.noteLiveLock()
+	ln.await(seen.LockID)
+	for _, other := range ln.places { // the request that has the lock can renew it
+		if other.repeats(seen.RequestID) {
+			other.signal(news{})
+		}
+	}
+	return false
 }
 
-// noteGrant remembers a grant to a caller of p's line.
-func (q *queue) noteGrant(p patron, lockID uuid.UUID) {
-	ln := q.lines[p]
+// keepPlace keeps c's place for the next call of its request. It keeps none for a call without
+// a request id, for a call that has ended or has the lock, and after stop.
+func (c *caller) keepPlace(ctx context.Context) {
+	ls := c.line.lines
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if c.req.RequestID == uuid.Nil || ctx.Err() != nil || c.handed != nil || ls.hasStopped() {
+		return
+	}
+	c.kept = time.AfterFunc(placeKept, func() {
+		if err := c.dropKeptPlace(); err != nil {
+			ls.log.ErrorContext(ctx, "a kept place was not removed", "err", err)
+		}
+	})
+}
+
+// dropKeptPlace removes c's place. A panic is an error, because it would end the process.
+func (c *caller) dropKeptPlace() (err error) {
+	defer fault.Recover(&err)
+	c.line.lines.mu.Lock()
+	defer c.line.lines.mu.Unlock()
+	c.line.removePlace(c, news{})
+	return nil
+}
+
+// leave ends c's call, and removes its place unless that is kept. granted is the lock that c
+// took, or Nil. It returns the lock that was handed over to c, or nil, and whether c's request
+// was released. Another leave only returns the same.
+func (c *caller) leave(granted uuid.UUID) (handed *Lock, released bool) {
+	ln := c.line
+	ln.lines.mu.Lock()
+	defer ln.lines.mu.Unlock()
+	i := slices.Index(ln.callers, c)
+	if i < 0 {
+		return c.handed, c.released
+	}
+	ln.callers = slices.Delete(ln.callers, i, i+1)
+	next := news{}
+	if granted != uuid.Nil {
+		ln.noteGrant(granted)
+	}
+	if granted != uuid.Nil || c.handed != nil {
+		next.pause = shortestPoll // the lock is held
+	}
+	if c.kept == nil {
+		ln.removePlace(c, next)
+	}
+	ln.forgetIfEmpty()
+	return c.handed, c.released
+}
+
+// repeats reports whether c is a call of the request.
+func (c *caller) repeats(requestID uuid.UUID) bool {
+	return requestID != uuid.Nil && c.req.RequestID == requestID
+}
+
+// signal wakes c. The latest news counts.
+func (c *caller) signal(n news) {
+	c.news = n
+	select {
+	case c.wake <- struct{}{}:
+	default: // a signal is pending
+	}
+}
+
+// isTurnOf reports whether no other request is before c, which need not have a place. A
+// repeat shares the turn of the first copy.
+func (ln *line) isTurnOf(c *caller) bool {
+	return len(ln.places) == 0 || ln.places[0] == c || c.repeats(ln.places[0].req.RequestID)
+}
+
+// wakeFirst wakes the first in line, and the copies of its request, which share its turn.
+func (ln *line) wakeFirst(n news) {
+	for _, c := range ln.places {
+		if ln.isTurnOf(c) {
+			c.signal(n)
+		}
+	}
+}
+
+// removePlace removes c's place, if it has one, and wakes a new first caller.
+func (ln *line) removePlace(c *caller, next news) {
+	i := slices.Index(ln.places, c)
+	if i < 0 {
+		return
+	}
+	ln.places = slices.Delete(ln.places, i, i+1)
+	if i == 0 {
+		ln.wakeFirst(next)
+	}
+	ln.forgetIfEmpty()
+}
+
+// dropKeptPlaces removes the kept places that match.
+func (ln *line) dropKeptPlaces(match func(*caller) bool) {
+	for _, c := range slices.Clone(ln.places) {
+		if c.kept != nil && match(c) {
+			c.kept.Stop()
+			ln.removePlace(c, news{})
+		}
+	}
+}
+
+// forgetIfEmpty frees the memory of a line without callers and kept places.
+func (ln *line) forgetIfEmpty() {
+	if len(ln.callers) == 0 && len(ln.places) == 0 {
+		delete(ln.lines.awaited, ln.lockID)
+		delete(ln.lines.byPatron, ln.patron)
+	}
+}
+
+// noteGrant notes a grant to a caller of the line. It counts no turn while no caller waits.
+func (ln *line) noteGrant(lockID uuid.UUID) {
+	ln.lines.held.add(ln.patron)
+	if len(ln.places) > 0 {
+		ln.turns.noteGrant()
+		ln.await(lockID)
+	}
+}
+
+// await notes which live lock the line waits for.
+func (ln *line) await(lockID uuid.UUID) {
+	delete(ln.lines.awaited, ln.lockID)
+	ln.lockID = lockID
+	ln.lines.awaited[lockID] = ln
+}
+
+// releaseRequest ends the calls of a request, and drops the places kept for it.
+func (ls *lines) releaseRequest(p patron, requestID uuid.UUID) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ln := ls.byPatron[p]
 	if ln == nil {
 		return
 	}
-	ln.lastGrant = time.Now()
-	if ln.grants == 0 {
-		ln.runBegan = ln.lastGrant
+	for _, c := range ln.callers {
+		if c.repeats(requestID) {
+			c.released = true
+			c.end()
+		}
 	}
-	ln.grants++
-	q.indexLock(p, ln, lockID)
+	ln.dropKeptPlaces(func(c *caller) bool { return c.repeats(requestID) })
 }
 
-// awaitLock remembers which live lock p's line waits for. If the line has yielded and got
-// no lock since, another process has used the yield.
-func (q *queue) awaitLock(p patron, ln *line, lockID uuid.UUID) {
-	if ln.grants == 0 {
-		ln.yields = 0
+// stop ends all waiting and drops all kept places.
+func (ls *lines) stop() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.hasStopped() {
+		return
 	}
-	q.indexLock(p, ln, lockID)
+	close(ls.stopped)
+	for _, ln := range ls.byPatron {
+		ln.dropKeptPlaces(func(*caller) bool { return true })
+	}
 }
 
-func (q *queue) indexLock(p patron, ln *line, lockID uuid.UUID) {
-	delete(q.awaited, ln.lockID)
-	ln.lockID = lockID
-	q.awaited[lockID] = p
-}
-
-// offerLock returns the waiter that gets the tenant's lock in a hand-over, and marks it. It
-// returns nil if there is none, and if other processes come next. The caller calls
-// settleOffer for the waiter.
-func (q *queue) offerLock(tenant okapi.Tenant, lockID uuid.UUID) (patron, *waiter) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	p, known := q.awaited[lockID]
-	if !known || p.tenant != tenant {
-		return patron{}, nil
-	}
-	ln := q.lines[p]
-	if ln.mustYield() {
-		return patron{}, nil
-	}
-	i := slices.IndexFunc(ln.waiters, func(w *waiter) bool { return ln.isTurnOf(w) && w.kept == nil })
-	if i < 0 || ln.waiters[i].offered {
-		return patron{}, nil
-	}
-	ln.waiters[i].offered = true
-	return p, ln.waiters[i]
-}
-
-// settleOffer gives w the lock that was handed over to it, and reports whether w was there
-// to take it. Without a lock, w looks for itself.
-func (q *queue) settleOffer(p patron, w *waiter, handed *Lock) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	w.offered = false
-	ln := q.lines[p]
-	if handed == nil || ln == nil || w.kept != nil || !slices.Contains(ln.waiters, w) {
-		w.signal(news{})
+func (ls *lines) hasStopped() bool {
+	select {
+	case <-ls.stopped:
+		return true
+	default:
 		return false
 	}
-	w.handed = handed
-	q.held.add(p)
-	q.noteGrant(p, handed.ID)
-	ln.wakeFirst(news{}) // copies of the request find its lock
-	return true
-}
-
-// readNews returns what w does now, and whether it has a lock, or is about to get one.
-func (q *queue) readNews(w *waiter) (n news, served, offered bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n, w.news = w.news, news{}
-	return n, w.handed != nil, w.offered
 }

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -15,21 +16,25 @@ import (
 // withdrawTimeout bounds the withdrawal of a lock whose caller has left.
 const withdrawTimeout = time.Second
 
+// retryAfter is the Retry-After of refused callers. Locks live for some hundred
+// milliseconds, but the header counts in seconds.
+const retryAfter = time.Second
+
 // Service grants locks, with a line of waiters per patron. It is safe for concurrent use.
 type Service struct {
 	store Store
 	obs   Observer
 	log   *slog.Logger
-	queue *queue
+	lines *lines
 }
 
 // NewService returns a Service on store.
 func NewService(store Store, obs Observer, log *slog.Logger) *Service {
-	return &Service{store: store, obs: obs, log: log, queue: newQueue(log)}
+	return &Service{store: store, obs: obs, log: log, lines: newLines(log)}
 }
 
 // Stop answers all waiters that the lock is held. Later acquires do not wait.
-func (s *Service) Stop() { s.queue.stop() }
+func (s *Service) Stop() { s.lines.stop() }
 
 // Get returns a lock, outdated or not. Fault: NotFound.
 func (s *Service) Get(ctx context.Context, id uuid.UUID) (Lock, error) { return s.store.Get(ctx, id) }
@@ -99,7 +104,7 @@ func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUI
 		return err
 	}
 	// First the calls: one that gets the lock after the deletion withdraws it.
-	s.queue.releaseRequest(p, requestID)
+	s.lines.releaseRequest(p, requestID)
 	l, err := s.store.ReleaseRequest(ctx, userID, requestID)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -107,7 +112,7 @@ func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUI
 	case err != nil:
 		return err
 	}
-	s.queue.noteFree(p)
+	s.lines.noteFree(p)
 	if !l.Outdated {
 		s.obs.Released()
 	}
@@ -117,7 +122,7 @@ func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUI
 // wakeNext wakes the first that waits for the patron of l.
 func (s *Service) wakeNext(ctx context.Context, l Lock) {
 	if p, err := patronOf(ctx, l.UserID); err == nil {
-		s.queue.noteFree(p)
+		s.lines.noteFree(p)
 	}
 }
 
@@ -159,25 +164,74 @@ func (s *Service) acquire(ctx context.Context, req Request) (Lock, Outcome, erro
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	w := newWaiter(req, end)
-	s.queue.enterCall(p, w)
-	defer s.queue.leaveCall(p, w)
-	l, outcome, err := s.tryOnce(ctx, p, w)
+	c, next := s.lines.enter(p, req, end)
+	defer c.leave(uuid.Nil) // after a panic
+	l, outcome, err := s.followStep(ctx, c, next)
 	if fault.Is(err, fault.LockHeld) && req.Wait > 0 {
-		if err = s.queue.joinLine(p, w); err == nil {
-			l, outcome, err = s.waitForLock(ctx, p, w)
-		}
+		l, outcome, err = s.waitForLock(ctx, c)
 	}
-	handed := s.queue.leaveLine(p, w, l.ID)
+	handed, released := c.leave(l.ID)
 	switch {
 	case handed == nil || handed.ID == l.ID:
-	case err == nil: // w took another lock before
+	case l.ID == uuid.Nil: // c waited, or its wait has just ended
+		l, outcome, err = *handed, Granted, nil
+	default: // c took another lock before
 		s.withdraw(ctx, *handed)
-	default:
-		l, outcome, err = s.keepGrant(ctx, w, *handed, Granted)
 	}
-	if w.released.Load() {
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("acquiring the lock: %w", ctx.Err())
+		// The answer that granted a renewed lock may have reached the holder.
+		if outcome != Renewed || released {
+			s.withdraw(ctx, l)
+		}
+	}
+	switch {
+	case released:
 		return Lock{}, "", ErrHeld()
+	case err != nil:
+		return Lock{}, "", err
+	}
+	return l, outcome, nil
+}
+
+// waitForLock waits in line until c has the lock, its time is up or the service stops. It
+// returns no lock and no error if c leaves with the lock. Faults: LockHeld, LockQueueFull.
+func (s *Service) waitForLock(ctx context.Context, c *caller) (Lock, Outcome, error) {
+	if err := c.join(); err != nil {
+		return Lock{}, "", err
+	}
+	s.obs.Waiting(1)
+	defer s.obs.Waiting(-1)
+	for {
+		next, err := c.wait(ctx)
+		if err != nil || next == leaveWithLock {
+			return Lock{}, "", err
+		}
+		l, outcome, err := s.followStep(ctx, c, next)
+		if !fault.Is(err, fault.LockHeld) {
+			return l, outcome, err
+		}
+	}
+}
+
+// followStep takes the lock, if that is c's next step. A read comes first if the lock may be
+// held, because it costs no row lock and no transaction that writes. Fault: LockHeld.
+func (s *Service) followStep(ctx context.Context, c *caller, next step) (Lock, Outcome, error) {
+	if next == waitInLine {
+		return Lock{}, "", ErrHeld()
+	}
+	if next == readLock {
+		seen, err := s.store.Peek(ctx, c.req)
+		if err != nil {
+			return Lock{}, "", err
+		}
+		if !c.saw(seen) {
+			return Lock{}, "", ErrHeld()
+		}
+	}
+	l, outcome, err := s.store.Acquire(ctx, c.req)
+	if fault.Is(err, fault.LockHeld) {
+		c.saw(Peek{})
 	}
 	return l, outcome, err
 }

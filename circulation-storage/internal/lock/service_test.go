@@ -108,10 +108,14 @@ func TestService_NewcomersDoNotOvertake(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		d.store.free(d.ctx, d.patron) // the waiter has not polled yet
+		peeks := d.store.peeks
 		for _, req := range []lock.Request{{}, {RequestID: uuid.New()}} {
 			if got := <-d.startAcquire(d.ctx, req); got.code != fault.LockHeld || got.took != 0 {
 				t.Errorf("a newcomer that does not wait got %+v, want %q at once", got, fault.LockHeld)
 			}
+		}
+		if d.store.peeks != peeks+1 {
+			t.Errorf("%d reads by newcomers, want 1: of the request that may have the lock", d.store.peeks-peeks)
 		}
 		later := d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond, RequestID: uuid.New()})
 		if got := <-waiter; got.err != nil {
@@ -119,6 +123,35 @@ func TestService_NewcomersDoNotOvertake(t *testing.T) {
 		}
 		if got := <-later; got.code != fault.LockHeld {
 			t.Errorf("a later waiter got %+v, want %q", got, fault.LockHeld)
+		}
+	})
+}
+
+// The late caller was the first to ask, and the other one the first to wait. The lock of the late
+// caller's request, which another process granted, is freed as the late caller reads it.
+func TestService_ReadOvertakesNoCallerInLine(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		joined := make(chan struct{})
+		d.store.afterRefusal = func() { <-joined }
+		req := lock.Request{UserID: d.patron, RequestID: uuid.New(), Wait: time.Second}
+		late := d.startAcquire(d.ctx, req)
+		d.store.mu.Lock()
+		d.store.afterRefusal = nil
+		d.store.mu.Unlock()
+		first := d.startAcquire(d.ctx, lock.Request{Wait: long})
+		close(joined)
+		synctest.Wait()
+		d.store.mu.Lock()
+		d.store.beforePeek = func() { // of the first
+			d.store.mu.Lock()
+			defer d.store.mu.Unlock()
+			d.store.beforePeek = func() { d.store.free(d.ctx, d.patron) } // of the late caller
+		}
+		d.store.mu.Unlock()
+		d.store.hold(d.ctx, req)
+		one := <-first
+		if two := <-late; one.err != nil || one.took > pollSlot || two.code != fault.LockHeld {
+			t.Errorf("the first in line got %+v and the late caller %+v, want the lock and %q", one, two, fault.LockHeld)
 		}
 	})
 }
@@ -285,6 +318,24 @@ func TestService_OutageEndsTheWait(t *testing.T) {
 		}
 		if d.counts.outcomes[lock.Failed] != 1 {
 			t.Errorf("observed %v, want 1 error", d.counts.outcomes)
+		}
+	})
+}
+
+func TestService_PanicOfTheStoreLeavesNoCall(t *testing.T) {
+	atDesk(t, func(t *testing.T, d *desk) {
+		<-d.startAcquire(d.ctx, lock.Request{}) // the lock is known to be held
+		d.store.beforePeek = func() { panic("boom") }
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic did not reach the caller")
+				}
+			}()
+			_, _ = d.Acquire(d.ctx, lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New(), Wait: long})
+		}()
+		if d.Calls() != 0 || d.Lines() != 0 {
+			t.Errorf("%d calls and %d lines are left, want none", d.Calls(), d.Lines())
 		}
 	})
 }
