@@ -27,6 +27,7 @@ const (
 	isolation = "serializable"
 
 	startTimeout = 5 * time.Minute // a download of the binaries included
+	cleanTimeout = 2 * time.Minute // for a slow disk
 )
 
 // shared is the database of this test process. TestMain can hand it to tests in a variable
@@ -43,11 +44,12 @@ type database struct {
 
 // Main runs the tests of a package and returns the exit code: os.Exit(testserver.Main(m)). The
 // database is that of TEST_DATABASE_URL, else a throw-away server of this process. That one
-// starts when the first test asks for it and stops after the last.
-func Main(m *testing.M) int {
+// starts when the first test asks for it and stops after the last. Each of clean then removes from
+// the database of TEST_DATABASE_URL what the tests have left, if they asked for it.
+func Main(m *testing.M, clean ...func(ctx context.Context, url string) error) int {
 	shared.inMain = true
 	code := m.Run()
-	if err := shared.stop(); err != nil {
+	if err := errors.Join(shared.clean(clean), shared.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}
@@ -83,6 +85,20 @@ func (d *database) open(given string) {
 	if d.err == nil {
 		d.url = d.server.URL()
 	}
+}
+
+// clean runs the steps on a server that outlives the tests.
+func (d *database) clean(steps []func(ctx context.Context, url string) error) error {
+	if d.url == "" || d.server != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
+	defer cancel()
+	var failed []error
+	for _, step := range steps {
+		failed = append(failed, step(ctx, d.url))
+	}
+	return errors.Join(failed...)
 }
 
 func (d *database) stop() error {

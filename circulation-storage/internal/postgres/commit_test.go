@@ -82,7 +82,9 @@ func (l desk) waitUntilBlocked(n int) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx(), time.Minute)
 	defer cancel()
-	for blocked := 0; blocked < n; {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for blocked := 0; blocked < n; <-tick.C {
 		err := l.db.Pool().QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
 			WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%' AND pid <> pg_backend_pid()`, postgres.SchemaName(l.id)).Scan(&blocked)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ import (
 const cleanupTimeout = 2 * time.Minute // for a slow disk
 
 // Main runs the tests of a package and returns the exit code: os.Exit(pgtest.Main(m)).
-func Main(m *testing.M) int { return testserver.Main(m) }
+func Main(m *testing.M) int { return testserver.Main(m, spares.drop) }
 
 // URL returns the address of the tests' database. The user of the throw-away one is a
 // superuser.
@@ -46,8 +47,27 @@ func Tenant(tb testing.TB) okapi.Tenant {
 }
 
 // New returns a pool of sixteen connections to the database of [URL], and a tenant installed
-// in it. When the test ends, New drops the tenant and closes the pool.
+// in it. When the test ends, New removes the tenant and closes the pool. The schema is as the
+// migrations leave it, but another tenant may have had it under another name.
 func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
+	tb.Helper()
+	db, id := open(tb), Tenant(tb)
+	used, err := spares.install(tb.Context(), db, id)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), cleanupTimeout)
+		defer cancel()
+		if err := spares.giveBack(ctx, db, id, used); err != nil {
+			tb.Error(errors.Join(err, db.Purge(ctx, id)))
+		}
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return db, id
+}
+
+// open returns a pool of sixteen connections, which closes when the test ends.
+func open(tb testing.TB) *postgres.DB {
 	tb.Helper()
 	direct := URL(tb)
 	pooled, err := testserver.WithPool(direct)
@@ -59,19 +79,8 @@ func New(tb testing.TB) (*postgres.DB, okapi.Tenant) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	id := Tenant(tb)
-	tb.Cleanup(func() {
-		defer db.Close()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), cleanupTimeout)
-		defer cancel()
-		if err := db.Purge(ctx, id); err != nil {
-			tb.Error(err)
-		}
-	})
-	if err := db.Install(tb.Context(), id); err != nil {
-		tb.Fatal(err)
-	}
-	return db, id
+	tb.Cleanup(db.Close)
+	return db
 }
 
 // Listed is a page of records with how many match in all.

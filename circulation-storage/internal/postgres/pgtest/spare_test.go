@@ -1,0 +1,130 @@
+package pgtest
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/circulation-storage/internal/postgres"
+	"checkoutlock/schemas/okapi"
+)
+
+// register has spare schemas of its own.
+type register struct {
+	*testing.T
+	db     *postgres.DB
+	spares spareSchemas
+}
+
+func (r *register) install() (okapi.Tenant, schema) {
+	r.Helper()
+	id := Tenant(r.T)
+	got, err := r.spares.install(r.Context(), r.db, id)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return id, got
+}
+
+func (r *register) giveBack(id okapi.Tenant, used schema) {
+	r.Helper()
+	if err := r.spares.giveBack(r.Context(), r.db, id, used); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *register) exec(s schema, statements ...string) {
+	r.Helper()
+	for _, statement := range statements {
+		if _, err := r.db.Pool().Exec(r.Context(), strings.ReplaceAll(statement, "S.", s.name+".")); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// readRows returns the rows of all tables.
+func (r *register) readRows(s schema) map[string]string {
+	r.Helper()
+	rows, _ := r.db.Pool().Query(r.Context(), `SELECT tablename::text FROM pg_tables WHERE schemaname = $1`, s.name)
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		r.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, table := range tables {
+		var text string
+		query := `SELECT coalesce(json_agg(t)::text, '') FROM ` + quote(s.name, table) + ` AS t`
+		if err := r.db.Pool().QueryRow(r.Context(), query).Scan(&text); err != nil {
+			r.Fatal(err)
+		}
+		all[table] = text
+	}
+	return all
+}
+
+func TestSpareSchemas_AreAsTheMigrationsLeaveThem(t *testing.T) {
+	t.Parallel()
+	r := &register{T: t, db: open(t)}
+	first, used := r.install()
+	migrated := r.readRows(used)
+	r.exec(used, `INSERT INTO S.usergroup (id, jsonb) VALUES (gen_random_uuid(), '{"group":"staff"}')`,
+		`INSERT INTO S.loan (id, jsonb) VALUES (gen_random_uuid(), '{}')`,
+		`SELECT nextval(pg_get_serial_sequence('S.outbox', 'id'))`,
+		`UPDATE S.schema_migrations SET dirty = true`, `DELETE FROM S.circulation_rules`,
+		`DELETE FROM S.lock_settings_version`)
+	r.giveBack(first, used)
+	if n := schemas(t, used.name); n != 0 {
+		t.Errorf("given back: got %d schemas of the tenant, want none", n)
+	}
+	second, again := r.install()
+	if len(r.spares.free) != 0 {
+		t.Errorf("got %d spare schemas, want the only one in use", len(r.spares.free))
+	}
+	if got := r.readRows(again); !maps.Equal(got, migrated) {
+		t.Errorf("got the rows\n%s\nwant\n%s", got, migrated)
+	}
+	var next int
+	query := `SELECT nextval(pg_get_serial_sequence('` + again.name + `.outbox', 'id'))`
+	if err := r.db.Pool().QueryRow(t.Context(), query).Scan(&next); err != nil || next != 1 {
+		t.Errorf("the next number: got %d, %v, want 1", next, err)
+	}
+	r.exec(again, `INSERT INTO S.loan (id, jsonb) VALUES ('`+uuid.NewString()+`', '{}')`) // its trigger names the schema
+	if got := r.readRows(again)["loan_history"]; got == "" {
+		t.Error("the trigger wrote no history")
+	}
+	r.giveBack(second, again)
+	spare := r.spares.free[0].name
+	if err := r.spares.drop(t.Context(), URL(t)); err != nil || schemas(t, spare) != 0 {
+		t.Errorf("dropping the spare schemas: got %v and %d schemas, want none", err, schemas(t, spare))
+	}
+}
+
+func TestSpareSchemas_AChangedSchemaIsDropped(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string][]string{
+		"a column":        {`ALTER TABLE S.loan ADD COLUMN more int`},
+		"not null":        {`ALTER TABLE S.loan ALTER COLUMN jsonb DROP NOT NULL`},
+		"a table":         {`CREATE TABLE S.more (id int)`},
+		"a missing index": {`DROP INDEX S.loan_user_id_idx`},
+		"a constraint":    {`ALTER TABLE S.loan ADD CONSTRAINT more CHECK (id IS NOT NULL)`},
+		"a trigger":       {`ALTER TABLE S.loan DISABLE TRIGGER loan_history`},
+		"a function":      {`ALTER FUNCTION S.record_time(text) COST 7`},
+		"statistics":      {`ANALYZE S.circulation_rules`},
+		"a right":         {`GRANT SELECT ON S.loan TO PUBLIC`},
+		"no schema":       {`DO $$ BEGIN EXECUTE 'DROP SCHEMA ' || rtrim('S.', '.') || ' CASCADE'; END $$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &register{T: t, db: open(t)}
+			id, used := r.install()
+			r.exec(used, change...)
+			r.giveBack(id, used)
+			if n := schemas(t, used.name); n != 0 || len(r.spares.free) != 0 {
+				t.Errorf("got %d schemas of the tenant and %d spare ones, want none", n, len(r.spares.free))
+			}
+		})
+	}
+}
