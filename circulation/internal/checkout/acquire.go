@@ -45,6 +45,36 @@ func (w *waits) NextBackOff() time.Duration {
 // Reset implements backoff.BackOff. It keeps what was used up: see waits.
 func (w *waits) Reset() {}
 
+// acquisition asks for one lock. All its tries have the same request id.
+type acquisition struct {
+	locker       Locker
+	req          LockRequest
+	askedAgain   bool // for a lost answer
+	maybeGranted bool // a failed try may have got the lock
+}
+
+// ask asks once.
+func (q *acquisition) ask(ctx context.Context) (string, error) {
+	id, err := q.locker.Acquire(ctx, q.req)
+	q.maybeGranted = q.maybeGranted || mayBeGranted(err)
+	return id, err
+}
+
+// try asks, and asks again for the first lost answer. Storage waits for the lock as long as wait.
+// An error ends the acquisition unless the lock is held or its queue is full.
+func (q *acquisition) try(ctx context.Context, wait time.Duration) (string, error) {
+	q.req.Wait = wait
+	id, err := q.ask(ctx)
+	if fault.Is(err, fault.Unavailable) && !fault.ChangedNothing(err) && !q.askedAgain {
+		q.askedAgain = true
+		id, err = q.ask(ctx)
+	}
+	if err != nil && !isHeldByAnother(err) {
+		return "", backoff.Permanent(err)
+	}
+	return id, err
+}
+
 // acquireLock tries for the patron's lock once per configured wait, and a last time. It tries again
 // for a held lock and a full queue. It repeats a lost answer at once with the same request id,
 // which gets the same lock. Anything else ends it, because retries of an outage make each check-out
@@ -52,31 +82,17 @@ func (w *waits) Reset() {}
 //
 // Faults: LockNotAcquired, and those of Locker.Acquire except the three above.
 func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
-	req := LockRequest{UserID: a.plan.loan.UserID, TTL: a.settings.TTL, RequestID: uuid.NewString()}
-	asked, granted := false, false
-	ask := func() (string, error) {
-		id, err := a.service.Locker.Acquire(ctx, req)
-		granted = granted || mayBeGranted(err)
-		return id, err
+	q := &acquisition{
+		locker: a.service.Locker,
+		req:    LockRequest{UserID: a.plan.loan.UserID, TTL: a.settings.TTL, RequestID: uuid.NewString()},
 	}
-	try := func() (string, error) {
-		req.Wait = w.beginTry(time.Now())
-		id, err := ask()
-		if fault.Is(err, fault.Unavailable) && !fault.ChangedNothing(err) && !asked {
-			asked = true
-			id, err = ask()
-		}
-		if err != nil && !isHeldByAnother(err) {
-			return "", backoff.Permanent(err)
-		}
-		return id, err
-	}
+	try := func() (string, error) { return q.try(ctx, w.beginTry(time.Now())) }
 	a.service.Observer.Waiting(ctx, 1)
 	start := time.Now()
 	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
 	a.noteWait(ctx, time.Since(start), err == nil)
-	if err != nil && granted {
-		a.releaseRequest(ctx, req)
+	if err != nil && q.maybeGranted {
+		a.releaseRequest(ctx, q.req)
 	}
 	if err != nil && isHeldByAnother(err) && ctx.Err() == nil {
 		return "", newLockNotAcquired(err)

@@ -12,7 +12,6 @@ import (
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/circulation/internal/settings"
-	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/redact"
 )
@@ -114,29 +113,48 @@ func (a *attempt) countRepeat(err error) {
 // changed under it, while the wait budget lasts. It follows the first change of settings also
 // without a budget.
 func (a *attempt) lend(ctx context.Context) (Lent, error) {
-	start, w, refreshed := time.Now(), &waits{remaining: a.settings.Waits}, false
+	w, r := &waits{remaining: a.settings.Waits}, &retries{start: time.Now()}
 	for {
 		lent, err := a.lendOnce(ctx, w)
-		inTime := time.Since(start) <= a.settings.WaitBudget()
-		switch {
-		case fault.Is(err, fault.LockLost):
-		case fault.Is(err, fault.SettingsChanged):
-			locked := a.settings.Enabled
-			a.settings = a.service.Settings.Refresh(ctx)
-			if !locked { // so no wait was used
-				w.remaining = a.settings.Waits
-			}
-			inTime, refreshed = inTime || !refreshed, true
-		default:
+		changed := fault.Is(err, fault.SettingsChanged)
+		if !changed && !fault.Is(err, fault.LockLost) {
 			return lent, err
+		}
+		allowed := r.allow(changed, a.settings.WaitBudget())
+		if changed {
+			a.refreshSettings(ctx, w)
 		}
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled): // the machine left
 			return Lent{}, ctx.Err()
-		case !inTime || ctx.Err() != nil:
+		case !allowed || ctx.Err() != nil:
 			return Lent{}, newLockNotAcquired(err)
 		}
 		a.countRepeat(err)
+	}
+}
+
+// retries bounds how often one check-out is tried again after it lost its lock or the settings
+// changed.
+type retries struct {
+	start    time.Time
+	followed bool // a change of the settings got its retry
+}
+
+// allow reports whether there is time for one more try, and counts it. The first change of settings
+// needs none.
+func (r *retries) allow(changed bool, budget time.Duration) bool {
+	first := changed && !r.followed
+	r.followed = r.followed || changed
+	return first || time.Since(r.start) <= budget
+}
+
+// refreshSettings reads the settings from storage, and their waits if none was used.
+func (a *attempt) refreshSettings(ctx context.Context, w *waits) {
+	locked := a.settings.Enabled
+	a.settings = a.service.Settings.Refresh(ctx)
+	if !locked {
+		w.remaining = a.settings.Waits
 	}
 }
 
@@ -166,7 +184,9 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 	if result.LockReleased {
 		a.noteReleased(ctx)
 	}
-	return a.plan.newLent(ctx, result, a.service.Log), nil
+	lent := a.plan.newLent(result.Loan)
+	lent.Copy.Item = a.readLentItem(ctx, result.Item)
+	return lent, nil
 }
 
 // releaseLock gives the lock back, on a context of its own because the machine may have left.
@@ -188,19 +208,25 @@ func (a *attempt) noteReleased(ctx context.Context) {
 	a.steps.markReached(ctx, Released)
 }
 
-// newLent returns the check-out with what storage answered. It cannot fail, because the item is
-// lent by now.
-func (p *plan) newLent(ctx context.Context, result schemas.CheckOutResult, log *slog.Logger) Lent {
-	lent := Lent{Loan: result.Loan, Copy: p.facts.Copy, User: p.facts.User, Group: p.facts.Group, Policy: p.policy}
-	if len(result.Item) > 0 {
+// newLent returns the check-out as a stored loan, with the records of the plan.
+func (p *plan) newLent(loan json.RawMessage) Lent {
+	return Lent{Loan: loan, Copy: p.facts.Copy, User: p.facts.User, Group: p.facts.Group, Policy: p.policy}
+}
+
+// readLentItem returns the item that storage answered; without one, the plan's item as a check-out
+// leaves it. It cannot fail, because the item is lent by now.
+func (a *attempt) readLentItem(ctx context.Context, answered json.RawMessage) library.Item {
+	if len(answered) > 0 {
 		var stored *library.Item // an empty one, so that it lacks what storage removed
-		if err := json.Unmarshal(result.Item, &stored); err != nil {
-			log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
+		if err := json.Unmarshal(answered, &stored); err != nil {
+			a.service.Log.ErrorContext(ctx, "storage answered an item that cannot be read", "err", err)
 		} else if stored != nil {
-			lent.Copy.Item = *stored
+			return *stored
 		}
 	}
-	return lent
+	item := a.plan.facts.Copy.Item
+	item.Status, item.InTransitDestinationServicePointID = library.Status{Name: library.StatusCheckedOut}, ""
+	return item
 }
 
 // steps measures the time from one step to the next.

@@ -87,7 +87,7 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 	}
 	body := schemas.CheckOut{
 		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", FilledRequestID: p.fills,
-		TitleLevel: p.facts.Queue.TitleLevel, KeyLeaseID: p.req.KeyLeaseID, Recalled: &p.recalled,
+		TitleLevel: p.facts.Queue.TitleLevel, KeyLeaseID: p.req.KeyLeaseID, Recalled: &p.loan.DueDateChangedByRecall,
 	}
 	limits := p.listLimits(ctx)
 	if a.lockID != "" {
@@ -134,8 +134,6 @@ func (a *attempt) settleOutcome(ctx context.Context, cause error) (schemas.Check
 	loan, err := a.service.Committer.CommittedLoan(rctx, loanID)
 	switch {
 	case err == nil:
-		item := &a.plan.facts.Copy.Item
-		item.Status, item.InTransitDestinationServicePointID = library.Status{Name: library.StatusCheckedOut}, ""
 		return schemas.CheckOutResult{Loan: loan}, nil
 	case fault.Is(err, fault.NotFound) && !library.IsUnknown(cause):
 		return schemas.CheckOutResult{}, cause
@@ -192,5 +190,5 @@ func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error
 	if p.policy, _, err = fault.Found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID)); err != nil {
 		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", req.LoanID, err)
 	}
-	return p.newLent(ctx, schemas.CheckOutResult{Loan: loan}, s.Log), true, nil
+	return p.newLent(loan), true, nil
 }

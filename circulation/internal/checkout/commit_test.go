@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -66,8 +67,8 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 				if got := fault.CodeOf(err); got != tt.code {
 					t.Errorf("code %q, want %q (%v)", got, tt.code, err)
 				}
-				if err == nil && len(lent.Loan) == 0 {
-					t.Error("no loan answered")
+				if err == nil && (len(lent.Loan) == 0 || lent.Copy.Item.Status.Name != library.StatusCheckedOut) {
+					t.Errorf("answered the loan %s of the item %+v", lent.Loan, lent.Copy.Item)
 				}
 				if took := time.Since(start); took > 9*time.Second {
 					t.Errorf("answered after %s, when the connection is gone", took)
@@ -82,6 +83,36 @@ func TestCommit_WithoutAnAnswer(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// itemStorage answers commits with this item.
+type itemStorage struct {
+	*world
+	item string
+}
+
+func (s itemStorage) CheckOut(ctx context.Context, c schemas.CheckOut) (schemas.CheckOutResult, error) {
+	result, err := s.world.CheckOut(ctx, c)
+	result.Item = json.RawMessage(s.item)
+	return result, err
+}
+
+func TestCommit_ShowsTheItemAsLent(t *testing.T) {
+	t.Parallel()
+	for _, item := range []string{"", "null", `"no item"`} {
+		w := newWorld()
+		w.Book.InTransitDestinationServicePointID = librarytest.DeskID
+		service := w.service()
+		service.Committer = itemStorage{w, item}
+		lent, err := service.CheckOut(t.Context(), checkout.Request{
+			ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+		})
+		got := lent.Copy.Item
+		if err != nil || got.ID != librarytest.BookItemID || got.Status.Name != library.StatusCheckedOut ||
+			got.InTransitDestinationServicePointID != "" {
+			t.Errorf("storage answered the item %q: got %+v, %v", item, got, err)
+		}
 	}
 }
 

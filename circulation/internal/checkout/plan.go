@@ -34,7 +34,6 @@ type plan struct {
 	standing   *LimitStanding // at the last count of circulation; nil before the first
 	overridden bool           // staff lift a block
 	fills      string         // id of the borrower's own request; empty for none
-	recalled   bool           // another patron recalls the item, which changed the due date
 	loan       library.Loan
 }
 

@@ -71,9 +71,9 @@ func (s *Service) findForcedPolicy(ctx context.Context, p *plan) (fault.List, er
 
 // chooseDueDate returns the due date of a new loan. If another patron recalls the item, that is the
 // date which the recall would give the loan.
-func (s *Service) chooseDueDate(ctx context.Context, p *plan) (library.Instant, fault.List, error) {
+func (s *Service) chooseDueDate(ctx context.Context, p *plan, recalled bool) (library.Instant, fault.List, error) {
 	due, found, err := s.chooseOwnDueDate(ctx, p)
-	if _, p.recalled = p.facts.Queue.FindRecall(p.facts.Copy, p.fills); !p.recalled || err != nil || len(found) > 0 {
+	if !recalled || err != nil || len(found) > 0 {
 		return due, found, err
 	}
 	earlier, err := p.policy.Recall(policy.RecallTerms{Now: s.Now().UTC(), LoanDate: p.loanDate.UTC(), DueDate: due.UTC()})
@@ -108,7 +108,8 @@ func (s *Service) chooseOwnDueDate(ctx context.Context, p *plan) (library.Instan
 // makeLoan computes the due date and the loan as it will be stored. It chooses the loan's id once,
 // so that a repeated commit is recognised. The details say why there is no due date.
 func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
-	due, found, err := s.chooseDueDate(ctx, p)
+	_, recalled := p.facts.Queue.FindRecall(p.facts.Copy, p.fills)
+	due, found, err := s.chooseDueDate(ctx, p, recalled)
 	if err != nil || len(found) > 0 {
 		return found, err
 	}
@@ -128,7 +129,7 @@ func (s *Service) makeLoan(ctx context.Context, p *plan) (fault.List, error) {
 		LostItemPolicyID:                  library.KeepUUID(p.lostItem),
 		CheckoutServicePointID:            p.req.ServicePointID,
 		PatronGroupIDAtCheckout:           p.facts.User.PatronGroup,
-		DueDateChangedByRecall:            p.recalled,
+		DueDateChangedByRecall:            recalled,
 	}
 	if p.overridden {
 		p.loan.Action, p.loan.ActionComment = "checkedOutThroughOverride", p.req.OverrideBlocks.Comment
