@@ -126,7 +126,7 @@ func (f *Facts) ReadSubjects(ctx context.Context, records Records, subjects sche
 	f.ManualBlocks, f.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks.Blocks
 	f.noteItem(seen)
 	g, ctx := NewCalls(ctx)
-	FindInto(ctx, g, &f.Group, new(bool), f.User.PatronGroup, records.Group)
+	FindInto(ctx, g, &f.Group, f.User.PatronGroup, records.Group)
 	f.readShelf(ctx, g, records)
 	return g.Wait()
 }
@@ -170,18 +170,18 @@ func (f *Facts) noteItem(seen Snapshot) {
 
 // readShelf adds calls that read location and material type of the item.
 func (f *Facts) readShelf(ctx context.Context, g *Calls, records Records) {
-	FindInto(ctx, g, &f.Copy.Location, new(bool), f.Copy.Item.EffectiveLocationID, records.Location)
-	FindInto(ctx, g, &f.Copy.Material, new(bool), f.Copy.Item.MaterialTypeID, records.MaterialType)
+	FindInto(ctx, g, &f.Copy.Location, f.Copy.Item.EffectiveLocationID, records.Location)
+	FindInto(ctx, g, &f.Copy.Material, f.Copy.Item.MaterialTypeID, records.MaterialType)
 }
 
-// FindInto adds a call that reads a record which need not exist. An empty id is that of
-// no record.
-func FindInto[T any](ctx context.Context, g *Calls, to *T, found *bool, id string, find func(context.Context, string) (T, error)) {
+// FindInto adds a call that reads a record into to. A record that does not exist makes it zero; an
+// empty id leaves it as it is.
+func FindInto[T any](ctx context.Context, g *Calls, to *T, id string, find func(context.Context, string) (T, error)) {
 	if id == "" {
 		return
 	}
 	g.Go(func() (err error) {
-		*to, *found, err = fault.Found(find(ctx, id))
+		*to, _, err = fault.Found(find(ctx, id))
 		return err
 	})
 }

@@ -173,7 +173,7 @@ func (s *Service) judgeEdit(ctx context.Context, edited, stored map[string]any) 
 	w.proxyID, _ = edited["proxyUserId"].(string)
 	var f facts
 	g, gctx := library.NewCalls(ctx)
-	library.FindInto(gctx, g, &f.pickup, &f.pickupFound, w.record.PickupServicePointID, s.Library.PickupPoint)
+	library.FindInto(gctx, g, &f.pickup, w.record.PickupServicePointID, s.Library.PickupPoint)
 	s.readProxy(gctx, g, w, &f)
 	if err := g.Wait(); err != nil {
 		return fmt.Errorf("reading what an edit is judged by: %w", err)

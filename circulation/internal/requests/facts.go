@@ -27,12 +27,10 @@ const (
 type facts struct {
 	// records are those of the patron, of the item with its queue, and the rules. The item is the
 	// requested one, or the copy that a page or a recall for a title takes.
-	records       library.Facts
-	title         titleFacts
-	instance      library.Instance
-	instanceFound bool // the instance was found
-	pickup        library.ServicePoint
-	pickupFound   bool // the pickup service point was found
+	records  library.Facts
+	title    titleFacts
+	instance library.Instance     // zero for none
+	pickup   library.ServicePoint // zero for none
 	// retrieval is the primary service point of the item's location; zero for none.
 	retrieval      library.ServicePoint
 	loan           openLoan
@@ -65,13 +63,13 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
 	}
 	g, gctx := library.NewCalls(ctx)
-	library.FindInto(gctx, g, &f.pickup, &f.pickupFound, w.record.PickupServicePointID, s.Library.PickupPoint)
-	if f.instance = f.records.Copy.Instance; strings.EqualFold(f.instance.ID, w.record.InstanceID) {
-		f.instanceFound = true
+	library.FindInto(gctx, g, &f.pickup, w.record.PickupServicePointID, s.Library.PickupPoint)
+	if strings.EqualFold(f.records.Copy.Instance.ID, w.record.InstanceID) {
+		f.instance = f.records.Copy.Instance
 	} else {
-		library.FindInto(gctx, g, &f.instance, &f.instanceFound, w.record.InstanceID, s.Library.Instance)
+		library.FindInto(gctx, g, &f.instance, w.record.InstanceID, s.Library.Instance)
 	}
-	library.FindInto(gctx, g, &f.retrieval, new(bool), f.records.Copy.Location.PrimaryServicePoint, s.Library.PickupPoint)
+	library.FindInto(gctx, g, &f.retrieval, f.records.Copy.Location.PrimaryServicePoint, s.Library.PickupPoint)
 	s.readProxy(gctx, g, w, &f)
 	if f.records.OnLoan {
 		g.Go(func() error { return s.readLoan(gctx, &f) })
@@ -90,7 +88,7 @@ func (s *Service) readProxy(ctx context.Context, g *library.Calls, w wish, f *fa
 	if w.proxyID == "" {
 		return
 	}
-	library.FindInto(ctx, g, &f.proxy, new(bool), w.proxyID, s.Library.User)
+	library.FindInto(ctx, g, &f.proxy, w.proxyID, s.Library.User)
 	g.Go(func() (err error) {
 		f.proxyRelations, err = s.Library.ProxyRelations(ctx, w.record.RequesterID, w.proxyID)
 		return err

@@ -78,7 +78,7 @@ func (w wish) judgeBlocks(ctx context.Context, f facts, now time.Time) fault.Lis
 func (w wish) judgeItem(f facts) fault.List {
 	item := f.records.Copy.Item
 	switch {
-	case !f.instanceFound:
+	case f.instance.ID == "":
 		return fault.List{fault.Refusal("", "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
 	case w.record.ItemID != "" && !f.records.ItemFound:
 		return fault.List{fault.Refusal("", "Item does not exist", newParameter("itemId", w.record.ItemID))}
@@ -104,7 +104,7 @@ func (w wish) judgePolicy(f facts) fault.List {
 		return nil
 	case !slices.Contains(listStatuses(kind), f.records.Copy.Item.Status.Name), asked && !f.policy.AllowsType(kind):
 		return fault.List{newNotAllowed(kind)}
-	case asked && f.pickupFound && w.record.FulfillmentPreference == holdShelf && !f.policy.AllowsServicePoint(kind, f.pickup.ID):
+	case asked && f.pickup.ID != "" && w.record.FulfillmentPreference == holdShelf && !f.policy.AllowsServicePoint(kind, f.pickup.ID):
 		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, f.policy)}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (w wish) judgePickup(f facts) fault.List {
 			"Hold shelf fulfillment requests require a Pickup service point", newParameter("id", w.record.ID))}
 	case w.record.PickupServicePointID == "":
 		return nil
-	case !f.pickupFound:
+	case f.pickup.ID == "":
 		return fault.List{fault.Refusal("", "Pickup service point does not exist", newParameter("pickupServicePointId", w.record.PickupServicePointID))}
 	case !f.pickup.PickupLocation:
 		return fault.List{fault.Refusal("SERVICE_POINT_IS_NOT_PICKUP_LOCATION", "Service point is not a pickup location",

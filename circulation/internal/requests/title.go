@@ -133,7 +133,7 @@ func listIDs(items []library.Item) []string {
 func (w wish) judgeTitle(f facts) fault.List {
 	t, kind := f.title, w.record.RequestType
 	switch {
-	case !t.read, !f.instanceFound:
+	case !t.read, f.instance.ID == "":
 		return nil
 	case t.owned.ItemID != "":
 		return fault.List{fault.Refusal("REQUESTER_ALREADY_HAS_LOAN_FOR_ONE_OF_INSTANCES_ITEMS", "This requester already has a loan for one of the instance's items",
@@ -150,7 +150,7 @@ func (w wish) judgeTitle(f facts) fault.List {
 	case kind == hold && t.holdsAskPolicies && len(t.allowing) == 0:
 		return fault.List{fault.Refusal("REQUEST_NOT_ALLOWED_FOR_PATRON_TITLE_COMBINATION", "Hold requests are not allowed for this patron and title combination",
 			newParameter("requesterId", w.record.RequesterID), newParameter("instanceId", w.record.InstanceID))}
-	case kind == hold && t.holdsAskPolicies && f.pickupFound && w.record.FulfillmentPreference == holdShelf &&
+	case kind == hold && t.holdsAskPolicies && f.pickup.ID != "" && w.record.FulfillmentPreference == holdShelf &&
 		!slices.ContainsFunc(t.allowing, func(p policy.RequestPolicy) bool { return p.AllowsServicePoint(kind, f.pickup.ID) }):
 		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, t.allowing[0])}
 	}
