@@ -179,9 +179,7 @@ func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.F
 // recognises the id of a repeat, so the check-in happens once.
 func (s *Service) sendCommit(ctx context.Context, c schemas.CheckIn) (schemas.CheckInResult, error) {
 	send := func(ctx context.Context) (schemas.CheckInResult, error) { return s.Returner.CheckIn(ctx, c) }
-	return library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the check-in unknown; sending it again", "check_in_id", c.ID, "item_id", c.ItemID, "err", err)
-	})
+	return library.FinishCommit(ctx, s.Log.With("check_in_id", c.ID, "item_id", c.ItemID), "the check-in", send)
 }
 
 // checkStatus refuses an item whose status excludes a check-in.

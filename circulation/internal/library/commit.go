@@ -2,6 +2,7 @@ package library
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -59,10 +60,13 @@ func RetryChanged[T any](commit func() (T, error)) (T, error) {
 }
 
 // FinishCommit sends a commit until its outcome is known, whether or not its caller is still there.
-// The last repeat has a context of its own, because the process may have slept until all others had
-// ended.
-func FinishCommit[T any](ctx context.Context, send func(context.Context) (T, error), onRepeat func(error)) (T, error) {
+// It logs each repeat; name is what the commit writes, such as "the move". The last repeat has a
+// context of its own, because the process may have slept until all others had ended.
+func FinishCommit[T any](ctx context.Context, log *slog.Logger, name string, send func(context.Context) (T, error)) (T, error) {
 	ctx = context.WithoutCancel(ctx)
+	onRepeat := func(err error) {
+		log.WarnContext(ctx, "outcome of "+name+" unknown; sending it again", "err", err)
+	}
 	rctx, cancel := context.WithTimeout(ctx, CommitsTimeout)
 	defer cancel()
 	result, err := RetryCommit(rctx, send, onRepeat)

@@ -117,9 +117,7 @@ func (s *Service) send(ctx context.Context, loanID string, change schemas.LoanCh
 	send := func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, s.Changer.ChangeLoan(ctx, loanID, change)
 	}
-	_, err := library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the change of a loan unknown; sending it again", "change_id", change.ID, "loan", redact.Mask(loanID), "err", err)
-	})
+	_, err := library.FinishCommit(ctx, s.Log.With("change_id", change.ID, "loan", redact.Mask(loanID)), "the change of a loan", send)
 	return err
 }
 

@@ -98,9 +98,7 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 		return nil, err // nothing is written for a client that left
 	}
 	send := func(ctx context.Context) (schemas.CheckOutResult, error) { return s.Changer.CheckOut(ctx, commit) }
-	result, err := library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of a recorded loan unknown; sending it again", "loan", redact.Mask(loan.text("id")), "err", err)
-	})
+	result, err := library.FinishCommit(ctx, s.Log.With("loan", redact.Mask(loan.text("id"))), "a recorded loan", send)
 	return result.Loan, err
 }
 

@@ -61,9 +61,7 @@ func (s *Service) replace(ctx context.Context, id string, loan draft) error {
 	send := func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, s.Changer.ReplaceLoan(ctx, id, replacement)
 	}
-	_, err = library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the replacement of a loan unknown; sending it again", "change_id", replacement.ID, "loan", redact.Mask(id), "err", err)
-	})
+	_, err = library.FinishCommit(ctx, s.Log.With("change_id", replacement.ID, "loan", redact.Mask(id)), "the replacement of a loan", send)
 	return err
 }
 

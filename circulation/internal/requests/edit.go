@@ -210,9 +210,7 @@ func (s *Service) sendChange(ctx context.Context, doc map[string]any, deletes bo
 	}
 	change := schemas.RequestChange{ID: uuid.NewString(), Request: raw, TitleLevel: titles, Delete: deletes}
 	send := func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Keeper.ChangeRequest(ctx, change) }
-	_, err = library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the change of a request unknown; sending it again", "change_id", change.ID, "placed_id", doc["id"], "err", err)
-	})
+	_, err = library.FinishCommit(ctx, s.Log.With("change_id", change.ID, "placed_id", doc["id"]), "the change of a request", send)
 	return err
 }
 

@@ -141,7 +141,5 @@ func (s *Service) sendMove(ctx context.Context, m schemas.RequestMove) (schemas.
 		return schemas.PlacedRequest{}, err // nothing is written for a client that left
 	}
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Keeper.MoveRequest(ctx, m) }
-	return library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the move unknown; sending it again", "item_id", m.FromItemID, "err", err)
-	})
+	return library.FinishCommit(ctx, s.Log.With("item_id", m.FromItemID), "the move", send)
 }

@@ -61,9 +61,7 @@ func (s *Service) sendOrder(ctx context.Context, order schemas.QueueOrder) (sche
 		return schemas.OrderedQueue{}, err // nothing is written for a client that left
 	}
 	send := func(ctx context.Context) (schemas.OrderedQueue, error) { return s.Keeper.OrderQueue(ctx, order) }
-	return library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the order of a queue unknown; sending it again", "item_id", order.ItemID, "instance_id", order.InstanceID, "err", err)
-	})
+	return library.FinishCommit(ctx, s.Log.With("item_id", order.ItemID, "instance_id", order.InstanceID), "the order of a queue", send)
 }
 
 // checkTitles refuses the queue of an item while its title has one, and the other way round.

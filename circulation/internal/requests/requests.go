@@ -127,9 +127,7 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 		return schemas.PlacedRequest{}, err // nothing is written for a client that left
 	}
 	send := func(ctx context.Context) (schemas.PlacedRequest, error) { return s.Placer.Place(ctx, placement) }
-	return library.FinishCommit(ctx, send, func(err error) {
-		s.Log.WarnContext(ctx, "outcome of the request unknown; sending it again", "placed_id", w.record.ID, "err", err)
-	})
+	return library.FinishCommit(ctx, s.Log.With("placed_id", w.record.ID), "the request", send)
 }
 
 // completePlacement returns the placement, with the new due date of a loan that is recalled.
