@@ -45,12 +45,14 @@ screenshots: ## picture the staff pages in docs/screenshots
 bench: ## measure the services beside yardsticks and write docs/benchmarks.md
 	go run ./integration-tests/bench -report docs/benchmarks.md $(if $(BASE),-base $(BASE))
 
+# Four modules at a time; what one of them reports is printed in one piece.
 lint: $(LINT) go-lines row-locks words ## check style, words, import directions and go.mod files
-	@failed=; for m in $(MODULES); do \
-		echo "lint $$m"; \
-		(cd $$m && $(LINT) run --allow-parallel-runners ./... && go mod tidy -diff) || failed="$$failed $$m"; \
-	done; \
-	test -z "$$failed" || { echo "lint failed in:$$failed" >&2; exit 1; }
+	@printf '%s\n' $(MODULES) | xargs -P 4 -I '{}' sh -c '\
+		if found=$$(cd {} && { $(LINT) run --allow-parallel-runners ./... && go mod tidy -diff; } 2>&1); then \
+			echo "lint {}: ok"; \
+		else \
+			printf "lint {}:\n%s\n" "$$found"; exit 1; \
+		fi'
 
 fmt: $(LINT) ## format all Go code
 	@set -e; for m in $(MODULES); do (cd $$m && $(LINT) fmt ./...); done
