@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/cql"
 	"checkoutlock/circulation-storage/internal/records"
 	"checkoutlock/schemas/fault"
 )
@@ -38,7 +39,7 @@ func (s *RecordStore) DeleteMatching(ctx context.Context, t records.Type, query 
 		return fault.New(fault.Malformed,
 			"CQL: the query is missing or empty; say which %s to delete, such as query=id==UUID; cql.allRecords=1 deletes all", t.Collection)
 	}
-	sel, err := parseCQL(t, query)
+	sel, err := cql.Parse(t.Indexes, query)
 	if err != nil {
 		return err
 	}
@@ -46,12 +47,12 @@ func (s *RecordStore) DeleteMatching(ctx context.Context, t records.Type, query 
 		return err
 	}
 	defer s.long.free()
-	statement := strings.ReplaceAll(nameTable(deleteMatchingSQL, t.Table), "{where}", sel.where)
+	statement := strings.ReplaceAll(nameTable(deleteMatchingSQL, t.Table), "{where}", sel.Where)
 	if holdsSettings(t) {
 		statement += " RETURNING jsonb" // the others may be too many to read
 	}
 	return s.explainNamed(ctx, s.writeRecords(ctx, t, "deleting "+t.Collection, func(w *recordWrite) error {
-		deleted, err := collectRows(ctx, w.tx, statement, sel.args, pgx.RowTo[json.RawMessage])
+		deleted, err := collectRows(ctx, w.tx, statement, sel.Args, pgx.RowTo[json.RawMessage])
 		if err != nil {
 			return err
 		}

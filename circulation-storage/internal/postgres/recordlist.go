@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"checkoutlock/circulation-storage/internal/cql"
 	"checkoutlock/circulation-storage/internal/records"
 )
 
@@ -166,16 +167,16 @@ type listQuery struct {
 	page, estimate string
 	args           []any // of the page; the estimate has the first ones
 	estimateArgs   int
-	ignored        []string // see selection
+	ignored        []string // see cql.Selection
 }
 
 // writeListQuery writes the statements for a page, with the mark for the schema.
 func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
-	sel, err := parseCQL(t, p.Query)
+	sel, err := cql.Parse(t.Indexes, p.Query)
 	if err != nil {
 		return listQuery{}, err
 	}
-	w := cqlWriter{args: sel.args}
+	selecting := len(sel.Args)
 	total := countRecordsSQL
 	switch p.Total {
 	case records.TotalEstimated:
@@ -184,12 +185,12 @@ func writeListQuery(t records.Type, p records.Page) (listQuery, error) {
 		total = "0::bigint"
 	case records.TotalExact:
 	}
-	page := strings.NewReplacer("{total}", total, "{order}", sel.order,
-		"{offset}", w.bind(p.Offset, "bigint"), "{limit}", w.bind(p.Limit, "bigint")).Replace(listRecordsSQL)
+	page := strings.NewReplacer("{total}", total, "{order}", sel.Order,
+		"{offset}", sel.Bind(p.Offset, "bigint"), "{limit}", sel.Bind(p.Limit, "bigint")).Replace(listRecordsSQL)
 	return listQuery{
-		page:     nameTable(strings.ReplaceAll(page, "{where}", sel.where), t.Table),
-		estimate: nameTable(strings.ReplaceAll(estimateRecordsSQL, "{where}", sel.where), t.Table),
-		args:     w.args, estimateArgs: len(sel.args), ignored: sel.ignored,
+		page:     nameTable(strings.ReplaceAll(page, "{where}", sel.Where), t.Table),
+		estimate: nameTable(strings.ReplaceAll(estimateRecordsSQL, "{where}", sel.Where), t.Table),
+		args:     sel.Args, estimateArgs: selecting, ignored: sel.Ignored,
 	}, nil
 }
 

@@ -1,0 +1,82 @@
+package cql
+
+import (
+	"fmt"
+	"strings"
+
+	"checkoutlock/circulation-storage/internal/records"
+)
+
+// field is an index as SQL sees it.
+type field struct {
+	name   string // JSON path with dots
+	kind   records.Kind
+	column string // the column that holds the value, "" when the JSON does
+	parts  []string
+}
+
+// asText returns the field's value as text, NULL if the record has none. It is exactly
+// the expression that the migrations index.
+func (f field) asText() string {
+	switch {
+	case f.column != "":
+		return f.column
+	case len(f.parts) > 0:
+		return f.joinParts()
+	}
+	return f.path("->>")
+}
+
+// joinParts returns the values of all parts, joined by blanks. A part that ends in ".*"
+// stands for the values of an object.
+func (f field) joinParts() string {
+	joined := make([]string, len(f.parts))
+	for i, part := range f.parts {
+		if object, ok := strings.CutSuffix(part, ".*"); ok {
+			joined[i] = "jsonb_path_query_array(jsonb, " + quoteLiteral("$."+object+".*") + ")::text"
+			continue
+		}
+		joined[i] = field{name: part}.path("->>")
+	}
+	return "concat_ws(' ', " + strings.Join(joined, ", ") + ")"
+}
+
+// path returns the path to the field in the JSON, with arrow before its last step.
+func (f field) path(arrow string) string {
+	steps := strings.Split(f.name, ".")
+	last := len(steps) - 1
+	var sb strings.Builder
+	sb.WriteString("jsonb")
+	for _, step := range steps[:last] {
+		sb.WriteString("->" + quoteLiteral(step))
+	}
+	return sb.String() + arrow + quoteLiteral(steps[last])
+}
+
+func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// Dates are stored as jsonschema.ParseTime accepts them. The first pattern keeps a cast
+// from failing on anything else. The second matches the dates that name their zone; the
+// others mean UTC, in any zone of the session.
+const (
+	datePattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}.*)?$`
+	zonePattern = `T.*(Z|[+-][0-9]{2}:?[0-9]{2})$`
+)
+
+// comparand returns the field's value in the type in which it is compared and sorted.
+func (f field) comparand() string {
+	if f.column != "" {
+		return f.column
+	}
+	switch f.kind {
+	case records.Number:
+		return fmt.Sprintf("(CASE WHEN jsonb_typeof(%s) = 'number' THEN (%s)::numeric END)", f.path("->"), f.asText())
+	case records.Time:
+		return fmt.Sprintf("(CASE WHEN %[1]s !~ '%[2]s' THEN NULL WHEN %[1]s ~ '%[3]s' THEN (%[1]s)::timestamptz"+
+			" ELSE (%[1]s)::timestamp AT TIME ZONE 'UTC' END)", f.asText(), datePattern, zonePattern)
+	case records.Text, records.UUID:
+		return "lower(" + f.asText() + ")"
+	case records.Boolean:
+	}
+	return f.asText()
+}
