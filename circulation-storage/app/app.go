@@ -72,18 +72,18 @@ func connectParts(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
-	store := postgres.NewLockStore(db)
-	reg.MustRegister(newHeldCollector(countHeld(db, store), log))
-	locks := lock.NewService(store, m, log)
+	s := newStores(db, m)
+	reg.MustRegister(newHeldCollector(countHeld(db, s.locks), log))
+	locks := lock.NewService(s.locks, m, log)
 	server := web.NewServer(cfg.HTTP, log)
 	server.BeforeClose = locks.Stop
 	server.Handler = web.New(web.Options{
 		Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
 		// Requests of a tenant outside TENANTS are refused one by one.
 		Ready: server.Ready(func(ctx context.Context) error { return db.Ready(ctx, tenants) }),
-	}, httpapi.ForServedTenants(watch, routes(cfg, db, locks, m)))
+	}, httpapi.ForServedTenants(watch, routes(cfg, db, s, locks)))
 	workers := []web.Worker{{Name: "readiness", Run: watch.Run}}
-	for _, rows := range sweptRows(db, cfg, m) {
+	for _, rows := range sweptRows(cfg, s, m) {
 		workers = append(workers, web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db, cfg.LockSweepInterval, log).Run})
 	}
 	return &App{db: db, server: server, service: web.Service{
@@ -102,29 +102,53 @@ func (a *App) Run(ctx context.Context) error {
 	return a.service.Run(ctx)
 }
 
-func routes(cfg Config, db *postgres.DB, locks *lock.Service, m *metrics) []web.Route {
-	commits := newCommitStore(db, m)
-	records := postgres.NewRecordStore(db, m.unfenced.Inc)
-	rules := postgres.NewRulesStore(db)
-	return slices.Concat(
-		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
-		httpapi.LockChangeRoutes(postgres.NewLockChangeStore(db)),
-		httpapi.CommitRoutes(commit.NewService(commits, locks.NoteRelease), commits),
-		httpapi.KeyLeaseRoutes(postgres.NewKeyLeaseStore(db)),
-		httpapi.LockSettingsRoutes(postgres.NewLockSettingsStore(db)),
-		httpapi.RulesRoutes(rules),
-		httpapi.TenantRoutes(db, sample.New(records, rules), cfg.InstallTimeout),
-		httpapi.RecordRoutes(records),
-		httpapi.RequestBatchRoutes(records),
-		httpapi.RequestQueueRoutes(commits),
-		httpapi.SessionRoutes(records),
-		httpapi.PatronBlockRoutes(postgres.NewPatronBlockStore(db)),
-		httpapi.HistoryRoutes(postgres.NewHistoryStore(db)),
-	)
+// stores are the stores of all tenants in one database.
+type stores struct {
+	locks       *postgres.LockStore
+	lockChanges *postgres.LockChangeStore
+	settings    *postgres.LockSettingsStore
+	commits     *postgres.CommitStore
+	counted     commit.Commits // the commits, with metrics
+	keyLeases   *postgres.KeyLeaseStore
+	records     *postgres.RecordStore
+	rules       *postgres.RulesStore
+	blocks      *postgres.PatronBlockStore
+	history     *postgres.HistoryStore
 }
 
-func newCommitStore(db *postgres.DB, m *metrics) commit.Commits {
-	return commit.Count(postgres.NewCommitStore(db), m)
+func newStores(db *postgres.DB, m *metrics) stores {
+	commits := postgres.NewCommitStore(db)
+	return stores{
+		locks:       postgres.NewLockStore(db),
+		lockChanges: postgres.NewLockChangeStore(db),
+		settings:    postgres.NewLockSettingsStore(db),
+		commits:     commits,
+		counted:     commit.Count(commits, m),
+		keyLeases:   postgres.NewKeyLeaseStore(db),
+		records:     postgres.NewRecordStore(db, m.unfenced.Inc),
+		rules:       postgres.NewRulesStore(db),
+		blocks:      postgres.NewPatronBlockStore(db),
+		history:     postgres.NewHistoryStore(db),
+	}
+}
+
+// routes are all endpoints of the service.
+func routes(cfg Config, db *postgres.DB, s stores, locks *lock.Service) []web.Route {
+	return slices.Concat(
+		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
+		httpapi.LockChangeRoutes(s.lockChanges),
+		httpapi.CommitRoutes(commit.NewService(s.counted, locks.NoteRelease), s.counted),
+		httpapi.KeyLeaseRoutes(s.keyLeases),
+		httpapi.LockSettingsRoutes(s.settings),
+		httpapi.RulesRoutes(s.rules),
+		httpapi.TenantRoutes(db, sample.New(s.records, s.rules), cfg.InstallTimeout),
+		httpapi.RecordRoutes(s.records),
+		httpapi.RequestBatchRoutes(s.records),
+		httpapi.RequestQueueRoutes(s.counted),
+		httpapi.SessionRoutes(s.records),
+		httpapi.PatronBlockRoutes(s.blocks),
+		httpapi.HistoryRoutes(s.history),
+	)
 }
 
 // countHeld counts the live locks of all served tenants.
@@ -154,35 +178,35 @@ func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context)
 const outdatedLocksKept = 10 * time.Minute
 
 // sweptRows lists all rows that are deleted, or closed, when they are old.
-func sweptRows(db *postgres.DB, cfg Config, m *metrics) []sweep.Rows {
+func sweptRows(cfg Config, s stores, m *metrics) []sweep.Rows {
 	rows := []sweep.Rows{
 		{
 			Name:  "outdated locks",
-			Sweep: sweep.OlderThan(outdatedLocksKept, postgres.NewLockStore(db).Sweep),
+			Sweep: sweep.OlderThan(outdatedLocksKept, s.locks.Sweep),
 			Swept: func(n int) { m.swept.Add(float64(n)) },
 		},
 		{
 			Name:  "forgotten idempotency keys",
-			Sweep: postgres.NewKeyLeaseStore(db).Sweep,
+			Sweep: s.keyLeases.Sweep,
 			Swept: func(n int) { m.forgotten.Add(float64(n)) },
 		},
 		{
 			Name:  "expired requests",
-			Sweep: newCommitStore(db, m).ExpireRequests,
+			Sweep: s.counted.ExpireRequests,
 		},
 		{
 			Name:  "check-ins and changes a day old",
-			Sweep: postgres.NewCommitStore(db).SweepRepeats,
+			Sweep: s.commits.SweepRepeats,
 		},
 		{
 			Name:  "past check-outs",
-			Sweep: sweep.OlderThan(cfg.HistoryRetention, postgres.NewHistoryStore(db).Sweep),
+			Sweep: sweep.OlderThan(cfg.HistoryRetention, s.history.Sweep),
 			Swept: func(n int) { m.aged.Add(float64(n)) },
 		},
 		{
 			// Who released a lock, and why, stays.
 			Name:  "patrons of forced releases",
-			Sweep: sweep.OlderThan(cfg.HistoryRetention, postgres.NewLockChangeStore(db).BlankReleases),
+			Sweep: sweep.OlderThan(cfg.HistoryRetention, s.lockChanges.BlankReleases),
 		},
 	}
 	if cfg.LoanHistoryRetention == 0 {
@@ -190,6 +214,6 @@ func sweptRows(db *postgres.DB, cfg Config, m *metrics) []sweep.Rows {
 	}
 	return append(rows, sweep.Rows{
 		Name:  "history of closed loans",
-		Sweep: sweep.OlderThan(cfg.LoanHistoryRetention, postgres.NewRecordStore(db, func() {}).SweepLoanHistory),
+		Sweep: sweep.OlderThan(cfg.LoanHistoryRetention, s.records.SweepLoanHistory),
 	})
 }

@@ -24,6 +24,7 @@ func TestSweptRows(t *testing.T) {
 	ctx := okapi.WithTenant(t.Context(), id)
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
+	s := newStores(db, m)
 	tests := map[string]struct {
 		insert  string // of two rows: too young and old enough
 		counter string // "" if the rows are not counted
@@ -45,7 +46,7 @@ func TestSweptRows(t *testing.T) {
 		"patrons of forced releases": {`INSERT INTO check_out_lock_change (changed_date, kind, lock_id, lock_user_id)
 			SELECT now() - age, 'release', gen_random_uuid(), gen_random_uuid() FROM unnest(ARRAY['47 hours', '49 hours']::interval[]) age`, ""},
 	}
-	for _, rows := range sweptRows(db, cfg, m) {
+	for _, rows := range sweptRows(cfg, s, m) {
 		tt, known := tests[rows.Name]
 		if !known {
 			t.Errorf("%q has no test", rows.Name)
@@ -77,7 +78,7 @@ func TestSweptRows(t *testing.T) {
 		t.Errorf("%s are not swept", name)
 	}
 	cfg.LoanHistoryRetention = 0
-	for _, rows := range sweptRows(db, cfg, m) {
+	for _, rows := range sweptRows(cfg, s, m) {
 		if rows.Name == "history of closed loans" {
 			t.Errorf("%s is swept without a setting", rows.Name)
 		}
