@@ -91,13 +91,14 @@ type tenantHandlers struct {
 // polls for a job; so there are no jobs. timeout bounds the work.
 func TenantRoutes(tenants Tenants, loader Loader, timeout time.Duration) []web.Route {
 	h := tenantHandlers{tenants: tenants, loader: loader}
+	noJob := web.Handle(h.noJob, web.Answer{Status: http.StatusNotFound})
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: "/_/tenant", Body: tenantAttributes{}, Endpoint: web.Empty(http.StatusNoContent, h.post),
 			Timeout: timeout, NoTenant: true,
 		},
-		{Method: http.MethodGet, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
-		{Method: http.MethodDelete, Path: "/_/tenant/:id", Endpoint: web.Handle(h.noJob), NoTenant: true},
+		{Method: http.MethodGet, Path: "/_/tenant/:id", Endpoint: noJob, NoTenant: true},
+		{Method: http.MethodDelete, Path: "/_/tenant/:id", Endpoint: noJob, NoTenant: true},
 	}
 }
 
