@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -76,5 +77,39 @@ func (c countedLoans) complete(facts *schemas.CheckOutFacts) error {
 	facts.BlockLimits = patronblock.ListBorrowingLimits(limits)
 	var err error
 	facts.AutomatedBlocks, err = patronblock.AddBlocks(facts.AutomatedBlocks, limits, facts.OpenLoans)
+	return err
+}
+
+// PatronBlockStore keeps each tenant's automated patron blocks.
+type PatronBlockStore struct{ db *DB }
+
+// NewPatronBlockStore returns the automated blocks of all tenants in db.
+func NewPatronBlockStore(db *DB) *PatronBlockStore { return &PatronBlockStore{db: db} }
+
+const (
+	patronBlocksSQL = `
+WITH patron AS (SELECT id, patron_group FROM {schema}.users WHERE id = $1::uuid)
+SELECT (SELECT jsonb FROM {schema}.automated_patron_blocks WHERE user_id = $1::uuid), ` + openLoansSQL + `, ` + groupLimitsSQL
+	setPatronBlocksSQL = `
+INSERT INTO {schema}.automated_patron_blocks (user_id, jsonb) VALUES ($1::uuid, $2::jsonb)
+ON CONFLICT ON CONSTRAINT automated_patron_blocks_pkey DO UPDATE SET jsonb = excluded.jsonb`
+)
+
+// PatronBlocks returns what was stored for a patron, and the blocks by limits of the patron's group.
+// It is nil if there are none.
+func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (json.RawMessage, error) {
+	var facts schemas.CheckOutFacts
+	var counted countedLoans
+	err := s.db.readRow(ctx, s.db.pool, "reading automated patron blocks", patronBlocksSQL, []any{userID},
+		&facts.AutomatedBlocks, &counted.loans, &counted.limits)
+	if err == nil {
+		err = counted.complete(&facts)
+	}
+	return facts.AutomatedBlocks, err
+}
+
+// SetPatronBlocks replaces what is stored for a patron by doc.
+func (s *PatronBlockStore) SetPatronBlocks(ctx context.Context, userID string, doc json.RawMessage) error {
+	_, err := s.db.exec(ctx, s.db.pool, "writing automated patron blocks", setPatronBlocksSQL, userID, string(doc))
 	return err
 }
