@@ -66,17 +66,17 @@ func publicText(err error) string {
 
 const healthcheckTimeout = 5 * time.Second
 
-// listener is what Healthcheck needs of a service's settings.
-type listener struct{ *config.HTTP }
+// httpSettings is what Healthcheck needs of a service's settings.
+type httpSettings struct{ *config.HTTP }
 
 // Validate implements config.Validator; the service itself checks its settings.
-func (listener) Validate() error { return nil }
+func (httpSettings) Validate() error { return nil }
 
 // Healthcheck calls the readiness endpoint of the service on this machine, for
 // containers without a shell. The settings in environ override those in cfg. nil means
 // ready.
 func Healthcheck(ctx context.Context, cfg config.HTTP, environ []string) error {
-	if err := config.Load(&listener{&cfg}, environ); err != nil {
+	if err := config.Load(&httpSettings{&cfg}, environ); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)

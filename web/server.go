@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,17 +13,15 @@ import (
 	"checkoutlock/config"
 )
 
-// Server is the Front of HTTP, with limits and an orderly stop. Set Handler before Serve.
+// Server is the Listener of HTTP, with limits and an orderly stop. Set Handler before Serve.
 type Server struct {
 	Handler http.Handler
 	// BeforeClose ends requests that wait, so that they do not delay the stop. It may be
 	// nil.
 	BeforeClose func()
-	// Settings names what chooses the address, for the error of a taken one. Empty means
-	// PORT and HTTP_ADDR.
-	Settings string
 
 	cfg      config.HTTP
+	chosenBy string // the settings of the address, for the error of a taken one
 	log      *slog.Logger
 	ln       net.Listener
 	srv      *http.Server
@@ -35,13 +32,28 @@ type Server struct {
 var errDraining = errors.New("the service is stopping")
 
 // NewServer returns a server that does not listen yet.
-func NewServer(cfg config.HTTP, log *slog.Logger) *Server { return &Server{cfg: cfg, log: log} }
+func NewServer(cfg config.HTTP, log *slog.Logger) *Server {
+	return &Server{cfg: cfg, chosenBy: "PORT and HTTP_ADDR", log: log}
+}
 
-// Listen implements Front.
+// NewServerAt is NewServer for the address addr, a host:port that the setting variable has.
+// cfg gives the time-outs.
+func NewServerAt(variable, addr string, cfg config.HTTP, log *slog.Logger) (*Server, error) {
+	var err error
+	if cfg.Addr, cfg.Port, err = config.SplitAddr(variable, addr); err != nil {
+		return nil, err
+	}
+	return &Server{cfg: cfg, chosenBy: variable, log: log}, nil
+}
+
+// Host is the host of the address that the settings choose. Empty is each address.
+func (s *Server) Host() string { return s.cfg.Addr }
+
+// Listen implements Listener.
 func (s *Server) Listen(ctx context.Context) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Listen())
 	if err != nil {
-		return fmt.Errorf("listening on %s (to choose another address, set %s): %w", s.cfg.Listen(), cmp.Or(s.Settings, "PORT and HTTP_ADDR"), err)
+		return fmt.Errorf("listening on %s (to choose another address, set %s): %w", s.cfg.Listen(), s.chosenBy, err)
 	}
 	s.ln = ln
 	s.srv = &http.Server{
@@ -55,7 +67,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// URL is the address to reach the server at.
+// URL implements Listener.
 func (s *Server) URL() string { return "http://" + s.ln.Addr().String() }
 
 // Ready returns a readiness check that fails once the server drains, and else calls check.
@@ -68,7 +80,7 @@ func (s *Server) Ready(check func(context.Context) error) func(context.Context) 
 	}
 }
 
-// Serve implements Front. Requests have contexts of their own.
+// Serve implements Listener. Requests have contexts of their own.
 func (s *Server) Serve(ctx context.Context) error {
 	s.log.InfoContext(ctx, "serving", "url", s.URL())
 	s.srv.Handler = s.Handler
@@ -78,7 +90,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// Drain implements Front. It reports "not ready" for DrainDelay, calls BeforeClose,
+// Drain implements Listener. It reports "not ready" for DrainDelay, calls BeforeClose,
 // closes the listener and lets running requests finish for at most ShutdownTimeout.
 func (s *Server) Drain(ctx context.Context) error {
 	defer s.log.InfoContext(ctx, "stopped")
@@ -91,6 +103,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ShutdownTimeout)
 	defer cancel()
+	defer s.ln.Close() // Shutdown closes it only after Serve
 	if err := s.srv.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("running requests were cut off: %w", err), s.srv.Close())
 	}

@@ -33,12 +33,10 @@ func TestService_AnswersWaitersAndLetsRunningRequestsFinish(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "finished")
 	})
-	if err := s.Listen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	service := listen(t, &worker, s)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- runService(ctx, &worker, s) }()
+	go func() { ended <- service.Run(ctx) }()
 	answer := make(chan string, 1)
 	go func() {
 		resp, err := http.Get(s.URL())
@@ -77,11 +75,18 @@ func (w *aliveWorker) Run(ctx context.Context) {
 	w.ended.Store(true)
 }
 
-func runService(ctx context.Context, w *aliveWorker, fronts ...web.Front) error {
-	return web.Service{
-		Panics: web.NewPanics(prometheus.NewRegistry(), slog.New(slog.DiscardHandler)),
-		Fronts: fronts, Workers: []web.Worker{{Name: "alive", Run: w.Run}},
-	}.Run(ctx)
+// listen returns a service with a front for each listener, and one that only works.
+func listen(t *testing.T, w *aliveWorker, listeners ...web.Listener) *web.Service {
+	t.Helper()
+	s := &web.Service{Panics: web.NewPanics(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))}
+	for _, l := range listeners {
+		s.Add(web.Front{Listener: l}, nil)
+	}
+	s.Add(web.Front{Workers: []web.Worker{{Name: "alive", Run: w.Run}}}, nil)
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func isReady(t *testing.T, s *web.Server) bool {
@@ -92,11 +97,8 @@ func isReady(t *testing.T, s *web.Server) bool {
 func TestService_StopsAllWhenAFrontFails(t *testing.T) {
 	t.Parallel()
 	s := web.NewServer(config.HTTP{ShutdownTimeout: time.Second}, slog.New(slog.DiscardHandler))
-	if err := s.Listen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	var worker aliveWorker
-	err := runService(t.Context(), &worker, brokenFront{}, s)
+	err := listen(t, &worker, broken{}, s).Run(t.Context())
 	if !errors.Is(err, errBroken) || !worker.ended.Load() || isReady(t, s) {
 		t.Errorf("got %v, worker ended %t, want %v and all stopped", err, worker.ended.Load(), errBroken)
 	}
@@ -104,12 +106,13 @@ func TestService_StopsAllWhenAFrontFails(t *testing.T) {
 
 var errBroken = errors.New("broken")
 
-// brokenFront fails as soon as it serves.
-type brokenFront struct{}
+// broken fails as soon as it serves.
+type broken struct{}
 
-func (brokenFront) Listen(context.Context) error { return nil }
-func (brokenFront) Serve(context.Context) error  { return errBroken }
-func (brokenFront) Drain(context.Context) error  { return nil }
+func (broken) Listen(context.Context) error { return nil }
+func (broken) URL() string                  { return "" }
+func (broken) Serve(context.Context) error  { return errBroken }
+func (broken) Drain(context.Context) error  { return nil }
 
 func TestServer_ReportsAnAddressInUse(t *testing.T) {
 	t.Parallel()

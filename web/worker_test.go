@@ -16,19 +16,31 @@ import (
 	"checkoutlock/web"
 )
 
-// idleFront serves nothing until it is drained.
-type idleFront struct{ drained chan struct{} }
+// idle serves nothing until it is drained.
+type idle struct{ drained chan struct{} }
 
-func (f idleFront) Listen(context.Context) error { return nil }
+func (l idle) Listen(context.Context) error { return nil }
 
-func (f idleFront) Serve(context.Context) error {
-	<-f.drained
+func (l idle) URL() string { return "" }
+
+func (l idle) Serve(context.Context) error {
+	<-l.drained
 	return nil
 }
 
-func (f idleFront) Drain(context.Context) error {
-	close(f.drained)
+func (l idle) Drain(context.Context) error {
+	close(l.drained)
 	return nil
+}
+
+// runIdle runs workers beside a front that serves nothing.
+func runIdle(ctx context.Context, panics *web.Panics, workers ...web.Worker) error {
+	s := &web.Service{Panics: panics, Workers: workers}
+	s.Add(web.Front{Listener: idle{make(chan struct{})}}, nil)
+	if err := s.Listen(ctx); err != nil {
+		return err
+	}
+	return s.Run(ctx)
 }
 
 // brokenWorker panics in its first two runs.
@@ -51,14 +63,11 @@ func TestService_GoesOnAfterAPanicOfAWorker(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- web.Service{
-				Panics: web.NewPanics(registry, slog.New(slog.NewTextHandler(&log, nil))),
-				Fronts: []web.Front{idleFront{make(chan struct{})}},
-				Workers: []web.Worker{{Name: "broken", Run: broken.Run}, {Name: "other", Run: func(ctx context.Context) {
-					others.Add(1)
-					<-ctx.Done()
-				}}},
-			}.Run(ctx)
+			panics := web.NewPanics(registry, slog.New(slog.NewTextHandler(&log, nil)))
+			ended <- runIdle(ctx, panics, web.Worker{Name: "broken", Run: broken.Run}, web.Worker{Name: "other", Run: func(ctx context.Context) {
+				others.Add(1)
+				<-ctx.Done()
+			}})
 		}()
 		began := time.Now()
 		for i := range int32(3) {
@@ -114,15 +123,12 @@ func TestService_StopsAWorkerThatPanics(t *testing.T) {
 		began := make(chan struct{})
 		ended := make(chan error, 1)
 		go func() {
-			ended <- web.Service{
-				Panics: web.NewPanics(prometheus.NewRegistry(), slog.New(slog.DiscardHandler)),
-				Fronts: []web.Front{idleFront{make(chan struct{})}},
-				Workers: []web.Worker{{Name: "broken", Run: func(ctx context.Context) {
-					close(began) // a second run panics here too
-					<-ctx.Done()
-					panic("a bug at the stop")
-				}}},
-			}.Run(ctx)
+			panics := web.NewPanics(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+			ended <- runIdle(ctx, panics, web.Worker{Name: "broken", Run: func(ctx context.Context) {
+				close(began) // a second run panics here too
+				<-ctx.Done()
+				panic("a bug at the stop")
+			}})
 		}()
 		<-began
 		stop()

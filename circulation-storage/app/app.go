@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,8 +29,7 @@ const tenantInterval = 30 * time.Second
 // App is one instance of the service. It listens and does not serve yet.
 type App struct {
 	db      *postgres.DB
-	server  *web.Server
-	service web.Service
+	service *web.Service
 }
 
 // New opens the connection pool, installs the configured tenants and opens the addresses.
@@ -58,41 +56,41 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 			return nil, err
 		}
 	}
-	a := connectParts(cfg, log, db, ids)
-	for _, f := range a.service.Fronts {
-		if err := f.Listen(ctx); err != nil {
-			return nil, err
-		}
+	service := newService(cfg, log, db, ids)
+	if err := service.Listen(ctx); err != nil {
+		return nil, err
 	}
-	return a, nil
+	return &App{db: db, service: service}, nil
 }
 
-// connectParts connects the parts of the service. tenants are those of TENANTS.
-func connectParts(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) *App {
+// newService lists what the process runs: the workers, and the fronts. tenants are those of
+// TENANTS.
+func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.Tenant) *web.Service {
 	reg := prometheus.NewRegistry()
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
 	s := newStores(db, m)
 	reg.MustRegister(newHeldCollector(countHeld(db, s.locks), log))
 	locks := lock.NewService(s.locks, m, log)
-	server := web.NewServer(cfg.HTTP, log)
-	server.BeforeClose = locks.Stop
-	server.Handler = web.New(web.Options{
-		Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
-		// Requests of a tenant outside TENANTS are refused one by one.
-		Ready: server.Ready(func(ctx context.Context) error { return db.Ready(ctx, tenants) }),
-	}, httpapi.ForServedTenants(watch, routes(cfg, db, s, locks)))
-	workers := []web.Worker{{Name: "readiness", Run: watch.Run}}
-	for _, rows := range sweptRows(cfg, s, m) {
-		workers = append(workers, web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db, cfg.LockSweepInterval, log).Run})
+	service := &web.Service{
+		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log),
+		Options: web.Options{
+			Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
+			// Requests of a tenant outside TENANTS are refused one by one.
+			Ready: func(ctx context.Context) error { return db.Ready(ctx, tenants) },
+		},
+		Workers: []web.Worker{{Name: "readiness", Run: watch.Run}},
 	}
-	return &App{db: db, server: server, service: web.Service{
-		Panics: web.NewPanics(reg, log), Fronts: []web.Front{server}, Workers: workers,
-	}}
+	for _, rows := range sweptRows(cfg, s, m) {
+		service.Workers = append(service.Workers,
+			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db, cfg.LockSweepInterval, log).Run})
+	}
+	service.Add(httpapi.New(endpoints(cfg, db, watch, s, locks)))
+	return service
 }
 
 // URL is the base URL of the instance.
-func (a *App) URL() string { return a.server.URL() }
+func (a *App) URL() string { return a.service.URL("endpoints") }
 
 // Run serves until ctx is done, then stops in order: it reports "not ready", answers
 // waiters for locks, lets running requests finish and closes the pool. It returns nil
@@ -132,23 +130,15 @@ func newStores(db *postgres.DB, m *metrics) stores {
 	}
 }
 
-// routes are all endpoints of the service.
-func routes(cfg Config, db *postgres.DB, s stores, locks *lock.Service) []web.Route {
-	return slices.Concat(
-		httpapi.CheckoutLockRoutes(locks, cfg.lockTTL()),
-		httpapi.LockChangeRoutes(s.lockChanges),
-		httpapi.CommitRoutes(commit.NewService(s.counted, locks.NoteRelease), s.counted),
-		httpapi.KeyLeaseRoutes(s.keyLeases),
-		httpapi.LockSettingsRoutes(s.settings),
-		httpapi.RulesRoutes(s.rules),
-		httpapi.TenantRoutes(db, sample.New(s.records, s.rules), cfg.InstallTimeout),
-		httpapi.RecordRoutes(s.records),
-		httpapi.RequestBatchRoutes(s.records),
-		httpapi.RequestQueueRoutes(s.counted),
-		httpapi.SessionRoutes(s.records),
-		httpapi.PatronBlockRoutes(s.blocks),
-		httpapi.HistoryRoutes(s.history),
-	)
+// endpoints are the options of the front of HTTP.
+func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores, locks *lock.Service) httpapi.Options {
+	return httpapi.Options{
+		Served: watch, Tenants: db, Sample: sample.New(s.records, s.rules), InstallTimeout: cfg.InstallTimeout,
+		Locks: locks, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
+		CommitService: commit.NewService(s.counted, locks.NoteRelease), Commits: s.counted, Queues: s.counted,
+		KeyLeases: s.keyLeases, Rules: s.rules, Records: s.records, RequestBatches: s.records, Sessions: s.records,
+		PatronBlocks: s.blocks, History: s.history,
+	}
 }
 
 // countHeld counts the live locks of all served tenants.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"checkoutlock/circulation-storage/internal/httpapi"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
 	"checkoutlock/schemas/jsonschema"
 	"checkoutlock/web"
@@ -17,7 +18,11 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	t.Parallel()
 	db, _ := pgtest.New(t)
 	m := newMetrics(prometheus.NewRegistry())
-	for _, r := range routes(Config{}, db, newStores(db, m), nil) {
+	front, err := httpapi.New(endpoints(Config{}, db, nil, newStores(db, m), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range front.Routes {
 		name := r.Method + " " + r.Path
 		writes := r.Method == http.MethodPost || r.Method == http.MethodPut
 		if r.Path == "/scheduled-request-expiration" {

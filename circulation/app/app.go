@@ -30,9 +30,8 @@ const bodyLimit = 1 << 20
 
 // App is one instance of the service. It listens and does not serve yet.
 type App struct {
-	server  *web.Server
 	storage *storageclient.Client
-	service web.Service
+	service *web.Service
 }
 
 // Observer watches check-outs; see WithObserver.
@@ -101,12 +100,16 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 	placing := &requests.Service{Library: storage, Placer: storage, Keeper: storage, Log: log, Now: time.Now}
 	locks := admin.NewService(storage, store, env, checkOuts, log)
 	guard := auth.NewGuard(cfg.Staff, append(checkout.OverridePermissions(), renewal.OverridePermissions()...), log)
-	pages, err := staff.New(locks, guard, log)
-	if err != nil {
-		return nil, err
-	}
 	checkIns := &checkin.Service{Library: storage, Returner: storage, Log: log}
-	routes := httpapi.Routes(httpapi.Deps{
+	service := &web.Service{
+		HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log),
+		Options: web.Options{
+			Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
+			BelievePermissions: guard.Mode() == auth.Gateway, Ready: storage.Ready,
+		},
+		Workers: []web.Worker{{Name: "reporter", Run: recorder.Run}},
+	}
+	service.Add(httpapi.New(httpapi.Options{
 		CheckOuts: checkOuts,
 		Keyed:     &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
 		CheckIn:   checkIns.CheckIn,
@@ -115,27 +118,16 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage,
 		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage,
 		Admin: locks, Guard: guard, Log: log,
-	})
-	server := web.NewServer(cfg.HTTP, log)
-	server.BeforeClose = pages.Stop
-	server.Handler = web.New(web.Options{
-		Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit, JSONFaults: true,
-		BelievePermissions: guard.Mode() == auth.Gateway,
-		Ready:              server.Ready(storage.Ready),
-	}, append(routes, pages.Routes()...))
-	a := &App{server: server, storage: storage, service: web.Service{
-		Panics: web.NewPanics(registry, log), Fronts: []web.Front{server}, Workers: []web.Worker{{Name: "reporter", Run: recorder.Run}},
-	}}
-	for _, f := range a.service.Fronts {
-		if err := f.Listen(ctx); err != nil {
-			return nil, err
-		}
+	}))
+	service.Add(staff.New(staff.Options{Admin: locks, Guard: guard, Log: log}))
+	if err := service.Listen(ctx); err != nil {
+		return nil, err
 	}
-	return a, nil
+	return &App{storage: storage, service: service}, nil
 }
 
 // URL is the base URL of the service.
-func (a *App) URL() string { return a.server.URL() }
+func (a *App) URL() string { return a.service.URL("endpoints") }
 
 // Run serves until ctx is done, then stops in order: running check-outs end and
 // release their locks, then the history reports how they ended. It returns nil after

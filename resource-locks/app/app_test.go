@@ -184,6 +184,7 @@ func TestCommands(t *testing.T) {
 		{"without a namespace", "-namespace", func(r *app.Release) { r.Namespace = "" }},
 		{"a lock and a claim", "-claim", func(r *app.Release) { r.Claim = uuid.NewString() }},
 		{"no id", "UUID", func(r *app.Release) { r.ID = "1" }},
+		{"a name that no lock has", "more than 255 characters", func(r *app.Release) { r.Name = strings.Repeat("n", 256) }},
 		{"an id of an earlier grant", "no such lock", func(r *app.Release) { r.ID = uuid.NewString() }},
 		{"a claim that is gone", "no such claim", func(r *app.Release) { r.ID, r.Claim = "", uuid.NewString() }},
 	} {

@@ -25,8 +25,8 @@ type Config struct {
 	Staff    auth.Settings
 
 	Locket    locket.Settings
-	Locktopus locktopus.Config
-	Sunbird   sunbird.Config
+	Locktopus locktopus.Settings
+	Sunbird   sunbird.Settings
 	Mutex     mutexapi.Settings
 
 	// SweepInterval is how often expired locks are counted and old ones deleted.
@@ -49,12 +49,4 @@ func (c *Config) Validate() error {
 		config.CheckRange("LOCK_SWEEP_INTERVAL", c.SweepInterval, 100*time.Millisecond, time.Hour, "100ms to 1h"),
 		config.CheckRange("HISTORY_RETENTION", c.HistoryRetention, time.Hour, 365*24*time.Hour, "1h to 8760h"),
 	)
-}
-
-// listenAt returns the settings of an HTTP front at another address than the operators'.
-func (c *Config) listenAt(variable, addr string) (config.HTTP, error) {
-	at := c.HTTP
-	var err error
-	at.Addr, at.Port, err = config.SplitAddr(variable, addr)
-	return at, err
 }

@@ -17,6 +17,8 @@ import (
 // observers passes events on. It is complete before the service serves.
 type observers struct{ list []engine.Observer }
 
+func (o *observers) add(observer engine.Observer) { o.list = append(o.list, observer) }
+
 // Observe implements engine.Observer.
 func (o *observers) Observe(e engine.Event) {
 	for _, observer := range o.list {

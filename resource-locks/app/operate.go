@@ -36,12 +36,12 @@ func MigrateDown(ctx context.Context, cfg Config, log *slog.Logger) error {
 
 // List prints the live locks and the claims of a namespace; an empty one is all.
 func List(ctx context.Context, cfg Config, namespace string, out io.Writer) error {
-	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
-		locks, err := postgres.NewLockStore(db).List(ctx, engine.Filter{Namespace: namespace, Limit: maxListed})
+	return withEngine(ctx, cfg, func(e engines) error {
+		locks, err := e.locks.List(ctx, engine.Filter{Namespace: namespace, Limit: maxListed})
 		if err != nil {
 			return err
 		}
-		claims, err := postgres.NewClaimStore(db).ListClaims(ctx, namespace, maxListed)
+		claims, err := e.claims.List(ctx, namespace, maxListed)
 		if err != nil {
 			return err
 		}
@@ -80,15 +80,15 @@ func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) err
 	if r.Namespace == "" || (r.ID == "") == (r.Claim == "") {
 		return errors.New("name the lock with -namespace, -name and -id, or the claim with -namespace and -claim")
 	}
-	return withDatabase(ctx, cfg, slog.New(slog.DiscardHandler), func(db *postgres.DB) error {
+	return withEngine(ctx, cfg, func(e engines) error {
 		if r.Claim != "" {
-			return releaseClaim(ctx, db, r, note, out)
+			return releaseClaim(ctx, e.claims, r, note, out)
 		}
 		id, err := uuid.Parse(r.ID)
 		if err != nil {
 			return fmt.Errorf("-id must be a UUID, as list prints it: %w", err)
 		}
-		l, err := postgres.NewLockStore(db).ForceRelease(ctx, engine.Key{Namespace: r.Namespace, Name: r.Name}, id, note)
+		l, err := e.locks.ForceRelease(ctx, engine.Key{Namespace: r.Namespace, Name: r.Name}, id, note)
 		if fault.Is(err, fault.NotFound) {
 			return errors.New("there is no such lock: it was released, has expired, or was granted anew under another id")
 		}
@@ -100,12 +100,12 @@ func ForceRelease(ctx context.Context, cfg Config, r Release, out io.Writer) err
 	})
 }
 
-func releaseClaim(ctx context.Context, db *postgres.DB, r Release, note engine.Note, out io.Writer) error {
+func releaseClaim(ctx context.Context, claims *engine.Claims, r Release, note engine.Note, out io.Writer) error {
 	id, err := uuid.Parse(r.Claim)
 	if err != nil {
 		return fmt.Errorf("-claim must be a UUID, as list prints it: %w", err)
 	}
-	_, err = postgres.NewClaimStore(db).ForceWithdraw(ctx, uuid.Nil, r.Namespace, id, note)
+	err = claims.ForceWithdraw(ctx, r.Namespace, id, note)
 	if fault.Is(err, fault.NotFound) {
 		return errors.New("there is no such claim: it was released, or its connection has ended")
 	}
@@ -114,6 +114,13 @@ func releaseClaim(ctx context.Context, db *postgres.DB, r Release, note engine.N
 	}
 	_, err = fmt.Fprintf(out, "released the claim %s in %q; its connection ends\n", id, r.Namespace)
 	return err
+}
+
+// withEngine waits for the database and calls f with the engine of a command, which takes no
+// lease and reports no events.
+func withEngine(ctx context.Context, cfg Config, f func(engines) error) error {
+	log := slog.New(slog.DiscardHandler)
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return f(newEngines(db, log)) })
 }
 
 // withDatabase waits for the database and calls f.

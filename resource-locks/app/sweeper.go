@@ -19,32 +19,18 @@ const (
 	namespaceKeep = 24 * time.Hour
 )
 
-// releaseSweeper deletes the forced releases that are older than a time.
-type releaseSweeper interface {
-	SweepReleases(ctx context.Context, olderThan time.Duration) (int, error)
-}
-
-// namespaceSweeper forgets the namespaces of claims that were not used for a time.
-type namespaceSweeper interface {
-	SweepNamespaces(ctx context.Context, unused time.Duration) (int, error)
-}
-
 // sweeper counts expired locks and deletes old rows. No lock waits for it: an outdated
 // lock equals no lock.
 type sweeper struct {
-	locks      *engine.Locks
-	releases   releaseSweeper
-	namespaces namespaceSweeper
+	engine engines
 	// keep is how long an ended lock stays, which the front Sunbird resumes.
 	keep, retention, interval time.Duration
 	failures                  *engine.Failures
 }
 
-func newSweeper(
-	locks *engine.Locks, releases releaseSweeper, namespaces namespaceSweeper, cfg Config, log *slog.Logger,
-) *sweeper {
+func newSweeper(e engines, cfg Config, log *slog.Logger) *sweeper {
 	return &sweeper{
-		locks: locks, releases: releases, namespaces: namespaces, failures: engine.NewFailures(log),
+		engine: e, failures: engine.NewFailures(log),
 		keep: max(cfg.Sunbird.ResumeWithin, time.Hour), retention: cfg.HistoryRetention, interval: cfg.SweepInterval,
 	}
 }
@@ -59,11 +45,11 @@ func (s *sweeper) Run(ctx context.Context) {
 		if time.Since(deleted) >= historyInterval {
 			deleted = time.Now()
 			s.tryRound(ctx, "deleting old forced releases", func(ctx context.Context) error {
-				_, err := s.releases.SweepReleases(ctx, s.retention)
+				_, err := s.engine.lockStore.SweepReleases(ctx, s.retention)
 				return err
 			})
 			s.tryRound(ctx, "forgetting unused namespaces", func(ctx context.Context) error {
-				_, err := s.namespaces.SweepNamespaces(ctx, namespaceKeep)
+				_, err := s.engine.claimStore.SweepNamespaces(ctx, namespaceKeep)
 				return err
 			})
 		}
@@ -78,7 +64,7 @@ func (s *sweeper) Run(ctx context.Context) {
 // sweepLocks sweeps until little is left.
 func (s *sweeper) sweepLocks(ctx context.Context) error {
 	for {
-		expired, err := s.locks.Sweep(ctx, s.keep, sweepLimit)
+		expired, err := s.engine.locks.Sweep(ctx, s.keep, sweepLimit)
 		if err != nil || len(expired) < sweepLimit {
 			return err
 		}

@@ -184,14 +184,18 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 	t.Helper()
 	log := cmp.Or(b.log, slog.New(slog.DiscardHandler))
 	mode := cmp.Or(b.mode, auth.None)
-	handler := web.New(web.Options{
-		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,
-		Ready: func(context.Context) error { return nil },
-	}, httpapi.Routes(httpapi.Deps{
+	front, err := httpapi.New(httpapi.Options{
 		Keyed:     &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
 		CheckOuts: b, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun, EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b, Log: log,
 		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{Auth: mode, Password: staffPassword}, checkout.OverridePermissions(), log),
-	}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := web.New(web.Options{
+		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1000, JSONFaults: true, BelievePermissions: mode == auth.Gateway,
+		Ready: func(context.Context) error { return nil },
+	}, front.Routes)
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	r.Host = cmp.Or(b.host, "localhost")
 	for name, values := range b.extra {

@@ -16,7 +16,7 @@ import (
 )
 
 // circulation has the handlers of check-outs, check-ins, loans and sessions.
-type circulation struct{ Deps }
+type circulation struct{ Options }
 
 // checkedIn is the answer to a check-in.
 type checkedIn struct {

@@ -22,17 +22,17 @@ const loansPath = "/circulation/loans"
 
 // loanRecordRoutes are those of FOLIO by which clients write loans (mod-circulation, interface
 // circulation).
-func loanRecordRoutes(d Deps) []web.Route {
+func loanRecordRoutes(o Options) []web.Route {
 	const path, schema = loansPath, web.Schema("loan")
-	circ := circulation{d}
+	circ := circulation{o}
 	return []web.Route{
 		{Method: http.MethodPost, Path: path, Permission: "circulation.loans.item.post", Body: schema, Endpoint: web.JSON(http.StatusCreated, circ.recordLoan).Of(schema)},
-		{Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.loans.item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("loan", d.LoanChanges.Replace))},
-		{Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.loans.item.delete", Endpoint: web.Empty(http.StatusNoContent, deleteByID("loan", d.LoanRecords.DeleteLoan))},
+		{Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.loans.item.put", Body: schema, Endpoint: web.Empty(http.StatusNoContent, replaceByID("loan", o.LoanChanges.Replace))},
+		{Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.loans.item.delete", Endpoint: web.Empty(http.StatusNoContent, deleteByID("loan", o.LoanRecords.DeleteLoan))},
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.loans.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the loans to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(d.LoanRecords.DeleteLoans)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.LoanRecords.DeleteLoans)),
 		},
 	}
 }

@@ -28,22 +28,22 @@ type RequestChanges interface {
 }
 
 // requestChangeRoutes are FOLIO's (mod-circulation, interface circulation).
-func requestChangeRoutes(d Deps) []web.Route {
+func requestChangeRoutes(o Options) []web.Route {
 	const path = "/circulation/requests"
-	h := requestHandlers{changes: d.Changes, records: d.Loans, log: d.Log}
+	h := requestHandlers{changes: o.Changes, records: o.Loans, log: o.Log}
 	return []web.Route{
 		{
 			Method: http.MethodPut, Path: path + "/:id", Permission: "circulation.requests.item.put",
-			Body: web.Schema("request"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", d.Changes.Edit)),
+			Body: web.Schema("request"), Endpoint: web.Empty(http.StatusNoContent, replaceByID("request", o.Changes.Edit)),
 		},
 		{
 			Method: http.MethodDelete, Path: path + "/:id", Permission: "circulation.requests.item.delete",
-			Endpoint: web.Empty(http.StatusNoContent, deleteByID("request", d.Changes.Delete)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteByID("request", o.Changes.Delete)),
 		},
 		{
 			Method: http.MethodDelete, Path: path, Permission: "circulation.requests.collection.delete",
 			Query:    web.Query{Parameters: []web.Parameter{{Name: "query", Meaning: "CQL that the requests to delete match"}}},
-			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(d.Changes.DeleteMatching)),
+			Endpoint: web.Empty(http.StatusNoContent, deleteMatching(o.Changes.DeleteMatching)),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:id/move", Permission: "circulation.requests.item.move.post",

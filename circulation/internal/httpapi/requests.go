@@ -45,9 +45,9 @@ type requestHandlers struct {
 
 // requestRoutes are FOLIO's (mod-circulation, interface circulation), as far as
 // check-outs and check-ins need them.
-func requestRoutes(d Deps) []web.Route {
+func requestRoutes(o Options) []web.Route {
 	const path = "/circulation/requests"
-	h := requestHandlers{placing: d.Placing, queues: d.Queues, records: d.Loans, log: d.Log}
+	h := requestHandlers{placing: o.Placing, queues: o.Queues, records: o.Loans, log: o.Log}
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: path, Permission: "circulation.requests.item.post",

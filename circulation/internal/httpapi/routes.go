@@ -47,8 +47,8 @@ type Renewals interface {
 	RenewByID(ctx context.Context, req renewal.ByIDRequest) (json.RawMessage, error)
 }
 
-// Deps is what the handlers work with. All fields are required.
-type Deps struct {
+// Options configure New. All fields are required.
+type Options struct {
 	CheckOuts keyed.CheckOuts
 	Keyed     *keyed.Requests // check-outs with an Idempotency-Key
 	CheckIn   func(context.Context, checkin.Request) (checkin.Returned, error)
@@ -71,13 +71,17 @@ type Deps struct {
 	Log         *slog.Logger
 }
 
-// Routes returns circulation's endpoints. Those of check-outs, check-ins, loans
+// New returns the front of circulation's endpoints. Those of check-outs, check-ins, loans
 // and rules are FOLIO's (mod-circulation, interfaces circulation and
 // circulation-rules).
-func Routes(d Deps) []web.Route {
+func New(o Options) (web.Front, error) {
+	return web.Front{Name: "endpoints", Routes: routes(o)}, nil
+}
+
+func routes(o Options) []web.Route {
 	const rulesPath = "/circulation/rules"
-	circ, rules := circulation{d}, rulesHandlers{d.Rules, d.Log}
-	folio := slices.Concat(rulePolicyRoutes(d), requestRoutes(d), requestChangeRoutes(d), loanChangeRoutes(d.LoanChanges), loanRecordRoutes(d), settingRoutes(d.Settings), []web.Route{
+	circ, rules := circulation{o}, rulesHandlers{o.Rules, o.Log}
+	folio := slices.Concat(rulePolicyRoutes(o), requestRoutes(o), requestChangeRoutes(o), loanChangeRoutes(o.LoanChanges), loanRecordRoutes(o), settingRoutes(o.Settings), []web.Route{
 		{
 			Method: http.MethodPost, Path: "/circulation/check-out-by-barcode", Permission: "circulation.check-out-by-barcode.post",
 			Body: checkout.Request{}, Endpoint: web.Handle(circ.checkOut, web.Answer{Status: http.StatusCreated, Body: web.Schema("loan")}),
@@ -107,13 +111,13 @@ func Routes(d Deps) []web.Route {
 			Query: web.FolioPage(), Endpoint: web.JSON(http.StatusOK, circ.listLoans),
 		},
 		{Method: http.MethodGet, Path: loansPath + "/:id", Permission: "circulation.loans.item.get", Endpoint: web.JSON(http.StatusOK, circ.getLoan).Of("loan")},
-		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Endpoint: web.JSON(http.StatusOK, web.FromContext(d.Rules.StoredRules))},
+		{Method: http.MethodGet, Path: rulesPath, Permission: "circulation.rules.get", Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Rules.StoredRules))},
 		{
 			Method: http.MethodPut, Path: rulesPath, Permission: "circulation.rules.put",
 			Body: web.Schema("circulation-rules"), Endpoint: web.Handle(rules.put, web.Answer{Status: http.StatusNoContent}),
 		},
 	})
-	all := append(d.Guard.Grant(folio), adminRoutes(d.Admin, d.Guard)...)
+	all := append(o.Guard.Grant(folio), adminRoutes(o.Admin, o.Guard)...)
 	return web.WithGuard(all, func(web.Route) echo.MiddlewareFunc { return ignoreContentType })
 }
 

@@ -16,7 +16,13 @@ func TestRoutes_DescribeThemselves(t *testing.T) {
 	t.Parallel()
 	b := &backend{}
 	guard := auth.NewGuard(auth.Settings{Auth: auth.None}, nil, slog.New(slog.DiscardHandler))
-	checkDescribed(t, httpapi.Routes(httpapi.Deps{Queues: b, Changes: b, LoanChanges: b, LoanRecords: b, Settings: b, Rules: b, Admin: &b.adminFake, Guard: guard}))
+	front, err := httpapi.New(httpapi.Options{
+		Queues: b, Changes: b, LoanChanges: b, LoanRecords: b, Settings: b, Rules: b, Admin: &b.adminFake, Guard: guard,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDescribed(t, front.Routes)
 }
 
 // checkDescribed checks that the table has what documents for programs need.

@@ -28,10 +28,10 @@ var policyKinds = [...]struct {
 
 // rulePolicyRoutes are FOLIO's matches of the rules (interface circulation-rules): which
 // policy of a kind applies, and which rules match.
-func rulePolicyRoutes(d Deps) []web.Route {
+func rulePolicyRoutes(o Options) []web.Route {
 	var routes []web.Route
 	for _, k := range policyKinds {
-		h := rulePolicyHandlers{d, k.kind, k.key}
+		h := rulePolicyHandlers{o, k.kind, k.key}
 		path, permission := "/circulation/rules/"+k.name+"-policy", "circulation.rules."+k.name+"-policy"
 		query := web.Query{Parameters: criteria, Refuse: refuseCriterion}
 		routes = append(routes,
@@ -80,9 +80,9 @@ func refuseAsText(next echo.HandlerFunc) echo.HandlerFunc {
 
 // rulePolicyHandlers answer for one kind of policy.
 type rulePolicyHandlers struct {
-	deps Deps
-	kind policy.Kind
-	key  string
+	options Options
+	kind    policy.Kind
+	key     string
 }
 
 // appliedRule is the answer about the rule that applies, beside its policy.
@@ -125,7 +125,7 @@ func (h rulePolicyHandlers) matchAll(c echo.Context) (map[string]any, error) {
 // readRules returns the rules, and what they are compared with.
 func (h rulePolicyHandlers) readRules(c echo.Context) (*policy.Rules, policy.Criteria, error) {
 	q := web.QueryOf(c)
-	return h.deps.RulesFor(c.Request().Context(), policy.Criteria{
+	return h.options.RulesFor(c.Request().Context(), policy.Criteria{
 		MaterialType: q.Text("item_type_id"), LoanType: q.Text("loan_type_id"),
 		PatronGroup: q.Text("patron_type_id"), Location: q.Text("location_id"),
 	})

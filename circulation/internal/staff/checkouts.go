@@ -41,7 +41,7 @@ type pastCheckOut struct {
 	Lent    bool
 }
 
-func (p *Pages) showCheckOuts(v *visit) error {
+func (p *pages) showCheckOuts(v *visit) error {
 	offset := web.QueryOf(v.c).Integer("offset")
 	form, filter := readCheckOutsForm(web.QueryOf(v.c))
 	page := checkOutsPage{

@@ -50,7 +50,7 @@ type causeChart struct {
 	Width, Height float64
 }
 
-func (p *Pages) showContention(v *visit) error {
+func (p *pages) showContention(v *visit) error {
 	f, err := p.admin.Figures(v.ctx(), figureMinutes)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (p *Pages) showContention(v *visit) error {
 	})
 }
 
-func (p *Pages) streamContention(v *visit) error {
+func (p *pages) streamContention(v *visit) error {
 	return p.stream(v, admin.FiguresAge, func() ([]byte, error) {
 		f, err := p.admin.Figures(v.ctx(), figureMinutes)
 		if err != nil {

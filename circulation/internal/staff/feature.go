@@ -32,7 +32,7 @@ type featurePage struct {
 
 // showFeature handles GET /staff/{tenant}/. It shows the switch even if the figures or
 // the changes cannot be read.
-func (p *Pages) showFeature(v *visit) error {
+func (p *pages) showFeature(v *visit) error {
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ type target struct {
 	Button  string
 }
 
-func (p *Pages) parseTarget(to string) (target, error) {
+func (p *pages) parseTarget(to string) (target, error) {
 	switch to {
 	case "on":
 		return target{to, true, "Turn the check-out lock on?", "Turn on"}, nil
@@ -93,13 +93,13 @@ type switchPage struct {
 }
 
 // askSwitch handles GET /staff/{tenant}/switch?to=: what would change, and why.
-func (p *Pages) askSwitch(v *visit) error {
+func (p *pages) askSwitch(v *visit) error {
 	return p.showSwitch(v, http.StatusOK, web.QueryOf(v.c).Text("to"), "", page.Reason{})
 }
 
 // showSwitch asks for confirmation. version is the version that the visitor saw first,
 // so that a later change is a conflict; empty means the current one.
-func (p *Pages) showSwitch(v *visit, status int, to, version string, reason page.Reason) error {
+func (p *pages) showSwitch(v *visit, status int, to, version string, reason page.Reason) error {
 	t, err := p.parseTarget(to)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p *Pages) showSwitch(v *visit, status int, to, version string, reason page
 	})
 }
 
-func (p *Pages) turnSwitch(v *visit) error {
+func (p *pages) turnSwitch(v *visit) error {
 	t, err := p.parseTarget(v.c.FormValue("to"))
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // visit is one request for a tenant's page.
 type visit struct {
 	c      echo.Context
-	pages  *Pages
+	pages  *pages
 	tenant okapi.Tenant
 	csrf   string
 }
@@ -73,7 +73,7 @@ func (v *visit) listPages(current string) []page.Link {
 	return links
 }
 
-func (p *Pages) newFrame(title string, body any) page.Frame {
+func (p *pages) newFrame(title string, body any) page.Frame {
 	f := page.Frame{
 		Brand: "Check-out lock", Title: title, Body: body,
 		Script: p.files.Path("staff.js"), Style: p.files.Path("page.css"), Icon: p.files.Path("page.svg"),
@@ -85,7 +85,7 @@ func (p *Pages) newFrame(title string, body any) page.Frame {
 }
 
 // writePage renders the whole page before it sends the status.
-func (p *Pages) writePage(c echo.Context, status int, name string, f page.Frame) error {
+func (p *pages) writePage(c echo.Context, status int, name string, f page.Frame) error {
 	content, err := p.templates.Render(name, page.Layout, f)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (p *Pages) writePage(c echo.Context, status int, name string, f page.Frame)
 
 // withErrorPage sets the headers and answers errors as pages. It passes the error on to
 // the log. A visitor who left gets no page, because the edge counts those apart.
-func (p *Pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
+func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		page.SetHeaders(c.Response().Header())
 		err := h(c)
@@ -108,7 +108,7 @@ func (p *Pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 
 // withTenant admits visitors with the permission to pages of the tenant in the path.
 // Behind a gateway the tenant must be the one whose permissions the gateway sent.
-func (p *Pages) withTenant(permission string) echo.MiddlewareFunc {
+func (p *pages) withTenant(permission string) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		admitted := p.guard.Wrap(permission, next)
 		return func(c echo.Context) error {
@@ -133,7 +133,7 @@ func (p *Pages) withTenant(permission string) echo.MiddlewareFunc {
 }
 
 // withVisit serves a page after withTenant.
-func (p *Pages) withVisit(h func(*visit) error) echo.HandlerFunc {
+func (p *pages) withVisit(h func(*visit) error) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id, err := okapi.TenantFrom(c.Request().Context())
 		if err != nil {
@@ -151,7 +151,7 @@ func refusePath(echo.Context) error { return fault.New(fault.NotFound, "There is
 
 // chooseTenant handles GET /staff/ and /staff/{tenant}: it redirects to the tenant in
 // the path, the gateway's header or the form.
-func (p *Pages) chooseTenant(c echo.Context) error {
+func (p *pages) chooseTenant(c echo.Context) error {
 	name := cmp.Or(c.Param("tenant"), c.Request().Header.Get(okapi.TenantHeader), web.QueryOf(c).Text("tenant"))
 	status, wrong := http.StatusOK, ""
 	if name != "" {
@@ -165,7 +165,7 @@ func (p *Pages) chooseTenant(c echo.Context) error {
 }
 
 // showError answers with a page that says what went wrong and what can be done.
-func (p *Pages) showError(c echo.Context, err error) {
+func (p *pages) showError(c echo.Context, err error) {
 	ctx := c.Request().Context()
 	code := web.ToFault(err).Code
 	shown := page.DescribeProblem(c, err, "/staff/")

@@ -30,7 +30,7 @@ const trouble = `<div data-live="trouble"><p class="strip">What is new could not
 //
 // A page of another site gets no stream: its visitor's browser would sign in and take a
 // place.
-func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error)) error {
+func (p *pages) stream(v *visit, every time.Duration, read func() ([]byte, error)) error {
 	if page.IsCrossSite(v.c.Request()) {
 		return fault.New(fault.Forbidden, "Only the staff pages themselves may follow what is new")
 	}
@@ -55,7 +55,7 @@ func (p *Pages) stream(v *visit, every time.Duration, read func() ([]byte, error
 }
 
 // writeStream writes a stream until its request ends or the browser leaves.
-func (p *Pages) writeStream(v *visit, every time.Duration, read func() ([]byte, error)) {
+func (p *pages) writeStream(v *visit, every time.Duration, read func() ([]byte, error)) {
 	ctx := v.ctx()
 	h := v.c.Response().Header()
 	h.Set("Content-Type", "text/event-stream")

@@ -84,21 +84,22 @@ func (f *follower) ended() (bool, int) {
 }
 
 type livePages struct {
-	*staff.Pages
+	stop    func()
 	handler http.Handler
 }
 
 func newLivePages(t *testing.T, o staff.Admin) livePages {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	pages, err := staff.New(o, auth.NewGuard(auth.Settings{Auth: auth.None}, nil, log), log)
+	guard := auth.NewGuard(auth.Settings{Auth: auth.None}, nil, log)
+	front, err := staff.New(staff.Options{Admin: o, Guard: guard, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return livePages{pages, web.New(web.Options{
+	return livePages{front.BeforeClose, web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: requestTimeout, BodyLimit: 1000,
 		Ready: func(context.Context) error { return nil },
-	}, pages.Routes())}
+	}, front.Routes)}
 }
 
 func (p livePages) follow(t *testing.T, path string) *follower {
@@ -183,8 +184,8 @@ func TestStream_EndsWhenTheServiceStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := newLivePages(t, &desk{})
 		f := pages.follow(t, "/staff/diku/locks/live")
-		pages.Stop()
-		pages.Stop()
+		pages.stop()
+		pages.stop()
 		if done, _ := f.ended(); !done {
 			t.Error("the stream goes on")
 		}
@@ -266,7 +267,7 @@ func TestStream_IsLimitedInNumber(t *testing.T) {
 		if done, status := pages.follow(t, "/staff/diku/contention/live").ended(); done || status != http.StatusOK {
 			t.Errorf("got %d, want a stream in the free place", status)
 		}
-		pages.Stop()
+		pages.stop()
 	})
 }
 
@@ -277,7 +278,7 @@ func TestStream_EscapesLineBreaks(t *testing.T) {
 		l.Holder = "a\r\rdata: forged\r\n\r\nevent: x\n\nid: 7"
 		pages := newLivePages(t, &desk{locks: []schemas.CheckoutLock{l}})
 		f := pages.follow(t, "/staff/diku/locks/live")
-		pages.Stop()
+		pages.stop()
 		got := strings.TrimSuffix(strings.TrimPrefix(f.news(), "retry: 1000\n\n"), "\n\n")
 		if strings.Contains(got, "\r") {
 			t.Errorf("a CR came through: %q", got)

@@ -55,7 +55,7 @@ type lockRow struct {
 	Release string // path; empty without the permission
 }
 
-func (p *Pages) showLocks(v *visit) error {
+func (p *pages) showLocks(v *visit) error {
 	page, filter, err := readLockFilter(v)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (p *Pages) showLocks(v *visit) error {
 	return v.show(status, "locks.html", "/locks", "Live locks", page)
 }
 
-func (p *Pages) streamLocks(v *visit) error {
+func (p *pages) streamLocks(v *visit) error {
 	page, filter, err := readLockFilter(v)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func readLockFilter(v *visit) (locksPage, admin.LockFilter, error) {
 
 // findPatron returns the id of the patron with a barcode or an id; wrong says why there
 // is none.
-func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) {
+func (p *pages) findPatron(v *visit, text string) (id, wrong string, err error) {
 	if text == "" || schemas.IsFolioUUID(text) {
 		return text, "", nil
 	}
@@ -152,7 +152,7 @@ func (p *Pages) findPatron(v *visit, text string) (id, wrong string, err error) 
 	return id, "", nil
 }
 
-func (p *Pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) {
+func (p *pages) listLocks(v *visit, filter admin.LockFilter) (locksList, error) {
 	locks, err := p.admin.Locks(v.ctx(), filter)
 	if err != nil {
 		return locksList{}, err

@@ -26,7 +26,7 @@ func newProposal(view settings.View) proposal {
 
 // parseProposal returns a change as ChangeSettings takes it and as it parses it.
 // Fault: Invalid.
-func (p *Pages) parseProposal(wanted proposal) (body json.RawMessage, change settings.Change, err error) {
+func (p *pages) parseProposal(wanted proposal) (body json.RawMessage, change settings.Change, err error) {
 	if body, err = json.Marshal(wanted); err != nil {
 		return nil, change, fmt.Errorf("writing the settings: %w", err)
 	}
@@ -39,7 +39,7 @@ func (p *Pages) parseProposal(wanted proposal) (body json.RawMessage, change set
 // saveProposal writes the settings. It succeeds if the wanted settings are in force
 // already, because a visitor may send a form twice. Fault: Conflict if other settings
 // were saved since wanted's version.
-func (p *Pages) saveProposal(v *visit, wanted proposal) error {
+func (p *pages) saveProposal(v *visit, wanted proposal) error {
 	body, change, err := p.parseProposal(wanted)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (p *Pages) saveProposal(v *visit, wanted proposal) error {
 }
 
 // isInForce reports whether the library's own settings are the wanted ones.
-func (p *Pages) isInForce(v *visit, wanted settings.Change) bool {
+func (p *pages) isInForce(v *visit, wanted settings.Change) bool {
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil || view.Problem != "" {
 		return false

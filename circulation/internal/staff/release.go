@@ -20,11 +20,11 @@ type releasePage struct {
 	Reason  page.Reason
 }
 
-func (p *Pages) askRelease(v *visit) error {
+func (p *pages) askRelease(v *visit) error {
 	return p.showRelease(v, http.StatusOK, page.Reason{})
 }
 
-func (p *Pages) showRelease(v *visit, status int, reason page.Reason) error {
+func (p *pages) showRelease(v *visit, status int, reason page.Reason) error {
 	lock, found, err := fault.Found(p.admin.Lock(v.ctx(), v.c.Param("lock")))
 	switch {
 	case err != nil:
@@ -56,7 +56,7 @@ func (v *visit) releasePath(lockID string) string {
 
 // showGone says that the lock does not exist any more. This is common, because most
 // locks live for milliseconds. A form that is sent twice gets this answer too.
-func (p *Pages) showGone(v *visit) error {
+func (p *pages) showGone(v *visit) error {
 	page := releasePage{Gone: true, Back: v.keepShown("/locks")}
 	if v.may(admin.MaySeeSettings) && v.may(admin.MaySeeChanges) {
 		page.Changes = v.path("/")
@@ -64,7 +64,7 @@ func (p *Pages) showGone(v *visit) error {
 	return v.show(http.StatusNotFound, "release.html", "/locks", "The lock is gone already", page)
 }
 
-func (p *Pages) releaseLock(v *visit) error {
+func (p *pages) releaseLock(v *visit) error {
 	id, reason := v.c.Param("lock"), page.Reason{Value: v.c.FormValue("reason")}
 	if !checkReason(&reason) {
 		return p.showRelease(v, http.StatusUnprocessableEntity, reason)

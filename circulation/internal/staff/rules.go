@@ -24,7 +24,7 @@ type rulesLine struct {
 	Warning *policy.UncountedLimit
 }
 
-func (p *Pages) showRules(v *visit) error {
+func (p *pages) showRules(v *visit) error {
 	review, err := p.admin.Rules(v.ctx())
 	if err != nil {
 		return err

@@ -44,8 +44,15 @@ type Admin interface {
 	KnownViewerName(ctx context.Context) (name string, known bool)
 }
 
-// Pages serves the staff pages of all tenants under /staff/.
-type Pages struct {
+// Options configure New. All fields are required.
+type Options struct {
+	Admin Admin
+	Guard *auth.Guard
+	Log   *slog.Logger
+}
+
+// pages serves the staff pages of all tenants under /staff/.
+type pages struct {
 	admin     Admin
 	guard     *auth.Guard
 	log       *slog.Logger
@@ -56,25 +63,26 @@ type Pages struct {
 	stopOnce  sync.Once
 }
 
-// New returns the pages.
-func New(a Admin, guard *auth.Guard, log *slog.Logger) (*Pages, error) {
+// New returns the front of the pages.
+func New(o Options) (web.Front, error) {
 	t, err := page.ParseTemplates(embedded, formats())
 	if err != nil {
-		return nil, err
+		return web.Front{}, err
 	}
 	files, err := page.ReadFiles("/staff/-/", embedded)
 	if err != nil {
-		return nil, err
+		return web.Front{}, err
 	}
-	return &Pages{
-		admin: a, guard: guard, log: log, templates: t, files: files,
+	p := &pages{
+		admin: o.Admin, guard: o.Guard, log: o.Log, templates: t, files: files,
 		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
-	}, nil
+	}
+	return web.Front{Name: "staff", Routes: p.routes(), BeforeClose: p.stop}, nil
 }
 
-// Stop ends the streams of all open pages, because they would delay the service's stop.
+// stop ends the streams of all open pages, because they would delay the service's stop.
 // Pages can still be loaded afterwards.
-func (p *Pages) Stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
+func (p *pages) stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
 
 // embedded has the pages and the files that only they load.
 //
@@ -84,9 +92,9 @@ var embedded embed.FS
 // assetPath is the route of the files that pages load. No tenant has the name "-".
 const assetPath = "/staff/-/:asset"
 
-// Routes returns the pages' endpoints. Pages name their tenant in the path, because a
+// routes returns the pages' endpoints. Pages name their tenant in the path, because a
 // browser sends no X-Okapi-Tenant.
-func (p *Pages) Routes() []web.Route {
+func (p *pages) routes() []web.Route {
 	routes := []web.Route{
 		{Method: http.MethodGet, Path: "/staff/*", Endpoint: web.Handle(refusePath), Guards: []echo.MiddlewareFunc{p.withErrorPage}},
 		{

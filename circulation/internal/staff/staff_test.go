@@ -156,14 +156,15 @@ func visitAs(t *testing.T, l *library, mode auth.Mode, header http.Header) *visi
 	t.Helper()
 	logged := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	pages, err := staff.New(l, auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log), log)
+	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log)
+	front, err := staff.New(staff.Options{Admin: l, Guard: guard, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	handler := web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 10_000, BelievePermissions: mode == auth.Gateway,
 		Ready: func(context.Context) error { return nil },
-	}, pages.Routes())
+	}, front.Routes)
 	return &visitor{handler: handler, header: header, cookies: map[string]string{}, logged: logged, host: "localhost:9801"}
 }
 

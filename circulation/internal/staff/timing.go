@@ -29,7 +29,7 @@ type timingPage struct {
 	Sums       sums
 }
 
-func (p *Pages) showTiming(v *visit) error {
+func (p *pages) showTiming(v *visit) error {
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (p *Pages) showTiming(v *visit) error {
 
 // showTimes shows the form with times in it. invalid is the error of ChangeSettings
 // about them.
-func (p *Pages) showTimes(v *visit, status int, view settings.View, t times, reason page.Reason, invalid error) error {
+func (p *pages) showTimes(v *visit, status int, view settings.View, t times, reason page.Reason, invalid error) error {
 	page := timingPage{
 		Settings: view, MayChange: v.may(admin.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
 		Version: cmp.Or(v.c.FormValue("version"), view.Version),
@@ -72,7 +72,7 @@ func describeTimes(view settings.View) [2]namedTime {
 }
 
 // makeTimeFields makes the fields in which both times are typed.
-func (p *Pages) makeTimeFields(inForce [2]namedTime, t times, invalid error) (ttl, waits field) {
+func (p *pages) makeTimeFields(inForce [2]namedTime, t times, invalid error) (ttl, waits field) {
 	service := p.admin.Environment().Settings()
 	const inMilliseconds = ", in milliseconds"
 	ttl = field{
@@ -91,7 +91,7 @@ func (p *Pages) makeTimeFields(inForce [2]namedTime, t times, invalid error) (tt
 
 // saveTiming handles POST /staff/{tenant}/timing. With do=sums it only shows what the
 // times would mean; browsers without scripts use that.
-func (p *Pages) saveTiming(v *visit) error {
+func (p *pages) saveTiming(v *visit) error {
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (p *Pages) saveTiming(v *visit) error {
 
 // showSums handles GET /staff/{tenant}/timing/sums: the part of the page that says what
 // the typed times would mean.
-func (p *Pages) showSums(v *visit) error {
+func (p *pages) showSums(v *visit) error {
 	t := times{web.QueryOf(v.c).Text(ttlField), web.QueryOf(v.c).Text(waitsField)}
 	part, err := p.templates.Render("timing.html", "sums", p.computeSums(t))
 	if err != nil {

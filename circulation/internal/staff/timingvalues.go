@@ -111,7 +111,7 @@ type sums struct {
 	Wrong    string // names the times that cannot be used; the rest is empty then
 }
 
-func (p *Pages) computeSums(t times) sums {
+func (p *pages) computeSums(t times) sums {
 	var wanted proposal
 	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
 	_, change, err := p.parseProposal(wanted)

@@ -50,7 +50,7 @@ func (r trialResult) Unlimited() bool {
 	return rule != nil && !slices.Contains(rule.Names, "materialType") && !slices.Contains(rule.Names, "loanType")
 }
 
-func (p *Pages) showTrial(v *visit) error {
+func (p *pages) showTrial(v *visit) error {
 	page := readTrialForm(web.QueryOf(v.c))
 	page.Action = v.path("/try")
 	show := func(status int) error { return v.show(status, "trial.html", "/try", "Try a check-out", page) }

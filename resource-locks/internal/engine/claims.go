@@ -14,8 +14,7 @@ import (
 // Claims is the claims of one process. It is safe for concurrent use. Its loops RunLease,
 // RunExpiry and RunPolls keep the lease, wake waiters and settle claims that have ended.
 type Claims struct {
-	ClaimStore // Stats, ListClaims
-
+	store    ClaimStore
 	observer Observer
 	log      *slog.Logger
 	failures *Failures
@@ -76,7 +75,7 @@ func (c *Claims) Notify(t *Ticket, f func()) {
 
 // NewClaims returns the claims of a process. Lock fails until RunLease has a lease.
 func NewClaims(store ClaimStore, observer Observer, log *slog.Logger) *Claims {
-	return &Claims{ClaimStore: store, observer: observer, log: log, failures: NewFailures(log), tickets: map[uuid.UUID]*Ticket{}}
+	return &Claims{store: store, observer: observer, log: log, failures: NewFailures(log), tickets: map[uuid.UUID]*Ticket{}}
 }
 
 // OpenNamespace is ClaimStore.OpenNamespace. Fault: Invalid.
@@ -84,7 +83,17 @@ func (c *Claims) OpenNamespace(ctx context.Context, namespace string) error {
 	if err := checkText("the namespace", namespace, MaxNamespace); err != nil {
 		return err
 	}
-	return c.ClaimStore.OpenNamespace(ctx, namespace)
+	return c.store.OpenNamespace(ctx, namespace)
+}
+
+// Stats is ClaimStore.Stats.
+func (c *Claims) Stats(ctx context.Context, namespace string) (NamespaceStats, error) {
+	return c.store.Stats(ctx, namespace)
+}
+
+// List is ClaimStore.ListClaims.
+func (c *Claims) List(ctx context.Context, namespace string, limit int) ([]ClaimInfo, error) {
+	return c.store.ListClaims(ctx, namespace, limit)
 }
 
 // Lock stores a claim of a connection. owner names the connection for operators. The
@@ -105,7 +114,7 @@ func (c *Claims) Lock(ctx context.Context, namespace, owner string, abandon time
 		}
 	}()
 	defer fault.Recover(&err)
-	place, err := c.Enqueue(ctx, claim)
+	place, err := c.store.Enqueue(ctx, claim)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +135,7 @@ var errNoLease = fault.New(fault.Unavailable, "The service has no lease in the d
 func (c *Claims) Release(ctx context.Context, t *Ticket) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	granted, err := c.Withdraw(ctx, t.instance, t.namespace, t.id)
+	granted, err := c.store.Withdraw(ctx, t.instance, t.namespace, t.id)
 	if err != nil {
 		return err
 	}
@@ -152,7 +161,7 @@ func (c *Claims) ForceWithdraw(ctx context.Context, namespace string, id uuid.UU
 	if err := n.Check(); err != nil {
 		return err
 	}
-	granted, err := c.ClaimStore.ForceWithdraw(ctx, c.lease(), namespace, id, n)
+	granted, err := c.store.ForceWithdraw(ctx, c.lease(), namespace, id, n)
 	if err != nil {
 		return err
 	}

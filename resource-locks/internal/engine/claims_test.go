@@ -355,7 +355,7 @@ func TestClaims_NotifyOfGrantAndLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		claims, err := p.ListClaims(t.Context(), "", 1)
+		claims, err := p.List(t.Context(), "", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

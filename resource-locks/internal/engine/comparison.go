@@ -44,14 +44,14 @@ func (c *Claims) comparePage(ctx context.Context, r *comparison) error {
 	r.complete = true
 	c.setRemoved(map[uuid.UUID]bool{})
 	defer c.setRemoved(nil)
-	states, err := c.ClaimsOf(ctx, r.instance, r.after, r.page)
+	states, err := c.store.ClaimsOf(ctx, r.instance, r.after, r.page)
 	if err != nil {
 		return err
 	}
 	missed, unknown := c.matchTickets(states, r.number)
 	c.wake(missed)
 	for _, s := range unknown {
-		next, err := c.Withdraw(ctx, r.instance, s.Namespace, s.ID)
+		next, err := c.store.Withdraw(ctx, r.instance, s.Namespace, s.ID)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func (c *Claims) RunLease(ctx context.Context) {
 	defer tick.Stop()
 	failed := false
 	for {
-		kept := c.tryCall(ctx, leaseInterval, "keeping the lease", c.keepLease)
+		kept := c.tryCall(ctx, leaseInterval, "keeping the lease", c.renewLease)
 		switch {
 		case kept && failed:
 			tick.Reset(leaseInterval)
@@ -43,7 +43,7 @@ func (c *Claims) RunLease(ctx context.Context) {
 		failed = !kept
 		select {
 		case <-ctx.Done():
-			c.endLease(context.WithoutCancel(ctx))
+			c.stopLease(context.WithoutCancel(ctx))
 			return
 		case <-tick.C:
 		}
@@ -110,14 +110,14 @@ func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, 
 }
 
 // Begin takes the first lease, so that clients can be served at once. RunLease keeps it.
-func (c *Claims) Begin(ctx context.Context) error { return c.keepLease(ctx) }
+func (c *Claims) Begin(ctx context.Context) error { return c.renewLease(ctx) }
 
-// keepLease extends the lease, or begins one. After a lost lease, all tickets are lost.
-func (c *Claims) keepLease(ctx context.Context) error {
+// renewLease extends the lease, or begins one. After a lost lease, all tickets are lost.
+func (c *Claims) renewLease(ctx context.Context) error {
 	began := time.Now() // before the store's clock adds the length
 	instance := c.lease()
 	if instance != uuid.Nil {
-		err := c.KeepLease(ctx, instance, leaseLength)
+		err := c.store.KeepLease(ctx, instance, leaseLength)
 		if err == nil {
 			c.setLease(instance, began.Add(leaseLength))
 		}
@@ -127,7 +127,7 @@ func (c *Claims) keepLease(ctx context.Context) error {
 		c.loseLease(ctx)
 	}
 	instance = uuid.New()
-	if err := c.StartLease(ctx, instance, leaseLength); err != nil {
+	if err := c.store.StartLease(ctx, instance, leaseLength); err != nil {
 		return err
 	}
 	c.setLease(instance, began.Add(leaseLength))
@@ -176,7 +176,7 @@ func (c *Claims) sendEnds(ctx context.Context) error {
 
 // settle ends claims whose time is over, and reports whether it changed anything.
 func (c *Claims) settle(ctx context.Context) (settled bool, err error) {
-	granted, ended, err := c.Settle(ctx, c.lease())
+	granted, ended, err := c.store.Settle(ctx, c.lease())
 	for _, info := range ended {
 		c.observer.Observe(Event{
 			Kind: EventExpired, Claim: true, Namespace: info.Namespace, Name: FormatResources(info.Resources), Owner: info.Owner, At: time.Now(),
@@ -187,20 +187,20 @@ func (c *Claims) settle(ctx context.Context) (settled bool, err error) {
 }
 
 func (c *Claims) readGrants(ctx context.Context) error {
-	granted, err := c.NewGrants(ctx, c.lease())
+	granted, err := c.store.NewGrants(ctx, c.lease())
 	if err != nil || len(granted) == 0 {
 		return err
 	}
 	c.wake(granted)
-	return c.NoteGrants(ctx, granted)
+	return c.store.NoteGrants(ctx, granted)
 }
 
-func (c *Claims) endLease(ctx context.Context) {
+func (c *Claims) stopLease(ctx context.Context) {
 	instance := c.lease()
 	if instance == uuid.Nil {
 		return
 	}
 	c.tryCall(ctx, callTimeout, "ending claims", c.sendEnds)
-	c.tryCall(ctx, callTimeout, "ending the lease", func(ctx context.Context) error { return c.EndLease(ctx, instance) })
+	c.tryCall(ctx, callTimeout, "ending the lease", func(ctx context.Context) error { return c.store.EndLease(ctx, instance) })
 	c.setLease(uuid.Nil, time.Time{})
 }

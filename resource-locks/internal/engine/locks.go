@@ -51,16 +51,14 @@ type Event struct {
 // Locks is the flat locks of all fronts: it checks what callers say, asks the store, and
 // reports events. It is safe for concurrent use.
 type Locks struct {
-	LockStore // Releases
-
+	store    LockStore
 	observer Observer
-
 	counting singleflight.Group
 }
 
 // NewLocks returns the locks of a store.
 func NewLocks(store LockStore, observer Observer) *Locks {
-	return &Locks{LockStore: store, observer: observer}
+	return &Locks{store: store, observer: observer}
 }
 
 // Acquire is LockStore.Acquire. It shortens a TTL above MaxTTL. Fault: Invalid.
@@ -69,7 +67,7 @@ func (l *Locks) Acquire(ctx context.Context, a Acquire) (Grant, error) {
 		return Grant{}, err
 	}
 	a.TTL = min(a.TTL, MaxTTL)
-	g, err := l.LockStore.Acquire(ctx, a)
+	g, err := l.store.Acquire(ctx, a)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -100,7 +98,7 @@ func (l *Locks) Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, e
 		return Lock{}, "", err
 	}
 	r.TTL = min(r.TTL, MaxTTL)
-	renewal, err := l.LockStore.Refresh(ctx, r)
+	renewal, err := l.store.Refresh(ctx, r)
 	if err != nil {
 		return Lock{}, "", err
 	}
@@ -126,7 +124,7 @@ func (l *Locks) Release(ctx context.Context, key Key, owner string) (Lock, Outco
 	if err := checkText("the owner", owner, MaxName); err != nil {
 		return Lock{}, "", err
 	}
-	lock, outcome, err := l.LockStore.Release(ctx, key, owner)
+	lock, outcome, err := l.store.Release(ctx, key, owner)
 	if err == nil && outcome == Released {
 		l.report(EventReleased, key, lock.Kind, owner)
 	}
@@ -141,7 +139,7 @@ func (l *Locks) ForceRelease(ctx context.Context, key Key, id uuid.UUID, n Note)
 	if err := n.Check(); err != nil {
 		return Lock{}, err
 	}
-	lock, err := l.LockStore.ForceRelease(ctx, key, id, n)
+	lock, err := l.store.ForceRelease(ctx, key, id, n)
 	if err == nil {
 		l.report(EventForced, key, lock.Kind, lock.Owner)
 	}
@@ -159,7 +157,7 @@ func (l *Locks) Ask(ctx context.Context, key Key, a AskedFor) (Lock, error) {
 	if err := checkText("the message", a.Message, MaxMessage); err != nil {
 		return Lock{}, err
 	}
-	lock, err := l.LockStore.Ask(ctx, key, a)
+	lock, err := l.store.Ask(ctx, key, a)
 	if err == nil {
 		l.report(EventRequested, key, lock.Kind, a.By)
 	}
@@ -171,7 +169,7 @@ func (l *Locks) Fetch(ctx context.Context, key Key) (Lock, error) {
 	if err := checkKey(key); err != nil {
 		return Lock{}, err
 	}
-	return l.LockStore.Fetch(ctx, key)
+	return l.store.Fetch(ctx, key)
 }
 
 // List is LockStore.List. Fault: Invalid.
@@ -181,7 +179,7 @@ func (l *Locks) List(ctx context.Context, f Filter) ([]Lock, error) {
 			return nil, err
 		}
 	}
-	return l.LockStore.List(ctx, f)
+	return l.store.List(ctx, f)
 }
 
 // walkPage is how many locks Walk reads at once, and how many names it looks up at once.
@@ -233,7 +231,7 @@ func (l *Locks) Count(ctx context.Context) ([]KindCount, error) {
 		defer fault.Recover(&err)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)
 		defer cancel()
-		return l.LockStore.Count(ctx)
+		return l.store.Count(ctx)
 	})
 	found, _ := counts.([]KindCount)
 	return found, err
@@ -241,11 +239,16 @@ func (l *Locks) Count(ctx context.Context) ([]KindCount, error) {
 
 // Sweep is LockStore.Sweep.
 func (l *Locks) Sweep(ctx context.Context, keep time.Duration, limit int) ([]Lock, error) {
-	expired, err := l.LockStore.Sweep(ctx, keep, limit)
+	expired, err := l.store.Sweep(ctx, keep, limit)
 	for _, lock := range expired {
 		l.report(EventExpired, lock.Key, lock.Kind, lock.Owner)
 	}
 	return expired, err
+}
+
+// Releases is LockStore.Releases.
+func (l *Locks) Releases(ctx context.Context, limit int) ([]Release, error) {
+	return l.store.Releases(ctx, limit)
 }
 
 func (l *Locks) report(kind EventKind, key Key, lockKind, owner string) {

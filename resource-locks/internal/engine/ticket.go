@@ -126,9 +126,9 @@ func (c *Claims) sendEnd(ctx context.Context, t *Ticket, e ending) error {
 func (c *Claims) storeEnd(ctx context.Context, t *Ticket, e ending) (granted []uuid.UUID, err error) {
 	defer fault.Recover(&err)
 	if e == withdrawn {
-		return c.Withdraw(ctx, t.instance, t.namespace, t.id)
+		return c.store.Withdraw(ctx, t.instance, t.namespace, t.id)
 	}
-	return c.ClaimStore.Disconnect(ctx, t.instance, t.namespace, t.id)
+	return c.store.Disconnect(ctx, t.instance, t.namespace, t.id)
 }
 
 // wake marks the tickets of this process among the granted claims as held.

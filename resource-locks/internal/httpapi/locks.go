@@ -34,7 +34,7 @@ type claimRow struct {
 }
 
 // showLocks handles GET /locks/.
-func (p *Pages) showLocks(c echo.Context) error {
+func (p *pages) showLocks(c echo.Context) error {
 	ctx := c.Request().Context()
 	namespace := web.QueryOf(c).Text("namespace")
 	body := locksPage{Namespace: namespace, Now: time.Now(), Events: p.recent.List()}
@@ -42,7 +42,7 @@ func (p *Pages) showLocks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	claims, err := p.claims.ListClaims(ctx, namespace, claimsShown)
+	claims, err := p.claims.List(ctx, namespace, claimsShown)
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,16 @@ const (
 //go:embed templates
 var embedded embed.FS
 
-// Pages serves the page of locks.
-type Pages struct {
+// Options configure New. All fields are required.
+type Options struct {
+	Locks  *engine.Locks
+	Claims *engine.Claims
+	Recent *engine.Recent // the events that the page shows
+	Guard  *auth.Guard
+}
+
+// pages serves the page of locks.
+type pages struct {
 	locks     *engine.Locks
 	claims    *engine.Claims
 	recent    *engine.Recent
@@ -48,24 +56,25 @@ type Pages struct {
 	files     page.Files
 }
 
-// New returns the pages.
-func New(locks *engine.Locks, claims *engine.Claims, recent *engine.Recent, guard *auth.Guard) (*Pages, error) {
+// New returns the front of operators.
+func New(o Options) (web.Front, error) {
 	templates, err := page.ParseTemplates(embedded, template.FuncMap{
 		"held":      func(since, until time.Time) string { return page.FormatDuration(until.Sub(since)) },
 		"maxReason": func() int { return engine.MaxReason },
 	})
 	if err != nil {
-		return nil, err
+		return web.Front{}, err
 	}
 	files, err := page.ReadFiles(root + "-/")
 	if err != nil {
-		return nil, err
+		return web.Front{}, err
 	}
-	return &Pages{locks: locks, claims: claims, recent: recent, guard: guard, templates: templates, files: files}, nil
+	p := &pages{locks: o.Locks, claims: o.Claims, recent: o.Recent, guard: o.Guard, templates: templates, files: files}
+	return web.Front{Name: "operators", Routes: p.routes()}, nil
 }
 
-// Routes returns the endpoints of the page.
-func (p *Pages) Routes() []web.Route {
+// routes returns the endpoints of the page.
+func (p *pages) routes() []web.Route {
 	routes := []web.Route{
 		{Method: http.MethodGet, Path: "/locks", Endpoint: web.Handle(redirectToRoot)},
 		{Method: http.MethodGet, Path: root, Permission: MaySee, Endpoint: web.Handle(p.showLocks), Query: web.Query{Parameters: []web.Parameter{
@@ -94,13 +103,13 @@ func (p *Pages) Routes() []web.Route {
 
 func redirectToRoot(c echo.Context) error { return c.Redirect(http.StatusSeeOther, root) }
 
-func (p *Pages) requirePermission(name string) echo.MiddlewareFunc {
+func (p *pages) requirePermission(name string) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc { return p.guard.Wrap(name, next) }
 }
 
 // withErrorPage sets the headers and answers errors as pages. It passes the error on to
 // the log.
-func (p *Pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
+func (p *pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		page.SetHeaders(c.Response().Header())
 		err := h(c)
@@ -119,7 +128,7 @@ func (p *Pages) withErrorPage(h echo.HandlerFunc) echo.HandlerFunc {
 
 // show answers with a page. note says what was changed before. It renders the whole page
 // before it sends the status.
-func (p *Pages) show(c echo.Context, status int, name, title, note string, body any) error {
+func (p *pages) show(c echo.Context, status int, name, title, note string, body any) error {
 	f := page.Frame{
 		Brand: "Resource locks", Title: title, Note: note, Body: body,
 		Style: p.files.Path("page.css"), Icon: p.files.Path("page.svg"),

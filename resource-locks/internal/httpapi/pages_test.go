@@ -41,14 +41,16 @@ func newDesk(t *testing.T, mode auth.Mode) *desk {
 	store, recent := enginetest.NewStore(), engine.NewRecent(10)
 	d := &desk{t: t, store: store, locks: engine.NewLocks(store, recent), header: http.Header{}}
 	guard := auth.NewGuard(auth.Settings{Auth: mode, Password: "correct horse"}, nil, log)
-	pages, err := httpapi.New(d.locks, engine.NewClaims(store, recent, log), recent, guard)
+	front, err := httpapi.New(httpapi.Options{
+		Locks: d.locks, Claims: engine.NewClaims(store, recent, log), Recent: recent, Guard: guard,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.handler = web.New(web.Options{
 		Log: log, Registry: prometheus.NewRegistry(), RequestTimeout: time.Minute, BodyLimit: 1 << 16,
 		BelievePermissions: mode == auth.Gateway, Ready: func(context.Context) error { return nil },
-	}, pages.Routes())
+	}, front.Routes)
 	return d
 }
 

@@ -49,7 +49,7 @@ func readTarget(c echo.Context) (target, error) {
 }
 
 // askRelease handles GET /locks/release.
-func (p *Pages) askRelease(c echo.Context) error {
+func (p *pages) askRelease(c echo.Context) error {
 	t, err := readTarget(c)
 	if err != nil {
 		return err
@@ -57,13 +57,13 @@ func (p *Pages) askRelease(c echo.Context) error {
 	return p.showRelease(c, http.StatusOK, releasePage{Target: t})
 }
 
-func (p *Pages) showRelease(c echo.Context, status int, body releasePage) error {
+func (p *pages) showRelease(c echo.Context, status int, body releasePage) error {
 	body.Action, body.Back = releasePath(body.Target), root
 	return p.show(c, status, "release.html", "Release this lock?", "", body)
 }
 
 // release handles POST /locks/release.
-func (p *Pages) release(c echo.Context) error {
+func (p *pages) release(c echo.Context) error {
 	if _, err := page.CheckToken(c, root); err != nil {
 		return err
 	}

@@ -8,8 +8,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
+// Listener is the front's server.
+type Listener = listener
+
+// NewListener returns the listener of the front that New returns.
+func NewListener(o Options) *Listener { return newListener(o) }
+
 // ListenOn listens without TLS on a listener of the test.
-func (f *Front) ListenOn(ln net.Listener) { f.listenOn(ln, insecure.NewCredentials()) }
+func (l *listener) ListenOn(ln net.Listener) { l.listenOn(ln, insecure.NewCredentials()) }
 
 // Reload returns what certificates of the settings' files give two connections.
 func (s Settings) Reload() (first, second *tls.Config, err error) {
@@ -24,7 +30,7 @@ func (s Settings) Reload() (first, second *tls.Config, err error) {
 const MaxStreams = maxStreams
 
 // BoundConnections sets how many connections the front serves.
-func (f *Front) BoundConnections(n int64) { f.limit = n }
+func (l *listener) BoundConnections(n int64) { l.limit = n }
 
 // BoundLists sets how many bytes an answer of FetchAll has at most.
-func (f *Front) BoundLists(bytes int) { f.service.maxList = bytes }
+func (l *listener) BoundLists(bytes int) { l.service.maxList = bytes }

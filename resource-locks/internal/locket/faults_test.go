@@ -217,7 +217,7 @@ func TestMetrics_CountExpiries(t *testing.T) {
 		{Kind: engine.EventExpired, Namespace: "mutex", LockKind: "lock"},
 		{Kind: engine.EventReleased, Namespace: "locket", LockKind: "lock"},
 	} {
-		s.Observe(e)
+		s.events.Observe(e)
 	}
 	text := s.metricsText(t)
 	if !strings.Contains(text, "LocksExpired 1\n") || !strings.Contains(text, "PresenceExpired 2\n") {

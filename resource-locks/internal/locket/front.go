@@ -18,6 +18,7 @@ import (
 
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/locket/locketpb"
+	"checkoutlock/web"
 )
 
 const (
@@ -47,16 +48,18 @@ const (
 
 // Options configure New. All fields are required.
 type Options struct {
-	Settings Settings // enabled and valid
+	Settings Settings // valid; without an address the front is off
 	Locks    *engine.Locks
+	// Observe adds an observer of the events of Locks.
+	Observe  func(engine.Observer)
 	Log      *slog.Logger
 	Registry prometheus.Registerer
 	// ShutdownTimeout bounds the running calls after the listener has closed.
 	ShutdownTimeout time.Duration
 }
 
-// Front is the gRPC server, a web.Front.
-type Front struct {
+// listener is the gRPC server, a web.Listener.
+type listener struct {
 	settings        Settings
 	log             *slog.Logger
 	shutdownTimeout time.Duration
@@ -68,79 +71,86 @@ type Front struct {
 	server *grpc.Server
 }
 
-// New returns a front that does not listen yet. It registers the front's metrics.
-func New(o Options) *Front {
-	m := newMetrics(o.Locks, o.Log)
+// New returns the front, and registers its metrics.
+func New(o Options) (web.Front, error) {
+	if o.Settings.Addr == "" {
+		return web.Front{}, nil
+	}
+	return web.Front{Name: "locket", Listener: newListener(o)}, nil
+}
+
+func newListener(o Options) *listener {
+	log := o.Log.With("front", "locket")
+	m := newMetrics(o.Locks, log)
 	o.Registry.MustRegister(m.all()...)
-	return &Front{
-		settings: o.Settings, log: o.Log, shutdownTimeout: o.ShutdownTimeout, metrics: m, limit: maxConnections,
+	o.Observe(m)
+	return &listener{
+		settings: o.Settings, log: log, shutdownTimeout: o.ShutdownTimeout, metrics: m, limit: maxConnections,
 		service: newService(o.Locks, o.Settings.OperationTimeout),
 	}
 }
 
-// Observe implements engine.Observer: it counts expired locks of Locket.
-func (f *Front) Observe(e engine.Event) { f.metrics.observe(e) }
-
-// Listen implements web.Front.
-func (f *Front) Listen(ctx context.Context) error {
-	transport, err := f.credentials()
+// Listen implements web.Listener.
+func (l *listener) Listen(ctx context.Context) error {
+	transport, err := l.credentials()
 	if err != nil {
 		return err
 	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.settings.Addr)
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.settings.Addr)
 	if err != nil {
-		return fmt.Errorf("listening on %s (LOCKET_ADDR chooses another address): %w", f.settings.Addr, err)
+		return fmt.Errorf("listening on %s (LOCKET_ADDR chooses another address): %w", l.settings.Addr, err)
 	}
-	f.listenOn(ln, transport)
+	l.listenOn(ln, transport)
 	return nil
 }
 
-func (f *Front) credentials() (credentials.TransportCredentials, error) {
-	if f.settings.Plaintext {
+func (l *listener) credentials() (credentials.TransportCredentials, error) {
+	if l.settings.Plaintext {
 		return insecure.NewCredentials(), nil
 	}
-	certs, err := loadCertificates(f.settings, f.log)
+	certs, err := loadCertificates(l.settings, l.log)
 	if err != nil {
 		return nil, err
 	}
 	return credentials.NewTLS(certs.serverConfig()), nil
 }
 
-func (f *Front) listenOn(ln net.Listener, transport credentials.TransportCredentials) {
-	f.ln = &boundedListener{Listener: ln, limit: f.limit, log: f.log}
-	f.server = grpc.NewServer(
+func (l *listener) listenOn(ln net.Listener, transport credentials.TransportCredentials) {
+	l.ln = &boundedListener{Listener: ln, limit: l.limit, log: l.log}
+	l.server = grpc.NewServer(
 		grpc.Creds(transport),
-		grpc.UnaryInterceptor(f.observeCall),
+		grpc.UnaryInterceptor(l.observeCall),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ReadBufferSize(readBuffer), grpc.WriteBufferSize(writeBuffer),
 		grpc.NumStreamWorkers(workers), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout}),
 	)
-	locketpb.RegisterLocketServer(f.server, f.service)
+	locketpb.RegisterLocketServer(l.server, l.service)
 }
 
-// Addr is the address that the front listens on.
-func (f *Front) Addr() string { return f.ln.Addr().String() }
+// URL implements web.Listener: host:port, as clients of gRPC take it.
+func (l *listener) URL() string { return l.ln.Addr().String() }
 
-// Serve implements web.Front.
-func (f *Front) Serve(ctx context.Context) error {
-	f.log.InfoContext(ctx, "serving Locket", "addr", f.Addr(), "plaintext", f.settings.Plaintext)
-	if err := f.server.Serve(f.ln); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+// Serve implements web.Listener.
+func (l *listener) Serve(ctx context.Context) error {
+	l.log.InfoContext(ctx, "serving Locket", "addr", l.URL(), "plaintext", l.settings.Plaintext)
+	if err := l.server.Serve(l.ln); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serving Locket: %w", err)
 	}
 	return nil
 }
 
-// Drain implements web.Front. Clients connect anew to another instance at once, while
+// Drain implements web.Listener. Clients connect anew to another instance at once, while
 // running calls finish.
-func (f *Front) Drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, f.shutdownTimeout)
+func (l *listener) Drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.shutdownTimeout)
 	defer cancel()
-	cut := context.AfterFunc(ctx, f.server.Stop)
-	f.server.GracefulStop()
+	defer l.ln.Close() // GracefulStop closes it only after Serve
+	cut := context.AfterFunc(ctx, l.server.Stop)
+	l.server.GracefulStop()
 	if !cut() {
-		return fmt.Errorf("running calls of Locket were cut off after %s", f.shutdownTimeout)
+		return fmt.Errorf("running calls of Locket were cut off after %s", l.shutdownTimeout)
 	}
 	return nil
 }

@@ -24,8 +24,9 @@ import (
 
 // server is a front over a store in memory.
 type server struct {
-	*locket.Front
+	*locket.Listener
 	store    *enginetest.Store
+	events   *observers // of the locks
 	registry *prometheus.Registry
 	log      *logBuffer
 }
@@ -48,8 +49,8 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// observers pass events to a front that is made after the locks.
-type observers struct{ front *locket.Front }
+// observers pass events to the observer of a front that is made after the locks.
+type observers struct{ front engine.Observer }
 
 func (o *observers) Observe(e engine.Event) {
 	if o.front != nil {
@@ -62,13 +63,11 @@ func plaintext() locket.Settings {
 }
 
 func newServer(settings locket.Settings, store engine.LockStore) *server {
-	s := &server{registry: prometheus.NewRegistry(), log: &logBuffer{}}
-	out := &observers{}
-	s.Front = locket.New(locket.Options{
-		Settings: settings, Locks: engine.NewLocks(store, out),
+	s := &server{events: &observers{}, registry: prometheus.NewRegistry(), log: &logBuffer{}}
+	s.Listener = locket.NewListener(locket.Options{
+		Settings: settings, Locks: engine.NewLocks(store, s.events), Observe: func(o engine.Observer) { s.events.front = o },
 		Log: config.Log{Level: "debug"}.New(io.Writer(s.log), ""), Registry: s.registry, ShutdownTimeout: 5 * time.Second,
 	})
-	out.front = s.Front
 	return s
 }
 
@@ -102,7 +101,7 @@ func (s *server) start(t *testing.T) {
 // dial returns a connection that the test closes at its end.
 func (s *server) dial(t *testing.T, transport credentials.TransportCredentials, more ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(s.Addr(), append(more, grpc.WithTransportCredentials(transport))...)
+	conn, err := grpc.NewClient(s.URL(), append(more, grpc.WithTransportCredentials(transport))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,8 @@ func (m *metrics) end(method string, gone error, code codes.Code, took time.Dura
 	m.duration.WithLabelValues(method).Observe(took.Seconds())
 }
 
-func (m *metrics) observe(e engine.Event) {
+// Observe implements engine.Observer: it counts expired locks of Locket.
+func (m *metrics) Observe(e engine.Event) {
 	if e.Namespace != Namespace || e.Kind != engine.EventExpired {
 		return
 	}

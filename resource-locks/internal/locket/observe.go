@@ -18,27 +18,27 @@ import (
 )
 
 // observeCall converts errors and panics to answers, and logs and measures each call.
-func (f *Front) observeCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (l *listener) observeCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	method := path.Base(info.FullMethod)
 	ctx = okapi.NewContext(ctx, okapi.Call{RequestID: requestID(ctx)})
 	began := time.Now()
-	f.metrics.begin(method)
-	resp, err := f.callSafely(ctx, req, handler)
+	l.metrics.begin(method)
+	resp, err := l.callSafely(ctx, req, handler)
 	answer := err
 	if _, is := status.FromError(err); !is {
 		answer = statusError(err)
 	}
 	took := time.Since(began)
-	f.metrics.end(method, ctx.Err(), status.Code(answer), took)
-	f.logCall(ctx, method, req, status.Code(answer), took, err)
+	l.metrics.end(method, ctx.Err(), status.Code(answer), took)
+	l.logCall(ctx, method, req, status.Code(answer), took, err)
 	return resp, answer
 }
 
 // callSafely turns a panic into an error, because gRPC would end the process.
-func (f *Front) callSafely(ctx context.Context, req any, handler grpc.UnaryHandler) (resp any, err error) {
+func (l *listener) callSafely(ctx context.Context, req any, handler grpc.UnaryHandler) (resp any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			f.log.ErrorContext(ctx, "panic", "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+			l.log.ErrorContext(ctx, "panic", "err", fmt.Sprint(p), "stack", string(debug.Stack()))
 			resp, err = nil, errPanic
 		}
 	}()
@@ -55,12 +55,12 @@ func requestID(ctx context.Context) string {
 }
 
 // logCall writes the call's line: at debug for the normal work of the protocol.
-func (f *Front) logCall(ctx context.Context, method string, req any, code codes.Code, took time.Duration, err error) {
+func (l *listener) logCall(ctx context.Context, method string, req any, code codes.Code, took time.Duration, err error) {
 	level := slog.LevelWarn
 	if isExpected(code) {
 		level = slog.LevelDebug
 	}
-	if !f.log.Enabled(ctx, level) {
+	if !l.log.Enabled(ctx, level) {
 		return // before the attributes are made, which is most of the work
 	}
 	key, owner := namesOf(req)
@@ -72,7 +72,7 @@ func (f *Front) logCall(ctx context.Context, method string, req any, code codes.
 	if err != nil {
 		attrs = append(attrs, slog.String("err", err.Error()))
 	}
-	f.log.LogAttrs(ctx, level, "call", attrs...)
+	l.log.LogAttrs(ctx, level, "call", attrs...)
 }
 
 func isExpected(code codes.Code) bool {

@@ -30,12 +30,9 @@ type Settings struct {
 	OperationTimeout time.Duration `env:"LOCKET_OPERATION_TIMEOUT" envDefault:"10s"`
 }
 
-// Enabled reports whether the front has an address.
-func (s Settings) Enabled() bool { return s.Addr != "" }
-
-// Validate checks the settings of an enabled front. It reads the TLS files.
+// Validate checks the settings of a front that is on. It reads the TLS files.
 func (s Settings) Validate() error {
-	if !s.Enabled() {
+	if s.Addr == "" {
 		return nil
 	}
 	return errors.Join(

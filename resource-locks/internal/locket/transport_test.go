@@ -164,7 +164,7 @@ func TestTLS_ReadsRenewedFiles(t *testing.T) {
 	s := startServer(t, settings)
 	cfg := clientTLS(t, a, a, time.Now().Add(time.Hour))
 	nameOfServer := func() string {
-		conn, err := (&tls.Dialer{Config: cfg}).DialContext(t.Context(), "tcp", s.Addr())
+		conn, err := (&tls.Dialer{Config: cfg}).DialContext(t.Context(), "tcp", s.URL())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestListen_NamesTheSettingOfAnAddressInUse(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, plaintext())
 	settings := plaintext()
-	settings.Addr = s.Addr()
+	settings.Addr = s.URL()
 	err := newServer(settings, s.store).Listen(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "LOCKET_ADDR chooses another address") {
 		t.Errorf("got %v", err)
@@ -301,7 +301,7 @@ func TestDrain_FinishesRunningCalls(t *testing.T) {
 	<-begun
 	go func() { drained <- s.Drain(t.Context()) }()
 	waitFor(t, func() bool { // the listener is closed
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Addr())
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.URL())
 		if err == nil {
 			_ = conn.Close()
 		}

@@ -168,7 +168,7 @@ func TestConnection_HandlesNoMessageAfterItsEnd(t *testing.T) {
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
-			f.server.Stop()
+			f.server.stopAll()
 		}()
 		synctest.Wait() // the connection has ended, and waits for the client's close frame
 		if err := sendFrame(c, final|continuation, `[{"type":"w","path":["a"]}]}`); err != nil {
@@ -176,7 +176,7 @@ func TestConnection_HandlesNoMessageAfterItsEnd(t *testing.T) {
 		}
 		<-stopped
 		<-read
-		if claims, err := f.claims.ListClaims(t.Context(), "", 1); err != nil || len(claims) != 0 {
+		if claims, err := f.claims.List(t.Context(), "", 1); err != nil || len(claims) != 0 {
 			t.Errorf("the claims are %+v, %v, want none", claims, err)
 		}
 	})
@@ -212,7 +212,7 @@ func TestConnection_AnswersPingsAndTheClose(t *testing.T) {
 			t.Errorf("the pong has %q", got)
 		}
 		c.close()
-		if n := f.server.Connections(); n != 0 {
+		if n := f.server.connections(); n != 0 {
 			t.Errorf("%d connections are open after the close", n)
 		}
 	})
@@ -242,11 +242,11 @@ func TestConnection_EndsWhenTheClientDoesNotRead(t *testing.T) {
 	inBubble(t, func(f *front) {
 		defer openDeaf(f).Close()
 		synctest.Wait()
-		if n := f.server.Connections(); n != 1 {
+		if n := f.server.connections(); n != 1 {
 			t.Fatalf("%d connections, want 1", n)
 		}
 		<-time.After(pingInterval + writeTimeout + 2*closeTimeout + time.Second)
-		if n := f.server.Connections(); n != 0 {
+		if n := f.server.connections(); n != 0 {
 			t.Error("a client that does not read keeps its connection")
 		}
 	})
@@ -326,7 +326,7 @@ func TestConnection_EndsWhenItsLockIsLost(t *testing.T) {
 		holder.wants("1", "lock", "acquired")
 		waiter.lock("w a")
 		waiter.wants("2", "lock", "enqueued")
-		claims, err := f.claims.ListClaims(t.Context(), "", 1)
+		claims, err := f.claims.List(t.Context(), "", 1)
 		if err != nil || len(claims) != 1 {
 			t.Fatalf("the claims are %v, %v", claims, err)
 		}

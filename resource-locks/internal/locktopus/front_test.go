@@ -25,11 +25,11 @@ import (
 	"checkoutlock/web"
 )
 
-// front is a Server over a store in memory, reached through pipes. It belongs to a bubble
+// front is a server over a store in memory, reached through pipes. It belongs to a bubble
 // of testing/synctest, whose clock is that of all time-outs.
 type front struct {
 	t         *testing.T
-	server    *Server
+	server    *server
 	store     *breakingStore
 	claims    *engine.Claims
 	pipes     *pipeListener
@@ -52,6 +52,13 @@ func inBubble(t *testing.T, test func(f *front)) {
 	})
 }
 
+// connections returns the number of open connections.
+func (s *server) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
 func newFront(t *testing.T, store *enginetest.Store) *front {
 	f := &front{
 		t: t, store: &breakingStore{Store: store}, pipes: newPipeListener(),
@@ -60,14 +67,16 @@ func newFront(t *testing.T, store *enginetest.Store) *front {
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	f.engineLog = &breakingLog{Handler: log.Handler()}
 	f.claims = engine.NewClaims(f.store, observer{}, slog.New(f.engineLog))
-	f.server = New(f.claims, Config{AbandonTimeout: time.Minute}, web.NewPanics(f.registry, log), log)
+	f.server = newServer(Options{
+		Settings: Settings{AbandonTimeout: time.Minute}, Claims: f.claims, Panics: web.NewPanics(f.registry, log), Log: log,
+	})
 	f.http = &http.Server{Handler: f.server, ReadHeaderTimeout: time.Second}
 	stop := enginetest.RunLoops(f.claims)
 	var running sync.WaitGroup
 	running.Go(func() { _ = f.http.Serve(f.pipes) })
 	synctest.Wait() // until the lease is there
 	f.end = sync.OnceFunc(func() {
-		f.server.Stop()
+		f.server.stopAll()
 		_ = f.http.Close()
 		stop()
 		running.Wait()

@@ -24,15 +24,17 @@ import (
 )
 
 // startTCP returns the URL of a front that listens on loopback.
-func startTCP(t *testing.T) (*Server, string) {
+func startTCP(t *testing.T) (*server, string) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	claims := engine.NewClaims(enginetest.NewStore(), observer{}, log)
-	s := New(claims, Config{AbandonTimeout: time.Minute}, web.NewPanics(prometheus.NewRegistry(), log), log)
+	s := newServer(Options{
+		Settings: Settings{AbandonTimeout: time.Minute}, Claims: claims, Panics: web.NewPanics(prometheus.NewRegistry(), log), Log: log,
+	})
 	web := httptest.NewServer(s)
 	stop := enginetest.RunLoops(claims)
 	t.Cleanup(func() {
-		s.Stop()
+		s.stopAll()
 		web.Close()
 		stop()
 	})
@@ -106,7 +108,7 @@ func TestServer_NeedsLittleMemoryForIdleConnections(t *testing.T) { // alone, so
 	for range connections {
 		openIdle(t, strings.TrimPrefix(url, "ws://"))
 	}
-	if n := s.Connections(); n != connections {
+	if n := s.connections(); n != connections {
 		t.Fatalf("%d connections are open, want %d", n, connections)
 	}
 	used := usedMemory() - before

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"checkoutlock/config"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 	"checkoutlock/web"
@@ -30,9 +31,34 @@ const (
 	noSuchNamespace = "Namespace not found"
 )
 
-// Server is the http.Handler of the front. It owns its connections, which an http.Server
-// does not end: call Stop before the listener closes.
-type Server struct {
+// Options configure New. All fields are required.
+type Options struct {
+	Settings Settings // valid; without an address the front is off
+	// HTTP has the time-outs of the server. Its address is not used.
+	HTTP   config.HTTP
+	Claims *engine.Claims
+	Panics *web.Panics // of connections
+	Log    *slog.Logger
+}
+
+// New returns the front.
+func New(o Options) (web.Front, error) {
+	if o.Settings.Addr == "" {
+		return web.Front{}, nil
+	}
+	o.Log = o.Log.With("front", "locktopus")
+	listener, err := web.NewServerAt("LOCKTOPUS_ADDR", o.Settings.Addr, o.HTTP, o.Log)
+	if err != nil {
+		return web.Front{}, err
+	}
+	handler := newServer(o)
+	listener.Handler, listener.BeforeClose = handler, handler.stopAll
+	return web.Front{Name: "locktopus", Listener: listener}, nil
+}
+
+// server is the http.Handler of the front. It owns its connections, which an http.Server
+// does not end: call stopAll before the listener closes.
+type server struct {
 	claims   *engine.Claims
 	abandon  time.Duration
 	panics   *web.Panics
@@ -40,7 +66,7 @@ type Server struct {
 	upgrader websocket.Upgrader
 	mux      *http.ServeMux
 
-	ctx     context.Context //nolint:containedctx // done once Stop is called
+	ctx     context.Context //nolint:containedctx // done once stopAll is called
 	stop    context.CancelFunc
 	serving sync.WaitGroup
 
@@ -50,11 +76,10 @@ type Server struct {
 	limit    int // of open
 }
 
-// New returns the front of the claims.
-func New(claims *engine.Claims, cfg Config, panics *web.Panics, log *slog.Logger) *Server {
-	panics.Expect(workerName)
-	s := &Server{
-		claims: claims, abandon: cfg.AbandonTimeout, panics: panics, log: log, limit: maxConnections,
+func newServer(o Options) *server {
+	o.Panics.Expect(workerName)
+	s := &server{
+		claims: o.Claims, abandon: o.Settings.AbandonTimeout, panics: o.Panics, log: o.Log, limit: maxConnections,
 		mux: http.NewServeMux(),
 		// An idle connection keeps a read buffer only. Compression would cost more memory.
 		upgrader: websocket.Upgrader{
@@ -69,18 +94,11 @@ func New(claims *engine.Claims, cfg Config, panics *web.Panics, log *slog.Logger
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Connections returns the number of open connections.
-func (s *Server) Connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open
-}
-
-// Stop ends all connections and refuses new ones. It returns when all have ended, which
+// stopAll ends all connections and refuses new ones. It returns when all have ended, which
 // the time-outs of a connection bound.
-func (s *Server) Stop() {
+func (s *server) stopAll() {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
@@ -90,7 +108,7 @@ func (s *Server) Stop() {
 
 // connect upgrades a request and serves the connection. It returns after the upgrade, so
 // that the buffers of the HTTP server are freed.
-func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+func (s *server) connect(w http.ResponseWriter, r *http.Request) {
 	namespace, abandon, problem := s.parseQuery(r.URL)
 	if problem != "" {
 		http.Error(w, problem, http.StatusBadRequest)
@@ -113,7 +131,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 }
 
 // upgrade answers the request itself if it fails. The namespace exists from then on.
-func (s *Server) upgrade(w http.ResponseWriter, r *http.Request, namespace string) (*connection, bool) {
+func (s *server) upgrade(w http.ResponseWriter, r *http.Request, namespace string) (*connection, bool) {
 	if !isHandshake(r) {
 		http.Error(w, "This address serves web sockets only: the request has no upgrade headers of version 13", http.StatusBadRequest)
 		return nil, false
@@ -143,7 +161,7 @@ func isHandshake(r *http.Request) bool {
 }
 
 // addConnection reserves a place, which removeConnection returns.
-func (s *Server) addConnection() bool {
+func (s *server) addConnection() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping || s.open >= s.limit {
@@ -154,7 +172,7 @@ func (s *Server) addConnection() bool {
 	return true
 }
 
-func (s *Server) removeConnection() {
+func (s *server) removeConnection() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
@@ -162,7 +180,7 @@ func (s *Server) removeConnection() {
 }
 
 // parseQuery reads the parameters of a connection, or says what is wrong with them.
-func (s *Server) parseQuery(u *url.URL) (namespace string, abandon time.Duration, problem string) {
+func (s *server) parseQuery(u *url.URL) (namespace string, abandon time.Duration, problem string) {
 	namespace, q, problem := parseNamespace(u)
 	if problem != "" {
 		return "", 0, problem
@@ -204,7 +222,7 @@ type statistics struct {
 	PathCount      int
 }
 
-func (s *Server) stats(w http.ResponseWriter, r *http.Request) {
+func (s *server) stats(w http.ResponseWriter, r *http.Request) {
 	namespace, _, problem := parseNamespace(r.URL)
 	if problem != "" {
 		http.Error(w, problem, http.StatusBadRequest)
@@ -234,7 +252,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse answers a fault of the engine as plain text.
-func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
+func (s *server) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	status := fault.Status(fault.CodeOf(err))
 	if fault.Is(err, fault.Invalid) {
 		status = http.StatusBadRequest // the protocol knows no 422

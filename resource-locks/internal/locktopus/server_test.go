@@ -62,7 +62,7 @@ func TestServer_AnswersBadRequestsAsText(t *testing.T) {
 				t.Errorf("%s: got %d %s, want %d %s", name, status, body, tt.status, tt.want)
 			}
 		}
-		if n := f.server.Connections(); n != 0 {
+		if n := f.server.connections(); n != 0 {
 			t.Errorf("%d connections are counted after refusals", n)
 		}
 	})
@@ -130,7 +130,7 @@ func TestServer_StopEndsAllConnections(t *testing.T) {
 		waiter.lock("w a")
 		waiter.wants("2", "lock", "enqueued")
 		start := time.Now()
-		f.server.Stop()
+		f.server.stopAll()
 		if took := time.Since(start); took > closeTimeout {
 			t.Errorf("the stop took %v", took)
 		}
@@ -150,7 +150,7 @@ func TestServer_StopDoesNotWaitForADeafClient(t *testing.T) {
 	inBubble(t, func(f *front) {
 		defer openDeaf(f).Close()
 		start := time.Now()
-		f.server.Stop()
+		f.server.stopAll()
 		if took := time.Since(start); took > 3*closeTimeout {
 			t.Errorf("the stop took %v", took)
 		}
@@ -174,7 +174,7 @@ func TestServer_StopDoesNotWaitForAClientThatOnlyPings(t *testing.T) {
 		}()
 		synctest.Wait()
 		start := time.Now()
-		f.server.Stop()
+		f.server.stopAll()
 		if took := time.Since(start); took > closeTimeout {
 			t.Errorf("the stop took %v", took)
 		}

@@ -28,7 +28,7 @@ const (
 
 // Options configure New. All fields are required.
 type Options struct {
-	Settings Settings // enabled and valid
+	Settings Settings // valid; without an address the front is off
 	Locks    *engine.Locks
 	// Guard says which pages may call.
 	Guard *auth.Guard
@@ -41,39 +41,37 @@ type Options struct {
 	ShutdownTimeout time.Duration
 }
 
-// Front is the HTTP server, a web.Front.
-type Front struct{ *web.Server }
-
-// New returns a front that does not listen yet.
-func New(o Options) (*Front, error) {
-	host, port, err := o.Settings.hostAndPort()
-	if err != nil {
-		return nil, err
+// New returns the front, and registers its metrics.
+func New(o Options) (web.Front, error) {
+	if o.Settings.Addr == "" {
+		return web.Front{}, nil
 	}
-	server := web.NewServer(config.HTTP{
-		Addr: host, Port: port, RequestTimeout: requestTimeout, ShutdownTimeout: o.ShutdownTimeout,
-	}, o.Log)
-	server.Settings = "MUTEX_ADDR"
+	log := o.Log.With("front", "mutex")
+	timeouts := config.HTTP{RequestTimeout: requestTimeout, ShutdownTimeout: o.ShutdownTimeout}
+	server, err := web.NewServerAt("MUTEX_ADDR", o.Settings.Addr, timeouts, log)
+	if err != nil {
+		return web.Front{}, err
+	}
 	// The edge's metrics have the names of the service's own HTTP server.
 	registry := prometheus.NewRegistry()
 	if err := prometheus.WrapRegistererWithPrefix("mutex_", o.Registry).Register(registry); err != nil {
-		return nil, fmt.Errorf("registering the metrics of the mutex: %w", err)
+		return web.Front{}, fmt.Errorf("registering the metrics of the mutex: %w", err)
 	}
 	routes := (&handlers{locks: o.Locks, ttl: o.Settings.TTL, userHeader: o.Settings.UserHeader}).routes()
 	server.Handler = web.New(web.Options{
-		Log: o.Log, Registry: registry, RequestTimeout: requestTimeout, BodyLimit: bodyLimit,
+		Log: log, Registry: registry, RequestTimeout: requestTimeout, BodyLimit: bodyLimit,
 		WriteFault: writeFault, Ready: server.Ready(o.Ready),
 	}, web.WithGuard(routes, func(web.Route) echo.MiddlewareFunc {
 		return func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(c echo.Context) error {
-				if err := o.Guard.CheckPage(c.Request(), host); err != nil {
+				if err := o.Guard.CheckPage(c.Request(), server.Host()); err != nil {
 					return err
 				}
 				return next(c)
 			}
 		}
 	}))
-	return &Front{server}, nil
+	return web.Front{Name: "mutex", Listener: server}, nil
 }
 
 // failure is the answer of every status from 400 on.

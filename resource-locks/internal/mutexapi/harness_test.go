@@ -16,6 +16,7 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/resource-locks/internal/engine/enginetest"
 	"checkoutlock/resource-locks/internal/mutexapi"
+	"checkoutlock/web"
 	"checkoutlock/web/auth"
 )
 
@@ -25,7 +26,7 @@ func (quiet) Observe(engine.Event) {}
 
 // server is a front over a store in memory.
 type server struct {
-	*mutexapi.Front
+	*web.Server
 	store    *enginetest.Store
 	registry *prometheus.Registry
 	client   *http.Client
@@ -51,7 +52,7 @@ func startOver(t *testing.T, store *enginetest.Store, locks engine.LockStore, wr
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Front = front
+	s.Server = front.Listener.(*web.Server)
 	s.Handler = wrap(s.Handler)
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)

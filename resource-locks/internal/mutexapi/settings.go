@@ -19,26 +19,19 @@ type Settings struct {
 	UserHeader string `env:"MUTEX_USER_HEADER" envDefault:"X-User-Id"`
 }
 
-// Enabled reports whether the front has an address.
-func (s Settings) Enabled() bool { return s.Addr != "" }
-
 var headerPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-// Validate checks the settings of an enabled front.
+// Validate checks the settings of a front that is on.
 func (s Settings) Validate() error {
-	if !s.Enabled() {
+	if s.Addr == "" {
 		return nil
 	}
 	errs := []error{config.CheckRange("MUTEX_TTL", s.TTL, time.Second, 24*time.Hour)}
-	if _, _, err := s.hostAndPort(); err != nil {
+	if _, _, err := config.SplitAddr("MUTEX_ADDR", s.Addr); err != nil {
 		errs = append(errs, err)
 	}
 	if !headerPattern.MatchString(s.UserHeader) {
 		errs = append(errs, config.OutOfRange("MUTEX_USER_HEADER", strconv.Quote(s.UserHeader), "the name of a header: letters, digits, - and _"))
 	}
 	return errors.Join(errs...)
-}
-
-func (s Settings) hostAndPort() (host string, port int, err error) {
-	return config.SplitAddr("MUTEX_ADDR", s.Addr)
 }

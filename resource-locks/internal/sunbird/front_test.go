@@ -37,10 +37,10 @@ var signingKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return key
 })
 
-// front is a Server over a store in memory.
+// front is a server over a store in memory.
 type front struct {
 	t        *testing.T
-	server   *Server
+	server   *server
 	store    *enginetest.Store
 	registry *prometheus.Registry
 	log      *bytes.Buffer // to be read after the server has stopped
@@ -51,9 +51,9 @@ type observer struct{}
 func (observer) Observe(engine.Event) {}
 
 // newFront returns a front that checks tokens; change may change its settings.
-func newFront(t *testing.T, change func(*Config)) *front {
+func newFront(t *testing.T, change func(*Settings)) *front {
 	t.Helper()
-	cfg := Config{
+	cfg := Settings{
 		Addr: "127.0.0.1:0", Auth: AuthToken, LockTTL: time.Hour, ResumeWithin: 24 * time.Hour, ResourceTypes: []string{"content"},
 		Keys: writeKeys(t, map[string]string{keyID + ".pem": publicPEM(t, &signingKey().PublicKey)}), Issuer: issuer,
 	}
@@ -64,7 +64,9 @@ func newFront(t *testing.T, change func(*Config)) *front {
 	log := slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), f.log), nil))
 	var err error
 	guard := auth.NewGuard(auth.Settings{Auth: auth.Gateway}, nil, log)
-	f.server, err = New(engine.NewLocks(f.store, observer{}), cfg, guard, f.registry, log)
+	f.server, err = newServer(Options{
+		Settings: cfg, Locks: engine.NewLocks(f.store, observer{}), Guard: guard, Registry: f.registry, Log: log,
+	}, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

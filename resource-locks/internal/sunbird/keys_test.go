@@ -110,7 +110,7 @@ func TestLoadKeys(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
+func TestSettings(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		environ []string
@@ -132,7 +132,7 @@ func TestConfig(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var c Config
+			var c Settings
 			err := config.Load(&c, tt.environ)
 			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)

@@ -25,7 +25,7 @@ type listed struct {
 	Requests     []engine.AskedFor `json:"requests,omitempty"`
 }
 
-func (s *Server) list(ctx context.Context, c *call) (any, error) {
+func (s *server) list(ctx context.Context, c *call) (any, error) {
 	names, problem := c.message.readFilter()
 	if problem != "" {
 		return nil, c.fail(http.StatusBadRequest, problem)

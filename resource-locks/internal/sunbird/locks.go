@@ -52,13 +52,13 @@ type grant struct {
 	Requests  []engine.AskedFor `json:"requests,omitempty"`
 }
 
-func (s *Server) grantOf(l engine.Lock) grant {
+func (s *server) grantOf(l engine.Lock) grant {
 	return grant{LockKey: l.ID.String(), ExpiresAt: formatTime(l.ExpiresAt), ExpiresIn: s.cfg.LockTTL.Minutes(), Requests: l.Requests}
 }
 
 // readFields returns required texts of the request by their names. The first wrong one is
 // the failure. resourceType is judged after all of them.
-func (s *Server) readFields(c *call, names ...string) (map[string]string, engine.Key, error) {
+func (s *server) readFields(c *call, names ...string) (map[string]string, engine.Key, error) {
 	if c.message.request == nil {
 		return nil, engine.Key{}, failure{http.StatusBadRequest, c.missing, "request is required"}
 	}
@@ -78,7 +78,7 @@ func (s *Server) readFields(c *call, names ...string) (map[string]string, engine
 }
 
 // checkResource asks the content service.
-func (s *Server) checkResource(ctx context.Context, c *call, api string) error {
+func (s *server) checkResource(ctx context.Context, c *call, api string) error {
 	refusal, err := s.check.allow(ctx, c, api)
 	if err != nil {
 		s.log.WarnContext(ctx, "the resource check failed", "err", err)
@@ -89,7 +89,7 @@ func (s *Server) checkResource(ctx context.Context, c *call, api string) error {
 	return nil
 }
 
-func (s *Server) create(ctx context.Context, c *call) (any, error) {
+func (s *server) create(ctx context.Context, c *call) (any, error) {
 	if c.message.request != nil {
 		if by, _ := c.message.readText("createdBy"); by != c.user.id {
 			return nil, c.fail(http.StatusForbidden, "You are not authorized to lock this resource")
@@ -119,7 +119,7 @@ func (s *Server) create(ctx context.Context, c *call) (any, error) {
 	return s.grantOf(g.Lock), nil
 }
 
-func (s *Server) refresh(ctx context.Context, c *call) (any, error) {
+func (s *server) refresh(ctx context.Context, c *call) (any, error) {
 	fields, key, err := s.readFields(c, "lockId", "resourceId", "resourceType")
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (c *call) amendment() (string, error) {
 	return string(text), err
 }
 
-func (s *Server) retire(ctx context.Context, c *call) (any, error) {
+func (s *server) retire(ctx context.Context, c *call) (any, error) {
 	_, key, err := s.readFields(c, "resourceId", "resourceType")
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (s *Server) retire(ctx context.Context, c *call) (any, error) {
 }
 
 // force releases a lock of another user. The engine keeps who did it, and why.
-func (s *Server) force(ctx context.Context, c *call) (any, error) {
+func (s *server) force(ctx context.Context, c *call) (any, error) {
 	isAdmin := slices.Contains(s.cfg.Admins, c.user.id) || (s.cfg.AdminRole != "" && slices.Contains(c.user.roles, s.cfg.AdminRole))
 	if !isAdmin {
 		return nil, c.fail(http.StatusForbidden, "You are not authorized to force the release of this resource")
@@ -210,7 +210,7 @@ func (s *Server) force(ctx context.Context, c *call) (any, error) {
 
 // request asks the holder for a lock, and lets the webhook know. Its answer names the
 // holder.
-func (s *Server) request(ctx context.Context, c *call) (any, error) {
+func (s *server) request(ctx context.Context, c *call) (any, error) {
 	fields, key, err := s.readFields(c, "resourceId", "resourceType", "message")
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("again by the same user and device", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, func(c *Config) { c.LockTTL = 90 * time.Second })
+		f := newFront(t, func(c *Settings) { c.LockTTL = 90 * time.Second })
 		u := f.user("u1", "Ann", "d1")
 		first := u.create("do_1").wants(t, "api.lock.create")
 		f.store.Advance(time.Minute)
@@ -77,7 +77,7 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("many resources by one user, each type apart", func(t *testing.T) {
 		t.Parallel()
-		f := newFront(t, func(c *Config) { c.ResourceTypes = []string{"content", "Org"} })
+		f := newFront(t, func(c *Settings) { c.ResourceTypes = []string{"content", "Org"} })
 		u := f.user("u1", "Ann", "d1")
 		u.create("do_1").wants(t, "api.lock.create")
 		u.create("do_2").wants(t, "api.lock.create")
@@ -283,7 +283,7 @@ func TestList(t *testing.T) {
 func TestForce(t *testing.T) {
 	t.Parallel()
 	const failed = "ERR_LOCK_FORCING_FAILED"
-	f := newFront(t, func(c *Config) { c.Admins, c.AdminRole = []string{"admin"}, "LOCK_ADMIN" })
+	f := newFront(t, func(c *Settings) { c.Admins, c.AdminRole = []string{"admin"}, "LOCK_ADMIN" })
 	holder, admin, other := f.user("u1", "Ann", "d1"), f.user("admin", "Ada", ""), f.user("u2", "Bo", "d1")
 	admin.force("do_1", "left").refused(t, 400, failed, "Resource is not locked")
 	key := holder.create("do_1").Result.LockKey
@@ -310,7 +310,7 @@ func TestForce(t *testing.T) {
 // Unicode folds the long s (U+017F) to s, but does not lower it to s.
 func TestCreate_OneLockForAllSpellingsOfAType(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, func(c *Config) { c.ResourceTypes = []string{"Course"} })
+	f := newFront(t, func(c *Settings) { c.ResourceTypes = []string{"Course"} })
 	for _, kind := range []string{"course", "Course", "cour\u017fe"} {
 		u := f.user("of "+kind, kind, "d")
 		a := f.call("POST", "/v1/lock/create", body("resourceId", "do_1", "resourceType", kind, "resourceInfo", "{}",

@@ -69,12 +69,12 @@ func (h *webhook) next(t *testing.T) notice {
 // notifying returns a front that sends notices, and what stops the sending.
 func notifying(t *testing.T, h *webhook) (f *front, stop func()) {
 	t.Helper()
-	f = newFront(t, func(c *Config) { c.NoticeURL = h.URL + path })
+	f = newFront(t, func(c *Settings) { c.NoticeURL = h.URL + path })
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		f.server.SendNotices(ctx)
+		f.server.notices.run(ctx)
 	}()
 	stop = func() {
 		cancel()

@@ -18,16 +18,50 @@ import (
 	"checkoutlock/config"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 	"checkoutlock/web/auth"
 )
 
 // requestTimeout bounds the work for one request.
 const requestTimeout = 15 * time.Second
 
-// Server is the http.Handler of the front.
-type Server struct {
+// Options configure New. All fields are required.
+type Options struct {
+	Settings Settings // valid; without an address the front is off
+	// HTTP has the time-outs of the server. Its address is not used.
+	HTTP  config.HTTP
+	Locks *engine.Locks
+	// Guard says which pages may call without a token.
+	Guard *auth.Guard
+	Log   *slog.Logger
+	// Registry gets the metrics of notices.
+	Registry prometheus.Registerer
+}
+
+// New returns the front. It reads the keys of tokens, and registers the metrics of notices.
+func New(o Options) (web.Front, error) {
+	if o.Settings.Addr == "" {
+		return web.Front{}, nil
+	}
+	o.Log = o.Log.With("front", "sunbird")
+	listener, err := web.NewServerAt("SUNBIRD_ADDR", o.Settings.Addr, o.HTTP, o.Log)
+	if err != nil {
+		return web.Front{}, err
+	}
+	handler, err := newServer(o, listener.Host())
+	if err != nil {
+		return web.Front{}, err
+	}
+	listener.Handler = handler
+	return web.Front{
+		Name: "sunbird", Listener: listener, Workers: []web.Worker{{Name: "notices of Sunbird", Run: handler.notices.run}},
+	}, nil
+}
+
+// server is the http.Handler of the front.
+type server struct {
 	locks    *engine.Locks
-	cfg      Config
+	cfg      Settings
 	identify identify
 	// checkPage refuses requests of foreign pages. It is nil with tokens, which no other page has.
 	checkPage func(*http.Request) error
@@ -36,12 +70,12 @@ type Server struct {
 	log       *slog.Logger
 }
 
-// New returns the front of the locks. It reads the keys of tokens, and registers the
-// metrics of notices. Without tokens, guard says which pages may call.
-func New(locks *engine.Locks, cfg Config, guard *auth.Guard, registry prometheus.Registerer, log *slog.Logger) (*Server, error) {
-	s := &Server{
-		locks: locks, cfg: cfg, identify: identifyByHeader, log: log,
-		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, registry, log),
+// newServer returns the handler of a server that listens on host.
+func newServer(o Options, host string) (*server, error) {
+	cfg := o.Settings
+	s := &server{
+		locks: o.Locks, cfg: cfg, identify: identifyByHeader, log: o.Log,
+		check: newResourceCheck(cfg.ResourceCheckURL), notices: newNotices(cfg.NoticeURL, o.Registry, o.Log),
 	}
 	if cfg.Auth == AuthToken {
 		known, err := loadKeys(cfg.Keys)
@@ -51,16 +85,9 @@ func New(locks *engine.Locks, cfg Config, guard *auth.Guard, registry prometheus
 		s.identify = identifyByToken(known, cfg.Issuer)
 		return s, nil
 	}
-	host, _, err := config.SplitAddr("SUNBIRD_ADDR", cfg.Addr)
-	if err != nil {
-		return nil, err
-	}
-	s.checkPage = func(r *http.Request) error { return guard.CheckPage(r, host) }
+	s.checkPage = func(r *http.Request) error { return o.Guard.CheckPage(r, host) }
 	return s, nil
 }
-
-// SendNotices sends notices to the webhook until ctx is done.
-func (s *Server) SendNotices(ctx context.Context) { s.notices.run(ctx) }
 
 // operation is one route.
 type operation struct {
@@ -71,34 +98,34 @@ type operation struct {
 	doing        string // the first word of the text if the store fails
 	// withoutUser and withoutDevice say what the operation does not need.
 	withoutUser, withoutDevice bool
-	run                        func(s *Server, ctx context.Context, c *call) (result any, err error)
+	run                        func(s *server, ctx context.Context, c *call) (result any, err error)
 }
 
 // operations are those of the published service, with its ids and codes: clients compare them.
 // force and request are ours.
 var operations = []operation{
 	{
-		method: http.MethodPost, path: "/v1/lock/create", id: "api.lock.create", doing: "Creating", run: (*Server).create,
+		method: http.MethodPost, path: "/v1/lock/create", id: "api.lock.create", doing: "Creating", run: (*server).create,
 		failed: "ERR_LOCK_CREATION_FAILED", missing: "ERR_LOCK_CREATION_FIELDS_MISSING",
 	},
 	{
-		method: http.MethodPatch, path: "/v1/lock/refresh", id: "api.lock.refresh", doing: "Refreshing", run: (*Server).refresh,
+		method: http.MethodPatch, path: "/v1/lock/refresh", id: "api.lock.refresh", doing: "Refreshing", run: (*server).refresh,
 		failed: "ERR_LOCK_REFRESHING_FAILED", missing: "ERR_LOCK_REFRESHING_FIELDS_MISSING",
 	},
 	{
-		method: http.MethodDelete, path: "/v1/lock/retire", id: "api.lock.retire", doing: "Retiring", run: (*Server).retire,
+		method: http.MethodDelete, path: "/v1/lock/retire", id: "api.lock.retire", doing: "Retiring", run: (*server).retire,
 		failed: "ERR_LOCK_RETIRING_FAILED", missing: "ERR_LOCK_RETIRING_FIELDS_MISSING",
 	},
 	{
-		method: http.MethodPost, path: "/v1/lock/list", id: "api.lock.list", doing: "Listing", run: (*Server).list,
+		method: http.MethodPost, path: "/v1/lock/list", id: "api.lock.list", doing: "Listing", run: (*server).list,
 		failed: "ERR_LISTING_LOCK_FAILED", missing: "ERR_LISTING_LOCK_FAILED", withoutUser: true,
 	},
 	{
-		method: http.MethodDelete, path: "/v1/lock/force", id: "api.lock.force", doing: "Forcing", run: (*Server).force,
+		method: http.MethodDelete, path: "/v1/lock/force", id: "api.lock.force", doing: "Forcing", run: (*server).force,
 		failed: "ERR_LOCK_FORCING_FAILED", missing: "ERR_LOCK_FORCING_FIELDS_MISSING", withoutDevice: true,
 	},
 	{
-		method: http.MethodPost, path: "/v1/lock/request", id: "api.lock.request", doing: "Requesting", run: (*Server).request,
+		method: http.MethodPost, path: "/v1/lock/request", id: "api.lock.request", doing: "Requesting", run: (*server).request,
 		failed: "ERR_LOCK_REQUESTING_FAILED", missing: "ERR_LOCK_REQUESTING_FIELDS_MISSING", withoutDevice: true,
 	},
 }
@@ -117,7 +144,7 @@ func (c *call) fail(status int, text string) error { return failure{status, c.fa
 
 // ServeHTTP implements http.Handler. If tokens identify the users, every origin may call: a page
 // of another site has no token. A header that is believed allows no such page.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.checkPage == nil {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
@@ -143,7 +170,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers a request of an operation.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
+func (s *server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 	// A change does not end with its client: editors send retire while they close a page.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), requestTimeout)
 	defer cancel()
@@ -180,7 +207,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
 }
 
 // perform judges a request in the order of the protocol.
-func (s *Server) perform(ctx context.Context, w http.ResponseWriter, r *http.Request, c *call) (result any, err error) {
+func (s *server) perform(ctx context.Context, w http.ResponseWriter, r *http.Request, c *call) (result any, err error) {
 	if s.checkPage != nil {
 		if err := s.checkPage(r); err != nil {
 			return nil, c.fail(http.StatusForbidden, fault.Text(err))
@@ -205,7 +232,7 @@ func (s *Server) perform(ctx context.Context, w http.ResponseWriter, r *http.Req
 }
 
 // toFailure returns a refusal, or what became of a fault of the engine.
-func (s *Server) toFailure(ctx context.Context, c *call, err error) failure {
+func (s *server) toFailure(ctx context.Context, c *call, err error) failure {
 	var f failure
 	switch {
 	case errors.As(err, &f):
@@ -217,7 +244,7 @@ func (s *Server) toFailure(ctx context.Context, c *call, err error) failure {
 	return failure{http.StatusInternalServerError, c.failed, c.doing + " lock failed"}
 }
 
-func (s *Server) write(ctx context.Context, w http.ResponseWriter, e *envelope, status int) {
+func (s *server) write(ctx context.Context, w http.ResponseWriter, e *envelope, status int) {
 	if err := e.write(w, status); err != nil {
 		s.log.DebugContext(ctx, "an answer was not sent", "err", err)
 	}

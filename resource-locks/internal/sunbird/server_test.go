@@ -188,7 +188,7 @@ func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFront(t, func(c *Config) { c.AdminRole = tt.role })
+			f := newFront(t, func(c *Settings) { c.AdminRole = tt.role })
 			u := f.user("u1", "Ann", "d1")
 			u.extra = tt.extra
 			u.create("do_1").wants(t, "api.lock.create")
@@ -203,7 +203,7 @@ func TestServer_AcceptsTokensOfASunbird(t *testing.T) {
 
 func TestServer_BelievesTheGatewaysHeader(t *testing.T) {
 	t.Parallel()
-	f := newFront(t, func(c *Config) { c.Auth, c.Keys = AuthHeader, "" })
+	f := newFront(t, func(c *Settings) { c.Auth, c.Keys = AuthHeader, "" })
 	create := body("resourceId", "do_1", "resourceType", "content", "resourceInfo", "{}", "createdBy", "u1", "creatorInfo", `{"name":"Ann"}`)
 	key := f.call("POST", "/v1/lock/create", create, userHeader, "u1", deviceHeader, "d").wants(t, "api.lock.create").Result.LockKey
 	f.call("POST", "/v1/lock/create", create, userHeader, "u2", deviceHeader, "d").refused(t, 403, "ERR_LOCK_CREATION_FAILED", "")
@@ -253,7 +253,7 @@ func TestServer_RoutesAndHeaders(t *testing.T) {
 func TestServer_AnswersAFailingStore(t *testing.T) {
 	t.Parallel()
 	for _, code := range []fault.Code{fault.Unavailable, fault.Timeout, fault.Internal} {
-		f := newFront(t, func(c *Config) { c.Admins = []string{"u1"} })
+		f := newFront(t, func(c *Settings) { c.Admins = []string{"u1"} })
 		u := f.user("u1", "Ann", "d1")
 		f.store.Fail(fault.New(code, "secret detail"))
 		u.create("do_1").refused(t, 500, "ERR_LOCK_CREATION_FAILED", "Creating lock failed")
@@ -281,7 +281,7 @@ func TestServer_AsksTheContentService(t *testing.T) {
 		_, _ = fmt.Fprint(w, reply)
 	}))
 	defer content.Close()
-	f := newFront(t, func(c *Config) { c.ResourceCheckURL = content.URL })
+	f := newFront(t, func(c *Settings) { c.ResourceCheckURL = content.URL })
 	u := f.user("u1", "Ann", "d1")
 	tests := map[string]struct {
 		status int

@@ -8,7 +8,7 @@ import (
 	"checkoutlock/config"
 )
 
-func TestConfig(t *testing.T) {
+func TestSettings(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		environ []string
@@ -24,7 +24,7 @@ func TestConfig(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var c Config
+			var c Settings
 			err := config.Load(&c, tt.environ)
 			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)

@@ -19,8 +19,8 @@ const (
 	AuthHeader Auth = "header" // by a header, which a gateway in front has checked
 )
 
-// Config is the settings of the front.
-type Config struct {
+// Settings configure the front.
+type Settings struct {
 	// Addr is the host:port to listen on. Empty turns the front off.
 	Addr string `env:"SUNBIRD_ADDR"`
 	Auth Auth   `env:"SUNBIRD_AUTH" envDefault:"token"`
@@ -44,34 +44,34 @@ type Config struct {
 }
 
 // Validate checks the settings of a front that is on.
-func (c Config) Validate() error {
-	if c.Addr == "" {
+func (s Settings) Validate() error {
+	if s.Addr == "" {
 		return nil
 	}
 	errs := []error{
-		config.CheckRange("SUNBIRD_LOCK_TTL", c.LockTTL, time.Second, 365*24*time.Hour, "1s to 8760h"),
-		config.CheckRange("SUNBIRD_RESUME_WITHIN", c.ResumeWithin, 0, 7*24*time.Hour, "0s to 168h"),
+		config.CheckRange("SUNBIRD_LOCK_TTL", s.LockTTL, time.Second, 365*24*time.Hour, "1s to 8760h"),
+		config.CheckRange("SUNBIRD_RESUME_WITHIN", s.ResumeWithin, 0, 7*24*time.Hour, "0s to 168h"),
 	}
-	if _, _, err := config.SplitAddr("SUNBIRD_ADDR", c.Addr); err != nil {
+	if _, _, err := config.SplitAddr("SUNBIRD_ADDR", s.Addr); err != nil {
 		errs = append(errs, err)
 	}
-	switch c.Auth {
+	switch s.Auth {
 	case AuthToken:
-		if c.Keys == "" {
-			errs = append(errs, outOfRange("SUNBIRD_KEYS", c.Keys, "a folder of PEM files or a JWKS file, because SUNBIRD_AUTH is token"))
+		if s.Keys == "" {
+			errs = append(errs, outOfRange("SUNBIRD_KEYS", s.Keys, "a folder of PEM files or a JWKS file, because SUNBIRD_AUTH is token"))
 		}
 	case AuthHeader:
 	default:
-		errs = append(errs, outOfRange("SUNBIRD_AUTH", string(c.Auth), "token, header"))
+		errs = append(errs, outOfRange("SUNBIRD_AUTH", string(s.Auth), "token, header"))
 	}
 	const urls = "an http or https URL, or empty for none"
-	if !isURL(c.ResourceCheckURL) {
-		errs = append(errs, outOfRange("SUNBIRD_RESOURCE_CHECK_URL", c.ResourceCheckURL, urls))
+	if !isURL(s.ResourceCheckURL) {
+		errs = append(errs, outOfRange("SUNBIRD_RESOURCE_CHECK_URL", s.ResourceCheckURL, urls))
 	}
-	if !isURL(c.NoticeURL) { // it may have a secret
-		errs = append(errs, outOfRange("SUNBIRD_NOTICE_URL", redact.Mask(c.NoticeURL), urls))
+	if !isURL(s.NoticeURL) { // it may have a secret
+		errs = append(errs, outOfRange("SUNBIRD_NOTICE_URL", redact.Mask(s.NoticeURL), urls))
 	}
-	for _, name := range c.ResourceTypes {
+	for _, name := range s.ResourceTypes {
 		if name == "" || len(name) > 100 {
 			errs = append(errs, outOfRange("SUNBIRD_RESOURCE_TYPES", name, "names of 1 to 100 bytes, separated by commas"))
 		}

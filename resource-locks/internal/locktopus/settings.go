@@ -8,8 +8,8 @@ import (
 	"checkoutlock/resource-locks/internal/engine"
 )
 
-// Config is the settings of the front.
-type Config struct {
+// Settings configure the front.
+type Settings struct {
 	// Addr is the host:port to listen on. Empty turns the front off.
 	Addr string `env:"LOCKTOPUS_ADDR"`
 	// AbandonTimeout is how long a held lock stays after its connection has ended, unless
@@ -18,10 +18,10 @@ type Config struct {
 }
 
 // Validate checks the address and the range.
-func (c Config) Validate() error {
-	errs := []error{config.CheckRange("LOCKTOPUS_ABANDON_TIMEOUT", c.AbandonTimeout, 0, engine.MaxTTL, "0s to 876000h")}
-	if c.Addr != "" {
-		_, _, err := config.SplitAddr("LOCKTOPUS_ADDR", c.Addr)
+func (s Settings) Validate() error {
+	errs := []error{config.CheckRange("LOCKTOPUS_ABANDON_TIMEOUT", s.AbandonTimeout, 0, engine.MaxTTL, "0s to 876000h")}
+	if s.Addr != "" {
+		_, _, err := config.SplitAddr("LOCKTOPUS_ADDR", s.Addr)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
