@@ -145,12 +145,6 @@ func (e *unreachableError) Error() string {
 // Unwrap returns pgx's error.
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// Unreachable returns an error for a server that did not answer. Its text is safe to
-// show.
-func (db *DB) Unreachable(err error) error {
-	return &unreachableError{hosts: db.Hosts, err: err}
-}
-
 // listCauses returns the texts of the innermost errors, each once. The errors that wrap them
 // name user and database.
 func listCauses(err error) []string {

@@ -15,6 +15,14 @@ import (
 // groupTimeout bounds the work of a group once it has a connection.
 const groupTimeout = 5 * time.Second
 
+// A group waits briefly for a row, because all its members wait: shorter than any deadlock_timeout in
+// use.
+const (
+	GroupLockTimeout = 50 * time.Millisecond
+	// SetGroupLockTimeout sets it within a statement.
+	SetGroupLockTimeout = `set_config('lock_timeout', '50ms', true)`
+)
+
 // Groups sends calls in groups, one group of a key at a time. Calls that arrive while a
 // group is under way form the next one, which its first member sends. So one transaction
 // serves all of them, and a call without company waits for no other.
@@ -220,5 +228,5 @@ func (g *Groups[K, Q, A]) Keys() int {
 // sent. After the loss of a session that is not known.
 func changedNothing(err error) bool {
 	code, _ := SQLState(err)
-	return code != "" && !ConnectionLost(err) || pgconn.SafeToRetry(err)
+	return code != "" && !ConnectionLost(err) && !errors.Is(err, ErrUnconfirmed) || pgconn.SafeToRetry(err)
 }

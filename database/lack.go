@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -134,10 +133,8 @@ func (w *lackWatch) hasSeenEnough() bool {
 func (w *lackWatch) probe() error {
 	ctx, cancel := context.WithTimeout(w.ctx, probeTimeout)
 	defer cancel()
-	var batch pgx.Batch
-	batch.Queue(probeSettingsSQL)
-	batch.Queue(probeSQL)
-	return w.pool.SendBatch(ctx, &batch).Close()
+	_, err := Exec(ctx, w.pool, probeSettingsSQL, probeSQL)
+	return err
 }
 
 // noteProbe keeps and logs what changed. A limit of temporary files proves nothing, and neither

@@ -78,7 +78,7 @@ func untilReady(t *testing.T, db *database.DB, ready bool) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
-		err := db.JudgeMode("read committed")
+		_, err := db.CheckServer(t.Context())
 		if (err == nil) == ready {
 			return err
 		}

@@ -26,7 +26,9 @@ type Schema struct {
 	// they run with Name as search_path.
 	Files  fs.FS
 	Folder string
-	Log    *slog.Logger
+	// Explain adds to the error of a dirty schema which command repairs it.
+	Explain func(*DirtyError) error
+	Log     *slog.Logger
 }
 
 // DirtyError is a schema whose migration to Version did not end.
@@ -53,7 +55,7 @@ func (s Schema) Lock(ctx context.Context, tx pgx.Tx) error {
 // Up creates the schema if there is none, and runs the migrations that it lacks. Any
 // number of instances may do so at once: an advisory lock lets one work, and the others
 // wait and find nothing left to do. A schema that a newer build migrated stays as it is,
-// because migrations do not break older builds. Error: *DirtyError.
+// because migrations do not break older builds.
 func (s Schema) Up(ctx context.Context) error {
 	return s.migrate(ctx, func(m *migrate.Migrate, d *migrationDriver) error {
 		if err := s.create(ctx, d.conn); err != nil {
@@ -129,7 +131,7 @@ func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migration
 	var dirty migrate.ErrDirty
 	switch {
 	case errors.As(err, &dirty):
-		return &DirtyError{dirty.Version}
+		return s.Explain(&DirtyError{dirty.Version})
 	case err != nil && !errors.Is(err, migrate.ErrNoChange):
 		return err
 	}

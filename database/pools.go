@@ -3,7 +3,6 @@ package database
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -34,9 +33,9 @@ const (
 // own.
 const idleTimeout = time.Minute
 
-// StatementMargin is how much longer than its caller waits the server may run a
+// statementMargin is how much longer than its caller waits the server may run a
 // statement. The caller cancels it earlier, unless this process is frozen.
-const StatementMargin = time.Second
+const statementMargin = time.Second
 
 // Statements that wait for each other have to see what the others did, so the sessions do
 // not take another isolation level from the server.
@@ -47,14 +46,14 @@ const (
 
 // sessionParameters returns what a session gets at its start, beside what the URL says. PgBouncer
 // refuses such parameters, so connections through it have none: transactions have bounds of
-// their own, and JudgeMode refuses another isolation level.
+// their own, and CheckServer refuses another isolation level.
 //
 // The bounds are PostgreSQL's own, and end a session whose client froze or vanished. 0 sets
 // none. What the URL says wins over them.
 func sessionParameters(statement time.Duration, url map[string]string) map[string]string {
 	parameters := map[string]string{}
 	if statement > 0 {
-		parameters = sessionBounds(statement + StatementMargin)
+		parameters = sessionBounds(statement + statementMargin)
 	}
 	maps.Copy(parameters, url)
 	parameters[isolationSetting] = readCommitted
@@ -63,8 +62,8 @@ func sessionParameters(statement time.Duration, url map[string]string) map[strin
 
 func sessionBounds(statement time.Duration) map[string]string {
 	return map[string]string{
-		"statement_timeout":                   Milliseconds(statement),
-		"idle_in_transaction_session_timeout": Milliseconds(idleTimeout),
+		"statement_timeout":                   milliseconds(statement),
+		"idle_in_transaction_session_timeout": milliseconds(idleTimeout),
 		"tcp_keepalives_idle":                 "10",
 		"tcp_keepalives_interval":             "5",
 		"tcp_keepalives_count":                "3",
@@ -72,8 +71,8 @@ func sessionBounds(statement time.Duration) map[string]string {
 	}
 }
 
-// Milliseconds writes a duration as a time-out setting of PostgreSQL.
-func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+// milliseconds writes a duration as a time-out setting of PostgreSQL.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // poolConfig returns the configuration of one pool of the given size. statement bounds
 // every statement that has no bound of its own; 0 sets none. Connections renew their plans
@@ -203,26 +202,3 @@ func (db *DB) Read(ctx context.Context, f func() error) error {
 	db.Reset()
 	return f()
 }
-
-// unconfirmed marks a connection on which a COMMIT ended without the answer of the
-// synchronous standby.
-const unconfirmed = "unconfirmed"
-
-// noteUnconfirmed marks the connection when PostgreSQL gives up waiting for the
-// synchronous standby. The transaction is then visible on this server, but a failover
-// may lose it. It compares the routine, because PostgreSQL translates texts.
-func noteUnconfirmed(c *pgconn.PgConn, n *pgconn.Notice) {
-	if n.Routine == "SyncRepWaitForLSN" {
-		c.CustomData()[unconfirmed] = true
-	}
-}
-
-// TakeUnconfirmed reports whether the connection is marked, and removes the mark.
-func TakeUnconfirmed(c *pgconn.PgConn) bool {
-	_, marked := c.CustomData()[unconfirmed]
-	delete(c.CustomData(), unconfirmed)
-	return marked
-}
-
-// ErrUnconfirmed is a COMMIT that the synchronous standby did not confirm.
-var ErrUnconfirmed = errors.New("the synchronous standby did not confirm the commit")

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ReadyTimeout bounds one check of the server, so that it answers a probe before the
+// readyTimeout bounds one check of the server, so that it answers a probe before the
 // probe gives up.
-const ReadyTimeout = 3 * time.Second
+const readyTimeout = 3 * time.Second
 
 // ErrReadOnly means that the server refuses writes.
 var ErrReadOnly = errors.New("the database is read-only (a standby?)")
@@ -20,15 +25,90 @@ var errIsolation = errors.New("the database's isolation level must be READ COMMI
 
 const readOnly = "read-only"
 
-// ModeSQL is an expression for JudgeMode.
-const ModeSQL = `CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean THEN '` + readOnly + `'
-     ELSE current_setting('transaction_isolation') END`
+// readySQL reads the server's mode. A versionSQL follows for each schema, with its place in a list.
+const readySQL = `
+SELECT server.mode, v.place, coalesce(v.version, 0), coalesce(v.dirty, false)
+  FROM (SELECT CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean THEN '` + readOnly + `'
+               ELSE current_setting('transaction_isolation') END AS mode) server
+  LEFT JOIN (SELECT NULL::integer AS place, 0::bigint AS version, false AS dirty WHERE false`
 
-// JudgeMode returns why the server cannot be used, by the value of ModeSQL. Its text is safe
+const versionSQL = `
+             UNION ALL SELECT {place}, version, dirty FROM {schema}.` + VersionTable
+
+// SchemaState is how far the migrations of a schema are.
+type SchemaState struct {
+	// Installed means that the schema has a table of versions.
+	Installed bool
+	Version   uint // the last migration that ran; 0 is none
+	Dirty     bool // it did not end
+}
+
+// ReadSchemas returns the states of the schemas, in their order, on an ordinary connection. It is
+// one statement for any number of them, unless one is not installed.
+func (db *DB) ReadSchemas(ctx context.Context, schemas ...string) ([]SchemaState, error) {
+	_, states, err := readSchemas(ctx, db.Ordinary, schemas)
+	return states, err
+}
+
+// CheckServer is ReadSchemas on an urgent connection. It returns an error also if the server cannot
+// be used. The error's text is safe to show.
+func (db *DB) CheckServer(ctx context.Context, schemas ...string) ([]SchemaState, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	var mode string
+	var states []SchemaState
+	err := db.Read(ctx, func() (err error) {
+		mode, states, err = readSchemas(ctx, db.Urgent, schemas)
+		return err
+	})
+	if err != nil {
+		return nil, &unreachableError{hosts: db.Hosts, err: err}
+	}
+	return states, db.judgeMode(mode)
+}
+
+func readSchemas(ctx context.Context, pool *pgxpool.Pool, schemas []string) (mode string, states []SchemaState, err error) {
+	var statement strings.Builder
+	statement.WriteString(readySQL)
+	for place, schema := range schemas {
+		statement.WriteString(strings.Replace(NameSchema(schema, versionSQL), "{place}", strconv.Itoa(place), 1))
+	}
+	statement.WriteString(`) v ON true`)
+	states = slices.Repeat([]SchemaState{{Installed: true}}, len(schemas))
+	var place *int
+	var version int64
+	var dirty bool
+	rows, _ := pool.Query(ctx, statement.String()) // its error is also that of the rows
+	_, err = pgx.ForEachRow(rows, []any{&mode, &place, &version, &dirty}, func() error {
+		if place != nil {
+			states[*place].Version, states[*place].Dirty = uint(max(version, 0)), dirty // -1 stands for no migration
+		}
+		return nil
+	})
+	code, _ := SQLState(err)
+	switch {
+	case code != UndefinedTable && code != InvalidSchemaName:
+		return mode, states, err
+	case len(schemas) == 1:
+		mode, _, err = readSchemas(ctx, pool, nil)
+		return mode, []SchemaState{{}}, err
+	}
+	for place := range schemas {
+		var one []SchemaState
+		mode, one, err = readSchemas(ctx, pool, schemas[place:place+1])
+		if err != nil {
+			return "", nil, err
+		}
+		states[place] = one[0]
+	}
+	return mode, states, nil
+}
+
+// judgeMode returns why the server cannot be used, by its mode in readySQL. Its text is safe
 // to show. It drops the connections to a server that is read-only, because new ones may lead
 // to the new primary. A server that lacks space, memory or a working disk cannot be used either,
 // until a probe has written something.
-func (db *DB) JudgeMode(mode string) error {
+func (db *DB) judgeMode(mode string) error {
 	switch mode {
 	case readCommitted:
 		if lack := db.lack.current(); lack != "" {
@@ -43,11 +123,11 @@ func (db *DB) JudgeMode(mode string) error {
 		errIsolation, strings.ToUpper(mode), isolationSetting, readCommitted)
 }
 
-// Await waits until ready returns nil, for patience at most; 0 does not wait. It does not
-// wait after errors that waiting does not mend, such as a wrong password, an unknown
-// database or another isolation level. It returns the last error of ready.
-func (db *DB) Await(ctx context.Context, patience time.Duration, ready func(context.Context) error) error {
-	err := ready(ctx)
+// Await waits until the database answers and takes writes, for patience at most; 0 does not
+// wait. It does not wait after errors that waiting does not mend, such as a wrong password, an
+// unknown database or another isolation level. The text of its error is safe to show.
+func (db *DB) Await(ctx context.Context, patience time.Duration) error {
+	_, err := db.CheckServer(ctx)
 	if err == nil || patience == 0 || isPermanent(err) {
 		return err
 	}
@@ -64,7 +144,7 @@ func (db *DB) Await(ctx context.Context, patience time.Duration, ready func(cont
 			return fmt.Errorf("%w (waited for %s)", err, patience)
 		case <-tick.C:
 		}
-		err = ready(ctx)
+		_, err = db.CheckServer(ctx)
 		if err == nil || isPermanent(err) {
 			return err
 		}

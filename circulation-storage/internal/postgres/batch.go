@@ -70,7 +70,7 @@ func (b *batch) send(ctx context.Context, tx pgx.Tx) error {
 	}
 	var queue pgx.Batch
 	for _, s := range b.statements {
-		sql, err := nameSchema(ctx, s.sql)
+		sql, err := nameSchema(ctx, tx, s.sql)
 		if err != nil {
 			return err
 		}

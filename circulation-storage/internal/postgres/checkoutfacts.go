@@ -170,8 +170,7 @@ func readSeveralFacts(ctx context.Context, conn *pgxpool.Conn, group []*member[s
 				return err
 			}
 		}
-		rows.Close()
-		return rows.Err()
+		return nil
 	})
 }
 

@@ -8,21 +8,7 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-// errRunAgain makes a transaction run again, because it sees the result of another one
-// then.
-var errRunAgain = errors.New("run the transaction again")
-
 var errNoTenant = fault.New(fault.Malformed, "Unable to process request Tenant must be set")
-
-// retryable reports whether a transaction that failed with err may run again.
-func retryable(err error) bool {
-	code, _ := database.SQLState(err)
-	switch code {
-	case database.SerializationFailure, database.DeadlockDetected, database.IdleInTransactionTimeout:
-		return !errors.Is(err, database.ErrUnconfirmed)
-	}
-	return errors.Is(err, errRunAgain)
-}
 
 // toFault is database.ToFault with the faults of a tenant that is not served, and of a row
 // lock that another commit holds.

@@ -42,26 +42,28 @@ func ListStatement(ctx context.Context, t records.Type, p records.Page) (string,
 	if err != nil {
 		return "", nil, err
 	}
-	statement, err := nameSchema(ctx, q.page)
+	statement, err := nameSchema(ctx, nil, q.page)
 	return statement, q.args, err
 }
 
 // HistoryStatement returns the statement of HistoryStore.List.
 func HistoryStatement(ctx context.Context, f history.Filter) (string, []any, error) {
 	statement, args := listHistory(f)
-	statement, err := nameSchema(ctx, statement)
+	statement, err := nameSchema(ctx, nil, statement)
 	return statement, args, err
 }
 
 // HistoryAddStatement returns the statement of HistoryStore.Add.
-func HistoryAddStatement(ctx context.Context) (string, error) { return nameSchema(ctx, addHistorySQL) }
+func HistoryAddStatement(ctx context.Context) (string, error) {
+	return nameSchema(ctx, nil, addHistorySQL)
+}
 
 // FiguresStatement returns the statement of HistoryStore.Figures.
-func FiguresStatement(ctx context.Context) (string, error) { return nameSchema(ctx, figuresSQL) }
+func FiguresStatement(ctx context.Context) (string, error) { return nameSchema(ctx, nil, figuresSQL) }
 
 // HistorySweepStatement returns the statement of HistoryStore.Sweep.
 func HistorySweepStatement(ctx context.Context) (string, error) {
-	return nameSchema(ctx, sweepHistorySQL)
+	return nameSchema(ctx, nil, sweepHistorySQL)
 }
 
 // GiveRows gives the rows of a list's statement to out.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,28 +28,18 @@ func runInGroup[Q, A any](ctx context.Context, g *groups[Q, A], asked Q) (A, err
 	return g.Run(ctx, tenant, asked)
 }
 
-// Settings for a group's transaction.
-//
-//   - The wait for a row is short, because the other members wait too. It is shorter than
-//     any deadlock_timeout in use.
-//   - The plan uses the index and is made once a connection, whatever the size of table
-//     and group. A plan made for the almost empty table would scan it for ever.
-const groupSettingsSQL = `
-SELECT set_config('lock_timeout', '` + groupLockTimeout + `', true), set_config('statement_timeout', '5s', true), ` + notDurable + `,
-       set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
-
-const groupLockTimeout = "50ms"
+// groupSettingsSQL goes before the statement of a group. Its plan uses the index and is made once a
+// connection: a plan made for the almost empty table would scan it for ever.
+var groupSettingsSQL = database.Bounds{
+	Lock: database.GroupLockTimeout, Statement: 5 * time.Second, NotDurable: true, PlansOnce: true, OnlyIndexes: true,
+}.Batched()
 
 // queryGroup runs one statement for a group, in one round trip and one transaction. It
 // returns after the commit. scan reads the rows.
 func queryGroup(ctx context.Context, conn *pgxpool.Conn, statement string, args []any, scan func(pgx.Rows) error) error {
-	statement, err := nameSchema(ctx, statement)
+	statement, err := nameSchema(ctx, conn, statement)
 	if err != nil {
 		return err
 	}
-	var queue pgx.Batch
-	queue.Queue(groupSettingsSQL)
-	queue.Queue(statement, args...).Query(scan)
-	return conn.SendBatch(ctx, &queue).Close()
+	return database.Query(ctx, conn, groupSettingsSQL, statement, args, scan)
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -70,33 +68,22 @@ const historyColumns = `h.id::text, h.ended_date, h.outcome, coalesce(h.code, ''
 // a next page. It has only the conditions of this filter, so that each kind of question
 // gets the plan with its index.
 func listHistory(f history.Filter) (statement string, args []any) {
-	var where []string
-	add := func(condition string, arg any) {
-		args = append(args, arg)
-		where = append(where, strings.ReplaceAll(condition, "$", "$"+strconv.Itoa(len(args))))
+	statement = `SELECT ` + historyColumns + ` FROM {schema}.check_out_history h WHERE true`
+	add := func(set bool, condition string) {
+		if set {
+			statement += condition
+		}
 	}
-	if f.UserBarcode != "" {
-		add(`lower(h.user_barcode) = lower($::text)`, f.UserBarcode)
-	}
-	if f.ItemBarcode != "" {
-		add(`lower(h.item_barcode) = lower($::text)`, f.ItemBarcode)
-	}
-	if f.ServicePointID != "" {
-		add(`h.service_point_id = $::uuid`, f.ServicePointID)
-	}
-	if f.Outcome != "" {
-		add(`h.outcome = $::text`, f.Outcome)
-	}
-	if !f.From.IsZero() {
-		add(`h.ended_date >= $::timestamptz`, f.From)
-	}
-	if !f.Until.IsZero() {
-		add(`h.ended_date <= $::timestamptz`, f.Until)
-	}
-	add(`true ORDER BY h.ended_date DESC, h.id OFFSET $::bigint`, f.Offset)
-	args = append(args, f.Limit+1)
-	return `SELECT ` + historyColumns + ` FROM {schema}.check_out_history h WHERE ` +
-		strings.Join(where, ` AND `) + ` LIMIT $` + strconv.Itoa(len(args)) + `::bigint`, args
+	add(f.UserBarcode != "", ` AND lower(h.user_barcode) = lower(@user::text)`)
+	add(f.ItemBarcode != "", ` AND lower(h.item_barcode) = lower(@item::text)`)
+	add(f.ServicePointID != "", ` AND h.service_point_id = @service_point::uuid`)
+	add(f.Outcome != "", ` AND h.outcome = @outcome::text`)
+	add(!f.From.IsZero(), ` AND h.ended_date >= @from::timestamptz`)
+	add(!f.Until.IsZero(), ` AND h.ended_date <= @until::timestamptz`)
+	return statement + ` ORDER BY h.ended_date DESC, h.id OFFSET @offset::bigint LIMIT @limit::bigint`, []any{pgx.NamedArgs{
+		"user": f.UserBarcode, "item": f.ItemBarcode, "service_point": f.ServicePointID, "outcome": f.Outcome,
+		"from": f.From, "until": f.Until, "offset": f.Offset, "limit": f.Limit + 1,
+	}}
 }
 
 // List implements history.Store.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/commit"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 )
 
@@ -77,7 +78,7 @@ func readLoanChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, locks rowLocks
 	var err error
 	seen.Item, seen.Loan, _, err = rows.decode()
 	if err == nil && seen.Item != nil && seen.Loan != nil && !strings.EqualFold(seen.Item.ID(), seen.Loan.Text("itemId")) {
-		err = fmt.Errorf("the loan got another item meanwhile: %w", errRunAgain)
+		err = fmt.Errorf("the loan got another item meanwhile: %w", database.ErrRunAgain)
 	}
 	return seen, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/lock"
+	"checkoutlock/database"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/okapi"
 )
@@ -86,8 +87,8 @@ func (s *LockChangeStore) List(ctx context.Context, kind string, offset, limit i
 func scanChange(row pgx.Row, total *int) (lock.Change, error) {
 	var c lock.Change
 	var l lock.Lock
-	err := row.Scan(total, &c.ID, (*utcTime)(&c.Date), &c.Kind, (*optionalID)(&c.UserID), &c.Note.By, &c.Note.Reason, &c.RequestID, &c.Before, &c.After,
-		(*optionalID)(&l.ID), (*optionalID)(&l.UserID), (*utcTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID),
+	err := row.Scan(total, &c.ID, (*database.UTCTime)(&c.Date), &c.Kind, (*optionalID)(&c.UserID), &c.Note.By, &c.Note.Reason, &c.RequestID, &c.Before, &c.After,
+		(*optionalID)(&l.ID), (*optionalID)(&l.UserID), (*database.UTCTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID),
 		&l.Holder, &l.OkapiRequestID, &l.Outdated)
 	if err == nil && l.ID != uuid.Nil {
 		l.Age = c.Date.Sub(l.CreatedAt)

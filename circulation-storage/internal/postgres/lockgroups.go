@@ -16,7 +16,7 @@ import (
 
 // The statements of groups insert locks, or delete them, and never replace one. All take
 // rows in the order of user_id, or of id, so that two instances do not wait for each other
-// in a circle. A member that a statement cannot serve within groupLockTimeout runs alone,
+// in a circle. A member that a statement cannot serve within database.GroupLockTimeout runs alone,
 // so that a commit that uses one patron's lock does not stop the others.
 
 type (
@@ -26,7 +26,7 @@ type (
 
 // insertLockSQL is insertLocksSQL for one call, in one statement.
 const insertLockSQL = `
-WITH settings AS MATERIALIZED (SELECT set_config('lock_timeout', '` + groupLockTimeout + `', true), ` + notDurable + `)
+WITH settings AS MATERIALIZED (SELECT ` + database.SetGroupLockTimeout + `, ` + notDurable + `)
 INSERT INTO {schema}.check_out_lock AS l (id, user_id, creation_date, ttl_ms, request_id, holder, okapi_request_id)
 SELECT gen_random_uuid(), $1::uuid, clock_timestamp(), $2::bigint, $3::uuid, nullif($4::text, ''), nullif($5::text, '') FROM settings
 ON CONFLICT ON CONSTRAINT check_out_lock_user_id_key DO NOTHING
@@ -106,7 +106,7 @@ func insertLocks(ctx context.Context, conn *pgxpool.Conn, group []*acquire) erro
 
 // insertedFields are what the statements that insert return.
 func insertedFields(l *lock.Lock) []any {
-	return []any{&l.UserID, &l.ID, (*utcTime)(&l.CreatedAt)}
+	return []any{&l.UserID, &l.ID, (*database.UTCTime)(&l.CreatedAt)}
 }
 
 // grant answers a member with the lock that was inserted for it. The other values are those
@@ -144,7 +144,7 @@ func requestArrays[A any](members []*member[lock.Request, A]) (users []pgtype.UU
 // deleteLockSQL is deleteLocksSQL for one call, in one statement. It sets the time-out when
 // it has found the row, before it waits for it.
 var deleteLockSQL = `
-DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid AND set_config('lock_timeout', '` + groupLockTimeout + `', true) <> ''
+DELETE FROM {schema}.check_out_lock l WHERE l.id = $1::uuid AND ` + database.SetGroupLockTimeout + ` <> ''
 RETURNING ` + lockColumns + `, ` + notDurable
 
 // An index scan for an array visits its values in order.

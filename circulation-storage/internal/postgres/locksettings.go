@@ -113,7 +113,7 @@ func (s *LockSettingsStore) Change(ctx context.Context, change schemas.LockSetti
 func lockSettingsTable(ctx context.Context, tx pgx.Tx) error {
 	_, err := runStatement(ctx, tx, lockSettingsTableSQL)
 	if code, _ := database.SQLState(err); code == database.LockNotAvailable {
-		err = fmt.Errorf("%w: %w", errRunAgain, err)
+		err = fmt.Errorf("%w: %w", database.ErrRunAgain, err)
 	}
 	if err != nil {
 		return fmt.Errorf("waiting for commits and for other changes of the settings: %w", err)

@@ -108,18 +108,10 @@ func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 }
 
 func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
-	conn, err := s.db.urgent.Acquire(ctx)
-	if err != nil {
-		return lock.Lock{}, "", fmt.Errorf("getting a connection: %w", err)
-	}
-	defer conn.Release()
-	// From here on the end of the caller must not lose the answer.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
-	defer cancel()
 	var l lock.Lock
 	var inserted, fresh bool
 	args := []any{req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder, req.OkapiRequestID}
-	err = scanRow(ctx, conn, acquireSQL, args, lockFields(&l, &inserted, &fresh)...)
+	err := s.grantRow(ctx, acquireSQL, args, lockFields(&l, &inserted, &fresh)...)
 	switch {
 	case inserted:
 		return l, lock.Granted, err
@@ -127,6 +119,20 @@ func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 		return l, lock.TakenOver, err
 	}
 	return l, lock.Renewed, err
+}
+
+// grantRow runs a statement that grants a lock, and reads its only row into dest. It returns
+// pgx.ErrNoRows without one.
+func (s *LockStore) grantRow(ctx context.Context, statement string, args []any, dest ...any) error {
+	conn, err := s.db.urgent.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("getting a connection: %w", err)
+	}
+	defer conn.Release()
+	// From here on the end of the caller must not lose the answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
+	defer cancel()
+	return scanRow(ctx, conn, statement, args, dest...)
 }
 
 const withdrawSQL = `
@@ -163,7 +169,7 @@ func (s *LockStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock
 
 // deleteDurably runs a statement that deletes and returns a lock, and others after it,
 // in a transaction whose COMMIT is durable.
-func (s *LockStore) deleteDurably(ctx context.Context, op string, bounds txBounds, statement string, args []any, more ...string) (lock.Lock, error) {
+func (s *LockStore) deleteDurably(ctx context.Context, op string, bounds database.Bounds, statement string, args []any, more ...string) (lock.Lock, error) {
 	var l lock.Lock
 	found := false
 	err := s.db.runTx(ctx, s.db.urgent, bounds, op, func(tx pgx.Tx) error {
@@ -263,7 +269,7 @@ func (s *LockStore) CountHeld(ctx context.Context) (int, error) {
 // lockFields are what lockColumns are read into, and after them more.
 func lockFields(l *lock.Lock, more ...any) []any {
 	return append([]any{
-		&l.ID, &l.UserID, (*utcTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID), &l.Holder, &l.OkapiRequestID,
+		&l.ID, &l.UserID, (*database.UTCTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID), &l.Holder, &l.OkapiRequestID,
 		&l.Outdated, &l.Age,
 	}, more...)
 }

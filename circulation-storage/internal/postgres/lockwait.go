@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -97,7 +96,9 @@ RETURNING ` + lockColumns
 
 // HandOver implements lock.Store.
 func (s *LockStore) HandOver(ctx context.Context, id uuid.UUID, req lock.Request) (lock.Lock, error) {
-	l, err := s.handOver(ctx, id, req)
+	var l lock.Lock
+	args := []any{id, req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder, req.OkapiRequestID}
+	err := s.grantRow(ctx, handOverSQL, args, lockFields(&l)...)
 	code, _ := database.SQLState(err)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -108,19 +109,4 @@ func (s *LockStore) HandOver(ctx context.Context, id uuid.UUID, req lock.Request
 		return lock.Lock{}, toFault("handing a lock over", err)
 	}
 	return l, nil
-}
-
-func (s *LockStore) handOver(ctx context.Context, id uuid.UUID, req lock.Request) (lock.Lock, error) {
-	conn, err := s.db.urgent.Acquire(ctx)
-	if err != nil {
-		return lock.Lock{}, fmt.Errorf("getting a connection: %w", err)
-	}
-	defer conn.Release()
-	// From here on the end of the caller must not lose the answer.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
-	defer cancel()
-	var l lock.Lock
-	args := []any{id, req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder, req.OkapiRequestID}
-	err = scanRow(ctx, conn, handOverSQL, args, lockFields(&l)...)
-	return l, err
 }

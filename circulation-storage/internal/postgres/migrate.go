@@ -2,14 +2,11 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
-	"checkoutlock/circulation-storage/internal/readiness"
 	"checkoutlock/database"
-	"checkoutlock/migrations"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -17,14 +14,17 @@ const dropSchemaSQL = `DROP SCHEMA IF EXISTS {schema} CASCADE`
 
 // schemaOf returns the tenant's schema with its migrations.
 func (db *DB) schemaOf(id okapi.Tenant) database.Schema {
-	return database.Schema{Name: SchemaName(id), URL: db.conns.MigrateURL, Files: db.migrations, Folder: "sql", Log: db.log}
+	return database.Schema{
+		Name: SchemaName(id), URL: db.conns.MigrateURL, Files: db.migrations, Folder: "sql", Log: db.log,
+		Explain: func(dirty *database.DirtyError) error { return explainDirty(id, dirty) },
+	}
 }
 
 // Install creates the tenant's schema if there is none, and runs the migrations that it
 // lacks. Any number of instances may do so at once.
 func (db *DB) Install(ctx context.Context, id okapi.Tenant) error {
 	if err := db.schemaOf(id).Up(ctx); err != nil {
-		return fmt.Errorf("migrating tenant %s: %w", id, explainDirty(id, err))
+		return fmt.Errorf("migrating tenant %s: %w", id, err)
 	}
 	return nil
 }
@@ -33,7 +33,7 @@ func (db *DB) Install(ctx context.Context, id okapi.Tenant) error {
 // empty schema stays.
 func (db *DB) MigrateDown(ctx context.Context, id okapi.Tenant) error {
 	if err := db.schemaOf(id).Down(ctx); err != nil {
-		return fmt.Errorf("undoing the migrations of tenant %s: %w", id, explainDirty(id, err))
+		return fmt.Errorf("undoing the migrations of tenant %s: %w", id, err)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (db *DB) MigrateDown(ctx context.Context, id okapi.Tenant) error {
 // what is missing.
 func (db *DB) Repair(ctx context.Context, id okapi.Tenant) error {
 	if err := db.schemaOf(id).Repair(ctx); err != nil {
-		return fmt.Errorf("repairing tenant %s: %w", id, explainDirty(id, err))
+		return fmt.Errorf("repairing tenant %s: %w", id, err)
 	}
 	return nil
 }
@@ -64,16 +64,12 @@ func (db *DB) Purge(ctx context.Context, id okapi.Tenant) error {
 	return nil
 }
 
-// explainDirty replaces the error of a dirty schema by the fault that names the command
-// that repairs it.
-func explainDirty(id okapi.Tenant, err error) error {
-	dirty, ok := errors.AsType[*database.DirtyError](err)
-	if !ok {
+// explainDirty returns the fault that names the command that repairs the schema.
+func explainDirty(id okapi.Tenant, dirty *database.DirtyError) error {
+	state := database.SchemaState{Installed: true, Version: uint(max(dirty.Version, 0)), Dirty: true}
+	schemas, err := compareSchemas([]okapi.Tenant{id}, []database.SchemaState{state})
+	if err != nil {
 		return err
 	}
-	needed, latestErr := migrations.Latest()
-	if latestErr != nil {
-		return latestErr
-	}
-	return readiness.Schema{Tenant: id, Installed: true, Version: uint(max(dirty.Version, 0)), Dirty: true, Needed: needed}.Fault()
+	return schemas[0].Fault()
 }

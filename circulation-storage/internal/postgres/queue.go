@@ -116,6 +116,6 @@ func explainTakenPosition(err error) error {
 	if code, constraint := database.SQLState(err); code != database.UniqueViolation || constraint != positionKey && constraint != requestChangeKey {
 		return nil
 	}
-	return fault.Wrap(fmt.Errorf("%w: %w", errRunAgain, err), fault.RequestChanged,
+	return fault.Wrap(fmt.Errorf("%w: %w", database.ErrRunAgain, err), fault.RequestChanged,
 		"The queue of requests is being changed by others: read it again")
 }

@@ -36,7 +36,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	if err != nil {
 		return err
 	}
-	statement, err := nameSchema(ctx, q.page)
+	statement, err := nameSchema(ctx, s.db.pool, q.page)
 	if err != nil {
 		return err
 	}

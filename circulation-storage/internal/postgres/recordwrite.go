@@ -49,7 +49,7 @@ func (w *recordWrite) writeNamed(ctx context.Context, r records.Record) (json.Ra
 	}
 	written, err := w.writeRecord(ctx, insertRecordSQL, r, nil)
 	if _, constraint := database.SQLState(err); constraint == w.t.Table+"_name_key" {
-		return nil, fmt.Errorf("created meanwhile: %w", errRunAgain)
+		return nil, fmt.Errorf("created meanwhile: %w", database.ErrRunAgain)
 	}
 	return written, err
 }
@@ -79,7 +79,7 @@ func (s *RecordStore) Update(ctx context.Context, t records.Type, r records.Reco
 // the same id; other errors pass.
 func retryCreated(err error, t records.Type) error {
 	if _, constraint := database.SQLState(err); constraint == t.Table+"_pkey" {
-		return fmt.Errorf("created meanwhile: %w", errRunAgain)
+		return fmt.Errorf("created meanwhile: %w", database.ErrRunAgain)
 	}
 	return err
 }

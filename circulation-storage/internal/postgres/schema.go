@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -56,15 +57,12 @@ func (db *DB) Schemas(ctx context.Context) ([]readiness.Schema, error) {
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	needed, err := migrations.Latest()
-	if err != nil {
-		return nil, err
-	}
-	read, err := db.readVersions(ctx, ids)
+	states, err := db.conns.ReadSchemas(ctx, schemaNames(ids)...)
 	if err != nil {
 		return nil, toFault("reading the schema versions", err)
 	}
-	return judgeSchemas(ids, read, needed), nil
+	schemas, err := compareSchemas(ids, states)
+	return slices.DeleteFunc(schemas, func(s readiness.Schema) bool { return !s.Installed }), err // purged meanwhile
 }
 
 // Schema implements readiness.Schemas.
@@ -73,61 +71,35 @@ func (db *DB) Schema(ctx context.Context) (readiness.Schema, error) {
 	if err != nil {
 		return readiness.Schema{}, errNoTenant
 	}
-	needed, err := migrations.Latest()
-	if err != nil {
-		return readiness.Schema{}, err
-	}
 	ids := []okapi.Tenant{id}
-	read, err := db.readVersions(ctx, ids)
-	if missesTable(err) {
-		return readiness.Schema{Tenant: id, Needed: needed}, nil
-	}
+	states, err := db.conns.ReadSchemas(ctx, schemaNames(ids)...)
 	if err != nil {
 		return readiness.Schema{}, toFault("reading the schema version", err)
 	}
-	return judgeSchemas(ids, read, needed)[0], nil
-}
-
-// schemaVersion is the row of one tenant's table of versions.
-type schemaVersion struct {
-	Tenant  string
-	Version int64
-	Dirty   bool
-}
-
-func (db *DB) readVersions(ctx context.Context, ids []okapi.Tenant) ([]schemaVersion, error) {
-	rows, _ := db.pool.Query(ctx, versionsSQL(ids)) // a Query error surfaces in CollectRows
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[schemaVersion])
-}
-
-// versionsSQL reads the versions of all the tenants in one statement.
-func versionsSQL(ids []okapi.Tenant) string {
-	selects := make([]string, len(ids))
-	for i, id := range ids { // an id is safe to quote, see okapi.ParseTenant
-		selects[i] = "SELECT '" + id.String() + "' AS tenant, version, dirty FROM " +
-			pgx.Identifier{SchemaName(id), database.VersionTable}.Sanitize()
+	schemas, err := compareSchemas(ids, states)
+	if err != nil {
+		return readiness.Schema{}, err
 	}
-	return strings.Join(selects, " UNION ALL ")
+	return schemas[0], nil
 }
 
-// judgeSchemas returns the schemas of the tenants, all of which are installed. A tenant
-// whose migrations were undone has no row.
-func judgeSchemas(ids []okapi.Tenant, read []schemaVersion, needed uint) []readiness.Schema {
-	versions := make(map[string]schemaVersion, len(read))
-	for _, v := range read {
-		versions[v.Tenant] = v
+func schemaNames(ids []okapi.Tenant) []string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = SchemaName(id)
+	}
+	return names
+}
+
+// compareSchemas compares the schemas of the tenants with the migrations of this build.
+func compareSchemas(ids []okapi.Tenant, states []database.SchemaState) ([]readiness.Schema, error) {
+	needed, err := migrations.Latest()
+	if err != nil {
+		return nil, err
 	}
 	schemas := make([]readiness.Schema, len(ids))
-	for i, id := range ids {
-		v := versions[id.String()]
-		version := uint(max(v.Version, 0)) // -1 stands for no migration
-		schemas[i] = readiness.Schema{Tenant: id, Installed: true, Version: version, Dirty: v.Dirty, Needed: needed}
+	for i, s := range states {
+		schemas[i] = readiness.Schema{Tenant: ids[i], Installed: s.Installed, Version: s.Version, Dirty: s.Dirty, Needed: needed}
 	}
-	return schemas
-}
-
-// missesTable reports whether a statement named a table or a schema that does not exist.
-func missesTable(err error) bool {
-	code, _ := database.SQLState(err)
-	return code == database.UndefinedTable || code == database.InvalidSchemaName
+	return schemas, nil
 }

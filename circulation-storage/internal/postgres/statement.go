@@ -7,71 +7,59 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/database"
 	"checkoutlock/schemas/okapi"
 )
 
-// Marks in a statement: the tenant's quoted schema, and a record type's table in it.
-const (
-	schemaMark = "{schema}"
-	tableMark  = "{table}"
-)
+// tableMark stands in a statement for a record type's table in the tenant's schema.
+const tableMark = "{table}"
 
-// nameSchema puts the schema of ctx's tenant into a statement. Fault: Malformed
-// without a tenant, as for a request without one.
-func nameSchema(ctx context.Context, statement string) (string, error) {
+// nameSchema puts the schema of ctx's tenant into a statement that runs on a connection. Fault:
+// Malformed without a tenant, as for a request without one.
+func nameSchema(ctx context.Context, on database.Querier, statement string) (string, error) {
 	id, err := okapi.TenantFrom(ctx)
 	if err != nil {
 		return "", errNoTenant
 	}
-	return strings.ReplaceAll(statement, schemaMark, pgx.Identifier{SchemaName(id)}.Sanitize()), nil
+	return database.NameSchemaOn(on, SchemaName(id), statement), nil
 }
 
 // nameTable puts a table of the tenant's schema into a statement.
 func nameTable(statement, table string) string {
-	return strings.ReplaceAll(statement, tableMark, schemaMark+"."+pgx.Identifier{table}.Sanitize())
-}
-
-// querier runs statements: a pool, one of its connections, or a transaction.
-type querier interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	return strings.ReplaceAll(statement, tableMark, database.SchemaMark+"."+pgx.Identifier{table}.Sanitize())
 }
 
 // The next three functions run one statement in the schema of ctx's tenant. They return
 // PostgreSQL's errors as they are, because runTx judges those of a transaction.
 
 // runStatement returns how many rows the statement changed.
-func runStatement(ctx context.Context, on querier, statement string, args ...any) (int, error) {
-	statement, err := nameSchema(ctx, statement)
+func runStatement(ctx context.Context, on database.Querier, statement string, args ...any) (int, error) {
+	statement, err := nameSchema(ctx, on, statement)
 	if err != nil {
 		return 0, err
 	}
-	tag, err := on.Exec(ctx, statement, args...)
-	return int(tag.RowsAffected()), err
+	return database.Exec(ctx, on, "", statement, args...)
 }
 
 // scanRow reads the statement's only row into dest. It returns pgx.ErrNoRows without one.
-func scanRow(ctx context.Context, on querier, statement string, args []any, dest ...any) error {
-	statement, err := nameSchema(ctx, statement)
+func scanRow(ctx context.Context, on database.Querier, statement string, args []any, dest ...any) error {
+	statement, err := nameSchema(ctx, on, statement)
 	if err != nil {
 		return err
 	}
-	return on.QueryRow(ctx, statement, args...).Scan(dest...)
+	return database.ScanRow(ctx, on, "", statement, args, dest)
 }
 
 // collectRows returns what scan makes of each row.
-func collectRows[T any](ctx context.Context, on querier, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
-	statement, err := nameSchema(ctx, statement)
+func collectRows[T any](ctx context.Context, on database.Querier, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
+	statement, err := nameSchema(ctx, on, statement)
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := on.Query(ctx, statement, args...) // a Query error surfaces in CollectRows
-	return pgx.CollectRows(rows, scan)
+	return database.CollectRows(ctx, on, "", statement, args, scan)
 }
 
 // The methods of DB run one statement outside a transaction, on the given pool, and
@@ -146,15 +134,6 @@ type optionalID uuid.UUID
 // ScanUUID implements pgtype.UUIDScanner.
 func (id *optionalID) ScanUUID(v pgtype.UUID) error {
 	*id = v.Bytes
-	return nil
-}
-
-// utcTime reads a timestamptz in UTC.
-type utcTime time.Time
-
-// ScanTimestamptz implements pgtype.TimestamptzScanner.
-func (t *utcTime) ScanTimestamptz(v pgtype.Timestamptz) error {
-	*t = utcTime(v.Time.UTC())
 	return nil
 }
 

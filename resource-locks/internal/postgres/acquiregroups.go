@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,12 +31,6 @@ type groupQuery struct {
 	args              func(group []*acquireMember) []any
 }
 
-// planOnce makes the plan of a statement with arrays once a connection: PostgreSQL would plan
-// it anew each time. Only index scans keep their speed when a table grows under such a plan.
-const planOnce = `,
-       set_config('plan_cache_mode', 'force_generic_plan', true),
-       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
-
 func (g *acquireGroups) open() *acquireGroups {
 	g.groups.Pool, g.groups.Send, g.groups.LeaveEarly = g.db.conns.Urgent, g.send, true
 	return g
@@ -50,38 +43,27 @@ func (g *acquireGroups) run(ctx context.Context, a engine.Acquire) (engine.Grant
 
 // send sends a group in one round trip and one transaction.
 func (g *acquireGroups) send(ctx context.Context, conn *pgxpool.Conn, group []*acquireMember) error {
-	return g.db.writeWith(conn, func() error {
+	return g.db.writeWith(ctx, conn, "answering a group", func() error {
 		database.AnswerAll(group, database.ErrRunAlone) // until this attempt answers them
+		q := g.many
 		if len(group) == 1 {
-			return g.sendOne(ctx, conn, group)
+			q = g.one
 		}
-		var queue pgx.Batch
-		queue.Queue(g.many.bounds)
-		queue.Queue(g.many.statement, g.many.args(group)...).Query(func(rows pgx.Rows) error {
+		return database.Query(ctx, conn, q.bounds, q.statement, q.args(group), func(rows pgx.Rows) error {
+			if err := rows.Err(); err != nil {
+				return err // a refused statement has no columns
+			}
 			var l engine.Lock
 			var place int
-			_, err := pgx.ForEachRow(rows, g.fields(&l, &place), func() error {
+			dest := g.fields(&l, &place)[:len(rows.FieldDescriptions())] // a group of one has no place
+			_, err := pgx.ForEachRow(rows, dest, func() error {
 				group[place].Answer, group[place].Err = g.read(group[place].Asked, l), nil
 				l = engine.Lock{}
 				return nil
 			})
 			return err
 		})
-		return conn.SendBatch(ctx, &queue).Close()
 	})
-}
-
-func (g *acquireGroups) sendOne(ctx context.Context, conn *pgxpool.Conn, group []*acquireMember) error {
-	var l engine.Lock
-	err := scanRow(ctx, conn, g.one.bounds, g.one.statement, g.one.args(group), g.fields(&l))
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err != nil:
-		return err
-	}
-	group[0].Answer, group[0].Err = g.read(group[0].Asked, l), nil
-	return nil
 }
 
 // listKeys returns the namespaces, names and owners of a group as arrays.

@@ -100,7 +100,7 @@ func (s *ClaimStore) ClaimsOf(ctx context.Context, instance, after uuid.UUID, pa
 	found := 0
 	err := s.db.read(ctx, s.db.ordinary, func(conn *pgxpool.Conn) error {
 		found = 0
-		_, err := collectRows(ctx, conn, s.db.readBounds, s.claimsOfSQL, []any{instance, after, len(page)}, func(row pgx.CollectableRow) (struct{}, error) {
+		_, err := database.CollectRows(ctx, conn, s.db.readBounds, s.claimsOfSQL, []any{instance, after, len(page)}, func(row pgx.CollectableRow) (struct{}, error) {
 			err := row.Scan(dest...)
 			page[found] = c
 			found++
@@ -154,7 +154,7 @@ func (s *ClaimStore) ListClaims(ctx context.Context, namespace string, limit int
 			var paths [][]byte
 			var writes []bool
 			err = row.Scan(&c.ID, &c.Namespace, &c.Instance, &c.Abandon, &c.Owner, &c.Number,
-				(*utcTime)(&c.QueuedAt), (*utcTime)(&c.HeldAt), (*utcTime)(&c.EndsAt), &c.WaitsFor, &paths, &writes)
+				(*database.UTCTime)(&c.QueuedAt), (*database.UTCTime)(&c.HeldAt), (*database.UTCTime)(&c.EndsAt), &c.WaitsFor, &paths, &writes)
 			c.Held, c.Resources = !c.HeldAt.IsZero(), decodeResources(paths, writes)
 			return c, err
 		})

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"checkoutlock/database"
 )
 
 const openNamespaceSQL = `
@@ -47,7 +49,7 @@ func (s *ClaimStore) sweepNamespaces(ctx context.Context, unused time.Duration, 
 	for {
 		var n int
 		err := s.db.write(ctx, s.db.ordinary, "sweeping namespaces", func(ctx context.Context, conn *pgxpool.Conn) error {
-			return scanRow(ctx, conn, lazyBounds, statement, []any{after, unused, page}, []any{&n, &after})
+			return database.ScanRow(ctx, conn, lazyBounds, statement, []any{after, unused, page}, []any{&n, &after})
 		})
 		forgotten += n
 		if err != nil || after == "" {

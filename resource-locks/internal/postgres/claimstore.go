@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/time/rate"
 
+	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 )
@@ -118,7 +119,7 @@ func (b *claimBatch) moveClaims(into *moved, statement string, args ...any) {
 		var writes []bool
 		dest := []any{
 			(*[16]byte)(&c.ID), &granted, nil,
-			(*[16]byte)(&c.Instance), &c.Number, &c.Namespace, &c.Owner, &c.Abandon, (*utcTime)(&c.HeldAt), &paths, &writes,
+			(*[16]byte)(&c.Instance), &c.Number, &c.Namespace, &c.Owner, &c.Abandon, (*database.UTCTime)(&c.HeldAt), &paths, &writes,
 		}
 		_, err := pgx.ForEachRow(rows, dest[:len(rows.FieldDescriptions())], func() error {
 			if granted {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -50,7 +49,7 @@ const (
 func lockFields(l *engine.Lock, more ...any) []any {
 	return append([]any{
 		&l.Namespace, &l.Name, &l.ID, &l.Fence, &l.Owner, &l.Kind, &l.Value,
-		(*utcTime)(&l.GrantedAt), (*utcTime)(&l.RenewedAt), (*utcTime)(&l.ExpiresAt), &l.Requests,
+		(*database.UTCTime)(&l.GrantedAt), (*database.UTCTime)(&l.RenewedAt), (*database.UTCTime)(&l.ExpiresAt), &l.Requests,
 	}, more...)
 }
 
@@ -170,7 +169,7 @@ func tryAcquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement strin
 // A nil stale means that there always is a row.
 func changeRow(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args, dest []any, stale func() bool) error {
 	for range attempts {
-		err := scanRow(ctx, conn, bounds, statement, args, dest)
+		err := database.ScanRow(ctx, conn, bounds, statement, args, dest)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows) && stale == nil:
 			continue
@@ -292,44 +291,29 @@ var listSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + live
 // List implements engine.LockStore.
 func (s *LockStore) List(ctx context.Context, f engine.Filter) ([]engine.Lock, error) {
 	statement, args := filterLocks(f)
-	return readRows(ctx, s.db, s.db.ordinary, "listing locks", s.db.nameTables(statement), args, scanLock)
+	return readRows(ctx, s.db, s.db.ordinary, "listing locks", s.db.nameTables(statement), []any{args}, scanLock)
 }
 
 // filterLocks returns a statement with a condition for each part of f that is set, so
 // that the planner can use the primary key.
-func filterLocks(f engine.Filter) (statement string, args []any) {
-	var sql strings.Builder
-	sql.WriteString(listSQL)
-	where := func(condition string, values ...any) {
-		sql.WriteString(" AND ")
-		for _, v := range values {
-			args = append(args, v)
-			condition = strings.Replace(condition, "?", placeholder(len(args)), 1)
+func filterLocks(f engine.Filter) (statement string, args pgx.NamedArgs) {
+	statement = listSQL
+	add := func(set bool, part string) {
+		if set {
+			statement += part
 		}
-		sql.WriteString(condition)
 	}
-	switch {
-	case f.Namespace == "":
-	case f.Prefix:
-		where(`l.namespace >= ?::text AND starts_with(l.namespace, ?::text)`, f.Namespace, f.Namespace)
-	default:
-		where(`l.namespace = ?::text`, f.Namespace)
+	add(f.Namespace != "" && f.Prefix, ` AND l.namespace >= @namespace::text AND starts_with(l.namespace, @namespace::text)`)
+	add(f.Namespace != "" && !f.Prefix, ` AND l.namespace = @namespace::text`)
+	add(f.Names != nil, ` AND l.name = ANY(@names::text[])`)
+	add(f.Kind != "", ` AND l.kind = @kind::text`)
+	add(f.After != engine.Key{}, ` AND (l.namespace, l.name) > (@after_namespace::text, @after_name::text)`)
+	add(true, ` ORDER BY l.namespace, l.name`)
+	add(f.Limit > 0, ` LIMIT @limit::bigint`)
+	return statement, pgx.NamedArgs{
+		"namespace": f.Namespace, "names": f.Names, "kind": f.Kind,
+		"after_namespace": f.After.Namespace, "after_name": f.After.Name, "limit": f.Limit,
 	}
-	if f.Names != nil {
-		where(`l.name = ANY(?::text[])`, f.Names)
-	}
-	if f.Kind != "" {
-		where(`l.kind = ?::text`, f.Kind)
-	}
-	if (f.After != engine.Key{}) {
-		where(`(l.namespace, l.name) > (?::text, ?::text)`, f.After.Namespace, f.After.Name)
-	}
-	sql.WriteString(" ORDER BY l.namespace, l.name")
-	if f.Limit > 0 {
-		args = append(args, f.Limit)
-		sql.WriteString(" LIMIT " + placeholder(len(args)) + "::bigint")
-	}
-	return sql.String(), args
 }
 
 func scanLock(row pgx.CollectableRow) (l engine.Lock, err error) {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -10,11 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
 	"checkoutlock/schemas/fault"
 )
-
-func placeholder(n int) string { return "$" + strconv.Itoa(n) }
 
 func errNoLock() error { return fault.New(fault.NotFound, "There is no such lock") }
 
@@ -105,7 +103,7 @@ func (s *LockStore) Sweep(ctx context.Context, keep time.Duration, limit int) ([
 	}
 	var expired []engine.Lock
 	err := s.db.write(ctx, s.db.ordinary, op, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
-		expired, err = collectRows(ctx, conn, bounds, s.db.nameTables(expireSQL), []any{keep, limit}, scanLock)
+		expired, err = database.CollectRows(ctx, conn, bounds, s.db.nameTables(expireSQL), []any{keep, limit}, scanLock)
 		return err
 	})
 	return expired, err
@@ -118,7 +116,7 @@ SELECT forced_by, reason, namespace, name, owner, fence, at FROM {schema}.forced
 func (s *LockStore) Releases(ctx context.Context, limit int) ([]engine.Release, error) {
 	return readRows(ctx, s.db, s.db.ordinary, "listing forced releases", s.db.nameTables(releasesSQL), []any{limit},
 		func(row pgx.CollectableRow) (r engine.Release, err error) {
-			err = row.Scan(&r.By, &r.Reason, &r.Namespace, &r.Name, &r.Owner, &r.Fence, (*utcTime)(&r.At))
+			err = row.Scan(&r.By, &r.Reason, &r.Namespace, &r.Name, &r.Owner, &r.Fence, (*database.UTCTime)(&r.At))
 			return r, err
 		})
 }

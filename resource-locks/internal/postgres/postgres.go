@@ -7,13 +7,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/database"
@@ -62,85 +59,56 @@ func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
 // nameTables puts the quoted schema into a statement.
 func (db *DB) nameTables(statement string) string {
-	return strings.ReplaceAll(statement, "{schema}", pgx.Identifier{db.schema}.Sanitize())
+	return database.NameSchema(db.schema, statement)
 }
 
 // migrations returns the schema and its migrations.
 func (db *DB) migrations() database.Schema {
-	return database.Schema{Name: db.schema, URL: db.conns.MigrateURL, Files: migrations.ResourceLocks, Folder: "resourcelocks", Log: db.log}
+	return database.Schema{
+		Name: db.schema, URL: db.conns.MigrateURL, Files: migrations.ResourceLocks, Folder: "resourcelocks", Explain: explainDirty, Log: db.log,
+	}
 }
 
 // Install creates the schema if there is none, and runs the migrations that it lacks.
-func (db *DB) Install(ctx context.Context) error { return explainDirty(db.migrations().Up(ctx)) }
+func (db *DB) Install(ctx context.Context) error { return db.migrations().Up(ctx) }
 
 // Repair completes a migration that did not end, and then installs what is missing.
 func (db *DB) Repair(ctx context.Context) error { return db.migrations().Repair(ctx) }
 
 // MigrateDown undoes all migrations. All locks, claims and notes are lost.
-func (db *DB) MigrateDown(ctx context.Context) error {
-	return explainDirty(db.migrations().Down(ctx))
-}
+func (db *DB) MigrateDown(ctx context.Context) error { return db.migrations().Down(ctx) }
 
 // explainDirty names the command that repairs the schema.
-func explainDirty(err error) error {
-	var dirty *database.DirtyError
-	if errors.As(err, &dirty) {
-		return fault.Wrap(err, fault.TenantNotReady,
-			"The schema is dirty: migration %d did not end. Repair it with resource-locks migrate -repair", dirty.Version)
-	}
-	return err
+func explainDirty(err *database.DirtyError) error {
+	return fault.Wrap(err, fault.TenantNotReady,
+		"The schema is dirty: migration %d did not end. Repair it with resource-locks migrate -repair", err.Version)
 }
 
 // Await waits until the database answers and takes writes, for patience at most; 0 does
 // not wait. The text of its error is safe to show.
 func (db *DB) Await(ctx context.Context, patience time.Duration) error {
-	return db.conns.Await(ctx, patience, db.checkServer)
+	return db.conns.Await(ctx, patience)
 }
-
-// checkServer returns why the server cannot be used.
-func (db *DB) checkServer(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, database.ReadyTimeout)
-	defer cancel()
-	var mode string
-	err := db.conns.Read(ctx, func() error {
-		return db.conns.Urgent.QueryRow(ctx, `SELECT `+database.ModeSQL).Scan(&mode)
-	})
-	if err != nil {
-		return db.conns.Unreachable(err)
-	}
-	return db.conns.JudgeMode(mode)
-}
-
-const versionSQL = `SELECT version, dirty FROM {schema}.` + database.VersionTable
 
 // Ready returns why the service cannot work: the server, or missing migrations. The text
 // of its error is safe to show.
 func (db *DB) Ready(ctx context.Context) error {
-	if err := db.checkServer(ctx); err != nil {
+	states, err := db.conns.CheckServer(ctx, db.schema)
+	if err != nil {
 		return err
 	}
 	needed, err := migrations.LatestResourceLocks()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, database.ReadyTimeout)
-	defer cancel()
-	var version uint
-	var dirty bool
-	err = db.conns.Read(ctx, func() error {
-		return db.conns.Urgent.QueryRow(ctx, db.nameTables(versionSQL)).Scan(&version, &dirty)
-	})
-	const undefinedTable = "42P01"
-	code, _ := database.SQLState(err)
+	state := states[0]
 	switch {
-	case code == undefinedTable, errors.Is(err, pgx.ErrNoRows):
+	case state.Dirty:
+		return explainDirty(&database.DirtyError{Version: int(state.Version)})
+	case state.Version == 0: // also one whose migrations were undone
 		return fmt.Errorf("the schema %s is not installed: run resource-locks migrate", db.schema)
-	case err != nil:
-		return db.conns.Unreachable(err)
-	case dirty:
-		return explainDirty(&database.DirtyError{Version: int(version)})
-	case version < needed:
-		return fmt.Errorf("the schema %s has version %d, and this build needs %d: run resource-locks migrate", db.schema, version, needed)
+	case state.Version < needed:
+		return fmt.Errorf("the schema %s has version %d, and this build needs %d: run resource-locks migrate", db.schema, state.Version, needed)
 	}
 	return nil
 }

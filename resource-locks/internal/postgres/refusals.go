@@ -14,12 +14,14 @@ func newRefusals(db *DB) *acquireGroups {
 			a := group[0].Asked
 			return []any{a.Namespace, a.Name, a.Owner}
 		}},
-		many:   groupQuery{db.nameTables(refuseSQL), readBounds + planOnce, listKeys},
+		many:   groupQuery{db.nameTables(refuseSQL), refuseGroupBounds, listKeys},
 		fields: lockFields,
 		read:   func(_ engine.Acquire, l engine.Lock) engine.Grant { return engine.Grant{Lock: l, Outcome: engine.Held} },
 	}
 	return g.open()
 }
+
+var refuseGroupBounds = database.Bounds{Statement: readTimeout, PlansOnce: true, OnlyIndexes: true}.Batched()
 
 // refuseOneSQL returns the live lock of another owner.
 var refuseOneSQL = `SELECT ` + lockColumns + ` FROM {schema}.lock l WHERE ` + keyed + ` AND l.owner <> $3::text AND ` + live + ` AND ` + database.OnPrimary

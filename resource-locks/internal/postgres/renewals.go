@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"checkoutlock/database"
 	"checkoutlock/resource-locks/internal/engine"
 )
 
@@ -12,7 +13,7 @@ func newRenewals(db *DB) *acquireGroups {
 			a := group[0].Asked
 			return []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL}
 		}},
-		many:   groupQuery{db.nameTables(renewSQL), writeBounds + `, ` + shortWait + planOnce, listRenewals},
+		many:   groupQuery{db.nameTables(renewSQL), renewGroupBounds, listRenewals},
 		fields: renewedFields,
 		read: func(a engine.Acquire, l engine.Lock) engine.Grant {
 			l.Key, l.Owner, l.Kind, l.Value = a.Key, a.Owner, a.Kind, a.Value
@@ -28,12 +29,13 @@ const renewedColumns = `l.id, l.fence, l.granted_at, l.renewed_at, l.expires_at,
 // renewedFields are what renewedColumns are read into, and after them more.
 func renewedFields(l *engine.Lock, more ...any) []any {
 	return append([]any{
-		&l.ID, &l.Fence, (*utcTime)(&l.GrantedAt), (*utcTime)(&l.RenewedAt), (*utcTime)(&l.ExpiresAt), &l.Requests,
+		&l.ID, &l.Fence, (*database.UTCTime)(&l.GrantedAt), (*database.UTCTime)(&l.RenewedAt), (*database.UTCTime)(&l.ExpiresAt), &l.Requests,
 	}, more...)
 }
 
-// shortWait is how long a renewal waits for a row, because others wait for its group.
-const shortWait = `set_config('lock_timeout', '50ms', true)`
+var renewGroupBounds = database.Bounds{
+	Statement: statementTimeout, Lock: database.GroupLockTimeout, PlansOnce: true, OnlyIndexes: true,
+}.Batched()
 
 // renewOneSQL renews the live lock of its owner. It sets its wait for the row by itself, so
 // that a session with a time-out for statements needs no other statement.
@@ -41,7 +43,7 @@ var renewOneSQL = `
 UPDATE {schema}.lock l
    SET (kind, value, renewed_at, expires_at, sweep_after) = (
        SELECT $4::text, $5::text, c.at, c.at + $6::interval, ` + sweepTime(`(c.at + $6::interval)`) + ` FROM ` + clock + `)
- WHERE ` + keyed + ` AND l.owner = $3::text AND ` + live + ` AND ` + shortWait + ` <> ''
+ WHERE ` + keyed + ` AND l.owner = $3::text AND ` + live + ` AND ` + database.SetGroupLockTimeout + ` <> ''
 RETURNING ` + renewedColumns
 
 // renewSQL is renewOneSQL for each of a group, in the order of the keys.

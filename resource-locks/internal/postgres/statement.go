@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"checkoutlock/database"
@@ -18,6 +16,9 @@ const (
 	writeTimeout = 5 * time.Second
 	// leastWriteTimeout is its bound for a caller with less time.
 	leastWriteTimeout = time.Second
+	// statementTimeout and readTimeout are PostgreSQL's own bounds.
+	statementTimeout = 4 * time.Second
+	readTimeout      = 30 * time.Second
 	// attempts is how often a statement runs at most: PostgreSQL rolled it back, or another
 	// one changed the row that it had read.
 	attempts = 10
@@ -25,18 +26,18 @@ const (
 
 // The first statement of each batch sets time-outs of PostgreSQL for the batch's
 // transaction, also through PgBouncer. So no statement of a process that has frozen goes on.
-const (
-	bounds = writeBounds + `, set_config('lock_timeout', '2s', true)`
+var (
+	bounds = database.Bounds{Statement: statementTimeout, Lock: 2 * time.Second}.Batched()
 
 	// writeBounds is for a statement that sets its wait for a row by itself.
-	writeBounds = `SELECT set_config('statement_timeout', '4s', true)`
+	writeBounds = database.Bounds{Statement: statementTimeout}.Batched()
 
 	// lazyBounds is bounds for a transaction that may end before its WAL is on disk.
-	lazyBounds = bounds + `, set_config('synchronous_commit', 'off', true)`
+	lazyBounds = database.Bounds{Statement: statementTimeout, Lock: 2 * time.Second, NotDurable: true}.Batched()
 
 	// readBounds is for a statement that only reads behind PgBouncer. Its caller waits for
 	// less. Without PgBouncer, the session has that time-out already.
-	readBounds = `SELECT set_config('statement_timeout', '30s', true)`
+	readBounds = database.Bounds{Statement: readTimeout}.Batched()
 )
 
 // write runs f, which writes. Once f has a connection, the end of the caller does not stop
@@ -53,69 +54,22 @@ func (db *DB) write(ctx context.Context, on connections, op string, f func(conte
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 	defer cancel()
-	return toFault(op, db.writeWith(conn, func() error { return f(ctx, conn) }))
+	return toFault(op, db.writeWith(ctx, conn, op, func() error { return f(ctx, conn) }))
 }
 
 // writeWith runs f, which writes on the connection. It runs f again after a rollback by
 // PostgreSQL.
-func (db *DB) writeWith(conn *pgxpool.Conn, f func() error) (err error) {
-	for range attempts {
-		database.TakeUnconfirmed(conn.Conn().PgConn()) // an earlier statement may have left a mark
-		err = f()
-		if database.TakeUnconfirmed(conn.Conn().PgConn()) {
-			err = database.ErrUnconfirmed
-			break
-		}
-		code, _ := database.SQLState(err)
-		if code != database.SerializationFailure && code != database.DeadlockDetected {
-			break
-		}
-	}
-	if database.ConnectionLost(err) {
-		db.conns.Reset()
-	}
-	return err
+func (db *DB) writeWith(ctx context.Context, conn *pgxpool.Conn, op string, f func() error) error {
+	return db.conns.Repeat(ctx, attempts, op, func() error { return database.Confirm(conn, f) })
 }
 
 // exec writes by a statement, and returns how many rows it changed.
 func (db *DB) exec(ctx context.Context, on connections, op, bounds, statement string, args ...any) (changed int, err error) {
-	err = db.write(ctx, on, op, func(ctx context.Context, conn *pgxpool.Conn) error {
-		var batch pgx.Batch
-		batch.Queue(bounds)
-		batch.Queue(statement, args...).Exec(func(tag pgconn.CommandTag) error {
-			changed = int(tag.RowsAffected())
-			return nil
-		})
-		return conn.SendBatch(ctx, &batch).Close()
-	})
-	return changed, err
-}
-
-// scanRow runs a statement and reads its only row into dest. It returns pgx.ErrNoRows
-// without one. No bounds leaves those of the session.
-func scanRow(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args, dest []any) error {
-	if bounds == "" {
-		return conn.QueryRow(ctx, statement, args...).Scan(dest...)
-	}
-	var batch pgx.Batch
-	batch.Queue(bounds)
-	batch.Queue(statement, args...).QueryRow(func(row pgx.Row) error { return row.Scan(dest...) })
-	return conn.SendBatch(ctx, &batch).Close()
-}
-
-// collectRows runs a statement like scanRow, and returns what scan makes of each row.
-func collectRows[T any](ctx context.Context, conn *pgxpool.Conn, bounds, statement string, args []any, scan pgx.RowToFunc[T]) (found []T, err error) {
-	if bounds == "" {
-		rows, _ := conn.Query(ctx, statement, args...) // a Query error surfaces in CollectRows
-		return pgx.CollectRows(rows, scan)
-	}
-	var batch pgx.Batch
-	batch.Queue(bounds)
-	batch.Queue(statement, args...).Query(func(rows pgx.Rows) (err error) {
-		found, err = pgx.CollectRows(rows, scan)
+	err = db.write(ctx, on, op, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		changed, err = database.Exec(ctx, conn, bounds, statement, args...)
 		return err
 	})
-	return found, conn.SendBatch(ctx, &batch).Close()
+	return changed, err
 }
 
 // read runs f, which only reads. It runs f again if the connection was lost.
@@ -134,7 +88,7 @@ func (db *DB) read(ctx context.Context, on connections, f func(*pgxpool.Conn) er
 // without one.
 func (db *DB) readRow(ctx context.Context, on connections, op, statement string, args, dest []any) error {
 	return toFault(op, db.read(ctx, on, func(conn *pgxpool.Conn) error {
-		return scanRow(ctx, conn, db.readBounds, statement, args, dest)
+		return database.ScanRow(ctx, conn, db.readBounds, statement, args, dest)
 	}))
 }
 
@@ -142,7 +96,7 @@ func (db *DB) readRow(ctx context.Context, on connections, op, statement string,
 func readRows[T any](ctx context.Context, db *DB, on connections, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T
 	err := db.read(ctx, on, func(conn *pgxpool.Conn) (err error) {
-		found, err = collectRows(ctx, conn, db.readBounds, statement, args, scan)
+		found, err = database.CollectRows(ctx, conn, db.readBounds, statement, args, scan)
 		return err
 	})
 	return found, toFault(op, err)
@@ -162,15 +116,3 @@ func toFault(op string, err error) error {
 
 // errBusy is a row that others changed in all attempts.
 var errBusy = fault.New(fault.Timeout, "timed out, because other calls changed the lock all the time")
-
-// utcTime reads a timestamptz in UTC, and NULL as the zero time.
-type utcTime time.Time
-
-// ScanTimestamptz implements pgtype.TimestamptzScanner.
-func (t *utcTime) ScanTimestamptz(v pgtype.Timestamptz) error {
-	*t = utcTime{}
-	if v.Valid {
-		*t = utcTime(v.Time.UTC())
-	}
-	return nil
-}
