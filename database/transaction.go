@@ -48,10 +48,13 @@ func (b Bounds) begin(ctx context.Context) string {
 
 // list writes each setting, with the texts before its name, between that and the value, and after it.
 func (b Bounds) list(before, between, after string) string {
-	list := make([]byte, 0, 256)
+	var list strings.Builder
+	list.Grow(256)
 	set := func(wanted bool, name, value string) {
 		if wanted {
-			list = append(append(append(append(append(list, before...), name...), between...), value...), after...)
+			for _, part := range [...]string{before, name, between, value, after} {
+				list.WriteString(part)
+			}
 		}
 	}
 	set(b.Statement > 0, "statement_timeout", milliseconds(b.Statement))
@@ -61,7 +64,7 @@ func (b Bounds) list(before, between, after string) string {
 	set(b.OnlyIndexes, "enable_seqscan", "off")
 	set(b.OnlyIndexes, "enable_bitmapscan", "off")
 	set(b.NotDurable, "synchronous_commit", "off")
-	return string(list)
+	return list.String()
 }
 
 const (
