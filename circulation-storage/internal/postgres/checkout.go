@@ -22,7 +22,7 @@ type CommitStore struct {
 
 // NewCommitStore returns the commits of all tenants in db.
 func NewCommitStore(db *DB) *CommitStore {
-	return &CommitStore{db: db, facts: &groups[schemas.CheckOutSubjects, factsRow]{Pool: db.pool, Send: sendFacts, LeaveEarly: true}}
+	return &CommitStore{db: db, facts: &groups[schemas.CheckOutSubjects, factsRow]{Pool: db.conns.Ordinary, Send: sendFacts, LeaveEarly: true}}
 }
 
 // checkOutLoanSQL is the last statement that reads for a check-out. It comes after those

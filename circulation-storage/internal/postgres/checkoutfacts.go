@@ -123,9 +123,9 @@ func (s *CommitStore) ReadCheckOutFacts(ctx context.Context, subjects schemas.Ch
 	var err error
 	if subjects.ServicePointID != "" {
 		args := append(factsArgs(subjects), subjects.ServicePointID)
-		err = s.db.readRow(ctx, s.db.pool, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
+		err = s.db.readRow(ctx, s.db.conns.Ordinary, op, checkInFactsSQL, args, append(facts.fields(), &facts.Slip)...)
 	} else if facts, err = runInGroup(ctx, s.facts, subjects); errors.Is(err, database.ErrRunAlone) {
-		err = s.db.readRow(ctx, s.db.pool, op, checkOutFactsSQL, factsArgs(subjects), facts.fields()...)
+		err = s.db.readRow(ctx, s.db.conns.Ordinary, op, checkOutFactsSQL, factsArgs(subjects), facts.fields()...)
 	}
 	if err != nil {
 		return schemas.CheckOutFacts{}, toFault(op, err)

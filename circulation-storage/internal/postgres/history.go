@@ -56,7 +56,7 @@ func (s *HistoryStore) Add(ctx context.Context, instance string, r schemas.Check
 	if err != nil {
 		return fmt.Errorf("writing past check-outs: %w", err)
 	}
-	_, err = s.db.exec(ctx, s.db.pool, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting)
+	_, err = s.db.exec(ctx, s.db.conns.Ordinary, "keeping past check-outs", addHistorySQL, string(entries), instance, r.Waiting)
 	return err
 }
 
@@ -123,7 +123,7 @@ DELETE FROM {schema}.check_out_history h USING old WHERE h.id = old.id`
 
 // Sweep implements history.Store.
 func (s *HistoryStore) Sweep(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.pool, "sweeping past check-outs", sweepHistorySQL, retention, limit)
+	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping past check-outs", sweepHistorySQL, retention, limit)
 }
 
 const (
@@ -180,7 +180,7 @@ func (s *HistoryStore) Figures(ctx context.Context, minutes int) (schemas.Figure
 	var now, first time.Time
 	var totals []schemas.FigureTotal
 	var causes []cause
-	err := s.db.readRow(ctx, s.db.pool, "summing up past check-outs", figuresSQL, []any{minutes},
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "summing up past check-outs", figuresSQL, []any{minutes},
 		&now, &first, &f.Waiting, &f.Held, &totals, &f.Total, &causes)
 	if err != nil {
 		return schemas.Figures{}, err

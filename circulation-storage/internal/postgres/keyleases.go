@@ -75,7 +75,7 @@ func (s *KeyLeaseStore) Lease(ctx context.Context, req keylease.Request) (keylea
 	const op = "leasing an idempotency key"
 	var c keylease.Lease
 	args := []any{req.Key, req.BodyHash[:], req.LeaseID, req.Duration.Milliseconds(), req.Holder}
-	err := scanRow(ctx, s.db.urgent, leaseKeySQL, args, &c.LoanID, &c.Taken)
+	err := scanRow(ctx, s.db.conns.Urgent, leaseKeySQL, args, &c.LoanID, &c.Taken)
 	code, constraint := database.SQLState(err)
 	switch {
 	case code == database.LockNotAvailable:
@@ -110,7 +110,7 @@ type key struct {
 func (s *KeyLeaseStore) readKey(ctx context.Context, op string, req keylease.Request) (key, error) {
 	var k key
 	var isForgotten, isEnded bool
-	err := s.db.readRow(ctx, s.db.urgent, op, readKeySQL, []any{req.Key, req.BodyHash[:]},
+	err := s.db.readRow(ctx, s.db.conns.Urgent, op, readKeySQL, []any{req.Key, req.BodyHash[:]},
 		&k.loanID, &k.same, &isForgotten, &isEnded, &k.answer)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return key{open: true}, nil
@@ -136,7 +136,7 @@ func (s *KeyLeaseStore) Finish(ctx context.Context, leaseID uuid.UUID, answer js
 }
 
 func (s *KeyLeaseStore) updateLease(ctx context.Context, op, statement string, args ...any) error {
-	n, err := s.db.exec(ctx, s.db.urgent, op, statement, args...)
+	n, err := s.db.exec(ctx, s.db.conns.Urgent, op, statement, args...)
 	if err == nil && n == 0 {
 		return keylease.ErrLost()
 	}
@@ -145,5 +145,5 @@ func (s *KeyLeaseStore) updateLease(ctx context.Context, op, statement string, a
 
 // Sweep implements keylease.Store.
 func (s *KeyLeaseStore) Sweep(ctx context.Context, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.pool, "sweeping idempotency keys", sweepKeysSQL, limit)
+	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping idempotency keys", sweepKeysSQL, limit)
 }

@@ -42,14 +42,14 @@ SELECT links || '_fkey', id::text
 // metadata.
 func (s *RulesStore) Rules(ctx context.Context) (schemas.CirculationRules, error) {
 	var r schemas.CirculationRules
-	err := s.db.readRow(ctx, s.db.pool, "reading the circulation rules", rulesSQL, nil, &r.ID, &r.RulesAsText, &r.Metadata)
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading the circulation rules", rulesSQL, nil, &r.ID, &r.RulesAsText, &r.Metadata)
 	return r, err
 }
 
 // SetRules implements records.RulesStore. Circulation, which reads the rules, refuses what it cannot
 // compile.
 func (s *RulesStore) SetRules(ctx context.Context, text string, policiesExist bool) error {
-	return s.db.runTx(ctx, s.db.pool, shortTx, "writing the circulation rules", func(tx pgx.Tx) error {
+	return s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "writing the circulation rules", func(tx pgx.Tx) error {
 		if _, err := runStatement(ctx, tx, setRulesSQL, text, okapi.FromContext(ctx).UserID); err != nil || !policiesExist {
 			return explainDangling(err)
 		}

@@ -59,7 +59,7 @@ RETURNING jsonb::text`
 // State returns the entry, if there is one, and the version, as of one moment.
 func (s *LockSettingsStore) State(ctx context.Context) (schemas.LockSettingsState, error) {
 	var state schemas.LockSettingsState
-	err := s.db.readRow(ctx, s.db.urgent, "reading the lock settings", settingsStateSQL, []any{schemas.LockEnvironmentLeaseMs},
+	err := s.db.readRow(ctx, s.db.conns.Urgent, "reading the lock settings", settingsStateSQL, []any{schemas.LockEnvironmentLeaseMs},
 		&state.Version, &state.Entry, &state.EnvironmentOnMs)
 	return state, err
 }
@@ -206,7 +206,7 @@ func (s *LockSettingsStore) Announce(ctx context.Context, e schemas.LockEnvironm
 }
 
 func (s *LockSettingsStore) renewAnnouncement(ctx context.Context) (bool, error) {
-	n, err := s.db.exec(ctx, s.db.urgent, "announcing the environment's lock setting again", renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
+	n, err := s.db.exec(ctx, s.db.conns.Urgent, "announcing the environment's lock setting again", renewAnnouncementSQL, schemas.LockEnvironmentLeaseMs)
 	return n > 0, err
 }
 

@@ -84,9 +84,9 @@ var _ lock.Store = (*LockStore)(nil)
 func NewLockStore(db *DB) *LockStore {
 	return &LockStore{
 		db:       db,
-		acquires: &groups[lock.Request, lock.Lock]{Pool: db.urgent, Send: sendAcquires},
-		releases: &groups[uuid.UUID, lock.Lock]{Pool: db.urgent, Send: sendReleases},
-		peeks:    &groups[lock.Request, lock.Peek]{Pool: db.urgent, Send: sendPeeks},
+		acquires: &groups[lock.Request, lock.Lock]{Pool: db.conns.Urgent, Send: sendAcquires},
+		releases: &groups[uuid.UUID, lock.Lock]{Pool: db.conns.Urgent, Send: sendReleases},
+		peeks:    &groups[lock.Request, lock.Peek]{Pool: db.conns.Urgent, Send: sendPeeks},
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 // grantRow runs a statement that grants a lock, and reads its only row into dest. It returns
 // pgx.ErrNoRows without one.
 func (s *LockStore) grantRow(ctx context.Context, statement string, args []any, dest ...any) error {
-	conn, err := s.db.urgent.Acquire(ctx)
+	conn, err := s.db.conns.Urgent.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("getting a connection: %w", err)
 	}
@@ -140,7 +140,7 @@ DELETE FROM {schema}.check_out_lock WHERE id = $1::uuid AND creation_date = $2::
 
 // Withdraw implements lock.Store.
 func (s *LockStore) Withdraw(ctx context.Context, l lock.Lock) error {
-	_, err := s.db.exec(ctx, s.db.urgent, "withdrawing a lock", withdrawSQL, l.ID, l.CreatedAt)
+	_, err := s.db.exec(ctx, s.db.conns.Urgent, "withdrawing a lock", withdrawSQL, l.ID, l.CreatedAt)
 	return err
 }
 
@@ -172,7 +172,7 @@ func (s *LockStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock
 func (s *LockStore) deleteDurably(ctx context.Context, op string, bounds database.Bounds, statement string, args []any, more ...string) (lock.Lock, error) {
 	var l lock.Lock
 	found := false
-	err := s.db.runTx(ctx, s.db.urgent, bounds, op, func(tx pgx.Tx) error {
+	err := s.db.runTx(ctx, s.db.conns.Urgent, bounds, op, func(tx pgx.Tx) error {
 		err := scanRow(ctx, tx, statement, args, lockFields(&l)...)
 		found = err == nil
 		if !found && !errors.Is(err, pgx.ErrNoRows) {
@@ -204,7 +204,7 @@ func (s *LockStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.U
 func (s *LockStore) release(ctx context.Context, op, statement string, args ...any) (lock.Lock, error) {
 	var l lock.Lock
 	var setting string
-	err := s.db.writeRow(ctx, s.db.urgent, op, statement, args, lockFields(&l, &setting)...)
+	err := s.db.writeRow(ctx, s.db.conns.Urgent, op, statement, args, lockFields(&l, &setting)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Lock{}, errNoLock()
 	}
@@ -216,7 +216,7 @@ var getSQL = `SELECT ` + lockColumns + ` FROM {schema}.check_out_lock l WHERE l.
 // Get implements lock.Store.
 func (s *LockStore) Get(ctx context.Context, id uuid.UUID) (lock.Lock, error) {
 	var l lock.Lock
-	err := s.db.readRow(ctx, s.db.urgent, "reading a lock", getSQL, []any{id}, lockFields(&l)...)
+	err := s.db.readRow(ctx, s.db.conns.Urgent, "reading a lock", getSQL, []any{id}, lockFields(&l)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return lock.Lock{}, errNoLock()
 	}
@@ -253,7 +253,7 @@ RETURNING ` + notDurable
 
 // Sweep implements lock.Store.
 func (s *LockStore) Sweep(ctx context.Context, grace time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.pool, "sweeping locks", sweepSQL, grace, limit)
+	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping locks", sweepSQL, grace, limit)
 }
 
 var heldSQL = `SELECT count(*) FROM {schema}.check_out_lock l WHERE NOT ` + own
@@ -262,7 +262,7 @@ var heldSQL = `SELECT count(*) FROM {schema}.check_out_lock l WHERE NOT ` + own
 // count.
 func (s *LockStore) CountHeld(ctx context.Context) (int, error) {
 	var n int
-	err := s.db.readRow(ctx, s.db.pool, "counting locks", heldSQL, nil, &n)
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "counting locks", heldSQL, nil, &n)
 	return n, err
 }
 

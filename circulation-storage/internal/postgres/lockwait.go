@@ -30,7 +30,7 @@ SELECT l.id IS NULL OR ` + outdatedBy("least(l.ttl_ms, r.ttl_ms)", "interval '0'
 func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, error) {
 	seen, err := runInGroup(ctx, s.peeks, req)
 	if errors.Is(err, database.ErrRunAlone) {
-		err = s.db.readRow(ctx, s.db.urgent, "reading a lock", peekSQL, peekArgs(req), peekFields(&seen)...)
+		err = s.db.readRow(ctx, s.db.conns.Urgent, "reading a lock", peekSQL, peekArgs(req), peekFields(&seen)...)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), err == nil && seen.Free:

@@ -51,7 +51,7 @@ func (db *DB) Repair(ctx context.Context, id okapi.Tenant) error {
 // installed is not an error.
 func (db *DB) Purge(ctx context.Context, id okapi.Tenant) error {
 	ctx = okapi.WithTenant(ctx, id)
-	err := db.runTx(ctx, db.pool, longTx, "dropping a schema", func(tx pgx.Tx) error {
+	err := db.runTx(ctx, db.conns.Ordinary, longTx, "dropping a schema", func(tx pgx.Tx) error {
 		if err := db.schemaOf(id).Lock(ctx, tx); err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ ON CONFLICT ON CONSTRAINT automated_patron_blocks_pkey DO UPDATE SET jsonb = exc
 func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (json.RawMessage, error) {
 	var facts schemas.CheckOutFacts
 	var counted countedLoans
-	err := s.db.readRow(ctx, s.db.pool, "reading automated patron blocks", patronBlocksSQL, []any{userID},
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading automated patron blocks", patronBlocksSQL, []any{userID},
 		&facts.AutomatedBlocks, &counted.loans, &counted.limits)
 	if err == nil {
 		err = counted.complete(&facts)
@@ -110,6 +110,6 @@ func (s *PatronBlockStore) PatronBlocks(ctx context.Context, userID string) (jso
 
 // SetPatronBlocks replaces what is stored for a patron by doc.
 func (s *PatronBlockStore) SetPatronBlocks(ctx context.Context, userID string, doc json.RawMessage) error {
-	_, err := s.db.exec(ctx, s.db.pool, "writing automated patron blocks", setPatronBlocksSQL, userID, string(doc))
+	_, err := s.db.exec(ctx, s.db.conns.Ordinary, "writing automated patron blocks", setPatronBlocksSQL, userID, string(doc))
 	return err
 }

@@ -27,8 +27,6 @@ type Config = database.Config
 // slow query of records uses.
 type DB struct {
 	conns      *database.DB
-	pool       *pgxpool.Pool // for records, lists, history, upkeep
-	urgent     *pgxpool.Pool
 	migrations fs.FS
 	log        *slog.Logger
 }
@@ -39,14 +37,14 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{conns: conns, pool: conns.Ordinary, urgent: conns.Urgent, migrations: migrations.SQL, log: log}, nil
+	return &DB{conns: conns, migrations: migrations.SQL, log: log}, nil
 }
 
 // Close waits for connections in use and closes the pools.
 func (db *DB) Close() { db.conns.Close() }
 
 // Pool returns the connections for records, for tests and statistics.
-func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+func (db *DB) Pool() *pgxpool.Pool { return db.conns.Ordinary }
 
 // UrgentPool returns the urgent connections, for tests and statistics.
-func (db *DB) UrgentPool() *pgxpool.Pool { return db.urgent }
+func (db *DB) UrgentPool() *pgxpool.Pool { return db.conns.Urgent }

@@ -36,7 +36,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	if err != nil {
 		return err
 	}
-	statement, err := nameSchema(ctx, s.db.pool, q.page)
+	statement, err := nameSchema(ctx, s.db.conns.Ordinary, q.page)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *RecordStore) List(ctx context.Context, t records.Type, p records.Page, 
 	var broken error // after a part was given to out, the query must not run again
 	err = s.db.conns.Read(ctx, func() error {
 		err := l.readRows(ctx, func(ctx context.Context) pgx.Rows {
-			rows, _ := s.db.pool.Query(ctx, statement, q.args...) // a Query error surfaces in ForEachRow
+			rows, _ := s.db.conns.Ordinary.Query(ctx, statement, q.args...) // a Query error surfaces in ForEachRow
 			return rows
 		})
 		if l.begun {
@@ -202,7 +202,7 @@ func (s *RecordStore) estimateTotal(ctx context.Context, q listQuery) (int, erro
 			Rows float64 `json:"Plan Rows"`
 		}
 	}
-	err := scanRow(ctx, s.db.pool, q.estimate, q.args[:q.estimateArgs], &plans)
+	err := scanRow(ctx, s.db.conns.Ordinary, q.estimate, q.args[:q.estimateArgs], &plans)
 	if err != nil || len(plans) == 0 {
 		return 0, err
 	}

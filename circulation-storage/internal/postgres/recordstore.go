@@ -25,7 +25,7 @@ type RecordStore struct {
 // NewRecordStore returns the record store of all tenants in db. It calls unfencedLoan
 // after each write that opened a loan, because the check-out lock did not guard that.
 func NewRecordStore(db *DB, unfencedLoan func()) *RecordStore {
-	return &RecordStore{db: db, unfencedLoan: unfencedLoan, long: make(places, max(1, db.pool.Config().MaxConns/2))}
+	return &RecordStore{db: db, unfencedLoan: unfencedLoan, long: make(places, max(1, db.conns.Ordinary.Config().MaxConns/2))}
 }
 
 // places bounds the calls that use a connection for long, so that short ones find a free one. It has
@@ -53,7 +53,7 @@ const getRecordSQL = `SELECT jsonb FROM {table} WHERE id = $1::uuid`
 // Get implements records.Store.
 func (s *RecordStore) Get(ctx context.Context, t records.Type, id string) (json.RawMessage, error) {
 	var doc json.RawMessage
-	err := s.db.readRow(ctx, s.db.pool, "reading a "+t.Name, nameTable(getRecordSQL, t.Table), []any{id}, &doc)
+	err := s.db.readRow(ctx, s.db.conns.Ordinary, "reading a "+t.Name, nameTable(getRecordSQL, t.Table), []any{id}, &doc)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errNoRecord(t.Name, id)
 	}
@@ -79,7 +79,7 @@ type recordWrite struct {
 // first, as LockSettingsStore does: in the other order the two deadlock.
 func (s *RecordStore) writeRecords(ctx context.Context, t records.Type, op string, fn func(*recordWrite) error) error {
 	opened := false
-	err := s.db.runTx(ctx, s.db.pool, shortTx, op, func(tx pgx.Tx) error {
+	err := s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, op, func(tx pgx.Tx) error {
 		w := &recordWrite{tx: tx, t: t, read: map[string]records.Record{}}
 		if holdsSettings(t) {
 			if err := lockSettingsTable(ctx, tx); err != nil {

@@ -68,7 +68,7 @@ func (s *RecordStore) explainNamed(ctx context.Context, err error) error {
 	id, by := referencedIDs(err)
 	if id != unnamedID && by == "" {
 		statement := strings.NewReplacer("{source}", source, "{target}", target).Replace(findReferrerSQL)
-		gone := s.db.readRow(ctx, s.db.pool, "finding what names a record", nameTable(statement, table), []any{id}, &by)
+		gone := s.db.readRow(ctx, s.db.conns.Ordinary, "finding what names a record", nameTable(statement, table), []any{id}, &by)
 		if gone != nil && !errors.Is(gone, pgx.ErrNoRows) {
 			return gone
 		}

@@ -37,7 +37,7 @@ WHERE c.relname = '` + database.VersionTable + `' ORDER BY n.nspname`
 
 // Tenants lists the installed tenants.
 func (db *DB) Tenants(ctx context.Context) ([]okapi.Tenant, error) {
-	rows, _ := db.pool.Query(ctx, installedSQL) // a Query error surfaces in CollectRows
+	rows, _ := db.conns.Ordinary.Query(ctx, installedSQL) // a Query error surfaces in CollectRows
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, toFault("listing tenants", err)

@@ -88,7 +88,7 @@ func (db *DB) readRow(ctx context.Context, pool *pgxpool.Pool, op, statement str
 func readRows[T any](ctx context.Context, db *DB, op, statement string, args []any, scan pgx.RowToFunc[T]) ([]T, error) {
 	var found []T
 	err := db.conns.Read(ctx, func() (err error) {
-		found, err = collectRows(ctx, db.pool, statement, args, scan)
+		found, err = collectRows(ctx, db.conns.Ordinary, statement, args, scan)
 		return err
 	})
 	return found, toFault(op, err)

@@ -26,7 +26,7 @@ RETURNING ` + notDurable
 // SweepRepeats implements commit.Store.
 func (s *CommitStore) SweepRepeats(ctx context.Context, limit int) (swept int, err error) {
 	for _, table := range repeatTables {
-		n, err := s.db.exec(ctx, s.db.pool, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), limit)
+		n, err := s.db.exec(ctx, s.db.conns.Ordinary, "sweeping a "+table, nameTable(sweepRepeatsSQL, table), limit)
 		if err != nil {
 			return swept, err
 		}
@@ -48,7 +48,7 @@ DELETE FROM {schema}.loan_history h USING old WHERE h.id = old.id`
 // SweepLoanHistory deletes at most limit entries of the history of loans that are older than retention,
 // and returns how many.
 func (s *RecordStore) SweepLoanHistory(ctx context.Context, retention time.Duration, limit int) (int, error) {
-	return s.db.exec(ctx, s.db.pool, "sweeping the history of loans", sweepLoanHistorySQL, retention, limit)
+	return s.db.exec(ctx, s.db.conns.Ordinary, "sweeping the history of loans", sweepLoanHistorySQL, retention, limit)
 }
 
 // expiredQueuesSQL finds queues with expired requests by an index of their dates, those that expired
@@ -96,7 +96,7 @@ func (s *CommitStore) ExpireRequests(ctx context.Context, limit int) (closed int
 
 // expireQueue uses the connections of slow queries, so that it delays no check-out.
 func (s *CommitStore) expireQueue(ctx context.Context, e commit.ExpiredQueue) (closed int, err error) {
-	err = s.db.runTx(ctx, s.db.pool, shortTx, "closing expired requests", func(tx pgx.Tx) error {
+	err = s.db.runTx(ctx, s.db.conns.Ordinary, shortTx, "closing expired requests", func(tx pgx.Tx) error {
 		seen, err := readQueue(ctx, tx, uuid.Nil, uuid.Nil, rowLocks{
 			instanceID: e.InstanceID, itemIDs: e.ItemIDs, queue: true, titleLevel: e.TitleLevel || len(e.ItemIDs) == 0, titleSetting: true,
 		})

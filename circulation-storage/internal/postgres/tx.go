@@ -39,7 +39,7 @@ var (
 // Fault: Timeout if the COMMIT got no answer in time. The transaction may be committed
 // then.
 func (db *DB) inTx(ctx context.Context, op string, fn func(pgx.Tx) error) error {
-	return db.runTx(ctx, db.urgent, urgentTx, op, fn)
+	return db.runTx(ctx, db.conns.Urgent, urgentTx, op, fn)
 }
 
 // decision is the request of a commit, which judges what the transaction read.
