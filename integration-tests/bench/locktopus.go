@@ -29,7 +29,13 @@ const claimPaths = 100
 // pings.
 type claimClient struct {
 	ws     *websocket.Conn
-	states chan string // of the messages; closed with the connection
+	states chan claimState // of the messages; closed with the connection
+}
+
+// claimState is the state in a message, and when the message came.
+type claimState struct {
+	name string
+	at   time.Time
 }
 
 func dialLocktopus(ctx context.Context, addr, namespace string) (*claimClient, error) {
@@ -38,13 +44,14 @@ func dialLocktopus(ctx context.Context, addr, namespace string) (*claimClient, e
 	if err != nil {
 		return nil, fmt.Errorf("connecting with Locktopus: %w", err)
 	}
-	c := &claimClient{ws: ws, states: make(chan string, 4)}
+	c := &claimClient{ws: ws, states: make(chan claimState, 4)}
 	go c.read()
 	return c, answer.Body.Close()
 }
 
-// read passes the states on until the connection ends.
+// read passes the states on until the connection ends, and closes it then.
 func (c *claimClient) read() {
+	defer func() { _ = c.ws.Close() }()
 	defer close(c.states)
 	for {
 		var message struct {
@@ -53,34 +60,45 @@ func (c *claimClient) read() {
 		if c.ws.ReadJSON(&message) != nil {
 			return
 		}
-		c.states <- message.State
+		c.states <- claimState{message.State, time.Now()}
 	}
 }
 
 // enqueue asks for a path and returns the state in the answer: enqueued or acquired.
 func (c *claimClient) enqueue(path string) (string, error) {
-	message := `{"action":"lock","resources":[{"type":"write","path":["` + path + `"]}]}`
-	if err := c.ws.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
+	if err := c.sendLock(`{"type":"write","path":["` + path + `"]}`); err != nil {
 		return "", err
 	}
-	return c.readState()
+	state, err := c.readState()
+	return state.name, err
 }
 
-func (c *claimClient) readState() (string, error) {
+// sendLock asks for resources, which are in JSON.
+func (c *claimClient) sendLock(resources string) error {
+	return c.ws.WriteMessage(websocket.TextMessage, []byte(`{"action":"lock","resources":[`+resources+`]}`))
+}
+
+func (c *claimClient) readState() (claimState, error) {
 	state, open := <-c.states
 	if !open {
-		return "", errors.New("the connection has ended")
+		return state, errors.New("the connection has ended")
 	}
 	return state, nil
 }
 
 // wantState reads the next message.
 func (c *claimClient) wantState(want string) error {
-	state, err := c.readState()
-	if err == nil && state != want {
-		err = fmt.Errorf("the state is %q instead of %q", state, want)
-	}
+	_, err := c.timeState(want)
 	return err
+}
+
+// timeState reads the next message and returns when it came.
+func (c *claimClient) timeState(want string) (time.Time, error) {
+	state, err := c.readState()
+	if err == nil && state.name != want {
+		err = fmt.Errorf("the state is %q instead of %q", state.name, want)
+	}
+	return state.at, err
 }
 
 func (c *claimClient) release() error {

@@ -31,7 +31,7 @@ type options struct {
 	slice       time.Duration // the length of one repetition under load
 	sustained   time.Duration
 	loans       int // the largest library of the section growth
-	claims      int // the claims that wait in the section locktopus
+	claims      int // the claims that wait in the sections locktopus and release of claims
 	locks       int // the locks of the section live locks
 }
 
@@ -65,7 +65,7 @@ func readOptions() (options, error) {
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long one repetition keeps up its load")
 	flag.DurationVar(&o.sustained, "sustained", 2*time.Minute, "how long the section sustained keeps up its load")
 	flag.IntVar(&o.loans, "loans", 1_000_000, "the loans of the largest library in the section growth")
-	flag.IntVar(&o.claims, "claims", 10_000, "the claims that wait in the section locktopus")
+	flag.IntVar(&o.claims, "claims", 10_000, "the claims that wait in the sections locktopus and release of claims")
 	flag.IntVar(&o.locks, "locks", 1_000_000, "the live locks of the section live locks")
 	flag.Parse()
 	var err error
@@ -89,6 +89,7 @@ var sections = []section{
 	{"sustained", measureSustained},
 	{"locket", measureLocket},
 	{"locktopus", measureLocktopus},
+	{"release of claims", measureReleases},
 	{"live locks", measureLiveLocks},
 	{"idle connections", measureIdle},
 }
