@@ -16,6 +16,13 @@ const (
 	RequestAwaitingDelivery = "Open - Awaiting delivery"
 )
 
+// The types of requests (request-storage, request.json).
+const (
+	RequestPage   = "Page"
+	RequestHold   = "Hold"
+	RequestRecall = "Recall"
+)
+
 // OpenRequestStatuses returns the statuses of requests that wait in a queue.
 func OpenRequestStatuses() []string {
 	return []string{RequestNotYetFilled, RequestAwaitingPickup, RequestInTransit, RequestAwaitingDelivery}
@@ -71,13 +78,13 @@ func (r QueuedRequest) FilledBy(itemID, instanceID string, titleLevel bool) bool
 		return false
 	}
 	return r.ItemID == "" || strings.EqualFold(r.ItemID, itemID) ||
-		r.RequestType == "Recall" && r.Status == RequestNotYetFilled
+		r.RequestType == RequestRecall && r.Status == RequestNotYetFilled
 }
 
 // Recalls reports whether the request is an open recall of the item. It is so with either level of
 // requests, because such a recall names its item.
 func (r QueuedRequest) Recalls(itemID string) bool {
-	return r.RequestType == "Recall" && r.Open() && strings.EqualFold(r.ItemID, itemID)
+	return r.RequestType == RequestRecall && r.Open() && strings.EqualFold(r.ItemID, itemID)
 }
 
 // FirstFilledBy returns the request of the lowest position that FilledBy allows.
@@ -96,7 +103,7 @@ func FirstFilledBy(queue []QueuedRequest, itemID, instanceID string, titleLevel 
 // that it called back, as in FOLIO (CheckOutRequestQueueService).
 func FirstLentTo(queue []QueuedRequest, itemID, instanceID string, titleLevel bool) (QueuedRequest, bool) {
 	counting := slices.DeleteFunc(slices.Clone(queue), func(r QueuedRequest) bool {
-		return r.RequestLevel == "Title" && r.RequestType == "Recall" && r.ItemID != "" && !strings.EqualFold(r.ItemID, itemID)
+		return r.RequestLevel == "Title" && r.RequestType == RequestRecall && r.ItemID != "" && !strings.EqualFold(r.ItemID, itemID)
 	})
 	return FirstFilledBy(counting, itemID, instanceID, titleLevel)
 }

@@ -28,7 +28,6 @@ type Placement struct {
 const (
 	available = "Available"
 	paged     = "Paged"
-	page      = "Page"
 )
 
 // ParsePlacement reads the body of POST /request-storage/placements. Faults: Malformed
@@ -51,7 +50,7 @@ func ParsePlacement(body []byte) (Placement, error) {
 	if !p.TitleLevel && request.Text("requestLevel") == titleLevel {
 		return Placement{}, newInvalid("request.requestLevel must be Item while there are no title-level requests", "request.requestLevel", titleLevel)
 	}
-	if p.recall = readRecall(doc.Object("recall")); p.recall != nil && (p.ItemID == uuid.Nil || request.Text("requestType") != recallType) {
+	if p.recall = readRecall(doc.Object("recall")); p.recall != nil && (p.ItemID == uuid.Nil || request.Text("requestType") != schemas.RequestRecall) {
 		return Placement{}, newInvalid("recall goes with a request.itemId and the request.requestType Recall", "recall.loanId", p.recall.loanID.String())
 	}
 	request["id"] = p.RequestID.String()
@@ -130,7 +129,7 @@ func (p Placement) appendRequest(ctx context.Context, seen SeenQueue) (Placed, e
 	if err := p.changeLoan(ctx, seen, &placed); err != nil {
 		return Placed{}, err
 	}
-	if p.request.Text("requestType") != page || seen.Item.Text("status.name") != available {
+	if p.request.Text("requestType") != schemas.RequestPage || seen.Item.Text("status.name") != available {
 		return placed, nil
 	}
 	placed.Pages = true

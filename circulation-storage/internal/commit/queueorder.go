@@ -106,7 +106,7 @@ func (o QueueOrder) check(queue Queue) error {
 		r := queue[indexOf(queue, p.requestID.String())]
 		fulfilled := r.Text("status") != schemas.RequestNotYetFilled
 		switch {
-		case o.ItemID != uuid.Nil && r.Text("requestType") == page && p.position != 1:
+		case o.ItemID != uuid.Nil && r.Text("requestType") == schemas.RequestPage && p.position != 1:
 			return newMisplaced("Page requests can not be displaced from position 1.")
 		case o.ItemID != uuid.Nil && fulfilled && p.position != 1:
 			return newMisplaced("Requests can not be displaced from position 1 when fulfillment begun.")

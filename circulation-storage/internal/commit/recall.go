@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"checkoutlock/circulation-storage/internal/records"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -16,10 +17,8 @@ type recall struct {
 	dueDate       string // as sent
 }
 
-// The types of requests that change the loan of their item, and the actions of such a loan.
+// The actions of a loan that a request changed, and its fields of recalls and reminders.
 const (
-	recallType       = "Recall"
-	holdType         = "Hold"
 	actionOfRecall   = "recallrequested"
 	actionOfHold     = "holdrequested"
 	changedByRecall  = "dueDateChangedByRecall"
@@ -37,14 +36,14 @@ func readRecall(doc records.Record) *recall {
 // ChangesLoan reports whether the request changes the open loan of its item.
 func (p Placement) ChangesLoan() bool {
 	kind := p.request.Text("requestType")
-	return p.ItemID != uuid.Nil && (kind == holdType || kind == recallType)
+	return p.ItemID != uuid.Nil && (kind == schemas.RequestHold || kind == schemas.RequestRecall)
 }
 
 // changeLoan adds the item's loan to what is written, if the request changes it. A hold changes its
 // action. A recall also sets the due date, once: a loan whose date was changed by another recall
 // stays as it is. So does one whose caller sent no recall. Fault: LoanChanged.
 func (p Placement) changeLoan(ctx context.Context, seen SeenQueue, placed *Placed) error {
-	recalls := p.request.Text("requestType") == recallType
+	recalls := p.request.Text("requestType") == schemas.RequestRecall
 	switch {
 	case !p.ChangesLoan(), recalls && (p.recall == nil || seen.Loan[changedByRecall] == true):
 		return nil

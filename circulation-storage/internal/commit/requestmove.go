@@ -103,7 +103,7 @@ func (m RequestMove) complete(ctx context.Context, seen SeenQueue, request recor
 	if err := m.To.changeLoan(ctx, there, &moved.Placed); err != nil {
 		return Moved{}, err
 	}
-	if request.Text("requestType") == page && moved.Placed.Item.Text("status.name") == available {
+	if request.Text("requestType") == schemas.RequestPage && moved.Placed.Item.Text("status.name") == available {
 		if moved.Placed.Item, err = changeStatus(ctx, seen.Now, moved.Placed.Item, paged); err != nil {
 			return Moved{}, err
 		}

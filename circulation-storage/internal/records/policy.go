@@ -28,7 +28,7 @@ func RequestPolicy() Type {
 // each.
 func prepareRequestPolicy(ctx context.Context, r Reader, w Write) error {
 	var ids []string
-	for _, requestType := range []string{"Hold", "Page", "Recall"} {
+	for _, requestType := range []string{schemas.RequestHold, schemas.RequestPage, schemas.RequestRecall} {
 		list, _ := w.Record.Object("allowedServicePoints")[requestType].([]any)
 		for _, v := range list {
 			id, _ := v.(string)

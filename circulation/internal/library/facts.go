@@ -212,7 +212,7 @@ func (q Queue) FindRecall(c Copy, filled string) (schemas.QueuedRequest, bool) {
 // with the id filled.
 func (q Queue) HasHold(c Copy, filled string) bool {
 	for _, r := range q.Requests {
-		if r.ID != filled && r.RequestType == "Hold" && r.Status == schemas.RequestNotYetFilled &&
+		if r.ID != filled && r.RequestType == schemas.RequestHold && r.Status == schemas.RequestNotYetFilled &&
 			r.FilledBy(c.Item.ID, c.Holdings.InstanceID, q.TitleLevel) {
 			return true
 		}

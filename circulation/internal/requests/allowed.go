@@ -78,7 +78,7 @@ const (
 	moving    = "move"
 )
 
-var requestTypes = [...]string{page, hold, recall}
+var requestTypes = [...]string{schemas.RequestPage, schemas.RequestHold, schemas.RequestRecall}
 
 func (q AllowedQuestion) is(operation string) bool { return strings.EqualFold(q.Operation, operation) }
 
@@ -175,7 +175,7 @@ func (s *Service) allowWithoutItems(ctx context.Context, q AllowedQuestion, poin
 	}
 	asked, err := s.Library.TitleHoldsObeyRules(ctx)
 	if !asked {
-		allowed[hold] = sortPoints(choosePoints(policy.RequestPolicy{}, hold, points))
+		allowed[schemas.RequestHold] = sortPoints(choosePoints(policy.RequestPolicy{}, schemas.RequestHold, points))
 	}
 	return allowed, err
 }

@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	page      = "Page"
-	recall    = "Recall"
-	hold      = "Hold"
 	holdShelf = "Hold Shelf"
 	forTitle  = "Title"
 )

@@ -9,6 +9,7 @@ import (
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -17,9 +18,9 @@ import (
 func listStatuses(requestType string) []string {
 	onLoanOrMoving := []string{"Checked out", "Awaiting pickup", "Awaiting delivery", "In transit", "Paged", "On order", "In process", "Restricted"}
 	switch requestType {
-	case page:
+	case schemas.RequestPage:
 		return []string{library.StatusAvailable, "Restricted"}
-	case hold:
+	case schemas.RequestHold:
 		return append(onLoanOrMoving, "Missing")
 	}
 	return onLoanOrMoving
@@ -82,7 +83,7 @@ func (w wish) judgeItem(f facts) fault.List {
 		return fault.List{fault.Refusal("", "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
 	case w.record.ItemID != "" && !f.records.ItemFound:
 		return fault.List{fault.Refusal("", "Item does not exist", newParameter("itemId", w.record.ItemID))}
-	case w.record.RequestType == page && !f.records.ItemFound:
+	case w.record.RequestType == schemas.RequestPage && !f.records.ItemFound:
 		return fault.List{fault.Refusal("", "Cannot create page TLR for this instance ID - no available items found", newParameter("instanceId", w.record.InstanceID))}
 	case !f.records.ItemFound:
 		return nil

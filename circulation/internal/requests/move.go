@@ -36,7 +36,7 @@ func (s *Service) Move(ctx context.Context, id string, m MoveRequest) (json.RawM
 
 func (m MoveRequest) check() (wrong fault.List) {
 	wrong = library.CheckUUID("destinationItemId", m.DestinationItemID)
-	if kinds := []string{"", page, hold, recall}; !slices.Contains(kinds, m.RequestType) {
+	if kinds := []string{"", schemas.RequestPage, schemas.RequestHold, schemas.RequestRecall}; !slices.Contains(kinds, m.RequestType) {
 		wrong = append(wrong, fault.Refusal("", fmt.Sprintf("requestType must be one of the following: %q", kinds[1:]), newParameter("requestType", m.RequestType)))
 	}
 	return wrong
@@ -69,7 +69,7 @@ func (s *Service) move(ctx context.Context, id string, m MoveRequest) (schemas.P
 		return schemas.PlacedRequest{}, err
 	}
 	if f.records.ItemFound && f.records.Copy.Item.Status.Name == library.StatusAvailable {
-		w.record.RequestType, w.doc["requestType"] = page, page
+		w.record.RequestType, w.doc["requestType"] = schemas.RequestPage, schemas.RequestPage
 	}
 	if err := w.judgeMove(f, was, s.Now()).Err(); err != nil {
 		return schemas.PlacedRequest{}, err
@@ -114,7 +114,7 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 		return fault.List{newAlreadyClosed(was.ID)}
 	case was.RequestLevel == forTitle && !w.titleLevel:
 		return fault.List{fault.Refusal("", "Can not process TLR - TLR feature is disabled", about)}
-	case was.RequestLevel == forTitle && (was.RequestType == hold || w.record.RequestType == hold):
+	case was.RequestLevel == forTitle && (was.RequestType == schemas.RequestHold || w.record.RequestType == schemas.RequestHold):
 		return fault.List{fault.Refusal("", "Not allowed to move from/to Hold TLR", about)}
 	}
 	return nil

@@ -133,7 +133,7 @@ func (s *Service) place(ctx context.Context, w wish) (schemas.PlacedRequest, err
 // completePlacement returns the placement, with the new due date of a loan that is recalled.
 func (s *Service) completePlacement(ctx context.Context, w wish, f facts) (schemas.Placement, error) {
 	placement, err := w.makePlacement(f)
-	if err == nil && w.record.RequestType == recall && f.loan.ID != "" {
+	if err == nil && w.record.RequestType == schemas.RequestRecall && f.loan.ID != "" {
 		placement.Recall, err = s.recallLoan(ctx, f)
 	}
 	return placement, err

@@ -59,9 +59,9 @@ func (s *Service) readTitle(ctx context.Context, w wish) (t titleFacts, err erro
 		return t, err
 	}
 	switch w.record.RequestType {
-	case page:
+	case schemas.RequestPage:
 		t.chosen = t.free
-	case recall:
+	case schemas.RequestRecall:
 		t.chosen, err = s.chooseRecalled(ctx, w, allowed, loans)
 	}
 	return t, err
@@ -76,7 +76,7 @@ func (s *Service) readAllowed(ctx context.Context, w wish, t *titleFacts, groups
 		if err != nil {
 			return nil, err
 		}
-		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(page) {
+		if at := slices.IndexFunc(some.items, func(i library.Item) bool { return i.Status.Name == library.StatusAvailable }); at >= 0 && t.free.ID == "" && p.AllowsType(schemas.RequestPage) {
 			t.free = some.items[at]
 		}
 		if fit := some.list(w.record.RequestType); len(fit) > 0 && p.AllowsType(w.record.RequestType) {
@@ -99,7 +99,7 @@ func (s *Service) chooseRecalled(ctx context.Context, w wish, items []library.It
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return library.Item{}, fmt.Errorf("reading the stored queue: %w", err)
 		}
-		if r.RequestType == recall {
+		if r.RequestType == schemas.RequestRecall {
 			recalls[strings.ToLower(r.ItemID)]++
 		}
 	}
@@ -138,19 +138,19 @@ func (w wish) judgeTitle(f facts) fault.List {
 	case t.owned.ItemID != "":
 		return fault.List{fault.Refusal("REQUESTER_ALREADY_HAS_LOAN_FOR_ONE_OF_INSTANCES_ITEMS", "This requester already has a loan for one of the instance's items",
 			newParameter("itemId", t.owned.ItemID), newParameter("userId", w.record.RequesterID), newParameter("loanId", t.owned.ID))}
-	case kind == page:
+	case kind == schemas.RequestPage:
 		return nil // its copy is judged
 	case t.free.ID != "":
 		return fault.List{fault.Refusal("", "Hold/Recall TLR not allowed: available item found for instance",
 			newParameter("itemId", t.free.ID), newParameter("instanceId", w.record.InstanceID))}
-	case kind == recall && t.copyCount == 0:
+	case kind == schemas.RequestRecall && t.copyCount == 0:
 		return fault.List{fault.Refusal("", "Request has no loan or recallable item", newParameter("loan", ""))}
-	case kind == recall && len(t.allowing) == 0:
+	case kind == schemas.RequestRecall && len(t.allowing) == 0:
 		return fault.List{newNotAllowed(kind)}
-	case kind == hold && t.holdsAskPolicies && len(t.allowing) == 0:
+	case kind == schemas.RequestHold && t.holdsAskPolicies && len(t.allowing) == 0:
 		return fault.List{fault.Refusal("REQUEST_NOT_ALLOWED_FOR_PATRON_TITLE_COMBINATION", "Hold requests are not allowed for this patron and title combination",
 			newParameter("requesterId", w.record.RequesterID), newParameter("instanceId", w.record.InstanceID))}
-	case kind == hold && t.holdsAskPolicies && f.pickup.ID != "" && w.record.FulfillmentPreference == holdShelf &&
+	case kind == schemas.RequestHold && t.holdsAskPolicies && f.pickup.ID != "" && w.record.FulfillmentPreference == holdShelf &&
 		!slices.ContainsFunc(t.allowing, func(p policy.RequestPolicy) bool { return p.AllowsServicePoint(kind, f.pickup.ID) }):
 		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, t.allowing[0])}
 	}
