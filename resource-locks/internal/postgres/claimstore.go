@@ -45,7 +45,8 @@ type ClaimStore struct {
 var _ engine.ClaimStore = (*ClaimStore)(nil)
 
 // maxAtOnce is ClaimStore.atOnce. The prefixes of those claims are at most those of the
-// largest claim. So a transaction takes some 10 ms, however many claims wait.
+// largest claim. So a transaction takes some 10 ms, and 50 ms at most for the largest claims,
+// however many wait.
 const maxAtOnce = 200
 
 // NewClaimStore returns the claims in db.
@@ -141,25 +142,24 @@ func (b *claimBatch) send(ctx context.Context, op string) error {
 }
 
 // latestConflict is the latest of the earlier claims in the namespace $1 that conflict with
-// the resources mine. For each resource it looks at the path and at those that it begins
-// with, one after another, and then at the ranges of writes and reads below it. A read looks
-// only at writes, so that readers of one path do not look at each other.
+// the resources mine. It looks at their paths and at those that they begin with, at each once,
+// and then at the ranges of writes and reads below each path. A read looks only at writes, so
+// that readers of one path do not look at each other.
 func latestConflict(mine, earlier string) string {
 	below := `SELECT max(r.number) FROM {schema}.claim_resource r
                 WHERE r.namespace = $1::text AND r.key > mine.key AND r.key < mine.key || '\x01'::bytea AND ` + earlier
 	return `(
-        SELECT max(found.number)
-          FROM ` + mine + ` CROSS JOIN LATERAL (
+        SELECT max(found.number) FROM (
                SELECT (SELECT r.number FROM {schema}.claim_resource r
-                        WHERE r.namespace = $1::text AND r.key = substring(mine.key FROM 1 FOR cut)
-                          AND r.write = mode.write AND ` + earlier + `
+                        WHERE r.namespace = $1::text AND r.key = prefix.key AND r.write = prefix.write AND ` + earlier + `
                         ORDER BY r.number DESC LIMIT 1) AS number
-                 FROM generate_series(0, length(mine.key), ` + strconv.Itoa(segmentKeySize) + `) cut CROSS JOIN (VALUES (true), (false)) mode(write)
-                WHERE mode.write OR mine.write
+                 FROM (SELECT DISTINCT substring(mine.key FROM 1 FOR cut) AS key, mode.write
+                         FROM ` + mine + ` CROSS JOIN generate_series(0, length(mine.key), ` + strconv.Itoa(segmentKeySize) + `) cut
+                        CROSS JOIN (VALUES (true), (false)) mode(write) WHERE mode.write OR mine.write) prefix
                UNION ALL
-               ` + below + ` AND r.write
+               SELECT (` + below + ` AND r.write) FROM ` + mine + `
                UNION ALL
-               SELECT CASE WHEN mine.write THEN (` + below + ` AND NOT r.write) END) found)`
+               SELECT CASE WHEN mine.write THEN (` + below + ` AND NOT r.write) END FROM ` + mine + `) found)`
 }
 
 // makeDurable turns the commit of a batch durable again.
