@@ -236,7 +236,7 @@ func TestCommitRoutes_NameTheirPermissions(t *testing.T) {
 		"GET /circulation-rules-storage":                    "circulation-storage.circulation-rules.get",
 		"PUT /circulation-rules-storage":                    "circulation-storage.circulation-rules.put",
 	}
-	for _, r := range commitRoutes(&postgres.DB{}) {
+	for _, r := range commitRoutes(newCommitAPI(t).db) {
 		route := r.Method + " " + r.Path
 		if r.Permission != want[route] || r.NoTenant {
 			t.Errorf("%s: got permission %q, tenant needed %t, want %q and a tenant", route, r.Permission, !r.NoTenant, want[route])
