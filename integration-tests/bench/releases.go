@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,11 +54,11 @@ func listLineKinds(b *bench) []lineKind {
 	}
 }
 
-// releaseFigures are those of one release: the grants since it was sent, and the 99th
-// percentiles of the neighbours' grants before it and until the last grant.
+// releaseFigures are those of one release: the grants since it was sent, and how long the
+// neighbours' grants took before it and until the last grant.
 type releaseFigures struct {
 	first, middle, last time.Duration
-	undisturbed, during time.Duration
+	undisturbed, during []time.Duration
 }
 
 // measureReleases measures releases for which many claims wait, and what other namespaces
@@ -71,7 +70,8 @@ func measureReleases(ctx context.Context, b *bench) error {
 	}
 	b.report.note("Claims wait for the writer of /branch, which releases it. Readers read /branch and a path below it. "+
 		"Writers write %d paths of %d segments below it each. %d clients take %d claims a second in namespaces of their own. "+
-		"Each cell is the median of %d releases, with the least and the greatest.", deepPaths, deepSegments, neighbours, steadyRate, b.repetitions)
+		"Grants of the line are the median of %d releases, with the least and the greatest. "+
+		"The 99th percentiles are of the others' grants in all releases.", deepPaths, deepSegments, neighbours, steadyRate, b.repetitions)
 	rows := [][]string{{
 		"what wait", "what", "first grant", "median grant", "last grant", "others' grant p99, undisturbed", "during the release", "of undisturbed",
 	}}
@@ -104,22 +104,24 @@ func formatReleases(all []releaseFigures) []string {
 		func(f releaseFigures) time.Duration { return f.first },
 		func(f releaseFigures) time.Duration { return f.middle },
 		func(f releaseFigures) time.Duration { return f.last },
-		func(f releaseFigures) time.Duration { return f.undisturbed },
-		func(f releaseFigures) time.Duration { return f.during },
 	} {
-		cells = append(cells, formatSpread(all, read, formatMillis))
+		cells = append(cells, formatSpread(all, read))
 	}
-	ratio := func(f releaseFigures) float64 { return f.during.Seconds() / f.undisturbed.Seconds() }
-	return append(cells, formatSpread(all, ratio, func(r float64) string { return formatRatio(r, 1) }))
+	var before, during []time.Duration // one release has too few for a 99th percentile
+	for _, f := range all {
+		before, during = append(before, f.undisturbed...), append(during, f.during...)
+	}
+	undisturbed, disturbed := summarize(before, time.Second).percentile(0.99), summarize(during, time.Second).percentile(0.99)
+	return append(cells, formatMillis(undisturbed), formatMillis(disturbed), formatRatio(disturbed.Seconds()/undisturbed.Seconds(), 1))
 }
 
 // formatSpread writes the median, the least and the greatest value.
-func formatSpread[T any, V cmp.Ordered](all []T, read func(T) V, format func(V) string) string {
+func formatSpread[T any](all []T, read func(T) time.Duration) string {
 	least, greatest := read(all[0]), read(all[0])
 	for _, one := range all {
 		least, greatest = min(least, read(one)), max(greatest, read(one))
 	}
-	return fmt.Sprintf("%s (%s to %s)", format(median(all, read)), format(least), format(greatest))
+	return fmt.Sprintf("%s (%s to %s)", formatMillis(median(all, read)), formatMillis(least), formatMillis(greatest))
 }
 
 // releaseOften measures b.repetitions releases for which claims of a kind wait. It leaves the
@@ -253,9 +255,5 @@ func summarizeRelease(grants []time.Duration, turns []steadyTurn, released time.
 			during = append(during, turn.took)
 		}
 	}
-	return releaseFigures{
-		first: first, middle: line.percentile(0.5), last: last,
-		undisturbed: summarize(before, undisturbedFor).percentile(0.99),
-		during:      summarize(during, last).percentile(0.99),
-	}
+	return releaseFigures{first, line.percentile(0.5), last, before, during}
 }
