@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync/atomic"
 )
 
@@ -94,6 +95,7 @@ func (w *wireCounter) accept() {
 // count passes the client's messages on. The first one has no type byte.
 func (w *wireCounter) count(server io.Writer, client io.Reader) error {
 	var header [5]byte
+	commits := map[string]bool{} // the names of prepared statements that commit
 	for first := true; ; first = false {
 		head := header[:]
 		if first {
@@ -107,7 +109,7 @@ func (w *wireCounter) count(server io.Writer, client io.Reader) error {
 			return err
 		}
 		if !first {
-			w.countMessage(header[0], body)
+			w.countMessage(header[0], body, commits)
 		}
 		if _, err := server.Write(bytes.Join([][]byte{head, body}, nil)); err != nil {
 			return err
@@ -115,17 +117,26 @@ func (w *wireCounter) count(server io.Writer, client io.Reader) error {
 	}
 }
 
-func (w *wireCounter) countMessage(kind byte, body []byte) {
+func (w *wireCounter) countMessage(kind byte, body []byte, commits map[string]bool) {
+	texts := strings.SplitN(string(body), "\x00", 3)
 	switch kind {
 	case 'Q':
-		if bytes.EqualFold(bytes.TrimRight(body, "\x00"), []byte("commit")) {
+		if isCommit(texts[0]) {
 			w.commits.Add(1)
 		}
 		w.statements.Add(1)
 		w.roundTrips.Add(1)
+	case 'P': // a statement's name and text
+		commits[texts[0]] = isCommit(texts[1])
+	case 'B': // a portal's and a statement's name
+		if commits[texts[1]] {
+			w.commits.Add(1)
+		}
 	case 'E':
 		w.statements.Add(1)
 	case 'S':
 		w.roundTrips.Add(1)
 	}
 }
+
+func isCommit(statement string) bool { return strings.EqualFold(statement, "commit") }

@@ -28,7 +28,7 @@ func measureFresh(ctx context.Context, b *bench) (err error) {
 			err = errors.Join(err, d.stop())
 		}
 	}()
-	for _, build := range b.builds {
+	for _, build := range append([]build{b.plain()}, b.builds...) {
 		for _, statistics := range []string{"none", "analyzed"} {
 			d, err := startFreshDesk(ctx, b, build, statistics)
 			if err != nil {
@@ -41,15 +41,13 @@ func measureFresh(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"what", "statistics", "CPU us of a check-out, services / PostgreSQL", "p50", "CPU, of analyzed", "p50, of analyzed"}}
+	rows := [][]string{{"what", "statistics", "CPU us, services / PostgreSQL", "p50", "CPU, of analyzed", "p50, of analyzed", "CPU, of plain", "p50, of plain"}}
 	for i, d := range desks {
-		all, analyzed := found[d], found[desks[i|1]]
+		all, analyzed, plain := found[d], found[desks[i|1]], found[desks[i&1]]
 		rows = append(rows, []string{
-			d.build.name, d.statistics,
-			fmt.Sprintf("%d / %d", median(all, readServices).Microseconds(), median(all, readPostgreSQL).Microseconds()),
-			formatMillis(median(all, readFreshP50)),
-			formatRatio(float64(median(all, readSum)), float64(median(analyzed, readSum))),
-			formatRatio(float64(median(all, readFreshP50)), float64(median(analyzed, readFreshP50))),
+			d.build.name, d.statistics, formatCPU(all), formatMillis(time.Duration(median(all, readDeskP50))),
+			formatRatio(median(all, readCPU), median(analyzed, readCPU)), formatRatio(median(all, readDeskP50), median(analyzed, readDeskP50)),
+			formatRatio(median(all, readCPU), median(plain, readCPU)), formatRatio(median(all, readDeskP50), median(plain, readDeskP50)),
 		})
 	}
 	b.report.table(rows)
@@ -59,7 +57,6 @@ func measureFresh(ctx context.Context, b *bench) (err error) {
 // freshDesk is a desk whose items and loans were made through endpoints.
 type freshDesk struct {
 	*desk
-	bench      *bench
 	statistics string // "none" or "analyzed"
 	next       int    // the item that is lent next
 }
@@ -71,11 +68,11 @@ const (
 
 // startFreshDesk starts a pair and makes items and loans.
 func startFreshDesk(ctx context.Context, b *bench, build build, statistics string) (*freshDesk, error) {
-	started, err := startDesk(ctx, b, build, nil, nil)
+	started, err := startDesk(ctx, b, build, noLimit, detours{})
 	if err != nil {
 		return nil, err
 	}
-	d := &freshDesk{desk: started, bench: b, statistics: statistics}
+	d := &freshDesk{desk: started, statistics: statistics}
 	err = d.turn(ctx, true)
 	if err == nil {
 		err = d.forEachTable(ctx, "ALTER TABLE %s SET (autovacuum_enabled = off)")
@@ -96,8 +93,8 @@ func startFreshDesk(ctx context.Context, b *bench, build build, statistics strin
 }
 
 // compareFreshDesks measures all desks in turn, so that they meet the machine in the same state.
-func compareFreshDesks(ctx context.Context, b *bench, desks []*freshDesk) (map[*freshDesk][]freshFigures, error) {
-	all := map[*freshDesk][]freshFigures{}
+func compareFreshDesks(ctx context.Context, b *bench, desks []*freshDesk) (map[*freshDesk][]deskFigures, error) {
+	all := map[*freshDesk][]deskFigures{}
 	for _, d := range desks {
 		if _, err := d.lendInOrder(ctx, warmUp, 1); err != nil {
 			return nil, err
@@ -115,21 +112,10 @@ func compareFreshDesks(ctx context.Context, b *bench, desks []*freshDesk) (map[*
 	return all, nil
 }
 
-// freshFigures are those of one repetition, with the processor time of one check-out.
-type freshFigures struct {
-	figures
-	services, postgreSQL time.Duration
-}
-
-func readServices(f freshFigures) time.Duration   { return f.services }
-func readPostgreSQL(f freshFigures) time.Duration { return f.postgreSQL }
-func readSum(f freshFigures) time.Duration        { return f.services + f.postgreSQL }
-func readFreshP50(f freshFigures) time.Duration   { return f.percentile(0.5) }
-
 // forEachTable runs a statement for each table of the tenant.
 func (d *freshDesk) forEachTable(ctx context.Context, statement string) error {
 	_, err := d.shelf.pool.Exec(ctx, fmt.Sprintf(`DO $$ DECLARE name regclass; BEGIN
-		FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = '%s'::regnamespace
+		FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace IN ('%s'::regnamespace, 'public'::regnamespace)
 		LOOP EXECUTE format('%s', name); END LOOP; END $$`, d.shelf.schema, statement))
 	return err
 }
@@ -149,41 +135,19 @@ func (d *freshDesk) moveIn(ctx context.Context, items int) error {
 }
 
 // lendInOrder lends the next n items to the patrons of their visits.
-func (d *freshDesk) lendInOrder(ctx context.Context, n, clients int) (freshFigures, error) {
-	services, postgreSQL, err := d.processorTimes()
-	if err != nil {
-		return freshFigures{}, err
-	}
+func (d *freshDesk) lendInOrder(ctx context.Context, n, clients int) (deskFigures, error) {
 	first := d.next
 	d.next += n
-	latencies, began := make([]time.Duration, n), time.Now()
-	err = share(ctx, n, clients, func(ctx context.Context, i int) error {
-		start := time.Now()
-		err := d.lend(ctx, first+i, (first+i)/itemsOfVisit)
-		latencies[i] = time.Since(start)
-		return err
+	return d.measure(func() (figures, error) {
+		latencies, began := make([]time.Duration, n), time.Now()
+		err := share(ctx, n, clients, func(ctx context.Context, i int) error {
+			start := time.Now()
+			err := d.lend(ctx, first+i, (first+i)/itemsOfVisit)
+			latencies[i] = time.Since(start)
+			return err
+		})
+		return summarize(latencies, time.Since(began)), err
 	})
-	if err != nil {
-		return freshFigures{}, err
-	}
-	f := freshFigures{figures: summarize(latencies, time.Since(began))}
-	usedByServices, usedByPostgreSQL, err := d.processorTimes()
-	f.services, f.postgreSQL = (usedByServices-services)/time.Duration(n), (usedByPostgreSQL-postgreSQL)/time.Duration(n)
-	return f, err
-}
-
-// processorTimes returns what both services together, and PostgreSQL, have used so far.
-func (d *freshDesk) processorTimes() (services, postgreSQL time.Duration, err error) {
-	storage, err := d.storage.cpu()
-	if err != nil {
-		return 0, 0, err
-	}
-	circulation, err := d.circulation.cpu()
-	if err != nil {
-		return 0, 0, err
-	}
-	postgreSQL, err = d.bench.db.cpu()
-	return storage + circulation, postgreSQL, err
 }
 
 // share lets clients do n operations together. The first error ends all of them.

@@ -14,7 +14,7 @@ import (
 
 // measureGrowth measures lists and check-outs while the library's loans grow.
 func measureGrowth(ctx context.Context, b *bench) (err error) {
-	d, err := startDesk(ctx, b, b.builds[0], nil, nil)
+	d, err := startDesk(ctx, b, b.builds[0], noLimit, detours{})
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func measureGrowth(ctx context.Context, b *bench) (err error) {
 			}
 			rows[i+1] = append(rows[i+1], formatMillis(p50))
 		}
-		f, err := d.drive(ctx, b, 1)
+		f, err := d.drive(ctx, 1)
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,13 @@
-// Command bench measures the pair beside three yardsticks, and resource-locks beside the
+// Command bench measures the pair beside four yardsticks, and resource-locks beside the
 // published server of Locket and two yardsticks. It writes a report.
 //
-// The yardsticks of the pair are a ceiling (an HTTP handler that does nothing), a plain
+// The yardsticks of the locks are a ceiling (an HTTP handler that does nothing), a plain
 // service (Echo and pgx with FOLIO's three statements, nothing else) and a floor (two
-// statements sent by pgx). Those of resource-locks are a ceiling (its libraries, which do
-// nothing) and a plain server of Locket (gRPC and pgx with one statement). A ratio compares
-// figures of one run only, and the repetitions of what it compares alternate, so that a slow
-// moment of the machine meets all of them.
+// statements sent by pgx). That of check-outs is a plain service that writes the same rows.
+// Those of resource-locks are a ceiling (its libraries, which do nothing) and a plain server
+// of Locket (gRPC and pgx with one statement). A ratio compares figures of one run only, and
+// the repetitions of what it compares alternate, so that a slow moment of the machine meets
+// all of them.
 package main
 
 import (

@@ -19,10 +19,16 @@ import (
 
 // build is one revision's pair of programs.
 type build struct {
-	name     string // "now" or "base"
+	name     string // "now", "base" or "plain"
 	revision string
 	dir      string
 }
+
+// plain returns the build of the plain service for check-outs, beside which a storage of the
+// current revision makes the records.
+func (b *bench) plain() build { return build{name: "plain", dir: b.builds[0].dir} }
+
+func (b build) isPlain() bool { return b.name == "plain" }
 
 // buildServices builds the current tree and, unless base is empty, that revision.
 func buildServices(ctx context.Context, dir, base string) ([]build, error) {

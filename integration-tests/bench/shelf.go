@@ -18,8 +18,9 @@ type shelf struct {
 	made   int // items and patrons so far, for their barcodes
 }
 
-func newShelf(ctx context.Context, storageURL, databaseURL string) (*shelf, error) {
-	library, err := stack.NewLibrary(ctx, stack.Client{Base: storageURL, Tenant: tenant}, 9999)
+// newShelf makes a library whose patrons may have as many items as the limit says.
+func newShelf(ctx context.Context, storageURL, databaseURL string, limit int) (*shelf, error) {
+	library, err := stack.NewLibrary(ctx, stack.Client{Base: storageURL, Tenant: tenant}, limit)
 	if err != nil {
 		return nil, err
 	}

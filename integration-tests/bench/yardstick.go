@@ -30,10 +30,16 @@ func serveYardstick(name string, getenv func(string) string) error {
 			return err
 		}
 		handler = plain
+	case "plain-check-outs":
+		plain, err := newPlainCheckOuts(context.Background(), getenv("DATABASE_URL"), getenv("TENANT_SCHEMA"))
+		if err != nil {
+			return err
+		}
+		handler = plain
 	case "fronts":
 		return serveFronts(context.Background(), getenv)
 	default:
-		return fmt.Errorf("there is no yardstick %q, allowed are ceiling, plain and fronts", name)
+		return fmt.Errorf("there is no yardstick %q, allowed are ceiling, plain, plain-check-outs and fronts", name)
 	}
 	server := &http.Server{Addr: "127.0.0.1:" + getenv("PORT"), Handler: handler, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
