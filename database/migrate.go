@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 	"path"
 
 	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
+
+	"checkoutlock/schemas/fault"
 )
 
 // VersionTable is the table in each schema that holds the version of its migrations.
@@ -55,7 +59,8 @@ func (s Schema) Lock(ctx context.Context, tx pgx.Tx) error {
 // Up creates the schema if there is none, and runs the migrations that it lacks. Any
 // number of instances may do so at once: an advisory lock lets one work, and the others
 // wait and find nothing left to do. A schema that a newer build migrated stays as it is,
-// because migrations do not break older builds.
+// because migrations do not break older builds. A schema below the first migration stays as it is too,
+// and the error is fault.TenantNotReady.
 func (s Schema) Up(ctx context.Context) error {
 	return s.migrate(ctx, func(m *migrate.Migrate, d *migrationDriver) error {
 		if err := s.create(ctx, d.conn); err != nil {
@@ -108,17 +113,17 @@ func (s Schema) Repair(ctx context.Context) error {
 
 // migrate runs f with the migrations, on a connection of its own.
 func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migrationDriver) error) (err error) {
-	source, err := iofs.New(s.Files, s.Folder)
+	files, err := iofs.New(s.Files, s.Folder)
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
 	driver, err := openMigrationDriver(ctx, s.URL, s.Name)
 	if err != nil {
-		return errors.Join(ToFault("connecting for the migrations", err), source.Close())
+		return errors.Join(ToFault("connecting for the migrations", err), files.Close())
 	}
-	m, err := migrate.NewWithInstance("iofs", source, "postgres", driver)
+	m, err := migrate.NewWithInstance("iofs", files, "postgres", driver)
 	if err != nil {
-		return errors.Join(fmt.Errorf("preparing migrations: %w", err), source.Close(), driver.Close())
+		return errors.Join(fmt.Errorf("preparing migrations: %w", err), files.Close(), driver.Close())
 	}
 	defer func() {
 		sourceErr, dbErr := m.Close()
@@ -132,8 +137,24 @@ func (s Schema) migrate(ctx context.Context, f func(*migrate.Migrate, *migration
 	switch {
 	case errors.As(err, &dirty):
 		return s.Explain(&DirtyError{dirty.Version})
+	case errors.Is(err, fs.ErrNotExist): // no file has the schema's version
+		return cmp.Or(s.refuseOld(files, driver), err)
 	case err != nil && !errors.Is(err, migrate.ErrNoChange):
 		return err
 	}
 	return ctx.Err()
+}
+
+// refuseOld returns what to do about a schema below the first migration, nil for all others.
+func (s Schema) refuseOld(files source.Driver, d *migrationDriver) error {
+	version, _, err := d.Version()
+	if err != nil {
+		return err
+	}
+	first, err := files.First()
+	if err != nil || version < 0 || version >= int(first) {
+		return err
+	}
+	return fault.New(fault.TenantNotReady, "The schema %s has migration %d, and this build begins with migration %d: "+
+		"first upgrade it with a revision that still has the migrations up to %[3]d", s.Name, version, first)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/jackc/pgx/v5"
 
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/postgres/pgtest"
@@ -47,6 +48,22 @@ func files(second string) fs.FS {
 		m["sql/"+name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return m
+}
+
+// listVersions returns the versions of the real migrations, in their order.
+func listVersions(t *testing.T) []uint {
+	t.Helper()
+	names, err := fs.Glob(migrations.SQL, "sql/*.up.sql") // sorted
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	versions := make([]uint, len(names))
+	for i, name := range names {
+		if _, err := fmt.Sscanf(path.Base(name), "%d_", &versions[i]); err != nil {
+			t.Fatal(name, err)
+		}
+	}
+	return versions
 }
 
 // until returns the real migrations up to a version.
@@ -224,6 +241,62 @@ func TestInstall_KeepsTheSchemaOfANewerBuild(t *testing.T) {
 	}
 }
 
+// describeSchema returns what the tenant's schema has, as text.
+func describeSchema(t *testing.T, db *postgres.DB, id okapi.Tenant) string {
+	t.Helper()
+	rows, _ := db.Pool().Query(t.Context(), describeSchemaSQL, postgres.SchemaName(id)) // CollectRows returns its error
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(lines) == 0 {
+		t.Fatal(lines, err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestInstall_LeavesTheBaselineOfAnEarlierBuild(t *testing.T) {
+	t.Parallel()
+	db, id := pgtest.New(t)
+	execute(t, db, "UPDATE "+postgres.SchemaName(id)+".circulation_rules SET rules = 'kept'")
+	before := describeSchema(t, db, id)
+	if err := db.Install(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if after := describeSchema(t, db, id); after != before {
+		t.Errorf("the schema has changed: %s", compareLines(before, after))
+	}
+	var rules string
+	query := "SELECT rules FROM " + postgres.SchemaName(id) + ".circulation_rules"
+	if err := db.Pool().QueryRow(t.Context(), query).Scan(&rules); err != nil || rules != "kept" {
+		t.Errorf("the rules are %q, %v, want them as they were", rules, err)
+	}
+}
+
+func TestInstall_RefusesASchemaBelowTheBaseline(t *testing.T) {
+	t.Parallel()
+	first := listVersions(t)[0]
+	for _, version := range []uint{1, first - 1} {
+		for name, migrate := range map[string]func(*postgres.DB, context.Context, okapi.Tenant) error{
+			"an upgrade": (*postgres.DB).Install, "a repair": (*postgres.DB).Repair, "undoing": (*postgres.DB).MigrateDown,
+		} {
+			t.Run(fmt.Sprintf("%s of version %d", name, version), func(t *testing.T) {
+				t.Parallel()
+				db, id := pgtest.New(t)
+				execute(t, db, fmt.Sprintf("UPDATE %s SET version = %d", versionTable(id), version))
+				before := describeSchema(t, db, id)
+				err := migrate(db, t.Context(), id)
+				says := fmt.Sprintf("a revision that still has the migrations up to %d", first)
+				if !fault.Is(err, fault.TenantNotReady) || !strings.Contains(err.Error(), says) ||
+					!strings.Contains(err.Error(), id.String()) {
+					t.Errorf("got %v, want %s with %q", err, fault.TenantNotReady, says)
+				}
+				wantVersion(t, db, id, version, false)
+				if after := describeSchema(t, db, id); after != before {
+					t.Errorf("the schema has changed: %s", compareLines(before, after))
+				}
+			})
+		}
+	}
+}
+
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -280,18 +353,11 @@ func TestRepair(t *testing.T) {
 // file had ended and if it had left nothing.
 func TestRepair_OfEachMigration(t *testing.T) {
 	t.Parallel()
-	latest, err := migrations.Latest()
-	if err != nil {
-		t.Fatal(err)
-	}
 	db, id := newTenant(t)
-	for version := uint(1); version <= latest; version++ {
-		if names, err := fs.Glob(migrations.SQL, fmt.Sprintf("sql/%04d_*.up.sql", version)); err != nil || len(names) == 0 {
-			continue
-		}
+	for i, version := range listVersions(t) {
 		db.UseMigrations(until(t, version))
 		for _, step := range []string{"left nothing", "had ended"} {
-			if step == "left nothing" && version == 1 {
+			if step == "left nothing" && i == 0 {
 				if err := db.Install(t.Context(), id); err != nil {
 					t.Fatal(err)
 				}

@@ -1,11 +1,15 @@
 package postgres_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"checkoutlock/resource-locks/internal/postgres/schematest"
+	"checkoutlock/schemas/fault"
 )
 
 func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
@@ -21,5 +25,29 @@ func TestAwait_RefusesAnotherIsolationLevelBehindPgBouncer(t *testing.T) {
 				t.Errorf("got %v, want it at once", err)
 			}
 		}
+	}
+}
+
+func TestInstall_RefusesASchemaBelowTheBaseline(t *testing.T) {
+	t.Parallel()
+	s := schematest.New(t)
+	db := s.Open("")
+	table := pgx.Identifier{s.Name, "schema_migrations"}.Sanitize()
+	if _, err := db.Pool().Exec(t.Context(), "UPDATE "+table+" SET version = 1"); err != nil {
+		t.Fatal(err)
+	}
+	for name, migrate := range map[string]func(context.Context) error{
+		"an upgrade": db.Install, "a repair": db.Repair, "undoing": db.MigrateDown,
+	} {
+		err := migrate(t.Context())
+		if !fault.Is(err, fault.TenantNotReady) ||
+			!strings.Contains(err.Error(), "a revision that still has the migrations up to 7") {
+			t.Errorf("%s: got %v, want what to do first", name, err)
+		}
+	}
+	var version, locks int
+	query := "SELECT version, (SELECT count(*) FROM " + pgx.Identifier{s.Name, "lock"}.Sanitize() + ") FROM " + table
+	if err := db.Pool().QueryRow(t.Context(), query).Scan(&version, &locks); err != nil || version != 1 {
+		t.Errorf("the version is %d, %v, want it unchanged, with its tables", version, err)
 	}
 }

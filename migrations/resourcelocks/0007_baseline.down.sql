@@ -1,5 +1,7 @@
 -- Destroys all locks, claims and notes of forced releases.
+DROP TABLE removed_claim;
 DROP TABLE claim_resource;
+DROP FUNCTION claim_resource_key;
 DROP TABLE claim;
 DROP TABLE namespace;
 DROP TABLE instance;

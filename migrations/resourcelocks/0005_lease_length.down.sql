@@ -1,2 +1,0 @@
--- It destroys the lengths of leases.
-ALTER TABLE instance DROP COLUMN lease;

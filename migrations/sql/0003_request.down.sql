@@ -1,2 +1,0 @@
--- Drops every request of the tenant.
-DROP TABLE request;

@@ -1,2 +1,0 @@
--- Drops every patron action session of the tenant.
-DROP TABLE patron_action_session;

@@ -1,2 +1,0 @@
--- Drops every proxy relationship of the tenant.
-DROP TABLE proxyfor;

@@ -1,2 +1,0 @@
--- Drops every manual block of the tenant.
-DROP TABLE manualblocks;

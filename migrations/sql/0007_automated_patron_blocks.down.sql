@@ -1,2 +1,0 @@
--- Drops every automated block of the tenant.
-DROP TABLE automated_patron_blocks;

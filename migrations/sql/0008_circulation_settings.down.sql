@@ -1,2 +1,0 @@
--- Drops every circulation setting of the tenant.
-DROP TABLE circulation_settings;

@@ -1,2 +1,0 @@
--- Drops every institution of the tenant.
-DROP TABLE locinstitution;

@@ -1,2 +1,0 @@
--- Drops every campus of the tenant.
-DROP TABLE loccampus;

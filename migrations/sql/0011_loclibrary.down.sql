@@ -1,2 +1,0 @@
--- Drops every library of the tenant.
-DROP TABLE loclibrary;

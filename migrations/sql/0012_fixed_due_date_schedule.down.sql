@@ -1,2 +1,0 @@
--- Drops every fixed due date schedule of the tenant.
-DROP TABLE fixed_due_date_schedule;

@@ -1,2 +1,0 @@
--- Drops every request policy of the tenant.
-DROP TABLE request_policy;

@@ -1,2 +1,0 @@
-ALTER TABLE loan DROP COLUMN loan_date, DROP COLUMN due_date;
-DROP FUNCTION record_time(text);

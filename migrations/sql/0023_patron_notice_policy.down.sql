@@ -1,2 +1,0 @@
--- Drops all patron notice policies.
-DROP TABLE patron_notice_policy;

@@ -1,2 +1,0 @@
--- Destroys nothing but an index.
-DROP INDEX request_expiration_idx;
