@@ -54,7 +54,7 @@ func TestTypes_NameExistingSchemasAndConstraints(t *testing.T) {
 		sql.Write(raw)
 	}
 	words := map[string]bool{}
-	for _, word := range strings.FieldsFunc(sql.String(), func(r rune) bool { return strings.ContainsRune(" \n(),;", r) }) {
+	for _, word := range strings.FieldsFunc(sql.String(), func(r rune) bool { return strings.ContainsRune(" \n(),;'", r) }) {
 		words[word] = true
 	}
 	known := strings.Join(jsonschema.Names(), " ") + " "
