@@ -33,7 +33,7 @@ CREATE TABLE folio_mod_circulation_storage.rmb_internal (id serial);
 CREATE SCHEMA old_mod_circulation_storage;
 CREATE TABLE old_mod_circulation_storage.schema_migrations AS SELECT 1::bigint AS version, false AS dirty;
 CREATE SCHEMA torn_mod_circulation_storage;
-CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 2::bigint AS version, true AS dirty;`)
+CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 9999::bigint AS version, true AS dirty;`)
 	p := startPair(t, stack.Options{DatabaseURL: database, CirculationEnv: enableLock()}, 3)
 	checkHealth(t, p.Storages[0], http.StatusOK)
 	checkHealth(t, p.Circulations[0], http.StatusOK)
@@ -50,7 +50,7 @@ CREATE TABLE torn_mod_circulation_storage.schema_migrations AS SELECT 2::bigint 
 		"an empty schema":         {tenant: "bare", status: http.StatusNotFound, code: fault.UnknownTenant, says: "Unknown tenant bare: install it with"},
 		"another module's schema": {tenant: "folio", status: http.StatusNotFound, code: fault.UnknownTenant, says: "Unknown tenant folio: install it with"},
 		"no schema":               {tenant: "nowhere", status: http.StatusNotFound, code: fault.UnknownTenant, says: "Unknown tenant nowhere: install it with"},
-		"an older schema":         {tenant: "old", status: http.StatusServiceUnavailable, code: fault.TenantNotReady, says: "Tenant old has migration 1, this build needs migration"},
+		"an older schema":         {tenant: "old", status: http.StatusServiceUnavailable, code: fault.TenantNotReady, says: "Tenant old has migration 1, and this build begins with migration"},
 		"a dirty schema":          {tenant: "torn", status: http.StatusServiceUnavailable, code: fault.TenantNotReady, says: "circulation-storage migrate -repair -tenant torn"},
 	} {
 		st := stack.Client{Base: p.Storages[0], Tenant: tt.tenant, HTTP: burstClient}

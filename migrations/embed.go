@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -21,22 +22,25 @@ var SQL embed.FS
 //go:embed resourcelocks/*.sql
 var ResourceLocks embed.FS
 
-// Latest returns the highest version of a tenant's schema.
-func Latest() (uint, error) { return latest(SQL, "sql") }
+// Versions returns the versions of a tenant's schema in their order, one at least.
+func Versions() ([]uint, error) { return listVersions(SQL, "sql") }
 
-// LatestResourceLocks returns the highest version of the schema of resource-locks.
-func LatestResourceLocks() (uint, error) { return latest(ResourceLocks, "resourcelocks") }
+// ResourceLocksVersions returns those of the schema of resource-locks in the same way.
+func ResourceLocksVersions() ([]uint, error) { return listVersions(ResourceLocks, "resourcelocks") }
 
-func latest(files fs.FS, folder string) (uint, error) {
+func listVersions(files fs.FS, folder string) ([]uint, error) {
 	names, err := fs.Glob(files, folder+"/*.up.sql")
 	if err != nil || len(names) == 0 {
-		return 0, fmt.Errorf("no migrations found: %w", err)
+		return nil, fmt.Errorf("no migrations found: %w", err)
 	}
-	last := strings.TrimPrefix(names[len(names)-1], folder+"/") // Glob sorts, and versions have four digits
-	number, _, _ := strings.Cut(last, "_")
-	version, err := strconv.ParseUint(number, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("migration %s has no version: %w", last, err)
+	versions := make([]uint, len(names))
+	for i, name := range names { // Glob sorts, and versions have four digits
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		version, err := strconv.ParseUint(number, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s has no version: %w", name, err)
+		}
+		versions[i] = uint(version)
 	}
-	return uint(version), nil
+	return versions, nil
 }

@@ -11,29 +11,24 @@ import (
 
 // folders are the schemas by their folder.
 var folders = map[string]struct {
-	files  fs.FS
-	latest func() (uint, error)
+	files    fs.FS
+	versions func() ([]uint, error)
 }{
-	"sql":           {migrations.SQL, migrations.Latest},
-	"resourcelocks": {migrations.ResourceLocks, migrations.LatestResourceLocks},
+	"sql":           {files: migrations.SQL, versions: migrations.Versions},
+	"resourcelocks": {files: migrations.ResourceLocks, versions: migrations.ResourceLocksVersions},
 }
 
 func TestMigrations_EachNumberHasUpAndDown(t *testing.T) {
 	t.Parallel()
 	for folder, f := range folders {
-		latest, err := f.latest()
+		versions, err := f.versions()
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := latest
-		for isThere(f.files, folder, first-1) {
-			first--
-		}
-		names, err := fs.Glob(f.files, folder+"/*.sql")
-		if err != nil || len(names) != 2*int(latest-first+1) {
-			t.Errorf("%s has %d files, %v, want two for each of %d to %d", folder, len(names), err, first, latest)
-		}
-		for n := first; n <= latest; n++ {
+		for i, n := range versions {
+			if want := versions[0] + uint(i); n != want {
+				t.Errorf("%s has migration %d in the place of %d", folder, n, want)
+			}
 			for _, direction := range []string{"up", "down"} {
 				files, err := fs.Glob(f.files, fmt.Sprintf("%s/%04d_*.%s.sql", folder, n, direction))
 				if err != nil || len(files) != 1 {
@@ -41,12 +36,11 @@ func TestMigrations_EachNumberHasUpAndDown(t *testing.T) {
 				}
 			}
 		}
+		names, err := fs.Glob(f.files, folder+"/*.sql")
+		if err != nil || len(names) != 2*len(versions) {
+			t.Errorf("%s has %d files, %v, want two for each of %d", folder, len(names), err, versions)
+		}
 	}
-}
-
-func isThere(files fs.FS, folder string, version uint) bool {
-	names, err := fs.Glob(files, fmt.Sprintf("%s/%04d_*.sql", folder, version))
-	return err == nil && len(names) > 0
 }
 
 // noStatements matches comments, texts and function bodies. A BEGIN in them begins no

@@ -51,10 +51,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
-		if err := db.Install(ctx, id); err != nil {
-			return nil, err
-		}
+	if err := forEach(ids, func(id okapi.Tenant) error { return db.Install(ctx, id) }); err != nil {
+		return nil, err
 	}
 	service := newService(cfg, log, db, ids)
 	if err := service.Listen(ctx); err != nil {

@@ -17,6 +17,7 @@ import (
 	"checkoutlock/circulation-storage/internal/postgres"
 	"checkoutlock/circulation-storage/internal/sample"
 	"checkoutlock/schemas"
+	"checkoutlock/schemas/fault"
 	"checkoutlock/schemas/okapi"
 )
 
@@ -61,12 +62,7 @@ func MigrateDown(ctx context.Context, cfg Config, names []string, log *slog.Logg
 		return err
 	}
 	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error {
-		for _, id := range ids {
-			if err := db.MigrateDown(ctx, id); err != nil {
-				return err
-			}
-		}
-		return nil
+		return forEach(ids, func(id okapi.Tenant) error { return db.MigrateDown(ctx, id) })
 	})
 }
 
@@ -175,13 +171,23 @@ func withTenants(ctx context.Context, cfg Config, log *slog.Logger, f func(conte
 		if err := db.Await(ctx, cfg.Database.Wait); err != nil {
 			return err
 		}
-		for _, id := range ids {
-			if err := f(okapi.WithTenant(ctx, id), db, id); err != nil {
-				return err
+		return forEach(ids, func(id okapi.Tenant) error { return f(okapi.WithTenant(ctx, id), db, id) })
+	})
+}
+
+// forEach calls f for each tenant. It goes on after one whose schema cannot be migrated, and returns
+// the errors of all such tenants. It stops at any other error.
+func forEach(ids []okapi.Tenant, f func(okapi.Tenant) error) error {
+	var errs []error
+	for _, id := range ids {
+		if err := f(id); err != nil {
+			errs = append(errs, err)
+			if !fault.Is(err, fault.TenantNotReady) {
+				break
 			}
 		}
-		return nil
-	})
+	}
+	return errors.Join(errs...)
 }
 
 func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*postgres.DB) error) error {

@@ -180,6 +180,40 @@ func TestMigrate_RepairsADirtySchema(t *testing.T) {
 	}
 }
 
+func TestMigrate_RefusesOnlyTenantsBelowTheBaseline(t *testing.T) {
+	t.Parallel()
+	db, old := pgtest.New(t)
+	_, torn := pgtest.New(t)
+	_, down := pgtest.New(t)
+	for id, change := range map[okapi.Tenant]string{old: "version = 1", torn: "version = 2, dirty = true"} {
+		if _, err := db.Pool().Exec(t.Context(), "UPDATE "+postgres.SchemaName(id)+".schema_migrations SET "+change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.MigrateDown(t.Context(), down); err != nil {
+		t.Fatal(err)
+	}
+	tenants := strings.Join([]string{old.String(), torn.String(), down.String()}, ",")
+	for _, args := range [][]string{{"migrate"}, {"serve"}} {
+		err := run(t.Context(), command.Process{
+			Args:    args,
+			Environ: []string{"DATABASE_URL=" + pgtest.URL(t), "PORT=0", "TENANTS=" + tenants},
+			Stdout:  io.Discard, Stderr: io.Discard,
+		})
+		for _, id := range []okapi.Tenant{old, torn} {
+			if err == nil || !strings.Contains(err.Error(), "tenant "+id.String()+": ") {
+				t.Errorf("%s: got %v, want it to name %s", args, err, id)
+			}
+		}
+		if err == nil || strings.Contains(err.Error(), down.String()) {
+			t.Errorf("%s: got %v, want no word of %s", args, err, down)
+		}
+		if err := db.Ready(t.Context(), []okapi.Tenant{down}); err != nil {
+			t.Errorf("%s: the tenant that it can migrate: %v, want it ready", args, err)
+		}
+	}
+}
+
 func TestMigrate_RefusesWordsBesideItsFlags(t *testing.T) {
 	t.Parallel()
 	db, id := pgtest.New(t)

@@ -67,13 +67,20 @@ func TestReady_NamesTheTenantThatLacksMigrations(t *testing.T) {
 		statement string // %s is the table of versions
 		says      string // "" is ready
 	}{
-		"an installed tenant":          {"SELECT FROM %s", ""},
-		"a tenant of a newer build":    {"UPDATE %s SET version = 9999", ""},
-		"all migrations undone":        {"DELETE FROM %s", "has migration 0, this build needs migration"},
-		"no table of versions":         {"DROP TABLE %s", "Unknown tenant"},
-		"tables of an older build":     {"UPDATE %s SET version = 1", "has migration 1, this build needs migration"},
-		"a migration that did not end": {"UPDATE %s SET version = 2, dirty = true", "circulation-storage migrate -repair -tenant"},
-		"the first one did not end":    {"UPDATE %s SET version = -1, dirty = true", "Migration 0 of tenant"},
+		"an installed tenant":       {statement: "SELECT FROM %s", says: ""},
+		"a tenant of a newer build": {statement: "UPDATE %s SET version = 9999", says: ""},
+		"all migrations undone":     {statement: "DELETE FROM %s", says: "has migration 0, this build needs migration"},
+		"no table of versions":      {statement: "DROP TABLE %s", says: "Unknown tenant"},
+		"tables of an older build":  {statement: "UPDATE %s SET version = 1", says: "has migration 1, and this build begins with"},
+		"a migration that did not end": {
+			statement: "UPDATE %s SET dirty = true", says: "circulation-storage migrate -repair -tenant",
+		},
+		"one of an older build": {
+			statement: "UPDATE %s SET version = 2, dirty = true", says: "first upgrade it with a revision that",
+		},
+		"the first one did not end": {
+			statement: "UPDATE %s SET version = -1, dirty = true", says: "Migration 0 of tenant",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -93,13 +93,16 @@ func schemaNames(ids []okapi.Tenant) []string {
 
 // compareSchemas compares the schemas of the tenants with the migrations of this build.
 func compareSchemas(ids []okapi.Tenant, states []database.SchemaState) ([]readiness.Schema, error) {
-	needed, err := migrations.Latest()
+	versions, err := migrations.Versions()
 	if err != nil {
 		return nil, err
 	}
 	schemas := make([]readiness.Schema, len(ids))
 	for i, s := range states {
-		schemas[i] = readiness.Schema{Tenant: ids[i], Installed: s.Installed, Version: s.Version, Dirty: s.Dirty, Needed: needed}
+		schemas[i] = readiness.Schema{
+			Tenant: ids[i], Installed: s.Installed, Version: s.Version, Dirty: s.Dirty,
+			First: versions[0], Needed: versions[len(versions)-1],
+		}
 	}
 	return schemas, nil
 }

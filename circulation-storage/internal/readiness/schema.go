@@ -31,6 +31,7 @@ type Schema struct {
 	Installed bool
 	Version   uint // the last migration that ran; 0 is none
 	Dirty     bool // the last migration did not end
+	First     uint // the version that the first migration of this build gives a new schema
 	Needed    uint // the version that this build needs
 }
 
@@ -48,9 +49,16 @@ func (s Schema) State() State {
 	return Current
 }
 
-// Problem returns why the tenant is not served and which command helps, "" for a current
-// schema.
+// isTooOld returns whether the schema is below the first migration, so that this build cannot
+// upgrade or repair it. A schema whose migrations were undone has version 0 and is not too old.
+func (s Schema) isTooOld() bool { return s.Version > 0 && s.Version < s.First }
+
+// Problem returns why the tenant is not served and what helps, "" for a current schema.
 func (s Schema) Problem() string {
+	if s.isTooOld() {
+		return fmt.Sprintf("Tenant %s has migration %d, and this build begins with migration %d: "+
+			"first upgrade it with a revision that still has the migrations up to %[3]d", s.Tenant, s.Version, s.First)
+	}
 	switch s.State() {
 	case NotInstalled:
 		return fmt.Sprintf("Unknown tenant %[1]s: install it with circulation-storage migrate -tenant %[1]s, or with POST /_/tenant", s.Tenant)

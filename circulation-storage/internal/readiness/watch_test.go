@@ -30,7 +30,7 @@ type database struct {
 func (d *database) set(name string, version uint, dirty bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.schemas[name] = readiness.Schema{Tenant: parse(name), Installed: true, Version: version, Dirty: dirty, Needed: 17}
+	d.schemas[name] = readiness.Schema{Tenant: parse(name), Installed: true, Version: version, Dirty: dirty, First: 12, Needed: 17}
 }
 
 func (d *database) fail(err error) {
@@ -75,7 +75,7 @@ func (d *database) Schema(ctx context.Context) (readiness.Schema, error) {
 	}
 	s, ok := d.schemas[id.String()]
 	if !ok {
-		s = readiness.Schema{Tenant: id, Needed: 17}
+		s = readiness.Schema{Tenant: id, First: 12, Needed: 17}
 	}
 	return s, d.err
 }
@@ -247,6 +247,8 @@ func TestWatch_ExplainsARequestsError(t *testing.T) {
 	d.set("old", 14, false)
 	d.set("torn", 16, true)
 	d.set("undone", 0, false)
+	d.set("ancient", 11, false)
+	d.set("ancient_torn", 11, true)
 	w := readiness.NewWatch(d, time.Hour, func(readiness.State, int) {}, slog.New(slog.DiscardHandler))
 	noTable, noColumn := fault.New(fault.UnknownTenant, "no table"), fault.New(fault.TenantNotReady, "no column")
 	for name, tt := range map[string]struct {
@@ -255,14 +257,45 @@ func TestWatch_ExplainsARequestsError(t *testing.T) {
 		want   fault.Code
 		says   string
 	}{
-		"not installed":          {"nowhere", noTable, fault.UnknownTenant, "Unknown tenant nowhere: install it with circulation-storage migrate -tenant nowhere"},
-		"migrations undone":      {"undone", noTable, fault.TenantNotReady, "Tenant undone has migration 0, this build needs migration 17: upgrade it with circulation-storage migrate -tenant undone"},
-		"an older table":         {"old", noColumn, fault.TenantNotReady, "Tenant old has migration 14, this build needs migration 17"},
-		"a table too new":        {"old", noTable, fault.TenantNotReady, "Tenant old has migration 14"},
-		"dirty":                  {"torn", noColumn, fault.TenantNotReady, "Migration 16 of tenant torn did not end and left the schema dirty, this build needs migration 17: repair it with circulation-storage migrate -repair -tenant torn"},
-		"installed meanwhile":    {"fine", noTable, fault.TenantNotReady, "send the request again"},
-		"a column in no version": {"fine", noColumn, fault.Internal, "Internal server error"},
-		"another error":          {"old", fault.New(fault.Conflict, "changed"), fault.Conflict, "changed"},
+		"not installed": {
+			tenant: "nowhere", err: noTable, want: fault.UnknownTenant,
+			says: "Unknown tenant nowhere: install it with circulation-storage migrate -tenant nowhere",
+		},
+		"migrations undone": {
+			tenant: "undone", err: noTable, want: fault.TenantNotReady,
+			says: "Tenant undone has migration 0, this build needs migration 17: " +
+				"upgrade it with circulation-storage migrate -tenant undone",
+		},
+		"an older table": {
+			tenant: "old", err: noColumn, want: fault.TenantNotReady,
+			says: "Tenant old has migration 14, this build needs migration 17",
+		},
+		"a table too new": {
+			tenant: "old", err: noTable, want: fault.TenantNotReady, says: "Tenant old has migration 14",
+		},
+		"dirty": {
+			tenant: "torn", err: noColumn, want: fault.TenantNotReady,
+			says: "Migration 16 of tenant torn did not end and left the schema dirty, this build needs migration 17: " +
+				"repair it with circulation-storage migrate -repair -tenant torn",
+		},
+		"below the first migration": {
+			tenant: "ancient", err: noColumn, want: fault.TenantNotReady,
+			says: "Tenant ancient has migration 11, and this build begins with migration 12: " +
+				"first upgrade it with a revision that still has the migrations up to 12",
+		},
+		"dirty below the first migration": {
+			tenant: "ancient_torn", err: noColumn, want: fault.TenantNotReady,
+			says: "first upgrade it with a revision that still has the migrations up to 12",
+		},
+		"installed meanwhile": {
+			tenant: "fine", err: noTable, want: fault.TenantNotReady, says: "send the request again",
+		},
+		"a column in no version": {
+			tenant: "fine", err: noColumn, want: fault.Internal, says: "Internal server error",
+		},
+		"another error": {
+			tenant: "old", err: fault.New(fault.Conflict, "changed"), want: fault.Conflict, says: "changed",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

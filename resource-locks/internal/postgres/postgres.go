@@ -97,11 +97,11 @@ func (db *DB) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	needed, err := migrations.LatestResourceLocks()
+	versions, err := migrations.ResourceLocksVersions()
 	if err != nil {
 		return err
 	}
-	state := states[0]
+	state, needed := states[0], versions[len(versions)-1]
 	switch {
 	case state.Dirty:
 		return explainDirty(&database.DirtyError{Version: int(state.Version)})
