@@ -16,9 +16,9 @@ type CheckoutLockRequest struct {
 	// TTLMs is the lock's time to live in milliseconds; absent means the
 	// storage's LOCK_TTL_MS.
 	TTLMs *int `json:"ttlMs,omitempty"`
-	// RequestID makes the request repeatable: while its lock lives, the same id
+	// AcquisitionID makes the request repeatable: while its lock lives, the same id
 	// gets the same lock again, renewed.
-	RequestID string `json:"requestId,omitempty"`
+	AcquisitionID string `json:"requestId,omitempty"`
 	// WaitMs is how long storage waits for the lock before it answers "held".
 	WaitMs int `json:"waitMs,omitempty"`
 }
@@ -33,7 +33,7 @@ type CheckoutLock struct {
 	ExpirationDate string `json:"expirationDate"`
 	Outdated       bool   `json:"outdated"`
 	AgeMs          int64  `json:"ageMs"` // since CreationDate, by the database's clock
-	RequestID      string `json:"requestId,omitempty"`
+	AcquisitionID  string `json:"requestId,omitempty"`
 	// OkapiRequestID is the X-Okapi-Request-Id of the call that got or renewed the
 	// lock, so of the check-out that holds it. Locks of older versions have none.
 	OkapiRequestID string `json:"okapiRequestId,omitempty"`

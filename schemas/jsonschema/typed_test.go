@@ -70,7 +70,7 @@ func TestTyped_RefusesASchemaThatDoesNotFitTheType(t *testing.T) {
 
 func TestTyped_AllocatesNothingForARightValue(t *testing.T) { //nolint:paralleltest // it counts allocations
 	ttl := 3000
-	v := &schemas.CheckoutLockRequest{UserID: someID, RequestID: someID, TTLMs: &ttl, WaitMs: 5}
+	v := &schemas.CheckoutLockRequest{UserID: someID, AcquisitionID: someID, TTLMs: &ttl, WaitMs: 5}
 	if n := testing.AllocsPerRun(100, func() { _ = lockRequest.Check(v) }); n != 0 {
 		t.Errorf("a check allocates %v times", n)
 	}

@@ -38,8 +38,8 @@ func TestLocks_ListsEachLockWithItsCheckOut(t *testing.T) {
 	db, id := pgtest.New(t)
 	ctx := okapi.WithTenant(t.Context(), id)
 	store := postgres.NewLockStore(db)
-	known := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "desk-1", OkapiRequestID: "17/circulation"}
-	unknown := lock.Request{UserID: uuid.New(), TTL: 0, RequestID: uuid.New()}
+	known := lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "desk-1", OkapiRequestID: "17/circulation"}
+	unknown := lock.Request{UserID: uuid.New(), TTL: 0, AcquisitionID: uuid.New()}
 	want := map[uuid.UUID]string{known.UserID: "held desk-1 17/circulation", unknown.UserID: "outdated - -"}
 	for _, req := range []lock.Request{known, unknown} {
 		if _, _, err := store.Acquire(ctx, req); err != nil {

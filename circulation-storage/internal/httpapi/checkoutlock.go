@@ -55,7 +55,7 @@ func CheckoutLockRoutes(locks *lock.Service, defaultTTL time.Duration) []web.Rou
 				{Name: "userId", Meaning: "the patron's id", Type: web.UUID, Required: true},
 				{Name: "requestId", Meaning: "the requestId of the lock, not the nil UUID", Type: web.UUID, Required: true},
 			}},
-			Endpoint: web.Empty(http.StatusNoContent, h.deleteByRequest),
+			Endpoint: web.Empty(http.StatusNoContent, h.deleteByAcquisition),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/:lockId/forced-release", Permission: permission + ".item.forced-release.post",
@@ -100,7 +100,7 @@ func (h lockHandlers) create(c echo.Context) (schemas.CheckoutLock, error) {
 	}
 	req := lock.Request{TTL: h.defaultTTL, Wait: time.Duration(body.WaitMs) * time.Millisecond}
 	req.UserID, _ = parseFolioID(body.UserID)
-	req.RequestID, _ = uuid.Parse(body.RequestID) // Nil for none
+	req.AcquisitionID, _ = uuid.Parse(body.AcquisitionID) // Nil for none
 	if body.TTLMs != nil {
 		req.TTL = time.Duration(*body.TTLMs) * time.Millisecond
 	}
@@ -152,15 +152,15 @@ func (h lockHandlers) delete(c echo.Context) error {
 	return release(c.Request().Context(), id)
 }
 
-// deleteByRequest handles DELETE /check-out-lock-storage (ours): 204 once the request has
+// deleteByAcquisition handles DELETE /check-out-lock-storage (ours): 204 once the request has
 // no lock, also if it had none.
-func (h lockHandlers) deleteByRequest(c echo.Context) error {
+func (h lockHandlers) deleteByAcquisition(c echo.Context) error {
 	q := web.QueryOf(c)
 	request := q.UUID("requestId")
 	if request == uuid.Nil {
 		return fault.New(fault.Malformed, "Parameter requestId must not be the nil UUID")
 	}
-	return h.locks.ReleaseRequest(c.Request().Context(), q.UUID("userId"), request)
+	return h.locks.ReleaseAcquisition(c.Request().Context(), q.UUID("userId"), request)
 }
 
 // forceRelease handles POST /check-out-lock-storage/{lockId}/forced-release (ours):
@@ -208,7 +208,7 @@ func renderLock(l lock.Lock) schemas.CheckoutLock {
 		ExpirationDate: l.ExpiresAt().UTC().Format(schemas.FolioTime),
 		Outdated:       l.Outdated,
 		AgeMs:          l.Age.Milliseconds(),
-		RequestID:      renderID(l.RequestID),
+		AcquisitionID:  renderID(l.AcquisitionID),
 		OkapiRequestID: l.OkapiRequestID,
 		Holder:         l.Holder,
 	}

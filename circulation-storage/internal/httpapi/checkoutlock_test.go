@@ -166,7 +166,7 @@ func TestCheckoutLockRoutes_AnswerALock(t *testing.T) {
 	}
 	want := schemas.CheckoutLock{
 		ID: got.ID, UserID: ann.String(), CreationDate: got.CreationDate, TTLMs: 60000,
-		ExpirationDate: created.Add(time.Minute).Format(schemas.FolioTime), RequestID: request.String(),
+		ExpirationDate: created.Add(time.Minute).Format(schemas.FolioTime), AcquisitionID: request.String(),
 		OkapiRequestID: "17/check-out", Holder: "circulation-1 (Zürich)",
 	}
 	if w.Code != 201 || ageless(got) != want || got.AgeMs < 0 || got.AgeMs > 60_000 || !strings.Contains(w.Body.String(), `"ageMs":`) {
@@ -176,7 +176,7 @@ func TestCheckoutLockRoutes_AnswerALock(t *testing.T) {
 		t.Error("there is a Location, which FOLIO's has not")
 	}
 	plain := a.mustPost(t, uuid.New(), "")
-	if plain.TTLMs != int(defaultTTL.Milliseconds()) || plain.RequestID != "" || plain.Holder != "" {
+	if plain.TTLMs != int(defaultTTL.Milliseconds()) || plain.AcquisitionID != "" || plain.Holder != "" {
 		t.Errorf("a lock without more is %+v, want the default TTL and nothing else", plain)
 	}
 }

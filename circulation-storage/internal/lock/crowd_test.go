@@ -48,7 +48,7 @@ func TestService_LeavesNothingAfterManyCallers(t *testing.T) {
 func (d *desk) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex) {
 	var copies sync.WaitGroup
 	defer copies.Wait()
-	req := lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New()}
+	req := lock.Request{UserID: d.patron, TTL: ttl, AcquisitionID: uuid.New()}
 	for _, wait := range []time.Duration{upTo(300 * time.Millisecond), upTo(300 * time.Millisecond), upTo(time.Second), 0} {
 		req.Wait = wait
 		if rand.N(4) == 0 {
@@ -71,7 +71,7 @@ func (d *desk) comeAndGo(ctx context.Context, t *testing.T, holding *sync.Mutex)
 		}
 		break
 	}
-	if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
+	if err := d.ReleaseAcquisition(d.ctx, req.UserID, req.AcquisitionID); err != nil {
 		t.Error(err)
 	}
 }

@@ -39,7 +39,7 @@ type fakeStore struct {
 	beforeHandOver func() // called as each HandOver begins
 	beforePeek     func() // called once, as the next Peek begins
 	withdrawFailed bool
-	releaseFailed  error                // of ReleaseRequest
+	releaseFailed  error                // of ReleaseAcquisition
 	handOverFails  error                // of HandOver
 	handOverDone   bool                 // although it fails
 	latency        func() time.Duration // of Acquire, before and after its decision
@@ -128,7 +128,7 @@ func (f *fakeStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 	case !found:
 	case isOutdated(before, min(before.TTL, req.TTL)):
 		outcome = lock.TakenOver
-	case req.RequestID != uuid.Nil && before.RequestID == req.RequestID:
+	case req.AcquisitionID != uuid.Nil && before.AcquisitionID == req.AcquisitionID:
 		l.ID, outcome = before.ID, lock.Renewed
 		if l.CreatedAt.Equal(before.CreatedAt) { // a real clock moves on between two statements
 			l.CreatedAt = l.CreatedAt.Add(time.Microsecond)
@@ -155,7 +155,7 @@ func (f *fakeStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, erro
 	if !held || isOutdated(l, min(l.TTL, req.TTL)) {
 		return lock.Peek{Free: true}, f.fail
 	}
-	return lock.Peek{LockID: l.ID, RequestID: l.RequestID, Age: time.Since(l.CreatedAt)}, f.fail
+	return lock.Peek{LockID: l.ID, AcquisitionID: l.AcquisitionID, Age: time.Since(l.CreatedAt)}, f.fail
 }
 
 // find returns the tenant's lock with that id. f.mu must be held.
@@ -246,7 +246,7 @@ func (f *fakeStore) handOver(ctx context.Context, id uuid.UUID, req lock.Request
 func newLock(req lock.Request) lock.Lock {
 	return lock.Lock{
 		ID: uuid.New(), UserID: req.UserID, CreatedAt: time.Now(), TTL: req.TTL,
-		RequestID: req.RequestID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID,
+		AcquisitionID: req.AcquisitionID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID,
 	}
 }
 
@@ -255,7 +255,7 @@ func (f *fakeStore) ReleaseDurably(ctx context.Context, id uuid.UUID) (lock.Lock
 	return f.Release(ctx, id)
 }
 
-func (f *fakeStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) (lock.Lock, error) {
+func (f *fakeStore) ReleaseAcquisition(ctx context.Context, userID, acquisitionID uuid.UUID) (lock.Lock, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.releaseFailed != nil {
@@ -263,7 +263,7 @@ func (f *fakeStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.U
 	}
 	o := ownerOf(ctx, userID)
 	l, held := f.held[o]
-	if !held || requestID == uuid.Nil || l.RequestID != requestID {
+	if !held || acquisitionID == uuid.Nil || l.AcquisitionID != acquisitionID {
 		return lock.Lock{}, errNotFound()
 	}
 	delete(f.held, o)
@@ -313,7 +313,7 @@ func (f *fakeStore) Sweep(ctx context.Context, grace time.Duration, limit int) (
 
 // hold gives the lock to another process.
 func (f *fakeStore) hold(ctx context.Context, req lock.Request) {
-	f.put(ctx, lock.Lock{ID: uuid.New(), UserID: req.UserID, CreatedAt: time.Now(), TTL: ttl, RequestID: req.RequestID})
+	f.put(ctx, lock.Lock{ID: uuid.New(), UserID: req.UserID, CreatedAt: time.Now(), TTL: ttl, AcquisitionID: req.AcquisitionID})
 }
 
 // put stores the lock as it is.

@@ -20,7 +20,7 @@ func TestService_HandsOverInOneStatement(t *testing.T) {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
 		second := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
-		third := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long, RequestID: uuid.New()})
+		third := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long, AcquisitionID: uuid.New()})
 		asks, peeks := d.store.asks, d.store.peeks
 		if err := d.Release(d.ctx, first.l.ID); err != nil {
 			t.Fatal(err)
@@ -230,7 +230,7 @@ func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 		},
 		"its request is released": {
 			goAway: func(d *desk, req lock.Request, _ context.CancelFunc) {
-				_ = d.ReleaseRequest(d.ctx, req.UserID, req.RequestID)
+				_ = d.ReleaseAcquisition(d.ctx, req.UserID, req.AcquisitionID)
 			},
 			want: fault.LockHeld,
 		},
@@ -246,7 +246,7 @@ func TestService_ReleasesALockHandedToAWaiterThatHasGone(t *testing.T) {
 					defer leave()
 					user := uuid.New()
 					first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
-					req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: time.Second}
+					req := lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: time.Second}
 					gone := d.startAcquire(ctx, req)
 					next := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
 					d.store.mu.Lock()
@@ -288,7 +288,7 @@ func checkHandOversAtTheTimeout(t *testing.T, d *desk) {
 	for range 200 {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
-		req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: time.Second}
+		req := lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: time.Second}
 		waiter := d.startAcquire(d.ctx, req)
 		next := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: long})
 		<-time.After(req.Wait)
@@ -321,7 +321,7 @@ func TestService_HandsOverToAllCopiesOfARequest(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
-		req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: long}
+		req := lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: long}
 		one := d.startAcquire(d.ctx, req)
 		between := d.startAcquire(d.ctx, lock.Request{UserID: user, Wait: time.Second})
 		two := d.startAcquire(d.ctx, req)
@@ -361,12 +361,12 @@ func TestService_HandsNothingOverToAnotherTenant(t *testing.T) {
 // over to the request once more, while its renewal is under way.
 func TestService_WithdrawsALockHandedToACallThatHasOne(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{UserID: d.patron, RequestID: uuid.New(), Wait: long}
+		req := lock.Request{UserID: d.patron, AcquisitionID: uuid.New(), Wait: long}
 		waiter := d.startAcquire(d.ctx, req)
 		d.store.mu.Lock()
 		d.store.beforeAnswer = func() {
 			renewed := d.store.heldBy(d.ctx, d.patron)
-			_, _ = d.Acquire(d.ctx, lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New()}) // sees the lock's id
+			_, _ = d.Acquire(d.ctx, lock.Request{UserID: d.patron, TTL: ttl, AcquisitionID: uuid.New()}) // sees the lock's id
 			if err := d.Release(d.ctx, renewed.ID); err != nil || d.store.handOvers != 1 {
 				t.Errorf("%v after %d hand-overs, want one", err, d.store.handOvers)
 			}
@@ -397,7 +397,7 @@ func TestService_HandOverThatFailsLeavesTheWaiterInLine(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
 				user := uuid.New()
 				first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
-				waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, RequestID: uuid.New(), Wait: long})
+				waiter := d.startAcquire(d.ctx, lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: long})
 				d.store.handOverFails, d.store.handOverDone = tt.fail, tt.done
 				d.store.beforeHandOver = func() { <-time.After(slow) }
 				if err := d.Release(d.ctx, first.l.ID); !errors.Is(err, tt.want) {
@@ -420,7 +420,7 @@ func TestService_HandsNothingOverToAKeptPlace(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		user := uuid.New()
 		first := <-d.startAcquire(d.ctx, lock.Request{UserID: user})
-		req := lock.Request{UserID: user, RequestID: uuid.New(), Wait: 300 * time.Millisecond}
+		req := lock.Request{UserID: user, AcquisitionID: uuid.New(), Wait: 300 * time.Millisecond}
 		<-d.startAcquire(d.ctx, req)
 		if err := d.Release(d.ctx, first.l.ID); err != nil || d.store.handOvers != 0 {
 			t.Errorf("%v and %d hand-overs, want a release alone", err, d.store.handOvers)

@@ -109,7 +109,7 @@ func (ls *lines) enter(p patron, req Request, end context.CancelFunc) (*caller, 
 	}
 	c := &caller{line: ln, req: req, end: end, wake: make(chan struct{}, 1)}
 	ln.callers = append(ln.callers, c)
-	i := slices.IndexFunc(ln.places, func(other *caller) bool { return other.kept != nil && other.repeats(req.RequestID) })
+	i := slices.IndexFunc(ln.places, func(other *caller) bool { return other.kept != nil && other.repeats(req.AcquisitionID) })
 	if i >= 0 {
 		ln.places[i].kept.Stop()
 		ln.places[i] = c
@@ -118,7 +118,7 @@ func (ls *lines) enter(p patron, req Request, end context.CancelFunc) (*caller, 
 	switch {
 	case c.entersFirst && !ls.held.contains(p):
 		return c, takeLock
-	case c.entersFirst || req.RequestID != uuid.Nil: // the request may have the lock
+	case c.entersFirst || req.AcquisitionID != uuid.Nil: // the request may have the lock
 		return c, readLock
 	}
 	return c, waitInLine
@@ -209,7 +209,7 @@ func (c *caller) saw(seen Peek) bool {
 	switch {
 	case seen.Free:
 		return c.entersFirst || ln.isTurnOf(c)
-	case c.repeats(seen.RequestID):
+	case c.repeats(seen.AcquisitionID):
 		return true
 	}
 	ln.lines.held.add(ln.patron)
@@ -219,7 +219,7 @@ func (c *caller) saw(seen Peek) bool {
 	ln.turns.noteLiveLock()
 	ln.await(seen.LockID)
 	for _, other := range ln.places { // the request that has the lock can renew it
-		if other.repeats(seen.RequestID) {
+		if other.repeats(seen.AcquisitionID) {
 			other.signal(news{})
 		}
 	}
@@ -227,12 +227,12 @@ func (c *caller) saw(seen Peek) bool {
 }
 
 // keepPlace keeps c's place for the next call of its request. It keeps none for a call without
-// a request id, for a call that has ended or has the lock, and after stop.
+// an acquisition id, for a call that has ended or has the lock, and after stop.
 func (c *caller) keepPlace(ctx context.Context) {
 	ls := c.line.lines
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if c.req.RequestID == uuid.Nil || ctx.Err() != nil || c.handed != nil || ls.hasStopped() {
+	if c.req.AcquisitionID == uuid.Nil || ctx.Err() != nil || c.handed != nil || ls.hasStopped() {
 		return
 	}
 	c.kept = time.AfterFunc(placeKept, func() {
@@ -277,9 +277,9 @@ func (c *caller) leave(granted uuid.UUID) (handed *Lock, released bool) {
 	return c.handed, c.released
 }
 
-// repeats reports whether c is a call of the request.
-func (c *caller) repeats(requestID uuid.UUID) bool {
-	return requestID != uuid.Nil && c.req.RequestID == requestID
+// repeats reports whether c is a call of the acquisition.
+func (c *caller) repeats(acquisitionID uuid.UUID) bool {
+	return acquisitionID != uuid.Nil && c.req.AcquisitionID == acquisitionID
 }
 
 // signal wakes c. The latest news counts.
@@ -294,7 +294,7 @@ func (c *caller) signal(n news) {
 // isTurnOf reports whether no other request is before c, which need not have a place. A
 // repeat shares the turn of the first copy.
 func (ln *line) isTurnOf(c *caller) bool {
-	return len(ln.places) == 0 || ln.places[0] == c || c.repeats(ln.places[0].req.RequestID)
+	return len(ln.places) == 0 || ln.places[0] == c || c.repeats(ln.places[0].req.AcquisitionID)
 }
 
 // wakeFirst wakes the first in line, and the copies of its request, which share its turn.
@@ -353,8 +353,8 @@ func (ln *line) await(lockID uuid.UUID) {
 	ln.lines.awaited[lockID] = ln
 }
 
-// releaseRequest ends the calls of a request, and drops the places kept for it.
-func (ls *lines) releaseRequest(p patron, requestID uuid.UUID) {
+// releaseAcquisition ends the calls of an acquisition, and drops the places kept for it.
+func (ls *lines) releaseAcquisition(p patron, acquisitionID uuid.UUID) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := ls.byPatron[p]
@@ -362,12 +362,12 @@ func (ls *lines) releaseRequest(p patron, requestID uuid.UUID) {
 		return
 	}
 	for _, c := range ln.callers {
-		if c.repeats(requestID) {
+		if c.repeats(acquisitionID) {
 			c.released = true
 			c.end()
 		}
 	}
-	ln.dropKeptPlaces(func(c *caller) bool { return c.repeats(requestID) })
+	ln.dropKeptPlaces(func(c *caller) bool { return c.repeats(acquisitionID) })
 }
 
 // stop ends all waiting and drops all kept places.

@@ -15,14 +15,14 @@ import (
 // Lock is one grant of a patron's lock. Its ID is new with every grant and takeover and is
 // never used twice, so a commit shows it as a fence.
 type Lock struct {
-	ID        uuid.UUID
-	UserID    uuid.UUID     // the patron
-	CreatedAt time.Time     // granted or last renewed, by the store's clock
-	TTL       time.Duration // as requested, in whole milliseconds
-	RequestID uuid.UUID     // the request that got it; Nil if none was named
-	Holder    string        // the instance that requested it, for operators; may be empty
-	Outdated  bool          // by its own TTL, at the time of the answer
-	Age       time.Duration // at the time of the answer, by the store's clock; negative after that was set back
+	ID            uuid.UUID
+	UserID        uuid.UUID     // the patron
+	CreatedAt     time.Time     // granted or last renewed, by the store's clock
+	TTL           time.Duration // as requested, in whole milliseconds
+	AcquisitionID uuid.UUID     // the request that got it; Nil if none was named
+	Holder        string        // the instance that requested it, for operators; may be empty
+	Outdated      bool          // by its own TTL, at the time of the answer
+	Age           time.Duration // at the time of the answer, by the store's clock; negative after that was set back
 	// OkapiRequestID is the X-Okapi-Request-Id of the call that got or last renewed the
 	// lock. Logs and the history name the check-out by it. It may be empty.
 	OkapiRequestID string
@@ -38,9 +38,9 @@ type Request struct {
 	// outdated for this request, whatever its own TTL (FOLIO's rule). So 0 takes over at
 	// once.
 	TTL time.Duration
-	// RequestID makes the request repeatable. A repeat renews and returns the lock of the
+	// AcquisitionID makes the request repeatable. A repeat renews and returns the lock of the
 	// first copy, and continues its place in line for a moment. Nil means not repeatable.
-	RequestID uuid.UUID
+	AcquisitionID uuid.UUID
 	// Holder names the calling instance; may be empty.
 	Holder string
 	// OkapiRequestID is the X-Okapi-Request-Id of the call, for operators; may be empty.
@@ -70,10 +70,10 @@ func Outcomes() []Outcome {
 
 // Peek is the result of reading a patron's lock.
 type Peek struct {
-	Free      bool          // no lock, or one that is outdated for the request
-	LockID    uuid.UUID     // the live lock; Nil if Free
-	RequestID uuid.UUID     // the request that has the live lock; Nil if none
-	Age       time.Duration // of the live lock, as Lock.Age; 0 if Free
+	Free          bool          // no lock, or one that is outdated for the request
+	LockID        uuid.UUID     // the live lock; Nil if Free
+	AcquisitionID uuid.UUID     // the request that has the live lock; Nil if none
+	Age           time.Duration // of the live lock, as Lock.Age; 0 if Free
 }
 
 // Filter selects locks to list. Its zero value counts all and lists none.
@@ -91,7 +91,7 @@ type Filter struct {
 // is this contract as tests.
 type Store interface {
 	// Acquire takes the lock atomically: granted if there is none, renewed under the same
-	// ID if req.RequestID has it, taken over if it is outdated by its own TTL or by
+	// ID if req.AcquisitionID has it, taken over if it is outdated by its own TTL or by
 	// req.TTL. It ignores req.Wait, and waits only briefly for a commit that uses the
 	// lock. Once begun, it completes although ctx ends, so that the caller knows what to
 	// withdraw. Fault: LockHeld.
@@ -118,9 +118,9 @@ type Store interface {
 	// earlier deletion is durable too.
 	ReleaseDurably(ctx context.Context, id uuid.UUID) (Lock, error)
 
-	// ReleaseRequest atomically releases the patron's lock if the request has it. Fault:
+	// ReleaseAcquisition atomically releases the patron's lock if the request has it. Fault:
 	// NotFound.
-	ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) (Lock, error)
+	ReleaseAcquisition(ctx context.Context, userID, acquisitionID uuid.UUID) (Lock, error)
 
 	// ForceRelease is Release by staff. In the same transaction, it writes a Change with
 	// the note and the call in ctx. A crash cannot undo it. Fault: NotFound.

@@ -14,9 +14,9 @@ import (
 )
 
 // startRetries acquires as a check-out does: once per wait and a last time without one, all with
-// one request id. It returns once the caller waits or has its answer.
+// one acquisition id. It returns once the caller waits or has its answer.
 func (d *desk) startRetries(tries ...time.Duration) <-chan answer {
-	req := lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New()}
+	req := lock.Request{UserID: d.patron, TTL: ttl, AcquisitionID: uuid.New()}
 	got := make(chan answer, 1)
 	start := time.Now()
 	go func() {
@@ -96,7 +96,7 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 	const short = 300 * time.Millisecond
 	t.Run("and wins if it is first", func(t *testing.T) {
 		atDesk(t, func(t *testing.T, d *desk) {
-			req := lock.Request{RequestID: uuid.New(), Wait: short}
+			req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 			tried := d.startAcquire(d.ctx, req)
 			behind := d.startAcquire(d.ctx, lock.Request{Wait: long})
 			<-tried
@@ -120,7 +120,7 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 	t.Run("and loses if another is before it", func(t *testing.T) {
 		atDesk(t, func(t *testing.T, d *desk) {
 			before := d.startAcquire(d.ctx, lock.Request{Wait: long})
-			req := lock.Request{RequestID: uuid.New(), Wait: short}
+			req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 			<-d.startAcquire(d.ctx, req)
 			d.store.free(d.ctx, d.patron)
 			req.Wait = 0
@@ -134,7 +134,7 @@ func TestService_LastTryUsesItsPlace(t *testing.T) {
 	})
 	t.Run("and gives it up", func(t *testing.T) {
 		atDesk(t, func(t *testing.T, d *desk) {
-			req := lock.Request{RequestID: uuid.New(), Wait: short}
+			req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 			tried := d.startAcquire(d.ctx, req)
 			behind := d.startAcquire(d.ctx, lock.Request{Wait: long})
 			<-tried
@@ -159,8 +159,8 @@ func TestService_AbandonedPlaceDelaysTheNextBriefly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
 				const short = 500 * time.Millisecond
-				abandoned := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: short})
-				next := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
+				abandoned := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: short})
+				next := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: long})
 				<-abandoned
 				if err := free(d, d.store.heldBy(d.ctx, d.patron)); err != nil {
 					t.Fatal(err)
@@ -182,7 +182,7 @@ func TestService_SeveralAbandonedPlacesDelayTheNextOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		const short = 500 * time.Millisecond
 		for range lock.MaxWaiting - 1 {
-			d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: short})
+			d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: short})
 		}
 		next := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		<-time.After(short)
@@ -195,7 +195,7 @@ func TestService_SeveralAbandonedPlacesDelayTheNextOnce(t *testing.T) {
 
 func TestService_DropsAnAbandonedPlaceWithoutAFurtherCall(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		<-d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
+		<-d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: time.Second})
 		<-time.After(lock.PlaceKept - time.Millisecond)
 		if d.Lines() != 1 {
 			t.Errorf("%d lines within the moment, want 1", d.Lines())
@@ -223,7 +223,7 @@ func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
 				ctx, leave := context.WithCancel(d.ctx)
 				defer leave()
-				got := d.startAcquire(ctx, lock.Request{RequestID: uuid.New(), Wait: long})
+				got := d.startAcquire(ctx, lock.Request{AcquisitionID: uuid.New(), Wait: long})
 				end(d, leave)
 				<-got
 				synctest.Wait()
@@ -234,9 +234,9 @@ func TestService_KeepsNoPlaceForACallThatEndsOtherwise(t *testing.T) {
 		})
 	}
 	for name, req := range map[string]lock.Request{
-		"it did not wait":      {RequestID: uuid.New()},
+		"it did not wait":      {AcquisitionID: uuid.New()},
 		"it names no request":  {Wait: time.Second},
-		"it came after a stop": {RequestID: uuid.New(), Wait: time.Second},
+		"it came after a stop": {AcquisitionID: uuid.New(), Wait: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
@@ -265,7 +265,7 @@ func TestService_KeepsNoPlaceForACallerThatLeftBeforeItsWaitRanOut(t *testing.T)
 				<-left
 			}
 			d.store.mu.Unlock()
-			got := d.startAcquire(ctx, lock.Request{UserID: d.newHeldPatron(), RequestID: uuid.New(), Wait: time.Second})
+			got := d.startAcquire(ctx, lock.Request{UserID: d.newHeldPatron(), AcquisitionID: uuid.New(), Wait: time.Second})
 			<-looking
 			<-time.After(2 * time.Second) // the wait times out during the peek
 			leave()
@@ -282,8 +282,8 @@ func TestService_KeepsNoPlaceForACallerThatLeftBeforeItsWaitRanOut(t *testing.T)
 func TestService_StopDropsKeptPlacesAtOnce(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		for range 3 {
-			d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
-			d.startAcquire(d.ctx, lock.Request{UserID: d.newHeldPatron(), RequestID: uuid.New(), Wait: time.Second})
+			d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: time.Second})
+			d.startAcquire(d.ctx, lock.Request{UserID: d.newHeldPatron(), AcquisitionID: uuid.New(), Wait: time.Second})
 		}
 		<-time.After(time.Second)
 		synctest.Wait()
@@ -299,10 +299,10 @@ func TestService_StopDropsKeptPlacesAtOnce(t *testing.T) {
 
 func TestService_CountsKeptPlacesAsWaiting(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{RequestID: uuid.New(), Wait: time.Second}
+		req := lock.Request{AcquisitionID: uuid.New(), Wait: time.Second}
 		kept := d.startAcquire(d.ctx, req)
 		for range lock.MaxWaiting - 1 {
-			d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
+			d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: time.Second})
 		}
 		<-kept
 		if got := <-d.startAcquire(d.ctx, lock.Request{Wait: long}); got.code != fault.LockQueueFull {
@@ -326,7 +326,7 @@ func TestService_CountsKeptPlacesAsWaiting(t *testing.T) {
 func TestService_CopyWaitsOnAfterTheFirstTimesOut(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		before := d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond})
-		req := lock.Request{RequestID: uuid.New(), Wait: 300 * time.Millisecond}
+		req := lock.Request{AcquisitionID: uuid.New(), Wait: 300 * time.Millisecond}
 		first := d.startAcquire(d.ctx, req)
 		between := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		req.Wait = long

@@ -19,7 +19,7 @@ func TestService_RefusesByAPlainRead(t *testing.T) {
 		asks := d.store.asks
 		for name, user := range users {
 			for _, request := range []uuid.UUID{uuid.Nil, uuid.New()} {
-				if got := <-d.startAcquire(d.ctx, lock.Request{UserID: user, RequestID: request}); got.code != fault.LockHeld {
+				if got := <-d.startAcquire(d.ctx, lock.Request{UserID: user, AcquisitionID: request}); got.code != fault.LockHeld {
 					t.Errorf("%s: got %+v, want %q", name, got, fault.LockHeld)
 				}
 			}
@@ -46,7 +46,7 @@ func TestService_PlainReadRefusesNoFreeLock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
-				req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+				req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 				first := <-d.startAcquire(d.ctx, req)
 				end(d, first.l)
 				if got := <-d.startAcquire(d.ctx, req); got.err != nil || got.took != 0 {

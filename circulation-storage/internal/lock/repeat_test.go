@@ -15,7 +15,7 @@ import (
 
 func TestService_RepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, req)
 		var line []<-chan answer
 		for range lock.MaxWaiting { // the line is full
@@ -35,7 +35,7 @@ func TestService_RepeatGetsItsOwnLockBeforeTheLine(t *testing.T) {
 
 func TestService_RepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{RequestID: uuid.New(), Wait: long}
+		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		first := d.startAcquire(d.ctx, req)
 		between := d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
 		repeat := d.startAcquire(d.ctx, req)
@@ -56,11 +56,11 @@ func TestService_RepeatInLineGetsTheLockOfTheFirstCopy(t *testing.T) {
 
 func TestService_RepeatInLineGetsTheLockGrantedElsewhere(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{UserID: d.patron, RequestID: uuid.New(), Wait: long}
+		req := lock.Request{UserID: d.patron, AcquisitionID: uuid.New(), Wait: long}
 		head := d.startAcquire(d.ctx, lock.Request{Wait: time.Second})
 		repeat := d.startAcquire(d.ctx, req)
 		d.store.hold(d.ctx, req)
-		if got := <-repeat; got.err != nil || got.l.RequestID != req.RequestID || got.took > pollSlot {
+		if got := <-repeat; got.err != nil || got.l.AcquisitionID != req.AcquisitionID || got.took > pollSlot {
 			t.Errorf("got %+v, want the request's own lock soon", got)
 		}
 		<-head
@@ -69,7 +69,7 @@ func TestService_RepeatInLineGetsTheLockGrantedElsewhere(t *testing.T) {
 
 func TestService_RepeatSharesTheTurnOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{RequestID: uuid.New(), Wait: long}
+		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		first := d.startAcquire(d.ctx, req)
 		d.store.free(d.ctx, d.patron)
 		req.Wait = 0
@@ -82,7 +82,7 @@ func TestService_RepeatSharesTheTurnOfTheFirstCopy(t *testing.T) {
 
 func TestService_RepeatGetsTheLockWhenTheFirstCopyLeft(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{RequestID: uuid.New(), Wait: long}
+		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		ctx, leave := context.WithCancel(d.ctx)
 		d.startAcquire(ctx, req)
 		repeat := d.startAcquire(d.ctx, req)

@@ -95,17 +95,17 @@ func (s *Service) ForceRelease(ctx context.Context, id uuid.UUID, n Note) (Lock,
 	return l, nil
 }
 
-// ReleaseRequest releases the patron's lock if the request has it, outdated or not, and
+// ReleaseAcquisition releases the patron's lock if the request has it, outdated or not, and
 // wakes the first waiter. It ends the calls of the request in this process with LockHeld.
 // It is no error if there is nothing to release.
-func (s *Service) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) error {
+func (s *Service) ReleaseAcquisition(ctx context.Context, userID, acquisitionID uuid.UUID) error {
 	p, err := patronOf(ctx, userID)
 	if err != nil {
 		return err
 	}
 	// First the calls: one that gets the lock after the deletion withdraws it.
-	s.lines.releaseRequest(p, requestID)
-	l, err := s.store.ReleaseRequest(ctx, userID, requestID)
+	s.lines.releaseAcquisition(p, acquisitionID)
+	l, err := s.store.ReleaseAcquisition(ctx, userID, acquisitionID)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil

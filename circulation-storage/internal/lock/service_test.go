@@ -109,7 +109,7 @@ func TestService_NewcomersDoNotOvertake(t *testing.T) {
 		waiter := d.startAcquire(d.ctx, lock.Request{Wait: long})
 		d.store.free(d.ctx, d.patron) // the waiter has not polled yet
 		peeks := d.store.peeks
-		for _, req := range []lock.Request{{}, {RequestID: uuid.New()}} {
+		for _, req := range []lock.Request{{}, {AcquisitionID: uuid.New()}} {
 			if got := <-d.startAcquire(d.ctx, req); got.code != fault.LockHeld || got.took != 0 {
 				t.Errorf("a newcomer that does not wait got %+v, want %q at once", got, fault.LockHeld)
 			}
@@ -117,7 +117,7 @@ func TestService_NewcomersDoNotOvertake(t *testing.T) {
 		if d.store.peeks != peeks+1 {
 			t.Errorf("%d reads by newcomers, want 1: of the request that may have the lock", d.store.peeks-peeks)
 		}
-		later := d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond, RequestID: uuid.New()})
+		later := d.startAcquire(d.ctx, lock.Request{Wait: 100 * time.Millisecond, AcquisitionID: uuid.New()})
 		if got := <-waiter; got.err != nil {
 			t.Errorf("the waiter got %v, want the lock", got.err)
 		}
@@ -133,7 +133,7 @@ func TestService_ReadOvertakesNoCallerInLine(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		joined := make(chan struct{})
 		d.store.afterRefusal = func() { <-joined }
-		req := lock.Request{UserID: d.patron, RequestID: uuid.New(), Wait: time.Second}
+		req := lock.Request{UserID: d.patron, AcquisitionID: uuid.New(), Wait: time.Second}
 		late := d.startAcquire(d.ctx, req)
 		d.store.mu.Lock()
 		d.store.afterRefusal = nil
@@ -266,7 +266,7 @@ func TestService_DoesNotMissALockFreedBeforeJoining(t *testing.T) {
 // The answer to the first copy may have reached the holder.
 func TestService_RepeatThatLeavesKeepsTheLockOfTheFirstCopy(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, req)
 		ctx, leave := context.WithCancel(d.ctx)
 		d.store.beforeAnswer = leave
@@ -332,7 +332,7 @@ func TestService_PanicOfTheStoreLeavesNoCall(t *testing.T) {
 					t.Error("the panic did not reach the caller")
 				}
 			}()
-			_, _ = d.Acquire(d.ctx, lock.Request{UserID: d.patron, TTL: ttl, RequestID: uuid.New(), Wait: long})
+			_, _ = d.Acquire(d.ctx, lock.Request{UserID: d.patron, TTL: ttl, AcquisitionID: uuid.New(), Wait: long})
 		}()
 		if d.Calls() != 0 || d.Lines() != 0 {
 			t.Errorf("%d calls and %d lines are left, want none", d.Calls(), d.Lines())

@@ -89,7 +89,7 @@ func (d *groupDesk) untilWaiting(n int, count func() int) {
 }
 
 func forAnHour() lock.Request {
-	return lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "kiosk", OkapiRequestID: "1/circulation"}
+	return lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "kiosk", OkapiRequestID: "1/circulation"}
 }
 
 func TestGroups_OneTransactionServesAll(t *testing.T) {
@@ -105,7 +105,7 @@ func TestGroups_OneTransactionServesAll(t *testing.T) {
 	ids := map[uuid.UUID]bool{}
 	for n, call := range calls {
 		got := <-call
-		if got.err != nil || got.outcome != lock.Granted || got.lock.UserID != want[n].UserID || got.lock.RequestID != want[n].RequestID || ids[got.lock.ID] {
+		if got.err != nil || got.outcome != lock.Granted || got.lock.UserID != want[n].UserID || got.lock.AcquisitionID != want[n].AcquisitionID || ids[got.lock.ID] {
 			t.Errorf("call %d got %+v, want a new lock of its patron", n, got)
 		}
 		if stored, err := d.locks.Get(d.ctx(), got.lock.ID); err != nil || locktest.Ageless(stored) != locktest.Ageless(got.lock) {

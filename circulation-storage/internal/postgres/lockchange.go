@@ -88,7 +88,7 @@ func scanChange(row pgx.Row, total *int) (lock.Change, error) {
 	var c lock.Change
 	var l lock.Lock
 	err := row.Scan(total, &c.ID, (*database.UTCTime)(&c.Date), &c.Kind, (*optionalID)(&c.UserID), &c.Note.By, &c.Note.Reason, &c.RequestID, &c.Before, &c.After,
-		(*optionalID)(&l.ID), (*optionalID)(&l.UserID), (*database.UTCTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID),
+		(*optionalID)(&l.ID), (*optionalID)(&l.UserID), (*database.UTCTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.AcquisitionID),
 		&l.Holder, &l.OkapiRequestID, &l.Outdated)
 	if err == nil && l.ID != uuid.Nil {
 		l.Age = c.Date.Sub(l.CreatedAt)

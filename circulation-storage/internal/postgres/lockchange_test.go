@@ -42,7 +42,7 @@ func TestLockChange_ForcedReleaseIsNotedWithTheLock(t *testing.T) {
 	t.Parallel()
 	l := newDesk(t)
 	staff := uuid.New()
-	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "desk 1", OkapiRequestID: "1/circulation"})
+	got, _, err := l.locks.Acquire(l.ctx(), lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, AcquisitionID: uuid.New(), Holder: "desk 1", OkapiRequestID: "1/circulation"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestLockChange_OutdatedLockWithoutHolderIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := l.noted()[0]
-	if c.UserID != uuid.Nil || c.Note.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" || c.Lock.RequestID != uuid.Nil || c.Lock.OkapiRequestID != "" {
+	if c.UserID != uuid.Nil || c.Note.By != "" || c.RequestID != "" || !c.Lock.Outdated || c.Lock.Holder != "" || c.Lock.AcquisitionID != uuid.Nil || c.Lock.OkapiRequestID != "" {
 		t.Errorf("noted %+v with %+v, want an outdated lock and nothing about who", c, c.Lock)
 	}
 }

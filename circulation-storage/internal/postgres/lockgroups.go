@@ -67,7 +67,7 @@ func sendAcquires(ctx context.Context, conn *pgxpool.Conn, group []*acquire) err
 func insertLock(ctx context.Context, conn *pgxpool.Conn, group []*acquire) error {
 	r := group[0].Asked
 	var l lock.Lock
-	args := []any{r.UserID, r.TTL.Milliseconds(), nullable(r.RequestID), r.Holder, r.OkapiRequestID}
+	args := []any{r.UserID, r.TTL.Milliseconds(), nullable(r.AcquisitionID), r.Holder, r.OkapiRequestID}
 	err := scanRow(ctx, conn, insertLockSQL, args, insertedFields(&l)...)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -93,8 +93,8 @@ func insertLocks(ctx context.Context, conn *pgxpool.Conn, group []*acquire) erro
 	for i, m := range tried {
 		holders[i], calls[i] = m.Asked.Holder, m.Asked.OkapiRequestID
 	}
-	users, ttls, requests := requestArrays(tried)
-	return queryGroup(ctx, conn, insertLocksSQL, []any{users, ttls, requests, holders, calls}, func(rows pgx.Rows) error {
+	users, ttls, acquisitions := acquireArrays(tried)
+	return queryGroup(ctx, conn, insertLocksSQL, []any{users, ttls, acquisitions, holders, calls}, func(rows pgx.Rows) error {
 		var l lock.Lock
 		_, err := pgx.ForEachRow(rows, insertedFields(&l), func() error {
 			grant(first[l.UserID], l)
@@ -115,7 +115,7 @@ func grant(m *acquire, inserted lock.Lock) {
 	r := m.Asked
 	m.Answer = lock.Lock{
 		ID: inserted.ID, UserID: r.UserID, CreatedAt: inserted.CreatedAt, TTL: r.TTL.Truncate(time.Millisecond),
-		RequestID: r.RequestID, Holder: r.Holder, OkapiRequestID: r.OkapiRequestID,
+		AcquisitionID: r.AcquisitionID, Holder: r.Holder, OkapiRequestID: r.OkapiRequestID,
 	}
 	m.Err = nil
 }
@@ -124,21 +124,21 @@ func grant(m *acquire, inserted lock.Lock) {
 func judgeRefused(ctx context.Context, conn *pgxpool.Conn, refused []*acquire) error {
 	return peekLocks(ctx, conn, refused, func(m *acquire, seen lock.Peek) {
 		m.Err = lock.ErrHeld()
-		if seen.Free || seen.RequestID != uuid.Nil && seen.RequestID == m.Asked.RequestID {
+		if seen.Free || seen.AcquisitionID != uuid.Nil && seen.AcquisitionID == m.Asked.AcquisitionID {
 			m.Err = database.ErrRunAlone
 		}
 	})
 }
 
-// requestArrays returns patrons, times to live and request ids as arrays, which have a type
+// acquireArrays returns patrons, times to live and acquisition ids as arrays, which have a type
 // without a prepared statement too.
-func requestArrays[A any](members []*member[lock.Request, A]) (users []pgtype.UUID, ttls []int64, requests []pgtype.UUID) {
+func acquireArrays[A any](members []*member[lock.Request, A]) (users []pgtype.UUID, ttls []int64, acquisitions []pgtype.UUID) {
 	for _, m := range members {
 		users = append(users, pgtype.UUID{Bytes: m.Asked.UserID, Valid: true})
 		ttls = append(ttls, m.Asked.TTL.Milliseconds())
-		requests = append(requests, pgtype.UUID{Bytes: m.Asked.RequestID, Valid: m.Asked.RequestID != uuid.Nil})
+		acquisitions = append(acquisitions, pgtype.UUID{Bytes: m.Asked.AcquisitionID, Valid: m.Asked.AcquisitionID != uuid.Nil})
 	}
-	return users, ttls, requests
+	return users, ttls, acquisitions
 }
 
 // deleteLockSQL is deleteLocksSQL for one call, in one statement. It sets the time-out when

@@ -123,7 +123,7 @@ func TestGroups_JudgeEachByItsRequest(t *testing.T) {
 	}
 	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 hours' WHERE user_id = $1`, requests[1].UserID)
 	d.exec(`UPDATE {schema}.check_out_lock SET creation_date = creation_date - interval '2 minutes' WHERE user_id = $1`, requests[2].UserID)
-	requests[1].RequestID, requests[2].RequestID, requests[3].RequestID = uuid.New(), uuid.New(), uuid.Nil
+	requests[1].AcquisitionID, requests[2].AcquisitionID, requests[3].AcquisitionID = uuid.New(), uuid.New(), uuid.Nil
 	requests[2].TTL, requests[3].TTL = time.Minute, time.Minute
 	var calls []<-chan answer
 	for n, r := range requests {
@@ -171,7 +171,7 @@ func TestGroups_PeekForEachRequest(t *testing.T) {
 	for n, free := range []bool{false, false, true, true, false} {
 		seen, want := got[n], lock.Peek{Free: free}
 		if !free {
-			want.LockID, want.RequestID, want.Age = ids[requests[n].UserID], requests[n].RequestID, seen.Age
+			want.LockID, want.AcquisitionID, want.Age = ids[requests[n].UserID], requests[n].AcquisitionID, seen.Age
 		}
 		if seen != want {
 			t.Errorf("read %d got %+v, want %+v", n, seen, want)

@@ -110,7 +110,7 @@ func (s *LockStore) Acquire(ctx context.Context, req lock.Request) (lock.Lock, l
 func (s *LockStore) acquire(ctx context.Context, req lock.Request) (lock.Lock, lock.Outcome, error) {
 	var l lock.Lock
 	var inserted, fresh bool
-	args := []any{req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder, req.OkapiRequestID}
+	args := []any{req.UserID, req.TTL.Milliseconds(), nullable(req.AcquisitionID), req.Holder, req.OkapiRequestID}
 	err := s.grantRow(ctx, acquireSQL, args, lockFields(&l, &inserted, &fresh)...)
 	switch {
 	case inserted:
@@ -193,12 +193,12 @@ func (s *LockStore) deleteDurably(ctx context.Context, op string, bounds databas
 
 func errNoLock() error { return fault.New(fault.NotFound, "Lock not found") }
 
-var releaseRequestSQL = `
+var releaseAcquisitionSQL = `
 DELETE FROM {schema}.check_out_lock l WHERE l.user_id = $1::uuid AND l.request_id = $2::uuid RETURNING ` + lockColumns + `, ` + notDurable
 
-// ReleaseRequest implements lock.Store.
-func (s *LockStore) ReleaseRequest(ctx context.Context, userID, requestID uuid.UUID) (lock.Lock, error) {
-	return s.release(ctx, "releasing the lock of a request", releaseRequestSQL, userID, requestID)
+// ReleaseAcquisition implements lock.Store.
+func (s *LockStore) ReleaseAcquisition(ctx context.Context, userID, acquisitionID uuid.UUID) (lock.Lock, error) {
+	return s.release(ctx, "releasing the lock of a request", releaseAcquisitionSQL, userID, acquisitionID)
 }
 
 func (s *LockStore) release(ctx context.Context, op, statement string, args ...any) (lock.Lock, error) {
@@ -269,7 +269,7 @@ func (s *LockStore) CountHeld(ctx context.Context) (int, error) {
 // lockFields are what lockColumns are read into, and after them more.
 func lockFields(l *lock.Lock, more ...any) []any {
 	return append([]any{
-		&l.ID, &l.UserID, (*database.UTCTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.RequestID), &l.Holder, &l.OkapiRequestID,
+		&l.ID, &l.UserID, (*database.UTCTime)(&l.CreatedAt), (*millis)(&l.TTL), (*optionalID)(&l.AcquisitionID), &l.Holder, &l.OkapiRequestID,
 		&l.Outdated, &l.Age,
 	}, more...)
 }

@@ -79,10 +79,10 @@ func TestLockStore_LeavesItsConnectionAsItWas(t *testing.T) {
 	check("a hand-over of no lock", nil)
 	_, err = store.Release(ctx, l.ID)
 	check("a release", err)
-	ofRequest := lock.Request{UserID: req.UserID, TTL: time.Hour, RequestID: uuid.New()}
+	ofRequest := lock.Request{UserID: req.UserID, TTL: time.Hour, AcquisitionID: uuid.New()}
 	_, _, err = store.Acquire(ctx, ofRequest)
 	check("a grant to a request", err)
-	_, err = store.ReleaseRequest(ctx, ofRequest.UserID, ofRequest.RequestID)
+	_, err = store.ReleaseAcquisition(ctx, ofRequest.UserID, ofRequest.AcquisitionID)
 	check("a release by request", err)
 	l, _, err = store.Acquire(ctx, req)
 	check("a third grant", err)
@@ -142,7 +142,7 @@ func TestLockStore_WithoutPreparedStatements(t *testing.T) {
 	t.Parallel()
 	ctx, _, table := newLockStore(t)
 	store := postgres.NewLockStore(openWith(t, pooled))
-	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: `'); DROP TABLE check_out_lock; --`, OkapiRequestID: "1/circulation"}
+	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: `'); DROP TABLE check_out_lock; --`, OkapiRequestID: "1/circulation"}
 	for range 3 {
 		l, _, err := store.Acquire(ctx, req)
 		if err != nil {
@@ -151,7 +151,7 @@ func TestLockStore_WithoutPreparedStatements(t *testing.T) {
 		if got, total, err := store.List(ctx, lock.Filter{UserID: req.UserID, Limit: 1}); err != nil || total != 1 || locktest.Ageless(got[0]) != locktest.Ageless(l) {
 			t.Errorf("List = %+v, %d, %v, want %+v", got, total, err, l)
 		}
-		if seen, err := store.Peek(ctx, req); err != nil || seen.RequestID != req.RequestID {
+		if seen, err := store.Peek(ctx, req); err != nil || seen.AcquisitionID != req.AcquisitionID {
 			t.Errorf("Peek = %+v, %v", seen, err)
 		}
 		if err := store.Withdraw(ctx, l); err != nil {
@@ -160,8 +160,8 @@ func TestLockStore_WithoutPreparedStatements(t *testing.T) {
 		if _, err := store.Release(ctx, l.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the withdrawn lock is still there: %v", err)
 		}
-		if _, err := store.ReleaseRequest(ctx, req.UserID, req.RequestID); !fault.Is(err, fault.NotFound) {
-			t.Errorf("ReleaseRequest of a withdrawn lock: %v, want %q", err, fault.NotFound)
+		if _, err := store.ReleaseAcquisition(ctx, req.UserID, req.AcquisitionID); !fault.Is(err, fault.NotFound) {
+			t.Errorf("ReleaseAcquisition of a withdrawn lock: %v, want %q", err, fault.NotFound)
 		}
 	}
 	l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour})

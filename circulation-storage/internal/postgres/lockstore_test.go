@@ -112,7 +112,7 @@ func TestLockStore_NeedsAnInstalledTenant(t *testing.T) {
 		_, peekErr := store.Peek(ctx, lock.Request{UserID: uuid.New()})
 		_, _, listErr := store.List(ctx, lock.Filter{Limit: 1})
 		_, releaseErr := store.Release(ctx, uuid.New())
-		_, requestErr := store.ReleaseRequest(ctx, uuid.New(), uuid.New())
+		_, requestErr := store.ReleaseAcquisition(ctx, uuid.New(), uuid.New())
 		for _, err := range []error{err, peekErr, listErr, releaseErr, requestErr} {
 			if !fault.Is(err, tt.want) {
 				t.Errorf("%s: %v, want %q", name, err, tt.want)

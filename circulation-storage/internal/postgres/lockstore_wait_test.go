@@ -89,14 +89,14 @@ func TestRelease_WaitsForACommit(t *testing.T) {
 			return err
 		},
 		"by request": func(ctx context.Context, store *postgres.LockStore, l lock.Lock) error {
-			_, err := store.ReleaseRequest(ctx, l.UserID, l.RequestID)
+			_, err := store.ReleaseAcquisition(ctx, l.UserID, l.AcquisitionID)
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, store, table := newLockStore(t)
-			l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()})
+			l, _, err := store.Acquire(ctx, lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New()})
 			if err != nil {
 				t.Fatal(err)
 			}

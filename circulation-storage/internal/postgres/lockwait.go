@@ -44,7 +44,7 @@ func (s *LockStore) Peek(ctx context.Context, req lock.Request) (lock.Peek, erro
 func peekArgs(req lock.Request) []any { return []any{req.UserID, req.TTL.Milliseconds()} }
 
 func peekFields(seen *lock.Peek) []any {
-	return []any{&seen.Free, (*optionalID)(&seen.LockID), (*optionalID)(&seen.RequestID), &seen.Age}
+	return []any{&seen.Free, (*optionalID)(&seen.LockID), (*optionalID)(&seen.AcquisitionID), &seen.Age}
 }
 
 // sendPeeks reads the locks of all members in one statement. After a failure each member
@@ -69,7 +69,7 @@ func sendPeeks(ctx context.Context, conn *pgxpool.Conn, group []*member[lock.Req
 func peekLocks[A any](
 	ctx context.Context, conn *pgxpool.Conn, members []*member[lock.Request, A], judge func(*member[lock.Request, A], lock.Peek),
 ) error {
-	users, ttls, _ := requestArrays(members)
+	users, ttls, _ := acquireArrays(members)
 	return queryGroup(ctx, conn, peekLocksSQL, []any{users, ttls}, func(rows pgx.Rows) error {
 		var seen lock.Peek
 		next := 0
@@ -97,7 +97,7 @@ RETURNING ` + lockColumns
 // HandOver implements lock.Store.
 func (s *LockStore) HandOver(ctx context.Context, id uuid.UUID, req lock.Request) (lock.Lock, error) {
 	var l lock.Lock
-	args := []any{id, req.UserID, req.TTL.Milliseconds(), nullable(req.RequestID), req.Holder, req.OkapiRequestID}
+	args := []any{id, req.UserID, req.TTL.Milliseconds(), nullable(req.AcquisitionID), req.Holder, req.OkapiRequestID}
 	err := s.grantRow(ctx, handOverSQL, args, lockFields(&l)...)
 	code, _ := database.SQLState(err)
 	switch {

@@ -34,7 +34,7 @@ func TestHandOver_FencesTheFormerHolder(t *testing.T) {
 	store := postgres.NewLockStore(l.db)
 	former := l.withLock(uuid.New(), l.addItem("Available", ""))
 	former.release = true
-	handed, err := store.HandOver(l.ctx(), former.lock, lock.Request{UserID: former.user, TTL: time.Hour, RequestID: uuid.New()})
+	handed, err := store.HandOver(l.ctx(), former.lock, lock.Request{UserID: former.user, TTL: time.Hour, AcquisitionID: uuid.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func TestHandOver_WaitsBrieflyForACommit(t *testing.T) {
 		"that leaves the lock":      {`SELECT $1::uuid`, ""},
 		"that renews it, backdated": {`UPDATE ` + table.name() + ` SET creation_date = creation_date - interval '2 hours' WHERE id = $1`, fault.NotFound},
 	} {
-		_, _ = store.ReleaseRequest(ctx, req.UserID, req.RequestID)
-		req.UserID, req.RequestID = uuid.New(), uuid.New()
+		_, _ = store.ReleaseAcquisition(ctx, req.UserID, req.AcquisitionID)
+		req.UserID, req.AcquisitionID = uuid.New(), uuid.New()
 		l, _, err := store.Acquire(ctx, req)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestHandOver_WaitsBrieflyForACommit(t *testing.T) {
 			if code != fault.LockHeld {
 				break
 			}
-			if l, _, err = store.Acquire(ctx, lock.Request{UserID: req.UserID, RequestID: req.RequestID, TTL: time.Hour}); err != nil {
+			if l, _, err = store.Acquire(ctx, lock.Request{UserID: req.UserID, AcquisitionID: req.AcquisitionID, TTL: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -141,7 +141,7 @@ func TestHandOver_OfADeadProcessEndsWithItsTTL(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting := req
-	waiting.Wait, waiting.RequestID = time.Minute, uuid.New()
+	waiting.Wait, waiting.AcquisitionID = time.Minute, uuid.New()
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	calls.Go(func() { _, _ = first.Acquire(process, waiting) })
@@ -163,7 +163,7 @@ func TestHandOver_OfADeadProcessEndsWithItsTTL(t *testing.T) {
 	}
 	got := make(chan error, 1)
 	go func() {
-		waiting.RequestID = uuid.New()
+		waiting.AcquisitionID = uuid.New()
 		_, err := second.Acquire(ctx, waiting)
 		got <- err
 	}()

@@ -45,7 +45,7 @@ func (w *waits) NextBackOff() time.Duration {
 // Reset implements backoff.BackOff. It keeps what was used up: see waits.
 func (w *waits) Reset() {}
 
-// acquisition asks for one lock. All its tries have the same request id.
+// acquisition asks for one lock. All its tries have the same acquisition id.
 type acquisition struct {
 	locker       Locker
 	req          LockRequest
@@ -76,7 +76,7 @@ func (q *acquisition) try(ctx context.Context, wait time.Duration) (string, erro
 }
 
 // acquireLock tries for the patron's lock once per configured wait, and a last time. It tries again
-// for a held lock and a full queue. It repeats a lost answer at once with the same request id,
+// for a held lock and a full queue. It repeats a lost answer at once with the same acquisition id,
 // which gets the same lock. Anything else ends it, because retries of an outage make each check-out
 // hang. A lock that may have been granted without an answer is given back.
 //
@@ -84,7 +84,7 @@ func (q *acquisition) try(ctx context.Context, wait time.Duration) (string, erro
 func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
 	q := &acquisition{
 		locker: a.service.Locker,
-		req:    LockRequest{UserID: a.plan.loan.UserID, TTL: a.settings.TTL, RequestID: uuid.NewString()},
+		req:    LockRequest{UserID: a.plan.loan.UserID, TTL: a.settings.TTL, AcquisitionID: uuid.NewString()},
 	}
 	try := func() (string, error) { return q.try(ctx, w.beginTry(time.Now())) }
 	a.service.Observer.Waiting(ctx, 1)
@@ -92,7 +92,7 @@ func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
 	id, err := backoff.RetryWithData(try, backoff.WithContext(w, ctx))
 	a.noteWait(ctx, time.Since(start), err == nil)
 	if err != nil && q.maybeGranted {
-		a.releaseRequest(ctx, q.req)
+		a.releaseAcquisition(ctx, q.req)
 	}
 	if err != nil && isHeldByAnother(err) && ctx.Err() == nil {
 		return "", newLockNotAcquired(err)
@@ -100,14 +100,14 @@ func (a *attempt) acquireLock(ctx context.Context, w *waits) (string, error) {
 	return id, unwrapPermanent(err)
 }
 
-// releaseRequest gives back the lock of an acquisition that ended without a known answer, on a
+// releaseAcquisition gives back the lock of an acquisition that ended without a known answer, on a
 // context of its own because the machine may have left.
-func (a *attempt) releaseRequest(ctx context.Context, req LockRequest) {
+func (a *attempt) releaseAcquisition(ctx context.Context, req LockRequest) {
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := a.service.Locker.ReleaseRequest(rctx, req.UserID, req.RequestID); err != nil {
+	if err := a.service.Locker.ReleaseAcquisition(rctx, req.UserID, req.AcquisitionID); err != nil {
 		a.service.Log.WarnContext(ctx, "lock that may have been granted not released; it will be outdated", "patron", redact.Mask(req.UserID),
-			"lock_request_id", req.RequestID, "ttl", req.TTL, "err", err)
+			"lock_request_id", req.AcquisitionID, "ttl", req.TTL, "err", err)
 	}
 }
 

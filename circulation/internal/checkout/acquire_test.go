@@ -55,7 +55,7 @@ func TestAcquire_GivesBackALockThatMayBeGranted(t *testing.T) {
 				if got := len(w.returned) == 1; got != tt.want || len(w.returned) > 1 {
 					t.Fatalf("gave back %v, want it: %t", w.returned, tt.want)
 				}
-				if tt.want && w.returned[0] != librarytest.AnnID+"|"+w.requests[0].RequestID {
+				if tt.want && w.returned[0] != librarytest.AnnID+"|"+w.requests[0].AcquisitionID {
 					t.Errorf("gave back %v, asked for %v", w.returned, w.requests)
 				}
 			})
@@ -81,7 +81,7 @@ func TestAcquire_GivesBackTheLockOfAMachineThatLeaves(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
 		_, err := s.CheckOut(ctx, checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID})
-		if !errors.Is(err, context.DeadlineExceeded) || len(w.returned) != 1 || !strings.HasSuffix(w.returned[0], w.requests[0].RequestID) {
+		if !errors.Is(err, context.DeadlineExceeded) || len(w.returned) != 1 || !strings.HasSuffix(w.returned[0], w.requests[0].AcquisitionID) {
 			t.Errorf("got %v, gave back %v, asked for %v", err, w.returned, w.requests)
 		}
 	})

@@ -148,8 +148,8 @@ func TestAcquire(t *testing.T) {
 					t.Errorf("%d tries in %s, want %d in %s", len(w.requests), took, tt.tries, tt.took)
 				}
 				for _, r := range w.requests {
-					if r.RequestID != w.requests[0].RequestID {
-						t.Errorf("request ids differ: %v", w.requests)
+					if r.AcquisitionID != w.requests[0].AcquisitionID {
+						t.Errorf("acquisition ids differ: %v", w.requests)
 					}
 				}
 				if lentOrRefused := tt.code == ""; lentOrRefused != (len(w.commits) == 1) || len(w.released) != len(w.commits) {

@@ -38,7 +38,7 @@ type world struct {
 	requests []checkout.LockRequest
 	released []string
 	durable  []string // those of released that survive a crash
-	returned []string // request ids whose lock was given back
+	returned []string // acquisition ids whose lock was given back
 	lockGone error
 	commits  []schemas.CheckOut
 	commit   []error // answers of CheckOut; afterwards it succeeds
@@ -144,7 +144,7 @@ func (w *world) Acquire(ctx context.Context, req checkout.LockRequest) (string, 
 		}
 		return "", fault.New(fault.LockHeld, "Unable to acquire lock")
 	}
-	return "lock-" + req.RequestID, nil
+	return "lock-" + req.AcquisitionID, nil
 }
 
 func (w *world) Release(ctx context.Context, id string) error {
@@ -164,13 +164,13 @@ func (w *world) ReleaseDurably(ctx context.Context, id string) error {
 	return w.Release(ctx, id)
 }
 
-func (w *world) ReleaseRequest(ctx context.Context, userID, requestID string) error {
+func (w *world) ReleaseAcquisition(ctx context.Context, userID, acquisitionID string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w.returned = append(w.returned, userID+"|"+requestID)
+	w.returned = append(w.returned, userID+"|"+acquisitionID)
 	return w.lockGone
 }
 

@@ -36,17 +36,17 @@ type Locker interface {
 	// lock happens after it.
 	ReleaseDurably(ctx context.Context, lockID string) error
 
-	// ReleaseRequest gives back the lock that the tries with this request id were granted, if there
-	// is one.
-	ReleaseRequest(ctx context.Context, userID, requestID string) error
+	// ReleaseAcquisition gives back the lock that the tries with this acquisition id were granted,
+	// if there is one.
+	ReleaseAcquisition(ctx context.Context, userID, acquisitionID string) error
 }
 
 // LockRequest is one try to get a patron's lock.
 type LockRequest struct {
-	UserID    string
-	TTL       time.Duration
-	RequestID string        // the same for all tries of one acquisition
-	Wait      time.Duration // how long storage may wait for the lock
+	UserID        string
+	TTL           time.Duration
+	AcquisitionID string        // the same for all tries of one acquisition
+	Wait          time.Duration // how long storage may wait for the lock
 }
 
 // Committer writes a check-out wholly or not at all.

@@ -24,7 +24,7 @@ func TestReleasePage_ExplainsTheRelease(t *testing.T) {
 	p := v.get(t, releasePath)
 	p.want(t, http.StatusOK, "Patron ****1234", "State Held", "Held for 500 ms", "Held by circulation-1", "Request req-17/circulation", "Lock "+heldID,
 		"Why it is safe", "it is refused. If its machine still waits, it takes the lock again and counts the loans again; otherwise it shows “unable to acquire lock”.", "gets the lock at once", "is finished first", "Release the lock", "Cancel")
-	p.lacks(t, annID, "need not be released", "patrons=", held().RequestID)
+	p.lacks(t, annID, "need not be released", "patrons=", held().AcquisitionID)
 	if d.lookups != 0 {
 		t.Errorf("patrons were looked up %d times, want never", d.lookups)
 	}

@@ -118,14 +118,14 @@ func TestClient_AcquiresAndReleases(t *testing.T) {
 			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
 				t.Error(err)
 			}
-			if got.UserID != someID || *got.TTLMs != 3000 || got.RequestID != anotherID || got.WaitMs != 500 {
+			if got.UserID != someID || *got.TTLMs != 3000 || got.AcquisitionID != anotherID || got.WaitMs != 500 {
 				t.Errorf("asked for %+v", got)
 			}
 			answer(w, 201, "", `{"id":"`+someID+`"}`)
 		}
 	})
 	ctx := inTenant(t, "diku")
-	id, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: 3 * time.Second, RequestID: anotherID, Wait: 500 * time.Millisecond})
+	id, err := c.Acquire(ctx, checkout.LockRequest{UserID: someID, TTL: 3 * time.Second, AcquisitionID: anotherID, Wait: 500 * time.Millisecond})
 	if err != nil || id != someID {
 		t.Errorf("got %q, %v", id, err)
 	}

@@ -23,7 +23,7 @@ const (
 // Acquire implements checkout.Locker.
 func (c *Client) Acquire(ctx context.Context, req checkout.LockRequest) (string, error) {
 	r := send("acquiring the patron's lock", http.MethodPost, locksPath, schemas.CheckoutLockRequest{
-		UserID: req.UserID, TTLMs: new(int(req.TTL.Milliseconds())), RequestID: req.RequestID, WaitMs: int(req.Wait.Milliseconds()),
+		UserID: req.UserID, TTLMs: new(int(req.TTL.Milliseconds())), AcquisitionID: req.AcquisitionID, WaitMs: int(req.Wait.Milliseconds()),
 	}, http.StatusCreated).settling()
 	r.timeout = req.Wait + lockMargin
 	lock, err := call(ctx, c, r, "lock id", func(lock schemas.CheckoutLock) bool { return schemas.IsUUID(lock.ID) })
@@ -51,9 +51,9 @@ func (c *Client) release(ctx context.Context, lockID string, query url.Values) e
 	return nil
 }
 
-// ReleaseRequest implements checkout.Locker.
-func (c *Client) ReleaseRequest(ctx context.Context, userID, requestID string) error {
-	query := url.Values{"userId": {userID}, "requestId": {requestID}}
+// ReleaseAcquisition implements checkout.Locker.
+func (c *Client) ReleaseAcquisition(ctx context.Context, userID, acquisitionID string) error {
+	query := url.Values{"userId": {userID}, "requestId": {acquisitionID}}
 	_, err := c.do(ctx, deleteMatching("releasing the lock of a request", locksPath, query).settling())
 	return err
 }

@@ -81,7 +81,7 @@ func TestClient_ReleaseIsNotDurable(t *testing.T) {
 	}
 }
 
-func TestClient_ReleaseRequest(t *testing.T) {
+func TestClient_ReleaseAcquisition(t *testing.T) {
 	t.Parallel()
 	for status, released := range map[int]bool{204: true, 404: false, 500: false} {
 		c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,7 @@ func TestClient_ReleaseRequest(t *testing.T) {
 			}
 			answer(w, status, "", "")
 		})
-		if err := c.ReleaseRequest(inTenant(t, "diku"), someID, anotherID); (err == nil) != released {
+		if err := c.ReleaseAcquisition(inTenant(t, "diku"), someID, anotherID); (err == nil) != released {
 			t.Errorf("answered %d: got %v, want it released: %t", status, err, released)
 		}
 	}

@@ -126,7 +126,7 @@ func settleAll(ctx context.Context, t *testing.T, c *Client) {
 			return err
 		},
 		"release":            func() error { return c.Release(ctx, someID) },
-		"release by request": func() error { return c.ReleaseRequest(ctx, someID, anotherID) },
+		"release by request": func() error { return c.ReleaseAcquisition(ctx, someID, anotherID) },
 		"loan of a commit": func() error {
 			_, err := c.CommittedLoan(ctx, someID)
 			return err

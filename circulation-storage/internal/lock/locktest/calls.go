@@ -32,7 +32,7 @@ func testLastCall(t *testing.T, newStore NewStore) {
 		if tt.want == lock.TakenOver {
 			ager.Age(ctx, t, l.ID, 2*time.Hour)
 		}
-		got, outcome, err := store.Acquire(ctx, lock.Request{UserID: user, TTL: time.Hour, RequestID: tt.request, OkapiRequestID: tt.call})
+		got, outcome, err := store.Acquire(ctx, lock.Request{UserID: user, TTL: time.Hour, AcquisitionID: tt.request, OkapiRequestID: tt.call})
 		if err != nil || outcome != tt.want || got.OkapiRequestID != tt.call {
 			t.Fatalf("call %q: %s %+v, %v, want %s with the call", tt.call, outcome, got, err, tt.want)
 		}

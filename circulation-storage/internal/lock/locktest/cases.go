@@ -84,7 +84,7 @@ func testOneWinner(t *testing.T, newStore NewStore) {
 
 func testOneRequest(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
-	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()}
+	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New()}
 	ids := make([]uuid.UUID, callers)
 	outcomes := make([]lock.Outcome, callers)
 	atOnce(func(i int) {
@@ -110,11 +110,11 @@ func testOneRequest(t *testing.T, newStore NewStore) {
 
 func testWholeLock(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
-	req := lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "kiosk-7", OkapiRequestID: "017/circulation"}
+	req := lock.Request{UserID: uuid.New(), TTL: 90 * time.Second, AcquisitionID: uuid.New(), Holder: "kiosk-7", OkapiRequestID: "017/circulation"}
 	got := mustAcquire(ctx, t, store, req)
 	want := lock.Lock{
 		ID: got.ID, UserID: req.UserID, CreatedAt: got.CreatedAt, TTL: req.TTL,
-		RequestID: req.RequestID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID,
+		AcquisitionID: req.AcquisitionID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID,
 	}
 	if Ageless(got) != want || got.ID == uuid.Nil {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -144,14 +144,14 @@ func testTenantsApart(t *testing.T, newStore NewStore) {
 	}
 }
 
-func testReleaseRequestApart(t *testing.T, newStore NewStore) {
+func testReleaseAcquisitionApart(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
 	otherCtx, _, _ := newStore(t)
-	l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()})
-	if _, err := store.ReleaseRequest(otherCtx, l.UserID, l.RequestID); !fault.Is(err, fault.NotFound) {
+	l := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New()})
+	if _, err := store.ReleaseAcquisition(otherCtx, l.UserID, l.AcquisitionID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another tenant releases the lock: %v", err)
 	}
-	if got, err := store.ReleaseRequest(ctx, l.UserID, l.RequestID); err != nil || Ageless(got) != Ageless(l) {
+	if got, err := store.ReleaseAcquisition(ctx, l.UserID, l.AcquisitionID); err != nil || Ageless(got) != Ageless(l) {
 		t.Errorf("got %+v, %v, want %+v as it was", got, err, l)
 	}
 }
@@ -169,7 +169,7 @@ func testLeftBefore(t *testing.T, newStore NewStore) {
 
 func testPeek(t *testing.T, newStore NewStore) {
 	ctx, store, ager := newStore(t)
-	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New()}
+	req := lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New()}
 	look := func(when string, ttl time.Duration, want lock.Peek) {
 		t.Helper()
 		got, err := store.Peek(ctx, lock.Request{UserID: req.UserID, TTL: ttl})
@@ -181,10 +181,10 @@ func testPeek(t *testing.T, newStore NewStore) {
 	}
 	look("no lock", time.Hour, lock.Peek{Free: true})
 	l := mustAcquire(ctx, t, store, req)
-	look("held", time.Hour, lock.Peek{LockID: l.ID, RequestID: req.RequestID})
+	look("held", time.Hour, lock.Peek{LockID: l.ID, AcquisitionID: req.AcquisitionID})
 	look("for TTL 0", 0, lock.Peek{Free: true})
 	ager.Age(ctx, t, l.ID, 30*time.Minute)
-	look("held for long", time.Hour, lock.Peek{LockID: l.ID, RequestID: req.RequestID, Age: 30 * time.Minute})
+	look("held for long", time.Hour, lock.Peek{LockID: l.ID, AcquisitionID: req.AcquisitionID, Age: 30 * time.Minute})
 	ager.Age(ctx, t, l.ID, 90*time.Minute)
 	look("outdated", 3*time.Hour, lock.Peek{Free: true})
 	if got, err := store.Get(ctx, l.ID); err != nil || got.ID != l.ID {

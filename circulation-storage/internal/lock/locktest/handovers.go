@@ -79,16 +79,16 @@ var handOverStories = map[string][]step{
 
 func testWholeHandOver(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
-	before := lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "kiosk-7", OkapiRequestID: "017/circulation"}
+	before := lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "kiosk-7", OkapiRequestID: "017/circulation"}
 	for _, req := range []lock.Request{
-		{UserID: before.UserID, TTL: 90 * time.Second, RequestID: uuid.New(), Holder: "kiosk-8", OkapiRequestID: "018/circulation"},
+		{UserID: before.UserID, TTL: 90 * time.Second, AcquisitionID: uuid.New(), Holder: "kiosk-8", OkapiRequestID: "018/circulation"},
 		{UserID: before.UserID},
 	} {
 		former := mustAcquire(ctx, t, store, before)
 		got, err := store.HandOver(ctx, former.ID, req)
 		want := lock.Lock{
 			ID: got.ID, UserID: req.UserID, CreatedAt: got.CreatedAt, TTL: req.TTL,
-			RequestID: req.RequestID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID, Outdated: got.Outdated,
+			AcquisitionID: req.AcquisitionID, Holder: req.Holder, OkapiRequestID: req.OkapiRequestID, Outdated: got.Outdated,
 		}
 		if err != nil || Ageless(got) != want || got.ID == former.ID || !got.CreatedAt.After(former.CreatedAt) || got.Age > minute {
 			t.Errorf("HandOver = %+v, %v, want %+v after %+v", got, err, want, former)
@@ -125,7 +125,7 @@ func testOneHandOver(t *testing.T, newStore NewStore) {
 	got := make([]lock.Lock, callers)
 	atOnce(func(i int) {
 		var err error
-		got[i], err = store.HandOver(ctx, former.ID, lock.Request{UserID: user, TTL: time.Hour, RequestID: uuid.New()})
+		got[i], err = store.HandOver(ctx, former.ID, lock.Request{UserID: user, TTL: time.Hour, AcquisitionID: uuid.New()})
 		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.LockHeld) {
 			t.Error(err)
 		}
@@ -139,7 +139,7 @@ func testOneHandOver(t *testing.T, newStore NewStore) {
 	if len(winners) != 1 {
 		t.Fatalf("%d calls replaced the lock, want 1", len(winners))
 	}
-	if read, err := store.Get(ctx, winners[0].ID); err != nil || read.RequestID != winners[0].RequestID {
+	if read, err := store.Get(ctx, winners[0].ID); err != nil || read.AcquisitionID != winners[0].AcquisitionID {
 		t.Errorf("Get = %+v, %v, want %+v", read, err, winners[0])
 	}
 }

@@ -25,7 +25,7 @@ type NewStore func(t *testing.T) (context.Context, lock.Store, Ager)
 func RunStore(t *testing.T, newStore NewStore) {
 	t.Helper()
 	for subject, stories := range map[string]map[string][]step{
-		"Acquire": acquireStories, "ReleaseRequest": releaseRequestStories, "HandOver": handOverStories,
+		"Acquire": acquireStories, "ReleaseAcquisition": releaseAcquisitionStories, "HandOver": handOverStories,
 	} {
 		for name, story := range stories {
 			t.Run(subject+"/"+name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func RunStore(t *testing.T, newStore NewStore) {
 		"HandOver/tenants do not meet":             testHandOverApart,
 		"HandOver/to one of many":                  testOneHandOver,
 		"HandOver/nothing for one who left before": testHandOverLeftBefore,
-		"ReleaseRequest/tenants do not meet":       testReleaseRequestApart,
+		"ReleaseAcquisition/tenants do not meet":   testReleaseAcquisitionApart,
 		"Sweep/only what is outdated for long":     testSweepOld,
 		"Sweep/in batches":                         testSweepBatches,
 		"Sweep/never what is taken anew meanwhile": testSweepBusy,
@@ -81,7 +81,7 @@ func playStory(t *testing.T, newStore NewStore, story []step) {
 			code = fault.CodeOf(err)
 			s.wantReleased(t, l, locks[s.release], err)
 		case s.releaseOf != "":
-			l, err := store.ReleaseRequest(ctx, patrons[s.releaseOf], requests[s.request])
+			l, err := store.ReleaseAcquisition(ctx, patrons[s.releaseOf], requests[s.request])
 			code = fault.CodeOf(err)
 			s.wantReleased(t, l, locks[s.as], err)
 		case s.force != "":
@@ -91,7 +91,7 @@ func playStory(t *testing.T, newStore NewStore, story []step) {
 		case s.withdraw != "":
 			code = fault.CodeOf(store.Withdraw(ctx, locks[s.withdraw]))
 		default:
-			req := lock.Request{UserID: patrons[s.acquire], TTL: s.ttl, RequestID: requests[s.request]}
+			req := lock.Request{UserID: patrons[s.acquire], TTL: s.ttl, AcquisitionID: requests[s.request]}
 			var l lock.Lock
 			var outcome lock.Outcome
 			var err error

@@ -43,7 +43,7 @@ func testListPages(t *testing.T, newStore NewStore) {
 
 func testListOfOne(t *testing.T, newStore NewStore) {
 	ctx, store, _ := newStore(t)
-	ann := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, RequestID: uuid.New(), Holder: "kiosk-7"})
+	ann := mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour, AcquisitionID: uuid.New(), Holder: "kiosk-7"})
 	mustAcquire(ctx, t, store, lock.Request{UserID: uuid.New(), TTL: time.Hour})
 	got, total, err := store.List(ctx, lock.Filter{UserID: ann.UserID, Limit: 10})
 	if err != nil || total != 1 || len(got) != 1 || Ageless(got[0]) != Ageless(ann) {

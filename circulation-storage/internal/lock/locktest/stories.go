@@ -13,7 +13,7 @@ import (
 type step struct {
 	acquire string // patron
 	ttl     time.Duration
-	request string       // request id; "" for none
+	request string       // acquisition id; "" for none
 	as      string       // name for the lock, for later steps
 	outcome lock.Outcome // of a successful acquire
 	same    string       // the lock with the same id; "" wants a new id
@@ -47,7 +47,7 @@ const (
 	hour   = time.Hour
 )
 
-var releaseRequestStories = map[string][]step{
+var releaseAcquisitionStories = map[string][]step{
 	"the request's lock goes": {
 		{acquire: "ann", ttl: minute, request: "R1", as: "first", outcome: lock.Granted},
 		{releaseOf: "ann", request: "R1", as: "first"},

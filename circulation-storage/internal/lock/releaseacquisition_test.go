@@ -13,12 +13,12 @@ import (
 	"checkoutlock/schemas/fault"
 )
 
-func TestService_ReleaseRequestFreesTheLock(t *testing.T) {
+func TestService_ReleaseAcquisitionFreesTheLock(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		<-d.startAcquire(d.ctx, req) // its answer is lost
 		next := d.startAcquire(d.ctx, lock.Request{UserID: req.UserID, Wait: long})
-		if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
+		if err := d.ReleaseAcquisition(d.ctx, req.UserID, req.AcquisitionID); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-next; got.err != nil || got.took != 0 {
@@ -30,20 +30,20 @@ func TestService_ReleaseRequestFreesTheLock(t *testing.T) {
 	})
 }
 
-func TestService_ReleaseRequestLeavesOtherLocks(t *testing.T) {
+func TestService_ReleaseAcquisitionLeavesOtherLocks(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		held := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+		held := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, held)
-		waiting := lock.Request{UserID: held.UserID, RequestID: uuid.New(), Wait: long}
+		waiting := lock.Request{UserID: held.UserID, AcquisitionID: uuid.New(), Wait: long}
 		waiter := d.startAcquire(d.ctx, waiting)
 		for name, ids := range map[string][2]uuid.UUID{
 			"another request":           {held.UserID, uuid.New()},
-			"another patron":            {uuid.New(), held.RequestID},
+			"another patron":            {uuid.New(), held.AcquisitionID},
 			"a lock without a request":  {d.patron, uuid.Nil},
-			"a waiter's for another":    {d.patron, waiting.RequestID},
+			"a waiter's for another":    {d.patron, waiting.AcquisitionID},
 			"no request for any patron": {uuid.Nil, uuid.Nil},
 		} {
-			if err := d.ReleaseRequest(d.ctx, ids[0], ids[1]); err != nil {
+			if err := d.ReleaseAcquisition(d.ctx, ids[0], ids[1]); err != nil {
 				t.Errorf("%s: %v, want no error", name, err)
 			}
 		}
@@ -57,11 +57,11 @@ func TestService_ReleaseRequestLeavesOtherLocks(t *testing.T) {
 	})
 }
 
-func TestService_ReleaseRequestCountsNoOutdatedLock(t *testing.T) {
+func TestService_ReleaseAcquisitionCountsNoOutdatedLock(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		l := lock.Lock{ID: uuid.New(), UserID: uuid.New(), RequestID: uuid.New()} // since the year 1
+		l := lock.Lock{ID: uuid.New(), UserID: uuid.New(), AcquisitionID: uuid.New()} // since the year 1
 		d.store.put(d.ctx, l)
-		if err := d.ReleaseRequest(d.ctx, l.UserID, l.RequestID); err != nil || d.counts.released != 0 {
+		if err := d.ReleaseAcquisition(d.ctx, l.UserID, l.AcquisitionID); err != nil || d.counts.released != 0 {
 			t.Errorf("%v, observed %d releases, want none", err, d.counts.released)
 		}
 		if got := d.store.heldBy(d.ctx, l.UserID); got.ID != uuid.Nil {
@@ -70,12 +70,12 @@ func TestService_ReleaseRequestCountsNoOutdatedLock(t *testing.T) {
 	})
 }
 
-func TestService_ReleaseRequestEndsItsWaitingCalls(t *testing.T) {
+func TestService_ReleaseAcquisitionEndsItsWaitingCalls(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{RequestID: uuid.New(), Wait: long}
+		req := lock.Request{AcquisitionID: uuid.New(), Wait: long}
 		calls := []<-chan answer{d.startAcquire(d.ctx, req), d.startAcquire(d.ctx, req)}
-		next := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
-		if err := d.ReleaseRequest(d.ctx, d.patron, req.RequestID); err != nil {
+		next := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: long})
+		if err := d.ReleaseAcquisition(d.ctx, d.patron, req.AcquisitionID); err != nil {
 			t.Fatal(err)
 		}
 		for i, call := range calls {
@@ -93,15 +93,15 @@ func TestService_ReleaseRequestEndsItsWaitingCalls(t *testing.T) {
 	})
 }
 
-func TestService_ReleaseRequestDropsItsPlace(t *testing.T) {
+func TestService_ReleaseAcquisitionDropsItsPlace(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		const short = 500 * time.Millisecond
-		req := lock.Request{RequestID: uuid.New(), Wait: short}
+		req := lock.Request{AcquisitionID: uuid.New(), Wait: short}
 		tried := d.startAcquire(d.ctx, req)
-		next := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: long})
+		next := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: long})
 		<-tried
 		d.store.free(d.ctx, d.patron)
-		if err := d.ReleaseRequest(d.ctx, d.patron, req.RequestID); err != nil {
+		if err := d.ReleaseAcquisition(d.ctx, d.patron, req.AcquisitionID); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-next; got.err != nil || got.took != short {
@@ -123,7 +123,7 @@ func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			atDesk(t, func(t *testing.T, d *desk) {
-				req := lock.Request{RequestID: uuid.New(), Wait: tt.wait}
+				req := lock.Request{AcquisitionID: uuid.New(), Wait: tt.wait}
 				ctx, leave := context.WithCancel(d.ctx)
 				defer leave()
 				d.store.beforeAnswer = func() {
@@ -131,7 +131,7 @@ func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 						leave()
 					}
 					granted := d.store.heldBy(d.ctx, d.patron)
-					if err := d.ReleaseRequest(d.ctx, d.patron, req.RequestID); err != nil {
+					if err := d.ReleaseAcquisition(d.ctx, d.patron, req.AcquisitionID); err != nil {
 						t.Error(err)
 					}
 					d.store.put(d.ctx, granted)
@@ -157,11 +157,11 @@ func TestService_WithdrawsALockGrantedToAReleasedRequest(t *testing.T) {
 
 func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		<-d.startAcquire(d.ctx, req)
 		d.store.beforeAnswer = func() {
 			renewed := d.store.heldBy(d.ctx, req.UserID)
-			if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
+			if err := d.ReleaseAcquisition(d.ctx, req.UserID, req.AcquisitionID); err != nil {
 				t.Error(err)
 			}
 			d.store.put(d.ctx, renewed)
@@ -177,9 +177,9 @@ func TestService_WithdrawsALockRenewedForAReleasedRequest(t *testing.T) {
 
 func TestService_ReleasedRequestMayAcquireAgain(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
-		req := lock.Request{UserID: uuid.New(), RequestID: uuid.New()}
+		req := lock.Request{UserID: uuid.New(), AcquisitionID: uuid.New()}
 		first := <-d.startAcquire(d.ctx, req)
-		if err := d.ReleaseRequest(d.ctx, req.UserID, req.RequestID); err != nil {
+		if err := d.ReleaseAcquisition(d.ctx, req.UserID, req.AcquisitionID); err != nil {
 			t.Fatal(err)
 		}
 		if again := <-d.startAcquire(d.ctx, req); again.err != nil || again.l.ID == first.l.ID {
@@ -188,15 +188,15 @@ func TestService_ReleasedRequestMayAcquireAgain(t *testing.T) {
 	})
 }
 
-func TestService_ReleaseRequestReturnsAnOutage(t *testing.T) {
+func TestService_ReleaseAcquisitionReturnsAnOutage(t *testing.T) {
 	atDesk(t, func(t *testing.T, d *desk) {
 		boom := errors.New("boom")
 		d.store.releaseFailed = boom
-		waiter := d.startAcquire(d.ctx, lock.Request{RequestID: uuid.New(), Wait: time.Second})
-		if err := d.ReleaseRequest(d.ctx, d.patron, uuid.New()); !errors.Is(err, boom) || d.counts.released != 0 {
+		waiter := d.startAcquire(d.ctx, lock.Request{AcquisitionID: uuid.New(), Wait: time.Second})
+		if err := d.ReleaseAcquisition(d.ctx, d.patron, uuid.New()); !errors.Is(err, boom) || d.counts.released != 0 {
 			t.Errorf("got %v and %d releases, want %v and none", err, d.counts.released, boom)
 		}
-		if err := d.ReleaseRequest(t.Context(), d.patron, uuid.New()); fault.CodeOf(err) != fault.Malformed {
+		if err := d.ReleaseAcquisition(t.Context(), d.patron, uuid.New()); fault.CodeOf(err) != fault.Malformed {
 			t.Errorf("without a tenant: %v, want %q", err, fault.Malformed)
 		}
 		synctest.Wait()
