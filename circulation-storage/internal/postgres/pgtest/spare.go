@@ -191,14 +191,15 @@ func (s schema) reset(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// rename renames the schema. The functions of the migrations name it in their search_path.
+// rename renames the schema. The functions of the migrations name it in their search_path or body.
 func (s *schema) rename(ctx context.Context, tx pgx.Tx, name string) error {
 	if _, err := tx.Exec(ctx, `ALTER SCHEMA `+quote(s.name)+` RENAME TO `+quote(name)); err != nil {
 		return err
 	}
+	old := s.name
 	s.name = name
-	rows, _ := tx.Query(ctx, `SELECT format('ALTER FUNCTION %s SET search_path = %I', oid::regprocedure, $1::text)
-FROM pg_proc WHERE pronamespace = to_regnamespace($1) AND proconfig IS NOT NULL`, name)
+	rows, _ := tx.Query(ctx, `SELECT replace(pg_get_functiondef(oid), $2, $1)
+FROM pg_proc WHERE pronamespace = to_regnamespace($1) AND strpos(pg_get_functiondef(oid), $2) > 0`, name, old)
 	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err
