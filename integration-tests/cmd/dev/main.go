@@ -61,6 +61,7 @@ func (s *settings) Validate() error {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	config.SetHeapGrowth(os.Environ()) // as the services do
 	err := run(ctx, os.Environ(), os.Stdout)
 	stop()
 	if err != nil {
