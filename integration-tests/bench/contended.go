@@ -18,14 +18,14 @@ const (
 	idealTime = workers * turns * holdFor
 )
 
-// pairOfStorages is a build's two storages on one database.
-type pairOfStorages struct {
+// twoStorages is a build's two storages on one database.
+type twoStorages struct {
 	build  build
 	first  *process
 	second *process
 }
 
-func startPairOfStorages(ctx context.Context, b *bench, build build) (*pairOfStorages, error) {
+func startTwoStorages(ctx context.Context, b *bench, build build) (*twoStorages, error) {
 	first, databaseURL, err := startStorageWithTenant(ctx, b, build)
 	if err != nil {
 		return nil, err
@@ -34,13 +34,13 @@ func startPairOfStorages(ctx context.Context, b *bench, build build) (*pairOfSto
 	if err != nil {
 		return nil, errors.Join(err, first.stop())
 	}
-	return &pairOfStorages{build: build, first: first, second: second}, nil
+	return &twoStorages{build: build, first: first, second: second}, nil
 }
 
-func (p *pairOfStorages) stop() error { return stopAll(p.first, p.second) }
+func (p *twoStorages) stop() error { return stopAll(p.first, p.second) }
 
 // clients returns n clients, of the first storage alone or of both in turn.
-func (p *pairOfStorages) clients(n int, both bool) []*lockClient {
+func (p *twoStorages) clients(n int, both bool) []*lockClient {
 	clients := make([]*lockClient, n)
 	for i := range clients {
 		clients[i] = newLockClient(p.first.url, 1)
@@ -56,7 +56,7 @@ func measureContended(ctx context.Context, b *bench) (err error) {
 	b.report.note("%d workers take one patron's lock %d times each and hold it for %s: %s at best.", workers, turns, holdFor, idealTime)
 	rows := [][]string{{"what", "total", "of the ideal", "wait p50", "wait p99", "p99 of p50"}}
 	for _, build := range b.builds {
-		pair, err := startPairOfStorages(ctx, b, build)
+		two, err := startTwoStorages(ctx, b, build)
 		if err != nil {
 			return err
 		}
@@ -69,13 +69,13 @@ func measureContended(ctx context.Context, b *bench) (err error) {
 			{name: "half through each of two storages", both: true, wait: waitInStorage},
 			{name: "a try every 250 ms, as FOLIO", wait: tryEvery250ms},
 		} {
-			row, err := contend(ctx, b, pair.clients(workers, way.both), way.wait)
+			row, err := contend(ctx, b, two.clients(workers, way.both), way.wait)
 			if err != nil {
-				return errors.Join(fmt.Errorf("%s: %w", way.name, err), pair.stop())
+				return errors.Join(fmt.Errorf("%s: %w", way.name, err), two.stop())
 			}
 			rows = append(rows, append([]string{build.name + ", " + way.name}, row...))
 		}
-		if err := pair.stop(); err != nil {
+		if err := two.stop(); err != nil {
 			return err
 		}
 	}
@@ -158,40 +158,40 @@ func contendOnce(ctx context.Context, clients []*lockClient, acquire acquireFunc
 // lock was released in the first.
 func measureHandOver(ctx context.Context, b *bench) error {
 	rows := [][]string{{"held for", "what", "hand-over p50", "p99"}}
-	pairs := make([]*pairOfStorages, len(b.builds))
+	all := make([]*twoStorages, len(b.builds))
 	var err error
 	for i, build := range b.builds {
-		if pairs[i], err = startPairOfStorages(ctx, b, build); err != nil {
+		if all[i], err = startTwoStorages(ctx, b, build); err != nil {
 			return err
 		}
 	}
 	for _, held := range []time.Duration{4 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
-		latencies := make([][]time.Duration, len(pairs))
+		latencies := make([][]time.Duration, len(all))
 		for range b.repetitions * 20 {
-			for i, pair := range pairs {
-				took, err := handOver(ctx, pair, held)
+			for i, two := range all {
+				took, err := handOver(ctx, two, held)
 				if err != nil {
 					return err
 				}
 				latencies[i] = append(latencies[i], took)
 			}
 		}
-		for i, pair := range pairs {
+		for i, two := range all {
 			f := summarize(latencies[i], time.Second)
-			rows = append(rows, []string{held.String(), pair.build.name, formatMillis(f.percentile(0.5)), formatMillis(f.percentile(0.99))})
+			rows = append(rows, []string{held.String(), two.build.name, formatMillis(f.percentile(0.5)), formatMillis(f.percentile(0.99))})
 		}
 	}
 	b.report.table(rows)
 	var errs []error
-	for _, pair := range pairs {
-		errs = append(errs, pair.stop())
+	for _, two := range all {
+		errs = append(errs, two.stop())
 	}
 	return errors.Join(errs...)
 }
 
 // handOver holds a lock in the first storage, lets a client wait in the second, releases,
 // and returns the time from the sent release to the waiter's grant.
-func handOver(ctx context.Context, p *pairOfStorages, held time.Duration) (time.Duration, error) {
+func handOver(ctx context.Context, p *twoStorages, held time.Duration) (time.Duration, error) {
 	first, second := newLockClient(p.first.url, 1), newLockClient(p.second.url, 1)
 	defer first.close()
 	defer second.close()

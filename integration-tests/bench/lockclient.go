@@ -57,8 +57,8 @@ func (c *lockClient) release(ctx context.Context, id string) error {
 	return err
 }
 
-// pair acquires the lock of a patron of its own and releases it.
-func (c *lockClient) pair(ctx context.Context, user string) error {
+// cycle acquires the lock of a patron of its own and releases it.
+func (c *lockClient) cycle(ctx context.Context, user string) error {
 	id, err := c.acquire(ctx, user, 3000, 0)
 	if err != nil {
 		return err

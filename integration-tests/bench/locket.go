@@ -75,7 +75,7 @@ func measureLocket(ctx context.Context, b *bench) (err error) {
 }
 
 func compareRenewals(ctx context.Context, b *bench, services []*lockService, certs *mutualtls.Files, clients int) ([][]string, error) {
-	all := map[string][]pairFigures{}
+	all := map[string][]serviceFigures{}
 	for range b.repetitions {
 		for _, s := range services {
 			f, err := driveRenewals(ctx, b, s, certs, clients)
@@ -86,14 +86,14 @@ func compareRenewals(ctx context.Context, b *bench, services []*lockService, cer
 		}
 	}
 	rate := func(name string) float64 {
-		return median(all[name], func(f pairFigures) float64 { return f.perSecond })
+		return median(all[name], func(f serviceFigures) float64 { return f.perSecond })
 	}
 	var rows [][]string
 	for _, s := range services {
 		rows = append(rows, []string{
 			strconv.Itoa(clients), s.name, fmt.Sprintf("%.0f", rate(s.name)), formatRatio(rate(s.name), rate(services[0].name)),
-			formatMillis(median(all[s.name], func(f pairFigures) time.Duration { return f.percentile(0.5) })),
-			formatMillis(median(all[s.name], func(f pairFigures) time.Duration { return f.percentile(0.99) })),
+			formatMillis(median(all[s.name], func(f serviceFigures) time.Duration { return f.percentile(0.5) })),
+			formatMillis(median(all[s.name], func(f serviceFigures) time.Duration { return f.percentile(0.99) })),
 			formatProcessorTimes(all[s.name]),
 		})
 	}
@@ -101,10 +101,10 @@ func compareRenewals(ctx context.Context, b *bench, services []*lockService, cer
 }
 
 // driveRenewals lets each client renew a key of its own.
-func driveRenewals(ctx context.Context, b *bench, s *lockService, certs *mutualtls.Files, n int) (pairFigures, error) {
+func driveRenewals(ctx context.Context, b *bench, s *lockService, certs *mutualtls.Files, n int) (serviceFigures, error) {
 	clients, err := dialLockets(s.locket, certs.Client, n)
 	if err != nil {
-		return pairFigures{}, err
+		return serviceFigures{}, err
 	}
 	defer closeLockets(clients)
 	renew := func(ctx context.Context, client, _ int) error {
@@ -113,7 +113,7 @@ func driveRenewals(ctx context.Context, b *bench, s *lockService, certs *mutualt
 	}
 	for i := range clients {
 		if err := renew(ctx, i, 0); err != nil {
-			return pairFigures{}, err
+			return serviceFigures{}, err
 		}
 	}
 	return driveMeasured(ctx, b, s.process, n, renew)

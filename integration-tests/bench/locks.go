@@ -17,7 +17,7 @@ import (
 type contender struct {
 	name    string
 	process *process // nil for the floor
-	pair    func(ctx context.Context, user string) error
+	cycle   func(ctx context.Context, user string) error
 	client  *lockClient
 }
 
@@ -38,7 +38,7 @@ func startRig(ctx context.Context, b *bench) (_ *rig, err error) {
 	add := func(name string, p *process) {
 		client := newLockClient(p.url, 64)
 		r.processes = append(r.processes, p)
-		r.contenders = append(r.contenders, contender{name: name, process: p, client: client, pair: client.pair})
+		r.contenders = append(r.contenders, contender{name: name, process: p, client: client, cycle: client.cycle})
 	}
 	ceiling, err := startYardstick(ctx, "ceiling")
 	if err != nil {
@@ -65,7 +65,7 @@ func startRig(ctx context.Context, b *bench) (_ *rig, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.contenders = append(r.contenders, contender{name: "floor", pair: floor.pair})
+	r.contenders = append(r.contenders, contender{name: "floor", cycle: floor.cycle})
 	return r, nil
 }
 
@@ -87,11 +87,11 @@ func startStorageWithTenant(ctx context.Context, b *bench, build build) (*proces
 	return storage, databaseURL, nil
 }
 
-// pairFigures are one repetition of pairs.
-type pairFigures struct {
+// serviceFigures are one repetition of lock cycles.
+type serviceFigures struct {
 	figures
-	cpu         [3]time.Duration // of client, service and PostgreSQL, for one pair
-	allocations float64          // in the service, for one pair
+	cpu         [3]time.Duration // of client, service and PostgreSQL, for one cycle
+	allocations float64          // in the service, for one cycle
 }
 
 func measureLocks(ctx context.Context, b *bench) (err error) {
@@ -101,7 +101,7 @@ func measureLocks(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.stop()) }()
 	b.report.note("Acquire and release on patrons of their own, over HTTP; *floor* sends two statements by pgx from the client.")
-	rows := [][]string{{"clients", "what", "pairs/s", "of the ceiling", "of plain", "p50", "p99", "CPU us client / service / PostgreSQL", "allocations"}}
+	rows := [][]string{{"clients", "what", "lock cycles/s", "of the ceiling", "of plain", "p50", "p99", "CPU us client / service / PostgreSQL", "allocations"}}
 	for _, clients := range []int{1, 8, 64} {
 		more, err := comparePairs(ctx, b, r, clients)
 		if err != nil {
@@ -114,10 +114,10 @@ func measureLocks(ctx context.Context, b *bench) (err error) {
 }
 
 func comparePairs(ctx context.Context, b *bench, r *rig, clients int) ([][]string, error) {
-	all := map[string][]pairFigures{}
+	all := map[string][]serviceFigures{}
 	for range b.repetitions {
 		for _, c := range r.contenders {
-			f, err := drivePairs(ctx, b, c, clients)
+			f, err := driveCycles(ctx, b, c, clients)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -125,42 +125,42 @@ func comparePairs(ctx context.Context, b *bench, r *rig, clients int) ([][]strin
 		}
 	}
 	rate := func(name string) float64 {
-		return median(all[name], func(f pairFigures) float64 { return f.perSecond })
+		return median(all[name], func(f serviceFigures) float64 { return f.perSecond })
 	}
 	var rows [][]string
 	for _, c := range r.contenders {
 		rows = append(rows, []string{
 			strconv.Itoa(clients), c.name, fmt.Sprintf("%.0f", rate(c.name)),
 			formatRatio(rate(c.name), rate("ceiling")), formatRatio(rate(c.name), rate("plain")),
-			formatMillis(median(all[c.name], func(f pairFigures) time.Duration { return f.percentile(0.5) })),
-			formatMillis(median(all[c.name], func(f pairFigures) time.Duration { return f.percentile(0.99) })),
+			formatMillis(median(all[c.name], func(f serviceFigures) time.Duration { return f.percentile(0.5) })),
+			formatMillis(median(all[c.name], func(f serviceFigures) time.Duration { return f.percentile(0.99) })),
 			formatProcessorTimes(all[c.name]),
-			fmt.Sprintf("%.0f", median(all[c.name], func(f pairFigures) float64 { return f.allocations })),
+			fmt.Sprintf("%.0f", median(all[c.name], func(f serviceFigures) float64 { return f.allocations })),
 		})
 	}
 	return rows, nil
 }
 
-func drivePairs(ctx context.Context, b *bench, c contender, clients int) (pairFigures, error) {
+func driveCycles(ctx context.Context, b *bench, c contender, clients int) (serviceFigures, error) {
 	users := newIDs(clients)
-	return driveMeasured(ctx, b, c.process, clients, func(ctx context.Context, client, _ int) error { return c.pair(ctx, users[client]) })
+	return driveMeasured(ctx, b, c.process, clients, func(ctx context.Context, client, _ int) error { return c.cycle(ctx, users[client]) })
 }
 
 // driveMeasured is drive with the processor times for one operation.
-func driveMeasured(ctx context.Context, b *bench, p *process, clients int, operate func(context.Context, int, int) error) (pairFigures, error) {
+func driveMeasured(ctx context.Context, b *bench, p *process, clients int, operate func(context.Context, int, int) error) (serviceFigures, error) {
 	before, err := readUsage(ctx, b, p)
 	if err != nil {
-		return pairFigures{}, err
+		return serviceFigures{}, err
 	}
 	f, err := drive(ctx, clients, b.slice, operate)
 	if err != nil {
-		return pairFigures{}, err
+		return serviceFigures{}, err
 	}
 	after, err := readUsage(ctx, b, p)
 	if err != nil {
-		return pairFigures{}, err
+		return serviceFigures{}, err
 	}
-	result, n := pairFigures{figures: f}, len(f.latencies)
+	result, n := serviceFigures{figures: f}, len(f.latencies)
 	for i := range result.cpu {
 		result.cpu[i] = (after.cpu[i] - before.cpu[i]) / time.Duration(n)
 	}
@@ -169,10 +169,10 @@ func driveMeasured(ctx context.Context, b *bench, p *process, clients int, opera
 }
 
 // formatProcessorTimes writes the medians in microseconds.
-func formatProcessorTimes(all []pairFigures) string {
+func formatProcessorTimes(all []serviceFigures) string {
 	var times []string
 	for i := range 3 {
-		used := median(all, func(f pairFigures) time.Duration { return f.cpu[i] })
+		used := median(all, func(f serviceFigures) time.Duration { return f.cpu[i] })
 		times = append(times, strconv.FormatInt(used.Microseconds(), 10))
 	}
 	return strings.Join(times, " / ")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// measureSustained keeps up pairs at 64 clients and compares the end with the beginning.
+// measureSustained keeps up lock cycles at 64 clients and compares the end with the beginning.
 func measureSustained(ctx context.Context, b *bench) (err error) {
 	storage, _, err := startStorageWithTenant(ctx, b, b.builds[0])
 	if err != nil {
@@ -24,10 +24,10 @@ func measureSustained(ctx context.Context, b *bench) (err error) {
 	}
 	const clients, parts = 64, 4
 	client, users := newLockClient(storage.url, clients), newIDs(clients)
-	rows := [][]string{{"pairs at 64 clients", "per second", "p50", "p99", "memory of storage"}}
+	rows := [][]string{{"lock cycles at 64 clients", "per second", "p50", "p99", "memory of storage"}}
 	var rates []float64
 	for part := range parts {
-		f, err := drive(ctx, clients, b.sustained/parts, func(ctx context.Context, i, _ int) error { return client.pair(ctx, users[i]) })
+		f, err := drive(ctx, clients, b.sustained/parts, func(ctx context.Context, i, _ int) error { return client.cycle(ctx, users[i]) })
 		if err != nil {
 			return err
 		}

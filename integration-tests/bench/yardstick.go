@@ -133,7 +133,7 @@ func (p plain) release(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// floor sends the two statements of a pair by pgx, without any service.
+// floor sends the two statements of a lock cycle by pgx, without any service.
 type floor struct{ pool *pgxpool.Pool }
 
 func newFloor(ctx context.Context, databaseURL string) (*floor, error) {
@@ -141,7 +141,7 @@ func newFloor(ctx context.Context, databaseURL string) (*floor, error) {
 	return &floor{pool}, err
 }
 
-func (f *floor) pair(ctx context.Context, user string) error {
+func (f *floor) cycle(ctx context.Context, user string) error {
 	var id string
 	err := f.pool.QueryRow(ctx, `INSERT INTO plain_lock (user_id) VALUES ($1) ON CONFLICT DO NOTHING RETURNING id`, user).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
