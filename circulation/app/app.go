@@ -110,10 +110,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, opts ...Option) (*Ap
 		Workers: []web.Worker{{Name: "reporter", Run: recorder.Run}},
 	}
 	service.Add(httpapi.New(httpapi.Options{
-		CheckOuts: checkOuts,
-		Keyed:     &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
-		CheckIn:   checkIns.CheckIn,
-		Loans:     storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Store: storage}.End,
+		CheckOut: checkOuts.CheckOut,
+		Keyed:    &keyed.Requests{Storage: storage, CheckOuts: checkOuts, Ended: m.countKeyed, Log: log},
+		CheckIn:  checkIns.CheckIn,
+		Loans:    storage, Rules: storage, RulesFor: library.Matching{Records: storage}.RulesFor, DryRun: checkOuts.DryRun, EndSessions: checkin.Sessions{Store: storage}.End,
 		Renewals: &renewal.Service{Library: storage, Renewer: storage, Log: log, Now: time.Now},
 		Placing:  placing, Changes: placing, Queues: storage, Settings: storage,
 		LoanChanges: &loans.Service{Library: storage, Changer: storage, Close: checkIns.Close, Log: log, Now: time.Now}, LoanRecords: storage,

@@ -40,6 +40,14 @@ func Hide(text, id, by string) string {
 	return out.String() + text[kept:]
 }
 
+// MaskIn masks the ids and barcodes where Hide finds them in text.
+func MaskIn(text string, ids ...string) string {
+	for _, id := range ids {
+		text = Hide(text, id, Mask(id))
+	}
+	return text
+}
+
 // isNamed reports whether text[begin:end], which equals an id, means the id.
 func isNamed(text string, begin, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:begin])

@@ -58,3 +58,10 @@ func TestHide(t *testing.T) {
 		})
 	}
 }
+
+func TestMaskIn(t *testing.T) {
+	t.Parallel()
+	if got, want := redact.MaskIn("patron 1234567890 with barcode 98765", "1234567890", "", "98765"), "patron ****890 with barcode ****5"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

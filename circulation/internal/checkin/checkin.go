@@ -77,26 +77,27 @@ func (s *Service) CheckIn(ctx context.Context, req Request) (Returned, error) {
 	if err != nil {
 		return Returned{}, err
 	}
-	facts := &library.Facts{}
-	if err := facts.ReadReturn(ctx, s.Library, req.ItemBarcode, req.ServicePointID); err != nil {
+	subjects := schemas.CheckOutSubjects{ItemBarcode: req.ItemBarcode, ServicePointID: req.ServicePointID}
+	facts, err := library.ReadFacts(ctx, s.Library, subjects)
+	if err != nil {
 		return Returned{}, fmt.Errorf("reading the item: %w", err)
 	}
-	if !facts.ItemFound {
+	if facts.Item.ID == "" {
 		return Returned{}, fault.Validation(fault.Refusal(library.CodeItemNotFound,
 			fmt.Sprintf("No item with barcode %s exists", req.ItemBarcode), fault.Param("itemBarcode", req.ItemBarcode)))
 	}
 	commit := schemas.CheckIn{
-		ID: uuid.NewString(), ItemID: facts.Copy.Item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.Text(),
+		ID: uuid.NewString(), ItemID: facts.Item.ID, ServicePointID: req.ServicePointID, CheckInDate: date.Text(),
 		StaffMemberID: okapi.FromContext(ctx).UserID, SessionID: req.SessionID,
 	}
-	returned, err := s.checkInItem(ctx, req, facts, commit)
+	returned, err := s.checkInItem(ctx, req, &facts, commit)
 	if !fault.Is(err, fault.ItemChanged) && !fault.Is(err, fault.RequestChanged) {
 		return returned, err
 	}
-	if err := facts.ReloadItem(ctx, s.Library); err != nil {
+	if facts, err = facts.ReloadItem(ctx, s.Library, req.ServicePointID); err != nil {
 		return Returned{}, err
 	}
-	return s.checkInItem(ctx, req, facts, commit)
+	return s.checkInItem(ctx, req, &facts, commit)
 }
 
 // check returns the check-in date, or everything that is wrong with the request by itself.
@@ -139,7 +140,7 @@ func (r Request) check(userID string) (library.Instant, error) {
 
 // checkInItem judges the item as it was read, completes the commit and sends it.
 func (s *Service) checkInItem(ctx context.Context, req Request, facts *library.Facts, commit schemas.CheckIn) (Returned, error) {
-	book, item := facts.Copy, facts.Copy.Item
+	book, item := facts.Copy(), facts.Item
 	if err := checkStatus(book, req).Err(); err != nil {
 		return Returned{}, err
 	}

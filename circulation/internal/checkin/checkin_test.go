@@ -68,13 +68,13 @@ func (d *desk) checkIn(t *testing.T, req checkin.Request) (checkin.Returned, err
 	return s.CheckIn(ctx, req)
 }
 
-func (d *desk) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+func (d *desk) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	seen, err := d.Records.Snapshot(ctx, subjects)
 	if subjects.ServicePointID != "" {
 		seen.Slip = d.slip()
 	}
 	if subjects.ItemID != "" && d.later != nil {
-		seen.Item = d.later
+		seen.Item = *d.later
 	}
 	return seen, err
 }

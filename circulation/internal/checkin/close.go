@@ -17,15 +17,15 @@ import (
 //
 // Faults: LoanChanged if the loan is no longer the item's open one; those of CheckIn.
 func (s *Service) Close(ctx context.Context, c schemas.CheckIn) error {
-	facts := &library.Facts{}
-	if err := facts.ReadSubjects(ctx, s.Library, schemas.CheckOutSubjects{ItemID: c.ItemID, ServicePointID: c.ServicePointID}); err != nil {
+	facts, err := library.ReadFacts(ctx, s.Library, schemas.CheckOutSubjects{ItemID: c.ItemID, ServicePointID: c.ServicePointID})
+	if err != nil {
 		return fmt.Errorf("reading the item: %w", err)
 	}
-	if !facts.ItemFound {
+	if facts.Item.ID == "" {
 		return library.NewNoItem(c.ItemID)
 	}
-	c.ID, c.ItemVersion, c.StaffMemberID = uuid.NewString(), facts.Copy.Item.Version, okapi.FromContext(ctx).UserID
-	request, err := chooseDestination(facts, &c)
+	c.ID, c.ItemVersion, c.StaffMemberID = uuid.NewString(), facts.Item.Version, okapi.FromContext(ctx).UserID
+	request, err := chooseDestination(&facts, &c)
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,13 @@ const delivery = "Delivery"
 // chooseDestination completes the commit with where the item goes: to the first request that it can
 // fill, which it returns, else home.
 func chooseDestination(facts *library.Facts, commit *schemas.CheckIn) (*schemas.QueuedRequest, error) {
-	commit.TitleLevel = facts.Queue.TitleLevel
-	if first, exists := facts.Queue.FindFirst(facts.Copy); exists {
+	commit.TitleLevel = facts.TitleLevel
+	if first, exists := schemas.FirstFilledBy(facts.Requests, facts.Item.ID, facts.Holdings.InstanceID, facts.TitleLevel); exists {
 		err := fillRequest(&first, facts.Slip, commit)
 		return &first, err
 	}
 	commit.ItemStatus = library.StatusAvailable
-	if home := facts.Copy.Location; !home.IsServedBy(commit.ServicePointID) {
+	if home := facts.Location; !home.IsServedBy(commit.ServicePointID) {
 		commit.ItemStatus = library.StatusInTransit
 		commit.InTransitDestinationServicePointID = home.PrimaryServicePoint
 	}

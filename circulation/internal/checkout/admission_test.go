@@ -49,9 +49,9 @@ func TestService_AdmitsARequestOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.overloaded = fault.New(fault.Overloaded, "too many")
-	_, err := w.service().CheckOut(t.Context(), checkout.Request{
-		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, Admitted: true,
-	})
+	_, err := w.service().Lend(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	}, checkout.KeyLease{})
 	if err != nil || w.left != 0 {
 		t.Errorf("got %v, places given back %d, want a loan and none", err, w.left)
 	}

@@ -3,11 +3,16 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
@@ -43,46 +48,54 @@ type Lent struct {
 	Policy policy.LoanPolicy
 }
 
-// CheckOut lends an item to a patron. It first waits for a place, unless the request was admitted.
+// CheckOut waits for a place, lends an item to a patron, and gives the place back.
 //
-// Faults: Overloaded; Invalid with FOLIO's list of everything that is wrong, the item limit
-// included; LockNotAcquired; KeyLeaseLost if another request with its Idempotency-Key took it over;
+// Faults: Overloaded; those of Lend.
+func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
+	a := &attempt{service: s, plan: &plan{req: req}, start: time.Now()}
+	var lent Lent
+	leave, err := s.Admission.Enter(ctx, req.UserBarcode)
+	if err == nil {
+		defer leave()
+		lent, err = a.checkOut(ctx, req)
+	}
+	a.reportEnding(ctx, err)
+	return lent, err
+}
+
+// Admit waits for a place for the check-out, which leave gives back. A check-out that gets none has
+// ended, and is observed and logged like any other. Callers with work to do before the check-out
+// call Admit first, and then Lend. Faults: those of Admission.
+func (s *Service) Admit(ctx context.Context, req Request) (leave func(), err error) {
+	a := &attempt{service: s, plan: &plan{req: req}, start: time.Now()}
+	leave, err = s.Admission.Enter(ctx, req.UserBarcode)
+	if err != nil {
+		a.reportEnding(ctx, err)
+	}
+	return leave, err
+}
+
+// Lend lends an item to a patron. The caller has a place: see Admit.
+//
+// Faults: Invalid with FOLIO's list of everything that is wrong, the item limit included;
+// LockNotAcquired; KeyLeaseLost if another request with its Idempotency-Key took it over;
 // OutcomeUnknown if storage was lost and the loan may exist; Internal for faults of stored
 // configuration; any other answer of storage.
 //
 // Nothing is written before the lock is held. Everything is written in one transaction that the
 // lock fences (POST /loan-storage/check-outs).
-func (s *Service) CheckOut(ctx context.Context, req Request) (Lent, error) {
-	start := time.Now()
-	if !req.Admitted {
-		leave, err := s.Admit(ctx, req)
-		if err != nil {
-			return Lent{}, err
-		}
-		defer leave()
-	}
-	a := &attempt{service: s, plan: &plan{req: req}, steps: steps{observer: s.Observer, last: time.Now()}}
+func (s *Service) Lend(ctx context.Context, req Request, lease KeyLease) (Lent, error) {
+	a := &attempt{service: s, plan: &plan{req: req}, lease: lease, start: time.Now()}
 	lent, err := a.checkOut(ctx, req)
-	a.reportEnding(ctx, err, time.Since(start))
+	a.reportEnding(ctx, err)
 	return lent, err
-}
-
-// Admit waits for a place for the check-out, which leave gives back. A check-out that gets none has
-// ended, and is observed and logged like any other. Callers with work to do before CheckOut call
-// Admit first, and then set Request.Admitted. Faults: those of Admission.
-func (s *Service) Admit(ctx context.Context, req Request) (leave func(), err error) {
-	start := time.Now()
-	leave, err = s.Admission.Enter(ctx, req.UserBarcode)
-	if err != nil {
-		a := &attempt{service: s, plan: &plan{req: req}}
-		a.reportEnding(ctx, err, time.Since(start))
-	}
-	return leave, err
 }
 
 // attempt is one check-out under way.
 type attempt struct {
 	service  *Service
+	start    time.Time
+	lease    KeyLease
 	plan     *plan
 	steps    steps
 	settings settings.Settings
@@ -93,11 +106,22 @@ type attempt struct {
 	unsettled bool
 }
 
+// checkOut judges the request and lends.
 func (a *attempt) checkOut(ctx context.Context, req Request) (Lent, error) {
-	var err error
-	if a.plan, err = a.service.validateRequest(ctx, req); err != nil {
+	a.steps = steps{observer: a.service.Observer, last: time.Now()}
+	wrong := library.CheckUUID("servicePointId", req.ServicePointID)
+	if strings.TrimSpace(req.ServicePointID) == "" {
+		wrong = fault.List{fault.Refusal("", "Check out must be performed at a service point", fault.Parameter{Key: "servicePointId"})}
+	}
+	p, found, err := a.service.judgeRequest(ctx, req, wrong)
+	a.plan = p
+	if err != nil {
 		return Lent{}, err
 	}
+	if err := found.Err(); err != nil {
+		return Lent{}, err
+	}
+	p.loan.ID = cmp.Or(a.lease.LoanID, uuid.NewString()) // chosen once, so that a repeated commit is recognised
 	a.steps.markReached(ctx, Validated)
 	a.settings = a.service.Settings.Current(ctx)
 	return a.lend(ctx)
@@ -184,7 +208,7 @@ func (a *attempt) lendOnce(ctx context.Context, w *waits) (Lent, error) {
 	if result.LockReleased {
 		a.noteReleased(ctx)
 	}
-	lent := a.plan.newLent(result.Loan)
+	lent := newLent(result.Loan, &a.plan.facts, a.plan.policy)
 	lent.Copy.Item = a.readLentItem(ctx, result.Item)
 	return lent, nil
 }
@@ -208,9 +232,9 @@ func (a *attempt) noteReleased(ctx context.Context) {
 	a.steps.markReached(ctx, Released)
 }
 
-// newLent returns the check-out as a stored loan, with the records of the plan.
-func (p *plan) newLent(loan json.RawMessage) Lent {
-	return Lent{Loan: loan, Copy: p.facts.Copy, User: p.facts.User, Group: p.facts.Group, Policy: p.policy}
+// newLent returns a stored loan with the records that belong to it.
+func newLent(loan json.RawMessage, facts *library.Facts, p policy.LoanPolicy) Lent {
+	return Lent{Loan: loan, Copy: facts.Copy(), User: facts.User, Group: facts.Group, Policy: p}
 }
 
 // readLentItem returns the item that storage answered; without one, the plan's item as a check-out
@@ -224,9 +248,37 @@ func (a *attempt) readLentItem(ctx context.Context, answered json.RawMessage) li
 			return *stored
 		}
 	}
-	item := a.plan.facts.Copy.Item
+	item := a.plan.facts.Item
 	item.Status, item.InTransitDestinationServicePointID = library.Status{Name: library.StatusCheckedOut}, ""
 	return item
+}
+
+// Committed returns the check-out that made the loan, as CheckOut would have answered it; false if
+// there is no such loan. The records around the loan are read anew. They are empty if the request's
+// barcodes no longer name them. Fault: OutcomeUnknown if the loan may exist.
+func (s *Service) Committed(ctx context.Context, req Request, loanID string) (Lent, bool, error) {
+	rctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
+	defer cancel()
+	loan, exists, err := fault.Found(s.Committer.CommittedLoan(rctx, loanID))
+	switch {
+	case err != nil:
+		return Lent{}, false, newOutcomeUnknown(loanID, err)
+	case !exists:
+		return Lent{}, false, nil
+	}
+	facts, err := s.readFacts(ctx, req)
+	if err != nil {
+		return Lent{}, false, fmt.Errorf("reading what belongs to the loan %s: %w", loanID, err)
+	}
+	var stored library.Loan
+	if err := json.Unmarshal(loan, &stored); err != nil {
+		return Lent{}, false, fmt.Errorf("reading the loan %s: %w", loanID, err)
+	}
+	lentBy, _, err := fault.Found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID))
+	if err != nil {
+		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", loanID, err)
+	}
+	return newLent(loan, &facts, lentBy), true, nil
 }
 
 // steps measures the time from one step to the next.

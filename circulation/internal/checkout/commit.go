@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"checkoutlock/circulation/internal/library"
@@ -51,19 +52,12 @@ func (a *attempt) commitPlan(ctx context.Context) (schemas.CheckOutResult, error
 func (a *attempt) reviseItem(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
 	defer cancel()
-	s, p := a.service, *a.plan
-	if err := p.facts.ReloadItem(ctx, s.Library); err != nil {
+	p := *a.plan
+	var err error
+	if p.facts, err = p.facts.ReloadItem(ctx, a.service.Library, ""); err != nil {
 		return err
 	}
-	found := slices.Concat(p.checkItem(), p.checkQueue())
-	more, err := s.applyPolicy(ctx, &p)
-	if err != nil {
-		return err
-	}
-	found = append(found, more...)
-	if len(found) == 0 {
-		found, err = s.makeLoan(ctx, &p)
-	}
+	found, err := a.service.judgeItem(ctx, &p, nil)
 	if err != nil {
 		return err
 	}
@@ -86,8 +80,8 @@ func (a *attempt) sendPlan(ctx context.Context) (schemas.CheckOutResult, error) 
 		return schemas.CheckOutResult{}, fmt.Errorf("writing the loan: %w", err)
 	}
 	body := schemas.CheckOut{
-		Loan: loan, ItemVersion: p.facts.Copy.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", FilledRequestID: p.fills,
-		TitleLevel: p.facts.Queue.TitleLevel, KeyLeaseID: p.req.KeyLeaseID, Recalled: &p.loan.DueDateChangedByRecall,
+		Loan: loan, ItemVersion: p.facts.Item.Version, LockID: a.lockID, ReleaseLock: a.lockID != "", FilledRequestID: p.fills,
+		TitleLevel: p.facts.TitleLevel, KeyLeaseID: a.lease.ID, Recalled: &p.loan.DueDateChangedByRecall,
 	}
 	limits := p.listLimits(ctx)
 	if a.lockID != "" {
@@ -165,30 +159,58 @@ func newOutcomeUnknown(loanID string, cause error) error {
 	}
 }
 
-// Committed returns the check-out whose loan has the request's LoanID, as CheckOut would have
-// answered it; false if there is no such loan. The records around the loan are read anew. They
-// are empty if the request's barcodes no longer name them. Fault: OutcomeUnknown if the loan may
-// exist.
-func (s *Service) Committed(ctx context.Context, req Request) (Lent, bool, error) {
-	rctx, cancel := context.WithTimeout(ctx, library.CommitTimeout)
-	defer cancel()
-	loan, exists, err := fault.Found(s.Committer.CommittedLoan(rctx, req.LoanID))
-	switch {
-	case err != nil:
-		return Lent{}, false, newOutcomeUnknown(req.LoanID, err)
-	case !exists:
-		return Lent{}, false, nil
+// countedLimit is a limit that the commit counts, with the refusal of a check-out beyond it.
+type countedLimit struct {
+	limit   schemas.LoanLimit
+	refusal fault.Detail
+}
+
+type countedLimits []countedLimit
+
+// listLimits returns the limits of the patron's group and of the policy that staff do not lift. They
+// are in the order of FOLIO's errors.
+func (p *plan) listLimits(ctx context.Context) countedLimits {
+	var all countedLimits
+	if !p.unblocked {
+		for _, l := range p.facts.BlockLimits {
+			d := library.NewAutomatedBlock(l.Message)
+			d.OverridableBlock = patronBlock.check.Describe(ctx)
+			all = append(all, countedLimit{l.Limit, d})
+		}
 	}
-	p := &plan{req: req}
-	if err := s.readRecords(ctx, p); err != nil {
-		return Lent{}, false, fmt.Errorf("reading what belongs to the loan %s: %w", req.LoanID, err)
+	if own := p.findLimit(); own != nil {
+		all = append(all, countedLimit{*own, p.refuseLimit(ctx)})
 	}
-	var stored library.Loan
-	if err := json.Unmarshal(loan, &stored); err != nil {
-		return Lent{}, false, fmt.Errorf("reading the loan %s: %w", req.LoanID, err)
+	return all
+}
+
+// listCounted returns what the commit counts.
+func (all countedLimits) listCounted() []schemas.LoanLimit {
+	counted := make([]schemas.LoanLimit, len(all))
+	for i, l := range all {
+		counted[i] = l.limit
 	}
-	if p.policy, _, err = fault.Found(s.Library.LoanPolicy(ctx, stored.LoanPolicyID)); err != nil {
-		return Lent{}, false, fmt.Errorf("reading the loan policy of the loan %s: %w", req.LoanID, err)
+	return counted
+}
+
+// findReached returns the refusals of the limits that storage names as reached. If it names none, it
+// is of another version, and any of them may be reached.
+func (all countedLimits) findReached(err error) fault.List {
+	var places []string
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		for _, d := range f.Details {
+			for _, q := range d.Parameters {
+				if q.Key == schemas.LimitPlace && q.Value != nil {
+					places = append(places, *q.Value)
+				}
+			}
+		}
 	}
-	return p.newLent(loan), true, nil
+	var found fault.List
+	for i, l := range all {
+		if len(places) == 0 || slices.Contains(places, strconv.Itoa(i)) {
+			found = append(found, l.refusal)
+		}
+	}
+	return found
 }

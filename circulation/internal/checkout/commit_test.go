@@ -135,7 +135,7 @@ func (s *slowStorage) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas
 }
 
 // Snapshot reads a changed item slowly.
-func (s *slowStorage) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+func (s *slowStorage) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	if subjects.ItemID == "" {
 		return s.world.Snapshot(ctx, subjects)
 	}
@@ -143,7 +143,7 @@ func (s *slowStorage) Snapshot(ctx context.Context, subjects schemas.CheckOutSub
 	case <-time.After(2 * time.Second):
 		return s.world.Snapshot(ctx, subjects)
 	case <-ctx.Done():
-		return library.Snapshot{}, ctx.Err()
+		return library.Facts{}, ctx.Err()
 	}
 }
 
@@ -176,19 +176,20 @@ func TestCommit_IsAnsweredInTimeByASlowStorage(t *testing.T) {
 func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378", KeyLeaseID: librarytest.DeskID}
-	if _, done, err := w.service().Committed(t.Context(), req); done || err != nil {
+	req := checkout.Request{ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID}
+	lease := checkout.KeyLease{ID: librarytest.DeskID, LoanID: "0bab56e5-1ab6-4ac2-afdf-8b2df0434378"}
+	if _, done, err := w.service().Committed(t.Context(), req, lease.LoanID); done || err != nil {
 		t.Fatalf("before: got %t, %v, want none", done, err)
 	}
-	first, err := w.service().CheckOut(t.Context(), req)
+	first, err := w.service().Lend(t.Context(), req, lease)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.commits[0].KeyLeaseID; got != req.KeyLeaseID {
-		t.Errorf("the commit shows the key lease %q, want %q", got, req.KeyLeaseID)
+	if got := w.commits[0].KeyLeaseID; got != lease.ID {
+		t.Errorf("the commit shows the key lease %q, want %q", got, lease.ID)
 	}
 	w.Book.Status.Name, w.onLoan = "Checked out", true
-	again, done, err := w.service().Committed(t.Context(), req)
+	again, done, err := w.service().Committed(t.Context(), req, lease.LoanID)
 	if !done || err != nil {
 		t.Fatalf("got %t, %v, want the loan", done, err)
 	}
@@ -202,9 +203,9 @@ func TestCommitted_AnswersLikeTheFirstTime(t *testing.T) {
 		"storage is broken":               fault.New(fault.Internal, "broken"),
 	} {
 		w.loanErr = err
-		_, done, err := w.service().Committed(t.Context(), req)
+		_, done, err := w.service().Committed(t.Context(), req, lease.LoanID)
 		var f *fault.Error
-		if done || !errors.As(err, &f) || f.Code != fault.OutcomeUnknown || *f.Details[0].Parameters[0].Value != req.LoanID {
+		if done || !errors.As(err, &f) || f.Code != fault.OutcomeUnknown || *f.Details[0].Parameters[0].Value != lease.LoanID {
 			t.Errorf("%s: got %t, %v, want %s with the loan's id", name, done, err, fault.OutcomeUnknown)
 		}
 	}

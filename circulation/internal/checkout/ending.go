@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,17 +105,17 @@ type Ending struct {
 }
 
 // reportEnding reports how the check-out ended to the observer and to the log.
-func (a *attempt) reportEnding(ctx context.Context, err error, took time.Duration) {
-	e := a.describeEnding(ctx, err, took)
+func (a *attempt) reportEnding(ctx context.Context, err error) {
+	e := a.describeEnding(ctx, err)
 	a.service.Observer.Ended(ctx, e)
 	a.service.logEnding(ctx, a.plan.req, e, err)
 }
 
-func (a *attempt) describeEnding(ctx context.Context, err error, took time.Duration) Ending {
+func (a *attempt) describeEnding(ctx context.Context, err error) Ending {
 	req, user := a.plan.req, a.plan.facts.User
 	e := Ending{
 		Outcome: nameOutcome(ctx, err), UserBarcode: req.UserBarcode, ItemBarcode: req.ItemBarcode,
-		ServicePointID: req.ServicePointID, UserID: user.ID, Wait: a.waited, Took: took, Repeats: a.repeats,
+		ServicePointID: req.ServicePointID, UserID: user.ID, Wait: a.waited, Took: time.Since(a.start), Repeats: a.repeats,
 	}
 	if e.Outcome == OutcomeLent || e.Outcome == OutcomeUnknown {
 		e.LoanID = a.plan.loan.ID
@@ -140,7 +141,7 @@ func (s *Service) logEnding(ctx context.Context, req Request, e Ending, err erro
 	if !s.Log.Enabled(ctx, level) {
 		return
 	}
-	mask := func(text string) string { return library.MaskBarcodes(text, req.UserBarcode, req.ProxyUserBarcode) }
+	mask := func(text string) string { return redact.MaskIn(text, req.UserBarcode, req.ProxyUserBarcode) }
 	attrs := []slog.Attr{
 		slog.String("outcome", e.Outcome), slog.String("patron", redact.Mask(e.UserBarcode)),
 		slog.String("item", mask(e.ItemBarcode)), slog.Float64("took_ms", library.Milliseconds(e.Took)),
@@ -198,6 +199,15 @@ func describeAnswer(err error) (code, reason string) {
 		return string(f.Code), f.Msg
 	}
 	return firstCode(f), Condense(f.Details).Text() + explainLock(f)
+}
+
+// Condense returns the errors of a refusal as people read them: one for an item on loan, whose
+// status and open loan are an error each. FOLIO's desk hides the second one too, and needs both.
+func Condense(found fault.List) fault.List {
+	if !slices.ContainsFunc(found, func(d fault.Detail) bool { return d.Code == library.CodeItemCheckedOut }) {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(d fault.Detail) bool { return d.Code == codeOpenLoan })
 }
 
 // firstCode returns the code of the first error. Later ones do not count, so that outcome and code

@@ -20,13 +20,6 @@ type DryRunRequest struct {
 	OverrideBlocks   OverrideBlocks `json:"overrideBlocks"`
 }
 
-func (r DryRunRequest) makeRequest() Request {
-	return Request{
-		ItemBarcode: r.ItemBarcode, UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode,
-		OverrideBlocks: r.OverrideBlocks, dryRun: true,
-	}
-}
-
 // DryRun has the policies that the circulation rules choose for a check-out.
 type DryRun struct {
 	LoanPolicyID         string
@@ -45,8 +38,11 @@ func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error)
 		return DryRun{}, err
 	}
 	defer leave()
-	p, err := s.validateRequest(ctx, req.makeRequest())
+	p, found, err := s.judgeDryRun(ctx, req)
 	if err != nil {
+		return DryRun{}, err
+	}
+	if err := found.Err(); err != nil {
 		return DryRun{}, err
 	}
 	criteria, err := p.facts.Criteria()
@@ -57,6 +53,13 @@ func (s *Service) DryRun(ctx context.Context, req DryRunRequest) (DryRun, error)
 		LoanPolicyID: p.policy.ID, OverdueFinePolicyID: p.overdueFine, LostItemPolicyID: p.lostItem,
 		PatronNoticePolicyID: p.facts.Rules.Match(policy.KindNotice, criteria).PolicyID,
 	}, nil
+}
+
+// judgeDryRun judges a check-out that needs no service point, because nothing is lent.
+func (s *Service) judgeDryRun(ctx context.Context, r DryRunRequest) (*plan, fault.List, error) {
+	return s.judgeRequest(ctx, Request{
+		ItemBarcode: r.ItemBarcode, UserBarcode: r.UserBarcode, ProxyUserBarcode: r.ProxyUserBarcode, OverrideBlocks: r.OverrideBlocks,
+	}, nil)
 }
 
 // Explanation says whether a check-out would lend, and why. A part is nil if a check before it
@@ -130,7 +133,7 @@ func (s *Service) Explain(ctx context.Context, req DryRunRequest) (Explanation, 
 		return Explanation{}, err
 	}
 	defer leave()
-	p, found, err := s.judgeRequest(ctx, req.makeRequest())
+	p, found, err := s.judgeDryRun(ctx, req)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -162,15 +165,15 @@ func (p *plan) describeRule() *AppliedRule {
 // findTerms returns the ids that the rule names: criteria before its colon, policies after it.
 func (p *plan) findTerms(rule string) []RuleTerm {
 	criteria, policies, _ := strings.Cut(rule, ":")
-	item, user := p.facts.Copy.Item, p.facts.User
+	item, user := p.facts.Item, p.facts.User
 	terms := []RuleTerm{}
 	for _, t := range []struct {
 		where string
 		term  RuleTerm
 	}{
-		{criteria, RuleTerm{item.MaterialTypeID, "materialType", p.facts.Copy.Material.Name}},
+		{criteria, RuleTerm{item.MaterialTypeID, "materialType", p.facts.Material.Name}},
 		{criteria, RuleTerm{user.PatronGroup, "patronGroup", p.facts.Group.Group}},
-		{criteria, RuleTerm{item.EffectiveLocationID, "location", p.facts.Copy.Location.Name}},
+		{criteria, RuleTerm{item.EffectiveLocationID, "location", p.facts.Location.Name}},
 		{policies, RuleTerm{p.policy.ID, "loanPolicy", p.policy.Name}},
 	} {
 		words := strings.FieldsFunc(t.where, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("+!", r) })
@@ -182,17 +185,17 @@ func (p *plan) findTerms(rule string) []RuleTerm {
 }
 
 func (p *plan) describePatron() *ExplainedPatron {
-	if !p.facts.UserFound {
+	if p.facts.User.ID == "" {
 		return nil
 	}
 	return &ExplainedPatron{ID: p.facts.User.ID, Name: p.facts.User.Personal.FullName(), Group: p.facts.Group.Group}
 }
 
 func (p *plan) describeItem() *ExplainedItem {
-	if !p.facts.ItemFound {
+	if p.facts.Item.ID == "" {
 		return nil
 	}
-	book := p.facts.Copy
+	book := p.facts.Copy()
 	return &ExplainedItem{
 		ID: book.Item.ID, Title: book.Instance.Title, Status: book.Item.Status.Name,
 		MaterialType: book.Material.Name, Location: book.Location.Name,

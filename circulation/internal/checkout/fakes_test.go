@@ -93,14 +93,14 @@ func (w *world) Enter(_ context.Context, userBarcode string) (func(), error) {
 }
 
 // Snapshot adds what check-outs alone judge. The next answer of open is its count.
-func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+func (w *world) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	seen, err := w.Records.Snapshot(ctx, subjects)
 	seen.OnLoan = &w.onLoan
-	if seen.User != nil {
+	if seen.User.ID != "" {
 		seen.BlockLimits = w.blockLimits
 		seen.OpenLoans = []schemas.OpenLoans{{MaterialTypeID: w.Book.MaterialTypeID, LoanTypeID: w.Book.LoanTypeID(), Count: w.nextOpen()}}
 	}
-	if seen.User != nil && seen.ProxyUser != nil && seen.User.ID == librarytest.AnnID && seen.ProxyUser.ID == librarytest.CarlID {
+	if seen.User.ID == librarytest.AnnID && seen.Proxy.ID == librarytest.CarlID {
 		seen.ProxyRelations = w.proxies
 	}
 	return seen, err

@@ -59,10 +59,10 @@ func (s *stuck) CheckOut(ctx context.Context, _ schemas.CheckOut) (schemas.Check
 	return schemas.CheckOutResult{}, next.err
 }
 
-func (s *stuck) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+func (s *stuck) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	if subjects.ItemID != "" {
 		if err := s.waitFor(ctx, "reading the changed item", s.reading); err != nil {
-			return library.Snapshot{}, err
+			return library.Facts{}, err
 		}
 	}
 	return s.world.Snapshot(ctx, subjects)

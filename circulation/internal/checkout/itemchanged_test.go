@@ -33,9 +33,9 @@ func (c *changing) CheckOut(ctx context.Context, body schemas.CheckOut) (schemas
 	return c.world.CheckOut(ctx, body)
 }
 
-func (c *changing) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+func (c *changing) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	seen, err := c.world.Snapshot(ctx, subjects)
-	if seen.User != nil {
+	if seen.User.ID != "" {
 		seen.OpenLoans = nil
 		for id, n := range c.loans {
 			seen.OpenLoans = append(seen.OpenLoans, schemas.OpenLoans{MaterialTypeID: id, Count: n})

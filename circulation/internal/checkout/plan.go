@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"checkoutlock/circulation/internal/library"
 	"checkoutlock/circulation/internal/policy"
+	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
@@ -37,65 +39,61 @@ type plan struct {
 	loan       library.Loan
 }
 
-// validateRequest judges the request and returns everything that is wrong as one Invalid fault. The
-// plan is never nil.
-func (s *Service) validateRequest(ctx context.Context, req Request) (*plan, error) {
-	p, found, err := s.judgeRequest(ctx, req)
-	if err != nil {
-		return p, err
-	}
-	return p, found.Err()
-}
-
 // judgeRequest makes FOLIO's checks in FOLIO's order, outside any lock, and plans the loan if all
-// pass. It collects what is wrong and skips a check whose subject was not found. Faults of stored
-// configuration end it at once. The plan then has what was found until then.
-func (s *Service) judgeRequest(ctx context.Context, req Request) (p *plan, found fault.List, err error) {
+// pass. It collects what is wrong, after wrong, and skips a check whose subject was not found. Faults
+// of stored configuration end it at once. The plan is never nil: it has what was found until then.
+func (s *Service) judgeRequest(ctx context.Context, req Request, wrong fault.List) (p *plan, found fault.List, err error) {
 	now := s.Now()
 	p = &plan{req: req, loanDate: req.LoanDate}
 	if p.loanDate.IsZero() {
 		p.loanDate = library.Instant{Time: now}
 	}
-	if err := s.readRecords(ctx, p); err != nil {
+	if p.facts, err = s.readFacts(ctx, req); err != nil {
 		return p, nil, err
 	}
-	found = slices.Concat(
-		req.check(), checkFound(p.facts.UserFound, "userBarcode", req.UserBarcode), p.checkBlocks(ctx, now),
-		checkFound(p.facts.ProxyFound || req.ProxyUserBarcode == "", "proxyUserBarcode", req.ProxyUserBarcode),
-		p.checkUserActive(now), p.checkProxy(now), p.checkItem(), p.checkQueue(),
-	)
-	if p.facts.ItemFound && (p.facts.UserFound || req.ForceLoanPolicyID != "") { // a forced policy needs no patron
-		more, err := s.applyPolicy(ctx, p)
-		if err != nil {
-			return p, nil, err
-		}
-		found = append(found, more...)
-	}
-	found = append(found, p.checkOverride()...)
-	if len(found) == 0 {
-		found, err = s.makeLoan(ctx, p)
-	}
+	found = slices.Concat(wrong, p.checkUserFound(), p.checkBlocks(ctx, now), p.checkProxyFound(), p.checkUserActive(now), p.checkProxy(now))
+	found, err = s.judgeItem(ctx, p, found)
 	return p, found, err
 }
 
-// readRecords reads everything that does not depend on the loan policy. If it fails, p has what was
-// found until then.
-func (s *Service) readRecords(ctx context.Context, p *plan) error {
-	f := &p.facts
-	if err := f.Read(ctx, s.Library, p.req.UserBarcode, p.req.ProxyUserBarcode, p.req.ItemBarcode); err != nil {
-		return err
+// readFacts reads everything that does not depend on the loan policy. If it fails, the facts are what
+// was found until then.
+func (s *Service) readFacts(ctx context.Context, req Request) (library.Facts, error) {
+	facts, err := library.ReadFacts(ctx, s.Library, schemas.CheckOutSubjects{
+		UserBarcode: req.UserBarcode, ProxyUserBarcode: req.ProxyUserBarcode, ItemBarcode: req.ItemBarcode,
+	})
+	if err != nil || facts.User.ID == "" || facts.Item.ID == "" || req.ForceLoanPolicyID != "" {
+		return facts, err
 	}
-	if !f.UserFound || !f.ItemFound || p.req.ForceLoanPolicyID != "" {
+	facts.Rules, err = library.ReadRules(ctx, s.Library)
+	return facts, err
+}
+
+func (p *plan) checkUserFound() fault.List {
+	switch {
+	case p.facts.User.ID != "":
+		return nil
+	case p.req.UserBarcode == "":
+		return fault.List{library.NewBarcodeMissing("userBarcode")}
+	}
+	return refuseUnknown("userBarcode", p.req.UserBarcode)
+}
+
+func (p *plan) checkProxyFound() fault.List {
+	if p.facts.Proxy.ID != "" || p.req.ProxyUserBarcode == "" {
 		return nil
 	}
-	var err error
-	f.Rules, err = library.ReadRules(ctx, s.Library)
-	return err
+	return refuseUnknown("proxyUserBarcode", p.req.ProxyUserBarcode)
+}
+
+// refuseUnknown refuses a barcode that is no patron's.
+func refuseUnknown(key, barcode string) fault.List {
+	return fault.List{fault.Refusal("USER_BARCODE_NOT_FOUND", "Could not find user with matching barcode", fault.Param(key, barcode))}
 }
 
 // checkBlocks refuses a patron who is blocked from borrowing.
 func (p *plan) checkBlocks(ctx context.Context, now time.Time) fault.List {
-	if !p.facts.UserFound {
+	if p.facts.User.ID == "" {
 		return nil
 	}
 	if lifted, found := p.liftBlock(ctx, patronBlock); lifted {
@@ -111,7 +109,7 @@ func (p *plan) checkBlocks(ctx context.Context, now time.Time) fault.List {
 }
 
 func (p *plan) checkUserActive(now time.Time) fault.List {
-	if !p.facts.UserFound {
+	if p.facts.User.ID == "" {
 		return nil
 	}
 	barcode := fault.Param("userBarcode", p.req.UserBarcode)
@@ -120,16 +118,8 @@ func (p *plan) checkUserActive(now time.Time) fault.List {
 		fault.Refusal("USER_IS_INACTIVE_OR_EXPIRED", "Cannot check out to inactive user", barcode))
 }
 
-// checkFound refuses a barcode that is missing or no patron's.
-func checkFound(found bool, key, barcode string) fault.List {
-	if found {
-		return nil
-	}
-	return fault.List{library.NewUserNotFound(key, barcode)}
-}
-
 func (p *plan) checkProxy(now time.Time) fault.List {
-	if !p.facts.ProxyFound {
+	if p.facts.Proxy.ID == "" {
 		return nil
 	}
 	barcode := fault.Param("proxyUserBarcode", p.req.ProxyUserBarcode)
@@ -137,7 +127,7 @@ func (p *plan) checkProxy(now time.Time) fault.List {
 		fault.Refusal("PROXY_STATUS_CANNOT_BE_DETERMINED", "Cannot determine if proxying user is active or not", barcode),
 		fault.Refusal("PROXY_IS_INACTIVE_OR_EXPIRED", "Cannot check out via inactive proxying user", barcode))
 	switch {
-	case !p.facts.UserFound:
+	case p.facts.User.ID == "":
 	case p.facts.Proxy.ID == p.facts.User.ID:
 		found = append(found, fault.Refusal("USER_CANNOT_BE_PROXY_FOR_THEMSELVES", "User cannot be proxy for themselves",
 			fault.Param("proxyUserId", p.facts.Proxy.ID)))
@@ -147,56 +137,87 @@ func (p *plan) checkProxy(now time.Time) fault.List {
 	return found
 }
 
+// judgeItem adds what is wrong with item, queue and loan policy to found, and plans the loan if
+// nothing is.
+func (s *Service) judgeItem(ctx context.Context, p *plan, found fault.List) (fault.List, error) {
+	found = append(found, p.checkItem()...)
+	var queued fault.List
+	p.fills, queued = p.checkQueue()
+	found = append(found, queued...)
+	if p.facts.Item.ID != "" && (p.facts.User.ID != "" || p.req.ForceLoanPolicyID != "") { // a forced policy needs no patron
+		more, err := s.applyPolicy(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	if found = append(found, p.checkOverride()...); len(found) > 0 {
+		return found, nil
+	}
+	return s.makeLoan(ctx, p)
+}
+
 func (p *plan) checkItem() fault.List {
-	if !p.facts.ItemFound {
+	if p.facts.Item.ID == "" {
 		return fault.List{library.NewItemNotFound(p.req.ItemBarcode)}
 	}
 	barcode := fault.Param("itemBarcode", p.req.ItemBarcode)
 	var found fault.List
-	book := p.facts.Copy
-	switch book.Item.Status.Name {
+	f := &p.facts
+	switch f.Item.Status.Name {
 	case library.StatusCheckedOut:
 		found = append(found, fault.Refusal(library.CodeItemCheckedOut, "Item is already checked out", barcode))
 	case library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusIntellectualItem, library.StatusAgedToLost:
 		found = append(found, fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s and cannot be checked out",
-			book.Instance.Title, book.Material.Name, book.Item.Barcode, book.Item.Status.Name), barcode))
+			f.Instance.Title, f.Material.Name, f.Item.Barcode, f.Item.Status.Name), barcode))
 	}
-	if p.facts.OnLoan {
+	if f.IsOnLoan() {
 		found = append(found, fault.Refusal(codeOpenLoan, "Cannot check out item that already has an open loan", barcode))
 	}
 	return found
 }
 
-// Condense returns the errors of a refusal as people read them: one for an item on loan, whose
-// status and open loan are an error each. FOLIO's desk hides the second one too, and needs both.
-func Condense(found fault.List) fault.List {
-	if !slices.ContainsFunc(found, func(d fault.Detail) bool { return d.Code == library.CodeItemCheckedOut }) {
-		return found
-	}
-	return slices.DeleteFunc(slices.Clone(found), func(d fault.Detail) bool { return d.Code == codeOpenLoan })
-}
-
-// checkQueue refuses an item that another patron waits for, and notes the borrower's own request,
-// which the check-out fills.
-func (p *plan) checkQueue() fault.List {
-	p.fills = ""
+// checkQueue refuses an item that another patron waits for. It returns the id of the borrower's own
+// request, which the check-out fills.
+func (p *plan) checkQueue() (fills string, found fault.List) {
 	f := &p.facts
-	if !f.UserFound || !f.ItemFound {
-		return nil
+	if f.User.ID == "" || f.Item.ID == "" {
+		return "", nil
 	}
-	first, exists := f.Queue.FindLent(f.Copy)
+	first, exists := f.FindLent()
 	switch {
 	case !exists:
-		return nil
+		return "", nil
 	case first.RequesterID == f.User.ID:
-		p.fills = first.ID
-		return nil
+		return first.ID, nil
 	}
-	return fault.List{fault.Refusal(library.CodeItemRequested, fmt.Sprintf(
+	return "", fault.List{fault.Refusal(library.CodeItemRequested, fmt.Sprintf(
 		"%s (Barcode: %s) cannot be checked out %s it has been requested by another patron",
-		f.Copy.Instance.Title, f.Copy.Item.Barcode, quotePatron(f.User.Personal.FullName()),
+		f.Instance.Title, f.Item.Barcode, quotePatron(f.User.Personal.FullName()),
 	), fault.Param("userBarcode", p.req.UserBarcode))}
 }
 
 // quotePatron returns the only part of FOLIO's messages that names a patron.
 func quotePatron(name string) string { return "to user " + name + " because" }
+
+// liftBlock reports whether the request lifts the block. The block's check is then not made at all,
+// needed or not. The details are what the caller may not do.
+func (p *plan) liftBlock(ctx context.Context, b block) (lifted bool, found fault.List) {
+	if !b.isLifted(p.req.OverrideBlocks) {
+		return false, nil
+	}
+	if found := b.check.CheckPermission(ctx); found != nil {
+		return true, found
+	}
+	p.overridden = true
+	return true, nil
+}
+
+// checkOverride refuses an override without a comment, once for all blocks that it lifts. An
+// override that is not allowed gets no second refusal.
+func (p *plan) checkOverride() fault.List {
+	if p.overridden && strings.TrimSpace(p.req.OverrideBlocks.Comment) == "" {
+		return fault.List{fault.Refusal("", "Override should be performed with the comment specified", fault.Parameter{Key: "comment"})}
+	}
+	return nil
+}

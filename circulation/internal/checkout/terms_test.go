@@ -134,9 +134,9 @@ func TestTerms_KeepTheCallersLoanID(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.commit = []error{errChanged}
-	_, err := w.service().CheckOut(t.Context(), checkout.Request{
-		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID, LoanID: librarytest.CarlID,
-	})
+	_, err := w.service().Lend(t.Context(), checkout.Request{
+		ItemBarcode: "book", UserBarcode: "ann", ServicePointID: librarytest.DeskID,
+	}, checkout.KeyLease{LoanID: librarytest.CarlID})
 	if err != nil || len(w.commits) != 2 || !contains(w, `{"id":"`+librarytest.CarlID+`"`) || string(w.commits[0].Loan) != string(w.commits[1].Loan) {
 		t.Errorf("got %v, committed %+v", err, w.commits)
 	}

@@ -49,13 +49,14 @@ type backend struct {
 	matching int // loans or requests in a list; 0 is one
 
 	asked     checkout.Request
-	caller    okapi.Call // of the check-out
-	admitted  []string   // the patrons of admitted check-outs
-	full      error      // of every check-out that asks for a place
+	lease     checkout.KeyLease // of the check-out
+	caller    okapi.Call        // of the check-out
+	admitted  []string          // the patrons of admitted check-outs
+	full      error             // of every check-out that asks for a place
 	ended     []checkin.EndSession
 	renewal   renewal.Request
-	sought    checkout.Request
-	committed bool // the loan that is sought exists
+	sought    string // a loan's id
+	committed bool   // the loan that is sought exists
 	keys      keyed.Storage
 	extra     http.Header // of every request that is sent
 	returned  checkin.Request
@@ -88,8 +89,13 @@ func (b *backend) CheckOut(ctx context.Context, req checkout.Request) (checkout.
 	return checkout.Lent{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}}, User: library.User{ID: "u", Barcode: "569"}}, b.err
 }
 
-func (b *backend) Committed(_ context.Context, req checkout.Request) (checkout.Lent, bool, error) {
-	b.sought = req
+func (b *backend) Lend(ctx context.Context, req checkout.Request, lease checkout.KeyLease) (checkout.Lent, error) {
+	b.lease = lease
+	return b.CheckOut(ctx, req)
+}
+
+func (b *backend) Committed(_ context.Context, _ checkout.Request, loanID string) (checkout.Lent, bool, error) {
+	b.sought = loanID
 	return checkout.Lent{Loan: json.RawMessage(storedLoan), Copy: library.Copy{Item: library.Item{ID: "i"}}, User: library.User{ID: "u", Barcode: "569"}}, b.committed, b.err
 }
 
@@ -185,8 +191,8 @@ func (b *backend) send(t *testing.T, method, target, body string) (status int, h
 	log := cmp.Or(b.log, slog.New(slog.DiscardHandler))
 	mode := cmp.Or(b.mode, auth.None)
 	front, err := httpapi.New(httpapi.Options{
-		Keyed:     &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
-		CheckOuts: b, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun, EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b, Log: log,
+		Keyed:    &keyed.Requests{Storage: b.keys, CheckOuts: b, Ended: func(keyed.Outcome) {}, Log: log},
+		CheckOut: b.CheckOut, CheckIn: b.CheckIn, Loans: b, Rules: b, RulesFor: b.RulesFor, DryRun: b.DryRun, EndSessions: b.End, Renewals: b, Placing: b, Changes: b, LoanChanges: b, LoanRecords: b, Queues: b, Settings: b, Log: log,
 		Admin: cmp.Or[httpapi.Admin](b.real, &b.adminFake), Guard: auth.NewGuard(auth.Settings{Auth: mode, Password: staffPassword}, checkout.OverridePermissions(), log),
 	})
 	if err != nil {

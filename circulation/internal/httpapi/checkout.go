@@ -45,7 +45,7 @@ func (h circulation) checkOut(c echo.Context) error {
 // lend checks out, with the key unless it is empty.
 func (h circulation) lend(ctx context.Context, key string, body []byte, req checkout.Request) (keyed.Answer, error) {
 	if key == "" {
-		lent, err := h.CheckOuts.CheckOut(ctx, req)
+		lent, err := h.CheckOut(ctx, req)
 		if err != nil {
 			return keyed.Answer{}, err
 		}

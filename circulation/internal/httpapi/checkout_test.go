@@ -62,13 +62,13 @@ func TestCheckOut_AnswersARepeatLikeTheFirst(t *testing.T) {
 			k := &kept{}
 			b := &backend{keys: k, err: tt.err, extra: withKey("a key")}
 			status, header, body := b.send(t, "POST", checkOutPath, checkOutBody)
-			if status != tt.status || b.asked.LoanID != loanID || b.asked.KeyLeaseID == "" || b.asked.KeyLeaseID != k.asked[0].LeaseID {
-				t.Fatalf("answered %d %s, asked for %+v with the lease %+v", status, body, b.asked, k.asked)
+			if status != tt.status || b.lease.LoanID != loanID || b.lease.ID == "" || b.lease.ID != k.asked[0].LeaseID {
+				t.Fatalf("answered %d %s, lent under %+v, leased %+v", status, body, b.lease, k.asked)
 			}
-			b.asked.LoanID, b.err = "", fault.New(fault.Internal, "must not be asked")
+			b.lease.LoanID, b.err = "", fault.New(fault.Internal, "must not be asked")
 			again, headerAgain, bodyAgain := b.send(t, "POST", checkOutPath, " "+checkOutBody+"\n")
-			if again != status || bodyAgain != body || b.asked.LoanID != "" {
-				t.Errorf("the repeat was answered %d %s, want %d %s, asked for %+v", again, bodyAgain, status, body, b.asked)
+			if again != status || bodyAgain != body || b.lease.LoanID != "" {
+				t.Errorf("the repeat was answered %d %s, want %d %s, lent under %+v", again, bodyAgain, status, body, b.lease)
 			}
 			for _, name := range []string{"Location", "Content-Type", fault.Header} {
 				if got, want := headerAgain.Get(name), header.Get(name); got != want {
@@ -86,12 +86,12 @@ func TestCheckOut_IsAdmittedOnce(t *testing.T) {
 	t.Parallel()
 	b := &backend{keys: &kept{}, extra: withKey("k")}
 	b.send(t, "POST", checkOutPath, checkOutBody)
-	if len(b.admitted) != 1 || !b.asked.Admitted {
+	if len(b.admitted) != 1 || b.lease.ID == "" {
 		t.Errorf("with a key, admitted %q before the lease, and asked for %+v", b.admitted, b.asked)
 	}
 	plain := &backend{}
 	plain.send(t, "POST", checkOutPath, checkOutBody)
-	if len(plain.admitted) != 0 || plain.asked.Admitted {
+	if len(plain.admitted) != 0 || plain.lease.ID != "" {
 		t.Errorf("without a key, admitted %q, and asked for %+v", plain.admitted, plain.asked)
 	}
 	full := &backend{keys: &kept{}, extra: withKey("k"), full: fault.New(fault.Overloaded, "too many")}
@@ -110,8 +110,8 @@ func TestCheckOut_ReadsTheLoanFirstAfterATakeOver(t *testing.T) {
 		if status != http.StatusCreated || body != shownLoan || header.Get("Location") != "/circulation/loans/"+loanID {
 			t.Errorf("committed is %t: answered %d %s", committed, status, body)
 		}
-		if lent := b.asked.LoanID != ""; b.sought.LoanID != loanID || lent == committed {
-			t.Errorf("committed is %t: sought %q, then lent: %t", committed, b.sought.LoanID, lent)
+		if lent := b.lease.LoanID != ""; b.sought != loanID || lent == committed {
+			t.Errorf("committed is %t: sought %q, then lent: %t", committed, b.sought, lent)
 		}
 	}
 }

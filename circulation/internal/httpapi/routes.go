@@ -49,11 +49,11 @@ type Renewals interface {
 
 // Options configure New. All fields are required.
 type Options struct {
-	CheckOuts keyed.CheckOuts
-	Keyed     *keyed.Requests // check-outs with an Idempotency-Key
-	CheckIn   func(context.Context, checkin.Request) (checkin.Returned, error)
-	Loans     Loans
-	Rules     Rules
+	CheckOut func(context.Context, checkout.Request) (checkout.Lent, error)
+	Keyed    *keyed.Requests // check-outs with an Idempotency-Key
+	CheckIn  func(context.Context, checkin.Request) (checkin.Returned, error)
+	Loans    Loans
+	Rules    Rules
 	// RulesFor returns the tenant's rules, and the criteria with what their location belongs to. Fault:
 	// Internal for rules that cannot be used.
 	RulesFor    func(context.Context, policy.Criteria) (*policy.Rules, policy.Criteria, error)

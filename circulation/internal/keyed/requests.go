@@ -48,11 +48,10 @@ type Storage interface {
 type CheckOuts interface {
 	// Admit waits for a place, which leave frees. Fault: Overloaded.
 	Admit(ctx context.Context, req checkout.Request) (leave func(), err error)
-	// CheckOut lends. It waits for a place too, unless the request is admitted.
-	CheckOut(ctx context.Context, req checkout.Request) (checkout.Lent, error)
-	// Committed returns the check-out whose loan has the request's LoanID; false
-	// if there is none.
-	Committed(ctx context.Context, req checkout.Request) (checkout.Lent, bool, error)
+	// Lend lends. The caller has a place.
+	Lend(ctx context.Context, req checkout.Request, lease checkout.KeyLease) (checkout.Lent, error)
+	// Committed returns the check-out that made the loan; false if there is none.
+	Committed(ctx context.Context, req checkout.Request, loanID string) (checkout.Lent, bool, error)
 }
 
 // Answer is how a check-out ended.
@@ -140,14 +139,13 @@ func (r *Requests) CheckOut(ctx context.Context, key, hash string, req checkout.
 
 // lendUnderLease lends the loan of a lease, unless another request that held it has done so.
 func (r *Requests) lendUnderLease(ctx context.Context, req checkout.Request, l Lease) (checkout.Lent, error) {
-	req.LoanID, req.KeyLeaseID, req.Admitted = l.LoanID, l.ID, true
 	if l.Taken {
-		lent, done, err := r.CheckOuts.Committed(ctx, req)
+		lent, done, err := r.CheckOuts.Committed(ctx, req, l.LoanID)
 		if err != nil || done {
 			return lent, err
 		}
 	}
-	return r.CheckOuts.CheckOut(ctx, req)
+	return r.CheckOuts.Lend(ctx, req, checkout.KeyLease{ID: l.ID, LoanID: l.LoanID})
 }
 
 // Do answers a request with this key and hash: by work, or with the kept answer. It waits for a

@@ -235,20 +235,20 @@ type lender struct {
 
 func (l *lender) Admit(ctx context.Context, _ checkout.Request) (func(), error) { return l.admit(ctx) }
 
-func (l *lender) note(call string, req checkout.Request) (checkout.Lent, error) {
+func (l *lender) note(call string, lease checkout.KeyLease) (checkout.Lent, error) {
 	l.calls = append(l.calls, call)
-	if req.LoanID != loanID || req.KeyLeaseID != l.holder || !req.Admitted {
-		return checkout.Lent{}, fmt.Errorf("%s with %+v", call, req)
+	if lease.LoanID != loanID || lease.ID != l.holder {
+		return checkout.Lent{}, fmt.Errorf("%s under %+v", call, lease)
 	}
 	return checkout.Lent{Loan: []byte(`{"id":"l"}`)}, nil
 }
 
-func (l *lender) CheckOut(_ context.Context, req checkout.Request) (checkout.Lent, error) {
-	return l.note("check-out", req)
+func (l *lender) Lend(_ context.Context, _ checkout.Request, lease checkout.KeyLease) (checkout.Lent, error) {
+	return l.note("check-out", lease)
 }
 
-func (l *lender) Committed(_ context.Context, req checkout.Request) (checkout.Lent, bool, error) {
-	lent, err := l.note("committed", req)
+func (l *lender) Committed(_ context.Context, _ checkout.Request, id string) (checkout.Lent, bool, error) {
+	lent, err := l.note("committed", checkout.KeyLease{ID: l.holder, LoanID: id})
 	return lent, l.committed, err
 }
 

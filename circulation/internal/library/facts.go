@@ -2,35 +2,45 @@ package library
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"checkoutlock/circulation/internal/policy"
 	"checkoutlock/schemas"
 	"checkoutlock/schemas/fault"
 )
 
-// Snapshot is what storage has on the subjects of a check-out, as of one moment. A record that does
-// not exist is nil or empty.
-type Snapshot struct {
-	User            *User           `json:"user"`
-	ProxyUser       *User           `json:"proxyUser"`
-	ProxyRelations  []ProxyRelation `json:"proxyRelations"` // by which the proxy may borrow for the user, also ended ones
-	ManualBlocks    []ManualBlock   `json:"manualBlocks"`
-	AutomatedBlocks AutomatedBlocks `json:"automatedBlocks"`
+// Facts are the records that a check-out, a check-in or a renewal is judged by. A record that does
+// not exist is empty, its ID too. Those with a JSON name are storage's answer as of one moment
+// (schemas.CheckOutFacts); the others may be two seconds old.
+type Facts struct {
+	User            User                 `json:"user"`
+	Group           Group                `json:"-"`
+	ManualBlocks    []ManualBlock        `json:"manualBlocks"`
+	AutomatedBlocks AutomatedBlocks      `json:"automatedBlocks"`
+	OpenLoans       []schemas.OpenLoans  `json:"openLoans"`   // of the user, as limits count
+	BlockLimits     []schemas.BlockLimit `json:"blockLimits"` // of the user's group that block borrowing, reached or not
 
-	Item     *Item                   `json:"item"`
-	Holdings Holdings                `json:"holdings"`
-	Instance Instance                `json:"instance"`
-	OnLoan   *bool                   `json:"onLoan"`   // the item has an open loan; nil means no
-	Requests []schemas.QueuedRequest `json:"requests"` // the open ones of the item's queue
+	Proxy          User            `json:"proxyUser"`      // who borrows for the user
+	ProxyRelations []ProxyRelation `json:"proxyRelations"` // of proxy and user, also ended ones
 
-	// OpenLoans counts the user's open loans as limits do.
-	OpenLoans []schemas.OpenLoans `json:"openLoans"`
-	// BlockLimits are those of the user's group that block borrowing, reached or not.
-	BlockLimits []schemas.BlockLimit `json:"blockLimits"`
+	Item     Item     `json:"item"`
+	Holdings Holdings `json:"holdings"`
+	Instance Instance `json:"instance"`
+	Location Location `json:"-"`
+	Material Named    `json:"-"`
+	OnLoan   *bool    `json:"onLoan"` // the item has an open loan; nil means no
 
-	Slip Slip `json:"slip"` // only for a check-in
+	// Requests are the open ones of the queue that the item is in: its own, or with TitleLevel that
+	// of its instance.
+	Requests   []schemas.QueuedRequest `json:"requests"`
+	TitleLevel bool                    `json:"-"` // requests for titles are switched on
+
+	Slip  Slip          `json:"slip"` // only for a check-in
+	Rules *policy.Rules `json:"-"`    // nil before the rules were read
 }
 
 // Slip has the records that a staff slip names and a check-in reads besides the others. A record that
@@ -57,121 +67,66 @@ func (s Slip) FindServicePoint(id string) ServicePoint {
 	return ServicePoint{}
 }
 
-// Facts are the records that a check-out, a check-in or a renewal is judged by. A record that does
-// not exist is empty.
-type Facts struct {
-	User            User
-	UserFound       bool
-	Group           Group
-	ManualBlocks    []ManualBlock
-	AutomatedBlocks []AutomatedBlock
-	OpenLoans       []schemas.OpenLoans  // of the user, as limits count
-	BlockLimits     []schemas.BlockLimit // of the user's group
-
-	Proxy          User // who borrows for the user
-	ProxyFound     bool
-	ProxyRelations []ProxyRelation // of proxy and user, also ended ones
-
-	Copy      Copy
-	ItemFound bool
-	OnLoan    bool // the item has an open loan
-	Queue     Queue
-	Slip      Slip
-
-	// servicePointID is where the item is checked in; empty except for a check-in.
-	servicePointID string
-
-	Rules *policy.Rules // nil before the rules were read
-}
-
-// Queue is the queue of requests that an item is in: its own, or with title-level requests that of
-// its instance.
-type Queue struct {
-	TitleLevel bool // requests for titles are switched on
-	Requests   []schemas.QueuedRequest
-}
-
-// ReadReturn reads what a check-in of the item at the service point is judged by.
-func (f *Facts) ReadReturn(ctx context.Context, records Records, itemBarcode, servicePointID string) error {
-	f.servicePointID = servicePointID
-	return f.Read(ctx, records, "", "", itemBarcode)
-}
-
-// Read reads what the barcodes name and what belongs to it: in one call what must be current, and
-// then the records that are cached. If it fails, f has what was found until then.
-func (f *Facts) Read(ctx context.Context, records Records, userBarcode, proxyBarcode, itemBarcode string) error {
-	return f.ReadSubjects(ctx, records, schemas.CheckOutSubjects{
-		UserBarcode: KeepBarcode(userBarcode), ProxyUserBarcode: KeepBarcode(proxyBarcode), ItemBarcode: KeepBarcode(itemBarcode),
-		ServicePointID: f.servicePointID,
-	})
-}
-
-// ReadSubjects is Read for subjects by barcode or id.
-func (f *Facts) ReadSubjects(ctx context.Context, records Records, subjects schemas.CheckOutSubjects) (err error) {
-	if f.Queue.TitleLevel, err = records.TitleLevelRequests(ctx); err != nil {
-		return err
-	}
-	subjects.TitleLevel = f.Queue.TitleLevel
-	seen, err := records.Snapshot(ctx, subjects)
+// ReadFacts reads what the subjects name and what belongs to it: in one call what must be current,
+// and then the records that are cached. If it fails, the facts are what was found until then.
+func ReadFacts(ctx context.Context, records Records, subjects schemas.CheckOutSubjects) (Facts, error) {
+	facts, err := readCurrent(ctx, records, subjects)
 	if err != nil {
-		return err
+		return facts, err
 	}
-	if seen.User != nil {
-		f.User, f.UserFound = *seen.User, true
-	}
-	if seen.ProxyUser != nil {
-		f.Proxy, f.ProxyFound = *seen.ProxyUser, true
-	}
-	f.ProxyRelations, f.OpenLoans, f.BlockLimits = seen.ProxyRelations, seen.OpenLoans, seen.BlockLimits
-	f.ManualBlocks, f.AutomatedBlocks = seen.ManualBlocks, seen.AutomatedBlocks.Blocks
-	f.noteItem(seen)
 	g, ctx := NewCalls(ctx)
-	FindInto(ctx, g, &f.Group, f.User.PatronGroup, records.Group)
-	f.readShelf(ctx, g, records)
-	return g.Wait()
+	FindInto(ctx, g, &facts.Group, facts.User.PatronGroup, records.Group)
+	facts.readShelf(ctx, g, records)
+	return facts, g.Wait()
 }
 
-// ReloadItem reads the item by its id, and everything that belongs to it as it is now. It counts
-// the user's open loans again.
-func (f *Facts) ReloadItem(ctx context.Context, records Records) error {
-	id := f.Copy.Item.ID
+// readCurrent reads what must be current.
+func readCurrent(ctx context.Context, records Records, subjects schemas.CheckOutSubjects) (Facts, error) {
 	titleLevel, err := records.TitleLevelRequests(ctx)
 	if err != nil {
-		return fmt.Errorf("reading again whether titles are requested: %w", err)
+		return Facts{}, err
 	}
-	seen, err := records.Snapshot(ctx, schemas.CheckOutSubjects{ItemID: id, UserID: f.User.ID, TitleLevel: titleLevel, ServicePointID: f.servicePointID})
-	if err == nil && seen.Item == nil {
-		err = fault.New(fault.NotFound, "No item has the id %s", id)
-	}
-	if err != nil {
-		return fmt.Errorf("reading the changed item again: %w", err)
-	}
-	f.Queue.TitleLevel = titleLevel
-	f.noteItem(seen)
-	if seen.User != nil { // not deleted meanwhile
-		f.OpenLoans, f.BlockLimits = seen.OpenLoans, seen.BlockLimits
-	}
-	g, ctx := NewCalls(ctx)
-	f.readShelf(ctx, g, records)
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("reading what belongs to the changed item: %w", err)
-	}
-	return nil
+	subjects.TitleLevel = titleLevel
+	subjects.UserBarcode, subjects.ProxyUserBarcode = KeepBarcode(subjects.UserBarcode), KeepBarcode(subjects.ProxyUserBarcode)
+	subjects.ItemBarcode = KeepBarcode(subjects.ItemBarcode)
+	facts, err := records.Snapshot(ctx, subjects)
+	facts.TitleLevel = titleLevel
+	return facts, err
 }
 
-// noteItem takes over what belongs to the item. What the item no longer has is empty then.
-func (f *Facts) noteItem(seen Snapshot) {
-	f.Copy = Copy{Holdings: seen.Holdings, Instance: seen.Instance}
-	if seen.Item != nil {
-		f.Copy.Item, f.ItemFound = *seen.Item, true
+// ReloadItem returns f with the item read again by its id, and everything that belongs to it. The
+// user's open loans are counted again. servicePointID is where the item is checked in; empty except
+// for a check-in.
+func (f Facts) ReloadItem(ctx context.Context, records Records, servicePointID string) (Facts, error) {
+	seen, err := readCurrent(ctx, records, schemas.CheckOutSubjects{ItemID: f.Item.ID, UserID: f.User.ID, ServicePointID: servicePointID})
+	if err == nil && seen.Item.ID == "" {
+		err = fault.New(fault.NotFound, "No item has the id %s", f.Item.ID)
 	}
-	f.OnLoan, f.Queue.Requests, f.Slip = seen.OnLoan != nil && *seen.OnLoan, seen.Requests, seen.Slip
+	if err != nil {
+		return f, fmt.Errorf("reading the changed item again: %w", err)
+	}
+	if seen.User.ID == "" { // deleted meanwhile
+		seen.OpenLoans, seen.BlockLimits = f.OpenLoans, f.BlockLimits
+	}
+	seen.User, seen.Group, seen.ManualBlocks, seen.AutomatedBlocks = f.User, f.Group, f.ManualBlocks, f.AutomatedBlocks
+	seen.Proxy, seen.ProxyRelations, seen.Rules = f.Proxy, f.ProxyRelations, f.Rules
+	g, ctx := NewCalls(ctx)
+	seen.readShelf(ctx, g, records)
+	if err := g.Wait(); err != nil {
+		return f, fmt.Errorf("reading what belongs to the changed item: %w", err)
+	}
+	return seen, nil
 }
 
 // readShelf adds calls that read location and material type of the item.
 func (f *Facts) readShelf(ctx context.Context, g *Calls, records Records) {
-	FindInto(ctx, g, &f.Copy.Location, f.Copy.Item.EffectiveLocationID, records.Location)
-	FindInto(ctx, g, &f.Copy.Material, f.Copy.Item.MaterialTypeID, records.MaterialType)
+	FindInto(ctx, g, &f.Location, f.Item.EffectiveLocationID, records.Location)
+	FindInto(ctx, g, &f.Material, f.Item.MaterialTypeID, records.MaterialType)
+}
+
+// Copy returns the item and the records that it belongs to.
+func (f *Facts) Copy() Copy {
+	return Copy{Item: f.Item, Holdings: f.Holdings, Instance: f.Instance, Location: f.Location, Material: f.Material}
 }
 
 // FindInto adds a call that reads a record into to. A record that does not exist makes it zero; an
@@ -186,36 +141,93 @@ func FindInto[T any](ctx context.Context, g *Calls, to *T, id string, find func(
 	})
 }
 
-// FindFirst returns the first request that the copy can fill when it comes back; false if there is none.
-func (q Queue) FindFirst(c Copy) (schemas.QueuedRequest, bool) {
-	return schemas.FirstFilledBy(q.Requests, c.Item.ID, c.Holdings.InstanceID, q.TitleLevel)
+// IsOnLoan reports whether the item has an open loan.
+func (f *Facts) IsOnLoan() bool { return f.OnLoan != nil && *f.OnLoan }
+
+// FindLent returns the first request that keeps the item back from a check-out or is filled by it;
+// false if there is none.
+func (f *Facts) FindLent() (schemas.QueuedRequest, bool) {
+	return schemas.FirstLentTo(f.Requests, f.Item.ID, f.Holdings.InstanceID, f.TitleLevel)
 }
 
-// FindLent returns the first request that keeps the copy back from a check-out or is filled by it;
+// FindRecall returns the first open recall of the item, besides the request with the id filled;
 // false if there is none.
-func (q Queue) FindLent(c Copy) (schemas.QueuedRequest, bool) {
-	return schemas.FirstLentTo(q.Requests, c.Item.ID, c.Holdings.InstanceID, q.TitleLevel)
-}
-
-// FindRecall returns the first open recall of the copy, besides the request with the id filled;
-// false if there is none.
-func (q Queue) FindRecall(c Copy, filled string) (schemas.QueuedRequest, bool) {
-	for _, r := range q.Requests {
-		if r.ID != filled && r.Recalls(c.Item.ID) {
+func (f *Facts) FindRecall(filled string) (schemas.QueuedRequest, bool) {
+	for _, r := range f.Requests {
+		if r.ID != filled && r.Recalls(f.Item.ID) {
 			return r, true
 		}
 	}
 	return schemas.QueuedRequest{}, false
 }
 
-// HasHold reports whether a hold that is not yet filled waits for the copy, besides the request
+// HasHold reports whether a hold that is not yet filled waits for the item, besides the request
 // with the id filled.
-func (q Queue) HasHold(c Copy, filled string) bool {
-	for _, r := range q.Requests {
-		if r.ID != filled && r.RequestType == schemas.RequestHold && r.Status == schemas.RequestNotYetFilled &&
-			r.FilledBy(c.Item.ID, c.Holdings.InstanceID, q.TitleLevel) {
-			return true
-		}
+func (f *Facts) HasHold(filled string) bool {
+	return slices.ContainsFunc(f.Requests, func(r schemas.QueuedRequest) bool {
+		return r.ID != filled && r.RequestType == schemas.RequestHold && r.Status == schemas.RequestNotYetFilled &&
+			r.FilledBy(f.Item.ID, f.Holdings.InstanceID, f.TitleLevel)
+	})
+}
+
+// ReadRules returns the tenant's circulation rules. Fault: Internal for rules that are blank or do
+// not compile.
+func ReadRules(ctx context.Context, records Records) (*policy.Rules, error) {
+	found, err := records.Rules(ctx)
+	if syntax, ok := errors.AsType[*policy.SyntaxError](err); ok {
+		return nil, fault.Wrap(err, fault.Internal, "%s", syntax.Message)
 	}
-	return false
+	return found, err
+}
+
+// Matching looks up what the circulation rules choose.
+type Matching struct{ Records Records }
+
+// RulesFor returns the tenant's circulation rules, and c completed with the library, campus and
+// institution of its location. A location without a record belongs to none, as at a check-out.
+// Fault: that of ReadRules.
+func (m Matching) RulesFor(ctx context.Context, c policy.Criteria) (*policy.Rules, policy.Criteria, error) {
+	rules, err := ReadRules(ctx, m.Records)
+	if err != nil {
+		return nil, c, err
+	}
+	location, _, err := fault.Found(m.Records.Location(ctx, c.Location))
+	if err != nil {
+		return nil, c, fmt.Errorf("finding the location: %w", err)
+	}
+	c.Library, c.Campus, c.Institution = location.LibraryID, location.CampusID, location.InstitutionID
+	return rules, c, nil
+}
+
+// ReadSchedule returns the fixed due date schedule that a loan policy names. A policy that names
+// none has the zero schedule.
+func ReadSchedule(ctx context.Context, records Records, id, policyID string) (policy.FixedSchedule, error) {
+	if id == "" {
+		return policy.FixedSchedule{}, nil
+	}
+	schedule, err := records.FixedSchedule(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.Wrap(err, fault.Internal, "Fixed due date schedule %s of the loan policy %s could not be found", id, policyID)
+	}
+	return schedule, err
+}
+
+// maxBarcode is the number of characters of the longest barcode that storage accepts.
+const maxBarcode = 600
+
+// KeepUUID returns an id that a record can have, else "". Requests and rules may name records by any
+// text.
+func KeepUUID(id string) string {
+	if !schemas.IsUUID(id) {
+		return ""
+	}
+	return id
+}
+
+// KeepBarcode returns a barcode that a record can have, else "", which needs no call to storage.
+func KeepBarcode(barcode string) string {
+	if utf8.RuneCountInString(barcode) > maxBarcode || strings.ContainsRune(barcode, 0) {
+		return ""
+	}
+	return barcode
 }

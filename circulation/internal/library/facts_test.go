@@ -20,10 +20,11 @@ func TestFacts_ReloadItemCountsTheLoansOfItsPatron(t *testing.T) {
 			r := librarytest.New()
 			r.Patron.ID = tt.owner
 			facts := library.Facts{
-				User: library.User{ID: librarytest.AnnID}, UserFound: true, Copy: library.Copy{Item: r.Book},
+				User: library.User{ID: librarytest.AnnID}, Item: r.Book,
 				OpenLoans: []schemas.OpenLoans{{LoanTypeID: "before"}},
 			}
-			if err := facts.ReloadItem(t.Context(), counting{r}); err != nil || facts.OpenLoans[0].LoanTypeID != tt.want {
+			facts, err := facts.ReloadItem(t.Context(), counting{r}, "")
+			if err != nil || facts.OpenLoans[0].LoanTypeID != tt.want {
 				t.Errorf("got %v, %v, want the count of %s", facts.OpenLoans, err, tt.want)
 			}
 		})
@@ -33,9 +34,9 @@ func TestFacts_ReloadItemCountsTheLoansOfItsPatron(t *testing.T) {
 // counting adds a count to each snapshot of a patron.
 type counting struct{ *librarytest.Records }
 
-func (c counting) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+func (c counting) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	seen, err := c.Records.Snapshot(ctx, subjects)
-	if seen.User != nil {
+	if seen.User.ID != "" {
 		seen.OpenLoans = []schemas.OpenLoans{{LoanTypeID: "now"}}
 	}
 	return seen, err

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"checkoutlock/circulation/internal/policy"
-	"checkoutlock/schemas"
 )
 
 // The statuses of items that the checks know by name (mod-inventory-storage, item.json).
@@ -155,24 +153,4 @@ type ServicePoint struct {
 	ShelvingLagTime      *policy.WholeNumber    `json:"shelvingLagTime"`
 	PickupLocation       bool                   `json:"pickupLocation"`
 	HoldShelf            policy.HoldShelfPeriod `json:"holdShelfExpiryPeriod"`
-}
-
-// maxBarcode is the number of characters of the longest barcode that storage accepts.
-const maxBarcode = 600
-
-// KeepUUID returns an id that a record can have, else "". Requests and rules may name records by any
-// text.
-func KeepUUID(id string) string {
-	if !schemas.IsUUID(id) {
-		return ""
-	}
-	return id
-}
-
-// KeepBarcode returns a barcode that a record can have, else "", which needs no call to storage.
-func KeepBarcode(barcode string) string {
-	if utf8.RuneCountInString(barcode) > maxBarcode || strings.ContainsRune(barcode, 0) {
-		return ""
-	}
-	return barcode
 }

@@ -1,6 +1,8 @@
 package library
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,14 +34,6 @@ func CheckUUID(key, value string) fault.List {
 // NewBarcodeMissing returns the detail of a request without the property key.
 func NewBarcodeMissing(key string) fault.Detail {
 	return fault.Refusal("", key+" is required: a barcode as text. Names of properties are compared exactly", fault.Parameter{Key: key})
-}
-
-// NewUserNotFound returns the detail of a barcode that is missing or no patron's.
-func NewUserNotFound(key, barcode string) fault.Detail {
-	if barcode == "" {
-		return NewBarcodeMissing(key)
-	}
-	return fault.Refusal("USER_BARCODE_NOT_FOUND", "Could not find user with matching barcode", fault.Param(key, barcode))
 }
 
 // NewItemNotFound returns the detail of a barcode that is missing or no item's.
@@ -79,7 +73,7 @@ func (f *Facts) ListBlocks(action string, now time.Time, manual func(ManualBlock
 	if len(reasons) > 0 {
 		found = append(found, fault.Refusal("USER_IS_BLOCKED_MANUALLY", "Patron blocked from "+action, fault.Param("reason", strings.Join(reasons, ";"))))
 	}
-	for _, b := range f.AutomatedBlocks {
+	for _, b := range f.AutomatedBlocks.Blocks {
 		if automated(b) {
 			found = append(found, NewAutomatedBlock(b.Message))
 		}
@@ -95,7 +89,7 @@ func NewAutomatedBlock(message string) fault.Detail {
 // Criteria returns what the circulation rules are asked about. Fault: Internal, in FOLIO's words,
 // if the library's records lack one of them.
 func (f *Facts) Criteria() (policy.Criteria, error) {
-	item, missing := f.Copy.Item, ""
+	item, missing := f.Item, ""
 	switch {
 	case f.User.PatronGroup == "":
 		missing = "a user with null value as patronGroupId"
@@ -109,7 +103,7 @@ func (f *Facts) Criteria() (policy.Criteria, error) {
 	if missing != "" {
 		return policy.Criteria{}, fault.New(fault.Internal, "Unable to apply circulation rules to %s", missing)
 	}
-	location := f.Copy.Location
+	location := f.Location
 	return policy.Criteria{
 		MaterialType: item.MaterialTypeID, LoanType: item.LoanTypeID(), PatronGroup: f.User.PatronGroup,
 		Location: item.EffectiveLocationID, Library: location.LibraryID, Campus: location.CampusID, Institution: location.InstitutionID,
@@ -125,4 +119,21 @@ func NewPolicyNotFound(id string) error {
 // in FOLIO, because desks show the first parameter.
 func NamePolicy(p policy.LoanPolicy) []fault.Parameter {
 	return []fault.Parameter{fault.Param("loanPolicyName", p.Name), fault.Param("loanPolicyId", p.ID)}
+}
+
+// ComputeRecall returns when a recalled loan is due by the loan policy that the rules chose. Faults:
+// Internal without the policy; Invalid if it gives no date.
+func ComputeRecall(ctx context.Context, policies LoanPolicies, policyID string, t policy.RecallTerms) (time.Time, error) {
+	found, err := policies.LoanPolicy(ctx, policyID)
+	if fault.Is(err, fault.NotFound) {
+		return time.Time{}, NewPolicyNotFound(policyID)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	due, err := found.Recall(t)
+	if refused, ok := errors.AsType[*policy.DueDateError](err); ok {
+		return time.Time{}, fault.Validation(fault.Refusal(CodeNoDueDate, refused.Message, NamePolicy(found)...))
+	}
+	return due, err
 }

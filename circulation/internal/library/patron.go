@@ -3,8 +3,6 @@ package library
 import (
 	"strings"
 	"time"
-
-	"checkoutlock/schemas/redact"
 )
 
 // User is a patron (mod-users).
@@ -102,14 +100,6 @@ type ProxyRelation struct {
 // IsActive reports whether the proxy may borrow now.
 func (r ProxyRelation) IsActive(now time.Time) bool {
 	return strings.EqualFold(r.Status, "Active") && (r.ExpirationDate.IsZero() || r.ExpirationDate.After(now))
-}
-
-// MaskBarcodes masks the barcodes of patrons in text.
-func MaskBarcodes(text string, barcodes ...string) string {
-	for _, b := range barcodes {
-		text = redact.Hide(text, b, redact.Mask(b))
-	}
-	return text
 }
 
 // Milliseconds returns d as logs have it.

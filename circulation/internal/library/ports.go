@@ -14,8 +14,9 @@ import (
 
 // Records finds what check-outs, check-ins and renewals are judged by.
 type Records interface {
-	// Snapshot reads what storage has on the subjects, as of one moment. It is never cached.
-	Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (Snapshot, error)
+	// Snapshot reads what storage has on the subjects, as of one moment. It is never cached. The
+	// other facts are empty.
+	Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (Facts, error)
 
 	// The other records may be two seconds old.
 	TitleLevelRequests(ctx context.Context) (bool, error)
@@ -26,4 +27,9 @@ type Records interface {
 	// Rules returns the tenant's compiled circulation rules. The error is that of policy.Compile if the
 	// stored text does not compile.
 	Rules(ctx context.Context) (*policy.Rules, error)
+}
+
+// LoanPolicies finds loan policies. They may be two seconds old.
+type LoanPolicies interface {
+	LoanPolicy(ctx context.Context, id string) (policy.LoanPolicy, error)
 }

@@ -60,22 +60,20 @@ func (s *Service) checkNew(ctx context.Context, id string) error {
 // lend judges the loan by what storage has now, and lends its item.
 func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error) {
 	loan := maps.Clone(sent) // a repeat may see no recall any more
-	facts := &library.Facts{}
-	subjects := schemas.CheckOutSubjects{UserID: loan.text("userId"), ItemID: loan.text("itemId")}
-	if err := facts.ReadSubjects(ctx, s.Library, subjects); err != nil {
+	facts, err := library.ReadFacts(ctx, s.Library, schemas.CheckOutSubjects{UserID: loan.text("userId"), ItemID: loan.text("itemId")})
+	if err != nil {
 		return nil, err
 	}
-	if err := judge(facts, loan); err != nil {
+	if err := judge(&facts, loan); err != nil {
 		return nil, err
 	}
 	if err := s.checkProxy(ctx, loan); err != nil {
 		return nil, err
 	}
-	commit := schemas.CheckOut{ItemVersion: facts.Copy.Item.Version, TitleLevel: facts.Queue.TitleLevel, Unfenced: true}
-	if first, exists := facts.Queue.FindLent(facts.Copy); exists {
+	commit := schemas.CheckOut{ItemVersion: facts.Item.Version, TitleLevel: facts.TitleLevel, Unfenced: true}
+	if first, exists := facts.FindLent(); exists {
 		commit.FilledRequestID = first.ID
 	}
-	var err error
 	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, err
 	}
@@ -84,7 +82,7 @@ func (s *Service) lend(ctx context.Context, sent draft) (json.RawMessage, error)
 		return nil, err
 	}
 	loan["loanPolicyId"] = facts.Rules.Match(policy.KindLoan, criteria).PolicyID
-	_, recalled := facts.Queue.FindRecall(facts.Copy, commit.FilledRequestID)
+	_, recalled := facts.FindRecall(commit.FilledRequestID)
 	if commit.Recalled = &recalled; recalled {
 		if err := s.recall(ctx, loan); err != nil {
 			return nil, err
@@ -118,24 +116,24 @@ func (s *Service) recall(ctx context.Context, loan draft) error {
 
 // judge refuses an item that cannot be lent to the patron.
 func judge(facts *library.Facts, loan draft) error {
-	item, itemID := facts.Copy.Item, fault.Param("itemId", loan.text("itemId"))
+	item, itemID := facts.Item, fault.Param("itemId", loan.text("itemId"))
 	unlendable := []string{
 		"Missing", library.StatusDeclaredLost, library.StatusClaimedReturned, library.StatusAgedToLost, library.StatusIntellectualItem,
 	}
 	switch {
-	case !facts.ItemFound:
+	case item.ID == "":
 		return library.NewNoItem(loan.text("itemId"))
-	case facts.OnLoan || item.Status.Name == library.StatusCheckedOut:
+	case facts.IsOnLoan() || item.Status.Name == library.StatusCheckedOut:
 		return fault.Validation(fault.Refusal(library.CodeItemCheckedOut, "Item is already checked out", itemID))
 	case slices.Contains(unlendable, item.Status.Name):
 		return fault.Validation(fault.Refusal(library.CodeItemStatus, fmt.Sprintf("%s (%s) (Barcode: %s) has the item status %s, loan cannot be created",
-			facts.Copy.Instance.Title, facts.Copy.Material.Name, item.Barcode, item.Status.Name), itemID))
-	case !facts.UserFound:
+			facts.Instance.Title, facts.Material.Name, item.Barcode, item.Status.Name), itemID))
+	case facts.User.ID == "":
 		return fault.Validation(fault.Refusal("USER_NOT_FOUND", "user is not found", fault.Param("userId", loan.text("userId"))))
 	}
-	if first, exists := facts.Queue.FindLent(facts.Copy); exists && !strings.EqualFold(first.RequesterID, facts.User.ID) {
+	if first, exists := facts.FindLent(); exists && !strings.EqualFold(first.RequesterID, facts.User.ID) {
 		return fault.Validation(fault.Refusal(library.CodeItemRequested, fmt.Sprintf("%s (Barcode: %s) cannot be checked out to user %s because it has been requested by another patron",
-			facts.Copy.Instance.Title, item.Barcode, facts.User.Personal.FullName()), fault.Param("userId", loan.text("userId"))))
+			facts.Instance.Title, item.Barcode, facts.User.Personal.FullName()), fault.Param("userId", loan.text("userId"))))
 	}
 	return nil
 }

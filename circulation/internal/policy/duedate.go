@@ -79,6 +79,49 @@ func (t Terms) readSchedule() (time.Time, error) {
 	return t.Schedule.findDueDate(t.LoanDate, "loan date falls outside of the date ranges in the loan policy", "")
 }
 
+// recalls are the terms of a policy for recalled loans. A nil period is missing.
+type recalls struct {
+	Guaranteed    *period `json:"minimumGuaranteedLoanPeriod"`
+	Return        *period `json:"recallReturnInterval"`
+	ExtendOverdue bool    `json:"allowRecallsToExtendOverdueLoans"`
+	ReturnOverdue *period `json:"alternateRecallReturnInterval"`
+}
+
+// RecallTerms are what a recall depends on besides the policy.
+type RecallTerms struct {
+	Now      time.Time
+	LoanDate time.Time
+	// DueDate is when the loan is due now; zero for a loan without a due date.
+	DueDate time.Time
+}
+
+// Recall returns when a recalled loan is due: after the return interval from now, at once without
+// one, but not before the guaranteed period after the loan date ends. A loan that is due before
+// keeps its date, and so does an overdue one, unless the policy lets recalls extend overdue loans.
+// An overdue loan then has the alternate interval, if there is one.
+//
+// The error is always a *DueDateError. Source: FOLIO's LoanPolicy.recall, with its messages.
+func (p LoanPolicy) Recall(t RecallTerms) (time.Time, error) {
+	r, overdue := p.recalls, !t.DueDate.IsZero() && t.DueDate.Before(t.Now)
+	due, err := r.Return.endNamed("recallReturnInterval", t.Now, t.Now)
+	if overdue && r.ExtendOverdue && r.ReturnOverdue != nil {
+		due, err = r.ReturnOverdue.endNamed("alternateRecallReturnInterval", t.Now, t.Now)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	guaranteed, err := r.Guaranteed.endNamed("minimumGuaranteedLoanPeriod", t.LoanDate, due)
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case !t.DueDate.IsZero() && !r.ExtendOverdue && (overdue || due.After(t.DueDate)):
+		return t.DueDate, nil
+	case guaranteed.After(due):
+		return guaranteed, nil
+	}
+	return due, nil
+}
+
 // FixedSchedule is a stored fixed due date schedule: for each range of loan dates the one date on
 // which everything lent in it is due. The zero FixedSchedule has no range.
 type FixedSchedule struct{ ranges []dateRange }

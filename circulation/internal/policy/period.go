@@ -68,6 +68,27 @@ func (p period) computeEnd(start time.Time) (time.Time, error) {
 	return end, nil
 }
 
+// endNamed returns the end of a period that begins at start, or the date for a missing period. The
+// error names the period.
+func (p *period) endNamed(name string, start, missing time.Time) (time.Time, error) {
+	if p == nil {
+		return missing, nil
+	}
+	end, err := p.computeEnd(start)
+	refused, ok := errors.AsType[*DueDateError](err)
+	if !ok {
+		return end, err
+	}
+	message := fmt.Sprintf("the interval \"%s\" in \"%s\" is not recognized", p.interval, name)
+	switch refused.RenewalCode {
+	case codeNoPeriod:
+		message = fmt.Sprintf("the \"%s\" in the loan policy is not recognized", name)
+	case codeBadDuration:
+		message = fmt.Sprintf("the duration \"%d\" in \"%s\" is invalid", *p.duration, name)
+	}
+	return time.Time{}, &DueDateError{Message: message}
+}
+
 // computeWithin returns the end of a period that begins at start, or the schedule's date if that is
 // earlier. Without a scheduleID no schedule limits it. Its error is a *DueDateError.
 func (p period) computeWithin(start time.Time, scheduleID string, readSchedule func() (time.Time, error)) (time.Time, error) {

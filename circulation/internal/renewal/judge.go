@@ -13,14 +13,14 @@ import (
 
 // judgeRenewal returns what to write, or everything that is wrong and not lifted by staff.
 func (s *Service) judgeRenewal(ctx context.Context, w renewalRequest, facts *library.Facts, loan storedLoan) (schemas.Renewal, error) {
-	now, item := s.Now(), facts.Copy.Item
+	now, item := s.Now(), facts.Item
 	terms, err := s.findPolicy(ctx, facts)
 	if err != nil {
 		return schemas.Renewal{}, err
 	}
 	t := policy.RenewalTerms{
 		Now: now.UTC(), DueDate: loan.DueDate.Time, Renewals: int(loan.RenewalCount), PatronExpires: facts.User.ExpirationDate.Time,
-		HoldWaits: facts.Queue.HasHold(facts.Copy, ""),
+		HoldWaits: facts.HasHold(""),
 	}
 	if t.Schedule, err = library.ReadSchedule(ctx, s.Library, terms.RenewalScheduleID, terms.ID); err != nil {
 		return schemas.Renewal{}, err
@@ -77,11 +77,11 @@ func judgeUser(facts *library.Facts, now time.Time) []refusal {
 // judgeItem refuses an item that is recalled, lost or claimed returned.
 func judgeItem(facts *library.Facts) []refusal {
 	var refused []refusal
-	if recall, exists := facts.Queue.FindRecall(facts.Copy, ""); exists {
+	if recall, exists := facts.FindRecall(""); exists {
 		refused = append(refused, refusal{fault.Refusal("RENEWAL_BLOCKED_BY_RECALL",
 			"items cannot be renewed when there is an active recall request", fault.Param("requestId", recall.ID)), &renewalBlock})
 	}
-	item := facts.Copy.Item
+	item := facts.Item
 	codes := map[string]string{
 		library.StatusDeclaredLost: "ITEM_DECLARED_LOST_NOT_RENEWABLE", library.StatusAgedToLost: "ITEM_AGED_TO_LOST_NOT_RENEWABLE",
 		library.StatusClaimedReturned: "ITEM_CLAIMED_RETURNED_NOT_RENEWABLE",

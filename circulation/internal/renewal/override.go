@@ -123,9 +123,9 @@ func (o OverrideBlocks) chooseDueDate(ctx context.Context, terms policy.LoanPoli
 
 // describe returns what storage has to allow. A lost item that is renewed is with the patron.
 func (o OverrideBlocks) describe(facts *library.Facts) *schemas.RenewalOverride {
-	_, recalled := facts.Queue.FindRecall(facts.Copy, "")
+	_, recalled := facts.FindRecall("")
 	override := &schemas.RenewalOverride{Comment: o.Comment, Recalled: o.liftsRenewal() && recalled}
-	if o.liftsRenewal() && isLost(facts.Copy.Item) {
+	if o.liftsRenewal() && isLost(facts.Item) {
 		override.ItemStatus = library.StatusCheckedOut
 	}
 	return override

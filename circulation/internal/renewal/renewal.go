@@ -107,10 +107,10 @@ func (s *Service) renew(ctx context.Context, w renewalRequest) (json.RawMessage,
 	card := w.subjects.UserBarcode
 	attrs := []slog.Attr{
 		slog.Bool("renewed", err == nil), slog.String("patron", redact.Mask(card)),
-		slog.String("item", library.MaskBarcodes(*w.item.Value, card)), slog.Float64("took_ms", library.Milliseconds(time.Since(start))),
+		slog.String("item", redact.MaskIn(*w.item.Value, card)), slog.Float64("took_ms", library.Milliseconds(time.Since(start))),
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("why", library.MaskBarcodes(err.Error(), card)))
+		attrs = append(attrs, slog.String("why", redact.MaskIn(err.Error(), card)))
 	}
 	s.Log.LogAttrs(ctx, slog.LevelInfo, "renewal", attrs...)
 	return loan, err
@@ -121,18 +121,18 @@ func (s *Service) renewLoan(ctx context.Context, w renewalRequest) (json.RawMess
 	if err := w.wrong.Err(); err != nil {
 		return nil, err
 	}
-	facts := &library.Facts{}
-	if err := facts.ReadSubjects(ctx, s.Library, w.subjects); err != nil {
+	facts, err := library.ReadFacts(ctx, s.Library, w.subjects)
+	if err != nil {
 		return nil, err
 	}
-	loan, err := s.findLoan(ctx, w, facts)
+	loan, err := s.findLoan(ctx, w, &facts)
 	if err != nil {
 		return nil, err
 	}
 	if facts.Rules, err = library.ReadRules(ctx, s.Library); err != nil {
 		return nil, err
 	}
-	renewal, err := s.judgeRenewal(ctx, w, facts, loan)
+	renewal, err := s.judgeRenewal(ctx, w, &facts, loan)
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +176,10 @@ func (r ByIDRequest) check() fault.List {
 // findLoan returns the patron's loan of the item. It refuses in FOLIO's order: the item first, and
 // then the loan. So an unknown patron is one who did not borrow the item.
 func (s *Service) findLoan(ctx context.Context, w renewalRequest, facts *library.Facts) (storedLoan, error) {
-	if !facts.ItemFound {
+	if facts.Item.ID == "" {
 		return storedLoan{}, fault.Validation(w.noItem)
 	}
-	stored, exists, err := fault.Found(s.Renewer.OpenLoan(ctx, facts.Copy.Item.ID))
+	stored, exists, err := fault.Found(s.Renewer.OpenLoan(ctx, facts.Item.ID))
 	switch {
 	case err != nil:
 		return storedLoan{}, err
@@ -190,7 +190,7 @@ func (s *Service) findLoan(ctx context.Context, w renewalRequest, facts *library
 	if err := json.Unmarshal(stored, &loan); err != nil {
 		return loan, fmt.Errorf("reading the stored loan: %w", err)
 	}
-	if !facts.UserFound || !strings.EqualFold(loan.UserID, facts.User.ID) {
+	if facts.User.ID == "" || !strings.EqualFold(loan.UserID, facts.User.ID) {
 		return loan, fault.Validation(fault.Refusal("ITEM_CHECKED_OUT_TO_DIFFERENT_USER", "Cannot renew item checked out to different user", w.user))
 	}
 	return loan, nil

@@ -56,22 +56,22 @@ func (s *Service) readFacts(ctx context.Context, w wish) (facts, error) {
 	if w.isOfAnyCopy() {
 		subjects.ItemID = f.title.chosen.ID
 	}
-	if err := f.records.ReadSubjects(ctx, s.Library, subjects); err != nil {
+	if f.records, err = library.ReadFacts(ctx, s.Library, subjects); err != nil {
 		return facts{}, fmt.Errorf("reading what a request is judged by: %w", err)
 	}
 	g, gctx := library.NewCalls(ctx)
 	library.FindInto(gctx, g, &f.pickup, w.record.PickupServicePointID, s.Library.PickupPoint)
-	if strings.EqualFold(f.records.Copy.Instance.ID, w.record.InstanceID) {
-		f.instance = f.records.Copy.Instance
+	if strings.EqualFold(f.records.Instance.ID, w.record.InstanceID) {
+		f.instance = f.records.Instance
 	} else {
 		library.FindInto(gctx, g, &f.instance, w.record.InstanceID, s.Library.Instance)
 	}
-	library.FindInto(gctx, g, &f.retrieval, f.records.Copy.Location.PrimaryServicePoint, s.Library.PickupPoint)
+	library.FindInto(gctx, g, &f.retrieval, f.records.Location.PrimaryServicePoint, s.Library.PickupPoint)
 	s.readProxy(gctx, g, w, &f)
-	if f.records.OnLoan {
+	if f.records.IsOnLoan() {
 		g.Go(func() error { return s.readLoan(gctx, &f) })
 	}
-	if f.records.ItemFound && f.records.User.PatronGroup != "" {
+	if f.records.Item.ID != "" && f.records.User.PatronGroup != "" {
 		g.Go(func() error { return s.readPolicy(gctx, &f) })
 	}
 	if err := g.Wait(); err != nil {
@@ -95,7 +95,7 @@ func (s *Service) readProxy(ctx context.Context, g *library.Calls, w wish, f *fa
 // readLoan reads the open loan of the item. A loan that was closed meanwhile is none: the commit
 // notices that the item changed.
 func (s *Service) readLoan(ctx context.Context, f *facts) error {
-	raw, exists, err := fault.Found(s.Library.OpenLoan(ctx, f.records.Copy.Item.ID))
+	raw, exists, err := fault.Found(s.Library.OpenLoan(ctx, f.records.Item.ID))
 	if err != nil || !exists {
 		return err
 	}
@@ -132,9 +132,9 @@ func (w wish) makePlacement(f facts) (schemas.Placement, error) {
 	if searched := f.copySearched(); len(searched) > 0 {
 		doc["searchIndex"] = searched
 	}
-	p := schemas.Placement{TitleLevel: f.records.Queue.TitleLevel}
+	p := schemas.Placement{TitleLevel: f.records.TitleLevel}
 	delete(doc, "holdingsRecordId")
-	if item := f.records.Copy.Item; f.records.ItemFound {
+	if item := f.records.Item; f.records.Item.ID != "" {
 		doc["itemId"], doc["holdingsRecordId"] = item.ID, item.HoldingsRecordID
 		doc["item"] = f.copyItem()
 		p.ItemVersion = &item.Version
@@ -155,7 +155,7 @@ func copyPatron(u library.User) map[string]any {
 
 // copyItem returns the fields of the item and its location that a request has copies of.
 func (f facts) copyItem() map[string]any {
-	item, location := f.records.Copy.Item, f.records.Copy.Location
+	item, location := f.records.Item, f.records.Location
 	return leaveOutEmpty(map[string]any{
 		"barcode": item.Barcode, "loanTypeId": item.LoanTypeID(), "itemEffectiveLocationId": location.ID, "itemEffectiveLocationName": location.Name,
 		"retrievalServicePointId": f.retrieval.ID, "retrievalServicePointName": f.retrieval.Name,
@@ -164,7 +164,7 @@ func (f facts) copyItem() map[string]any {
 
 // copySearched returns the fields by which FOLIO's lists of requests are sorted and searched.
 func (f facts) copySearched() map[string]any {
-	item := f.records.Copy.Item
+	item := f.records.Item
 	return leaveOutEmpty(map[string]any{
 		"callNumberComponents": item.CallNumber, "shelvingOrder": cmp.Or(item.ShelvingOrder, item.CallNumber.CallNumber), "pickupServicePointName": f.pickup.Name,
 	})

@@ -48,10 +48,10 @@ func newLibrary() *fakeLibrary {
 }
 
 // Snapshot implements library.Records.
-func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
-	var seen library.Snapshot
+func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
+	var seen library.Facts
 	if subjects.UserID == l.Patron.ID {
-		seen.User, seen.ManualBlocks, seen.AutomatedBlocks.Blocks = &l.Patron, l.Manual, l.Automated
+		seen.User, seen.ManualBlocks, seen.AutomatedBlocks.Blocks = l.Patron, l.Manual, l.Automated
 	}
 	item := l.Book
 	at := slices.IndexFunc(l.copies, func(i library.Item) bool { return i.ID == subjects.ItemID })
@@ -63,7 +63,7 @@ func (l *fakeLibrary) Snapshot(_ context.Context, subjects schemas.CheckOutSubje
 	case subjects.ItemID != item.ID:
 		return seen, nil
 	}
-	seen.Item, seen.Holdings, seen.Requests = &item, library.Holdings{ID: shelfID, InstanceID: l.of}, l.Queue
+	seen.Item, seen.Holdings, seen.Requests = item, library.Holdings{ID: shelfID, InstanceID: l.of}, l.Queue
 	seen.Instance, _ = l.Instance(context.Background(), l.of)
 	seen.OnLoan = new(l.loan != "" && item.ID == bookID)
 	return seen, nil

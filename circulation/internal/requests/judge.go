@@ -32,7 +32,7 @@ func (w wish) judge(ctx context.Context, f facts, now time.Time) fault.List {
 	if len(wrong) == 0 {
 		wrong = append(w.judgeItem(f), w.judgePolicy(f)...)
 	}
-	return slices.Concat(w.judgeProxy(f, now), w.judgePickup(f), w.judgeUser(f, now), w.record.RefuseRepeated(f.records.Queue.Requests, f.records.Queue.TitleLevel),
+	return slices.Concat(w.judgeProxy(f, now), w.judgePickup(f), w.judgeUser(f, now), w.record.RefuseRepeated(f.records.Requests, f.records.TitleLevel),
 		w.judgeBlocks(ctx, f, now), wrong)
 }
 
@@ -52,7 +52,7 @@ func (w wish) judgeProxy(f facts, now time.Time) fault.List {
 
 func (w wish) judgeUser(f facts, now time.Time) fault.List {
 	switch user := f.records.User; {
-	case !f.records.UserFound:
+	case f.records.User.ID == "":
 		return fault.List{fault.Refusal("", "A valid user and patron group are required. User is null", newParameter("userId", w.record.RequesterID))}
 	case user.PatronGroup == "":
 		return fault.List{fault.Refusal("", "A valid patron group is required. PatronGroup ID is null", newParameter("PatronGroupId", ""))}
@@ -77,17 +77,17 @@ func (w wish) judgeBlocks(ctx context.Context, f facts, now time.Time) fault.Lis
 }
 
 func (w wish) judgeItem(f facts) fault.List {
-	item := f.records.Copy.Item
+	item := f.records.Item
 	switch {
 	case f.instance.ID == "":
 		return fault.List{fault.Refusal("", "Instance does not exist", newParameter("instanceId", w.record.InstanceID))}
-	case w.record.ItemID != "" && !f.records.ItemFound:
+	case w.record.ItemID != "" && f.records.Item.ID == "":
 		return fault.List{fault.Refusal("", "Item does not exist", newParameter("itemId", w.record.ItemID))}
-	case w.record.RequestType == schemas.RequestPage && !f.records.ItemFound:
+	case w.record.RequestType == schemas.RequestPage && f.records.Item.ID == "":
 		return fault.List{fault.Refusal("", "Cannot create page TLR for this instance ID - no available items found", newParameter("instanceId", w.record.InstanceID))}
-	case !f.records.ItemFound:
+	case f.records.Item.ID == "":
 		return nil
-	case !strings.EqualFold(f.records.Copy.Holdings.InstanceID, w.record.InstanceID):
+	case !strings.EqualFold(f.records.Holdings.InstanceID, w.record.InstanceID):
 		return fault.List{fault.Refusal("", "The item is not one of the instance", newParameter("itemId", w.record.ItemID), newParameter("instanceId", w.record.InstanceID))}
 	case f.loan.ID != "" && strings.EqualFold(f.loan.UserID, w.record.RequesterID):
 		return fault.List{fault.Refusal("REQUESTER_ALREADY_HAS_THIS_ITEM_ON_LOAN", "This requester already has this item on loan",
@@ -101,9 +101,9 @@ func (w wish) judgeItem(f facts) fault.List {
 func (w wish) judgePolicy(f facts) fault.List {
 	asked, kind := f.policy.ID != "", w.record.RequestType
 	switch {
-	case !f.records.ItemFound:
+	case f.records.Item.ID == "":
 		return nil
-	case !slices.Contains(listStatuses(kind), f.records.Copy.Item.Status.Name), asked && !f.policy.AllowsType(kind):
+	case !slices.Contains(listStatuses(kind), f.records.Item.Status.Name), asked && !f.policy.AllowsType(kind):
 		return fault.List{newNotAllowed(kind)}
 	case asked && f.pickup.ID != "" && w.record.FulfillmentPreference == holdShelf && !f.policy.AllowsServicePoint(kind, f.pickup.ID):
 		return fault.List{newPlaceNotAllowed(f.pickup.ID, kind, f.policy)}

@@ -68,7 +68,7 @@ func (s *Service) move(ctx context.Context, id string, m MoveRequest) (schemas.P
 	if err != nil {
 		return schemas.PlacedRequest{}, err
 	}
-	if f.records.ItemFound && f.records.Copy.Item.Status.Name == library.StatusAvailable {
+	if f.records.Item.ID != "" && f.records.Item.Status.Name == library.StatusAvailable {
 		w.record.RequestType, w.doc["requestType"] = schemas.RequestPage, schemas.RequestPage
 	}
 	if err := w.judgeMove(f, was, s.Now()).Err(); err != nil {
@@ -123,15 +123,15 @@ func (w wish) checkMovable(was schemas.QueuedRequest) fault.List {
 // judgeMove returns everything that is wrong with the new item. The request itself is in the queue
 // only if it is there already.
 func (w wish) judgeMove(f facts, was schemas.QueuedRequest, now time.Time) fault.List {
-	item, instanceID := f.records.Copy.Item, f.records.Copy.Holdings.InstanceID
-	if f.records.ItemFound && !strings.EqualFold(instanceID, was.InstanceID) {
+	item, instanceID := f.records.Item, f.records.Holdings.InstanceID
+	if f.records.Item.ID != "" && !strings.EqualFold(instanceID, was.InstanceID) {
 		return fault.List{fault.Refusal("", "Request can only be moved to an item with the same instance ID",
 			newParameter("itemId", item.ID), newParameter("instanceId", instanceID))}
 	}
-	others := slices.DeleteFunc(slices.Clone(f.records.Queue.Requests), func(r schemas.QueuedRequest) bool {
+	others := slices.DeleteFunc(slices.Clone(f.records.Requests), func(r schemas.QueuedRequest) bool {
 		return strings.EqualFold(r.ID, was.ID) && !strings.EqualFold(was.ItemID, w.record.ItemID)
 	})
-	return slices.Concat(w.judgeUser(f, now), w.record.RefuseRepeated(others, f.records.Queue.TitleLevel), w.judgeItem(f), w.judgePolicy(f))
+	return slices.Concat(w.judgeUser(f, now), w.record.RefuseRepeated(others, f.records.TitleLevel), w.judgeItem(f), w.judgePolicy(f))
 }
 
 // sendMove repeats the move while its outcome is unknown: storage recognises it. From here on the

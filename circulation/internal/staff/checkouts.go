@@ -85,9 +85,7 @@ func (p *pastCheckOut) hidePatron() {
 	if p.Patron != "" {
 		p.Patron = redact.Mask(p.Patron)
 	}
-	for _, id := range []string{p.Entry.UserBarcode, p.Entry.UserID} {
-		p.Entry.Reason = redact.Hide(p.Entry.Reason, id, redact.Mask(id))
-	}
+	p.Entry.Reason = redact.MaskIn(p.Entry.Reason, p.Entry.UserBarcode, p.Entry.UserID)
 }
 
 // checkOutsForm is the search for past check-outs, as it was typed.

@@ -21,9 +21,9 @@ func (c *Client) CheckOut(ctx context.Context, commit schemas.CheckOut) (schemas
 }
 
 // Snapshot implements library.Records.
-func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
+func (c *Client) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
 	r := send("reading the facts of a check-out", http.MethodPost, "/loan-storage/check-out-facts", subjects, http.StatusOK)
-	return call(ctx, c, r, "onLoan", func(seen library.Snapshot) bool { return seen.OnLoan != nil })
+	return call(ctx, c, r, "onLoan", func(facts library.Facts) bool { return facts.OnLoan != nil })
 }
 
 // CommittedLoan implements checkout.Committer.

@@ -26,7 +26,7 @@ func TestClient_Snapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen.User == nil || seen.User.ID != "u" || seen.ProxyUser != nil || len(seen.ProxyRelations) != 1 || seen.Item == nil || seen.Item.Version != 3 ||
+	if seen.User.ID != "u" || seen.Proxy.ID != "" || len(seen.ProxyRelations) != 1 || seen.Item.Version != 3 ||
 		len(seen.ManualBlocks) != 1 || len(seen.AutomatedBlocks.Blocks) != 1 || seen.AutomatedBlocks.Blocks[0].Message != "too many" ||
 		seen.Holdings.InstanceID != "n" || seen.Instance.Title != "Moby Dick" || seen.OnLoan == nil || !*seen.OnLoan || len(seen.Requests) != 1 || len(seen.OpenLoans) != 1 || seen.OpenLoans[0].Count != 2 {
 		t.Errorf("got %+v", seen)

@@ -93,17 +93,17 @@ func (r *Records) findUser(ctx context.Context, subjects schemas.CheckOutSubject
 }
 
 // Snapshot implements library.Records. It reads the records one by one.
-func (r *Records) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Snapshot, error) {
-	var seen library.Snapshot
+func (r *Records) Snapshot(ctx context.Context, subjects schemas.CheckOutSubjects) (library.Facts, error) {
+	var seen library.Facts
 	if found, err := r.findUser(ctx, subjects); err == nil {
-		seen.User = &found
+		seen.User = found
 		seen.ManualBlocks, seen.AutomatedBlocks.Blocks = r.Manual, r.Automated
 	}
 	if found, err := r.UserByBarcode(ctx, subjects.ProxyUserBarcode); err == nil {
-		seen.ProxyUser = &found
+		seen.Proxy = found
 	}
 	if subjects.ItemID == r.Book.ID || !r.NoBook && subjects.ItemBarcode == r.Book.Barcode {
-		seen.Item = &r.Book
+		seen.Item = r.Book
 		seen.Holdings, _ = r.Holdings(ctx, r.Book.HoldingsRecordID)
 		seen.Instance, _ = r.Instance(ctx, seen.Holdings.InstanceID)
 		if subjects.TitleLevel == r.Titles {
