@@ -7,7 +7,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -141,16 +140,9 @@ func (s *Service) Settings(ctx context.Context) (settings.View, error) {
 	return current.View(problem), nil
 }
 
-// ChangeSettings changes the tenant's settings by a body as
-// settings.Environment.ParseChange reads it. The history of changes keeps its property
-// reason and the user who acts. Faults: Invalid, with a detail for each
-// invalid property, whose first parameter names it; Conflict if the body's
-// version is no longer the stored one.
-func (s *Service) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
-	change, err := s.environment.ParseChange(body)
-	if err != nil {
-		return settings.View{}, err
-	}
+// ChangeSettings changes the tenant's settings. The history of changes keeps the reason and the user
+// who acts, who replaces ByName. Fault: Conflict if the change's version is no longer the stored one.
+func (s *Service) ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error) {
 	change.ByName = s.actorName(ctx)
 	current, err := s.settings.Update(ctx, change)
 	if err != nil {

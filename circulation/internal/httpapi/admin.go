@@ -21,9 +21,9 @@ import (
 // Admin reads and changes the check-out lock for staff; see admin.Service.
 type Admin interface {
 	Settings(ctx context.Context) (settings.View, error)
-	// ChangeSettings sets what the body leaves out back to the environment's. The answer of Settings
-	// is such a body too.
-	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
+	ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error)
+	// Environment holds the settings of a tenant that sets none of its own.
+	Environment() settings.Environment
 	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
 	Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error)
 	Release(ctx context.Context, lockID, reason string) (schemas.CheckoutLock, error)
@@ -54,7 +54,7 @@ func adminRoutes(o Admin, g *auth.Guard) []web.Route {
 		{Method: http.MethodGet, Path: settingsPath, Permission: admin.MaySeeSettings, Query: web.Strict(), Endpoint: web.JSON(http.StatusOK, web.FromContext(o.Settings))},
 		{
 			Method: http.MethodPut, Path: settingsPath, Permission: admin.MayChangeSettings,
-			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, web.FromBody(o.ChangeSettings)),
+			Query: web.Strict(), Body: settings.View{}, Endpoint: web.JSON(http.StatusOK, web.FromBody(h.changeSettings)),
 		},
 		{
 			Method: http.MethodGet, Path: "/circulation/check-out-lock-changes", Permission: admin.MaySeeChanges,
@@ -92,6 +92,16 @@ func adminRoutes(o Admin, g *auth.Guard) []web.Route {
 			Query: web.Strict(), Body: checkout.DryRunRequest{}, Endpoint: web.JSON(http.StatusOK, web.FromExact(h.explain)),
 		},
 	})
+}
+
+// changeSettings sets what the body leaves out back to the environment's. The answer of the GET is
+// such a body too.
+func (h adminHandlers) changeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
+	change, err := h.admin.Environment().ParseChange(body)
+	if err != nil {
+		return settings.View{}, err
+	}
+	return h.admin.ChangeSettings(ctx, change)
 }
 
 func text(name, meaning string) web.Parameter {

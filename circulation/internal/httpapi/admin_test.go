@@ -2,12 +2,12 @@ package httpapi_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"checkoutlock/circulation/internal/admin"
 	"checkoutlock/circulation/internal/checkout"
@@ -55,8 +55,12 @@ func (o *adminFake) Settings(ctx context.Context) (settings.View, error) {
 	return shownSettings, o.note(ctx, "settings")
 }
 
-func (o *adminFake) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
-	return shownSettings, o.note(ctx, "change %s", body)
+func (o *adminFake) ChangeSettings(ctx context.Context, c settings.Change) (settings.View, error) {
+	return shownSettings, o.note(ctx, "change %t %v %v of %s", c.Own.Enabled != nil && *c.Own.Enabled, c.Own.TTL, c.Own.Waits, c.Version)
+}
+
+func (o *adminFake) Environment() settings.Environment {
+	return settings.Environment{TTL: 3 * time.Second, Waits: []time.Duration{500 * time.Millisecond}}
 }
 
 func (o *adminFake) Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error) {
@@ -108,7 +112,7 @@ func TestAdminRoutes(t *testing.T) {
 		asked, want        string // of the service; beginning of the answer
 	}{
 		"settings":           {"GET", base + "lock-settings", ``, `settings`, shownSettingsJSON},
-		"change of settings": {"PUT", base + "lock-settings", shownSettingsJSON, `change ` + shownSettingsJSON, shownSettingsJSON},
+		"change of settings": {"PUT", base + "lock-settings", shownSettingsJSON, `change true <nil> [] of 7`, shownSettingsJSON},
 		"changes":            {"GET", base + "lock-changes", ``, `changes "" 0 20`, `{"changes":[],"totalRecords":3}`},
 		"changes of a kind":  {"GET", base + "lock-changes?kind=release&offset=40&limit=200", ``, `changes "release" 40 200`, `{"changes":[]`},
 		"locks":              {"GET", locks, ``, `locks "" "" any 0 10`, oneLock},

@@ -66,7 +66,7 @@ func (s *Store) announce(ctx context.Context, state schemas.LockSettingsState) (
 	defer cancel()
 	for range announceTries {
 		entry, _ := s.readEntry(ctx, state)
-		own := s.env.merge(entry)
+		own := s.env.Merge(entry)
 		if !mustAnnounce(own, state) {
 			return state, nil
 		}

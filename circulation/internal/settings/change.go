@@ -57,6 +57,30 @@ func (s Settings) View(problem error) View {
 	return v
 }
 
+// Own returns the tenant's own settings.
+func (v View) Own() schemas.LockSettings {
+	var own schemas.LockSettings
+	if v.Enabled.Source == FromTenant {
+		own.Enabled = &v.Enabled.Value
+	}
+	if v.LockTTLMs.Source == FromTenant {
+		own.TTL = new(time.Duration(v.LockTTLMs.Value) * time.Millisecond)
+	}
+	if v.RetryIntervalsMs.Source == FromTenant {
+		own.Waits = v.Waits()
+	}
+	return own
+}
+
+// Waits returns the waits in force; an empty list is not nil.
+func (v View) Waits() []time.Duration {
+	waits := make([]time.Duration, len(v.RetryIntervalsMs.Value))
+	for i, ms := range v.RetryIntervalsMs.Value {
+		waits[i] = time.Duration(ms) * time.Millisecond
+	}
+	return waits
+}
+
 // Change is a change of a tenant's settings.
 type Change struct {
 	Own schemas.LockSettings // the tenant's own settings
@@ -66,13 +90,35 @@ type Change struct {
 	Reason, ByName string
 }
 
-// What each field of a change may be, for error messages.
-var (
-	ttlAllowed = fmt.Sprintf("an integer from %d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
-	// The sum is checked with the list as a whole.
-	waitsAllowed = fmt.Sprintf("a list of at most %d integers from 0 to %d, together at most %d",
-		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
-)
+// TTLAllowed says which milliseconds a TTL may have. number is the reader's word for an integer.
+func TTLAllowed(number string) string {
+	return fmt.Sprintf("%s from %d to %d", number, schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
+}
+
+// WaitsAllowed says which milliseconds the waits may have. numbers is the reader's word for
+// integers.
+func WaitsAllowed(numbers string) string {
+	return fmt.Sprintf("at most %d %s from 0 to %d, together at most %d",
+		schemas.MaxRetries, numbers, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
+}
+
+// ParseTTL converts milliseconds; it returns false if they are not allowed.
+func ParseTTL(ms int) (time.Duration, bool) {
+	return time.Duration(ms) * time.Millisecond, ms >= schemas.MinLockTTLMs && ms <= schemas.MaxLockTTLMs
+}
+
+// ParseWaits converts milliseconds; it returns false if they are not allowed. No wait is an empty
+// list, which is not nil.
+func ParseWaits(list []int) ([]time.Duration, bool) {
+	waits := make([]time.Duration, len(list))
+	for i, ms := range list {
+		if ms < 0 || ms > schemas.MaxLockWaitMs {
+			return nil, false // before it could overflow
+		}
+		waits[i] = time.Duration(ms) * time.Millisecond
+	}
+	return waits, schemas.ValidateLockWaits(waits) == nil
+}
 
 // The fields that a change may have. A change may repeat the other fields of View, which are
 // ignored.
@@ -101,19 +147,21 @@ func (e Environment) ParseChange(body json.RawMessage) (Change, error) {
 	}
 	defaults := e.Settings().View(nil)
 	enabled := readField(&r, "enabled", "true or false", map[Source]bool{FromEnvironment: e.Enabled, FromOtherInstance: true})
+	ttlAllowed, waitsAllowed := TTLAllowed("an integer"), "a list of "+WaitsAllowed("integers")
 	ttl := readField(&r, "lockTtlMs", ttlAllowed, map[Source]int{FromEnvironment: defaults.LockTTLMs.Value})
 	waits := readField(&r, "retryIntervalsMs", waitsAllowed, map[Source][]int{FromEnvironment: defaults.RetryIntervalsMs.Value})
 	change := Change{Version: r.readVersion(), Reason: r.readReason()}
 	change.Own.Enabled = enabled
 	if ttl != nil {
-		if *ttl < schemas.MinLockTTLMs || *ttl > schemas.MaxLockTTLMs {
+		d, ok := ParseTTL(*ttl)
+		if !ok {
 			r.refuse("lockTtlMs", "must be "+ttlAllowed)
 		}
-		change.Own.TTL = new(time.Duration(*ttl) * time.Millisecond)
+		change.Own.TTL = &d
 	}
 	if waits != nil {
 		var ok bool
-		if change.Own.Waits, ok = parseWaits(*waits); !ok {
+		if change.Own.Waits, ok = ParseWaits(*waits); !ok {
 			r.refuse("retryIntervalsMs", "must be "+waitsAllowed)
 		}
 	}
@@ -196,16 +244,4 @@ func (r *changeReader) readReason() string {
 		r.refuse("reason", err.Error())
 	}
 	return reason
-}
-
-// parseWaits converts milliseconds; it returns false if they are not allowed.
-func parseWaits(list []int) ([]time.Duration, bool) {
-	waits := make([]time.Duration, len(list))
-	for i, ms := range list {
-		if ms < 0 || ms > schemas.MaxLockWaitMs {
-			return nil, false // before it could overflow
-		}
-		waits[i] = time.Duration(ms) * time.Millisecond
-	}
-	return waits, schemas.ValidateLockWaits(waits) == nil
 }

@@ -67,10 +67,10 @@ type Environment struct {
 }
 
 // Settings returns the environment's settings as those in force.
-func (e Environment) Settings() Settings { return e.merge(schemas.LockSettings{}) }
+func (e Environment) Settings() Settings { return e.Merge(schemas.LockSettings{}) }
 
-// merge puts the tenant's settings over the environment's, field by field.
-func (e Environment) merge(own schemas.LockSettings) Settings {
+// Merge puts the tenant's settings over the environment's, field by field.
+func (e Environment) Merge(own schemas.LockSettings) Settings {
 	s := Settings{
 		Enabled: e.Enabled, EnabledSource: FromEnvironment,
 		TTL: e.TTL, TTLSource: FromEnvironment,

@@ -206,7 +206,7 @@ func (s *Store) applyState(ctx context.Context, state schemas.LockSettingsState,
 	}
 	state, announceErr := s.announce(ctx, state)
 	entry, problem := s.readEntry(ctx, state)
-	settings = s.env.merge(entry).withAnnouncement(state)
+	settings = s.env.Merge(entry).withAnnouncement(state)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.getKnown(id)

@@ -3,6 +3,7 @@ package staff
 import (
 	"cmp"
 	"net/http"
+	"reflect"
 	"time"
 
 	"checkoutlock/circulation/internal/admin"
@@ -120,21 +121,36 @@ func (p *pages) turnSwitch(v *visit) error {
 		return err
 	}
 	reason := page.Reason{Value: v.c.FormValue("reason")}
-	if !checkReason(&reason) {
+	why, usable := checkReason(&reason)
+	if !usable {
 		return p.showSwitch(v, http.StatusUnprocessableEntity, t.To, v.c.FormValue("version"), reason)
 	}
 	view, err := p.admin.Settings(v.ctx())
 	if err != nil {
 		return err
 	}
-	wanted := newProposal(view)
-	wanted.Enabled = settings.Field[bool]{Value: t.On, Source: settings.FromTenant}
+	change := settings.Change{Own: view.Own(), Version: cmp.Or(v.c.FormValue("version"), view.Version), Reason: why}
+	change.Own.Enabled = &t.On
 	if t.To == "default" {
-		wanted.Enabled.Source = settings.FromEnvironment
+		change.Own.Enabled = nil
 	}
-	wanted.Version, wanted.Reason = cmp.Or(v.c.FormValue("version"), view.Version), reason.Value
-	if err := p.saveProposal(v, wanted); err != nil {
+	if err := p.saveSettings(v, change); err != nil {
 		return err
 	}
 	return v.redirectDone("/", t.To)
+}
+
+// saveSettings writes the settings. It succeeds if the wanted settings are in force already, because
+// a visitor may send a form twice. Fault: Conflict if other settings were saved since the change's
+// version.
+func (p *pages) saveSettings(v *visit, change settings.Change) error {
+	_, err := p.admin.ChangeSettings(v.ctx(), change)
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	view, readErr := p.admin.Settings(v.ctx())
+	if readErr == nil && view.Problem == "" && reflect.DeepEqual(view.Own(), change.Own) {
+		return nil
+	}
+	return fault.Wrap(err, fault.Conflict, "The settings were changed since you opened the page. Nothing of yours was saved: look at them again and repeat your change.")
 }

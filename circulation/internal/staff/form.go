@@ -60,15 +60,16 @@ func readBarcode(q *web.Values, name, label string) field {
 	return f
 }
 
-// checkReason reports whether the reason can be used, and sets Wrong if not.
-func checkReason(r *page.Reason) bool {
-	switch why, err := schemas.ParseChangeReason(r.Value); {
+// checkReason returns the reason as it is stored; false if it cannot be used, and then sets Wrong.
+func checkReason(r *page.Reason) (why string, usable bool) {
+	why, err := schemas.ParseChangeReason(r.Value)
+	switch {
 	case err != nil:
 		r.Wrong = "The reason " + err.Error() + "."
 	case why == "":
 		r.Wrong = "Say why, in a few words: the history shows it to your colleagues."
 	}
-	return r.Wrong == ""
+	return why, r.Wrong == ""
 }
 
 // Local times that people type, in the service's time zone (the variable TZ).

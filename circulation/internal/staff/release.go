@@ -66,10 +66,11 @@ func (p *pages) showGone(v *visit) error {
 
 func (p *pages) releaseLock(v *visit) error {
 	id, reason := v.c.Param("lock"), page.Reason{Value: v.c.FormValue("reason")}
-	if !checkReason(&reason) {
+	why, usable := checkReason(&reason)
+	if !usable {
 		return p.showRelease(v, http.StatusUnprocessableEntity, reason)
 	}
-	_, found, err := fault.Found(p.admin.Release(v.ctx(), id, reason.Value))
+	_, found, err := fault.Found(p.admin.Release(v.ctx(), id, why))
 	switch {
 	case err != nil:
 		return err

@@ -7,7 +7,6 @@ package staff
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -29,7 +28,7 @@ import (
 type Admin interface {
 	Environment() settings.Environment
 	Settings(ctx context.Context) (settings.View, error)
-	ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error)
+	ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error)
 	Changes(ctx context.Context, kind string, offset, limit int) (schemas.LockChanges, error)
 	Locks(ctx context.Context, f admin.LockFilter) (schemas.CheckoutLocks, error)
 	Lock(ctx context.Context, lockID string) (schemas.CheckoutLock, error)

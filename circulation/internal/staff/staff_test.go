@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"html"
 	"log/slog"
 	"net/http"
@@ -64,11 +63,7 @@ func (l *library) Settings(context.Context) (settings.View, error) {
 	return l.view, l.err
 }
 
-func (l *library) ChangeSettings(ctx context.Context, body json.RawMessage) (settings.View, error) {
-	change, err := environment.ParseChange(body)
-	if err != nil {
-		return settings.View{}, err
-	}
+func (l *library) ChangeSettings(ctx context.Context, change settings.Change) (settings.View, error) {
 	if change.Version != l.view.Version {
 		return settings.View{}, fault.New(fault.Conflict, "the settings changed")
 	}

@@ -34,12 +34,11 @@ func (p *pages) showTiming(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.showTimes(v, http.StatusOK, view, ownTimes(view), page.Reason{}, nil)
+	return p.showTimes(v, http.StatusOK, view, ownTimes(view), page.Reason{})
 }
 
-// showTimes shows the form with times in it. invalid is the error of ChangeSettings
-// about them.
-func (p *pages) showTimes(v *visit, status int, view settings.View, t times, reason page.Reason, invalid error) error {
+// showTimes shows the form with times in it, and what is wrong with them.
+func (p *pages) showTimes(v *visit, status int, view settings.View, t times, reason page.Reason) error {
 	page := timingPage{
 		Settings: view, MayChange: v.may(admin.MayChangeSettings), Action: v.path("/timing"), SumsPath: v.path("/timing/sums"),
 		Version: cmp.Or(v.c.FormValue("version"), view.Version),
@@ -47,10 +46,7 @@ func (p *pages) showTimes(v *visit, status int, view settings.View, t times, rea
 		Reason:  reason,
 		Sums:    p.computeSums(t),
 	}
-	page.TTL, page.Waits = p.makeTimeFields(page.InForce, t, invalid)
-	if page.Reason.Wrong == "" {
-		page.Reason.Wrong = explainField(invalid, reasonName)
-	}
+	page.TTL, page.Waits = p.makeTimeFields(page.InForce, t)
 	page.Problems = findProblems(page.TTL, page.Waits, field{Name: reasonName, Label: "Reason", Wrong: page.Reason.Wrong})
 	return v.show(status, "timing.html", "/timing", "Timing", page)
 }
@@ -61,27 +57,24 @@ type namedTime struct{ Label, Text string }
 // describeTimes describes the time to live and the waits in force.
 func describeTimes(view settings.View) [2]namedTime {
 	ttl := time.Duration(view.LockTTLMs.Value) * time.Millisecond
-	waits := make([]time.Duration, len(view.RetryIntervalsMs.Value))
-	for i, ms := range view.RetryIntervalsMs.Value {
-		waits[i] = time.Duration(ms) * time.Millisecond
-	}
 	return [2]namedTime{
 		{ttlLabel, exact(ttl) + ", " + nameSource(view.LockTTLMs.Source)},
-		{waitsLabel, formatWaits(waits) + ", " + nameSource(view.RetryIntervalsMs.Source)},
+		{waitsLabel, formatWaits(view.Waits()) + ", " + nameSource(view.RetryIntervalsMs.Source)},
 	}
 }
 
 // makeTimeFields makes the fields in which both times are typed.
-func (p *pages) makeTimeFields(inForce [2]namedTime, t times, invalid error) (ttl, waits field) {
+func (p *pages) makeTimeFields(inForce [2]namedTime, t times) (ttl, waits field) {
 	service := p.admin.Environment().Settings()
+	_, wrong := t.parse()
 	const inMilliseconds = ", in milliseconds"
 	ttl = field{
-		Name: ttlField, Label: ttlLabel + inMilliseconds, Value: t.ttl, Wrong: explainField(invalid, ttlField),
+		Name: ttlField, Label: ttlLabel + inMilliseconds, Value: t.ttl, Wrong: wrong.ttl,
 		Hint: fmt.Sprintf("How long a lock lives when its holder dies.\nIn force: %s.\n%s. Empty means the service's own setting, which is %s.",
 			inForce[0].Text, capitalize(ttlAllowed), exact(service.TTL)),
 	}
 	waits = field{
-		Name: waitsField, Label: waitsLabel + inMilliseconds, Value: t.waits, Rows: 2, Wrong: explainField(invalid, waitsField),
+		Name: waitsField, Label: waitsLabel + inMilliseconds, Value: t.waits, Rows: 2, Wrong: wrong.waits,
 		Hint: fmt.Sprintf("One number for each wait, in order, such as 500, 500, 1000.\nIn force: %s.\n%s. "+
 			"The word none means one try without waiting. Empty means the service's own setting, which is %s.",
 			inForce[1].Text, capitalize(waitsAllowed), formatWaits(append([]time.Duration{}, service.Waits...))),
@@ -98,29 +91,30 @@ func (p *pages) saveTiming(v *visit) error {
 	}
 	t := times{v.c.FormValue(ttlField), v.c.FormValue(waitsField)}
 	reason := page.Reason{Value: v.c.FormValue(reasonName)}
-	wanted := newProposal(view) // the switch stays as it is
-	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
-	wanted.Version = cmp.Or(v.c.FormValue("version"), view.Version)
-
-	_, _, err = p.parseProposal(wanted) // before the reason, so that one page names all problems
+	own, wrong := t.parse()
 	if v.c.FormValue("do") == "sums" {
 		status := http.StatusOK
-		if err != nil {
-			status = fault.Status(fault.CodeOf(err))
+		if wrong != (wrongTimes{}) {
+			status = http.StatusUnprocessableEntity
 		}
-		return p.showTimes(v, status, view, t, reason, err)
+		return p.showTimes(v, status, view, t, reason)
 	}
-	usable := checkReason(&reason)
-	if usable && err == nil {
-		wanted.Reason = reason.Value
-		if err = p.saveProposal(v, wanted); err == nil {
-			return v.redirectDone("/timing", "timing")
-		}
+	why, usable := checkReason(&reason) // before the save, so that one page names all problems
+	if !usable || wrong != (wrongTimes{}) {
+		return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason)
 	}
-	if err != nil && !fault.Is(err, fault.Invalid) {
+	own.Enabled = view.Own().Enabled // the switch stays as it is
+	err = p.saveSettings(v, settings.Change{Own: own, Version: cmp.Or(v.c.FormValue("version"), view.Version), Reason: why})
+	switch {
+	case err == nil:
+		return v.redirectDone("/timing", "timing")
+	case !fault.Is(err, fault.Invalid):
 		return err
 	}
-	return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason, err)
+	if detail, refused := findDetail(err, reasonName); refused {
+		reason.Wrong = capitalize(detail.Message) + "."
+	}
+	return p.showTimes(v, http.StatusUnprocessableEntity, view, t, reason)
 }
 
 // showSums handles GET /staff/{tenant}/timing/sums: the part of the page that says what

@@ -26,11 +26,10 @@ const (
 	waitsLabel = "Waits between tries"
 )
 
-// The allowed values. The ranges are those of package schemas.
+// The allowed values.
 var (
-	ttlAllowed   = fmt.Sprintf("a whole number from %d to %d", schemas.MinLockTTLMs, schemas.MaxLockTTLMs)
-	waitsAllowed = fmt.Sprintf("at most %d whole numbers from 0 to %d, together at most %d",
-		schemas.MaxRetries, schemas.MaxLockWaitMs, schemas.MaxLockWaits.Milliseconds())
+	ttlAllowed   = settings.TTLAllowed("a whole number")
+	waitsAllowed = settings.WaitsAllowed("whole numbers")
 )
 
 // noWaits is the word for one try without a wait.
@@ -54,52 +53,52 @@ func ownTimes(view settings.View) times {
 	return t
 }
 
-// parse returns the typed times as values of a change: numbers, or the text where it is
-// no number, so that the check names it. An empty field is nil.
-func (t times) parse() (ttl, waits any) {
-	if s := strings.TrimSpace(t.ttl); s != "" {
-		ttl = parseNumber(s)
-	}
-	switch s := strings.TrimSpace(t.waits); {
-	case s == "":
-	case strings.EqualFold(s, noWaits):
-		waits = []int{}
-	default:
-		list := []any{}
-		for _, word := range strings.FieldsFunc(s, isSeparator) {
-			list = append(list, parseNumber(word))
+// wrongTimes says in words why typed times cannot be used; empty for those that can.
+type wrongTimes struct{ ttl, waits string }
+
+// parse returns the typed times as the library's own ones, and what is wrong with them. An empty
+// field is nil.
+func (t times) parse() (own schemas.LockSettings, wrong wrongTimes) {
+	ttl, waits := strings.TrimSpace(t.ttl), strings.TrimSpace(t.waits)
+	if ttl != "" {
+		d, ok := settings.ParseTTL(parseNumber(ttl))
+		if !ok {
+			wrong.ttl = "Type " + ttlAllowed + ", or leave the field empty."
 		}
-		waits = list
-		if len(list) == 0 {
-			waits = s
+		own.TTL = &d
+	}
+	if waits != "" {
+		var ok bool
+		if own.Waits, ok = parseWaits(waits); !ok {
+			wrong.waits = "Type " + waitsAllowed + ", or the word none, or leave the field empty."
 		}
 	}
-	return ttl, waits
+	return own, wrong
+}
+
+func parseWaits(s string) ([]time.Duration, bool) {
+	if strings.EqualFold(s, noWaits) {
+		return []time.Duration{}, true
+	}
+	words := strings.FieldsFunc(s, isSeparator)
+	list := make([]int, len(words))
+	for i, word := range words {
+		list[i] = parseNumber(word)
+	}
+	waits, ok := settings.ParseWaits(list)
+	return waits, ok && len(list) > 0
 }
 
 func isSeparator(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;|", r) }
 
-// parseNumber returns a plain integer, or the text itself. 000 is a text, because 1,000
-// means neither 1 nor 0.
-func parseNumber(s string) any {
-	if n, err := strconv.Atoi(s); err == nil && strconv.Itoa(n) == s {
-		return n
+// parseNumber returns a plain integer; -1, which is no time, for anything else. 000 is no integer,
+// because 1,000 means neither 1 nor 0.
+func parseNumber(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || strconv.Itoa(n) != s {
+		return -1
 	}
-	return s
-}
-
-// explainField says in words why err refuses a field; empty if it does not.
-func explainField(err error, name string) string {
-	detail, found := findDetail(err, name)
-	switch {
-	case !found:
-		return ""
-	case name == ttlField:
-		return "Type " + ttlAllowed + ", or leave the field empty."
-	case name == waitsField:
-		return "Type " + waitsAllowed + ", or the word none, or leave the field empty."
-	}
-	return capitalize(detail.Message) + "."
+	return n
 }
 
 // sums are what times mean for machines and patrons.
@@ -112,19 +111,11 @@ type sums struct {
 }
 
 func (p *pages) computeSums(t times) sums {
-	var wanted proposal
-	wanted.LockTTLMs, wanted.RetryIntervalsMs = t.parse()
-	_, change, err := p.parseProposal(wanted)
-	if err != nil {
-		return sums{Wrong: nameUnusable(err)}
+	own, wrong := t.parse()
+	if wrong != (wrongTimes{}) {
+		return sums{Wrong: nameUnusable(wrong)}
 	}
-	inForce := p.admin.Environment().Settings()
-	if change.Own.TTL != nil {
-		inForce.TTL = *change.Own.TTL
-	}
-	if change.Own.Waits != nil {
-		inForce.Waits = change.Own.Waits
-	}
+	inForce := p.admin.Environment().Merge(own)
 	s := sums{Tries: len(inForce.Waits) + 1, Longest: inForce.WaitBudget(), TTL: inForce.TTL}
 	if s.Longest > s.TTL {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("A machine may wait longer (%s) than a lock lives (%s), so it can overtake a check-out that is slow but alive. "+
@@ -137,10 +128,10 @@ func (p *pages) computeSums(t times) sums {
 	return s
 }
 
-// nameUnusable names the fields that err refuses. The fields say what is allowed.
-func nameUnusable(err error) string {
+// nameUnusable names the fields that are wrong. The fields say what is allowed.
+func nameUnusable(wrong wrongTimes) string {
 	var names []string
-	for _, f := range findProblems(field{Label: ttlLabel, Wrong: explainField(err, ttlField)}, field{Label: waitsLabel, Wrong: explainField(err, waitsField)}) {
+	for _, f := range findProblems(field{Label: ttlLabel, Wrong: wrong.ttl}, field{Label: waitsLabel, Wrong: wrong.waits}) {
 		names = append(names, f.Label)
 	}
 	return "The times cannot be used as they are. Look at " + strings.Join(names, " and ") + "."
