@@ -20,6 +20,8 @@ type Service struct {
 	Panics  *Panics
 	// Workers run beside those of the fronts.
 	Workers []Worker
+	// Stopped is called at the end of Run and of Close, when nothing works any more. It may be nil.
+	Stopped func()
 
 	fronts []Front
 	errs   []error // why fronts cannot serve
@@ -39,7 +41,7 @@ func (s *Service) Listen(ctx context.Context) error {
 	}
 	for _, l := range s.listeners() {
 		if err := l.Listen(ctx); err != nil {
-			return errors.Join(err, s.Close(ctx))
+			return errors.Join(err, s.drain(ctx))
 		}
 		s.open = append(s.open, l)
 	}
@@ -94,6 +96,7 @@ func (s *Service) URL(front string) string {
 // once, and stops the workers last, because draining requests still give them work. It
 // returns nil after an orderly stop.
 func (s *Service) Run(ctx context.Context) error {
+	defer s.noteStopped()
 	working, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	for _, w := range s.allWorkers() {
@@ -127,6 +130,17 @@ func (s *Service) allWorkers() []Worker {
 
 // Close closes the addresses of a service that does not run.
 func (s *Service) Close(ctx context.Context) error {
+	defer s.noteStopped()
+	return s.drain(ctx)
+}
+
+func (s *Service) noteStopped() {
+	if s.Stopped != nil {
+		s.Stopped()
+	}
+}
+
+func (s *Service) drain(ctx context.Context) error {
 	var errs []error
 	for _, l := range s.open {
 		errs = append(errs, l.Drain(ctx))

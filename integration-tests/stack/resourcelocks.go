@@ -11,12 +11,10 @@ import (
 
 // ResourceLocks is a running instance of resource-locks.
 type ResourceLocks struct {
-	app  *locks.App
+	// URL returns the address of a front: operators, locket, locktopus, sunbird or mutex.
+	URL  func(front string) string
 	stop func() error
 }
-
-// URL is the address of a front: operators, locket, locktopus, sunbird or mutex.
-func (r *ResourceLocks) URL(front string) string { return r.app.URL(front) }
 
 // StartResourceLocks runs an instance on the database. environ has its settings in the
 // form of os.Environ; without PORT, a free port is used for operators. The context bounds
@@ -27,11 +25,11 @@ func StartResourceLocks(ctx context.Context, databaseURL string, environ []strin
 	if err := config.Load(&cfg, append([]string{"STAFF_AUTH=none", "DATABASE_URL=" + databaseURL}, environ...)); err != nil {
 		return nil, err
 	}
-	app, err := locks.New(ctx, cfg, log.With("service", "resource-locks"))
+	service, err := locks.New(ctx, cfg, log.With("service", "resource-locks"))
 	if err != nil {
 		return nil, fmt.Errorf("starting resource-locks: %w", err)
 	}
-	return &ResourceLocks{app: app, stop: runUntilStopped(ctx, app.Run)}, nil
+	return &ResourceLocks{URL: service.URL, stop: runUntilStopped(ctx, service.Run)}, nil
 }
 
 // Stop stops the instance and waits for its end. Repeated calls have no effect.

@@ -23,15 +23,10 @@ const bodyLimit = 64 << 10
 // recentEvents is how many events the page of locks can show.
 const recentEvents = 200
 
-// App is one instance of the service. It listens and does not serve yet.
-type App struct {
-	db      *postgres.DB
-	service *web.Service
-}
-
 // New opens the database, runs missing migrations and opens the addresses. So it returns
-// every reason not to start.
-func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
+// every reason not to start. The names of the fronts are operators, locket, locktopus, sunbird
+// and mutex.
+func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *web.Service, err error) {
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return nil, err
@@ -44,18 +39,18 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := db.Await(ctx, cfg.Database.Wait); err != nil {
 		return nil, err
 	}
-	if err := db.Install(ctx); err != nil {
+	if err := db.Migrations().Up(ctx); err != nil {
 		return nil, err
 	}
 	e := newEngines(db, log)
-	if err := e.claims.Begin(ctx); err != nil {
+	if err := e.claims.RenewLease(ctx); err != nil {
 		return nil, err
 	}
-	a := &App{db: db, service: newService(cfg, db, e, log)}
-	if err := a.service.Listen(ctx); err != nil {
+	service := newService(cfg, db, e, log)
+	if err := service.Listen(ctx); err != nil {
 		return nil, err
 	}
-	return a, nil
+	return service, nil
 }
 
 // engines is the engine of a process, with its stores.
@@ -81,7 +76,7 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 	e.events.add(recent)
 	guard := auth.NewGuard(cfg.Staff, nil, log)
 	s := &web.Service{
-		HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log),
+		HTTP: cfg.HTTP, Panics: web.NewPanics(registry, log), Stopped: db.Close,
 		Options: web.Options{
 			Log: log, Registry: registry, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
 			BelievePermissions: guard.Mode() == auth.Gateway, Ready: db.Ready,
@@ -109,21 +104,4 @@ func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.S
 		ShutdownTimeout: cfg.HTTP.ShutdownTimeout,
 	}))
 	return s
-}
-
-// URL returns the address of a front: operators, locket, locktopus, sunbird or mutex. It is
-// empty for a front that is off.
-func (a *App) URL(front string) string { return a.service.URL(front) }
-
-// Run serves until ctx is done, then stops in order: connections end, running requests
-// finish, the lease ends, and the pool is closed. It returns nil after an orderly stop.
-func (a *App) Run(ctx context.Context) error {
-	defer a.db.Close() // last, because running requests use it
-	return a.service.Run(ctx)
-}
-
-// Close closes an instance that does not run.
-func (a *App) Close(ctx context.Context) error {
-	defer a.db.Close()
-	return a.service.Close(ctx)
 }

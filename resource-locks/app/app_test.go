@@ -17,6 +17,7 @@ import (
 	"checkoutlock/config"
 	"checkoutlock/devpostgres/testserver"
 	"checkoutlock/resource-locks/app"
+	"checkoutlock/web"
 )
 
 // load reads settings of a test, with all fronts on free ports.
@@ -31,7 +32,7 @@ func load(t *testing.T, environ ...string) (app.Config, error) {
 }
 
 // start runs an instance until the test ends.
-func start(t *testing.T, environ ...string) *app.App {
+func start(t *testing.T, environ ...string) *web.Service {
 	t.Helper()
 	cfg, err := load(t, environ...)
 	if err != nil {

@@ -21,17 +21,17 @@ const maxListed = 1000
 
 // Migrate creates or upgrades the schema.
 func Migrate(ctx context.Context, cfg Config, log *slog.Logger) error {
-	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Install(ctx) })
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Migrations().Up(ctx) })
 }
 
 // Repair completes a migration that left the schema dirty, and upgrades it.
 func Repair(ctx context.Context, cfg Config, log *slog.Logger) error {
-	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Repair(ctx) })
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Migrations().Repair(ctx) })
 }
 
 // MigrateDown undoes all migrations. All locks are lost.
 func MigrateDown(ctx context.Context, cfg Config, log *slog.Logger) error {
-	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.MigrateDown(ctx) })
+	return withDatabase(ctx, cfg, log, func(db *postgres.DB) error { return db.Migrations().Down(ctx) })
 }
 
 // List prints the live locks and the claims of a namespace; an empty one is all.

@@ -41,14 +41,14 @@ func (s *sweeper) Run(ctx context.Context) {
 	defer tick.Stop()
 	var deleted time.Time
 	for {
-		s.tryRound(ctx, "sweeping locks", s.sweepLocks)
+		s.failures.Try(ctx, sweepTimeout, "sweeping locks", s.sweepLocks)
 		if time.Since(deleted) >= historyInterval {
 			deleted = time.Now()
-			s.tryRound(ctx, "deleting old forced releases", func(ctx context.Context) error {
+			s.failures.Try(ctx, sweepTimeout, "deleting old forced releases", func(ctx context.Context) error {
 				_, err := s.engine.lockStore.SweepReleases(ctx, s.retention)
 				return err
 			})
-			s.tryRound(ctx, "forgetting unused namespaces", func(ctx context.Context) error {
+			s.failures.Try(ctx, sweepTimeout, "forgetting unused namespaces", func(ctx context.Context) error {
 				_, err := s.engine.claimStore.SweepNamespaces(ctx, namespaceKeep)
 				return err
 			})
@@ -68,13 +68,5 @@ func (s *sweeper) sweepLocks(ctx context.Context) error {
 		if err != nil || len(expired) < sweepLimit {
 			return err
 		}
-	}
-}
-
-func (s *sweeper) tryRound(ctx context.Context, op string, f func(context.Context) error) {
-	round, cancel := context.WithTimeout(ctx, sweepTimeout)
-	defer cancel()
-	if err := f(round); ctx.Err() == nil {
-		s.failures.Note(ctx, op, err)
 	}
 }

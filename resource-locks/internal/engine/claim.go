@@ -17,7 +17,7 @@ const (
 	MaxSegments  = 64    // of one path
 	MaxPathBytes = 4096  // of one path, with its separators
 	MaxPrefixes  = 4096  // of all paths; see CountPrefixes
-	MaxClaimSize = 65536 // bytes of all paths
+	maxClaimSize = 65536 // bytes of all paths
 )
 
 // Resource is a path in a tree of names, and how it is taken. An empty Path is the whole
@@ -206,8 +206,8 @@ func checkClaim(c Claim) error {
 		}
 		size += length
 	}
-	if size > MaxClaimSize {
-		return fault.New(fault.Invalid, "the paths of a claim have %d bytes, allowed: %d", size, MaxClaimSize)
+	if size > maxClaimSize {
+		return fault.New(fault.Invalid, "the paths of a claim have %d bytes, allowed: %d", size, maxClaimSize)
 	}
 	return nil
 }

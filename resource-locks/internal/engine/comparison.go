@@ -23,10 +23,6 @@ type comparison struct {
 	page     []ClaimState
 }
 
-func newComparison() *comparison {
-	return &comparison{complete: true, page: make([]ClaimState, pageSize)}
-}
-
 // begin begins a new comparison if the last one is complete and leaseInterval old.
 func (r *comparison) begin(instance uuid.UUID) bool {
 	if !r.complete || time.Since(r.begun) < leaseInterval {

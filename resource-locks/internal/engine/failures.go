@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 )
 
 // Failures logs how the repeated work of a process fails. An outage fails each round of
@@ -20,10 +21,21 @@ func NewFailures(log *slog.Logger) *Failures {
 	return &Failures{log: log, failing: map[string]bool{}}
 }
 
-// Note notes how a round of the work what ended. After a success the first failure is a
-// warning, and its repeats are for debug. The next success is one line. The caller has few
-// kinds of work, because Failures forgets none.
-func (f *Failures) Note(ctx context.Context, what string, err error) {
+// Try runs a round of the work what with a time-out, and reports whether it succeeded. The end of
+// ctx is no failure. The caller has few kinds of work, because Failures forgets none.
+func (f *Failures) Try(ctx context.Context, timeout time.Duration, what string, work func(context.Context) error) bool {
+	round, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := work(round)
+	if ctx.Err() == nil {
+		f.note(ctx, what, err)
+	}
+	return err == nil
+}
+
+// note logs the first failure after a success as a warning, and its repeats for debug. The next
+// success is one line.
+func (f *Failures) note(ctx context.Context, what string, err error) {
 	f.mu.Lock()
 	before := f.failing[what]
 	f.failing[what] = err != nil

@@ -33,7 +33,7 @@ func (c *Claims) RunLease(ctx context.Context) {
 	defer tick.Stop()
 	failed := false
 	for {
-		kept := c.tryCall(ctx, leaseInterval, "keeping the lease", c.renewLease)
+		kept := c.failures.Try(ctx, leaseInterval, "keeping the lease", c.RenewLease)
 		switch {
 		case kept && failed:
 			tick.Reset(leaseInterval)
@@ -62,7 +62,9 @@ func (c *Claims) RunExpiry(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
-			c.expireLease(ctx)
+			if c.lease() != uuid.Nil && c.leaseLeft() <= 0 {
+				c.loseLease(ctx)
+			}
 		}
 	}
 }
@@ -72,19 +74,19 @@ func (c *Claims) RunExpiry(ctx context.Context) {
 func (c *Claims) RunPolls(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	round := newComparison()
+	round := &comparison{complete: true, page: make([]ClaimState, pageSize)}
 	settled := false // in the last round, so that there may be more
 	for {
 		begins := round.begin(c.lease())
 		if begins {
-			c.tryCall(ctx, callTimeout, "ending claims", c.sendEnds)
+			c.failures.Try(ctx, callTimeout, "ending claims", c.sendEnds)
 		}
 		if !round.complete {
-			c.tryCall(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, round) })
+			c.failures.Try(ctx, callTimeout, "comparing claims", func(ctx context.Context) error { return c.comparePage(ctx, round) })
 		}
 		if begins || settled || c.hasWaiting() {
-			c.tryCall(ctx, callTimeout, "reading new grants", c.readGrants)
-			c.tryCall(ctx, callTimeout, "settling claims", func(ctx context.Context) (err error) {
+			c.failures.Try(ctx, callTimeout, "reading new grants", c.readGrants)
+			c.failures.Try(ctx, callTimeout, "settling claims", func(ctx context.Context) (err error) {
 				settled, err = c.settle(ctx)
 				return err
 			})
@@ -97,23 +99,9 @@ func (c *Claims) RunPolls(ctx context.Context) {
 	}
 }
 
-// tryCall runs f with a time-out and notes its error. It reports whether there was none. The
-// next round tries again.
-func (c *Claims) tryCall(ctx context.Context, timeout time.Duration, op string, f func(context.Context) error) bool {
-	call, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err := f(call)
-	if ctx.Err() == nil {
-		c.failures.Note(ctx, op, err)
-	}
-	return err == nil
-}
-
-// Begin takes the first lease, so that clients can be served at once. RunLease keeps it.
-func (c *Claims) Begin(ctx context.Context) error { return c.renewLease(ctx) }
-
-// renewLease extends the lease, or begins one. After a lost lease, all tickets are lost.
-func (c *Claims) renewLease(ctx context.Context) error {
+// RenewLease extends the lease, or begins one. After a lost lease, all tickets are lost. The first
+// call comes before clients are served, and RunLease makes the others.
+func (c *Claims) RenewLease(ctx context.Context) error {
 	began := time.Now() // before the store's clock adds the length
 	instance := c.lease()
 	if instance != uuid.Nil {
@@ -132,13 +120,6 @@ func (c *Claims) renewLease(ctx context.Context) error {
 	}
 	c.setLease(instance, began.Add(leaseLength))
 	return nil
-}
-
-// expireLease loses the lease if it was not kept.
-func (c *Claims) expireLease(ctx context.Context) {
-	if c.lease() != uuid.Nil && c.leaseLeft() <= 0 {
-		c.loseLease(ctx)
-	}
 }
 
 func (c *Claims) loseLease(ctx context.Context) {
@@ -200,7 +181,7 @@ func (c *Claims) stopLease(ctx context.Context) {
 	if instance == uuid.Nil {
 		return
 	}
-	c.tryCall(ctx, callTimeout, "ending claims", c.sendEnds)
-	c.tryCall(ctx, callTimeout, "ending the lease", func(ctx context.Context) error { return c.store.EndLease(ctx, instance) })
+	c.failures.Try(ctx, callTimeout, "ending claims", c.sendEnds)
+	c.failures.Try(ctx, callTimeout, "ending the lease", func(ctx context.Context) error { return c.store.EndLease(ctx, instance) })
 	c.setLease(uuid.Nil, time.Time{})
 }

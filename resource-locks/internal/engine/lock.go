@@ -24,19 +24,20 @@ type Outcome string
 
 // The outcomes.
 const (
-	Granted  Outcome = "granted"  // the key was free, or its lock outdated
-	Renewed  Outcome = "renewed"  // the owner held it; the TTL starts anew
-	Kept     Outcome = "kept"     // the owner held it, and Acquire.Keep was set
-	Held     Outcome = "held"     // another owner holds it; nothing changed
-	Released Outcome = "released" // the lock was live and is gone
-	Free     Outcome = "free"     // there was no live lock; nothing changed
+	Granted   Outcome = "granted"    // a new grant: the key was free, or its lock outdated
+	Renewed   Outcome = "renewed"    // the owner held it; the TTL starts anew
+	Kept      Outcome = "kept"       // the owner held it, and Acquire.Keep was set
+	Held      Outcome = "held"       // another owner holds it; nothing changed
+	Released  Outcome = "released"   // the lock was live and is gone
+	Free      Outcome = "free"       // there was no live lock; nothing changed
+	UnknownID Outcome = "unknown_id" // nothing to refresh: the last lock of the key has another id, is too old, or ended and had another owner
 )
 
-// Grant is the result of an acquire. For Held, Lock is the lock of the other owner.
-type Grant struct {
-	Lock    Lock
+// Result is what an acquire, a refresh or a release ended with.
+type Result struct {
+	Lock    Lock // of the other owner for Held; zero for Free and UnknownID
 	Outcome Outcome
-	// Expired means that an outdated lock was replaced. Its expiry counts once.
+	// Expired means that a grant replaced an outdated lock. Its expiry counts once.
 	Expired bool
 }
 
@@ -52,25 +53,6 @@ type Refresh struct {
 	// Amend is a JSON object, or empty. A resume sets its members in the value of the lock,
 	// which then is a JSON object too.
 	Amend string
-}
-
-// RefreshOutcome is how a refresh ended.
-type RefreshOutcome string
-
-// The outcomes of a refresh. Lock is set for Refreshed, Resumed and NotOwner.
-const (
-	Refreshed RefreshOutcome = "refreshed"  // the TTL starts anew; nothing else changed
-	Resumed   RefreshOutcome = "resumed"    // a new grant: new ID, greater Fence, kind and amended value of the last lock
-	NotOwner  RefreshOutcome = "not_owner"  // the live lock has this id and another owner
-	UnknownID RefreshOutcome = "unknown_id" // the last lock of the key has another id, or is too old, or had another owner and ended
-)
-
-// Renewal is the result of a refresh.
-type Renewal struct {
-	Lock    Lock
-	Outcome RefreshOutcome
-	// Expired means that Resumed replaced an outdated lock. Its expiry counts once.
-	Expired bool
 }
 
 // Filter selects live locks to list. Its zero value selects all.
@@ -101,14 +83,15 @@ type LockStore interface {
 	// Acquire grants a free or outdated key, and renews or keeps the lock of its owner.
 	// Of any number of owners at once, exactly one is granted. A refused one waits for no
 	// row lock and leaves the lock unchanged.
-	Acquire(ctx context.Context, a Acquire) (Grant, error)
+	Acquire(ctx context.Context, a Acquire) (Result, error)
 
-	// Refresh renews the lock by its id.
-	Refresh(ctx context.Context, r Refresh) (Renewal, error)
+	// Refresh renews the lock by its id, or resumes it: Granted, with the kind and the amended
+	// value of the last lock. It ends with Held if the live lock has this id and another owner.
+	Refresh(ctx context.Context, r Refresh) (Result, error)
 
 	// Release ends the owner's lock. Outcomes: Released; Free; Held with the lock of the
 	// other owner, which stays.
-	Release(ctx context.Context, key Key, owner string) (Lock, Outcome, error)
+	Release(ctx context.Context, key Key, owner string) (Result, error)
 
 	// ForceRelease ends the lock with this id and keeps the note, in one transaction.
 	// No refresh resumes that lock. Fault: NotFound if the live lock has another id or

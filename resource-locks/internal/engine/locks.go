@@ -62,73 +62,71 @@ func NewLocks(store LockStore, observer Observer) *Locks {
 }
 
 // Acquire is LockStore.Acquire. It shortens a TTL above MaxTTL. Fault: Invalid.
-func (l *Locks) Acquire(ctx context.Context, a Acquire) (Grant, error) {
+func (l *Locks) Acquire(ctx context.Context, a Acquire) (Result, error) {
 	if err := checkAcquire(a); err != nil {
-		return Grant{}, err
+		return Result{}, err
 	}
 	a.TTL = min(a.TTL, MaxTTL)
-	g, err := l.store.Acquire(ctx, a)
+	r, err := l.store.Acquire(ctx, a)
 	if err != nil {
-		return Grant{}, err
+		return Result{}, err
 	}
-	if g.Expired {
+	if r.Expired {
 		l.report(EventExpired, a.Key, a.Kind, "")
 	}
-	switch g.Outcome {
-	case Granted:
-		l.report(EventGranted, a.Key, a.Kind, a.Owner)
-	case Renewed:
-		l.report(EventRenewed, a.Key, a.Kind, a.Owner)
-	case Held:
-		l.report(EventRefused, a.Key, a.Kind, a.Owner)
-	case Kept, Released, Free:
-	}
-	return g, nil
+	l.reportOutcome(r.Outcome, a.Key, a.Kind, a.Owner)
+	return r, nil
 }
 
 // Refresh is LockStore.Refresh. Fault: Invalid.
-func (l *Locks) Refresh(ctx context.Context, r Refresh) (Lock, RefreshOutcome, error) {
-	if err := checkKeyAndOwner(r.Key, r.Owner); err != nil {
-		return Lock{}, "", err
+func (l *Locks) Refresh(ctx context.Context, q Refresh) (Result, error) {
+	if err := checkKeyAndOwner(q.Key, q.Owner); err != nil {
+		return Result{}, err
 	}
-	if r.TTL < time.Millisecond {
-		return Lock{}, "", errShortTTL
+	if q.TTL < time.Millisecond {
+		return Result{}, errShortTTL
 	}
-	if err := checkValue("the amendment", r.Amend); err != nil {
-		return Lock{}, "", err
+	if err := checkValue("the amendment", q.Amend); err != nil {
+		return Result{}, err
 	}
-	r.TTL = min(r.TTL, MaxTTL)
-	renewal, err := l.store.Refresh(ctx, r)
+	q.TTL = min(q.TTL, MaxTTL)
+	r, err := l.store.Refresh(ctx, q)
 	if err != nil {
-		return Lock{}, "", err
+		return Result{}, err
 	}
-	if renewal.Expired {
-		l.report(EventExpired, r.Key, renewal.Lock.Kind, r.Owner)
+	if r.Expired {
+		l.report(EventExpired, q.Key, r.Lock.Kind, q.Owner)
 	}
-	switch renewal.Outcome {
-	case Refreshed:
-		l.report(EventRenewed, r.Key, renewal.Lock.Kind, r.Owner)
-	case Resumed:
-		l.report(EventGranted, r.Key, renewal.Lock.Kind, r.Owner)
-	case NotOwner, UnknownID:
-		l.report(EventRefused, r.Key, renewal.Lock.Kind, r.Owner)
+	l.reportOutcome(r.Outcome, q.Key, r.Lock.Kind, q.Owner)
+	return r, nil
+}
+
+// reportOutcome reports how an acquire or a refresh ended.
+func (l *Locks) reportOutcome(o Outcome, key Key, kind, owner string) {
+	switch o {
+	case Granted:
+		l.report(EventGranted, key, kind, owner)
+	case Renewed:
+		l.report(EventRenewed, key, kind, owner)
+	case Held, UnknownID:
+		l.report(EventRefused, key, kind, owner)
+	case Kept, Released, Free:
 	}
-	return renewal.Lock, renewal.Outcome, nil
 }
 
 // Release is LockStore.Release. Fault: Invalid.
-func (l *Locks) Release(ctx context.Context, key Key, owner string) (Lock, Outcome, error) {
+func (l *Locks) Release(ctx context.Context, key Key, owner string) (Result, error) {
 	if err := checkKey(key); err != nil {
-		return Lock{}, "", err
+		return Result{}, err
 	}
 	if err := checkText("the owner", owner, MaxName); err != nil {
-		return Lock{}, "", err
+		return Result{}, err
 	}
-	lock, outcome, err := l.store.Release(ctx, key, owner)
-	if err == nil && outcome == Released {
-		l.report(EventReleased, key, lock.Kind, owner)
+	r, err := l.store.Release(ctx, key, owner)
+	if err == nil && r.Outcome == Released {
+		l.report(EventReleased, key, r.Lock.Kind, owner)
 	}
-	return lock, outcome, err
+	return r, err
 }
 
 // ForceRelease is LockStore.ForceRelease. Fault: Invalid.

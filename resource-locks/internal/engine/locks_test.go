@@ -90,7 +90,7 @@ func TestLocks_ReportEvents(t *testing.T) {
 	refresh := func(l engine.Lock, owner string) {
 		t.Helper()
 		r := engine.Refresh{Key: key, ID: l.ID, Owner: owner, TTL: time.Minute, ResumeWithin: time.Hour}
-		if _, _, err := locks.Refresh(t.Context(), r); err != nil {
+		if _, err := locks.Refresh(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestLocks_ReportEvents(t *testing.T) {
 		}, []engine.EventKind{engine.EventRequested}},
 		{"released twice", func() {
 			for range 2 {
-				if _, _, err := locks.Release(t.Context(), key, "bob"); err != nil {
+				if _, err := locks.Release(t.Context(), key, "bob"); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -207,7 +207,7 @@ func TestRelease(t *testing.T) {
 		d := newDesk(t, auth.None)
 		l := d.acquire("mutex", "draft-1", "7")
 		path := d.releasePath()
-		if _, _, err := d.locks.Release(t.Context(), l.Key, "7"); err != nil {
+		if _, err := d.locks.Release(t.Context(), l.Key, "7"); err != nil {
 			t.Fatal(err)
 		}
 		d.acquire("mutex", "draft-1", "8")

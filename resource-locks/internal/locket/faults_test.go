@@ -26,9 +26,9 @@ type hookedStore struct {
 	before func(ctx context.Context) error
 }
 
-func (s *hookedStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
+func (s *hookedStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Result, error) {
 	if err := s.before(ctx); err != nil {
-		return engine.Grant{}, err
+		return engine.Result{}, err
 	}
 	return s.Store.Acquire(ctx, a)
 }

@@ -81,8 +81,7 @@ func New(o Options) (web.Front, error) {
 
 func newListener(o Options) *listener {
 	log := o.Log.With("front", "locket")
-	m := newMetrics(o.Locks, log)
-	o.Registry.MustRegister(m.all()...)
+	m := newMetrics(o.Registry, o.Locks, log)
 	o.Observe(m)
 	return &listener{
 		settings: o.Settings, log: log, shutdownTimeout: o.ShutdownTimeout, metrics: m, limit: maxConnections,

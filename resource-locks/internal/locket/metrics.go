@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/grpc/codes"
 
 	"checkoutlock/resource-locks/internal/engine"
@@ -20,63 +21,48 @@ type metrics struct {
 	inFlight                              *prometheus.GaugeVec
 	expired                               map[string]prometheus.Counter // by kind
 	latency                               map[string]*maximum           // by method
-	active                                *activeLocks
 
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-// methods are the request types that clients' dashboards show.
-func methods() []string { return []string{"Lock", "Release", "Fetch", "FetchAll"} }
-
-func newMetrics(locks *engine.Locks, log *slog.Logger) *metrics {
+func newMetrics(reg prometheus.Registerer, locks *engine.Locks, log *slog.Logger) *metrics {
+	register := promauto.With(reg)
+	countCalls := func(name, help string) *prometheus.CounterVec {
+		return register.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"request_type"})
+	}
 	m := &metrics{
 		started:   countCalls("RequestsStarted", "Calls of Locket begun."),
 		succeeded: countCalls("RequestsSucceeded", "Calls of Locket that ended with OK or with a collision."),
 		failed:    countCalls("RequestsFailed", "Calls of Locket that ended with another answer."),
 		cancelled: countCalls("RequestsCancelled", "Calls of Locket whose client left before the answer."),
-		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		inFlight: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "RequestsInFlight", Help: "Calls of Locket under way.",
 		}, []string{"request_type"}),
 		expired: map[string]prometheus.Counter{
-			kindLock:     prometheus.NewCounter(prometheus.CounterOpts{Name: "LocksExpired", Help: "Locks of Locket that expired."}),
-			kindPresence: prometheus.NewCounter(prometheus.CounterOpts{Name: "PresenceExpired", Help: "Presences of Locket that expired."}),
+			kindLock:     register.NewCounter(prometheus.CounterOpts{Name: "LocksExpired", Help: "Locks of Locket that expired."}),
+			kindPresence: register.NewCounter(prometheus.CounterOpts{Name: "PresenceExpired", Help: "Presences of Locket that expired."}),
 		},
 		latency: map[string]*maximum{},
-		active:  newActiveLocks(locks, log),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "locket_requests_total", Help: "Calls of Locket answered, by method and code.",
 		}, []string{"method", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "locket_request_duration_seconds", Help: "Time from a call of Locket to its answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"method"}),
 	}
-	for _, method := range methods() {
+	reg.MustRegister(newActiveLocks(locks, log))
+	for _, method := range []string{"Lock", "Release", "Fetch", "FetchAll"} { // what clients' dashboards show
 		m.latency[method] = &maximum{desc: prometheus.NewDesc("RequestLatencyMax",
 			"Nanoseconds of the longest call of Locket since the last scrape.", nil, prometheus.Labels{"request_type": method})}
+		reg.MustRegister(m.latency[method])
 		for _, counter := range []*prometheus.CounterVec{m.started, m.succeeded, m.failed, m.cancelled} {
 			counter.WithLabelValues(method) // so that dashboards find them before the first call
 		}
 		m.inFlight.WithLabelValues(method)
 	}
 	return m
-}
-
-func countCalls(name, help string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"request_type"})
-}
-
-// all returns what is to be registered.
-func (m *metrics) all() []prometheus.Collector {
-	list := []prometheus.Collector{
-		m.started, m.succeeded, m.failed, m.cancelled, m.inFlight, m.active, m.requests, m.duration,
-		m.expired[kindLock], m.expired[kindPresence],
-	}
-	for _, latency := range m.latency {
-		list = append(list, latency)
-	}
-	return list
 }
 
 func (m *metrics) begin(method string) {

@@ -57,14 +57,9 @@ func (s *service) Lock(ctx context.Context, r *locketpb.LockRequest) (*locketpb.
 	if err != nil {
 		return nil, err
 	}
-	g, err := changeLock(ctx, s.timeout, func(work context.Context) (engine.Grant, error) {
-		return s.locks.Acquire(work, a)
-	})
-	switch {
-	case err != nil:
+	err = s.changeLock(ctx, func(work context.Context) (engine.Result, error) { return s.locks.Acquire(work, a) })
+	if err != nil {
 		return nil, err
-	case g.Outcome == engine.Held:
-		return nil, errLockCollision
 	}
 	return &locketpb.LockResponse{}, nil
 }
@@ -99,15 +94,11 @@ func (s *service) Release(ctx context.Context, r *locketpb.ReleaseRequest) (*loc
 	if resource == nil {
 		return nil, errNoResource
 	}
-	outcome, err := changeLock(ctx, s.timeout, func(work context.Context) (engine.Outcome, error) {
-		_, outcome, err := s.locks.Release(work, keyOf(resource.GetKey()), resource.GetOwner())
-		return outcome, err
+	err := s.changeLock(ctx, func(work context.Context) (engine.Result, error) {
+		return s.locks.Release(work, keyOf(resource.GetKey()), resource.GetOwner())
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case outcome == engine.Held:
-		return nil, errLockCollision
 	}
 	return &locketpb.ReleaseResponse{}, nil
 }
@@ -154,20 +145,24 @@ func (s *service) FetchAll(ctx context.Context, r *locketpb.FetchAllRequest) (*l
 // changeLock calls change on a context that does not end with the client, because a
 // client's deadline must not cut off the work. It repeats a change that the store could
 // not be reached for while the client waits: lock runners give up after one failed
-// renewal. A repeat is safe, because the owner makes it the same lock.
-func changeLock[T any](client context.Context, timeout time.Duration, change func(context.Context) (T, error)) (T, error) {
-	work, cancel := context.WithTimeout(context.WithoutCancel(client), timeout)
+// renewal. A repeat is safe, because the owner makes it the same lock. A lock of another owner
+// is a collision.
+func (s *service) changeLock(client context.Context, change func(context.Context) (engine.Result, error)) error {
+	work, cancel := context.WithTimeout(context.WithoutCancel(client), s.timeout)
 	defer cancel()
 	pauses := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(500*time.Millisecond),
-		backoff.WithMaxElapsedTime(timeout),
+		backoff.WithMaxElapsedTime(s.timeout),
 	)
-	return backoff.RetryWithData(func() (T, error) {
+	return backoff.Retry(func() error {
 		result, err := change(work)
+		if err == nil && result.Outcome == engine.Held {
+			err = errLockCollision
+		}
 		if err != nil && !fault.Is(err, fault.Unavailable) {
 			err = backoff.Permanent(err)
 		}
-		return result, err
+		return err
 	}, backoff.WithContext(pauses, client))
 }
 

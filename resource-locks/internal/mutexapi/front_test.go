@@ -47,7 +47,7 @@ type slowStore struct {
 	begun, proceed, done chan struct{}
 }
 
-func (s *slowStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
+func (s *slowStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Result, error) {
 	defer close(s.done)
 	close(s.begun)
 	<-s.proceed

@@ -79,7 +79,7 @@ func (h *handlers) release(c echo.Context) error {
 	}
 	ctx, cancel := detach(c)
 	defer cancel()
-	_, _, err = h.locks.Release(ctx, key, user)
+	_, err = h.locks.Release(ctx, key, user)
 	return asOutage(err)
 }
 

@@ -26,10 +26,8 @@ func (s Settings) Validate() error {
 	if s.Addr == "" {
 		return nil
 	}
-	errs := []error{config.CheckRange("MUTEX_TTL", s.TTL, time.Second, 24*time.Hour)}
-	if _, _, err := config.SplitAddr("MUTEX_ADDR", s.Addr); err != nil {
-		errs = append(errs, err)
-	}
+	_, _, err := config.SplitAddr("MUTEX_ADDR", s.Addr)
+	errs := []error{config.CheckRange("MUTEX_TTL", s.TTL, time.Second, 24*time.Hour), err}
 	if !headerPattern.MatchString(s.UserHeader) {
 		errs = append(errs, config.OutOfRange("MUTEX_USER_HEADER", strconv.Quote(s.UserHeader), "the name of a header: letters, digits, - and _"))
 	}

@@ -15,15 +15,15 @@ import (
 // locked one of their rows.
 type acquireGroups struct {
 	db     *DB
-	groups database.Groups[struct{}, engine.Acquire, engine.Grant]
+	groups database.Groups[struct{}, engine.Acquire, engine.Result]
 	one    groupQuery // for a group of one
 	many   groupQuery // its rows end with the place in the group, counted from 0
 	// read makes the answer of a row, whose columns fields are for.
 	fields func(l *engine.Lock, more ...any) []any
-	read   func(a engine.Acquire, l engine.Lock) engine.Grant
+	read   func(a engine.Acquire, l engine.Lock) engine.Result
 }
 
-type acquireMember = database.Member[engine.Acquire, engine.Grant]
+type acquireMember = database.Member[engine.Acquire, engine.Result]
 
 // groupQuery is a statement with its tables, the bounds before it and its arguments.
 type groupQuery struct {
@@ -37,7 +37,7 @@ func (g *acquireGroups) open() *acquireGroups {
 }
 
 // run answers one caller. Error: ErrRunAlone if the statement does not.
-func (g *acquireGroups) run(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
+func (g *acquireGroups) run(ctx context.Context, a engine.Acquire) (engine.Result, error) {
 	return g.groups.Run(ctx, struct{}{}, a)
 }
 

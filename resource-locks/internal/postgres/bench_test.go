@@ -86,7 +86,7 @@ func benchmarkLocks(b *testing.B, store *postgres.LockStore, name string, worker
 			if err := acquire(key, "ann", engine.Granted); err != nil {
 				return err
 			}
-			_, _, err := store.Release(b.Context(), engine.Key{Namespace: "locket", Name: key}, "ann")
+			_, err := store.Release(b.Context(), engine.Key{Namespace: "locket", Name: key}, "ann")
 			return err
 		})
 	})

@@ -52,8 +52,8 @@ func TestLockStore_FrozenTransactionStopsNoRefusal(t *testing.T) {
 	if err != nil || refused.Outcome != engine.Held || refused.Lock.ID != g.Lock.ID {
 		t.Errorf("another owner got %+v, %v, want held", refused, err)
 	}
-	if _, outcome, err := store.Release(t.Context(), key, "bob"); err != nil || outcome != engine.Held {
-		t.Errorf("release by another owner: %s, %v, want held", outcome, err)
+	if r, err := store.Release(t.Context(), key, "bob"); err != nil || r.Outcome != engine.Held {
+		t.Errorf("release by another owner: %s, %v, want held", r.Outcome, err)
 	}
 	if d := time.Since(began); d > time.Second {
 		t.Errorf("refusals waited for the row: %s", d)
@@ -167,20 +167,20 @@ func TestDB_InstallReadyAndDown(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 { // a repeat finds nothing to do
-		if err := db.Install(t.Context()); err != nil {
+		if err := db.Migrations().Up(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := db.Ready(t.Context()); err != nil {
 		t.Errorf("installed: %v", err)
 	}
-	if err := db.MigrateDown(t.Context()); err != nil {
+	if err := db.Migrations().Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "resource-locks migrate") {
 		t.Errorf("without migrations: %v, want the command that helps", err)
 	}
-	if err := db.Repair(t.Context()); err != nil {
+	if err := db.Migrations().Repair(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := db.Ready(t.Context()); err != nil {
@@ -296,7 +296,7 @@ func TestDB_StatementsHaveTimeOuts(t *testing.T) {
 					_, err := store.ForceRelease(t.Context(), key, g.Lock.ID, engine.Note{By: "eve", Reason: "stuck"})
 					return err
 				}},
-				{"a release", func() error { _, _, err := store.Release(t.Context(), other.Key, "ann"); return err }},
+				{"a release", func() error { _, err := store.Release(t.Context(), other.Key, "ann"); return err }},
 				{"a sweep", func() error { _, err := store.Sweep(t.Context(), time.Hour, 10); return err }},
 				{"a sweep of releases", func() error { _, err := store.SweepReleases(t.Context(), time.Hour); return err }},
 				{"a first lease", func() error { return claims.StartLease(t.Context(), instance, time.Hour) }},

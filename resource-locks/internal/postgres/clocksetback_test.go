@@ -21,7 +21,7 @@ func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 	key := engine.Key{Namespace: "ns", Name: "d"}
 	ann := engine.Acquire{Key: key, Owner: "ann", TTL: time.Minute}
 	bob := engine.Acquire{Key: key, Owner: "bob", TTL: time.Minute}
-	acquire := func(a engine.Acquire, want engine.Outcome) engine.Grant {
+	acquire := func(a engine.Acquire, want engine.Outcome) engine.Result {
 		t.Helper()
 		g, err := store.Acquire(t.Context(), a)
 		if err != nil || g.Outcome != want {
@@ -51,8 +51,8 @@ func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 	if l, err := store.ForceRelease(t.Context(), key, first.Lock.ID, note); !fault.Is(err, fault.NotFound) {
 		t.Errorf("released %+v by force, %v, want %s", l, err, fault.NotFound)
 	}
-	if _, outcome, err := store.Release(t.Context(), key, "ann"); err != nil || outcome != engine.Free {
-		t.Errorf("release: %s, %v, want %s", outcome, err, engine.Free)
+	if r, err := store.Release(t.Context(), key, "ann"); err != nil || r.Outcome != engine.Free {
+		t.Errorf("release: %s, %v, want %s", r.Outcome, err, engine.Free)
 	}
 	for name, send := range map[string]func() (map[int]engine.Lock, error){
 		"renewals": func() (map[int]engine.Lock, error) {
@@ -83,7 +83,7 @@ func TestLockStore_AfterTheClockWasSetBack(t *testing.T) {
 		t.Errorf("swept %+v, %v, want the outdated lock", all, err)
 	}
 	r, err := store.Refresh(t.Context(), refresh)
-	if err != nil || r.Outcome != engine.Resumed || r.Lock.ID == refresh.ID {
+	if err != nil || r.Outcome != engine.Granted || r.Lock.ID == refresh.ID {
 		t.Errorf("refreshed %+v, %v, want a new lock for the former holder", r, err)
 	}
 }

@@ -27,7 +27,7 @@ func (s *LockStore) SendRefusals(ctx context.Context, asked []engine.Acquire) (m
 func (g *acquireGroups) sendGroup(ctx context.Context, asked []engine.Acquire) (map[int]engine.Lock, error) {
 	group := make([]*acquireMember, len(asked))
 	for i, a := range asked {
-		group[i] = database.NewMember[engine.Acquire, engine.Grant](a)
+		group[i] = database.NewMember[engine.Acquire, engine.Result](a)
 	}
 	err := g.db.write(ctx, g.db.urgent, "sending a group", func(ctx context.Context, conn *pgxpool.Conn) error {
 		return g.send(ctx, conn, group)

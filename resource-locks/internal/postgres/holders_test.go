@@ -24,7 +24,7 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 			granting := postgres.NewLockStore(s.Open(""))
 			db := s.Open(fmt.Sprintf("&pool_max_conns=%d", size))
 			store := postgres.NewLockStore(db)
-			lock := func(store *postgres.LockStore, name, owner string) (engine.Grant, error) {
+			lock := func(store *postgres.LockStore, name, owner string) (engine.Result, error) {
 				return store.Acquire(t.Context(), engine.Acquire{Key: engine.Key{Namespace: "ns", Name: name}, Owner: owner, TTL: time.Hour})
 			}
 			for _, name := range []string{"known", "unknown", "refreshed", "released", "frozen"} {
@@ -41,7 +41,7 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := granting.Release(t.Context(), key("frozen"), "ann"); err != nil {
+			if _, err := granting.Release(t.Context(), key("frozen"), "ann"); err != nil {
 				t.Fatal(err)
 			}
 			freeze(t, db, `SELECT FROM `+s.Name+`.lock WHERE name = 'frozen' FOR UPDATE`)
@@ -62,11 +62,11 @@ func TestHolders_KeepTheirLocksInABurst(t *testing.T) {
 				},
 				"a refresh": func() (any, bool, error) {
 					r, err := store.Refresh(t.Context(), engine.Refresh{Key: key("refreshed"), ID: refreshed.ID, Owner: "ann", TTL: time.Hour})
-					return r, r.Outcome == engine.Refreshed, err
+					return r, r.Outcome == engine.Renewed, err
 				},
 				"a release": func() (any, bool, error) {
-					l, outcome, err := store.Release(t.Context(), key("released"), "ann")
-					return l, outcome == engine.Released, err
+					r, err := store.Release(t.Context(), key("released"), "ann")
+					return r, r.Outcome == engine.Released, err
 				},
 				"a lease": func() (any, bool, error) {
 					err := postgres.NewClaimStore(db).StartLease(t.Context(), uuid.New(), time.Hour)

@@ -114,7 +114,7 @@ func NewLockStore(db *DB) *LockStore {
 // Acquire implements engine.LockStore. A hint may be wrong: then the statement for a
 // single caller decides. A renewal never waits behind other callers: while those are too
 // many, each call is tried as a renewal first.
-func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
+func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Result, error) {
 	hint, on := s.hints.find(a), s.db.unreserved
 	if hint == hintHeld {
 		on = s.db.urgent
@@ -131,7 +131,7 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 			return g, nil
 		}
 	}
-	var g engine.Grant
+	var g engine.Result
 	err := s.db.write(ctx, on, "acquiring a lock", func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 		g, err = tryAcquire(ctx, conn, bounds, s.acquireSQL, a)
 		return err
@@ -143,15 +143,15 @@ func (s *LockStore) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant
 }
 
 // tryAcquire runs acquireSQL with its tables.
-func tryAcquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, a engine.Acquire) (engine.Grant, error) {
+func tryAcquire(ctx context.Context, conn *pgxpool.Conn, bounds, statement string, a engine.Acquire) (engine.Result, error) {
 	id := uuid.New()
-	var g engine.Grant
+	var g engine.Result
 	var replaced, taken bool
 	args := []any{a.Namespace, a.Name, a.Owner, a.Kind, a.Value, a.TTL, id, a.Keep}
 	err := changeRow(ctx, conn, bounds, statement, args, lockFields(&g.Lock, &replaced, &taken), nil)
 	switch {
 	case err != nil:
-		return engine.Grant{}, err
+		return engine.Result{}, err
 	case taken && g.Lock.ID == id:
 		g.Outcome, g.Expired = engine.Granted, replaced
 	case taken:
@@ -216,28 +216,26 @@ SELECT ` + lockColumnNames + `, replaced, false, live, own FROM seen WHERE NOT E
 const resumable = `coalesce(l.ended_at, l.expires_at) > clock_timestamp() - $6::interval`
 
 // Refresh implements engine.LockStore.
-func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renewal, error) {
+func (s *LockStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Result, error) {
 	id := uuid.New()
-	var renewal engine.Renewal
+	var result engine.Result
 	var replaced, changed, live, own bool
 	args := []any{r.Namespace, r.Name, r.ID, r.Owner, r.TTL, r.ResumeWithin, id, r.Amend}
-	err := s.changeLock(ctx, s.db.urgent, "refreshing a lock", bounds, s.refreshSQL, args, lockFields(&renewal.Lock, &replaced, &changed, &live, &own),
+	err := s.changeLock(ctx, s.db.urgent, "refreshing a lock", bounds, s.refreshSQL, args, lockFields(&result.Lock, &replaced, &changed, &live, &own),
 		func() bool { return own && !changed })
 	switch {
-	case isNoRow(err):
-		return engine.Renewal{Outcome: engine.UnknownID}, nil
-	case err != nil:
-		return engine.Renewal{}, err
-	case changed && renewal.Lock.ID == id:
-		renewal.Outcome, renewal.Expired = engine.Resumed, replaced
+	case err != nil && !isNoRow(err):
+		return engine.Result{}, err
+	case err != nil, !changed && !live:
+		return engine.Result{Outcome: engine.UnknownID}, nil
+	case changed && result.Lock.ID == id:
+		result.Outcome, result.Expired = engine.Granted, replaced
 	case changed:
-		renewal.Outcome = engine.Refreshed
-	case live:
-		renewal.Outcome = engine.NotOwner
+		result.Outcome = engine.Renewed
 	default:
-		return engine.Renewal{Outcome: engine.UnknownID}, nil
+		result.Outcome = engine.Held
 	}
-	return renewal, nil
+	return result, nil
 }
 
 // isNoRow reports whether the statement of a fault returned no row.
@@ -257,20 +255,22 @@ SELECT ` + lockColumnNames + `, false, own FROM seen WHERE NOT EXISTS (SELECT FR
 
 // Release implements engine.LockStore. A crash of PostgreSQL may undo it; the lock then
 // lives until its TTL ends.
-func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
-	var l engine.Lock
+func (s *LockStore) Release(ctx context.Context, key engine.Key, owner string) (engine.Result, error) {
+	var result engine.Result
 	var ended, own bool
-	err := s.changeLock(ctx, s.db.urgent, "releasing a lock", lazyBounds, s.releaseSQL, []any{key.Namespace, key.Name, owner}, lockFields(&l, &ended, &own),
+	err := s.changeLock(ctx, s.db.urgent, "releasing a lock", lazyBounds, s.releaseSQL, []any{key.Namespace, key.Name, owner}, lockFields(&result.Lock, &ended, &own),
 		func() bool { return own && !ended })
 	switch {
 	case isNoRow(err):
-		return engine.Lock{}, engine.Free, nil
+		return engine.Result{Outcome: engine.Free}, nil
 	case err != nil:
-		return engine.Lock{}, "", err
+		return engine.Result{}, err
 	case ended:
-		return l, engine.Released, nil
+		result.Outcome = engine.Released
+	default:
+		result.Outcome = engine.Held
 	}
-	return l, engine.Held, nil
+	return result, nil
 }
 
 // fetchSQL answers refused callers too, so it must not read an old state.

@@ -62,21 +62,12 @@ func (db *DB) nameTables(statement string) string {
 	return database.NameSchema(db.schema, statement)
 }
 
-// migrations returns the schema and its migrations.
-func (db *DB) migrations() database.Schema {
+// Migrations returns the schema with its migrations, to install, repair or undo them.
+func (db *DB) Migrations() database.Schema {
 	return database.Schema{
 		Name: db.schema, URL: db.conns.MigrateURL, Files: migrations.ResourceLocks, Folder: "resourcelocks", Explain: explainDirty, Log: db.log,
 	}
 }
-
-// Install creates the schema if there is none, and runs the migrations that it lacks.
-func (db *DB) Install(ctx context.Context) error { return db.migrations().Up(ctx) }
-
-// Repair completes a migration that did not end, and then installs what is missing.
-func (db *DB) Repair(ctx context.Context) error { return db.migrations().Repair(ctx) }
-
-// MigrateDown undoes all migrations. All locks, claims and notes are lost.
-func (db *DB) MigrateDown(ctx context.Context) error { return db.migrations().Down(ctx) }
 
 // explainDirty names the command that repairs the schema.
 func explainDirty(err *database.DirtyError) error {

@@ -37,7 +37,7 @@ func TestInstall_RefusesASchemaBelowTheBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, migrate := range map[string]func(context.Context) error{
-		"an upgrade": db.Install, "a repair": db.Repair, "undoing": db.MigrateDown,
+		"an upgrade": db.Migrations().Up, "a repair": db.Migrations().Repair, "undoing": db.Migrations().Down,
 	} {
 		err := migrate(t.Context())
 		if !fault.Is(err, fault.TenantNotReady) ||

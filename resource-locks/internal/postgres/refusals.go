@@ -16,7 +16,9 @@ func newRefusals(db *DB) *acquireGroups {
 		}},
 		many:   groupQuery{db.nameTables(refuseSQL), refuseGroupBounds, listKeys},
 		fields: lockFields,
-		read:   func(_ engine.Acquire, l engine.Lock) engine.Grant { return engine.Grant{Lock: l, Outcome: engine.Held} },
+		read: func(_ engine.Acquire, l engine.Lock) engine.Result {
+			return engine.Result{Lock: l, Outcome: engine.Held}
+		},
 	}
 	return g.open()
 }

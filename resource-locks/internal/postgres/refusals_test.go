@@ -17,7 +17,7 @@ func TestRefusals_OnlyRefuse(t *testing.T) {
 			t.Parallel()
 			store := postgres.NewLockStore(schematest.New(t).Open(parameters))
 			asked := acquireKeys(t, store, "held", "released", "own", "outdated", "")
-			if _, _, err := store.Release(t.Context(), asked[1].Key, "ann"); err != nil {
+			if _, err := store.Release(t.Context(), asked[1].Key, "ann"); err != nil {
 				t.Fatal(err)
 			}
 			asked[3].TTL = time.Millisecond

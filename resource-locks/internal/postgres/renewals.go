@@ -15,9 +15,9 @@ func newRenewals(db *DB) *acquireGroups {
 		}},
 		many:   groupQuery{db.nameTables(renewSQL), renewGroupBounds, listRenewals},
 		fields: renewedFields,
-		read: func(a engine.Acquire, l engine.Lock) engine.Grant {
+		read: func(a engine.Acquire, l engine.Lock) engine.Result {
 			l.Key, l.Owner, l.Kind, l.Value = a.Key, a.Owner, a.Kind, a.Value
-			return engine.Grant{Lock: l, Outcome: engine.Renewed}
+			return engine.Result{Lock: l, Outcome: engine.Renewed}
 		},
 	}
 	return g.open()

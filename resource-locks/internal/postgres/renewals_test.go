@@ -36,8 +36,8 @@ func TestRenewals_OnlyRenew(t *testing.T) {
 			store := postgres.NewLockStore(db)
 			asked := acquireKeys(t, store, "z", "released", "ä", "stolen", "")
 			for _, i := range []int{1, 3} {
-				if _, outcome, err := store.Release(t.Context(), asked[i].Key, "ann"); err != nil || outcome != engine.Released {
-					t.Fatalf("got %s, %v", outcome, err)
+				if r, err := store.Release(t.Context(), asked[i].Key, "ann"); err != nil || r.Outcome != engine.Released {
+					t.Fatalf("got %s, %v", r.Outcome, err)
 				}
 			}
 			stolen := asked[3]

@@ -42,7 +42,7 @@ func TestLockStore_StandbyAnswersNothing(t *testing.T) {
 		}
 	})
 	db := openServer(t, server.URL())
-	if err := db.Install(t.Context()); err != nil {
+	if err := db.Migrations().Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	store := postgres.NewLockStore(db)

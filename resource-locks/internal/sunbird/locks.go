@@ -136,20 +136,19 @@ func (s *server) refresh(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, outcome, err := s.locks.Refresh(ctx, engine.Refresh{
+	result, err := s.locks.Refresh(ctx, engine.Refresh{
 		Key: key, ID: id, Owner: c.user.id, TTL: s.cfg.LockTTL, ResumeWithin: s.cfg.ResumeWithin, Amend: amendment,
 	})
 	if err != nil {
 		return nil, err
 	}
-	switch outcome {
+	switch result.Outcome { //nolint:exhaustive // the others refresh the lock
 	case engine.UnknownID:
 		return nil, unknown
-	case engine.NotOwner:
+	case engine.Held:
 		return nil, c.fail(http.StatusForbidden, "You are not authorized to refresh this resource")
-	case engine.Refreshed, engine.Resumed:
 	}
-	return s.grantOf(lock), nil
+	return s.grantOf(result.Lock), nil
 }
 
 // amendment makes a resumed lock one of the caller's device. Its other values are those of
@@ -175,11 +174,11 @@ func (s *server) retire(ctx context.Context, c *call) (any, error) {
 	if err := s.checkResource(ctx, c, "retireLock"); err != nil {
 		return nil, err
 	}
-	_, outcome, err := s.locks.Release(ctx, key, c.user.id)
+	result, err := s.locks.Release(ctx, key, c.user.id)
 	if err != nil {
 		return nil, err
 	}
-	switch outcome { //nolint:exhaustive // Release returns no other
+	switch result.Outcome { //nolint:exhaustive // Release returns no other
 	case engine.Free:
 		return nil, c.fail(http.StatusBadRequest, notLocked)
 	case engine.Held:

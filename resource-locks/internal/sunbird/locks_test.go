@@ -200,9 +200,9 @@ func TestRetire_GoesOnWithoutItsClient(t *testing.T) {
 // forcingStore releases each resumed lock by force before the front sees it.
 type forcingStore struct{ engine.LockStore }
 
-func (s forcingStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Renewal, error) {
+func (s forcingStore) Refresh(ctx context.Context, r engine.Refresh) (engine.Result, error) {
 	renewal, err := s.LockStore.Refresh(ctx, r)
-	if err == nil && renewal.Outcome == engine.Resumed {
+	if err == nil && renewal.Outcome == engine.Granted {
 		_, err = s.ForceRelease(ctx, r.Key, renewal.Lock.ID, engine.Note{By: "eve", Reason: "stuck"})
 	}
 	return renewal, err

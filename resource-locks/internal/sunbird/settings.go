@@ -48,12 +48,10 @@ func (s Settings) Validate() error {
 	if s.Addr == "" {
 		return nil
 	}
+	_, _, err := config.SplitAddr("SUNBIRD_ADDR", s.Addr)
 	errs := []error{
 		config.CheckRange("SUNBIRD_LOCK_TTL", s.LockTTL, time.Second, 365*24*time.Hour, "1s to 8760h"),
-		config.CheckRange("SUNBIRD_RESUME_WITHIN", s.ResumeWithin, 0, 7*24*time.Hour, "0s to 168h"),
-	}
-	if _, _, err := config.SplitAddr("SUNBIRD_ADDR", s.Addr); err != nil {
-		errs = append(errs, err)
+		config.CheckRange("SUNBIRD_RESUME_WITHIN", s.ResumeWithin, 0, 7*24*time.Hour, "0s to 168h"), err,
 	}
 	switch s.Auth {
 	case AuthToken:

@@ -18,7 +18,7 @@ func testRefresh(c *lockTest) {
 	l := c.acquireAs(engine.Acquire{Key: draft("d"), Owner: "ann", Kind: "k", Value: "v", TTL: time.Minute}, engine.Granted).Lock
 	r := engine.Refresh{Key: l.Key, ID: l.ID, Owner: "ann", TTL: time.Hour}
 	c.advance(time.Second)
-	got := c.refresh(r, engine.Refreshed).Lock
+	got := c.refresh(r, engine.Renewed).Lock
 	want := l
 	want.GrantedAt, want.RenewedAt, want.ExpiresAt = got.GrantedAt, got.RenewedAt, got.RenewedAt.Add(time.Hour)
 	if !reflect.DeepEqual(got, want) || got.RenewedAt.Sub(got.GrantedAt) < time.Second {
@@ -28,7 +28,7 @@ func testRefresh(c *lockTest) {
 
 	other := r
 	other.Owner = "bob"
-	if refused := c.refresh(other, engine.NotOwner).Lock; !reflect.DeepEqual(refused, got) {
+	if refused := c.refresh(other, engine.Held).Lock; !reflect.DeepEqual(refused, got) {
 		c.Errorf("refused with %+v, want %+v", refused, got)
 	}
 	wrong := r
@@ -70,7 +70,7 @@ func testResume(c *lockTest) {
 		c.refresh(late, engine.UnknownID)
 		c.wantFree()
 
-		got := c.refresh(r, engine.Resumed)
+		got := c.refresh(r, engine.Granted)
 		again := got.Lock
 		want := engine.Lock{
 			Key: l.Key, ID: again.ID, Fence: again.Fence, Owner: "ann", Kind: "k", Value: name,
@@ -93,11 +93,11 @@ func testAmend(c *lockTest) {
 	const value = `{"device": "a", "info": "<{\"x\": 1}>"}`
 	l := c.acquireAs(engine.Acquire{Key: draft("d"), Owner: "ann", Value: value, TTL: time.Hour}, engine.Granted).Lock
 	r := engine.Refresh{Key: l.Key, ID: l.ID, Owner: "ann", TTL: time.Hour, ResumeWithin: time.Hour, Amend: `{"device": "b", "name": "ä"}`}
-	if got := c.refresh(r, engine.Refreshed).Lock; got.Value != value {
+	if got := c.refresh(r, engine.Renewed).Lock; got.Value != value {
 		c.Errorf("a live lock has the value %s, want %s", got.Value, value)
 	}
 	c.release("d", "ann", engine.Released)
-	got := c.refresh(r, engine.Resumed).Lock
+	got := c.refresh(r, engine.Granted).Lock
 	var members map[string]string
 	if err := json.Unmarshal([]byte(got.Value), &members); err != nil {
 		c.Fatal(err)
@@ -128,7 +128,7 @@ func testResumeRace(c *lockTest) {
 			if err != nil {
 				c.Error(err)
 			}
-			won[i] = r.Outcome == engine.Resumed
+			won[i] = r.Outcome == engine.Granted
 		})
 		if n := countTrue(won); n != 1 {
 			c.Fatalf("round %d: %d won, want 1", round, n)
@@ -163,11 +163,11 @@ func testReleaseRace(c *lockTest) {
 		c.acquire(name, "ann", engine.Granted)
 		released := make([]bool, callers)
 		atOnce(func(i int) {
-			_, outcome, err := c.store.Release(c.ctx, draft(name), "ann")
-			if err != nil || outcome == engine.Held {
-				c.Errorf("got %s, %v", outcome, err)
+			r, err := c.store.Release(c.ctx, draft(name), "ann")
+			if err != nil || r.Outcome == engine.Held {
+				c.Errorf("got %s, %v", r.Outcome, err)
 			}
-			released[i] = outcome == engine.Released
+			released[i] = r.Outcome == engine.Released
 		})
 		if n := countTrue(released); n != 1 {
 			c.Fatalf("round %d: %d released, want 1", round, n)

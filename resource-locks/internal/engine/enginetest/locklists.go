@@ -32,7 +32,7 @@ func atOnce(fn func(i int)) {
 // outdated lock.
 func testOneWinner(c *lockTest) {
 	for _, before := range []string{"never locked", "released", "outdated"} {
-		grants := make([]engine.Grant, callers)
+		grants := make([]engine.Result, callers)
 		atOnce(func(i int) {
 			var err error
 			grants[i], err = c.store.Acquire(c.ctx, engine.Acquire{Key: draft("d"), Owner: fmt.Sprint("owner ", i), TTL: time.Hour})
@@ -89,7 +89,7 @@ func testManyRenewals(c *lockTest) {
 	c.acquire("d2", "thief", engine.Granted)
 	for round := range 3 {
 		value, ttl := fmt.Sprint("round ", round), time.Duration(round+1)*time.Hour
-		grants := make([]engine.Grant, callers)
+		grants := make([]engine.Result, callers)
 		atOnce(func(i int) {
 			var err error
 			if grants[i], err = c.store.Acquire(c.ctx, acquire(i, value, ttl)); err != nil {
@@ -120,7 +120,7 @@ func testManyRenewals(c *lockTest) {
 func testOneOwner(c *lockTest) {
 	for keep, later := range map[bool]engine.Outcome{true: engine.Kept, false: engine.Renewed} {
 		name := string(later)
-		grants := make([]engine.Grant, callers)
+		grants := make([]engine.Result, callers)
 		atOnce(func(i int) {
 			var err error
 			grants[i], err = c.store.Acquire(c.ctx, engine.Acquire{Key: draft(name), Owner: "ann", TTL: time.Hour, Keep: keep})
@@ -156,7 +156,7 @@ func testList(c *lockTest) {
 		all = append(all, c.acquireAs(engine.Acquire{Key: key, Owner: "ann", Kind: kind, Value: "v", TTL: time.Hour}, engine.Granted).Lock)
 	}
 	c.acquireAs(engine.Acquire{Key: engine.Key{Namespace: "a", Name: "released"}, Owner: "ann", TTL: time.Hour}, engine.Granted)
-	if _, _, err := c.store.Release(c.ctx, engine.Key{Namespace: "a", Name: "released"}, "ann"); err != nil {
+	if _, err := c.store.Release(c.ctx, engine.Key{Namespace: "a", Name: "released"}, "ann"); err != nil {
 		c.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -250,7 +250,7 @@ func testForget(c *lockTest) {
 		c.sweep(10 * time.Hour)
 		c.sweep(10 * time.Hour)
 	}
-	resume := func(l engine.Lock, want engine.RefreshOutcome) {
+	resume := func(l engine.Lock, want engine.Outcome) {
 		r := engine.Refresh{Key: l.Key, ID: l.ID, Owner: "ann", TTL: time.Hour, ResumeWithin: 1000 * time.Hour}
 		c.refresh(r, want)
 	}
@@ -265,5 +265,5 @@ func testForget(c *lockTest) {
 	for _, l := range last {
 		resume(l, engine.UnknownID)
 	}
-	resume(kept, engine.Resumed)
+	resume(kept, engine.Granted)
 }

@@ -113,16 +113,16 @@ func (m *locksModel) refresh(t *rapid.T) {
 	switch {
 	case l == nil || l.id != id || l.forced:
 	case m.live(l) && l.owner != owner:
-		want = engine.NotOwner
+		want = engine.Held
 	case m.live(l):
-		want = engine.Refreshed
+		want = engine.Renewed
 	default:
 		end := l.until
 		if l.ended {
 			end = l.endedAt
 		}
 		if l.owner == owner && m.now-end < within {
-			want, expired = engine.Resumed, m.uncounted(l)
+			want, expired = engine.Granted, m.uncounted(l)
 		}
 	}
 	r, err := m.c.store.Refresh(m.c.ctx, engine.Refresh{Key: m.key(name), ID: id, Owner: owner, TTL: ttl, ResumeWithin: within})
@@ -130,11 +130,11 @@ func (m *locksModel) refresh(t *rapid.T) {
 		t.Fatalf("got %+v, %v, want %s, expired %t", r, err, want, expired)
 	}
 	switch want {
-	case engine.Refreshed:
+	case engine.Renewed:
 		l.until = m.now + ttl
-	case engine.Resumed:
+	case engine.Granted:
 		m.grant(t, name, r.Lock, ttl, l.value)
-	case engine.NotOwner, engine.UnknownID:
+	case engine.Held, engine.UnknownID, engine.Kept, engine.Released, engine.Free:
 	}
 }
 
@@ -148,8 +148,8 @@ func (m *locksModel) release(t *rapid.T) {
 	case m.live(l):
 		want = engine.Released
 	}
-	if _, got, err := m.c.store.Release(m.c.ctx, m.key(name), owner); err != nil || got != want {
-		t.Fatalf("got %s, %v, want %s", got, err, want)
+	if got, err := m.c.store.Release(m.c.ctx, m.key(name), owner); err != nil || got.Outcome != want {
+		t.Fatalf("got %s, %v, want %s", got.Outcome, err, want)
 	}
 	if want == engine.Released {
 		l.ended, l.endedAt = true, m.now

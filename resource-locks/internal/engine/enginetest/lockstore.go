@@ -38,26 +38,26 @@ func (r *record) shown() engine.Lock {
 }
 
 // Acquire implements engine.LockStore.
-func (s *Store) Acquire(ctx context.Context, a engine.Acquire) (engine.Grant, error) {
+func (s *Store) Acquire(ctx context.Context, a engine.Acquire) (engine.Result, error) {
 	now, err := s.begin(ctx)
 	defer s.mu.Unlock()
 	if err != nil {
-		return engine.Grant{}, err
+		return engine.Result{}, err
 	}
 	r := s.locks[a.Key]
 	switch {
 	case r.live(now) && r.lock.Owner != a.Owner:
-		return engine.Grant{Lock: r.shown(), Outcome: engine.Held}, nil
+		return engine.Result{Lock: r.shown(), Outcome: engine.Held}, nil
 	case r.live(now) && a.Keep:
-		return engine.Grant{Lock: r.shown(), Outcome: engine.Kept}, nil
+		return engine.Result{Lock: r.shown(), Outcome: engine.Kept}, nil
 	case r.live(now):
 		r.lock.Kind, r.lock.Value = a.Kind, a.Value
 		r.lock.RenewedAt, r.lock.ExpiresAt = now, now.Add(a.TTL)
-		return engine.Grant{Lock: r.shown(), Outcome: engine.Renewed}, nil
+		return engine.Result{Lock: r.shown(), Outcome: engine.Renewed}, nil
 	}
 	expired := r.expiredUncounted(now)
 	r = s.grant(a, now)
-	return engine.Grant{Lock: r.shown(), Outcome: engine.Granted, Expired: expired}, nil
+	return engine.Result{Lock: r.shown(), Outcome: engine.Granted, Expired: expired}, nil
 }
 
 func (s *Store) grant(a engine.Acquire, now time.Time) *record {
@@ -71,36 +71,36 @@ func (s *Store) grant(a engine.Acquire, now time.Time) *record {
 }
 
 // Refresh implements engine.LockStore.
-func (s *Store) Refresh(ctx context.Context, q engine.Refresh) (engine.Renewal, error) {
+func (s *Store) Refresh(ctx context.Context, q engine.Refresh) (engine.Result, error) {
 	now, err := s.begin(ctx)
 	defer s.mu.Unlock()
 	if err != nil {
-		return engine.Renewal{}, err
+		return engine.Result{}, err
 	}
 	r := s.locks[q.Key]
 	switch {
 	case r == nil || r.lock.ID != q.ID || r.forced:
-		return engine.Renewal{Outcome: engine.UnknownID}, nil
+		return engine.Result{Outcome: engine.UnknownID}, nil
 	case r.live(now) && r.lock.Owner != q.Owner:
-		return engine.Renewal{Lock: r.shown(), Outcome: engine.NotOwner}, nil
+		return engine.Result{Lock: r.shown(), Outcome: engine.Held}, nil
 	case r.live(now):
 		r.lock.RenewedAt, r.lock.ExpiresAt = now, now.Add(q.TTL)
-		return engine.Renewal{Lock: r.shown(), Outcome: engine.Refreshed}, nil
+		return engine.Result{Lock: r.shown(), Outcome: engine.Renewed}, nil
 	}
 	end := r.endedAt
 	if end.IsZero() {
 		end = r.lock.ExpiresAt
 	}
 	if r.lock.Owner != q.Owner || now.Sub(end) >= q.ResumeWithin {
-		return engine.Renewal{Outcome: engine.UnknownID}, nil
+		return engine.Result{Outcome: engine.UnknownID}, nil
 	}
 	value, err := amend(r.lock.Value, q.Amend)
 	if err != nil {
-		return engine.Renewal{}, err
+		return engine.Result{}, err
 	}
 	expired := r.expiredUncounted(now)
 	r = s.grant(engine.Acquire{Key: q.Key, Owner: q.Owner, Kind: r.lock.Kind, Value: value, TTL: q.TTL}, now)
-	return engine.Renewal{Lock: r.shown(), Outcome: engine.Resumed, Expired: expired}, nil
+	return engine.Result{Lock: r.shown(), Outcome: engine.Granted, Expired: expired}, nil
 }
 
 // amend sets the members of a JSON object in another one.
@@ -119,20 +119,20 @@ func amend(value, members string) (string, error) {
 }
 
 // Release implements engine.LockStore.
-func (s *Store) Release(ctx context.Context, key engine.Key, owner string) (engine.Lock, engine.Outcome, error) {
+func (s *Store) Release(ctx context.Context, key engine.Key, owner string) (engine.Result, error) {
 	now, err := s.begin(ctx)
 	defer s.mu.Unlock()
 	r := s.locks[key]
 	switch {
 	case err != nil:
-		return engine.Lock{}, "", err
+		return engine.Result{}, err
 	case !r.live(now):
-		return engine.Lock{}, engine.Free, nil
+		return engine.Result{Outcome: engine.Free}, nil
 	case r.lock.Owner != owner:
-		return r.shown(), engine.Held, nil
+		return engine.Result{Lock: r.shown(), Outcome: engine.Held}, nil
 	}
 	r.endedAt = now
-	return r.shown(), engine.Released, nil
+	return engine.Result{Lock: r.shown(), Outcome: engine.Released}, nil
 }
 
 // ForceRelease implements engine.LockStore.

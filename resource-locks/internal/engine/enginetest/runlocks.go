@@ -64,12 +64,12 @@ type lockTest struct {
 func draft(name string) engine.Key { return engine.Key{Namespace: "ns", Name: name} }
 
 // acquire acquires for an hour and checks the outcome.
-func (c *lockTest) acquire(name, owner string, want engine.Outcome) engine.Grant {
+func (c *lockTest) acquire(name, owner string, want engine.Outcome) engine.Result {
 	c.Helper()
 	return c.acquireAs(engine.Acquire{Key: draft(name), Owner: owner, TTL: time.Hour}, want)
 }
 
-func (c *lockTest) acquireAs(a engine.Acquire, want engine.Outcome) engine.Grant {
+func (c *lockTest) acquireAs(a engine.Acquire, want engine.Outcome) engine.Result {
 	c.Helper()
 	g, err := c.store.Acquire(c.ctx, a)
 	if err != nil || g.Outcome != want {
@@ -80,14 +80,14 @@ func (c *lockTest) acquireAs(a engine.Acquire, want engine.Outcome) engine.Grant
 
 func (c *lockTest) release(name, owner string, want engine.Outcome) engine.Lock {
 	c.Helper()
-	l, outcome, err := c.store.Release(c.ctx, draft(name), owner)
-	if err != nil || outcome != want {
-		c.Fatalf("Release(%s, %s) = %+v, %s, %v, want %s", name, owner, l, outcome, err, want)
+	r, err := c.store.Release(c.ctx, draft(name), owner)
+	if err != nil || r.Outcome != want {
+		c.Fatalf("Release(%s, %s) = %+v, %v, want %s", name, owner, r, err, want)
 	}
-	return l
+	return r.Lock
 }
 
-func (c *lockTest) refresh(r engine.Refresh, want engine.RefreshOutcome) engine.Renewal {
+func (c *lockTest) refresh(r engine.Refresh, want engine.Outcome) engine.Result {
 	c.Helper()
 	renewal, err := c.store.Refresh(c.ctx, r)
 	if err != nil || renewal.Outcome != want {
@@ -208,8 +208,8 @@ func testExactNames(c *lockTest) {
 	if len(seen) != 3*len(names) {
 		c.Errorf("%d locks, want %d", len(seen), 3*len(names))
 	}
-	if _, outcome, err := c.store.Release(c.ctx, draft("a"), "A!"); err != nil || outcome != engine.Held {
-		c.Errorf("an owner in another case: %s, %v", outcome, err)
+	if r, err := c.store.Release(c.ctx, draft("a"), "A!"); err != nil || r.Outcome != engine.Held {
+		c.Errorf("an owner in another case: %s, %v", r.Outcome, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func New(tb testing.TB) *Schema {
 			tb.Error(err)
 		}
 	})
-	if err := db.Install(tb.Context()); err != nil {
+	if err := db.Migrations().Up(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	return s
