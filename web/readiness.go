@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,7 +34,7 @@ func (r *readiness) answer(c echo.Context) error {
 	err := r.ready(ctx)
 	reason := ""
 	if err != nil {
-		reason = publicText(err)
+		reason = fault.Text(err)
 	}
 	r.logChange(ctx, reason)
 	if err != nil {
@@ -55,13 +54,6 @@ func (r *readiness) logChange(ctx context.Context, reason string) {
 		r.log.WarnContext(ctx, "not ready", "reason", reason)
 	}
 	r.last = reason
-}
-
-func publicText(err error) string {
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return f.Msg
-	}
-	return err.Error()
 }
 
 const healthcheckTimeout = 5 * time.Second

@@ -26,15 +26,9 @@ const bodyLimit = 1 << 20
 // tenantInterval is how often the versions of the tenants' schemas are read.
 const tenantInterval = 30 * time.Second
 
-// App is one instance of the service. It listens and does not serve yet.
-type App struct {
-	db      *postgres.DB
-	service *web.Service
-}
-
 // New opens the connection pool, installs the configured tenants and opens the addresses.
-// So it returns every reason not to start.
-func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
+// So it returns every reason not to start. The name of the only front is endpoints.
+func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *web.Service, err error) {
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return nil, err
@@ -58,7 +52,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := service.Listen(ctx); err != nil {
 		return nil, err
 	}
-	return &App{db: db, service: service}, nil
+	return service, nil
 }
 
 // newService lists what the process runs: the workers, and the fronts. tenants are those of
@@ -68,10 +62,13 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	m := newMetrics(reg)
 	watch := readiness.NewWatch(db, tenantInterval, m.setTenants, log)
 	s := newStores(db, m)
-	reg.MustRegister(newHeldCollector(countHeld(db, s.locks), log))
+	reg.MustRegister(web.LiveLocks{
+		Desc:  prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil),
+		Count: countHeld(db, s.locks), Log: log,
+	})
 	locks := lock.NewService(s.locks, m, log)
 	service := &web.Service{
-		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log),
+		HTTP: cfg.HTTP, Panics: web.NewPanics(reg, log), Stopped: db.Close,
 		Options: web.Options{
 			Log: log, Registry: reg, RequestTimeout: cfg.HTTP.RequestTimeout, BodyLimit: bodyLimit,
 			// Requests of a tenant outside TENANTS are refused one by one.
@@ -81,21 +78,10 @@ func newService(cfg Config, log *slog.Logger, db *postgres.DB, tenants []okapi.T
 	}
 	for _, rows := range sweptRows(cfg, s, m) {
 		service.Workers = append(service.Workers,
-			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db, cfg.LockSweepInterval, log).Run})
+			web.Worker{Name: "sweep of " + rows.Name, Run: sweep.New(rows, db.Tenants, cfg.LockSweepInterval, log).Run})
 	}
 	service.Add(httpapi.New(endpoints(cfg, db, watch, s, locks)))
 	return service
-}
-
-// URL is the base URL of the instance.
-func (a *App) URL() string { return a.service.URL("endpoints") }
-
-// Run serves until ctx is done, then stops in order: it reports "not ready", answers
-// waiters for locks, lets running requests finish and closes the pool. It returns nil
-// after an orderly stop.
-func (a *App) Run(ctx context.Context) error {
-	defer a.db.Close() // last, because running requests use it
-	return a.service.Run(ctx)
 }
 
 // stores are the stores of all tenants in one database.
@@ -133,18 +119,17 @@ func endpoints(cfg Config, db *postgres.DB, watch *readiness.Watch, s stores, lo
 	return httpapi.Options{
 		Served: watch, Tenants: db, Sample: sample.New(s.records, s.rules), InstallTimeout: cfg.InstallTimeout,
 		Locks: locks, LockTTL: cfg.lockTTL(), LockChanges: s.lockChanges, LockSettings: s.settings,
-		CommitService: commit.NewService(s.counted, locks.NoteRelease), Commits: s.counted, Queues: s.counted,
-		KeyLeases: s.keyLeases, Rules: s.rules, Records: s.records, RequestBatches: s.records, Sessions: s.records,
-		PatronBlocks: s.blocks, History: s.history,
+		CommitService: commit.NewService(s.counted, locks.NoteRelease), Commits: s.counted,
+		KeyLeases: s.keyLeases, Rules: s.rules, Records: s.records, PatronBlocks: s.blocks, History: s.history,
 	}
 }
 
 // countHeld counts the live locks of all served tenants.
-func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context) (int, error) {
-	return func(ctx context.Context) (int, error) {
+func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context) (map[string]int, error) {
+	return func(ctx context.Context) (map[string]int, error) {
 		ids, err := db.Tenants(ctx)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		sum := 0
 		for _, id := range ids {
@@ -153,11 +138,11 @@ func countHeld(db *postgres.DB, store *postgres.LockStore) func(context.Context)
 				continue
 			}
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			sum += n
 		}
-		return sum, nil
+		return map[string]int{"": sum}, nil
 	}
 }
 

@@ -1,9 +1,6 @@
 package app
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +10,6 @@ import (
 	"checkoutlock/circulation-storage/internal/commit"
 	"checkoutlock/circulation-storage/internal/lock"
 	"checkoutlock/circulation-storage/internal/readiness"
-	"checkoutlock/schemas/fault"
 )
 
 // metrics counts what the domain packages report. Labels are bounded: they are outcomes,
@@ -104,43 +100,3 @@ func (m *metrics) LentUnfenced() { m.unfenced.Inc() }
 
 // RequestsExpired implements commit.Observer.
 func (m *metrics) RequestsExpired(n int) { m.expired.Add(float64(n)) }
-
-// heldTimeout bounds the database work for one scrape.
-const heldTimeout = 2 * time.Second
-
-// heldCollector counts the live locks of all tenants when it is scraped.
-type heldCollector struct {
-	desc  *prometheus.Desc
-	count func(context.Context) (int, error)
-	log   *slog.Logger
-}
-
-func newHeldCollector(count func(context.Context) (int, error), log *slog.Logger) heldCollector {
-	return heldCollector{
-		desc:  prometheus.NewDesc("checkout_lock_held", "Live locks in the database, of all tenants.", nil, nil),
-		count: count, log: log,
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (c heldCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
-
-// tryCount counts the locks. A collector has a goroutine of its own, so a panic is an error.
-func (c heldCollector) tryCount(ctx context.Context) (n int, err error) {
-	defer fault.Recover(&err)
-	return c.count(ctx)
-}
-
-// Collect implements prometheus.Collector. It sends no value during an outage.
-func (c heldCollector) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), heldTimeout)
-	defer cancel()
-	n, err := c.tryCount(ctx)
-	if errors.As(err, new(*fault.PanicError)) {
-		c.log.ErrorContext(ctx, "the live locks are not counted", "err", err)
-	}
-	if err != nil {
-		return
-	}
-	ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n))
-}

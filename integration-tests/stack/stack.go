@@ -86,7 +86,7 @@ func (s *Stack) startStorage(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	s.Storages = append(s.Storages, a.URL())
+	s.Storages = append(s.Storages, a.URL("endpoints"))
 	s.stopStorage = append(s.stopStorage, runUntilStopped(ctx, a.Run))
 	return nil
 }

@@ -72,7 +72,7 @@ func newEngines(db *postgres.DB, log *slog.Logger) engines {
 func newService(cfg Config, db *postgres.DB, e engines, log *slog.Logger) *web.Service {
 	registry := prometheus.NewRegistry()
 	recent := engine.NewRecent(recentEvents)
-	e.events.add(newMetrics(registry, e.locks.Count, log))
+	e.events.add(newMetrics(registry, e.locks, log))
 	e.events.add(recent)
 	guard := auth.NewGuard(cfg.Staff, nil, log)
 	s := &web.Service{

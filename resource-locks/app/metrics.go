@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"checkoutlock/resource-locks/internal/engine"
-	"checkoutlock/schemas/fault"
+	"checkoutlock/web"
 )
 
 // observers passes events on. It is complete before the service serves.
@@ -30,11 +29,14 @@ func (o *observers) Observe(e engine.Event) {
 // event, never a name or an owner.
 type metrics struct{ events *prometheus.CounterVec }
 
-func newMetrics(reg prometheus.Registerer, count func(context.Context) ([]engine.KindCount, error), log *slog.Logger) *metrics {
+func newMetrics(reg prometheus.Registerer, locks *engine.Locks, log *slog.Logger) *metrics {
 	m := &metrics{events: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "resource_locks_events_total", Help: "What happened to locks and claims in this instance, by space of names and kind.",
 	}, []string{"space", "event"})}
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newHeldCollector(count, log))
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), web.LiveLocks{
+		Desc:  prometheus.NewDesc("resource_locks_held", "Live flat locks in the database, by front.", []string{"space"}, nil),
+		Count: countHeld(locks), Log: log,
+	})
 	for _, space := range []string{claimSpace, "locket", "sunbird", "mutex"} { // so that a rate exists before the first event
 		for _, kind := range engine.EventKinds() {
 			m.events.WithLabelValues(space, string(kind))
@@ -65,38 +67,14 @@ func (m *metrics) Observe(e engine.Event) {
 	m.events.WithLabelValues(spaceOf(e), string(e.Kind)).Inc()
 }
 
-// heldCollector counts the live locks when it is scraped.
-type heldCollector struct {
-	desc  *prometheus.Desc
-	count func(context.Context) ([]engine.KindCount, error)
-	log   *slog.Logger
-}
-
-func newHeldCollector(count func(context.Context) ([]engine.KindCount, error), log *slog.Logger) heldCollector {
-	return heldCollector{
-		desc:  prometheus.NewDesc("resource_locks_held", "Live flat locks in the database, by front.", []string{"space"}, nil),
-		count: count, log: log,
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (c heldCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
-
-// Collect implements prometheus.Collector. It sends no value during an outage.
-func (c heldCollector) Collect(ch chan<- prometheus.Metric) {
-	ctx := context.Background()
-	counts, err := c.count(ctx)
-	if errors.As(err, new(*fault.PanicError)) {
-		c.log.ErrorContext(ctx, "the live locks are not counted", "err", err)
-	}
-	if err != nil {
-		return
-	}
-	held := map[string]int{}
-	for _, k := range counts {
-		held[frontOf(k.Namespace)] += k.Locks
-	}
-	for space, n := range held {
-		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n), space)
+// countHeld returns the numbers of live flat locks by front.
+func countHeld(locks *engine.Locks) func(context.Context) (map[string]int, error) {
+	return func(ctx context.Context) (map[string]int, error) {
+		counts, err := locks.Count(ctx)
+		held := map[string]int{}
+		for _, k := range counts {
+			held[frontOf(k.Namespace)] += k.Locks
+		}
+		return held, err
 	}
 }

@@ -29,7 +29,7 @@ func CommitRoutes(service *commit.Service, store commit.Store) []web.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/loan-storage/check-outs/:id", Permission: "circulation-storage.check-outs.item.get",
-			Endpoint: web.JSON(http.StatusOK, h.getDurableLoan).Of("loan"),
+			Endpoint: web.JSON(http.StatusOK, fromPathID(h.getDurableLoan)).Of("loan"),
 		},
 		{
 			Method: http.MethodPost, Path: "/loan-storage/check-ins", Permission: "circulation-storage.check-ins.item.post",
@@ -77,12 +77,8 @@ func (h commitHandlers) checkOut(c echo.Context) (schemas.CheckOutResult, error)
 // loan, 404 when there is none, 504 while a synchronous standby does not confirm
 // it. Unlike GET /loan-storage/loans/{id}, it never answers with a loan that a
 // crash or a failover could lose.
-func (h commitHandlers) getDurableLoan(c echo.Context) (json.RawMessage, error) {
-	id, err := readPathID(c)
-	if err != nil {
-		return nil, err
-	}
-	return h.store.DurableLoan(c.Request().Context(), uuid.MustParse(id))
+func (h commitHandlers) getDurableLoan(ctx context.Context, id string) (json.RawMessage, error) {
+	return h.store.DurableLoan(ctx, uuid.MustParse(id))
 }
 
 // fromParsed returns the handler of a commit that takes what parse makes of the body.
@@ -104,15 +100,15 @@ func loanChange[C any](parse func(uuid.UUID, []byte) (C, error), write func(cont
 		if err != nil {
 			return err
 		}
-		body, err := web.ReadBody(c)
-		if err != nil {
-			return err
-		}
-		change, err := parse(uuid.MustParse(id), body)
-		if err != nil {
-			return err
-		}
-		return write(c.Request().Context(), change)
+		return writeParsed(func(body []byte) (C, error) { return parse(uuid.MustParse(id), body) }, write)(c)
+	}
+}
+
+// writeParsed is fromParsed for what answers without a body.
+func writeParsed[C any](parse func([]byte) (C, error), write func(context.Context, C) error) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		_, err := fromParsed(parse, func(ctx context.Context, parsed C) (struct{}, error) { return struct{}{}, write(ctx, parsed) })(c)
+		return err
 	}
 }
 

@@ -26,16 +26,13 @@ type Options struct {
 	LockChanges  LockChanges
 	LockSettings LockSettingsStore
 
-	CommitService  *commit.Service
-	Commits        commit.Store
-	KeyLeases      keylease.Store
-	Rules          records.RulesStore
-	Records        records.Store
-	RequestBatches RequestBatchStore
-	Queues         commit.QueueStore
-	Sessions       SessionStore
-	PatronBlocks   PatronBlockStore
-	History        history.Store
+	CommitService *commit.Service
+	Commits       commit.Commits
+	KeyLeases     keylease.Store
+	Rules         records.RulesStore
+	Records       records.Store
+	PatronBlocks  PatronBlockStore
+	History       history.Store
 }
 
 // New returns the front of the service's endpoints.
@@ -49,9 +46,9 @@ func New(o Options) (web.Front, error) {
 		RulesRoutes(o.Rules),
 		TenantRoutes(o.Tenants, o.Sample, o.InstallTimeout),
 		RecordRoutes(o.Records),
-		RequestBatchRoutes(o.RequestBatches),
-		RequestQueueRoutes(o.Queues),
-		SessionRoutes(o.Sessions),
+		RequestBatchRoutes(o.Records),
+		RequestQueueRoutes(o.Commits),
+		SessionRoutes(o.Records),
 		PatronBlockRoutes(o.PatronBlocks),
 		HistoryRoutes(o.History),
 	))}, nil

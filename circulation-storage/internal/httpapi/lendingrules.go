@@ -59,7 +59,7 @@ func PatronBlockRoutes(store PatronBlockStore) []web.Route {
 	const path, permission = "/automated-patron-blocks/:id", "patron-blocks.automated-patron-blocks.collection"
 	h := patronBlockHandlers{store: store}
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, h.get).Of("automated-patron-blocks")},
+		{Method: http.MethodGet, Path: path, Permission: permission + ".get", Endpoint: web.JSON(http.StatusOK, fromPathID(h.get)).Of("automated-patron-blocks")},
 		{Method: http.MethodPut, Path: path, Permission: permission + ".put", Body: web.Schema("automated-patron-blocks"), Endpoint: web.Empty(http.StatusNoContent, h.put)},
 	}
 }
@@ -69,12 +69,8 @@ const noBlocks = `{"automatedPatronBlocks":[]}`
 
 // get handles GET /automated-patron-blocks/{userId}: 200. A patron without blocks
 // has an empty list, and so has any id that is no patron's, as in mod-patron-blocks.
-func (h patronBlockHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := readPathID(c)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := h.store.PatronBlocks(c.Request().Context(), id)
+func (h patronBlockHandlers) get(ctx context.Context, id string) (json.RawMessage, error) {
+	doc, err := h.store.PatronBlocks(ctx, id)
 	if doc == nil {
 		doc = json.RawMessage(noBlocks)
 	}

@@ -53,7 +53,7 @@ func RecordRoutes(store records.Store) []web.Route {
 				Endpoint: web.Handle(h.list, web.Answer{Status: http.StatusOK, Body: []web.Schema{schema}}),
 			},
 			web.Route{Method: http.MethodPost, Path: t.Path, Permission: t.Permission + ".item.post", Body: schema, Endpoint: create},
-			web.Route{Method: http.MethodGet, Path: one, Permission: t.Permission + ".item.get", Endpoint: web.JSON(http.StatusOK, h.get).Of(schema)},
+			web.Route{Method: http.MethodGet, Path: one, Permission: t.Permission + ".item.get", Endpoint: web.JSON(http.StatusOK, fromPathID(h.get)).Of(schema)},
 			web.Route{
 				Method: http.MethodPut, Path: one, Permission: t.Permission + ".item.put", Body: schema,
 				Endpoint: web.Empty(http.StatusNoContent, h.update),
@@ -117,12 +117,8 @@ func (h recordHandlers) create(c echo.Context) (json.RawMessage, error) {
 	return stored, nil
 }
 
-func (h recordHandlers) get(c echo.Context) (json.RawMessage, error) {
-	id, err := readPathID(c)
-	if err != nil {
-		return nil, err
-	}
-	return h.store.Get(c.Request().Context(), h.t, id)
+func (h recordHandlers) get(ctx context.Context, id string) (json.RawMessage, error) {
+	return h.store.Get(ctx, h.t, id)
 }
 
 func (h recordHandlers) update(c echo.Context) error {
@@ -164,6 +160,17 @@ func (h recordHandlers) readRecord(c echo.Context, id string) (records.Record, e
 	return h.t.Parse(body, id)
 }
 
+// fromPathID returns the handler of a function that takes the id in the path.
+func fromPathID[T any](f func(ctx context.Context, id string) (T, error)) func(echo.Context) (T, error) {
+	return func(c echo.Context) (none T, err error) {
+		id, err := readPathID(c)
+		if err != nil {
+			return none, err
+		}
+		return f(c.Request().Context(), id)
+	}
+}
+
 // readPathID returns the id in the path, in either case.
 func readPathID(c echo.Context) (string, error) {
 	id := c.Param("id")
@@ -173,28 +180,11 @@ func readPathID(c echo.Context) (string, error) {
 	return id, nil
 }
 
-// RequestBatchStore writes requests of the tenant in ctx together.
-type RequestBatchStore interface {
-	// PutRequests replaces or creates all of them or none.
-	PutRequests(ctx context.Context, requests []records.Record) error
-}
-
 // RequestBatchRoutes are FOLIO's /request-storage-batch/requests, by which a queue
 // is put into another order at once: 201 without a body.
-func RequestBatchRoutes(store RequestBatchStore) []web.Route {
+func RequestBatchRoutes(store records.Store) []web.Route {
 	return []web.Route{{
 		Method: http.MethodPost, Path: "/request-storage-batch/requests", Permission: "circulation-storage.request-batch.item.post",
-		Body: web.Schema(records.RequestBatchSchema),
-		Endpoint: web.Empty(http.StatusCreated, func(c echo.Context) error {
-			body, err := web.ReadBody(c)
-			if err != nil {
-				return err
-			}
-			requests, err := records.ParseRequestBatch(body)
-			if err != nil {
-				return err
-			}
-			return store.PutRequests(c.Request().Context(), requests)
-		}),
+		Body: web.Schema(records.RequestBatchSchema), Endpoint: web.Empty(http.StatusCreated, writeParsed(records.ParseRequestBatch, store.PutRequests)),
 	}}
 }

@@ -18,18 +18,7 @@ func RequestQueueRoutes(store commit.QueueStore) []web.Route {
 	return []web.Route{
 		{
 			Method: http.MethodPost, Path: "/request-storage/changes", Permission: "circulation-storage.request-changes.item.post",
-			Body: web.Schema("request-change"),
-			Endpoint: web.Empty(http.StatusNoContent, func(c echo.Context) error {
-				body, err := web.ReadBody(c)
-				if err != nil {
-					return err
-				}
-				change, err := commit.ParseRequestChange(body)
-				if err != nil {
-					return err
-				}
-				return store.ChangeRequest(c.Request().Context(), change)
-			}),
+			Body: web.Schema("request-change"), Endpoint: web.Empty(http.StatusNoContent, writeParsed(commit.ParseRequestChange, store.ChangeRequest)),
 		},
 		{
 			Method: http.MethodPost, Path: "/request-storage/moves", Permission: "circulation-storage.request-moves.item.post",

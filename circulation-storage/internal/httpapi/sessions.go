@@ -1,12 +1,10 @@
 package httpapi
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -16,21 +14,14 @@ import (
 	"checkoutlock/web"
 )
 
-// SessionStore finds the sessions of patrons of the tenant in ctx.
-type SessionStore interface {
-	// ExpiredSessions returns the sessions whose last record is from before the time, the oldest
-	// first. An empty action type stands for all.
-	ExpiredSessions(ctx context.Context, actionType string, before time.Time, limit int) ([]records.Session, error)
-}
-
 type expiredSessions struct {
 	ExpiredSessions []records.Session `json:"expiredSessions"`
 }
 
-type sessionHandlers struct{ store SessionStore }
+type sessionHandlers struct{ store records.Store }
 
 // SessionRoutes are FOLIO's question for sessions that a desk left open.
-func SessionRoutes(store SessionStore) []web.Route {
+func SessionRoutes(store records.Store) []web.Route {
 	h := sessionHandlers{store: store}
 	return []web.Route{{
 		Method: http.MethodGet, Path: "/patron-action-session-storage/expired-session-patron-ids",

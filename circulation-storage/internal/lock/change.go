@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -64,7 +62,7 @@ func (n Note) findFaults() (wrong fault.List) {
 	if _, err := schemas.ParseChangeReason(n.Reason); err != nil {
 		wrong.Add("reason", err.Error(), n.Reason)
 	}
-	if utf8.RuneCountInString(n.By) > schemas.MaxChangeName || !utf8.ValidString(n.By) || strings.ContainsFunc(n.By, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if !schemas.IsPrintable(n.By, schemas.MaxChangeName) {
 		wrong.Add("byName", fmt.Sprintf("must have at most %d characters, all of them printable", schemas.MaxChangeName), n.By)
 	}
 	return wrong

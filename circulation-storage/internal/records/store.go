@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"checkoutlock/schemas"
 )
@@ -29,6 +30,11 @@ type Store interface {
 	// DeleteMatching removes all records that match a CQL query, or none. Faults:
 	// Malformed for an empty or bad query, Invalid if another record names a match.
 	DeleteMatching(ctx context.Context, t Type, query string) error
+	// PutRequests replaces or creates all of the requests or none.
+	PutRequests(ctx context.Context, requests []Record) error
+	// ExpiredSessions returns the sessions whose last record is from before the time, the oldest
+	// first. An empty action type stands for all.
+	ExpiredSessions(ctx context.Context, actionType string, before time.Time, limit int) ([]Session, error)
 }
 
 // Page selects records of a collection.

@@ -3,6 +3,7 @@
 package records
 
 import (
+	"context"
 	"strings"
 	"unicode"
 
@@ -39,8 +40,9 @@ type Type struct {
 	// Named lets a POST replace the record of the same name, which keeps its id (FOLIO's
 	// circulation settings).
 	Named bool
-	// Prepare applies the type's own rules in Complete; nil means none.
-	Prepare Prepare
+	// Prepare applies the type's own rules in Complete: it sets defaults and computed values, and
+	// refuses a record that breaks a rule. nil means none.
+	Prepare func(ctx context.Context, r Reader, w Write) error
 }
 
 // Kind is how CQL compares an index.

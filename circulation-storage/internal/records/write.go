@@ -20,10 +20,6 @@ type Write struct {
 	UserID string    // the acting user; "" for a system call
 }
 
-// Prepare applies a type's rules to a record about to be written: it sets defaults and
-// computed values, and refuses a record that breaks a rule.
-type Prepare func(ctx context.Context, r Reader, w Write) error
-
 // Parse reads a record from a request's body and checks it against the type's schema.
 // id is the one in the path, "" for a POST. A body without id gets the path's, or a new
 // one. Ids are lower case, as PostgreSQL writes them. Fault: Invalid, also for an id

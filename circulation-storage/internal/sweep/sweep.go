@@ -15,11 +15,6 @@ import (
 // batch keeps one DELETE short.
 const batch = 500
 
-// Tenants lists the installed tenants.
-type Tenants interface {
-	Tenants(ctx context.Context) ([]okapi.Tenant, error)
-}
-
 // Rows is one kind of old rows.
 type Rows struct {
 	// Name is the plural, for the log.
@@ -40,13 +35,13 @@ func OlderThan(age time.Duration, del func(ctx context.Context, age time.Duratio
 // Sweeper sweeps one kind of rows. Any number of instances may sweep the same database.
 type Sweeper struct {
 	rows     Rows
-	tenants  Tenants
+	tenants  func(context.Context) ([]okapi.Tenant, error)
 	interval time.Duration
 	log      *slog.Logger
 }
 
-// New returns a sweeper that runs each interval, which must be positive.
-func New(rows Rows, tenants Tenants, interval time.Duration, log *slog.Logger) *Sweeper {
+// New returns a sweeper of the listed tenants that runs each interval, which must be positive.
+func New(rows Rows, tenants func(context.Context) ([]okapi.Tenant, error), interval time.Duration, log *slog.Logger) *Sweeper {
 	return &Sweeper{rows: rows, tenants: tenants, interval: interval, log: log}
 }
 
@@ -73,7 +68,7 @@ const callTimeout = time.Minute
 
 func (s *Sweeper) sweepTenants(ctx context.Context) {
 	listing, cancel := context.WithTimeout(ctx, callTimeout)
-	ids, err := s.tenants.Tenants(listing)
+	ids, err := s.tenants(listing)
 	cancel()
 	if err != nil {
 		s.logFailure(ctx, err)
