@@ -10,26 +10,9 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
-
-// Config says where the database is.
-type Config struct {
-	// URL is a pgx connection URL. Through PgBouncer in transaction mode it needs
-	// default_query_exec_mode=exec.
-	URL string
-	// MaxConns is the greatest number of open connections, at least 2. 0 takes the
-	// URL's pool_max_conns, else the default of pgx.
-	MaxConns int32
-	// StatementTimeout bounds each statement on the server, for callers that froze or
-	// vanished. It is the time-out of a request. 0 sets no bound.
-	StatementTimeout time.Duration
-	// MigrateURL is a direct connection for migrations, which need a session of
-	// their own. Empty means URL.
-	MigrateURL string
-}
 
 // DB is the connections of one service. It is safe for concurrent use.
 //
@@ -55,7 +38,7 @@ type tracer struct {
 }
 
 // Open prepares the pools. It does not connect: Await waits for the server.
-func Open(ctx context.Context, cfg Config, log *slog.Logger) (*DB, error) {
+func Open(ctx context.Context, cfg Settings, log *slog.Logger) (*DB, error) {
 	base, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read as a PostgreSQL connection URL") // pgx's message may hold the password

@@ -23,7 +23,7 @@ func openWith(t *testing.T, name, value string, statement time.Duration) *databa
 	q := u.Query()
 	q.Set(name, value)
 	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // pgx takes + for itself
-	cfg := database.Config{URL: u.String(), MaxConns: 2, StatementTimeout: statement}
+	cfg := database.Settings{URL: u.String(), MaxConns: 2, StatementTimeout: statement}
 	db, err := database.Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func (l *lines) count(text string) int {
 func openLogged(t *testing.T, url string) (*database.DB, *lines) {
 	t.Helper()
 	log := &lines{}
-	cfg := database.Config{URL: url, MaxConns: 4}
+	cfg := database.Settings{URL: url, MaxConns: 4}
 	db, err := database.Open(t.Context(), cfg, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

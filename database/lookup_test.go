@@ -13,7 +13,7 @@ import (
 func TestOpen_FindsTheServers(t *testing.T) {
 	new(resolvertest.Server).ReplaceDefault(t)
 	const closedPort = "postgres://u@db.test.:1/x"
-	db, err := Open(t.Context(), Config{URL: closedPort}, slog.New(slog.DiscardHandler))
+	db, err := Open(t.Context(), Settings{URL: closedPort}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type grownTable struct {
 
 func newGrownTable(t *testing.T) grownTable {
 	t.Helper()
-	cfg := database.Config{URL: testserver.URL(t), MaxConns: 2}
+	cfg := database.Settings{URL: testserver.URL(t), MaxConns: 2}
 	db, err := database.Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

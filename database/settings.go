@@ -13,16 +13,21 @@ import (
 
 // Settings are the settings of a service for its database.
 type Settings struct {
-	// URL is a PostgreSQL connection URL.
+	// URL is a PostgreSQL connection URL. Through PgBouncer in transaction mode it needs
+	// default_query_exec_mode=exec.
 	URL string `env:"DATABASE_URL"`
-	// MigrateURL is a direct connection for migrations, if URL leads through a connection
-	// pooler. Empty means URL.
+	// MigrateURL is a direct connection for migrations, which need a session of their own. It is
+	// for a URL that leads through a connection pooler. Empty means URL.
 	MigrateURL string `env:"MIGRATE_DATABASE_URL"`
-	// MaxConns is the size of the connection pool.
+	// MaxConns is the greatest number of open connections, at least 2. 0 takes the URL's
+	// pool_max_conns, else the default of pgx.
 	MaxConns int32 `env:"DATABASE_MAX_CONNS" envDefault:"20"`
 	// Wait is how long a service waits at the start for a writable database. 0 does not
 	// wait.
 	Wait time.Duration `env:"DATABASE_WAIT" envDefault:"60s"`
+	// StatementTimeout bounds each statement on the server, for callers that froze or vanished. The
+	// service sets it to the time-out of a request. 0 sets no bound.
+	StatementTimeout time.Duration
 }
 
 // Validate checks the addresses and the ranges. No message repeats an address, because it
@@ -55,9 +60,4 @@ func checkURL(variable, url string) error {
 
 func refuseURL(variable, why string) error {
 	return fmt.Errorf("%s %s, allowed: a PostgreSQL connection URL such as postgres://user:password@host:5432/name", variable, why)
-}
-
-// Config returns the settings for Open. statement bounds each statement on the server.
-func (s Settings) Config(statement time.Duration) Config {
-	return Config{URL: s.URL, MigrateURL: s.MigrateURL, MaxConns: s.MaxConns, StatementTimeout: statement}
 }

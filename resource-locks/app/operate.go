@@ -137,5 +137,6 @@ func withDatabase(ctx context.Context, cfg Config, log *slog.Logger, f func(*pos
 }
 
 func openDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*postgres.DB, error) {
-	return postgres.Open(ctx, cfg.Database.Config(cfg.HTTP.RequestTimeout), log)
+	cfg.Database.StatementTimeout = cfg.HTTP.RequestTimeout
+	return postgres.Open(ctx, cfg.Database, log)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Config says where the database is.
-type Config = database.Config
+type Config = database.Settings
 
 // DB reaches all tenants' schemas. It is safe for concurrent use.
 //

@@ -33,12 +33,12 @@ type DB struct {
 }
 
 // Open prepares the connections. It does not connect: Await waits for the server.
-func Open(ctx context.Context, cfg database.Config, log *slog.Logger) (*DB, error) {
+func Open(ctx context.Context, cfg database.Settings, log *slog.Logger) (*DB, error) {
 	return OpenSchema(ctx, cfg, schemaName, log)
 }
 
 // OpenSchema is Open for another schema, such as that of a test.
-func OpenSchema(ctx context.Context, cfg database.Config, schema string, log *slog.Logger) (*DB, error) {
+func OpenSchema(ctx context.Context, cfg database.Settings, schema string, log *slog.Logger) (*DB, error) {
 	conns, err := database.Open(ctx, cfg, log)
 	if err != nil {
 		return nil, err

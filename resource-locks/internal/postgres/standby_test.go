@@ -19,7 +19,7 @@ import (
 // openServer returns the schema "locks" of a server.
 func openServer(t *testing.T, url string) *postgres.DB {
 	t.Helper()
-	cfg := database.Config{URL: url, MaxConns: 4, StatementTimeout: time.Minute}
+	cfg := database.Settings{URL: url, MaxConns: 4, StatementTimeout: time.Minute}
 	db, err := postgres.OpenSchema(t.Context(), cfg, "locks", slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)

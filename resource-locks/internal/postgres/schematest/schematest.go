@@ -65,7 +65,7 @@ func (s *Schema) open(ctx context.Context, parameters string) *postgres.DB {
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	cfg := database.Config{URL: pooled + parameters, MigrateURL: direct, StatementTimeout: 4 * time.Second}
+	cfg := database.Settings{URL: pooled + parameters, MigrateURL: direct, StatementTimeout: 4 * time.Second}
 	db, err := postgres.OpenSchema(ctx, cfg, s.Name, slog.New(slog.NewTextHandler(s.tb.Output(), nil)))
 	if err != nil {
 		s.tb.Fatal(err)
