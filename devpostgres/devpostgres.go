@@ -40,8 +40,11 @@ const (
 // Options configures a server. The zero value is a throw-away server on a free port.
 type Options struct {
 	// DataDir is the directory of the cluster. If it is missing, Start makes it and its parents.
-	// Empty means a throw-away directory, which [Server.Stop] removes.
+	// Empty means a throw-away directory, which [Server.Stop] removes. On Linux it is in memory, if
+	// /dev/shm has 4 GB of space.
 	DataDir string
+	// OnDisk keeps a throw-away directory on disk always, as measurements need.
+	OnDisk bool
 	// BinDir is the folder with postgres and initdb (PG_BIN). If it is empty, Start searches. An
 	// unusable folder is an error.
 	BinDir string
@@ -94,7 +97,11 @@ func startWithFinder(ctx context.Context, o Options, f *finder) (_ *Server, err 
 		}
 	}()
 	if o.DataDir == "" {
-		if s.scratch, err = newScratch(); err != nil {
+		root := diskRoot()
+		if !o.OnDisk {
+			root = cmp.Or(memoryRoot(), root)
+		}
+		if s.scratch, err = newScratch(root); err != nil {
 			return nil, err
 		}
 		o.DataDir = s.scratch.dataDir()

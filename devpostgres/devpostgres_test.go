@@ -1,9 +1,11 @@
 package devpostgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
@@ -98,6 +100,32 @@ func TestStart_DefaultIs300Connections(t *testing.T) {
 	t.Parallel()
 	if got := queryText(t, startServer(t, Options{}).URL(), "SHOW max_connections"); got != "300" {
 		t.Errorf("max_connections: got %s, want 300", got)
+	}
+}
+
+func TestStart_ThrowAwayServerIsInMemoryIfThereIsSpace(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		onDisk bool
+		root   string
+	}{
+		"by itself": {onDisk: false, root: cmp.Or(memoryRoot(), diskRoot())},
+		"on disk":   {onDisk: true, root: diskRoot()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, Options{OnDisk: tt.onDisk})
+			dir := queryText(t, s.URL(), "SHOW data_directory")
+			if root := filepath.Dir(filepath.Dir(dir)); root != filepath.Clean(tt.root) {
+				t.Errorf("the data is in %s, want it below %s", dir, tt.root)
+			}
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("after the stop: got %v, want no directory", err)
+			}
+		})
 	}
 }
 

@@ -74,13 +74,17 @@ type scratch struct {
 	lock *os.File
 }
 
-// newScratch makes a throw-away directory that all users can enter, and removes those of dead
-// launchers.
-func newScratch() (_ *scratch, err error) {
-	root := os.TempDir()
+// diskRoot returns the folder for throw-away directories on disk.
+func diskRoot() string {
 	if os.Geteuid() == 0 {
-		root = "/tmp" // the server's user may not be able to enter TMPDIR
+		return "/tmp" // the server's user may not be able to enter TMPDIR
 	}
+	return os.TempDir()
+}
+
+// newScratch makes a throw-away directory in root that all users can enter, and removes those of
+// dead launchers.
+func newScratch(root string) (_ *scratch, err error) {
 	sweepScratch(root)
 
 	made, err := os.MkdirTemp(root, scratchNew)

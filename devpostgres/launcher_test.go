@@ -116,18 +116,18 @@ func TestServer_EndsWithAKilledLauncher(t *testing.T) {
 
 func TestScratch_SweepsDeadLaunchers(t *testing.T) {
 	t.Parallel()
-	live, err := newScratch()
+	live, err := newScratch(diskRoot())
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead, err := newScratch()
+	dead, err := newScratch(diskRoot())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := dead.lock.Close(); err != nil { // as at a process's end
 		t.Fatal(err)
 	}
-	next, err := newScratch()
+	next, err := newScratch(diskRoot())
 	if err != nil {
 		t.Fatal(err)
 	}

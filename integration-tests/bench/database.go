@@ -24,6 +24,7 @@ type database struct {
 func startDatabase(ctx context.Context) (_ *database, err error) {
 	server, err := devpostgres.Start(ctx, devpostgres.Options{
 		BinDir:   os.Getenv("PG_BIN"),
+		OnDisk:   true,
 		Settings: map[string]string{"max_connections": "400", "max_wal_size": "4GB", "min_wal_size": "1GB", "checkpoint_timeout": "30min", "jit": "off"},
 	})
 	if err != nil {
